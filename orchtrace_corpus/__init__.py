@@ -1,0 +1,36 @@
+"""Keep a tagged literature corpus true.
+
+`load` reads a corpus, `validate` reports its mistakes; see `orchtrace_corpus.api`. Names are imported
+when they are first used, so that the command line starts fast.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from orchtrace_corpus.api import Corpus, load, validate
+    from orchtrace_corpus.errors import CorpusError
+    from orchtrace_corpus.findings import Finding
+    from orchtrace_corpus.pool.model import Evidence, Exclusion, Paper
+
+__version__ = "0.1.0"
+
+__all__ = ["Corpus", "CorpusError", "Evidence", "Exclusion", "Finding", "Paper", "__version__", "load", "validate"]
+
+_HOMES = {
+    "Corpus": "api",
+    "load": "api",
+    "validate": "api",
+    "CorpusError": "errors",
+    "Finding": "findings",
+    "Evidence": "pool.model",
+    "Exclusion": "pool.model",
+    "Paper": "pool.model",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

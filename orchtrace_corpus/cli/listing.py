@@ -1,0 +1,63 @@
+"""`corpus list`."""
+
+from typing import Annotated
+
+import typer
+
+from orchtrace_corpus.cli.options import Columns, OutputFormat, Sort, Where, split_names
+from orchtrace_corpus.cli.session import Session, paper_query
+from orchtrace_corpus.errors import ExitCode
+from orchtrace_corpus.pool.attributes import exclusion_attributes, find_all, paper_attributes
+from orchtrace_corpus.pool.listing import sort_records
+from orchtrace_corpus.pool.model import Record
+from orchtrace_corpus.pool.query import parse
+from orchtrace_corpus.render import Format
+from orchtrace_corpus.render.records import listing
+
+app = typer.Typer(rich_markup_mode=None)
+
+
+@app.command("list")
+def list_records(
+    ctx: typer.Context,
+    where: Where = None,
+    exclusions: Annotated[bool, typer.Option("--exclusions", help="List exclusions instead of papers.")] = False,
+    sort: Sort = "",
+    columns: Columns = "",
+    limit: Annotated[int | None, typer.Option("--limit", "-n", min=1, help="At most this many rows.")] = None,
+    output_format: OutputFormat = Format.TABLE,
+) -> int:
+    r"""List papers, or exclusions, that pass filters.
+
+    On a terminal, wide columns are cut to fit; in a pipe, nothing is. "corpus terms" names the
+    fields and their terms.
+
+    \b
+    Examples:
+      corpus list --where credit_unit=message
+      corpus list --where stop=explicit,implicit --columns key,stop,title
+      corpus list --where "title~debate" --where "year>=2025" --sort -year
+      corpus list --where "arxiv_id=" --format json
+      corpus list --exclusions --where stage=full_text_screen
+    """
+    session = Session(*ctx.obj)
+    pool = session.pool()
+    records: tuple[Record, ...]
+    if exclusions:
+        noun, attributes = "exclusion", exclusion_attributes(pool.taxonomy)
+        records = parse(where or [], attributes).select(pool.exclusions)
+        names: tuple[str, ...] = ("id", *(facet.field for facet in pool.taxonomy.exclusions), "title")
+    else:
+        noun, attributes = "paper", paper_attributes(pool.taxonomy)
+        records = paper_query(where or [], pool.taxonomy).select(pool.papers)
+        axes = (axis.field for axis in pool.taxonomy.axes if axis.kind != "levels")
+        names = ("key", "year", *axes, "title")
+    shown = find_all(split_names(columns) if columns else names, attributes, "column")
+    total = len(records)
+    if sort:
+        records = sort_records(records, sort, attributes)
+    records = records[:limit]
+    session.show_tables([listing(f"{noun}s", records, shown)], "list", output_format)
+    left_out = f", {len(records)} shown" if len(records) < total else ""
+    session.output.note(f"{total} {noun}{'' if total == 1 else 's'}{left_out}")
+    return ExitCode.DONE

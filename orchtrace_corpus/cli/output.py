@@ -1,0 +1,96 @@
+"""Standard output is data, standard error is talk: how both are written."""
+
+import errno
+import os
+import shutil
+import sys
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from orchtrace_corpus.errors import OutputError
+from orchtrace_corpus.render.layout import ASCII, UNICODE, Glyphs, Line, plain
+
+
+class Output:
+    """Where a command's results go, and how wide and how colourful they may be.
+
+    Attributes:
+        quiet: Leave out what is neither a result nor an error.
+        color: Whether colours are wanted, if there is a terminal to show them.
+    """
+
+    def __init__(self) -> None:
+        self.quiet = False
+        self.color = "NO_COLOR" not in os.environ
+
+    @property
+    def width(self) -> int | None:
+        """The terminal's width in cells; None where output goes to a file or a pipe."""
+        return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+
+    @property
+    def glyphs(self) -> Glyphs:
+        """The characters to draw with."""
+        return UNICODE if _is_unicode(sys.stdout.encoding) else ASCII
+
+    def show(self, lines: Sequence[Line]) -> None:
+        """Write styled lines, with colours only on a terminal."""
+        if self.color and sys.stdout.isatty() and os.environ.get("TERM") != "dumb":
+            from orchtrace_corpus.render import console
+
+            console.write(lines)
+        else:
+            self.write(plain(lines))
+
+    def write(self, text: str) -> None:
+        """Write text as it is; what the output's encoding lacks is escaped.
+
+        Raises:
+            OutputError: The text cannot be written, for instance because the disk is full.
+            BrokenPipeError: Nobody reads any more.
+        """
+        if not _is_unicode(sys.stdout.encoding):
+            text = text.encode(sys.stdout.encoding, "backslashreplace").decode(sys.stdout.encoding)
+        try:
+            sys.stdout.write(text)
+        except OSError as error:
+            self._fail(error)
+
+    def flush(self) -> None:
+        """See that everything written has arrived; errors as for `write`."""
+        try:
+            sys.stdout.flush()
+        except OSError as error:
+            self._fail(error)
+
+    def tell(self, text: str) -> None:
+        """Say something on standard error."""
+        if sys.stderr is not None:
+            encoding = sys.stderr.encoding or "ascii"
+            print(text.encode(encoding, "backslashreplace").decode(encoding), file=sys.stderr)  # noqa: T201
+
+    def note(self, text: str) -> None:
+        """Say something that `--quiet` leaves out."""
+        if not self.quiet:
+            self.tell(text)
+
+    def abandon(self) -> None:
+        """Send whatever is still buffered nowhere, so that the interpreter's own flush cannot fail."""
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+    def _fail(self, error: OSError) -> None:
+        if isinstance(error, BrokenPipeError) or error.errno == errno.EPIPE:
+            raise error
+        self.abandon()
+        raise OutputError(f"cannot write the output: {error.strerror}") from error
+
+
+class Globals(NamedTuple):
+    """The global options of one run, as every command finds them in its context."""
+
+    output: Output
+    root: str
+
+
+def _is_unicode(encoding: str | None) -> bool:
+    return (encoding or "").lower().replace("-", "").startswith("utf")

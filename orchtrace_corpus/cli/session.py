@@ -1,0 +1,93 @@
+"""What every command needs: the corpus it is about, and where its output goes."""
+
+import os
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from orchtrace_corpus.cli.output import Output
+from orchtrace_corpus.errors import CommandUseError, DataFileError, InvalidCorpusError, MalformedCorpusError
+from orchtrace_corpus.findings import has_errors, is_malformed, quote
+from orchtrace_corpus.pool import rules, store
+from orchtrace_corpus.pool.attributes import exclusion_attributes, paper_attributes
+from orchtrace_corpus.pool.model import Loaded, Pool
+from orchtrace_corpus.pool.query import Query, parse
+from orchtrace_corpus.pool.taxonomy import Taxonomy
+from orchtrace_corpus.render import Format, table
+from orchtrace_corpus.render.findings import summary
+from orchtrace_corpus.render.table import Table
+
+_SHOWN_FINDINGS = 5
+
+
+class Session(NamedTuple):
+    """The global options of one run."""
+
+    output: Output
+    root: str
+
+    def load(self) -> Loaded:
+        """Read the corpus as it is, mistakes included.
+
+        Raises:
+            DataFileError: There is no corpus, or a data file is missing or unreadable.
+        """
+        if self.root:
+            if not os.path.isfile(os.path.join(self.root, store.PAPERS)):
+                raise DataFileError(f"no {store.PAPERS} in {quote(self.root)}", "Name the folder that holds data/.")
+            return store.load(self.root)
+        root = store.find_root()
+        if root.bundled:
+            self.output.note(f"corpus: no corpus in this folder; using the bundled one in {root.path}")
+        return store.load(root.path)
+
+    def pool(self) -> Pool:
+        """Read the corpus for counting, which asks for one without errors: no record may silently drop out.
+
+        Raises:
+            DataFileError: There is no corpus, or a data file is missing or unreadable.
+            InvalidCorpusError: It has errors; the message shows the first of them.
+        """
+        loaded = self.load()
+        findings = rules.check(loaded)
+        if loaded.pool is None or has_errors(findings):
+            shown = [str(finding) for finding in findings[:_SHOWN_FINDINGS]]
+            more = len(findings) - len(shown)
+            shown += [f"… and {more} more"] if more else []
+            error = MalformedCorpusError if is_malformed(findings) else InvalidCorpusError
+            message = f"the data has {summary(findings)}, so its counts would not be true:"
+            raise error("\n".join((message, *shown)), "Run corpus validate for all of them.")
+        return loaded.pool
+
+    def show_tables(self, tables: Sequence[Table], schema: str, output_format: Format) -> None:
+        """Show tables in the form asked for."""
+        if output_format is not Format.TABLE:
+            self.output.write(table.render(tables, schema, output_format))
+            return
+        for index, one in enumerate(tables):
+            blank = [()] if index else []
+            self.output.show([*blank, *table.lines(one, self.output.width, self.output.glyphs)])
+
+
+def paper_query(filters: Sequence[str], taxonomy: Taxonomy) -> Query:
+    """Read filters on papers.
+
+    Raises:
+        CommandUseError: A filter is wrong; one on exclusions is said to be one.
+    """
+    attributes = paper_attributes(taxonomy)
+    try:
+        return parse(filters, attributes)
+    except CommandUseError as error:
+        _explain_exclusion_field(filters, taxonomy, error)
+        raise
+
+
+def _explain_exclusion_field(filters: Sequence[str], taxonomy: Taxonomy, cause: CommandUseError) -> None:
+    only_exclusions = set(exclusion_attributes(taxonomy)) - set(paper_attributes(taxonomy))
+    for text in filters:
+        name = text.partition("=")[0].strip().rstrip("!<>~")
+        if name in only_exclusions:
+            raise CommandUseError(
+                f"{quote(name)} is a field of exclusions, not of papers",
+                f"Write: corpus list --exclusions --where {quote(text)}",
+            ) from cause

@@ -1,0 +1,53 @@
+"""`corpus show`."""
+
+from typing import Annotated
+
+import typer
+
+from orchtrace_corpus.cli.options import OutputFormat
+from orchtrace_corpus.cli.session import Session
+from orchtrace_corpus.errors import CommandUseError, ExitCode
+from orchtrace_corpus.findings import quote
+from orchtrace_corpus.pool.search import find_records, near_misses
+from orchtrace_corpus.render import Format
+from orchtrace_corpus.render.records import card, card_markdown, cards_csv, cards_json
+
+app = typer.Typer(rich_markup_mode=None)
+
+
+@app.command()
+def show(
+    ctx: typer.Context,
+    name: Annotated[str, typer.Argument(metavar="KEY", help="A key, exclusion id, arXiv id, DOI or URL.")],
+    output_format: OutputFormat = Format.TABLE,
+) -> int:
+    r"""Show one record by key, arXiv id, DOI or URL.
+
+    Identifiers are understood in every usual spelling; exclusions are found, too.
+
+    \b
+    Examples:
+      corpus show puppeteer
+      corpus show arXiv:2505.19591v2
+      corpus show https://arxiv.org/abs/2505.19591
+      corpus show E007
+      corpus show c3 --format json
+    """
+    session = Session(*ctx.obj)
+    pool = session.pool()
+    records = find_records(pool, name)
+    if not records:
+        near = near_misses(pool, name)
+        hint = f"Did you mean: {', '.join(near)}?" if near else "Try: corpus search WORDS, or corpus list."
+        raise CommandUseError(f"no record {quote(name)}", hint)
+    if output_format is Format.JSON:
+        session.output.write(cards_json(records))
+    elif output_format is Format.CSV:
+        session.output.write(cards_csv(records))
+    elif output_format is Format.MARKDOWN:
+        session.output.write("\n".join(card_markdown(record, pool.taxonomy) for record in records))
+    else:
+        for index, record in enumerate(records):
+            blank = [()] if index else []
+            session.output.show([*blank, *card(record, pool.taxonomy, session.output.width)])
+    return ExitCode.DONE

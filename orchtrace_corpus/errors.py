@@ -1,0 +1,63 @@
+"""What stops a command, and the exit code it stops with.
+
+An exception means "could not do it". Problems found *in* the data are values: see `findings`.
+"""
+
+from enum import IntEnum
+from typing import ClassVar
+
+
+class ExitCode(IntEnum):
+    """The exit codes of `corpus`, stable from version to version."""
+
+    DONE = 0
+    FINDINGS = 1
+    USAGE = 2
+    UNREADABLE = 3
+    UPSTREAM = 4
+    BUG = 70
+    INTERRUPTED = 130
+
+
+class CorpusError(Exception):
+    """Base of all errors that a user can act on.
+
+    Attributes:
+        hint: What to do about it, empty where the message already says so.
+    """
+
+    exit_code: ClassVar[ExitCode] = ExitCode.UNREADABLE
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.hint = hint
+
+    def __str__(self) -> str:
+        message = super().__str__()
+        return f"{message}\n{self.hint}" if self.hint else message
+
+
+class CommandUseError(CorpusError):
+    """The words of the command line ask for something that does not exist."""
+
+    exit_code = ExitCode.USAGE
+
+
+class DataFileError(CorpusError):
+    """A data file is absent or cannot be read, so nothing can be said about it."""
+
+
+class OutputError(CorpusError):
+    """The output could not be written, for instance because the disk is full."""
+
+
+class InvalidCorpusError(CorpusError):
+    """The corpus has errors, so no count taken from it would be true."""
+
+    exit_code = ExitCode.FINDINGS
+
+
+class MalformedCorpusError(InvalidCorpusError):
+    """The corpus has errors of syntax: parts of it could not even be read."""
+
+    exit_code = ExitCode.UNREADABLE

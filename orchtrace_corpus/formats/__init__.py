@@ -1,0 +1,1 @@
+"""Other forms of the corpus, one module each."""

@@ -1,0 +1,88 @@
+"""Identifiers of papers: arXiv, DOI, OpenReview and ACL Anthology, in every spelling people use.
+
+References: arXiv's identifier scheme (https://info.arxiv.org/help/arxiv_identifier.html), the DOI
+Handbook section 2.2 (a DOI is compared without regard to case), the ACL Anthology's id formats of
+before and after 2020.
+"""
+
+import re
+from collections.abc import Callable
+from enum import StrEnum
+from typing import NamedTuple
+from urllib.parse import unquote
+
+
+class IdentifierKind(StrEnum):
+    """The registries we know; the value is the field of a record that holds the id."""
+
+    ARXIV = "arxiv_id"
+    DOI = "doi"
+    OPENREVIEW = "openreview_id"
+    ACL = "acl_id"
+
+
+class Identifier(NamedTuple):
+    """An identifier in its normal form: no version, no URL, a DOI in lower case."""
+
+    kind: IdentifierKind
+    value: str
+
+
+_ARXIV_FORM = r"\d{2}(?:0[1-9]|1[0-2])\.\d{4,5}|[a-z]+(?:-[a-z]+)*(?:\.[A-Z]{2})?/\d{2}(?:0[1-9]|1[0-2])\d{3}"
+_DOI_FORM = r"10\.\d{4,9}/\S+"
+_OPENREVIEW_FORM = r"[A-Za-z0-9_-]{6,20}"
+_ACL_FORM = r"\d{4}\.[a-z0-9]+-[a-z0-9_]+\.\d+|[A-Z]\d{2}-\d{4}"
+
+# Patterns stay text: `re` compiles and keeps each when it is first used, which most runs never do.
+_FORMS: dict[IdentifierKind, str] = {
+    IdentifierKind.ARXIV: _ARXIV_FORM,
+    IdentifierKind.DOI: _DOI_FORM,
+    IdentifierKind.OPENREVIEW: _OPENREVIEW_FORM,
+    IdentifierKind.ACL: _ACL_FORM,
+}
+
+_SPELLINGS: tuple[tuple[IdentifierKind, str], ...] = (
+    (
+        IdentifierKind.ARXIV,
+        rf"(?:(?i:https?://))?(?:\w+\.)*(?i:arxiv\.org)/(?:abs|pdf|html)/(?P<id>{_ARXIV_FORM})(?:v\d+)?(?:\.pdf)?/?(?:[?#].*)?",
+    ),
+    (
+        IdentifierKind.ARXIV,
+        rf"(?i:(?:(?:https?://)?(?:dx\.)?doi\.org/|doi:\s*)?10\.48550/arxiv\.)(?P<id>{_ARXIV_FORM})",
+    ),
+    (IdentifierKind.ARXIV, rf"(?:(?i:arxiv):\s*)?(?P<id>{_ARXIV_FORM})(?:v\d+)?"),
+    (IdentifierKind.DOI, rf"(?i:(?:https?://)?(?:dx\.)?doi\.org/|doi:\s*)?(?P<id>{_DOI_FORM})"),
+    (
+        IdentifierKind.OPENREVIEW,
+        rf"(?i:(?:https?://)?(?:www\.)?openreview\.net)/(?:forum|pdf)\?(?:.*&)?id=(?P<id>{_OPENREVIEW_FORM})(?:[&#].*)?",
+    ),
+    (IdentifierKind.OPENREVIEW, rf"(?i:openreview):\s*(?P<id>{_OPENREVIEW_FORM})"),
+    (
+        IdentifierKind.ACL,
+        rf"(?i:(?:https?://)?(?:www\.)?aclanthology\.org)/(?P<id>{_ACL_FORM})(?:\.pdf|\.bib)?/?(?:[?#].*)?",
+    ),
+    (IdentifierKind.ACL, rf"(?:(?i:acl):\s*)?(?P<id>{_ACL_FORM})"),
+)
+
+_NORMALISERS: dict[IdentifierKind, Callable[[str], str]] = {IdentifierKind.DOI: str.lower}
+
+
+def recognise(text: str) -> Identifier | None:
+    """Recognise an identifier in a bare id, a prefixed id or a URL; None where there is none.
+
+    A version (`v3`) is dropped: it names a revision of the same paper. An arXiv DOI
+    (`10.48550/arXiv.…`) is the arXiv id it stands for. A bare word is never taken for an OpenReview
+    id, since any word could be one.
+    """
+    candidate = text.strip()
+    for kind, pattern in _SPELLINGS:
+        match = re.fullmatch(pattern, candidate)
+        if match:
+            value = unquote(match["id"]) if kind is IdentifierKind.DOI else match["id"]
+            return Identifier(kind, _NORMALISERS.get(kind, str)(value))
+    return None
+
+
+def is_normal(kind: IdentifierKind, value: str) -> bool:
+    """Whether the value is an id of that kind in its normal form."""
+    return re.fullmatch(_FORMS[kind], value) is not None and _NORMALISERS.get(kind, str)(value) == value

@@ -1,0 +1,1 @@
+"""The paper pool: its model, what is derived from it, and the rules it is held to."""

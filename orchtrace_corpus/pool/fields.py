@@ -1,0 +1,359 @@
+"""What each field of a record accepts, and how its YAML node becomes a Python value.
+
+A `Decoder` takes a node and returns the value, or None after reporting what is wrong with it. All
+problems of a record are reported, not only the first.
+"""
+
+from collections.abc import Callable
+from collections.abc import Mapping as MappingType
+from datetime import date
+from functools import lru_cache
+from typing import Any, NamedTuple, TypeAlias
+
+from orchtrace_corpus.findings import printable, quote, suggestion
+from orchtrace_corpus.identifiers import IdentifierKind, is_normal, recognise
+from orchtrace_corpus.yamlfile.reader import Mapping, Node, Scalar, Sequence, YamlFile
+
+NOT_APPLICABLE = "NA"
+"""The value of a tag that does not apply to a record. An absent tag, in contrast, was not coded yet."""
+
+OTHERS = "others"
+"""Ends an author list that is cut short, as in BibTeX."""
+
+_JOINERS = "\u200c\u200d"  # invisible, but part of words in some scripts
+
+
+class Report:
+    """Takes down the problems of one file; `record` names the record being decoded."""
+
+    def __init__(self, file: YamlFile) -> None:
+        self.file = file
+        self.record = ""
+
+    def add(self, code: str, at: int, message: str) -> None:
+        """Take down a problem at an index of the file's text."""
+        self.file.refuse(code, at, message, self.record)
+
+
+Decoder: TypeAlias = Callable[[Node, Report], Any]
+
+
+class Schema(NamedTuple):
+    """The fields of a kind of record. `title_field` names the one that messages call the record by."""
+
+    noun: str
+    title_field: str
+    decoders: MappingType[str, Decoder]
+    required: tuple[str, ...]
+
+
+def decode_record(node: Node, schema: Schema, report: Report) -> dict[str, Any] | None:
+    """Decode a mapping by its schema; None, reported, if it is no mapping.
+
+    The result holds every known field that the record has; the value of a field with a problem is
+    None.
+    """
+    if type(node) is not Mapping:
+        report.add("F103", node.at, f"{schema.noun} must be a mapping of fields, not {_kind(node)}")
+        return None
+    entries = node.entries
+    title = entries.get(schema.title_field)
+    if title is not None and type(title[1]) is Scalar:
+        report.record = title[1].text
+    decoders = schema.decoders
+    values: dict[str, Any] = {}
+    for name, (key_at, value) in entries.items():
+        decoder = decoders.get(name)
+        if decoder is None:
+            report.add(
+                "F102",
+                key_at,
+                f"unknown field {quote(name)}{suggestion(name, list(decoders), always_list=False)}",
+            )
+        else:
+            values[name] = decoder(value, report)
+    for name in schema.required:
+        if name not in entries:
+            report.add("F101", node.at, f"missing field {quote(name)}")
+    return values
+
+
+def text(name: str) -> Decoder:
+    """One line of text."""
+
+    def decode(node: Node, report: Report) -> str | None:
+        if type(node) is Scalar:
+            value = node.text
+            if value.isprintable() and not value.isspace() and value:
+                return value
+        return _checked_text(name, node, report)
+
+    return decode
+
+
+def formed(name: str, code: str, is_formed: Callable[[str], bool], description: str) -> Decoder:
+    """Text of a given form."""
+
+    def decode(node: Node, report: Report) -> str | None:
+        value = _checked_text(name, node, report)
+        if value is None or is_formed(value):
+            return value
+        report.add(code, node.at, f"{quote(value)} is not {description}")
+        return None
+
+    return decode
+
+
+def key(name: str) -> Decoder:
+    """A record's key."""
+    return formed(name, "F107", is_key, f"a {name}: use lower-case letters, digits and single hyphens")
+
+
+def is_key(value: str) -> bool:
+    """Whether the text is made of ASCII lower-case letters and digits with single hyphens between them."""
+    return value.isascii() and value == value.lower() and all(part.isalnum() for part in value.split("-"))
+
+
+def exclusion_id(name: str) -> Decoder:
+    """The id of an exclusion."""
+    description = "an exclusion id: write E and at least three digits, such as E033"
+    return formed(name, "F110", is_exclusion_id, description)
+
+
+def is_exclusion_id(value: str) -> bool:
+    """Whether the text is an E and at least three digits."""
+    return value[:1] == "E" and len(value) > 3 and value.isascii() and value[1:].isdigit()
+
+
+def field_name(name: str) -> Decoder:
+    """The name of a field: what `--where` and column names can be written with."""
+    description = f"a {name} name: use lower-case letters, digits and underscores, a letter first"
+    return formed(name, "F107", is_field_name, description)
+
+
+def is_field_name(value: str) -> bool:
+    """Whether the text is made of ASCII lower-case letters, digits and underscores, with a letter first."""
+    return value.isascii() and value == value.lower() and value.isidentifier() and value[0] != "_"
+
+
+def identifier(kind: IdentifierKind) -> Decoder:
+    """An arXiv, DOI, OpenReview or ACL id in its normal form."""
+    name = kind.value
+
+    def decode(node: Node, report: Report) -> str | None:
+        value = _checked_text(name, node, report)
+        if value is None or is_normal(kind, value):
+            return value
+        meant = recognise(value)
+        mend = f"; write {quote(meant.value)}" if meant and meant.kind is kind else ""
+        report.add("F111", node.at, f"{quote(value)} is not a {name} in its normal form{mend}")
+        return None
+
+    return decode
+
+
+def year(name: str) -> Decoder:
+    """A year of four digits."""
+
+    def decode(node: Node, report: Report) -> int | None:
+        value = _checked_text(name, node, report)
+        if value is None:
+            return None
+        if len(value) == 4 and value.isascii() and value.isdigit():
+            return int(value)
+        report.add("F105", node.at, f"{quote(value)} is not a {name}: write four digits")
+        return None
+
+    return decode
+
+
+def iso_date(name: str) -> Decoder:
+    """A day as `YYYY-MM-DD`, kept as text, which sorts and compares as the date does."""
+
+    def decode(node: Node, report: Report) -> str | None:
+        value = _checked_text(name, node, report)
+        if value is None or is_iso_date(value):
+            return value
+        report.add("F106", node.at, f"{quote(value)} is not a date: write YYYY-MM-DD")
+        return None
+
+    return decode
+
+
+@lru_cache(maxsize=4096)
+def is_iso_date(value: str) -> bool:
+    """Whether the text is a day of the calendar as `YYYY-MM-DD`."""
+    if len(value) != 10 or not value.isascii() or value[4] != "-" or value[7] != "-":
+        return False
+    try:
+        date.fromisoformat(value)
+    except ValueError:
+        return False
+    return True
+
+
+def text_list(name: str) -> Decoder:
+    """A list of different texts, at least one."""
+
+    def decode(node: Node, report: Report) -> tuple[str, ...] | None:
+        items = _texts(name, node, report)
+        return None if items is None else _distinct(name, node, items, report)
+
+    return decode
+
+
+def authors(name: str) -> Decoder:
+    """An author list in BibTeX form: `Family, Given`, a collective without comma, `others` at the end."""
+
+    def decode(node: Node, report: Report) -> tuple[str, ...] | None:
+        items = _texts(name, node, report)
+        if items is None:
+            return None
+        if OTHERS in items[:-1]:
+            at = node.items[items.index(OTHERS)].at if type(node) is Sequence else node.at
+            report.add("F109", at, f"{quote(OTHERS)} must end the list of {name}: it stands for the names left out")
+            return None
+        if items == (OTHERS,):
+            report.add("F109", node.at, f"{quote(OTHERS)} alone names nobody; name at least the first of the {name}")
+            return None
+        return items
+
+    return decode
+
+
+def terms(name: str, label: str, allowed: tuple[str, ...], *, allows_na: bool, code: str = "V102") -> Decoder:
+    """One term of a vocabulary. The result is the vocabulary's own string, so that equal terms are one object."""
+    known = {term: term for term in allowed}
+    if allows_na:
+        known[NOT_APPLICABLE] = NOT_APPLICABLE
+
+    def decode(node: Node, report: Report) -> str | None:
+        if type(node) is Scalar:
+            term = known.get(node.text)
+            if term is not None:
+                return term
+        value = _checked_text(name, node, report)
+        if value is None:
+            return None
+        if value == NOT_APPLICABLE:
+            report.add("V104", node.at, f"{quote(value)} is not allowed for {name}{suggestion('', allowed)}")
+        else:
+            report.add(code, node.at, f"unknown {label} {quote(value)}{suggestion(value, list(known))}")
+        return None
+
+    return decode
+
+
+def term_list(name: str, label: str, allowed: tuple[str, ...], *, allows_na: bool, code: str = "V102") -> Decoder:
+    """A list of different terms of a vocabulary; NA only by itself."""
+    one = terms(name, label, allowed, allows_na=allows_na, code=code)
+
+    def decode(node: Node, report: Report) -> tuple[str, ...] | None:
+        if type(node) is Scalar and node.text == NOT_APPLICABLE:  # NA may stand bare, as in a field of one term
+            value = one(node, report)
+            return None if value is None else (value,)
+        if type(node) is not Sequence:
+            _refuse_no_list(name, node, report)
+            return None
+        items = [one(item, report) for item in node.items]
+        if None in items:
+            return None
+        if NOT_APPLICABLE in items and len(items) > 1:
+            report.add("V104", node.at, f"{quote(NOT_APPLICABLE)} in {name} must stand alone")
+            return None
+        return _distinct(name, node, tuple(items), report)
+
+    return decode
+
+
+def levels(name: str, label: str, allowed: tuple[str, ...], level_ids: tuple[str, ...]) -> Decoder:
+    """A mapping from terms to levels; an empty one says that no term applies."""
+    level = terms(name, f"level of {name}", level_ids, allows_na=False, code="V103")
+    known = {term: term for term in allowed}
+
+    def decode(node: Node, report: Report) -> dict[str, str] | None:
+        if type(node) is not Mapping:
+            form = f"{{{allowed[0]}: {level_ids[0]}}}" if allowed and level_ids else "{}"
+            report.add("F103", node.at, f"{quote(name)} must be a mapping such as {form}, not {_kind(node)}")
+            return None
+        values = {}
+        for term, (key_at, value) in node.entries.items():
+            if term not in known:
+                report.add("V102", key_at, f"unknown {label} {quote(term)}{suggestion(term, allowed)}")
+            values[known.get(term, term)] = level(value, report)
+        return None if None in values.values() or not values.keys() <= known.keys() else values
+
+    return decode
+
+
+def record_list(name: str, schema: Schema, build: Callable[..., Any]) -> Decoder:
+    """A list of mappings, each decoded by its own schema and handed to `build` if nothing is wrong with it."""
+
+    def decode(node: Node, report: Report) -> tuple[Any, ...] | None:
+        if type(node) is not Sequence:
+            _refuse_no_list(name, node, report)
+            return None
+        built = []
+        for item in node.items:
+            outer = report.record
+            values = decode_record(item, schema, report)
+            report.record = outer or report.record
+            if values is not None and None not in values.values() and values.keys() >= set(schema.required):
+                built.append(build(**values))
+        return tuple(built)
+
+    return decode
+
+
+def _kind(node: Node) -> str:
+    if type(node) is Scalar:
+        return "text" if node.text else "nothing"
+    return "a list" if type(node) is Sequence else "a mapping"
+
+
+def _refuse_no_list(name: str, node: Node, report: Report) -> None:
+    report.add("F103", node.at, f"{quote(name)} must be a list such as [one, two], not {_kind(node)}")
+
+
+def _checked_text(name: str, node: Node, report: Report) -> str | None:
+    if type(node) is not Scalar:
+        report.add("F103", node.at, f"{quote(name)} must be text, not {_kind(node)}")
+        return None
+    value = node.text
+    if not value or value.isspace():
+        report.add("F104", node.at, f"{quote(name)} is empty; write a value, or remove the field if it is optional")
+        return None
+    if not value.isprintable():
+        odd = next((c for c in value if not c.isprintable() and c not in _JOINERS), None)
+        if odd is not None:
+            shown = "a line break" if odd == "\n" else f"the invisible character U+{ord(odd):04X}"
+            report.add(
+                "M101",
+                node.at,
+                f"{quote(name)} holds {shown}; write one line of visible text: {quote(value)}",
+            )
+            return None
+    return value
+
+
+def _texts(name: str, node: Node, report: Report) -> tuple[str, ...] | None:
+    if type(node) is not Sequence:
+        _refuse_no_list(name, node, report)
+        return None
+    if not node.items:
+        report.add("F104", node.at, f"{quote(name)} is an empty list; name at least one")
+        return None
+    values = [_checked_text(f"an item of {name}", item, report) for item in node.items]
+    return None if None in values else tuple(value for value in values if value is not None)
+
+
+def _distinct(name: str, node: Node, items: tuple[str, ...], report: Report) -> tuple[str, ...] | None:
+    if len(set(items)) == len(items):
+        return items
+    seen: set[str] = set()
+    for index, item in enumerate(items):
+        if item in seen:
+            at = node.items[index].at if type(node) is Sequence else node.at
+            report.add("F108", at, f"{printable(name)} names {quote(item)} twice; remove one")
+        seen.add(item)
+    return None

@@ -1,0 +1,269 @@
+"""The vocabulary of a corpus, read from `data/taxonomy.yaml`: facets, their terms and levels.
+
+No code knows a term: another survey brings its own file and changes no Python.
+"""
+
+from collections.abc import Iterable
+from enum import StrEnum
+from typing import Any, NamedTuple
+
+from orchtrace_corpus.findings import quote, suggestion
+from orchtrace_corpus.pool import fields
+from orchtrace_corpus.pool.fields import Decoder, Report, Schema, decode_record
+from orchtrace_corpus.yamlfile.reader import Mapping, Node, Scalar, Sequence, YamlFile
+
+
+class Kind(StrEnum):
+    """How many terms a record has on a facet."""
+
+    SINGLE = "single"
+    MANY = "many"
+    LEVELS = "levels"
+
+
+class Role(StrEnum):
+    """Whether a facet is an axis of the survey or a plain description."""
+
+    AXIS = "axis"
+    FACET = "facet"
+
+
+class Term(NamedTuple):
+    """A word of a vocabulary. Terms of one facet that share a `code` belong to one family."""
+
+    id: str
+    label: str
+    definition: str
+    code: str = ""
+
+
+class Facet(NamedTuple):
+    """A field that classifies records by a closed vocabulary, in the order in which it is shown.
+
+    `levels` is filled for a facet of kind `levels` only.
+    """
+
+    field: str
+    label: str
+    kind: Kind
+    role: Role
+    definition: str
+    terms: tuple[Term, ...]
+    levels: tuple[Term, ...] = ()
+    allows_na: bool = False
+    required: bool = True
+
+    @property
+    def families(self) -> dict[str, tuple[Term, ...]]:
+        """The terms by code, in order; empty where no two terms share one."""
+        grouped: dict[str, list[Term]] = {}
+        for term in self.terms:
+            grouped.setdefault(term.code, []).append(term)
+        if "" in grouped or len(grouped) == len(self.terms):
+            return {}
+        return {code: tuple(members) for code, members in grouped.items()}
+
+
+class Taxonomy(NamedTuple):
+    """All facets of a corpus: those of papers, of exclusions and of evidence."""
+
+    title: str
+    source: str
+    papers: tuple[Facet, ...]
+    exclusions: tuple[Facet, ...]
+    evidence: tuple[Facet, ...]
+    crosstabs: tuple[tuple[str, str], ...]
+
+    @property
+    def axes(self) -> tuple[Facet, ...]:
+        """The facets of papers that are axes of the survey."""
+        return tuple(facet for facet in self.papers if facet.role is Role.AXIS)
+
+
+RESERVED_FIELDS = frozenset(
+    {
+        *(
+            "key",
+            "title",
+            "authors",
+            "affiliation",
+            "year",
+            "venue",
+            "arxiv_id",
+            "doi",
+            "openreview_id",
+            "acl_id",
+        ),
+        *("urls", "summary", "evidence", "added", "notes", "waive", "first_author"),
+        *("id", "identifier", "url", "screened", "reason", "promoted_to"),
+    }
+)
+"""Names of fixed fields, which no facet may take."""
+
+
+def decode_taxonomy(file: YamlFile) -> Taxonomy | None:
+    """Decode a taxonomy; None if it has any problem, since no record could then be judged by it."""
+    before = len(file.findings)
+    node = file.root()
+    if node is None:
+        return None
+    report = Report(file)
+    values = decode_record(node, _TAXONOMY, report)
+    report.record = ""
+    if type(node) is Mapping:
+        _check_names(node, report)
+    if values is None or len(file.findings) > before:
+        return None
+    taxonomy = Taxonomy(**{"exclusions": (), "evidence": (), "crosstabs": (), "source": "", **values})
+    _check_crosstabs(node, taxonomy, report)
+    return None if len(file.findings) > before else taxonomy
+
+
+def facet_decoder(facet: Facet) -> Decoder:
+    """The decoder of a tag field."""
+    allowed = tuple(term.id for term in facet.terms)
+    label = facet.label.lower() if facet.label.lower() != facet.label.upper() else facet.label
+    if facet.kind is Kind.LEVELS:
+        return fields.levels(facet.field, label, allowed, tuple(level.id for level in facet.levels))
+    if facet.kind is Kind.MANY:
+        return fields.term_list(facet.field, label, allowed, allows_na=facet.allows_na)
+    return fields.terms(facet.field, label, allowed, allows_na=facet.allows_na)
+
+
+def _choice(name: str, kind: type[StrEnum]) -> Decoder:
+    decode_term = fields.terms(name, name, tuple(kind), allows_na=False)
+
+    def decode(node: Node, report: Report) -> Any:
+        term = decode_term(node, report)
+        return None if term is None else kind(term)
+
+    return decode
+
+
+def _flag(name: str) -> Decoder:
+    decode_term = fields.terms(name, f"value of {name}", ("true", "false"), allows_na=False)
+
+    def decode(node: Node, report: Report) -> bool | None:
+        term = decode_term(node, report)
+        return None if term is None else term == "true"
+
+    return decode
+
+
+def _pairs(name: str) -> Decoder:
+    one = fields.text_list(f"a pair of {name}")
+
+    def decode(node: Node, report: Report) -> tuple[tuple[str, ...], ...] | None:
+        if type(node) is not Sequence:
+            report.add("F103", node.at, f"{quote(name)} must be a list of pairs such as [[one, two]]")
+            return None
+        pairs = [one(item, report) for item in node.items]
+        for item, pair in zip(node.items, pairs, strict=True):
+            if pair is not None and len(pair) != 2:
+                report.add("F103", item.at, f"an item of {name} names {len(pair)} fields instead of two")
+                return None
+        return None if None in pairs else tuple(pairs)
+
+    return decode
+
+
+_TERM = Schema(
+    "a term",
+    "id",
+    {name: fields.text(name) for name in Term._fields},
+    ("id", "label", "definition"),
+)
+_FACET = Schema(
+    "a facet",
+    "field",
+    {
+        "field": fields.field_name("field"),
+        "label": fields.text("label"),
+        "kind": _choice("kind", Kind),
+        "role": _choice("role", Role),
+        "definition": fields.text("definition"),
+        "allows_na": _flag("allows_na"),
+        "required": _flag("required"),
+        "terms": fields.record_list("terms", _TERM, Term),
+        "levels": fields.record_list("levels", _TERM, Term),
+    },
+    ("field", "label", "kind", "role", "definition", "terms"),
+)
+_TAXONOMY = Schema(
+    "a taxonomy",
+    "title",
+    {
+        "title": fields.text("title"),
+        "source": fields.text("source"),
+        "papers": fields.record_list("papers", _FACET, Facet),
+        "exclusions": fields.record_list("exclusions", _FACET, Facet),
+        "evidence": fields.record_list("evidence", _FACET, Facet),
+        "crosstabs": _pairs("crosstabs"),
+    },
+    ("title", "papers"),
+)
+
+
+def _check_names(taxonomy: Mapping, report: Report) -> None:
+    """No field twice or with a reserved name, no term twice, levels exactly where the kind asks for them."""
+    for section in ("papers", "exclusions", "evidence"):
+        taken: set[str] = set()
+        for facet in _items(taxonomy, section):
+            name = _text(facet, "field")
+            report.record = name
+            if name in RESERVED_FIELDS:
+                report.add("F107", facet.at, f"{quote(name)} is the name of a fixed field; choose another")
+            kind = _text(facet, "kind")
+            if kind == Kind.LEVELS and not _items(facet, "levels"):
+                report.add("F101", facet.at, f"missing field 'levels', which a facet of kind {quote(kind)} needs")
+            if kind != Kind.LEVELS and "levels" in facet.entries:
+                report.add(
+                    "F102",
+                    facet.entries["levels"][0],
+                    f"unknown field 'levels' in a facet of kind {quote(kind)}",
+                )
+            if not _items(facet, "terms"):
+                report.add("F104", facet.at, "the facet has no terms; list at least one")
+            names = [name, *(_text(term, "id") for term in _items(facet, "terms") if kind == Kind.LEVELS)]
+            for clash in taken.intersection(names):
+                report.add("F108", facet.at, f"{quote(clash)} is the name of another field, too; choose another")
+            taken.update(names)
+            for part in ("terms", "levels"):
+                _check_terms(_items(facet, part), part, report)
+    report.record = ""
+
+
+def _check_terms(terms: Iterable[Mapping], part: str, report: Report) -> None:
+    seen: set[str] = set()
+    for term in terms:
+        name = _text(term, "id")
+        if name == fields.NOT_APPLICABLE:
+            report.add("V104", term.at, "'NA' is no term: set 'allows_na: true' on the facet instead")
+        if "," in name or name != name.strip():
+            report.add("F107", term.at, f"{quote(name)} is not a term id: leave out commas and outer spaces")
+        if name in seen:
+            report.add("F108", term.at, f"{part} names {quote(name)} twice; remove one")
+        seen.add(name)
+
+
+def _check_crosstabs(node: Node, taxonomy: Taxonomy, report: Report) -> None:
+    known = [facet.field for facet in taxonomy.papers]
+    if type(node) is not Mapping or "crosstabs" not in node.entries:
+        return
+    pairs = node.entries["crosstabs"][1]
+    for pair in pairs.items if type(pairs) is Sequence else ():
+        for item in pair.items if type(pair) is Sequence else ():
+            if type(item) is Scalar and item.text not in known:
+                report.add("V101", item.at, f"unknown axis or facet {quote(item.text)}{suggestion(item.text, known)}")
+
+
+def _items(mapping: Mapping, name: str) -> list[Mapping]:
+    entry = mapping.entries.get(name)
+    if entry is None or type(entry[1]) is not Sequence:
+        return []
+    return [item for item in entry[1].items if type(item) is Mapping]
+
+
+def _text(mapping: Mapping, name: str) -> str:
+    entry = mapping.entries.get(name)
+    return entry[1].text if entry is not None and type(entry[1]) is Scalar else ""

@@ -1,0 +1,114 @@
+"""Lays out styled text in lines of a given width, without any terminal library.
+
+A line is a tuple of spans; `console` gives their style names a look, `plain` leaves them out. Both
+see the same characters, so what is tested without a terminal is what a terminal shows.
+"""
+
+import unicodedata
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple, TypeAlias
+
+
+class Span(NamedTuple):
+    """A piece of text with the name of its style: heading, muted, bar, warning, heat0 … heat4 or none."""
+
+    text: str
+    style: str = ""
+
+
+Line: TypeAlias = tuple[Span, ...]
+
+
+class Glyphs(NamedTuple):
+    """The characters that pictures are drawn with, by what the output can encode."""
+
+    shades: tuple[str, str, str]
+    bar: str
+    empty: str
+    separator: str
+    ellipsis: str
+
+
+UNICODE = Glyphs(("█", "▓", "░"), "█", "·", " · ", "…")
+ASCII = Glyphs(("#", "+", "-"), "#", ".", ", ", "~")
+
+
+def plain(lines: Iterable[Line]) -> str:
+    """The lines as text, without styles and without blanks at line ends."""
+    return "".join("".join(span.text for span in line).rstrip() + "\n" for line in lines)
+
+
+def line(text: str = "", style: str = "") -> Line:
+    """A line of one span."""
+    return (Span(text, style),)
+
+
+def display_width(text: str) -> int:
+    """How many terminal cells the text takes: wide characters two, combining ones none."""
+    if text.isascii():
+        return len(text)
+    return sum(
+        0
+        if unicodedata.combining(c) or unicodedata.category(c) == "Cf"
+        else 1 + (unicodedata.east_asian_width(c) in "WF")
+        for c in text
+    )
+
+
+def clip(text: str, width: int, ellipsis: str = "…") -> str:
+    """The text, cut to a number of cells; a cut shows as an ellipsis."""
+    if display_width(text) <= width:
+        return text
+    kept, used = [], 0
+    for c in text:
+        used += display_width(c)
+        if used > width - 1:
+            break
+        kept.append(c)
+    return "".join(kept) + ellipsis if width > 0 else ""
+
+
+def pad(text: str, width: int, *, right: bool = False) -> str:
+    """The text, filled with blanks to a number of cells."""
+    blanks = " " * (width - display_width(text))
+    return blanks + text if right else text + blanks
+
+
+def wrap(text: str, width: int, *, first: str = "", rest: str = "") -> list[str]:
+    """Break text at blanks into lines of at most `width` cells, each begun by `first` or `rest`."""
+    lines, current, empty = [], first, True
+    for word in text.split():
+        joined = current + word if empty else f"{current} {word}"
+        if not empty and display_width(joined) > width:
+            lines.append(current)
+            joined = rest + word
+        current, empty = joined, False
+    return [*lines, current]
+
+
+def fit(widths: Sequence[int], available: int, minimum: int = 6) -> list[int]:
+    """Shrink the widest columns, one cell at a time, until all fit or none is wider than `minimum`."""
+    fitted = list(widths)
+    while sum(fitted) > available:
+        widest = max(range(len(fitted)), key=fitted.__getitem__)
+        if fitted[widest] <= minimum:
+            break
+        fitted[widest] -= 1
+    return fitted
+
+
+def bar(count: int, largest: int, width: int, glyph: str) -> str:
+    """A bar whose length is to `width` as `count` to `largest`; never empty for a count above zero."""
+    return glyph * max(round(width * count / largest), 1) if count and largest else ""
+
+
+def beside(left: Sequence[Line], right: Sequence[Line], left_width: int) -> list[Line]:
+    """Two blocks next to each other, the left one filled to `left_width` cells."""
+    height = max(len(left), len(right))
+    joined = []
+    for index in range(height):
+        first = left[index] if index < len(left) else ()
+        second = right[index] if index < len(right) else ()
+        used = sum(display_width(span.text) for span in first)
+        joined.append((*first, Span(" " * max(left_width - used, 0)), *second))
+    return joined

@@ -1,0 +1,163 @@
+"""One table, four forms: aligned text, Markdown, CSV and JSON."""
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple, TypeAlias
+
+from orchtrace_corpus.errors import CommandUseError
+from orchtrace_corpus.findings import quote, suggestion
+from orchtrace_corpus.render import Format
+from orchtrace_corpus.render.layout import UNICODE, Glyphs, Line, Span, clip, display_width, fit, line, pad
+
+Cell: TypeAlias = str | int | float | tuple[str, ...] | None
+
+SCHEMA_VERSION = 1
+
+
+class Table(NamedTuple):
+    """Rows of values under named columns.
+
+    Attributes:
+        name: What the rows are, in one word, for programs.
+        title: A heading for people, possibly empty.
+        columns: The names of the columns.
+        rows: One value for each column; None where there is none.
+        notes: Sentences below the table, for people.
+    """
+
+    name: str
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    notes: tuple[str, ...] = ()
+
+
+def render(tables: Sequence[Table], schema: str, output: Format) -> str:
+    """The tables in a form for programs or documents; for `Format.TABLE` see `lines`.
+
+    Raises:
+        ValueError: The format is `Format.TABLE`, whose layout needs a width.
+    """
+    if output is Format.MARKDOWN:
+        return "\n".join(markdown(table) for table in tables)
+    if output is Format.CSV:
+        return "\n".join(csv(table.columns, table.rows) for table in tables)
+    if output is Format.JSON:
+        return envelope(schema, {table.name: records(table) for table in tables})
+    raise ValueError("a table for people is laid out by lines()")
+
+
+def lines(table: Table, width: int | None, glyphs: Glyphs = UNICODE) -> list[Line]:
+    """The table as aligned text. With a width, the widest columns are cut until it fits."""
+    body = [tuple(cell_text(cell) for cell in row) for row in table.rows]
+    numeric = [_is_numeric(table.rows, index) for index in range(len(table.columns))]
+    widths = [
+        max(display_width(text) for text in (name, *(row[index] for row in body)))
+        for index, name in enumerate(table.columns)
+    ]
+    if width is not None:
+        widths = fit(widths, width - 2 * (len(widths) - 1))
+    result: list[Line] = [line(table.title, "heading")] if table.title else []
+    result.append(_row(table.columns, widths, numeric, glyphs, "muted"))
+    result.extend(_row(row, widths, numeric, glyphs) for row in body)
+    result.extend(line(note, "muted") for note in table.notes)
+    return result
+
+
+def markdown(table: Table) -> str:
+    """The table in Markdown, columns aligned, so that its source reads well, too."""
+    header = [markdown_text(name) for name in table.columns]
+    body = [[markdown_text(cell_text(cell)) for cell in row] for row in table.rows]
+    widths = [max(3, *(display_width(row[index]) for row in (header, *body))) for index in range(len(header))]
+    numeric = [_is_numeric(table.rows, index) for index in range(len(header))]
+    rule = [("-" * (width - 1) + ":") if right else "-" * width for width, right in zip(widths, numeric, strict=True)]
+    rows = [
+        "| "
+        + " | ".join(pad(text, width, right=right) for text, width, right in zip(row, widths, numeric, strict=True))
+        + " |"
+        for row in (header, rule, *body)
+    ]
+    title = [f"## {markdown_text(table.title)}", ""] if table.title else []
+    notes = [part for note in table.notes for part in ("", markdown_text(note))]
+    return "\n".join((*title, *rows, *notes)) + "\n"
+
+
+def csv(columns: Sequence[str], rows: Iterable[Sequence[Cell]]) -> str:
+    """The rows as comma-separated values (RFC 4180, lines ended by a line feed), several items joined by ' ; '."""
+    import csv as writer
+    import io
+
+    text = io.StringIO()
+    out = writer.writer(text, lineterminator="\n")
+    out.writerow(columns)
+    out.writerows([cell_text(cell, join=" ; ") for cell in row] for row in rows)
+    return text.getvalue()
+
+
+def envelope(schema: str, content: dict[str, object]) -> str:
+    """A JSON document that names its schema and version."""
+    import json
+
+    document = {"schema": f"orchtrace-corpus/{schema}", "version": SCHEMA_VERSION, **content}
+    return json.dumps(document, ensure_ascii=False, indent=2) + "\n"
+
+
+def records(table: Table) -> list[dict[str, Cell]]:
+    """The rows as one mapping each."""
+    return [dict(zip(table.columns, row, strict=True)) for row in table.rows]
+
+
+def cell_text(cell: Cell, *, join: str = "; ") -> str:
+    """A value as text; nothing for None."""
+    if cell is None:
+        return ""
+    return join.join(cell) if isinstance(cell, tuple) else str(cell)
+
+
+_MARKDOWN_SPECIAL = str.maketrans({c: f"\\{c}" for c in "\\`*_[]<>|#"} | {"&": "&amp;"})
+
+
+def markdown_text(text: str) -> str:
+    """The text with every character escaped that could become markup or end a table cell."""
+    return text.translate(_MARKDOWN_SPECIAL)
+
+
+def _row(cells: Sequence[str], widths: Sequence[int], numeric: Sequence[bool], glyphs: Glyphs, style: str = "") -> Line:
+    texts = (
+        pad(clip(text, width, glyphs.ellipsis), width, right=right)
+        for text, width, right in zip(cells, widths, numeric, strict=True)
+    )
+    return (Span("  ".join(texts).rstrip(), style),)
+
+
+def _is_numeric(rows: Sequence[Sequence[Cell]], index: int) -> bool:
+    return bool(rows) and all(isinstance(row[index], (int, float)) for row in rows)
+
+
+def arranged(table: Table, columns: Sequence[str], sort: str) -> Table:
+    """The table with some of its columns, sorted by one of them (`-name` for falling order).
+
+    Raises:
+        CommandUseError: There is no such column.
+    """
+    if sort:
+        index = _column(table, sort.removeprefix("-"))
+        rows = sorted(table.rows, key=lambda row: _sort_key(row[index]), reverse=sort.startswith("-"))
+        table = table._replace(rows=tuple(rows))
+    if columns:
+        indices = [_column(table, name) for name in columns]
+        table = table._replace(
+            columns=tuple(table.columns[index] for index in indices),
+            rows=tuple(tuple(row[index] for index in indices) for row in table.rows),
+        )
+    return table
+
+
+def _column(table: Table, name: str) -> int:
+    if name not in table.columns:
+        raise CommandUseError(f"unknown column {quote(name)}{suggestion(name, table.columns)}")
+    return table.columns.index(name)
+
+
+def _sort_key(cell: Cell) -> tuple[bool, float, str]:
+    number = float(cell) if isinstance(cell, (int, float)) else 0.0
+    return (cell is None, number, cell_text(cell).casefold() if not isinstance(cell, (int, float)) else "")

@@ -1,0 +1,1 @@
+"""YAML files as this project writes them: read strictly, every value with its place."""

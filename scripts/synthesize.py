@@ -1,0 +1,88 @@
+"""Write a corpus of N made-up papers that validates, for speed and scale tests.
+
+    python scripts/synthesize.py 10000 /tmp/corpus-10k
+
+The same N and seed give the same bytes. The taxonomy is that of the corpus beside this script.
+"""
+
+import argparse
+import json
+import random
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+from orchtrace_corpus.pool.store import PAPERS, TAXONOMY
+from orchtrace_corpus.pool.taxonomy import Facet, Kind, Taxonomy, decode_taxonomy
+from orchtrace_corpus.yamlfile.reader import read
+
+SOURCE = Path(__file__).resolve().parents[1]
+WORDS = "agent team reward credit turn message planner critic tool search trace policy value merge spawn".split()
+FAMILIES = "Adeyemi Bauer Castillo Dvořák Eriksson Fofanah García Hansen Ito Jovanović Kim Łukasik 李 王".split()
+
+
+def main() -> None:
+    """Run the script."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("records", type=int, help="how many papers")
+    parser.add_argument("folder", type=Path, help="the folder to write, made if absent")
+    parser.add_argument("--seed", type=int, default=1)
+    arguments = parser.parse_args()
+    synthesize(arguments.folder, arguments.records, arguments.seed)
+
+
+def synthesize(folder: Path, count: int, seed: int = 1) -> None:
+    """Write a corpus of `count` papers and no exclusions that `corpus validate` passes.
+
+    Raises:
+        ValueError: The taxonomy cannot be read.
+    """
+    taxonomy = decode_taxonomy(read(str(SOURCE / TAXONOMY), TAXONOMY))
+    if taxonomy is None:
+        raise ValueError(f"{TAXONOMY} has errors; run corpus validate")
+    (folder / "data").mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(SOURCE / TAXONOMY, folder / TAXONOMY)
+    (folder / "data" / "exclusions.yaml").write_text("[]\n", encoding="utf-8")
+    with (folder / PAPERS).open("w", encoding="utf-8", newline="\n") as file:
+        for number, lines in enumerate(_papers(taxonomy, count, random.Random(seed))):
+            file.write("\n" * (number > 0) + "".join(line + "\n" for line in lines))
+
+
+def _papers(taxonomy: Taxonomy, count: int, chance: random.Random) -> Iterator[list[str]]:
+    for number in range(count):
+        year = chance.randint(2019, 2026)
+        authors = [f"{chance.choice(FAMILIES)}, {chance.choice('ABCDEFG')}." for _ in range(chance.randint(1, 5))]
+        title = f"{chance.choice(WORDS).title()} {chance.choice(WORDS)} for {chance.choice(WORDS)} teams {number}"
+        link = f"https://example.org/paper/{number}"
+        yield [
+            f"- key: paper-{number}",
+            f"  title: {title}",
+            f"  authors: [{', '.join(json.dumps(author, ensure_ascii=False) for author in dict.fromkeys(authors))}]",
+            f"  affiliation: {chance.choice(FAMILIES)} University",
+            f"  year: {year}",
+            f"  venue: Workshop {year}",
+            f'  doi: "10.5555/{number}"',
+            f"  urls: [{link}]",
+            *(f"  {facet.field}: {_tag(facet, chance)}" for facet in taxonomy.papers),
+            f"  summary: Studies {chance.choice(WORDS)} and {chance.choice(WORDS)} in case {number}.",
+            "  evidence:",
+            f"    - tags: [{taxonomy.papers[0].field}]",
+            f"      note: The paper describes its {chance.choice(WORDS)} in section {chance.randint(2, 6)}.",
+            f"      source: {link}",
+            *(f"      {facet.field}: {_tag(facet, chance)}" for facet in taxonomy.evidence),
+            f'  added: "{year}-06-{chance.randint(1, 28):02}"',
+        ]
+
+
+def _tag(facet: Facet, chance: random.Random) -> str:
+    terms = [term.id for term in facet.terms]
+    if facet.kind is Kind.LEVELS:
+        chosen = [term for term in terms if chance.random() < 0.4]
+        return "{" + ", ".join(f"{term}: {chance.choice(facet.levels).id}" for term in chosen) + "}"
+    if facet.kind is Kind.MANY:
+        return f"[{', '.join(chance.sample(terms, chance.randint(1, len(terms))))}]"
+    return chance.choice(terms)
+
+
+if __name__ == "__main__":
+    main()
