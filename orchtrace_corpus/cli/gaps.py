@@ -13,7 +13,7 @@ from orchtrace_corpus.pool.statistics import coverage
 from orchtrace_corpus.render import Format, table
 from orchtrace_corpus.render import coverage as render
 
-app = typer.Typer(rich_markup_mode=None)
+app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
 
 @app.command()
@@ -25,7 +25,7 @@ def gaps(
     where: Where = None,
     output_format: OutputFormat = Format.TABLE,
 ) -> int:
-    r"""Show which cells of two axes are empty or sparse.
+    """Show which cells of two axes are empty or sparse.
 
     Without names: the first pair that the taxonomy crosses. Any field with a vocabulary can be an
     axis, also a single sub-decision, whose levels are its values.

@@ -14,7 +14,7 @@ from orchtrace_corpus.pool.query import parse
 from orchtrace_corpus.render import Format
 from orchtrace_corpus.render.records import listing
 
-app = typer.Typer(rich_markup_mode=None)
+app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
 
 @app.command("list")
@@ -27,7 +27,7 @@ def list_records(
     limit: Annotated[int | None, typer.Option("--limit", "-n", min=1, help="At most this many rows.")] = None,
     output_format: OutputFormat = Format.TABLE,
 ) -> int:
-    r"""List papers, or exclusions, that pass filters.
+    """List papers, or exclusions, that pass filters.
 
     On a terminal, wide columns are cut to fit; in a pipe, nothing is. "corpus terms" names the
     fields and their terms.

@@ -11,6 +11,10 @@ from orchtrace_corpus.errors import OutputError
 from orchtrace_corpus.render.layout import ASCII, UNICODE, Glyphs, Line, plain
 
 
+class ReaderGoneError(Exception):
+    """Nobody reads standard output any more: `head` has seen enough."""
+
+
 class Output:
     """Where a command's results go, and how wide and how colourful they may be.
 
@@ -47,7 +51,7 @@ class Output:
 
         Raises:
             OutputError: The text cannot be written, for instance because the disk is full.
-            BrokenPipeError: Nobody reads any more.
+            ReaderGoneError: Nobody reads any more.
         """
         if not _is_unicode(sys.stdout.encoding):
             text = text.encode(sys.stdout.encoding, "backslashreplace").decode(sys.stdout.encoding)
@@ -80,7 +84,8 @@ class Output:
 
     def _fail(self, error: OSError) -> None:
         if isinstance(error, BrokenPipeError) or error.errno == errno.EPIPE:
-            raise error
+            # Not an OSError: Typer would turn that into an exit of its own.
+            raise ReaderGoneError from error
         self.abandon()
         raise OutputError(f"cannot write the output: {error.strerror}") from error
 

@@ -13,7 +13,7 @@ from orchtrace_corpus.pool.search import search_exclusions, search_papers
 from orchtrace_corpus.render import Format
 from orchtrace_corpus.render.records import listing
 
-app = typer.Typer(rich_markup_mode=None)
+app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
 
 @app.command()
@@ -25,7 +25,7 @@ def search(
     columns: Columns = "key,year,title",
     output_format: OutputFormat = Format.TABLE,
 ) -> int:
-    r"""Find records by words.
+    """Find records by words.
 
     A word is found in keys, titles, authors, affiliations, venues, summaries, notes and evidence,
     whatever its case and accents. Hits in key or title come first. Without filters, exclusions are

@@ -12,7 +12,7 @@ from orchtrace_corpus.pool.search import find_records, near_misses
 from orchtrace_corpus.render import Format
 from orchtrace_corpus.render.records import card, card_markdown, cards_csv, cards_json
 
-app = typer.Typer(rich_markup_mode=None)
+app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
 
 @app.command()
@@ -21,7 +21,7 @@ def show(
     name: Annotated[str, typer.Argument(metavar="KEY", help="A key, exclusion id, arXiv id, DOI or URL.")],
     output_format: OutputFormat = Format.TABLE,
 ) -> int:
-    r"""Show one record by key, arXiv id, DOI or URL.
+    """Show one record by key, arXiv id, DOI or URL.
 
     Identifiers are understood in every usual spelling; exclusions are found, too.
 

@@ -15,7 +15,7 @@ from orchtrace_corpus.pool.taxonomy import Kind
 from orchtrace_corpus.render import Format, statistics, statistics_page
 from orchtrace_corpus.render.table import Table
 
-app = typer.Typer(rich_markup_mode=None)
+app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
 _PIPE_WIDTH = 80
 
@@ -34,7 +34,7 @@ def stats(
     include_empty: IncludeEmpty = False,
     output_format: OutputFormat = Format.TABLE,
 ) -> int:
-    r"""Count the corpus: one page, one field, or two fields crossed.
+    """Count the corpus: one page, one field, or two fields crossed.
 
     Fields are those of "corpus terms", the sub-decisions by name or code (stop, O5), and those of a
     record (year, venue, ...). Fields of exclusions (stage, source, ...) count exclusions.

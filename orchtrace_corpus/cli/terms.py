@@ -14,7 +14,7 @@ from orchtrace_corpus.render import Format
 from orchtrace_corpus.render.table import Table, arranged
 from orchtrace_corpus.render.vocabulary import all_terms_table, levels_table, overview, terms_table
 
-app = typer.Typer(rich_markup_mode=None)
+app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
 
 @app.command()
@@ -27,7 +27,7 @@ def terms(
     columns: Columns = "",
     output_format: OutputFormat = Format.TABLE,
 ) -> int:
-    r"""Show the fields and the terms they are tagged with.
+    """Show the fields and the terms they are tagged with.
 
     \b
     Examples:

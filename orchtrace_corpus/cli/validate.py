@@ -11,7 +11,7 @@ from orchtrace_corpus.pool import rules
 from orchtrace_corpus.render import findings as render
 from orchtrace_corpus.render.findings import FindingsFormat
 
-app = typer.Typer(rich_markup_mode=None)
+app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
 
 @app.command()
@@ -21,7 +21,7 @@ def validate(
         FindingsFormat, typer.Option("--format", "-f", help="The form of the output.")
     ] = FindingsFormat.TEXT,
 ) -> int:
-    r"""Report every mistake in the data, at its line.
+    """Report every mistake in the data, at its line.
 
     Each finding is a line "file:line:column: CODE message [record]". Exit code 0: nothing wrong;
     1: errors; 3: a file is not readable as YAML.

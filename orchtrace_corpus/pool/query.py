@@ -51,6 +51,9 @@ _ORDERINGS: dict[Operator, Callable[[Any, Any], bool]] = {
 }
 
 
+_ORDERED = (ValueKind.NUMBER, ValueKind.DATE)
+
+
 class Filter(NamedTuple):
     """One condition on a record. The empty alternative stands for "has no value"."""
 
@@ -116,7 +119,7 @@ def _parse_filter(text: str, attributes: Attributes) -> Filter:
     attribute = find(match["field"], attributes)
     alternatives = tuple(part.strip().replace("\\,", ",") for part in re.split(_UNESCAPED_COMMA, value))
     if comparison in _ORDERINGS:
-        _check_ordered(attribute, comparison, alternatives)
+        _check_ordered(attribute, comparison, alternatives, attributes)
     elif comparison is Operator.CONTAINS:
         if "" in alternatives:
             raise CommandUseError(
@@ -127,11 +130,14 @@ def _parse_filter(text: str, attributes: Attributes) -> Filter:
     return Filter(attribute, comparison, alternatives)
 
 
-def _check_ordered(attribute: Attribute, comparison: Operator, alternatives: tuple[str, ...]) -> None:
-    if attribute.kind not in (ValueKind.NUMBER, ValueKind.DATE):
+def _check_ordered(
+    attribute: Attribute, comparison: Operator, alternatives: tuple[str, ...], attributes: Attributes
+) -> None:
+    if attribute.kind not in _ORDERED:
+        ordered = ", ".join(name for name, other in attributes.items() if other.kind in _ORDERED)
         raise CommandUseError(
             f"{attribute.name} has no order, so {quote(comparison)} does not apply",
-            "Numbers and dates can be compared: year, added, screened. Use =, != or ~ here.",
+            f"Numbers and dates can be compared: {ordered}. Use =, != or ~ here.",
         )
     if len(alternatives) > 1:
         raise CommandUseError(f"{quote(comparison)} takes one value, not {len(alternatives)}")

@@ -14,9 +14,6 @@ _PIPE_WIDTH = 80
 def page(coverage: Coverage, width: int | None, glyphs: Glyphs = UNICODE) -> list[Line]:
     """The matrix of two axes as a heat map, readable without colour, and its gaps by name."""
     crosstab = coverage.crosstab
-    # What does not apply is no part of the scale: it would dwarf the rest.
-    regular = [count for cell, count in crosstab.cells.items() if {ABSENT, NOT_APPLICABLE}.isdisjoint(cell)]
-    largest = max(regular, default=0)
     row_labels = [row or ABSENT_LABEL for row in crosstab.row_values]
     column_labels = [column or ABSENT_LABEL for column in crosstab.column_values]
     label_width = max((display_width(label) for label in (*row_labels, crosstab.rows.name)), default=0)
@@ -26,20 +23,16 @@ def page(coverage: Coverage, width: int | None, glyphs: Glyphs = UNICODE) -> lis
     numbered = width is not None and label_width + 1 + needed > width
     heads = [f"({index})" for index, _ in enumerate(column_labels, 1)] if numbered else column_labels
     widths = [max(display_width(head), 4) for head in heads]
-    head = " ".join(pad(text, w, right=True) for text, w in zip(heads, widths, strict=True))
-    lines.append((Span(pad("", label_width) + " " + head, "muted"),))
-    for row, label in zip(crosstab.row_values, row_labels, strict=True):
-        cells = []
-        for column, cell_width in zip(crosstab.column_values, widths, strict=True):
-            number = crosstab.number(row, column)
-            applies = {ABSENT, NOT_APPLICABLE}.isdisjoint((row, column))
-            text = _heat_text(number, largest if applies else 0, glyphs)
-            style = _heat_style(number, largest) if applies else "muted"
-            cells += [Span(" "), Span(pad(text, cell_width, right=True), style)]
-        lines.append((Span(pad(label, label_width)), *cells))
+    if width is not None and label_width + sum(w + 1 for w in widths) > width:
+        needed = label_width + sum(w + 1 for w in widths)
+        lines.append(line(f"(the matrix needs {needed} columns)", "muted"))
+        numbered = False
+    else:
+        lines += _matrix(coverage, row_labels, heads, label_width, widths, glyphs)
     if numbered:
-        legend = "  ".join(f"{head} {label}" for head, label in zip(heads, column_labels, strict=True))
-        lines += [line(), *(line(text, "muted") for text in wrap(legend, width or _PIPE_WIDTH))]
+        # A zero byte stands for a blank that must not break.
+        legend = " ".join(f"{head}\0{label}" for head, label in zip(heads, column_labels, strict=True))
+        lines += [line(), *(line(text.replace("\0", " "), "muted") for text in wrap(legend, width or _PIPE_WIDTH))]
     named_width = width or _PIPE_WIDTH
     lines += [line(), *_cell_list("Empty", coverage.empty, coverage, named_width)]
     if coverage.sparse:
@@ -92,6 +85,34 @@ def data(coverage: Coverage) -> str:
             "sparse": [list(cell) for cell in coverage.sparse],
         },
     )
+
+
+def _matrix(
+    coverage: Coverage,
+    row_labels: Sequence[str],
+    heads: Sequence[str],
+    label_width: int,
+    widths: Sequence[int],
+    glyphs: Glyphs,
+) -> list[Line]:
+    crosstab = coverage.crosstab
+    # What does not apply is no part of the scale: it would dwarf the rest.
+    regular = [count for cell, count in crosstab.cells.items() if {ABSENT, NOT_APPLICABLE}.isdisjoint(cell)]
+    largest = max(regular, default=0)
+    head = " ".join(pad(text, width, right=True) for text, width in zip(heads, widths, strict=True))
+    lines: list[Line] = [(Span(pad("", label_width) + " " + head, "muted"),)]
+    for row, label in zip(crosstab.row_values, row_labels, strict=True):
+        cells = []
+        for column, width in zip(crosstab.column_values, widths, strict=True):
+            number = crosstab.number(row, column)
+            applies = {ABSENT, NOT_APPLICABLE}.isdisjoint((row, column))
+            text = _heat_text(number, largest if applies else 0, glyphs)
+            cells += [
+                Span(" "),
+                Span(pad(text, width, right=True), _heat_style(number, largest) if applies else "muted"),
+            ]
+        lines.append((Span(pad(label, label_width)), *cells))
+    return lines
 
 
 def _cell_list(name: str, cells: Sequence[tuple[str, str]], coverage: Coverage, width: int) -> list[Line]:

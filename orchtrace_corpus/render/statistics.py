@@ -1,9 +1,9 @@
 """Statistics as tables, documents, JSON and CSV."""
 
 from orchtrace_corpus.pool.statistics import Counts, Crosstab, LevelCounts, Summary
-from orchtrace_corpus.render.table import Cell, Table, csv, envelope, markdown, markdown_text
+from orchtrace_corpus.render.table import Cell, Missing, Table, csv, envelope, markdown, markdown_text
 
-ABSENT_LABEL = "(absent)"
+ABSENT_LABEL = Missing.ABSENT.value
 """How people see that a record has no value."""
 
 
@@ -16,7 +16,7 @@ def counts_tables(counts: Counts) -> list[Table]:
     for value, number in counts.counts.items():
         term = terms.get(value)
         code = ((term.code if term else "") or None,) if has_codes else ()
-        rows.append((value or ABSENT_LABEL, *code, number, _share(number, counts.total)))
+        rows.append((value or Missing.ABSENT, *code, number, _share(number, counts.total)))
     code_column = ("code",) if has_codes else ()
     noted = _multiple_note(counts)
     tables = [Table(name, counts.attribute.label, (name, *code_column, "count", "share_percent"), tuple(rows), noted)]
@@ -51,7 +51,7 @@ def crosstab_table(crosstab: Crosstab) -> Table:
     columns = tuple(value or ABSENT_LABEL for value in crosstab.column_values)
     rows: tuple[tuple[Cell, ...], ...] = tuple(
         (
-            row or ABSENT_LABEL,
+            row or Missing.ABSENT,
             *(crosstab.number(row, column) for column in crosstab.column_values),
             _row_sum(crosstab, row),
         )

@@ -41,7 +41,7 @@ def page(summary: Summary, width: int, glyphs: Glyphs = UNICODE) -> list[Line]:
     gaps = _gap_lines(summary, width, glyphs)
     if gaps:
         lines += [line(), line("Sparse and empty", "heading"), *gaps]
-    return [*_without_double_blanks(lines), line(_NEXT_STEPS, "muted")]
+    return [*_without_double_blanks([*lines, line()]), *(line(text, "muted") for text in wrap(_NEXT_STEPS, width))]
 
 
 def _headline(summary: Summary, width: int, glyphs: Glyphs) -> list[Line]:
@@ -116,7 +116,8 @@ def _level_chart(levels: LevelCounts, width: int, glyphs: Glyphs) -> list[Line]:
     bar_width = width - label_width - sum(w + 2 for w in widths) - 2 - len(ids)
     title = f"{facet.label} (papers by level)"
     head = "".join("  " + pad(text, w, right=True) for text, w in zip(heads, widths, strict=True))
-    lines: list[Line] = [line(title, "heading"), line(" " * label_width + head, "muted")]
+    lines: list[Line] = [line(text, "heading") for text in wrap(title, width)]
+    lines.append(line(" " * label_width + head, "muted"))
     for term in facet.terms:
         numbers = [levels.counts[term.id][level] for level in ids]
         cells = [

@@ -1,14 +1,22 @@
 """One table, four forms: aligned text, Markdown, CSV and JSON."""
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple, TypeAlias
+from enum import Enum
+from typing import Any, NamedTuple, TypeAlias
 
 from orchtrace_corpus.errors import CommandUseError
 from orchtrace_corpus.findings import quote, suggestion
 from orchtrace_corpus.render import Format
 from orchtrace_corpus.render.layout import UNICODE, Glyphs, Line, Span, clip, display_width, fit, line, pad
 
-Cell: TypeAlias = str | int | float | tuple[str, ...] | None
+
+class Missing(Enum):
+    """Shown to people where a record has no value; null or nothing to programs."""
+
+    ABSENT = "(absent)"
+
+
+Cell: TypeAlias = str | int | float | tuple[str, ...] | Missing | None
 
 SCHEMA_VERSION = 1
 
@@ -89,7 +97,7 @@ def csv(columns: Sequence[str], rows: Iterable[Sequence[Cell]]) -> str:
     text = io.StringIO()
     out = writer.writer(text, lineterminator="\n")
     out.writerow(columns)
-    out.writerows([cell_text(cell, join=" ; ") for cell in row] for row in rows)
+    out.writerows([cell_text(None if cell is Missing.ABSENT else cell, join=" ; ") for cell in row] for row in rows)
     return text.getvalue()
 
 
@@ -101,15 +109,20 @@ def envelope(schema: str, content: dict[str, object]) -> str:
     return json.dumps(document, ensure_ascii=False, indent=2) + "\n"
 
 
-def records(table: Table) -> list[dict[str, Cell]]:
+def records(table: Table) -> list[dict[str, Any]]:
     """The rows as one mapping each."""
-    return [dict(zip(table.columns, row, strict=True)) for row in table.rows]
+    return [
+        {name: None if cell is Missing.ABSENT else cell for name, cell in zip(table.columns, row, strict=True)}
+        for row in table.rows
+    ]
 
 
 def cell_text(cell: Cell, *, join: str = "; ") -> str:
     """A value as text; nothing for None."""
     if cell is None:
         return ""
+    if isinstance(cell, Missing):
+        return str(cell.value)
     return join.join(cell) if isinstance(cell, tuple) else str(cell)
 
 

@@ -7,6 +7,7 @@ from orchtrace_corpus.render.layout import Line, Span, display_width, line, pad,
 from orchtrace_corpus.render.table import Cell, Table
 
 _PIPE_WIDTH = 100
+_NEXT_STEPS = "Definitions: corpus terms FIELD. Filters: corpus list --where FIELD=TERM."
 
 
 def terms_table(facet: Facet, counts: Mapping[str, int]) -> Table:
@@ -55,14 +56,14 @@ def overview(taxonomy: Taxonomy, width: int | None) -> list[Line]:
             words += ["NA"] if facet.allows_na else []
             text = " ".join(f"{word}," for word in words[:-1]) + f" {words[-1]}"
             if facet.kind is Kind.LEVELS:
-                text += f" each {'/'.join(level.id for level in facet.levels)}"
+                text += f"; each {', '.join(level.id for level in facet.levels)}"
             first, *rest = wrap(text, available, first=pad(f"  {facet.field}", label_width), rest=" " * label_width)
             shown = [part.replace("\0", " ") for part in (first, *rest)]
             style = "key" if facet.role == "axis" else ""
             lines.append((Span(shown[0][:label_width], style), Span(shown[0][label_width:])))
             lines += [line(part) for part in shown[1:]]
         lines.append(line())
-    return [*lines, line("Definitions: corpus terms FIELD. Filters: corpus list --where FIELD=TERM.", "muted")]
+    return [*lines, *(line(text, "muted") for text in wrap(_NEXT_STEPS, available))]
 
 
 def _sections(taxonomy: Taxonomy) -> Sequence[tuple[str, tuple[Facet, ...]]]:

@@ -1,0 +1,169 @@
+"""Measure the speed claims of this project, all in one run, each as a ratio.
+
+    python scripts/bench.py > docs/performance.md
+    python scripts/bench.py --records 10000     # without the largest corpus
+
+Every measurement is a fresh process of this interpreter. Start-up is compared with the bare
+interpreter, validation with `yaml.CSafeLoader` merely loading the same file. A claim that does not
+hold is shown as missed; the exit code is 0 all the same, since a busy machine is no defect.
+"""
+
+import argparse
+import compileall
+import os
+import platform
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import NamedTuple
+
+import synthesize
+
+ROOT = Path(__file__).resolve().parents[1]
+CORPUS = (str(Path(sys.executable).parent / "corpus"),)
+LOADER = "import sys, yaml; yaml.load(open(sys.argv[1], encoding='utf-8'), Loader=yaml.CSafeLoader)"
+
+START_UP_LIMIT = 10.0
+LOADER_LIMIT = 1 / 3
+GROWTH_LIMIT = 1.3
+
+
+class Run(NamedTuple):
+    """The cost of a process: wall time in seconds, peak memory in MiB."""
+
+    seconds: float
+    peak_mib: float
+
+
+class Claim(NamedTuple):
+    """A ratio that was measured, and the most that it may be."""
+
+    what: str
+    measured: float
+    limit: float
+    detail: str
+
+
+def main() -> None:
+    """Run the script."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--records", type=int, nargs="+", default=[10_000, 100_000], help="sizes of made-up corpora")
+    parser.add_argument("--rounds", type=int, default=21, help="fresh processes for each start-up measurement")
+    arguments = parser.parse_args()
+    # Installers compile what they install, but not an editable source tree.
+    compileall.compile_dir(str(ROOT / "orchtrace_corpus"), quiet=1)
+    claims = [*start_up_claims(arguments.rounds), *validation_claims(arguments.records)]
+    print(report(claims))
+
+
+def start_up_claims(rounds: int) -> list[Claim]:
+    """The commands at the size of the real corpus, against the bare interpreter, measured in turns."""
+    commands = {
+        "corpus --help": (*CORPUS, "--help"),
+        "corpus stats": (*CORPUS, "--root", str(ROOT), "stats"),
+        "corpus validate": (*CORPUS, "--root", str(ROOT), "validate"),
+        "corpus list": (*CORPUS, "--root", str(ROOT), "list"),
+    }
+    bare: list[float] = []
+    times: dict[str, list[float]] = {name: [] for name in commands}
+    for _ in range(rounds):
+        bare.append(run((sys.executable, "-c", "pass")).seconds)
+        for name, command in commands.items():
+            times[name].append(run(command).seconds)
+    floor = min(bare)
+    return [
+        Claim(
+            f"`{name}` against the bare interpreter",
+            min(taken) / floor,
+            START_UP_LIMIT,
+            f"{1000 * min(taken):.0f} ms against {1000 * floor:.1f} ms, minimum of {rounds}",
+        )
+        for name, taken in times.items()
+    ]
+
+
+def validation_claims(sizes: Sequence[int]) -> list[Claim]:
+    """Validation of made-up corpora against a bare load, and how its cost grows."""
+    claims: list[Claim] = []
+    smallest = min(run((*CORPUS, "--root", str(ROOT), "validate")).seconds for _ in range(5))
+    per_record: list[tuple[int, float]] = []
+    with tempfile.TemporaryDirectory() as folder:
+        for size in sizes:
+            root = Path(folder) / str(size)
+            synthesize.synthesize(root, size)
+            ours, load = [], []
+            for _ in range(3 if size <= 20_000 else 1):
+                ours.append(run((*CORPUS, "--root", str(root), "validate")))
+                load.append(run((sys.executable, "-c", LOADER, str(root / "data" / "papers.yaml"))))
+            best, loaded = min(ours), min(load)
+            per_record.append((size, (best.seconds - smallest) / size))
+            claims.append(
+                Claim(
+                    f"`corpus validate`, {size:,} records, against `CSafeLoader` loading them",
+                    best.seconds / loaded.seconds,
+                    LOADER_LIMIT,
+                    f"{best.seconds:.2f} s and {best.peak_mib:.0f} MiB against "
+                    f"{loaded.seconds:.2f} s and {loaded.peak_mib:.0f} MiB",
+                )
+            )
+    if len(per_record) > 1:
+        (small, small_cost), (large, large_cost) = per_record[0], per_record[-1]
+        claims.append(
+            Claim(
+                f"cost of a record at {large:,} records against {small:,}, start-up left out",
+                large_cost / small_cost,
+                GROWTH_LIMIT,
+                f"{1e6 * large_cost:.0f} µs against {1e6 * small_cost:.0f} µs",
+            )
+        )
+    return claims
+
+
+def run(command: Sequence[str]) -> Run:
+    """Run a command to its end, output thrown away.
+
+    Raises:
+        RuntimeError: The command failed, so its time means nothing.
+    """
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    begin = time.perf_counter()
+    quiet = [(os.POSIX_SPAWN_OPEN, stream, os.devnull, os.O_WRONLY, 0) for stream in (1, 2)]
+    process = os.posix_spawn(command[0], list(command), environment, file_actions=quiet)
+    _, status, usage = os.wait4(process, 0)
+    seconds = time.perf_counter() - begin
+    if status:
+        raise RuntimeError(f"{' '.join(command)} ended with status {status}")
+    return Run(seconds, usage.ru_maxrss / (1024 if sys.platform != "darwin" else 1024 * 1024))
+
+
+def report(claims: Sequence[Claim]) -> str:
+    """The claims as a Markdown document."""
+    machine = (
+        f"{platform.python_implementation()} {platform.python_version()}, {os.cpu_count()} cores, {platform.machine()}"
+    )
+    libraries = ", ".join(f"{name} {version(name)}" for name in ("typer", "pyyaml"))
+    rows = [
+        f"| {claim.what} | {claim.measured:.2f} | {claim.limit:.2f} | "
+        f"{'holds' if claim.measured <= claim.limit else '**missed**'} | {claim.detail} |"
+        for claim in claims
+    ]
+    return "\n".join(
+        (
+            "# Performance",
+            "",
+            "Measured by `python scripts/bench.py > docs/performance.md`, every line in the same run, each",
+            f"measurement a fresh process. {machine}; {libraries}.",
+            "The ratios carry over to other machines, the times do not.",
+            "",
+            "| claim | ratio | at most | | measured |",
+            "| --- | ---: | ---: | --- | --- |",
+            *rows,
+        )
+    )
+
+
+if __name__ == "__main__":
+    main()
