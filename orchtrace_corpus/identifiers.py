@@ -85,4 +85,6 @@ def recognise(text: str) -> Identifier | None:
 
 def is_normal(kind: IdentifierKind, value: str) -> bool:
     """Whether the value is an id of that kind in its normal form."""
+    if kind is IdentifierKind.DOI and value.startswith("10.48550/arxiv."):
+        return False  # arXiv's own DOI says no more than the arXiv id
     return re.fullmatch(_FORMS[kind], value) is not None and _NORMALISERS.get(kind, str)(value) == value

@@ -144,7 +144,7 @@ def test_anchors_and_tags_on_lists_mappings_and_keys_are_refused() -> None:
         (b"# only a comment\n", ["1:1 Y114"]),
         (b"[" * 40, ["1:17 Y111"]),
         (b"[" * 100_000, ["1:17 Y111"]),
-        (b"a: 'b", ["1:6 Y104"]),
+        (b"a: 'b", ["1:4 Y104"]),
         (b"a: b: c", ["1:5 Y104"]),
         (b"a:\n\tb: c", ["2:1 Y104"]),
     ],

@@ -31,8 +31,9 @@ class Report:
         self.record = ""
 
     def add(self, code: str, at: int, message: str) -> None:
-        """Take down a problem at an index of the file's text."""
-        self.file.refuse(code, at, message, self.record)
+        """Take down a problem at an index of the file's text, unless the value there was refused already."""
+        if at not in self.file.refused:
+            self.file.refuse(code, at, message, self.record)
 
 
 Decoder: TypeAlias = Callable[[Node, Report], Any]
@@ -73,7 +74,7 @@ def decode_record(node: Node, schema: Schema, report: Report) -> dict[str, Any] 
         else:
             values[name] = decoder(value, report)
     for name in schema.required:
-        if name not in entries:
+        if name not in entries and node.at != report.file.cut_off:
             report.add("F101", node.at, f"missing field {quote(name)}")
     return values
 
@@ -145,7 +146,7 @@ def identifier(kind: IdentifierKind) -> Decoder:
         if value is None or is_normal(kind, value):
             return value
         meant = recognise(value)
-        mend = f"; write {quote(meant.value)}" if meant and meant.kind is kind else ""
+        mend = f"; write {meant.kind}: {quote(meant.value)}" if meant else ""
         report.add("F111", node.at, f"{quote(value)} is not a {name} in its normal form{mend}")
         return None
 
@@ -255,11 +256,15 @@ def term_list(name: str, label: str, allowed: tuple[str, ...], *, allows_na: boo
         if type(node) is not Sequence:
             _refuse_no_list(name, node, report)
             return None
-        items = [one(item, report) for item in node.items]
-        if None in items:
+        if not node.items:
+            report.add("F104", node.at, f"{quote(name)} is an empty list; name at least one term, or remove the field")
             return None
+        items = [one(item, report) for item in node.items]
         if NOT_APPLICABLE in items and len(items) > 1:
-            report.add("V104", node.at, f"{quote(NOT_APPLICABLE)} in {name} must stand alone")
+            at = node.items[items.index(NOT_APPLICABLE)].at
+            report.add("V104", at, f"{quote(NOT_APPLICABLE)} in {name} must stand alone; remove it or the other terms")
+            return None
+        if None in items:
             return None
         return _distinct(name, node, tuple(items), report)
 
@@ -324,7 +329,8 @@ def _checked_text(name: str, node: Node, report: Report) -> str | None:
         report.add("F104", node.at, f"{quote(name)} is empty; write a value, or remove the field if it is optional")
         return None
     if not value.isprintable():
-        odd = next((c for c in value if not c.isprintable() and c not in _JOINERS), None)
+        joined = value.strip(_JOINERS)  # inside a word, not instead of one
+        odd = next((c for c in value if not c.isprintable() and (c not in _JOINERS or not joined)), None)
         if odd is not None:
             shown = "a line break" if odd == "\n" else f"the invisible character U+{ord(odd):04X}"
             report.add(

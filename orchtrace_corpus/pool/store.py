@@ -60,7 +60,7 @@ def load(root: str) -> Loaded:
         taxonomy = decode_taxonomy(taxonomy_file)
         papers_file = _read(root, PAPERS)
         exclusions_file = _read(root, EXCLUSIONS)
-        if taxonomy is None:
+        if taxonomy is None or taxonomy_file.findings:
             nowhere = Places(taxonomy_file, [])
             return Loaded(None, nowhere, nowhere, tuple(taxonomy_file.findings))
         papers, paper_places = decode_papers(papers_file, taxonomy)

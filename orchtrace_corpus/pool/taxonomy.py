@@ -112,11 +112,10 @@ def decode_taxonomy(file: YamlFile) -> Taxonomy | None:
     report.record = ""
     if type(node) is Mapping:
         _check_names(node, report)
+        _check_crosstabs(node, report)
     if values is None or len(file.findings) > before:
         return None
-    taxonomy = Taxonomy(**{"exclusions": (), "evidence": (), "crosstabs": (), "source": "", **values})
-    _check_crosstabs(node, taxonomy, report)
-    return None if len(file.findings) > before else taxonomy
+    return Taxonomy(**{"exclusions": (), "evidence": (), "crosstabs": (), "source": "", **values})
 
 
 def facet_decoder(facet: Facet) -> Decoder:
@@ -161,7 +160,6 @@ def _pairs(name: str) -> Decoder:
         for item, pair in zip(node.items, pairs, strict=True):
             if pair is not None and len(pair) != 2:
                 report.add("F103", item.at, f"an item of {name} names {len(pair)} fields instead of two")
-                return None
         return None if None in pairs else tuple(pairs)
 
     return decode
@@ -209,51 +207,63 @@ def _check_names(taxonomy: Mapping, report: Report) -> None:
     for section in ("papers", "exclusions", "evidence"):
         taken: set[str] = set()
         for facet in _items(taxonomy, section):
-            name = _text(facet, "field")
-            report.record = name
-            if name in RESERVED_FIELDS:
-                report.add("F107", facet.at, f"{quote(name)} is the name of a fixed field; choose another")
+            report.record = _text(facet, "field")
             kind = _text(facet, "kind")
-            if kind == Kind.LEVELS and not _items(facet, "levels"):
+            _check_name(facet, "field", taken, report)
+            if kind == Kind.LEVELS and "levels" not in facet.entries:
                 report.add("F101", facet.at, f"missing field 'levels', which a facet of kind {quote(kind)} needs")
-            if kind != Kind.LEVELS and "levels" in facet.entries:
-                report.add(
-                    "F102",
-                    facet.entries["levels"][0],
-                    f"unknown field 'levels' in a facet of kind {quote(kind)}",
-                )
-            if not _items(facet, "terms"):
-                report.add("F104", facet.at, "the facet has no terms; list at least one")
-            names = [name, *(_text(term, "id") for term in _items(facet, "terms") if kind == Kind.LEVELS)]
-            for clash in taken.intersection(names):
-                report.add("F108", facet.at, f"{quote(clash)} is the name of another field, too; choose another")
-            taken.update(names)
+            if kind in (Kind.SINGLE, Kind.MANY) and "levels" in facet.entries:
+                at = facet.entries["levels"][0]
+                report.add("F102", at, f"unknown field 'levels' in a facet of kind {quote(kind)}")
             for part in ("terms", "levels"):
+                given = facet.entries.get(part)
+                if given is not None and type(given[1]) is Sequence and not given[1].items:
+                    report.add("F104", given[1].at, f"{quote(part)} is an empty list; name at least one")
                 _check_terms(_items(facet, part), part, report)
+            if kind == Kind.LEVELS:  # its terms are names to filter by, like those of fields
+                for term in _items(facet, "terms"):
+                    _check_name(term, "id", taken, report)
     report.record = ""
+
+
+def _check_name(mapping: Mapping, field: str, taken: set[str], report: Report) -> None:
+    name = _text(mapping, field)
+    if not name:
+        return
+    at = mapping.entries[field][1].at
+    if name in RESERVED_FIELDS:
+        report.add("F107", at, f"{quote(name)} is the name of a fixed field; choose another")
+    elif name in taken and field == "field":
+        report.add("F108", at, f"{quote(name)} is the name of another field, too; choose another")
+    elif name in taken:
+        report.add("F108", at, f"{quote(name)} is the name of a field, too; choose another")
+    taken.add(name)
 
 
 def _check_terms(terms: Iterable[Mapping], part: str, report: Report) -> None:
     seen: set[str] = set()
     for term in terms:
         name = _text(term, "id")
+        if not name:
+            continue
+        at = term.entries["id"][1].at
         if name == fields.NOT_APPLICABLE:
-            report.add("V104", term.at, "'NA' is no term: set 'allows_na: true' on the facet instead")
+            report.add("V104", at, "'NA' is no term: set 'allows_na: true' on the facet instead")
         if "," in name or name != name.strip():
-            report.add("F107", term.at, f"{quote(name)} is not a term id: leave out commas and outer spaces")
+            report.add("F107", at, f"{quote(name)} is not a term id: leave out commas and outer spaces")
         if name in seen:
-            report.add("F108", term.at, f"{part} names {quote(name)} twice; remove one")
+            report.add("F108", at, f"{part} names {quote(name)} twice; remove one")
         seen.add(name)
 
 
-def _check_crosstabs(node: Node, taxonomy: Taxonomy, report: Report) -> None:
-    known = [facet.field for facet in taxonomy.papers]
-    if type(node) is not Mapping or "crosstabs" not in node.entries:
+def _check_crosstabs(taxonomy: Mapping, report: Report) -> None:
+    known = [name for facet in _items(taxonomy, "papers") if (name := _text(facet, "field"))]
+    entry = taxonomy.entries.get("crosstabs")
+    if entry is None or type(entry[1]) is not Sequence:
         return
-    pairs = node.entries["crosstabs"][1]
-    for pair in pairs.items if type(pairs) is Sequence else ():
+    for pair in entry[1].items:
         for item in pair.items if type(pair) is Sequence else ():
-            if type(item) is Scalar and item.text not in known:
+            if type(item) is Scalar and item.text and item.text not in known:
                 report.add("V101", item.at, f"unknown axis or facet {quote(item.text)}{suggestion(item.text, known)}")
 
 

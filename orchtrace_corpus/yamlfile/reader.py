@@ -68,11 +68,17 @@ class YamlFile:
         path: The path as it is to be shown.
         text: The decoded text, line ends as in the file. Empty where it could not be decoded.
         findings: What was refused so far, in the order in which it was met.
+        refused: Where a value was refused and an empty one put in its place: nothing more is to be
+            said about it.
+        cut_off: Where the record begins behind which a syntax error ended the reading: its other
+            fields may stand behind the error. -1 where there is none.
     """
 
     def __init__(self, path: str, data: bytes) -> None:
         self.path = path
         self.findings: list[Finding] = []
+        self.refused: set[int] = set()
+        self.cut_off = -1
         self.text = ""
         self._line_starts: list[int] = []
         self._readable = self._decode(data)
@@ -104,6 +110,7 @@ class YamlFile:
 
         Ends early, with a finding, at a syntax error; a document that is no list gives nothing.
         """
+        pending: Node | None = None
         with self._refusing():
             opened = self._open()
             if opened is None:
@@ -111,12 +118,22 @@ class YamlFile:
             fold, event = opened
             if type(event) is SequenceStartEvent:
                 fold.refuse_properties(event)
-                yield from fold.items(event, 1)
+                while type(following := fold.get_event()) is not SequenceEndEvent:
+                    if pending is not None:
+                        yield pending
+                        pending = None
+                    pending = fold(following, 1)
+                if pending is not None:
+                    yield pending
+                    pending = None
             else:
                 at = _place(event)
                 fold(event, 0)
                 self.refuse("F103", at, "expected a list of records, each beginning with '- '")
             self._close(fold)
+        if pending is not None:
+            self.cut_off = pending.at
+            yield pending
 
     def record_at(self, start: int, end: int) -> Node | None:
         """Fold again the one record whose mapping begins at `start` and ends before `end`.
@@ -145,7 +162,7 @@ class YamlFile:
             return False
         if self.text.startswith("\ufeff"):
             self.refuse("Y102", 0, "the file begins with a byte order mark; save it as UTF-8 without one")
-            return False
+            self.text, self._line_starts = self.text[1:], []  # editors do not count it as a column, either
         if self.text.replace("\n", "").isprintable():  # the common case, ten times faster than the pattern
             return True
         forbidden = [match.start() for match in re.finditer(_FORBIDDEN, self.text)]
@@ -171,8 +188,11 @@ class YamlFile:
             return None
         if start.version or start.tags:
             self.refuse("Y110", _place(start), "a directive (%YAML or %TAG) is not allowed; remove it")
-        fold = _Fold(get_event, self)
-        return fold, get_event()
+        root: Any = get_event()
+        if type(root) is ScalarEvent and not root.value and not root.style:
+            self.refuse("Y114", 0, "the file holds nothing but comments or blank lines")
+            return None
+        return _Fold(get_event, self), root
 
     def _close(self, fold: "_Fold") -> None:
         """End the document, and see that nothing follows it."""
@@ -190,9 +210,8 @@ class YamlFile:
         except _TooDeepError as error:
             self.refuse("Y111", error.at, f"nested more than {MAX_DEPTH} levels deep")
         except MarkedYAMLError as error:
-            mark = error.problem_mark or error.context_mark
-            message = ", ".join(part for part in (error.problem, error.context) if part)
-            self.refuse("Y104", mark.index if mark else 0, f"not valid YAML: {message}{_syntax_hint(error)}")
+            at, message = _explained(error, self.text)
+            self.refuse("Y104", at, f"not valid YAML: {message}")
         except YAMLError as error:
             self.refuse("Y104", 0, f"not valid YAML: {printable(str(error))}")
 
@@ -219,7 +238,9 @@ class _Fold:
             return Scalar(event.value, _place(event))
         if kind is AliasEvent:
             at = _place(event)
-            self._file.refuse("Y107", at, f"alias {quote('*' + event.anchor)} is not allowed; write the value out")
+            mend = "write the value out, or quote a text that begins with '*'"
+            self._file.refuse("Y107", at, f"alias {quote('*' + event.anchor)} is not allowed; {mend}")
+            self._file.refused.add(at)
             return Scalar("", at)
         if event.anchor or event.tag:
             self.refuse_properties(event)
@@ -245,7 +266,8 @@ class _Fold:
             at = key_event.start_mark.index
             if type(key_event) is not scalar:
                 self(key_event, depth)
-                self._file.refuse("Y113", at, "a key must be plain text")
+                if type(key_event) is not AliasEvent:
+                    self._file.refuse("Y113", at, "a key must be plain text")
                 self(get_event(), depth)
                 continue
             if key_event.anchor or key_event.tag:
@@ -308,16 +330,61 @@ def _advice(character: str) -> str:
     return {"\r": ", or end the line with a line feed", "\x00": " (is this a text file?)"}.get(character, "")
 
 
-def _syntax_hint(error: MarkedYAMLError) -> str:
-    problem = error.problem or ""
-    if "mapping values are not allowed" in problem:
-        return "; a text with ': ' in it needs double quotes around it"
-    if "cannot start any token" in problem:
-        return "; indent with spaces, and quote a text that begins with a special character"
-    if "end of stream" in problem and "quoted" in (error.context or ""):
-        return "; a closing quote is missing"
-    if "did not find expected ',' or" in problem:
-        return "; a closing bracket or a comma is missing"
-    if "did not find expected" in problem:
-        return "; look at the indentation of this line and the one above, and at quotes"
-    return ""
+def _explained(error: MarkedYAMLError, text: str) -> tuple[int, str]:
+    """Where a syntax error was made, rather than where the parser noticed, and what to do about it."""
+    mark: Any = error.problem_mark or error.context_mark
+    at = int(mark.index) if mark else 0
+    problem, context = error.problem or "", error.context or ""
+    opened, quoted = _open_at(text, at)
+    if "quoted scalar" in context and "end of stream" in problem:
+        at, problem, hint = _index(error.context_mark, at), "a closing quote is missing", ""
+    elif quoted is not None:
+        at, problem, hint = quoted, "a closing quote is missing", ""
+    elif "expected ',' or" in problem or (opened is not None and "node content" in problem):
+        at = at if opened is None else opened
+        problem, hint = "a closing bracket or a comma is missing", ""
+    elif "could not find expected ':'" in problem:
+        at, problem, hint = _index(error.context_mark, at), "a ':' with a blank after it is missing", ""
+    elif "mapping values are not allowed" in problem:
+        hint = "a text with ': ' in it needs double quotes around it"
+    elif "cannot start any token" in problem:
+        hint = "indent with spaces, and quote a text that begins with a special character"
+    elif "did not find expected" in problem:
+        hint = "look at the indentation of this line and the one above, and at quotes"
+    else:
+        hint = ""
+    return at, f"{problem}; {hint}" if hint else problem
+
+
+def _open_at(text: str, at: int) -> tuple[int | None, int | None]:
+    """Read again up to an error: a bracket left open on an earlier line, and a quote that closes too late.
+
+    A quoted text that runs over a line end and stops right before the error most likely lacks its own
+    closing quote and took the next one.
+    """
+    parser = CParser(text)
+    opened: list[int] = []
+    last: Any = None
+    try:
+        while parser.check_event():
+            event: Any = parser.get_event()
+            if type(event) in (SequenceStartEvent, MappingStartEvent):
+                opened.append(_place(event) if event.flow_style else -1)
+            elif type(event) in (SequenceEndEvent, MappingEndEvent):
+                opened.pop()
+            elif type(event) is ScalarEvent:
+                last = event
+    except YAMLError:
+        pass  # the error that is being explained
+    is_stray = (
+        last is not None
+        and last.style in ("'", '"')
+        and last.start_mark.line < last.end_mark.line
+        and "\n" not in text[last.end_mark.index : at]
+    )
+    bracket = opened[-1] if opened and opened[-1] >= 0 and "\n" in text[opened[-1] : at] else None
+    return bracket, _place(last) if is_stray else None
+
+
+def _index(mark: Any, otherwise: int) -> int:
+    return int(mark.index) if mark else otherwise

@@ -1,0 +1,290 @@
+"""Writes records in canonical form, keeping comments.
+
+Canonical form: records as a block list with a blank line between, `- key:` first, fields in a fixed
+order, one line for each scalar however long, double quotes only where YAML or YAML 1.1's implicit
+types need them, a list of texts in flow style when its line fits, levels always in flow style.
+
+Comments are kept in four places: at the head of the file, before a record, before a field, and at a
+line's end. A comment anywhere else has no line to go to and is refused.
+"""
+
+from bisect import bisect_right
+from collections.abc import Iterator
+from collections.abc import Mapping as MappingType
+from functools import lru_cache
+from typing import NamedTuple, TypeAlias
+
+from yaml import ScalarEvent, ScalarNode
+from yaml._yaml import CParser
+from yaml.resolver import Resolver
+
+from orchtrace_corpus.yamlfile.reader import Mapping, Node, Scalar, Sequence, YamlFile
+
+FLOW_WIDTH = 100
+"""A list of texts is written on one line up to this many characters."""
+
+Path: TypeAlias = tuple[str | int, ...]
+
+_SPECIAL_FIRST = "-?:,[]{}#&*!|>'\"%@`="
+_SPECIAL_IN_FLOW = ",[]{}?"
+
+
+class Style(NamedTuple):
+    """How a kind of record is written.
+
+    Attributes:
+        order: The fields in their order; others follow as they come.
+        bare: Fields whose values stay unquoted although YAML would read a number, such as `year`.
+        flow: Fields whose mapping is written on one line.
+    """
+
+    order: tuple[str, ...]
+    bare: frozenset[str] = frozenset()
+    flow: frozenset[str] = frozenset()
+
+
+class MisplacedCommentError(Exception):
+    """A comment stands where the canonical form has no line for it; `at` is its index in the text."""
+
+    def __init__(self, at: int) -> None:
+        super().__init__()
+        self.at = at
+
+
+class _Comments(NamedTuple):
+    """The comments of a file by what they belong to. `index` counts records from 0."""
+
+    header: list[str]
+    before_record: dict[int, list[str]]
+    before_field: dict[tuple[int, str], list[str]]
+    line_end: dict[tuple[int, Path], str]
+    footer: list[str]
+
+
+def canonical(file: YamlFile, style: Style) -> str:
+    """The file's text in canonical form.
+
+    Args:
+        file: A list of records, without findings of syntax.
+        style: How its records are written.
+
+    Raises:
+        MisplacedCommentError: A comment stands in none of the four places.
+        ValueError: The document is no list of mappings; a validation says where.
+    """
+    records = list(file.records())
+    if not all(type(record) is Mapping for record in records) or file.findings:
+        raise ValueError("not a list of mappings")
+    comments = _comments(file, [record for record in records if type(record) is Mapping])
+    blocks = []
+    for index, record in enumerate(records):
+        if type(record) is Mapping:
+            blocks.append("".join(f"{line}\n" for line in _record_lines(index, record, style, comments)))
+    header = "".join(f"{line}\n" for line in comments.header)
+    footer = "".join(f"{line}\n" for line in comments.footer)
+    return "\n".join(part for part in (header, *blocks, footer) if part) or "[]\n"
+
+
+def record_text(values: Mapping, style: Style) -> str:
+    """One record in canonical form, without comments."""
+    nothing = _Comments([], {}, {}, {}, [])
+    return "".join(f"{line}\n" for line in _record_lines(0, values, style, nothing))
+
+
+def scalar_text(text: str, *, in_flow: bool = False, bare: bool = False) -> str:
+    """A text as YAML that every reader gives back as that text: plain where possible, else in double quotes."""
+    if bare and text.isascii() and text.isdigit():
+        return text
+    return text if _is_plain(text, in_flow) else _quoted(text)
+
+
+def _record_lines(index: int, record: Mapping, style: Style, comments: _Comments) -> Iterator[str]:
+    ranks: MappingType[str, int] = {name: rank for rank, name in enumerate(style.order)}
+    names = sorted(record.entries, key=lambda name: ranks.get(name, len(ranks)))
+    yield from comments.before_record.get(index, ())
+    first = True
+    for name in names:
+        before = comments.before_field.get((index, name), [])
+        if first:
+            yield from before  # a comment above the first field stands above the record
+        else:
+            yield from (f"  {comment}" for comment in before)
+        for depth, text, paths in _field_lines(name, record.entries[name][1], style):
+            ends = [end for path in paths if (end := comments.line_end.get((index, path)))]
+            if len(ends) > 1:
+                raise MisplacedCommentError(-1)
+            mark = "- " if first else "  "
+            first = False
+            yield mark + "  " * depth + text + (f"  {ends[0]}" if ends else "")
+    if first:
+        yield "- {}"
+
+
+def _field_lines(name: str, node: Node, style: Style) -> Iterator[tuple[int, str, list[Path]]]:
+    """The lines of a field: depth below the record, text, and the paths of the values on the line."""
+    key = scalar_text(name)
+    if type(node) is Scalar:
+        yield 0, f"{key}: {scalar_text(node.text, bare=name in style.bare)}".rstrip(), [(name,)]
+    elif type(node) is Mapping:
+        inner = ", ".join(f"{scalar_text(k, in_flow=True)}: {_flow(v)}" for k, (_, v) in node.entries.items())
+        yield 0, f"{key}: {{{inner}}}", list(_paths(node, (name,)))
+    elif type(node) is Sequence:
+        yield from _list_lines(name, key, node)
+
+
+def _list_lines(name: str, key: str, node: Sequence) -> Iterator[tuple[int, str, list[Path]]]:
+    one_line = f"{key}: {_flow(node)}"
+    is_texts = all(type(item) is Scalar for item in node.items)
+    if not node.items or (is_texts and len(one_line) + 2 <= FLOW_WIDTH):
+        yield 0, one_line, list(_paths(node, (name,)))
+        return
+    yield 0, f"{key}:", [(name,)]
+    for number, item in enumerate(node.items):
+        path: Path = (name, number)
+        if type(item) is Mapping and item.entries:
+            for position, (field, (_, value)) in enumerate(item.entries.items()):
+                mark = "- " if position == 0 else "  "
+                inner: Path = (*path, field)
+                paths = [*([path] if position == 0 else []), *_paths(value, inner)]
+                yield 1, f"{mark}{scalar_text(field)}: {_flow(value, top=True)}".rstrip(), paths
+        else:
+            yield 1, f"- {_flow(item, top=True)}", list(_paths(item, path))
+
+
+def _flow(node: Node, *, top: bool = False) -> str:
+    """A node on one line; a text at the top of a line may hold what a text inside brackets may not."""
+    if type(node) is Scalar:
+        return scalar_text(node.text, in_flow=not top)
+    if type(node) is Sequence:
+        return f"[{', '.join(_flow(item) for item in node.items)}]"
+    if type(node) is Mapping:
+        parts = (f"{scalar_text(key, in_flow=True)}: {_flow(value)}" for key, (_, value) in node.entries.items())
+        return f"{{{', '.join(parts)}}}"
+    raise AssertionError(node)
+
+
+def _paths(node: Node, path: Path) -> Iterator[Path]:
+    yield path
+    if type(node) is Sequence:
+        for number, item in enumerate(node.items):
+            yield from _paths(item, (*path, number))
+    elif type(node) is Mapping:
+        for key, (_, value) in node.entries.items():
+            yield from _paths(value, (*path, key))
+
+
+def _places(node: Node, path: Path) -> Iterator[tuple[int, Path, bool]]:
+    """Where each key and value begins, in file order, and whether it is a key."""
+    if type(node) is Mapping:
+        for key, (key_at, value) in node.entries.items():
+            yield key_at, (*path, key), True
+            yield from _places(value, (*path, key))
+    elif type(node) is Sequence:
+        for number, item in enumerate(node.items):
+            yield item.at, (*path, number), False
+            yield from _places(item, (*path, number))
+    else:
+        yield node.at, path, False
+
+
+def _comments(file: YamlFile, records: list[Mapping]) -> _Comments:
+    """Find every comment and what it belongs to."""
+    found = _Comments([], {}, {}, {}, [])
+    starts = [record.at for record in records]
+    places = [list(_places(record, ())) for record in records]
+    for at, text in _comment_texts(file.text):
+        line_start = file.text.rfind("\n", 0, at) + 1
+        own_line = not file.text[line_start:at].strip()
+        index = bisect_right(starts, at) - 1
+        if own_line:
+            _assign_line(found, file, at, text, index, places)
+        elif index < 0:
+            raise MisplacedCommentError(at)
+        else:
+            before = [(place, path) for place, path, _ in places[index] if place < at]
+            if not before or before[-1][0] < line_start:
+                raise MisplacedCommentError(at)  # behind a closing bracket or the end of a longer text
+            slot = (index, before[-1][1])
+            if slot in found.line_end:
+                raise MisplacedCommentError(at)
+            found.line_end[slot] = text
+    return found
+
+
+def _assign_line(
+    found: _Comments, file: YamlFile, at: int, text: str, index: int, places: list[list[tuple[int, Path, bool]]]
+) -> None:
+    """Assign a comment that has a line of its own."""
+    following = next((place for place in places[index] if place[0] > at), None) if index >= 0 else None
+    if following is not None:
+        _, path, is_key = following
+        if not is_key or len(path) > 1:
+            raise MisplacedCommentError(at)
+        found.before_field.setdefault((index, str(path[0])), []).append(text)
+    elif index + 1 < len(places):
+        line_end = file.text.find("\n", at)
+        rest = file.text[line_end + 1 :]
+        # The header ends with a blank line; what follows it belongs to the first record.
+        if index < 0 and _blank_before_next_content(rest):
+            found.header.append(text)
+        else:
+            found.before_record.setdefault(index + 1, []).append(text)
+    else:
+        found.footer.append(text)
+
+
+def _blank_before_next_content(rest: str) -> bool:
+    for line in rest.split("\n"):
+        if not line.strip():
+            return True
+        if not line.lstrip().startswith("#"):
+            return False
+    return False
+
+
+def _comment_texts(text: str) -> Iterator[tuple[int, str]]:
+    """Every comment with its index: a `#` outside all scalars, at a line's beginning or after a blank."""
+    parser, spans = CParser(text), []
+    while parser.check_event():
+        event = parser.get_event()
+        if type(event) is ScalarEvent and event.start_mark and event.end_mark:
+            spans.append((event.start_mark.index, event.end_mark.index))
+    at, position = text.find("#"), 0
+    while at >= 0:
+        while position < len(spans) and spans[position][1] <= at:
+            position += 1
+        if position < len(spans) and spans[position][0] <= at:
+            at = text.find("#", spans[position][1])
+            continue
+        end = text.find("\n", at)
+        end = len(text) if end < 0 else end
+        yield at, text[at:end].rstrip()
+        at = text.find("#", end)
+
+
+@lru_cache(maxsize=65536)
+def _is_plain(text: str, in_flow: bool) -> bool:
+    if not text or text != text.strip() or text[0] in _SPECIAL_FIRST or not text.isprintable():
+        return False
+    if ": " in text or " #" in text or text.endswith(":") or text in ("---", "..."):
+        return False
+    if in_flow and not set(text).isdisjoint(_SPECIAL_IN_FLOW):
+        return False
+    return bool(_resolver().resolve(ScalarNode, text, (True, False)) == "tag:yaml.org,2002:str")  # type: ignore[no-untyped-call]
+
+
+@lru_cache(maxsize=1)
+def _resolver() -> Resolver:
+    return Resolver()
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    if not escaped.isprintable():
+        escaped = "".join(c if c.isprintable() else _escape(c) for c in escaped)
+    return f'"{escaped}"'
+
+
+def _escape(character: str) -> str:
+    number = ord(character)
+    return f"\\x{number:02x}" if number < 0x100 else f"\\u{number:04x}" if number < 0x10000 else f"\\U{number:08x}"
