@@ -1,0 +1,17 @@
+"""The canonical form of this corpus's data files: which fields in which order, and what stays unquoted."""
+
+from orchtrace_corpus.pool.decode import exclusion_schema, paper_schema
+from orchtrace_corpus.pool.taxonomy import Kind, Taxonomy
+from orchtrace_corpus.yamlfile.writer import Style
+
+
+def paper_style(taxonomy: Taxonomy) -> Style:
+    """How papers are written."""
+    flow = frozenset(facet.field for facet in taxonomy.papers if facet.kind is Kind.LEVELS)
+    return Style(tuple(paper_schema(taxonomy).decoders), frozenset({"year"}), flow)
+
+
+def exclusion_style(taxonomy: Taxonomy) -> Style:
+    """How exclusions are written."""
+    flow = frozenset(facet.field for facet in taxonomy.exclusions if facet.kind is Kind.LEVELS)
+    return Style(tuple(exclusion_schema(taxonomy).decoders), frozenset(), flow)
