@@ -9,6 +9,8 @@ from difflib import get_close_matches
 from enum import StrEnum
 from typing import NamedTuple
 
+from orchtrace_corpus.errors import CommandUseError
+
 
 class Severity(StrEnum):
     """How bad a finding is: an error fails a command, a warning does not."""
@@ -97,11 +99,38 @@ def suggestion(wrong: str, allowed: Sequence[str], *, always_list: bool = True) 
     return f" ({' '.join(parts)})" if parts else ""
 
 
-def _errors(rules: dict[str, str]) -> dict[str, Rule]:
-    return {code: Rule(code, Severity.ERROR, title) for code, title in rules.items()}
+def codes(prefix: str) -> tuple[str, ...]:
+    """The codes that begin with a prefix, in capitals or not.
+
+    Raises:
+        CommandUseError: There is none; the message names the nearest.
+    """
+    found = tuple(code for code in RULES if prefix and code.startswith(prefix.upper()))
+    if not found:
+        alike = [code for code in RULES if code[0] == prefix[:1].upper()] or list(RULES)
+        hint = suggestion(prefix, alike, always_list=False) if len(prefix) > 1 else ""
+        raise CommandUseError(f"there is no rule {quote(prefix)}{hint}", "See corpus rule --all.")
+    return found
 
 
-RULES: dict[str, Rule] = _errors(
+def select(findings: Iterable[Finding], wanted: Sequence[str], ignored: Sequence[str]) -> tuple[Finding, ...]:
+    """The findings whose code is among `wanted` (if any is) and not among `ignored`.
+
+    Findings of syntax always stay: behind one, nothing is known about the rest of the file.
+    """
+    return tuple(
+        finding
+        for finding in findings
+        if finding.code.startswith("Y") or ((finding.code in wanted or not wanted) and finding.code not in ignored)
+    )
+
+
+def _rules(severity: Severity, titles: dict[str, str]) -> dict[str, Rule]:
+    return {code: Rule(code, severity, title) for code, title in titles.items()}
+
+
+_ERRORS = _rules(
+    Severity.ERROR,
     {
         # Y: the file is not the YAML that we read
         "Y101": "not UTF-8",
@@ -130,17 +159,53 @@ RULES: dict[str, Rule] = _errors(
         "F109": "not an author list",
         "F110": "not an exclusion id",
         "F111": "not an identifier of its kind",
+        "F113": "waiver of what cannot be waived",
+        "F114": "not a web address",
+        "F115": "year in the future",
+        "F116": "date in the future",
+        "F117": "promoted to no paper",
+        "F118": "exclusion ids out of order",
         # V: a tag is not in the vocabulary
         "V101": "unknown axis",
         "V102": "unknown term",
         "V103": "unknown level",
         "V104": "NA where it is not allowed, or beside other terms",
+        # X: fields that contradict each other, by the taxonomy's own rules
+        "X101": "rule of the taxonomy broken",
+        "X103": "rule of the taxonomy that cannot be applied",
+        # I: identifiers that contradict the rest of the record
+        "I101": "identifier other than that of the URL",
         # D: the same thing twice
         "D101": "key used twice",
         "D102": "exclusion id used twice",
         "D103": "identifier used twice",
+        "D104": "URL used twice",
+        "D106": "identifier excluded twice",
+        "D107": "URL excluded twice",
+        "D109": "excluded record in the pool",
         # M: text that would not stay text
         "M101": "control or invisible character",
-    }
+        "M102": "character that turns the direction of writing",
+        "M103": "LaTeX in text",
+        "M104": "HTML or Markdown in text",
+        # E: what the tags rest on
+        "E101": "tag without its evidence",
+    },
 )
+_WARNINGS = _rules(
+    Severity.WARNING,
+    {
+        "F112": "waiver of nothing",
+        "X102": "rule of the taxonomy not met",
+        "I105": "year far from that of the arXiv id",
+        "D105": "title used twice",
+        "D108": "title excluded twice",
+        "D110": "excluded title in the pool",
+        "M105": "text too long",
+        "M106": "no final period",
+        "E102": "paper without evidence",
+    },
+)
+
+RULES: dict[str, Rule] = dict(sorted({**_ERRORS, **_WARNINGS}.items()))
 """Every rule by its code."""

@@ -1,7 +1,7 @@
 """Every file in tests/data/invalid raises exactly the findings that its comments name, at their places.
 
 A file's prefix says which data file of the toy corpus it stands in for. Each comment
-`# expect CODE LINE:COLUMN` names one finding; a file without one is a mistake of ours.
+`# expect CODE LINE:COLUMN` names one finding, error or warning; a file without one is a mistake of ours.
 """
 
 import re
@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from orchtrace_corpus.errors import ExitCode
-from orchtrace_corpus.findings import RULES
+from orchtrace_corpus.findings import RULES, Severity
 from tests.conftest import TOY, run_corpus
 
 INVALID = Path(__file__).parent / "data" / "invalid"
@@ -43,7 +43,8 @@ def test_file_raises_exactly_its_findings(path: Path, tmp_path: Path) -> None:
     assert {m["file"] for m in lines if m} == {f"{kind}.yaml"}
     assert reported == expectations(path)
     malformed = any(code.startswith("Y") for code, _, _ in reported)
-    assert result.code == (ExitCode.UNREADABLE if malformed else ExitCode.FINDINGS)
+    failed = any(RULES[code].severity is Severity.ERROR for code, _, _ in reported)
+    assert result.code == (ExitCode.UNREADABLE if malformed else ExitCode.FINDINGS if failed else ExitCode.DONE)
 
 
 def test_there_are_enough_files_and_each_expects_something() -> None:

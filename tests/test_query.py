@@ -20,6 +20,9 @@ ROSE, GRASS, BORDERS, YARD = "rose-garden", "long-grass", "mixed-borders", "term
         (["style=formal,meadow"], [ROSE, GRASS]),
         (["style=S2"], [GRASS, BORDERS]),
         (["style=s2"], [GRASS, BORDERS]),
+        (["STYLE=Formal"], [ROSE]),
+        (["level=visit"], [ROSE]),
+        (["confidence="], [GRASS, BORDERS, YARD]),
         (["style!=S2"], [ROSE, YARD]),
         (["style=NA"], [YARD]),
         (["style!=NA"], [ROSE, GRASS, BORDERS]),
@@ -46,6 +49,9 @@ ROSE, GRASS, BORDERS, YARD = "rose-garden", "long-grass", "mixed-borders", "term
         (["title~garden,yard"], [ROSE, YARD]),
         (["authors~müller"], [ROSE]),
         (["authors=Müller\\, Änne"], [ROSE]),
+        (['authors="Müller, Änne"'], [ROSE]),
+        (['authors="Müller, Änne",Anonymous'], [ROSE, YARD]),
+        (['title~"four beds"'], [ROSE]),
         (["first-author=Anonymous"], [YARD]),
         (["arxiv_id="], [BORDERS, YARD]),
         (["doi!="], [ROSE]),
@@ -68,11 +74,13 @@ FORMS = "field=value, field!=value, field<number, field<=, field>, field>=, fiel
         ("style", f"'style' is not a filter\nWrite one of: {FORMS}."),
         ("=formal", f"'=formal' is not a filter\nWrite one of: {FORMS}."),
         ("style==formal", "'style==formal' is not a filter\nWrite 'style=formal', with one '='."),
+        ("year=>2021", "'year=>2021' is not a filter\nWrite 'year>=2021'."),
+        ("year<>2021", "'year<>2021' is not a filter\nWrite 'year!=2021'."),
         (
             "style=frmal",
             "style has no value 'frmal' (did you mean 'formal'? allowed: formal, cottage, meadow, gravel, NA)",
         ),
-        ("size=NA", "size has no value 'NA' (allowed: small, large)"),
+        ("size=NA", "size has no value 'NA' (allowed: small, large)\nFor records without a value write 'size='."),
         ("water=hourly", "water has no value 'hourly' (allowed: daily, weekly)"),
         ("year=soon", "year is a number; 'soon' is not"),
         ("year<1,2", "'<' takes one value, not 2"),
@@ -105,7 +113,7 @@ WORDS = st.text(st.characters(exclude_categories=("Cc", "Cs", "Z"), exclude_char
 @given(st.sampled_from(["title", "venue", "summary"]), st.sampled_from(["=", "!=", "~"]), st.lists(WORDS, min_size=1))
 def test_a_filter_printed_reads_back_as_itself(toy: Corpus, field: str, operator: str, words: list[str]) -> None:
     words = [word.lstrip("=") or "x" for word in words]
-    text = field + operator + ",".join(word.replace(",", "\\,") for word in words)
+    text = field + operator + ",".join(word.replace(",", "\\,").replace('"', '\\"') for word in words)
 
     attributes = paper_attributes(toy.taxonomy)
     query = parse([text], attributes)

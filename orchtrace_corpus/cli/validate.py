@@ -1,12 +1,13 @@
 """`corpus validate`."""
 
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
 
 from orchtrace_corpus.cli.session import Session
 from orchtrace_corpus.errors import ExitCode
-from orchtrace_corpus.findings import has_errors, is_malformed
+from orchtrace_corpus.findings import Finding, codes, has_errors, is_malformed, select
 from orchtrace_corpus.pool import rules
 from orchtrace_corpus.render import findings as render
 from orchtrace_corpus.render.findings import FindingsFormat
@@ -17,31 +18,60 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None)
 @app.command()
 def validate(
     ctx: typer.Context,
+    wanted: Annotated[
+        list[str] | None,
+        typer.Option("--select", metavar="CODE", help="Only these codes, such as D or V1 (repeatable)."),
+    ] = None,
+    ignored: Annotated[
+        list[str] | None, typer.Option("--ignore", metavar="CODE", help="Leave these codes out (repeatable).")
+    ] = None,
+    strict: Annotated[bool, typer.Option("--strict", help="Let warnings fail, too.")] = False,
+    max_findings: Annotated[
+        int, typer.Option("--max-findings", metavar="N", min=0, help="Show no more than N findings; 0 shows all.")
+    ] = 0,
     output_format: Annotated[
         FindingsFormat, typer.Option("--format", "-f", help="The form of the output.")
     ] = FindingsFormat.TEXT,
 ) -> int:
     """Report every mistake in the data, at its line.
 
-    Each finding is a line "file:line:column: CODE message [record]". Exit code 0: nothing wrong;
-    1: errors; 3: a file is not readable as YAML.
+    Each finding is a line "file:line:column: CODE message [record]"; "corpus rule CODE" explains
+    it. Exit code 0: nothing wrong, or warnings only; 1: errors; 3: a file is not readable as YAML.
+    Findings of syntax (Y) are always shown, since they hide what stands behind them.
 
     \b
     Examples:
       corpus validate
-      corpus validate --format json
+      corpus validate --strict --ignore M105
+      corpus validate --select D --max-findings 20
+      corpus validate --format github
       corpus --root path/to/corpus validate
     """
     session = Session(*ctx.obj)
+    chosen = [code for prefix in wanted or [] for code in codes(prefix)]
+    unwanted = [code for prefix in ignored or [] for code in codes(prefix)]
     loaded = session.load()
-    found = rules.check(loaded)
-    if output_format is FindingsFormat.JSON:
-        session.output.write(render.data(found))
+    found = select(rules.check(loaded), chosen, unwanted)
+    limit = max_findings or len(found)
+    if output_format is FindingsFormat.TEXT:
+        session.output.show(render.text(found[:limit]))
     else:
-        session.output.show(render.text(found))
+        session.output.write(_written(found, limit, output_format))
+    if len(found) > limit:
+        session.output.note(f"… and {len(found) - limit} more; --max-findings {limit} leaves them out")
     pool = loaded.pool
     checked = f" in {len(pool.papers)} papers and {len(pool.exclusions)} exclusions" if pool else " in the taxonomy"
     session.output.note(f"{render.summary(found)}{checked}")
     if is_malformed(found):
         return ExitCode.UNREADABLE
-    return ExitCode.FINDINGS if has_errors(found) else ExitCode.DONE
+    return ExitCode.FINDINGS if has_errors(found) or (strict and found) else ExitCode.DONE
+
+
+def _written(found: Sequence[Finding], limit: int, output_format: FindingsFormat) -> str:
+    if output_format is FindingsFormat.GITHUB:
+        return render.github(found[:limit])
+    if output_format is FindingsFormat.SARIF:
+        from orchtrace_corpus.render import sarif
+
+        return sarif.document(found[:limit])
+    return render.data(found, limit)

@@ -79,8 +79,15 @@ _NA_TERM = Term(NOT_APPLICABLE, "Not applicable", "The facet does not apply to t
 
 
 def paper_attributes(taxonomy: Taxonomy) -> Attributes:
-    """The attributes of papers, by name: fixed fields first, then facets in the taxonomy's order."""
-    return _attributes(_PAPER_FIELDS, taxonomy.papers)
+    """The attributes of papers, by name: fixed fields, then facets in the taxonomy's order.
+
+    A facet of evidence is one of its paper, too: its values are those of all the paper's evidence.
+    """
+    attributes = _attributes(_PAPER_FIELDS, taxonomy.papers)
+    for facet in taxonomy.evidence:
+        values = _evidence_values(facet.field)
+        attributes.setdefault(facet.field, Attribute(facet.field, facet.label, ValueKind.TERM, values, facet.terms))
+    return attributes
 
 
 def exclusion_attributes(taxonomy: Taxonomy) -> Attributes:
@@ -94,7 +101,7 @@ def find(name: str, attributes: Attributes, noun: str = "field") -> Attribute:
     Raises:
         CommandUseError: There is none of that name; the message names the nearest.
     """
-    found = attributes.get(name) or attributes.get(name.replace("-", "_"))
+    found = attributes.get(name) or attributes.get(name.replace("-", "_").lower())
     if found is None:
         for attribute in attributes.values():
             if attribute.facet is not None and attribute.facet.kind is Kind.LEVELS:
@@ -110,7 +117,7 @@ def find_all(names: Iterable[str], attributes: Attributes, noun: str = "field") 
     return tuple(find(name, attributes, noun) for name in names)
 
 
-def _attributes(fixed: Mapping[str, ValueKind], facets: tuple[Facet, ...]) -> Attributes:
+def _attributes(fixed: Mapping[str, ValueKind], facets: tuple[Facet, ...]) -> dict[str, Attribute]:
     attributes = {
         name: Attribute(name, name.replace("_", " ").capitalize(), kind, _fixed_values(name))
         for name, kind in fixed.items()
@@ -144,6 +151,13 @@ def _tag_values(field: str) -> Callable[[Any], tuple[str, ...]]:
         if tag is None:
             return ()
         return (tag,) if type(tag) is str else tuple(tag)
+
+    return values
+
+
+def _evidence_values(field: str) -> Callable[[Any], tuple[str, ...]]:
+    def values(record: Any) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(getattr(item, field) for item in record.evidence))
 
     return values
 

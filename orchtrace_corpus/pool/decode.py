@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 from orchtrace_corpus.identifiers import IdentifierKind
 from orchtrace_corpus.pool import fields
 from orchtrace_corpus.pool.fields import Decoder, Report, Schema, decode_record
-from orchtrace_corpus.pool.model import Evidence, Exclusion, Paper, Places
+from orchtrace_corpus.pool.model import Evidence, Exclusion, Paper, Places, Waiver
 from orchtrace_corpus.pool.taxonomy import Facet, Taxonomy, facet_decoder
 from orchtrace_corpus.yamlfile.reader import YamlFile
 
@@ -22,7 +22,7 @@ def paper_schema(taxonomy: Taxonomy) -> Schema:
         {
             "tags": fields.term_list("tags", "axis or facet", tag_fields, allows_na=False, code="V101"),
             "note": fields.text("note"),
-            "source": fields.text("source"),
+            "source": fields.url("source"),
             "level": fields.text("level"),
             "confidence": fields.text("confidence"),
             **_tag_decoders(taxonomy.evidence),
@@ -37,12 +37,13 @@ def paper_schema(taxonomy: Taxonomy) -> Schema:
         "year": fields.year("year"),
         "venue": fields.text("venue"),
         **{kind.value: fields.identifier(kind) for kind in IdentifierKind},
-        "urls": fields.text_list("urls"),
+        "urls": fields.url_list("urls"),
         **_tag_decoders(taxonomy.papers),
         "summary": fields.text("summary"),
         "evidence": fields.record_list("evidence", evidence, Evidence),
         "added": fields.iso_date("added"),
         "notes": fields.text("notes"),
+        "waive": _waivers(),
     }
     fixed = ("key", "title", "authors", "year", "venue", "urls", "summary", "added")
     return Schema("a paper", "key", decoders, (*fixed, *_required(taxonomy.papers)))
@@ -54,11 +55,12 @@ def exclusion_schema(taxonomy: Taxonomy) -> Schema:
         "id": fields.exclusion_id("id"),
         "title": fields.text("title"),
         "identifier": fields.text("identifier"),
-        "url": fields.text("url"),
+        "url": fields.url("url"),
         **_tag_decoders(taxonomy.exclusions),
         "screened": fields.iso_date("screened"),
         "reason": fields.text("reason"),
         "promoted_to": fields.key("key"),
+        "waive": _waivers(),
     }
     fixed = ("id", "title", "identifier", "url", "screened", "reason")
     return Schema("an exclusion", "id", decoders, (*fixed, *_required(taxonomy.exclusions)))
@@ -96,6 +98,11 @@ def _decode(
         records.append(build(tags=tags, **values))
         starts.append(node.at)
     return tuple(records), Places(file, starts)
+
+
+def _waivers() -> Decoder:
+    schema = Schema("a waiver", "", {"code": fields.waived_code("code"), "why": fields.text("why")}, ("code", "why"))
+    return fields.record_list("waive", schema, Waiver)
 
 
 def _tag_decoders(facets: tuple[Facet, ...]) -> dict[str, Decoder]:

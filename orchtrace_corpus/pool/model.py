@@ -22,6 +22,13 @@ class Evidence(NamedTuple):
     confidence: str
 
 
+class Waiver(NamedTuple):
+    """A warning that is right for other records but not for this one, with the reason."""
+
+    code: str
+    why: str
+
+
 class Paper(NamedTuple):
     """A retained entry of the corpus.
 
@@ -33,6 +40,7 @@ class Paper(NamedTuple):
         tags: The value of every facet that the taxonomy declares, by field name. The string `NA`
             says that a facet does not apply.
         added: The day on which the record was added, as `YYYY-MM-DD`.
+        waive: The warnings that do not apply to the record.
     """
 
     key: str = ""
@@ -51,6 +59,7 @@ class Paper(NamedTuple):
     evidence: tuple[Evidence, ...] = ()
     added: str = ""
     notes: str | None = None
+    waive: tuple[Waiver, ...] = ()
 
     @property
     def first_author(self) -> str:
@@ -65,6 +74,7 @@ class Exclusion(NamedTuple):
         tags: The value of every facet that the taxonomy declares for exclusions, by field name.
         screened: The day of screening, as `YYYY-MM-DD`.
         promoted_to: The key of the paper that this record became, if it was taken in later.
+        waive: The warnings that do not apply to the record.
     """
 
     id: str = ""
@@ -75,6 +85,7 @@ class Exclusion(NamedTuple):
     screened: str = ""
     reason: str = ""
     promoted_to: str | None = None
+    waive: tuple[Waiver, ...] = ()
 
 
 Record: TypeAlias = Paper | Exclusion
@@ -95,16 +106,31 @@ class Places:
     """
 
     def __init__(self, file: YamlFile, starts: list[int]) -> None:
-        self._file = file
+        self.file = file
         self._starts = starts
 
-    def locate(self, index: int, field: str) -> Location:
-        """The place of a field's value in the record at an index; the record's own if it has no such field."""
+    def locate(self, index: int, *path: str | int) -> Location:
+        """The place of a value in the record at an index, such as `locate(7, "urls", 0)`.
+
+        Where the path goes further than the record does, the place of the last thing that it has.
+        """
         start = self._starts[index]
-        end = self._starts[index + 1] if index + 1 < len(self._starts) else len(self._file.text)
-        node = self._file.record_at(start, end)
-        entry = node.entries.get(field) if isinstance(node, reader.Mapping) else None
-        return self._file.location(start if entry is None else entry[1].at)
+        end = self._starts[index + 1] if index + 1 < len(self._starts) else len(self.file.text)
+        node = self.file.record_at(start, end)
+        for step in path:
+            inner = _step(node, step)
+            if inner is None:
+                break
+            node = inner
+        return self.file.location(start if node is None else node.at)
+
+
+def _step(node: reader.Node | None, step: str | int) -> reader.Node | None:
+    if isinstance(node, reader.Mapping) and isinstance(step, str) and step in node.entries:
+        return node.entries[step][1]
+    if isinstance(node, reader.Sequence) and isinstance(step, int) and step < len(node.items):
+        return node.items[step]
+    return None
 
 
 class Loaded(NamedTuple):
@@ -118,3 +144,13 @@ class Loaded(NamedTuple):
     paper_places: Places
     exclusion_places: Places
     findings: tuple[Finding, ...]
+
+    @property
+    def papers(self) -> tuple[Paper, ...]:
+        """The papers that could be decoded."""
+        return self.pool.papers if self.pool else ()
+
+    @property
+    def exclusions(self) -> tuple[Exclusion, ...]:
+        """The exclusions that could be decoded."""
+        return self.pool.exclusions if self.pool else ()

@@ -57,8 +57,8 @@ def find_records(pool: Pool, name: str) -> tuple[Record, ...]:
     return tuple(record for record in records if is_called(record))
 
 
-def near_misses(pool: Pool, name: str, limit: int = 5) -> tuple[str, ...]:
-    """Keys and ids that the name may have meant, nearest first: by spelling, by part, by title."""
+def near_misses(pool: Pool, name: str, limit: int = 3) -> tuple[tuple[str, str], ...]:
+    """Keys and titles of records that the name may have meant, nearest first: by part, by spelling, by title."""
     wanted = folded(name.strip())
     if not wanted:
         return ()
@@ -69,7 +69,10 @@ def near_misses(pool: Pool, name: str, limit: int = 5) -> tuple[str, ...]:
     by_spelling = [lowered[near] for near in get_close_matches(wanted, lowered, n=limit, cutoff=0.6)]
     by_identifier = _near_identifiers(pool, name)
     by_title = [key for key, title in titles.items() if SequenceMatcher(None, wanted, title).quick_ratio() > 0.9]
-    return tuple(dict.fromkeys((*by_spelling, *by_part, *by_identifier, *by_title)))[:limit]
+    near = tuple(dict.fromkeys((*by_part, *by_spelling, *by_identifier, *by_title)))[:limit]
+    whole = {paper.key: paper.title for paper in pool.papers}
+    whole |= {exclusion.id: exclusion.title for exclusion in pool.exclusions}
+    return tuple((key, whole[key]) for key in near)
 
 
 def _near_identifiers(pool: Pool, name: str) -> list[str]:

@@ -49,17 +49,20 @@ def find_root(start: str = "") -> Root:
     raise DataFileError(f"no {PAPERS} here or in any folder above", "Name the corpus with --root DIR.")
 
 
-def load(root: str) -> Loaded:
+def load(root: str, *, keep: bool = False) -> Loaded:
     """Read and decode the corpus in a folder, with all problems of syntax, fields and vocabulary.
+
+    With `keep`, the files keep their records as read, for whoever wants to see their form, too.
 
     Raises:
         DataFileError: A data file is absent or cannot be read.
     """
     with _collector_paused():
-        taxonomy_file = _read(root, TAXONOMY)
+        taxonomy_file = read_file(root, TAXONOMY)
         taxonomy = decode_taxonomy(taxonomy_file)
-        papers_file = _read(root, PAPERS)
-        exclusions_file = _read(root, EXCLUSIONS)
+        papers_file = read_file(root, PAPERS)
+        exclusions_file = read_file(root, EXCLUSIONS)
+        papers_file.keep = exclusions_file.keep = keep
         if taxonomy is None or taxonomy_file.findings:
             nowhere = Places(taxonomy_file, [])
             return Loaded(None, nowhere, nowhere, tuple(taxonomy_file.findings))
@@ -69,7 +72,12 @@ def load(root: str) -> Loaded:
     return Loaded(Pool(taxonomy, papers, exclusions), paper_places, exclusion_places, findings)
 
 
-def _read(root: str, name: str) -> reader.YamlFile:
+def read_file(root: str, name: str) -> reader.YamlFile:
+    """Read one data file of a corpus.
+
+    Raises:
+        DataFileError: It is absent or cannot be read.
+    """
     path = os.path.join(root, *name.split("/"))
     shown_as = os.path.relpath(path)
     return reader.read(path, path if shown_as.startswith(os.pardir + os.sep) else shown_as)

@@ -5,9 +5,9 @@ No code knows a term: another survey brings its own file and changes no Python.
 
 from collections.abc import Iterable
 from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
-from orchtrace_corpus.findings import quote, suggestion
+from orchtrace_corpus.findings import Location, Severity, quote, suggestion
 from orchtrace_corpus.pool import fields
 from orchtrace_corpus.pool.fields import Decoder, Report, Schema, decode_record
 from orchtrace_corpus.yamlfile.reader import Mapping, Node, Scalar, Sequence, YamlFile
@@ -64,8 +64,35 @@ class Facet(NamedTuple):
         return {code: tuple(members) for code, members in grouped.items()}
 
 
+class Condition(NamedTuple):
+    """A filter as a rule writes it: `rl: [full, partial]` has the field `rl` and two alternatives.
+
+    `field` may end in an operator, as in `added<=`. The taxonomy cannot judge it: `pool.query` can.
+    """
+
+    field: str
+    alternatives: tuple[str, ...]
+    location: Location
+
+
+class TagRule(NamedTuple):
+    """A rule across the fields of a paper: who meets all of `when` must meet all of `require`.
+
+    Attributes:
+        evidence: Instead of `require`: the fields of which at least one must be named by an item of
+            the paper's evidence.
+    """
+
+    id: str
+    message: str
+    severity: Severity
+    when: tuple[Condition, ...]
+    require: tuple[Condition, ...]
+    evidence: tuple[str, ...]
+
+
 class Taxonomy(NamedTuple):
-    """All facets of a corpus: those of papers, of exclusions and of evidence."""
+    """All facets of a corpus, those of papers, of exclusions and of evidence, and the rules across them."""
 
     title: str
     source: str
@@ -73,12 +100,16 @@ class Taxonomy(NamedTuple):
     exclusions: tuple[Facet, ...]
     evidence: tuple[Facet, ...]
     crosstabs: tuple[tuple[str, str], ...]
+    rules: tuple[TagRule, ...] = ()
 
     @property
     def axes(self) -> tuple[Facet, ...]:
         """The facets of papers that are axes of the survey."""
         return tuple(facet for facet in self.papers if facet.role is Role.AXIS)
 
+
+ANY_EVIDENCE = "any"
+"""In a rule, the demand for evidence of whatever field."""
 
 RESERVED_FIELDS = frozenset(
     {
@@ -113,6 +144,7 @@ def decode_taxonomy(file: YamlFile) -> Taxonomy | None:
     if type(node) is Mapping:
         _check_names(node, report)
         _check_crosstabs(node, report)
+        _check_rules(node, report)
     if values is None or len(file.findings) > before:
         return None
     return Taxonomy(**{"exclusions": (), "evidence": (), "crosstabs": (), "source": "", **values})
@@ -165,6 +197,37 @@ def _pairs(name: str) -> Decoder:
     return decode
 
 
+def _conditions(name: str) -> Decoder:
+    def decode(node: Node, report: Report) -> tuple[Condition, ...] | None:
+        if type(node) is not Mapping:
+            report.add("F103", node.at, f"{quote(name)} must be a mapping of filters such as {{field: [one, two]}}")
+            return None
+        conditions = []
+        for field, (key_at, value) in node.entries.items():
+            items = value.items if type(value) is Sequence else [value]
+            if not items or any(type(item) is not Scalar for item in items):
+                report.add("F103", value.at, f"{quote(field)} must be a value, or a list of values such as [one, two]")
+                return None
+            alternatives = tuple(item.text for item in items if type(item) is Scalar)
+            conditions.append(Condition(field, alternatives, report.file.location(key_at)))
+        return tuple(conditions)
+
+    return decode
+
+
+def _evidence_fields(node: Node, report: Report) -> tuple[str, ...] | None:
+    if type(node) is Scalar and node.text == ANY_EVIDENCE:
+        return (ANY_EVIDENCE,)
+    if type(node) is Scalar:
+        report.add("F103", node.at, f"'evidence' must be a list of fields such as [one, two], or {quote(ANY_EVIDENCE)}")
+        return None
+    return cast("tuple[str, ...] | None", fields.text_list("evidence")(node, report))
+
+
+def _rule(**values: Any) -> TagRule:
+    return TagRule(**{"severity": Severity.ERROR, "when": (), "require": (), "evidence": (), **values})
+
+
 _TERM = Schema(
     "a term",
     "id",
@@ -187,6 +250,19 @@ _FACET = Schema(
     },
     ("field", "label", "kind", "role", "definition", "terms"),
 )
+_RULE = Schema(
+    "a rule",
+    "id",
+    {
+        "id": fields.key("rule id"),
+        "message": fields.text("message"),
+        "severity": _choice("severity", Severity),
+        "when": _conditions("when"),
+        "require": _conditions("require"),
+        "evidence": _evidence_fields,
+    },
+    ("id", "message"),
+)
 _TAXONOMY = Schema(
     "a taxonomy",
     "title",
@@ -197,6 +273,7 @@ _TAXONOMY = Schema(
         "exclusions": fields.record_list("exclusions", _FACET, Facet),
         "evidence": fields.record_list("evidence", _FACET, Facet),
         "crosstabs": _pairs("crosstabs"),
+        "rules": fields.record_list("rules", _RULE, _rule),
     },
     ("title", "papers"),
 )
@@ -265,6 +342,29 @@ def _check_crosstabs(taxonomy: Mapping, report: Report) -> None:
         for item in pair.items if type(pair) is Sequence else ():
             if type(item) is Scalar and item.text and item.text not in known:
                 report.add("V101", item.at, f"unknown axis or facet {quote(item.text)}{suggestion(item.text, known)}")
+
+
+def _check_rules(taxonomy: Mapping, report: Report) -> None:
+    """No rule twice, each with one demand, and evidence only for fields of papers."""
+    known = [name for facet in _items(taxonomy, "papers") if (name := _text(facet, "field"))]
+    seen: set[str] = set()
+    for rule in _items(taxonomy, "rules"):
+        name = report.record = _text(rule, "id")
+        if name in seen:
+            report.add("F108", rule.entries["id"][1].at, f"rules names {quote(name)} twice; remove one")
+        seen.update({name} - {""})
+        demands = [demand for demand in ("require", "evidence") if demand in rule.entries]
+        if not demands:
+            report.add("F101", rule.at, "missing field 'require' or 'evidence', which says what the rule demands")
+        if len(demands) > 1:
+            report.add(
+                "F102", rule.entries["evidence"][0], "a rule demands 'require' or 'evidence', not both; make two"
+            )
+        evidence = rule.entries.get("evidence")
+        for item in evidence[1].items if evidence is not None and type(evidence[1]) is Sequence else ():
+            if type(item) is Scalar and item.text and item.text not in known:
+                report.add("V101", item.at, f"unknown axis or facet {quote(item.text)}{suggestion(item.text, known)}")
+    report.record = ""
 
 
 def _items(mapping: Mapping, name: str) -> list[Mapping]:

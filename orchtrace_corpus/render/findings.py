@@ -1,9 +1,10 @@
-"""Findings as lines for people and editors, and as JSON."""
+"""Findings as lines for people and editors, as JSON, and as annotations of GitHub; `sarif` has SARIF."""
 
+import os
 from collections.abc import Sequence
 from enum import StrEnum
 
-from orchtrace_corpus.findings import Finding, Severity
+from orchtrace_corpus.findings import RULES, Finding, Severity, printable
 from orchtrace_corpus.render.layout import Line, Span
 from orchtrace_corpus.render.table import envelope
 
@@ -13,6 +14,8 @@ class FindingsFormat(StrEnum):
 
     TEXT = "text"
     JSON = "json"
+    GITHUB = "github"
+    SARIF = "sarif"
 
 
 def text(findings: Sequence[Finding]) -> list[Line]:
@@ -20,8 +23,35 @@ def text(findings: Sequence[Finding]) -> list[Line]:
     return [(Span(str(finding), "warning" if finding.severity is Severity.ERROR else ""),) for finding in findings]
 
 
-def data(findings: Sequence[Finding]) -> str:
-    """All findings for programs, with the number of each severity."""
+def github(findings: Sequence[Finding]) -> str:
+    """One workflow command each, which GitHub Actions shows beside the line.
+
+    Reference: https://docs.github.com/actions/reference/workflow-commands-for-github-actions
+    """
+    commands = []
+    for finding in findings:
+        path, line, column = finding.location
+        title = f"{finding.code} {RULES[finding.code].title}"
+        record = f" [{printable(finding.record, limit=60)}]" if finding.record else ""
+        properties = {"file": path.replace(os.sep, "/"), "line": str(line), "col": str(column), "title": title}
+        written = ",".join(f"{name}={_github_property(value)}" for name, value in properties.items())
+        commands.append(f"::{finding.severity} {written}::{_github_text(finding.message + record)}\n")
+    return "".join(commands)
+
+
+def _github_text(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _github_property(text: str) -> str:
+    return _github_text(text).replace(":", "%3A").replace(",", "%2C")
+
+
+def data(findings: Sequence[Finding], limit: int | None = None) -> str:
+    """All findings for programs, or the first of them, with the number of each severity among all.
+
+    docs/schema/findings.schema.json describes the document.
+    """
     return envelope(
         "findings",
         {
@@ -37,7 +67,7 @@ def data(findings: Sequence[Finding]) -> str:
                     "column": finding.location.column,
                     "record": finding.record or None,
                 }
-                for finding in findings
+                for finding in findings[:limit]
             ],
         },
     )

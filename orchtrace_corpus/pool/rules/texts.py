@@ -1,0 +1,86 @@
+"""Text that would not stay text, and sentences of our own that are too long or lack their period."""
+
+import re
+from collections.abc import Iterator
+
+from orchtrace_corpus.findings import Finding, quote
+from orchtrace_corpus.pool.model import Exclusion, Loaded, Paper, Places
+
+MAX_SENTENCE = 200
+"""How many characters a summary or a reason should have at most."""
+
+_LATEX = r"\{?\\\S+|\$(?=\S)[^$]+(?<=\S)\$(?!\d)|``[^`']*''"
+
+# Elements that a browser acts on as soon as they are opened, and those that need their closing `>`.
+# Others, such as the <think> of a reasoning model, are text.
+_ACTIVE = "script|style|iframe|object|embed|img|svg|link|meta|base|textarea|title|plaintext|xmp|noscript|template|form"
+_PLAIN = (
+    "a|b|i|u|s|em|strong|sub|sup|br|hr|p|div|span|pre|code|small|big|font|center|table|tr|td|th|ul|ol|li|dl|dt|dd|"
+    "h[1-6]|details|summary|video|audio|input|button|select|body|html|head|blockquote"
+)
+_ACCENTED = "[a-z](?:acute|grave|uml|circ|tilde|cedil|ring)|szlig"
+_ENTITY = rf"&(?:#\d+|#x[0-9a-f]+|amp|lt|gt|quot|apos|nbsp|[nm]dash|hellip|[lr][sd]quo|{_ACCENTED});"
+_MARKUP = rf"<!--|<\?|</?(?:{_ACTIVE})\b|</?(?:{_PLAIN})(?:\s[^<>]*)?/?>|\]\(|`|{_ENTITY}"
+
+
+def check_markup(loaded: Loaded) -> Iterator[Finding]:
+    """LaTeX, HTML or Markdown in a text, which is shown as it stands in terminals, pages and tables."""
+    for index, paper in enumerate(loaded.papers):
+        notes = [item.note for item in paper.evidence]
+        fixed = (paper.title, paper.affiliation or "", paper.venue, paper.summary, paper.notes or "")
+        if _may_hold_markup("\n".join((*fixed, *paper.authors, *notes))):
+            yield from _markup(_paper_texts(paper), loaded.paper_places, index, paper.key)
+    for index, exclusion in enumerate(loaded.exclusions):
+        if _may_hold_markup(f"{exclusion.title}\n{exclusion.identifier}\n{exclusion.reason}"):
+            yield from _markup(_exclusion_texts(exclusion), loaded.exclusion_places, index, exclusion.id)
+
+
+def check_sentences(loaded: Loaded) -> Iterator[Finding]:
+    """A summary or reason that is longer than a line of a list can bear, or that ends without a period."""
+    for index, paper in enumerate(loaded.papers):
+        yield from _sentence("summary", paper.summary, loaded.paper_places, index, paper.key)
+    for index, exclusion in enumerate(loaded.exclusions):
+        yield from _sentence("reason", exclusion.reason, loaded.exclusion_places, index, exclusion.id)
+
+
+def _may_hold_markup(text: str) -> bool:
+    return "\\" in text or "$" in text or "`" in text or "<" in text or "](" in text or "&" in text
+
+
+def _paper_texts(paper: Paper) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    for name in ("title", "affiliation", "venue", "summary", "notes"):
+        yield (name,), getattr(paper, name) or ""
+    for number, author in enumerate(paper.authors):
+        yield ("authors", number), author
+    for number, item in enumerate(paper.evidence):
+        yield ("evidence", number, "note"), item.note
+
+
+def _exclusion_texts(exclusion: Exclusion) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    for name in ("title", "identifier", "reason"):
+        yield (name,), getattr(exclusion, name)
+
+
+def _markup(
+    texts: Iterator[tuple[tuple[str | int, ...], str]], places: Places, index: int, record: str
+) -> Iterator[Finding]:
+    for path, text in texts:
+        if not _may_hold_markup(text):
+            continue
+        field = next(step for step in reversed(path) if isinstance(step, str))
+        latex, markup = re.search(_LATEX, text), re.search(_MARKUP, text, re.IGNORECASE)
+        if latex is not None:
+            message = f"{quote(field)} holds LaTeX: {quote(latex[0])}; write the characters themselves, such as é"
+            yield Finding("M103", message, places.locate(index, *path), record)
+        elif markup is not None:
+            message = f"{quote(field)} holds markup: {quote(markup[0])}; write plain text"
+            yield Finding("M104", message, places.locate(index, *path), record)
+
+
+def _sentence(field: str, text: str, places: Places, index: int, record: str) -> Iterator[Finding]:
+    if len(text) > MAX_SENTENCE:
+        message = f"{quote(field)} has {len(text)} characters; keep it to {MAX_SENTENCE}, one sentence"
+        yield Finding("M105", message, places.locate(index, field), record)
+    if text and not text.endswith("."):
+        message = f"{quote(field)} does not end with a period; add one"
+        yield Finding("M106", message, places.locate(index, field), record)
