@@ -5,16 +5,16 @@ Nothing else in the package writes below a corpus's folder.
 
 import fcntl
 import os
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from difflib import unified_diff
 
 from orchtrace_corpus.errors import DataFileError
 
 LOCK_WAIT_SECONDS = 10.0
 _POLL_SECONDS = 0.05
+_TEMPORARY_PREFIX = ".corpus-"
+_TEMPORARY_SUFFIX = ".tmp"
 
 
 def write_atomic(path: str, text: str) -> None:
@@ -26,11 +26,15 @@ def write_atomic(path: str, text: str) -> None:
     Raises:
         DataFileError: The folder or the disk does not allow it; the old file is untouched.
     """
+    import tempfile  # only for who writes: most commands compare
+
     target = os.path.realpath(path)
     temporary = ""
     try:
         mode = os.stat(target).st_mode & 0o777 if os.path.exists(target) else 0o666 & ~_umask()
-        handle, temporary = tempfile.mkstemp(dir=os.path.dirname(target), prefix=".corpus-", suffix=".tmp")
+        handle, temporary = tempfile.mkstemp(
+            dir=os.path.dirname(target), prefix=_TEMPORARY_PREFIX, suffix=_TEMPORARY_SUFFIX
+        )
         with open(handle, "wb") as file:
             file.write(text.encode("utf-8"))
             file.flush()
@@ -79,8 +83,18 @@ def locked(folder: str, wait_seconds: float = LOCK_WAIT_SECONDS) -> Iterator[Non
         os.close(handle)
 
 
+def sweep(folder: str) -> None:
+    """Remove what killed writers left in a folder. Only for the holder of the lock: nobody else is writing."""
+    with suppress(OSError):
+        for name in os.listdir(folder):
+            if name.startswith(_TEMPORARY_PREFIX) and name.endswith(_TEMPORARY_SUFFIX):
+                os.unlink(os.path.join(folder, name))
+
+
 def diff(path: str, old: str, new: str) -> str:
     """What changes in a file, as a unified diff; empty where nothing does."""
+    from difflib import unified_diff
+
     lines = unified_diff(
         old.splitlines(keepends=True), new.splitlines(keepends=True), f"a/{path}", f"b/{path}", lineterm="\n"
     )

@@ -12,8 +12,11 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
+from orchtrace_corpus.pool.attributes import Attributes, paper_attributes
+from orchtrace_corpus.pool.model import Paper, Tag
+from orchtrace_corpus.pool.query import Query, parse_mapping
 from orchtrace_corpus.pool.store import PAPERS, TAXONOMY
-from orchtrace_corpus.pool.taxonomy import Facet, Kind, Taxonomy, decode_taxonomy
+from orchtrace_corpus.pool.taxonomy import Condition, Facet, Kind, Taxonomy, decode_taxonomy
 from orchtrace_corpus.yamlfile.reader import read
 
 SOURCE = Path(__file__).resolve().parents[1]
@@ -50,8 +53,9 @@ def synthesize(folder: Path, count: int, seed: int = 1) -> None:
 
 def _papers(taxonomy: Taxonomy, count: int, chance: random.Random) -> Iterator[list[str]]:
     for number in range(count):
-        year = chance.randint(2019, 2026)
+        year = chance.randint(2018, 2025)
         authors = [f"{chance.choice(FAMILIES)}, {chance.choice('ABCDEFG')}." for _ in range(chance.randint(1, 5))]
+        tags = _tags(taxonomy, chance)
         title = f"{chance.choice(WORDS).title()} {chance.choice(WORDS)} for {chance.choice(WORDS)} teams {number}"
         link = f"https://example.org/paper/{number}"
         yield [
@@ -63,25 +67,46 @@ def _papers(taxonomy: Taxonomy, count: int, chance: random.Random) -> Iterator[l
             f"  venue: Workshop {year}",
             f'  doi: "10.5555/{number}"',
             f"  urls: [{link}]",
-            *(f"  {facet.field}: {_tag(facet, chance)}" for facet in taxonomy.papers),
+            *(f"  {facet.field}: {_written(tags[facet.field])}" for facet in taxonomy.papers),
             f"  summary: Studies {chance.choice(WORDS)} and {chance.choice(WORDS)} in case {number}.",
             "  evidence:",
-            f"    - tags: [{taxonomy.papers[0].field}]",
+            f"    - tags: [{', '.join(facet.field for facet in taxonomy.papers)}]",
             f"      note: The paper describes its {chance.choice(WORDS)} in section {chance.randint(2, 6)}.",
             f"      source: {link}",
-            *(f"      {facet.field}: {_tag(facet, chance)}" for facet in taxonomy.evidence),
+            *(f"      {facet.field}: {_written(_tag(facet, chance))}" for facet in taxonomy.evidence),
             f'  added: "{year}-06-{chance.randint(1, 28):02}"',
         ]
 
 
-def _tag(facet: Facet, chance: random.Random) -> str:
+def _tags(taxonomy: Taxonomy, chance: random.Random) -> dict[str, Tag]:
+    """Tags at random, drawn again until they keep the taxonomy's rules."""
+    attributes = paper_attributes(taxonomy)
+    rules = [(_query(rule.when, attributes), _query(rule.require, attributes)) for rule in taxonomy.rules]
+    while True:
+        paper = Paper(tags={facet.field: _tag(facet, chance) for facet in taxonomy.papers})
+        if all(required.matches(paper) for when, required in rules if when.matches(paper)):
+            return dict(paper.tags)
+
+
+def _query(conditions: tuple[Condition, ...], attributes: Attributes) -> Query:
+    return parse_mapping({condition.field: condition.alternatives for condition in conditions}, attributes)
+
+
+def _tag(facet: Facet, chance: random.Random) -> Tag:
     terms = [term.id for term in facet.terms]
     if facet.kind is Kind.LEVELS:
-        chosen = [term for term in terms if chance.random() < 0.4]
-        return "{" + ", ".join(f"{term}: {chance.choice(facet.levels).id}" for term in chosen) + "}"
+        return {term: chance.choice(facet.levels).id for term in terms if chance.random() < 0.4}
     if facet.kind is Kind.MANY:
-        return f"[{', '.join(chance.sample(terms, chance.randint(1, len(terms))))}]"
+        return tuple(chance.sample(terms, chance.randint(1, len(terms))))
     return chance.choice(terms)
+
+
+def _written(tag: Tag) -> str:
+    if isinstance(tag, str):
+        return tag
+    if isinstance(tag, tuple):
+        return f"[{', '.join(tag)}]"
+    return "{" + ", ".join(f"{term}: {level}" for term, level in tag.items()) + "}"
 
 
 if __name__ == "__main__":

@@ -60,8 +60,8 @@ def test_help_names_every_command_with_its_help_line() -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_examples_of_every_help_work(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(ROOT)
+def test_the_examples_of_every_help_work(name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path if name == "init" else ROOT)
     text = run_corpus(name, "--help").stdout
     examples = re.findall(r"^ +corpus (.+)$", text.partition("Examples:")[2].partition("\nArguments:")[0], re.M)
 
@@ -108,8 +108,14 @@ def test_version() -> None:
         (["list", "--columns", "key,,size"], "corpus: a name is missing between commas"),
         (["list", "--sort", "stile"], "corpus: unknown column 'stile' (did you mean "),
         (["list", "--limit", "0"], "0 is not in the range"),
-        (["show", "rose-gardn"], "corpus: no record 'rose-gardn'\nDid you mean: rose-garden?"),
-        (["show", "2101.00011"], "corpus: no record '2101.00011'\nDid you mean: rose-garden?"),
+        (
+            ["show", "rose-gardn"],
+            "corpus: no record 'rose-gardn'\nDid you mean: rose-garden (Röses: A Garden in Four Beds)?",
+        ),
+        (
+            ["show", "2101.00011"],
+            "corpus: no record '2101.00011'\nDid you mean: rose-garden (Röses: A Garden in Four Beds)?",
+        ),
         (["show", "zzz"], "Try: corpus search WORDS, or corpus list."),
         (["search", " "], "corpus: name at least one word to look for"),
         (["gaps", "style"], "corpus: name a second axis beside 'style'"),

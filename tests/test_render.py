@@ -17,7 +17,7 @@ from tests.conftest import run_toy
 def test_the_page() -> None:
     assert run_toy("stats").stdout == (
         """\
-4 papers and 2 exclusions: 6 audited records (newest of 2023-06-07)
+4 papers and 2 exclusions: 6 audited records (newest added 2023-06-07)
 
 tools  spade 1 · rake 1 · shears 1 · NA 1 · (absent) 1
 size   small 3 · large 1
@@ -35,12 +35,12 @@ Care (papers by level)
 C1 water        1         1  ████████████████████████▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓
 C2 prune        ·         2  ▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓
 
-Sparse and empty
+Sparse (up to 2) and empty
 style         gravel 0 · formal 1 · cottage 1 · meadow 1
 care          no daily method for prune
 style x size  5 of 8 cells empty
 
-Next: corpus gaps | corpus list | corpus stats --full | corpus --help
+Next: corpus gaps | corpus list | corpus terms | corpus --help
 """
     )
 
@@ -373,7 +373,7 @@ def test_filtered_statistics_leave_exclusions_out() -> None:
     stats = json.loads(run_toy("stats", "--where", "size=small", "--format", "json").stdout)
 
     assert (stats["papers"], stats["exclusions"], stats["records"], stats["exclusion_counts"]) == (3, None, None, {})
-    assert run_toy("stats", "--where", "size=small").stdout.startswith("3 papers (newest of 2023-06-07)\n")
+    assert run_toy("stats", "--where", "size=small").stdout.startswith("3 papers (newest added 2023-06-07)\n")
 
 
 def test_markup_in_data_stays_text() -> None:
@@ -391,7 +391,7 @@ def test_markup_in_data_stays_text() -> None:
 def test_columns_shrink_to_the_terminal_widest_first() -> None:
     table = Table("x", "", ("key", "title"), (("a-key", "A rather long title of a paper"), ("b", "李明" * 12)))
 
-    assert plain(lines(table, 24)) == "key    title\na-key  A rather long ti…\nb      李明李明李明李明…\n"
+    assert plain(lines(table, 24)) == "key   title\na-key A rather long tit…\nb     李明李明李明李明…\n"
     assert max(display_width(line) for line in plain(lines(table, 24)).splitlines()) <= 24
 
 

@@ -24,12 +24,21 @@ COMMANDS: dict[str, dict[str, Command]] = {
         "stats": Command("stats", "Count the corpus: one page, one field, or two fields crossed."),
         "gaps": Command("gaps", "Show which cells of two axes are empty or sparse."),
         "list": Command("listing", "List papers, or exclusions, that pass filters."),
-        "show": Command("show", "Show one record by key, arXiv id, DOI or URL."),
+        "show": Command("show", "Show records by key, arXiv id, DOI or URL."),
         "search": Command("search", "Find records by words."),
         "terms": Command("terms", "Show the fields and the terms they are tagged with."),
     },
     "Keep true": {
+        "check": Command("check", "Run everything that CI asks, in one process."),
         "validate": Command("validate", "Report every mistake in the data, at its line."),
+        "fmt": Command("fmt", "Write the data files in canonical form."),
+        "build": Command("build", "Regenerate every generated file."),
+        "readme": Command("readme", "Regenerate the list and the tables in README.md."),
+        "schema": Command("schema", "Write the JSON Schemas of the data files, for editors."),
+        "rule": Command("rule", "Explain a rule: why it exists, what breaks it, and the same mended."),
+    },
+    "Change": {
+        "init": Command("init", "Start a corpus of your own, with your own axes."),
     },
 }
 """All commands by name, in the groups in which `--help` shows them."""

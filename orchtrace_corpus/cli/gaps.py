@@ -19,8 +19,8 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None)
 @app.command()
 def gaps(
     ctx: typer.Context,
-    rows: Annotated[str, typer.Argument(metavar="[ROWS", help="The first axis.", show_default=False)] = "",
-    columns: Annotated[str, typer.Argument(metavar="COLUMNS]", help="The second axis.", show_default=False)] = "",
+    rows: Annotated[str, typer.Argument(metavar="[ROWS]", help="The first axis.", show_default=False)] = "",
+    columns: Annotated[str, typer.Argument(metavar="[COLUMNS]", help="The second axis.", show_default=False)] = "",
     sparse: Annotated[int, typer.Option("--sparse", min=1, help="A cell with up to this many papers is sparse.")] = 2,
     where: Where = None,
     output_format: OutputFormat = Format.TABLE,
@@ -54,6 +54,9 @@ def gaps(
                 f"To count by it: corpus stats --cross {rows} {columns}",
             )
     papers = paper_query(where or [], pool.taxonomy).select(pool.papers)
+    if not papers:
+        session.output.note("corpus: no paper passes the filters")
+        return ExitCode.DONE
     found = coverage(papers, axes[0], axes[1], sparse_limit=sparse)
     if output_format is Format.TABLE:
         session.output.show(render.page(found, session.output.width, session.output.glyphs))

@@ -12,7 +12,7 @@ from orchtrace_corpus.pool.listing import sort_records
 from orchtrace_corpus.pool.model import Record
 from orchtrace_corpus.pool.query import parse
 from orchtrace_corpus.render import Format
-from orchtrace_corpus.render.records import listing
+from orchtrace_corpus.render.records import listing, records_json
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
@@ -30,7 +30,8 @@ def list_records(
     """List papers, or exclusions, that pass filters.
 
     On a terminal, wide columns are cut to fit; in a pipe, nothing is. "corpus terms" names the
-    fields and their terms.
+    fields and their terms; "--columns all" shows every field. JSON without --columns holds whole
+    records. A comma separates alternatives; quote a value that holds one.
 
     \b
     Examples:
@@ -38,6 +39,8 @@ def list_records(
       corpus list --where stop=explicit,implicit --columns key,stop,title
       corpus list --where "title~debate" --where "year>=2025" --sort -year
       corpus list --where "arxiv_id=" --format json
+      corpus list --where 'authors="Liu, Shuo"'
+      corpus list --columns all --format csv
       corpus list --exclusions --where stage=full_text_screen
     """
     session = Session(*ctx.obj)
@@ -52,12 +55,20 @@ def list_records(
         records = paper_query(where or [], pool.taxonomy).select(pool.papers)
         axes = (axis.field for axis in pool.taxonomy.axes if axis.kind != "levels")
         names = ("key", "year", *axes, "title")
-    shown = find_all(split_names(columns) if columns else names, attributes, "column")
+    if columns == "all":
+        shown = tuple(attributes.values())
+    else:
+        shown = find_all(split_names(columns) if columns else names, attributes, "column")
     total = len(records)
     if sort:
         records = sort_records(records, sort, attributes)
     records = records[:limit]
-    session.show_tables([listing(f"{noun}s", records, shown)], "list", output_format)
+    if output_format is Format.JSON and not columns:
+        session.output.write(records_json(records, "list"))
+    else:
+        session.show_tables([listing(f"{noun}s", records, shown)], "list", output_format)
     left_out = f", {len(records)} shown" if len(records) < total else ""
     session.output.note(f"{total} {noun}{'' if total == 1 else 's'}{left_out}")
+    if not records and any(", " in text for text in where or []):
+        session.output.note("A comma separates alternatives; for one inside a value write: --where 'field=\"a, b\"'")
     return ExitCode.DONE

@@ -16,8 +16,15 @@ _ClickError: Any = typer.BadParameter.__mro__[2]
 
 
 def main() -> NoReturn:
-    """Run the command that the process was started with, and exit."""
-    sys.exit(run(sys.argv[1:]))
+    """Run the command that the process was started with, and exit.
+
+    The process ends at once: nothing of it outlives its output, and taking the interpreter apart
+    would cost as much again as the interpreter's start.
+    """
+    code = run(sys.argv[1:])
+    if sys.stderr is not None:
+        sys.stderr.flush()
+    os._exit(code)
 
 
 def run(arguments: list[str]) -> int:
@@ -53,6 +60,8 @@ def _run(arguments: list[str], output: Output) -> int:
             output.tell(f"corpus: {option} is a global option; write it before the command: {form}")
             return ExitCode.USAGE
         error.show(file=sys.stderr)
+        if "unexpected extra argument" in str(error) and not set("=<>~").isdisjoint(str(error)):
+            output.tell("A filter needs --where in front of it.")
         return int(error.exit_code)
     if code == ExitCode.INTERRUPTED:
         output.tell("corpus: interrupted")

@@ -14,6 +14,9 @@ Where: TypeAlias = Annotated[
     ),
 ]
 OutputFormat: TypeAlias = Annotated[Format, typer.Option("--format", "-f", help="The form of the output.")]
+Check: TypeAlias = Annotated[
+    bool, typer.Option("--check", help="Write nothing; show what would change, and end with 1 if anything would.")
+]
 IncludeEmpty: TypeAlias = Annotated[bool, typer.Option("--include-empty", help="Show terms that no record has.")]
 Sort: TypeAlias = Annotated[
     str, typer.Option("--sort", metavar="COLUMN", help="Sort by a column; -COLUMN for falling order.")

@@ -50,7 +50,7 @@ def search(
     tables = [listing("papers", papers, shown)] if papers or output_format is not Format.TABLE else []
     if output_format is not Format.CSV and (excluded or output_format is Format.JSON):
         exclusion_columns = find_all(("id", "title", "reason"), exclusion_attributes(pool.taxonomy))
-        tables.append(listing("exclusions", excluded, exclusion_columns, "Excluded"))
+        tables.append(listing("exclusions", excluded, exclusion_columns, "Excluded")._replace(wrapped="reason"))
     session.show_tables(tables, "search", output_format)
     also = f" and {len(excluded)} exclusion{'' if len(excluded) == 1 else 's'}" if excluded else ""
     session.output.note(f"{len(papers)} paper{'' if len(papers) == 1 else 's'}{also}")

@@ -5,13 +5,18 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from orchtrace_corpus.cli.output import Output
-from orchtrace_corpus.errors import CommandUseError, DataFileError, InvalidCorpusError, MalformedCorpusError
+from orchtrace_corpus.errors import (
+    CommandUseError,
+    DataFileError,
+    InvalidCorpusError,
+    MalformedCorpusError,
+)
 from orchtrace_corpus.findings import has_errors, is_malformed, quote
 from orchtrace_corpus.pool import rules, store
 from orchtrace_corpus.pool.attributes import exclusion_attributes, paper_attributes
 from orchtrace_corpus.pool.model import Loaded, Pool
 from orchtrace_corpus.pool.query import Query, parse
-from orchtrace_corpus.pool.taxonomy import Taxonomy
+from orchtrace_corpus.pool.taxonomy import Taxonomy, decode_taxonomy
 from orchtrace_corpus.render import Format, table
 from orchtrace_corpus.render.findings import summary
 from orchtrace_corpus.render.table import Table
@@ -25,20 +30,52 @@ class Session(NamedTuple):
     output: Output
     root: str
 
+    def root_folder(self) -> str:
+        """The corpus's folder: the one named, the nearest above, or the bundled one, which is said.
+
+        Raises:
+            DataFileError: There is no corpus.
+        """
+        if self.root:
+            if not os.path.isfile(os.path.join(self.root, store.PAPERS)):
+                raise DataFileError(f"no {store.PAPERS} in {quote(self.root)}", "Name the folder that holds data/.")
+            return self.root
+        root = store.find_root()
+        if root.bundled:
+            self.output.note(f"corpus: no corpus in this folder; using the bundled one in {root.path}")
+        return root.path
+
+    def writable_root(self) -> str:
+        """The corpus's folder, for a command that writes; never the bundled one.
+
+        Raises:
+            DataFileError: There is no corpus here.
+        """
+        if not self.root and store.find_root().bundled:
+            raise DataFileError(f"no {store.PAPERS} here or in any folder above", "Name the corpus with --root DIR.")
+        return self.root_folder()
+
     def load(self) -> Loaded:
         """Read the corpus as it is, mistakes included.
 
         Raises:
             DataFileError: There is no corpus, or a data file is missing or unreadable.
         """
-        if self.root:
-            if not os.path.isfile(os.path.join(self.root, store.PAPERS)):
-                raise DataFileError(f"no {store.PAPERS} in {quote(self.root)}", "Name the folder that holds data/.")
-            return store.load(self.root)
-        root = store.find_root()
-        if root.bundled:
-            self.output.note(f"corpus: no corpus in this folder; using the bundled one in {root.path}")
-        return store.load(root.path)
+        return store.load(self.root_folder())
+
+    def taxonomy(self) -> Taxonomy:
+        """Read the taxonomy alone.
+
+        Raises:
+            DataFileError: There is no corpus, or the taxonomy cannot be read.
+            InvalidCorpusError: The taxonomy has errors; the message lists them.
+        """
+        file = store.read_file(self.root_folder(), store.TAXONOMY)
+        taxonomy = decode_taxonomy(file)
+        if taxonomy is None or file.findings:
+            shown = (str(finding) for finding in file.findings)
+            raise InvalidCorpusError("\n".join(("the taxonomy has errors:", *shown)))
+        return taxonomy
 
     def pool(self) -> Pool:
         """Read the corpus for counting, which asks for one without errors: no record may silently drop out.

@@ -8,9 +8,10 @@ from orchtrace_corpus.cli.options import OutputFormat
 from orchtrace_corpus.cli.session import Session
 from orchtrace_corpus.errors import CommandUseError, ExitCode
 from orchtrace_corpus.findings import quote
+from orchtrace_corpus.pool.model import Record
 from orchtrace_corpus.pool.search import find_records, near_misses
 from orchtrace_corpus.render import Format
-from orchtrace_corpus.render.records import card, card_markdown, cards_csv, cards_json
+from orchtrace_corpus.render.records import card, card_markdown, cards_csv, records_json
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
@@ -18,10 +19,10 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None)
 @app.command()
 def show(
     ctx: typer.Context,
-    name: Annotated[str, typer.Argument(metavar="KEY", help="A key, exclusion id, arXiv id, DOI or URL.")],
+    names: Annotated[list[str], typer.Argument(metavar="KEY...", help="A key, exclusion id, arXiv id, DOI or URL.")],
     output_format: OutputFormat = Format.TABLE,
 ) -> int:
-    """Show one record by key, arXiv id, DOI or URL.
+    """Show records by key, arXiv id, DOI or URL.
 
     Identifiers are understood in every usual spelling; exclusions are found, too.
 
@@ -31,17 +32,20 @@ def show(
       corpus show arXiv:2505.19591v2
       corpus show https://arxiv.org/abs/2505.19591
       corpus show E007
-      corpus show c3 --format json
+      corpus show c3 puppeteer --format json
     """
     session = Session(*ctx.obj)
     pool = session.pool()
-    records = find_records(pool, name)
-    if not records:
-        near = near_misses(pool, name)
-        hint = f"Did you mean: {', '.join(near)}?" if near else "Try: corpus search WORDS, or corpus list."
-        raise CommandUseError(f"no record {quote(name)}", hint)
+    records: list[Record] = []
+    for name in names:
+        found = find_records(pool, name)
+        if not found:
+            near = [f"{key} ({title})" for key, title in near_misses(pool, name)]
+            hint = f"Did you mean: {', '.join(near)}?" if near else "Try: corpus search WORDS, or corpus list."
+            raise CommandUseError(f"no record {quote(name)}", hint)
+        records += [record for record in found if record not in records]
     if output_format is Format.JSON:
-        session.output.write(cards_json(records))
+        session.output.write(records_json(records, "records"))
     elif output_format is Format.CSV:
         session.output.write(cards_csv(records))
     elif output_format is Format.MARKDOWN:

@@ -33,6 +33,8 @@ def stats(
     full: Annotated[bool, typer.Option("--full", help="All published statistics instead of one page.")] = False,
     include_empty: IncludeEmpty = False,
     output_format: OutputFormat = Format.TABLE,
+    write: Annotated[bool, typer.Option("--write", help="Write docs/STATS.md instead of printing.")] = False,
+    check: Annotated[bool, typer.Option("--check", help="Compare docs/STATS.md; end with 1 if it is stale.")] = False,
 ) -> int:
     """Count the corpus: one page, one field, or two fields crossed.
 
@@ -47,12 +49,17 @@ def stats(
       corpus stats --where rl=full --where "year>=2025"
       corpus stats --by stage
       corpus stats --format json
+      corpus stats --check
     """
     session = Session(*ctx.obj)
     if by and crossed:
         raise CommandUseError("--by and --cross exclude each other")
     if full and (by or crossed):
         raise CommandUseError("--full shows all statistics; leave out --by and --cross")
+    if write or check:
+        if by or crossed or where or full:
+            raise CommandUseError("--write and --check are about docs/STATS.md only; leave out other options")
+        return _settle(session, check=check)
     pool = session.pool()
     query = paper_query(where or [], pool.taxonomy)
     if by or crossed:
@@ -62,6 +69,8 @@ def stats(
             else [table for name in by or [] for table in _by(pool, name, query, include_empty)]
         )
         session.show_tables(tables, "counts", output_format)
+        if query.filters and not query.select(pool.papers):
+            session.output.note("corpus: no paper passes the filters")
         return ExitCode.DONE
     selected = pool._replace(papers=query.select(pool.papers))
     summary = summarise(selected, include_empty=include_empty, with_exclusions=not query.filters)
@@ -79,6 +88,15 @@ def stats(
     if query.filters and not selected.papers:
         session.output.note("corpus: no paper passes the filters")
     return ExitCode.DONE
+
+
+def _settle(session: Session, *, check: bool) -> int:
+    from orchtrace_corpus import build
+    from orchtrace_corpus.cli.settle import settle
+
+    root = session.writable_root()
+    documents = [build.statistics_document(root, session.pool())]
+    return settle(session, root, documents, check=check, mend="corpus stats --write")
 
 
 def _by(pool: Pool, name: str, query: Query, include_empty: bool) -> list[Table]:

@@ -25,10 +25,14 @@ def page(coverage: Coverage, width: int | None, glyphs: Glyphs = UNICODE) -> lis
     widths = [max(display_width(head), 4) for head in heads]
     if width is not None and label_width + sum(w + 1 for w in widths) > width:
         needed = label_width + sum(w + 1 for w in widths)
-        lines.append(line(f"(the matrix needs {needed} columns)", "muted"))
+        too_wide = f"(the matrix needs {needed} columns; try the axes the other way round)"
+        lines += [line(text, "muted") for text in wrap(too_wide, width)]
         numbered = False
     else:
         lines += _matrix(coverage, row_labels, heads, label_width, widths, glyphs)
+        shades = "".join(reversed(glyphs.shades))
+        if any(glyph in span.text for row in lines for span in row for glyph in shades):
+            lines.append(line(f"({shades}: second to fourth quarter of the largest count)", "muted"))
     if numbered:
         # A zero byte stands for a blank that must not break.
         legend = " ".join(f"{head}\0{label}" for head, label in zip(heads, column_labels, strict=True))
@@ -106,7 +110,7 @@ def _matrix(
         for column, width in zip(crosstab.column_values, widths, strict=True):
             number = crosstab.number(row, column)
             applies = {ABSENT, NOT_APPLICABLE}.isdisjoint((row, column))
-            text = _heat_text(number, largest if applies else 0, glyphs)
+            text = _heat_text(number, largest if applies and number > coverage.sparse_limit else 0, glyphs)
             cells += [
                 Span(" "),
                 Span(pad(text, width, right=True), _heat_style(number, largest) if applies else "muted"),

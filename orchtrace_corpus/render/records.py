@@ -49,9 +49,9 @@ def card_markdown(record: Record, taxonomy: Taxonomy) -> str:
     return "\n".join((f"## {markdown_text(record.title)}", "", f"`{name}`", "", *items)) + "\n"
 
 
-def cards_json(records: Sequence[Record]) -> str:
+def records_json(records: Sequence[Record], schema: str) -> str:
     """Records for programs, whole, each with its kind: `paper` or `exclusion`."""
-    return envelope("records", {"records": [{"kind": _kind(record), **as_mapping(record)} for record in records]})
+    return envelope(schema, {"records": [{"kind": _kind(record), **as_mapping(record)} for record in records]})
 
 
 def cards_csv(records: Sequence[Record]) -> str:
@@ -71,6 +71,8 @@ def as_mapping(record: Record) -> dict[str, Any]:
             mapping.update({facet: list(tag) if isinstance(tag, tuple) else tag for facet, tag in value.items()})
         elif field == "evidence":
             mapping["evidence"] = [{**item._asdict(), "tags": list(item.tags)} for item in value]
+        elif field == "waive":
+            mapping.update({"waive": [item._asdict() for item in value]} if value else {})
         elif value is not None:
             mapping[field] = list(value) if isinstance(value, tuple) else value
     return mapping

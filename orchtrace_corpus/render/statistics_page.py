@@ -20,16 +20,22 @@ from orchtrace_corpus.render.statistics import ABSENT_LABEL, totals
 
 _TWO_COLUMNS_WIDTH = 76
 _SPARSE_LIMIT = 2
-_NEXT_STEPS = "Next: corpus gaps | corpus list | corpus stats --full | corpus --help"
+_NEXT_STEPS = "Next: corpus gaps | corpus list | corpus terms | corpus --help"
 
 
 def page(summary: Summary, width: int, glyphs: Glyphs = UNICODE) -> list[Line]:
     """One page that lets a newcomer see the state of the field: head counts, axes as bars, gaps."""
     width = max(min(width, 100), 40)
     lines = _headline(summary, width, glyphs)
-    charts = [
-        _chart(counts, glyphs, (width - 4) // 2 if width >= _TWO_COLUMNS_WIDTH else width) for counts in summary.axes
-    ]
+    if not summary.papers:
+        return lines
+    chart_width = (width - 4) // 2 if width >= _TWO_COLUMNS_WIDTH else width
+    label_width = max(
+        (display_width(label) for counts in summary.axes for label in _labels(counts).values()), default=0
+    )
+    # One scale for all charts, so that equal bars mean equal counts.
+    largest = max((n for counts in summary.axes for v, n in counts.counts.items() if v != NOT_APPLICABLE), default=0)
+    charts = [_chart(counts, glyphs, chart_width, label_width, largest) for counts in summary.axes]
     lines.append(line())
     if len(charts) == 2 and width >= _TWO_COLUMNS_WIDTH:
         lines += beside(charts[0], charts[1], (width - 4) // 2 + 4)
@@ -40,12 +46,12 @@ def page(summary: Summary, width: int, glyphs: Glyphs = UNICODE) -> list[Line]:
         lines += [line(), *_level_chart(levels, width, glyphs)]
     gaps = _gap_lines(summary, width, glyphs)
     if gaps:
-        lines += [line(), line("Sparse and empty", "heading"), *gaps]
+        lines += [line(), line(f"Sparse (up to {_SPARSE_LIMIT}) and empty", "heading"), *gaps]
     return [*_without_double_blanks([*lines, line()]), *(line(text, "muted") for text in wrap(_NEXT_STEPS, width))]
 
 
 def _headline(summary: Summary, width: int, glyphs: Glyphs) -> list[Line]:
-    newest = f" (newest of {summary.newest})" if summary.newest else ""
+    newest = f" (newest added {summary.newest})" if summary.newest else ""
     lines: list[Line] = [line(text, "heading") for text in wrap(totals(summary) + newest, width)]
     lines.append(line())
     years = [value for value in summary.years.counts if value != ABSENT]
@@ -73,23 +79,23 @@ def _headline(summary: Summary, width: int, glyphs: Glyphs) -> list[Line]:
     return lines
 
 
-def _chart(counts: Counts, glyphs: Glyphs, width: int) -> list[Line]:
+def _labels(counts: Counts) -> dict[str, str]:
+    """The label of each value: its code, if terms have codes, and its name."""
     terms = {term.id: term for term in counts.attribute.terms}
+    code_width = max((display_width(term.code) + 1 for term in terms.values() if term.code), default=0)
     names = [*terms, *((ABSENT,) if ABSENT in counts.counts else ())]
-    code_width = max((display_width(term.code) for term in terms.values()), default=0)
-    code_width += 1 if code_width else 0
-    labels = {
-        name: pad(terms[name].code if name in terms else "", code_width) + (name or ABSENT_LABEL) for name in names
-    }
-    label_width = max(display_width(label) for label in labels.values())
-    measured = [counts.counts.get(name, 0) for name in names if name != NOT_APPLICABLE]
+    return {name: pad(terms[name].code if name in terms else "", code_width) + (name or ABSENT_LABEL) for name in names}
+
+
+def _chart(counts: Counts, glyphs: Glyphs, width: int, label_width: int, largest: int) -> list[Line]:
+    labels = _labels(counts)
     number_width = max(len(str(counts.total)), 3)
     bar_width = width - label_width - number_width - 2
     lines: list[Line] = [line(counts.attribute.label, "heading")]
-    for name in names:
+    for name in labels:
         number = counts.counts.get(name, 0)
         # What does not apply is no part of the picture: its bar would dwarf the others.
-        drawn = "" if name == NOT_APPLICABLE else bar(number, max(measured, default=0), bar_width, glyphs.bar)
+        drawn = "" if name == NOT_APPLICABLE else bar(number, largest, bar_width, glyphs.bar)
         shown = str(number) if number else glyphs.empty
         style = "muted" if name == NOT_APPLICABLE else "" if number else "warning"
         lines.append(

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, TypeAlias
 from orchtrace_corpus.errors import CommandUseError
 from orchtrace_corpus.findings import quote, suggestion
 from orchtrace_corpus.render import Format
-from orchtrace_corpus.render.layout import UNICODE, Glyphs, Line, Span, clip, display_width, fit, line, pad
+from orchtrace_corpus.render.layout import UNICODE, Glyphs, Line, Span, clip, display_width, fit, line, pad, wrap
 
 
 class Missing(Enum):
@@ -30,6 +30,7 @@ class Table(NamedTuple):
         columns: The names of the columns.
         rows: One value for each column; None where there is none.
         notes: Sentences below the table, for people.
+        wrapped: A column whose text is wrapped rather than cut where it does not fit.
     """
 
     name: str
@@ -37,6 +38,7 @@ class Table(NamedTuple):
     columns: tuple[str, ...]
     rows: tuple[tuple[Cell, ...], ...]
     notes: tuple[str, ...] = ()
+    wrapped: str = ""
 
 
 def render(tables: Sequence[Table], schema: str, output: Format) -> str:
@@ -62,11 +64,15 @@ def lines(table: Table, width: int | None, glyphs: Glyphs = UNICODE) -> list[Lin
         max(display_width(text) for text in (name, *(row[index] for row in body)))
         for index, name in enumerate(table.columns)
     ]
+    gap = 2
     if width is not None:
-        widths = fit(widths, width - 2 * (len(widths) - 1))
+        gap = 2 if sum(widths) + 2 * (len(widths) - 1) <= width else 1
+        widths = fit(widths, width - gap * (len(widths) - 1))
+    layout = _Layout(widths, numeric, " " * gap, glyphs)
     result: list[Line] = [line(table.title, "heading")] if table.title else []
-    result.append(_row(table.columns, widths, numeric, glyphs, "muted"))
-    result.extend(_row(row, widths, numeric, glyphs) for row in body)
+    result.append(_row(table.columns, layout, "muted"))
+    for row in body:
+        result.extend(_row(part, layout) for part in _wrapped_rows(row, table, widths))
     result.extend(line(note, "muted") for note in table.notes)
     return result
 
@@ -134,12 +140,32 @@ def markdown_text(text: str) -> str:
     return text.translate(_MARKDOWN_SPECIAL)
 
 
-def _row(cells: Sequence[str], widths: Sequence[int], numeric: Sequence[bool], glyphs: Glyphs, style: str = "") -> Line:
+class _Layout(NamedTuple):
+    widths: Sequence[int]
+    numeric: Sequence[bool]
+    gap: str
+    glyphs: Glyphs
+
+
+def _row(cells: Sequence[str], layout: _Layout, style: str = "") -> Line:
     texts = (
-        pad(clip(text, width, glyphs.ellipsis), width, right=right)
-        for text, width, right in zip(cells, widths, numeric, strict=True)
+        pad(clip(text, width, layout.glyphs.ellipsis), width, right=right)
+        for text, width, right in zip(cells, layout.widths, layout.numeric, strict=True)
     )
-    return (Span("  ".join(texts).rstrip(), style),)
+    return (Span(layout.gap.join(texts).rstrip(), style),)
+
+
+def _wrapped_rows(row: tuple[str, ...], table: Table, widths: Sequence[int]) -> list[tuple[str, ...]]:
+    """The row as one row, or as several if the text of its wrapped column does not fit."""
+    if table.wrapped not in table.columns:
+        return [row]
+    index = table.columns.index(table.wrapped)
+    parts = wrap(row[index], widths[index])
+    blank = ("",) * len(row)
+    return [
+        (*(blank if number else row)[:index], part, *(blank if number else row)[index + 1 :])
+        for number, part in enumerate(parts)
+    ]
 
 
 def _is_numeric(rows: Sequence[Sequence[Cell]], index: int) -> bool:

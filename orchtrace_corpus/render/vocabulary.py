@@ -21,13 +21,15 @@ def terms_table(facet: Facet, counts: Mapping[str, int]) -> Table:
         na = ("NA", *(("",) if coded else ()), "Not applicable", counts.get("NA", 0), "The facet does not apply.")
         rows.append(na)
     columns = ("term", *(("code",) if coded else ()), "label", "count", "definition")
-    return Table(facet.field, facet.label, columns, tuple(rows))
+    return Table(facet.field, facet.label, columns, tuple(rows), wrapped="definition")
 
 
 def levels_table(facet: Facet) -> Table:
     """The levels of a facet with their meaning."""
     rows = tuple((level.id, level.label, level.definition) for level in facet.levels)
-    return Table(f"{facet.field}_levels", f"{facet.label}: levels", ("level", "label", "definition"), rows)
+    return Table(
+        f"{facet.field}_levels", f"{facet.label}: levels", ("level", "label", "definition"), rows, wrapped="definition"
+    )
 
 
 def all_terms_table(taxonomy: Taxonomy) -> Table:

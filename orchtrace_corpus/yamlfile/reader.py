@@ -72,6 +72,7 @@ class YamlFile:
             said about it.
         cut_off: Where the record begins behind which a syntax error ended the reading: its other
             fields may stand behind the error. -1 where there is none.
+        keep: Whether `records` also puts what it gives into `kept`, for a second look at all of it.
     """
 
     def __init__(self, path: str, data: bytes) -> None:
@@ -79,6 +80,8 @@ class YamlFile:
         self.findings: list[Finding] = []
         self.refused: set[int] = set()
         self.cut_off = -1
+        self.keep = False
+        self.kept: list[Node] = []
         self.text = ""
         self._line_starts: list[int] = []
         self._readable = self._decode(data)
@@ -123,6 +126,8 @@ class YamlFile:
                         yield pending
                         pending = None
                     pending = fold(following, 1)
+                    if self.keep:
+                        self.kept.append(pending)
                 if pending is not None:
                     yield pending
                     pending = None

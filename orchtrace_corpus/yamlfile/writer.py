@@ -10,7 +10,6 @@ line's end. A comment anywhere else has no line to go to and is refused.
 
 from bisect import bisect_right
 from collections.abc import Iterator
-from collections.abc import Mapping as MappingType
 from functools import lru_cache
 from typing import NamedTuple, TypeAlias
 
@@ -27,6 +26,7 @@ Path: TypeAlias = tuple[str | int, ...]
 
 _SPECIAL_FIRST = "-?:,[]{}#&*!|>'\"%@`="
 _SPECIAL_IN_FLOW = ",[]{}?"
+_WORDS = frozenset({"yes", "no", "on", "off", "true", "false", "null", "y", "n"})
 
 
 class Style(NamedTuple):
@@ -57,7 +57,7 @@ class _Comments(NamedTuple):
     header: list[str]
     before_record: dict[int, list[str]]
     before_field: dict[tuple[int, str], list[str]]
-    line_end: dict[tuple[int, Path], str]
+    line_end: dict[int, dict[Path, str]]
     footer: list[str]
 
 
@@ -65,21 +65,21 @@ def canonical(file: YamlFile, style: Style) -> str:
     """The file's text in canonical form.
 
     Args:
-        file: A list of records, without findings of syntax.
+        file: A list of records, without findings of syntax; its kept nodes are used if it has any.
         style: How its records are written.
 
     Raises:
         MisplacedCommentError: A comment stands in none of the four places.
         ValueError: The document is no list of mappings; a validation says where.
     """
-    records = list(file.records())
+    records = file.kept or list(file.records())
     if not all(type(record) is Mapping for record in records) or file.findings:
         raise ValueError("not a list of mappings")
     comments = _comments(file, [record for record in records if type(record) is Mapping])
     blocks = []
     for index, record in enumerate(records):
         if type(record) is Mapping:
-            blocks.append("".join(f"{line}\n" for line in _record_lines(index, record, style, comments)))
+            blocks.append("\n".join((*_record_lines(index, record, style, comments), "")))
     header = "".join(f"{line}\n" for line in comments.header)
     footer = "".join(f"{line}\n" for line in comments.footer)
     return "\n".join(part for part in (header, *blocks, footer) if part) or "[]\n"
@@ -88,7 +88,7 @@ def canonical(file: YamlFile, style: Style) -> str:
 def record_text(values: Mapping, style: Style) -> str:
     """One record in canonical form, without comments."""
     nothing = _Comments([], {}, {}, {}, [])
-    return "".join(f"{line}\n" for line in _record_lines(0, values, style, nothing))
+    return "\n".join((*_record_lines(0, values, style, nothing), ""))
 
 
 def scalar_text(text: str, *, in_flow: bool = False, bare: bool = False) -> str:
@@ -99,56 +99,59 @@ def scalar_text(text: str, *, in_flow: bool = False, bare: bool = False) -> str:
 
 
 def _record_lines(index: int, record: Mapping, style: Style, comments: _Comments) -> Iterator[str]:
-    ranks: MappingType[str, int] = {name: rank for rank, name in enumerate(style.order)}
-    names = sorted(record.entries, key=lambda name: ranks.get(name, len(ranks)))
+    order = style.order
+    names = list(record.entries)
+    names.sort(key=lambda name: order.index(name) if name in order else len(order))
+    line_end = comments.line_end.get(index, {})
     yield from comments.before_record.get(index, ())
     first = True
     for name in names:
         before = comments.before_field.get((index, name), [])
-        if first:
-            yield from before  # a comment above the first field stands above the record
-        else:
-            yield from (f"  {comment}" for comment in before)
-        for depth, text, paths in _field_lines(name, record.entries[name][1], style):
-            ends = [end for path in paths if (end := comments.line_end.get((index, path)))]
-            if len(ends) > 1:
-                raise MisplacedCommentError(-1)
+        # A comment above the first field stands above the record.
+        yield from (before if first else [f"  {comment}" for comment in before])
+        for text, values in _field_lines(name, record.entries[name][1], style):
             mark = "- " if first else "  "
             first = False
-            yield mark + "  " * depth + text + (f"  {ends[0]}" if ends else "")
+            if line_end:
+                paths = (path for value, path in values for path in _paths(value, path))
+                ends = [end for path in paths if (end := line_end.get(path))]
+                if len(ends) > 1:
+                    raise MisplacedCommentError(-1)
+                yield f"{mark}{text}  {ends[0]}" if ends else mark + text
+            else:
+                yield mark + text
     if first:
         yield "- {}"
 
 
-def _field_lines(name: str, node: Node, style: Style) -> Iterator[tuple[int, str, list[Path]]]:
-    """The lines of a field: depth below the record, text, and the paths of the values on the line."""
+def _field_lines(name: str, node: Node, style: Style) -> Iterator[tuple[str, list[tuple[Node, Path]]]]:
+    """The lines of a field, and the values that stand on each with their paths."""
     key = scalar_text(name)
     if type(node) is Scalar:
-        yield 0, f"{key}: {scalar_text(node.text, bare=name in style.bare)}".rstrip(), [(name,)]
+        yield f"{key}: {scalar_text(node.text, bare=name in style.bare)}".rstrip(), [(node, (name,))]
     elif type(node) is Mapping:
-        inner = ", ".join(f"{scalar_text(k, in_flow=True)}: {_flow(v)}" for k, (_, v) in node.entries.items())
-        yield 0, f"{key}: {{{inner}}}", list(_paths(node, (name,)))
+        yield f"{key}: {_flow(node)}", [(node, (name,))]
     elif type(node) is Sequence:
         yield from _list_lines(name, key, node)
 
 
-def _list_lines(name: str, key: str, node: Sequence) -> Iterator[tuple[int, str, list[Path]]]:
-    one_line = f"{key}: {_flow(node)}"
-    is_texts = all(type(item) is Scalar for item in node.items)
-    if not node.items or (is_texts and len(one_line) + 2 <= FLOW_WIDTH):
-        yield 0, one_line, list(_paths(node, (name,)))
-        return
-    yield 0, f"{key}:", [(name,)]
+def _list_lines(name: str, key: str, node: Sequence) -> Iterator[tuple[str, list[tuple[Node, Path]]]]:
+    if all(type(item) is Scalar for item in node.items):
+        one_line = f"{key}: {_flow(node)}"
+        if not node.items or len(one_line) + 2 <= FLOW_WIDTH:
+            yield one_line, [(node, (name,))]
+            return
+    yield f"{key}:", [(Scalar("", node.at), (name,))]
     for number, item in enumerate(node.items):
         path: Path = (name, number)
         if type(item) is Mapping and item.entries:
             for position, (field, (_, value)) in enumerate(item.entries.items()):
-                mark = "- " if position == 0 else "  "
-                inner: Path = (*path, field)
-                paths = [*([path] if position == 0 else []), *_paths(value, inner)]
-                yield 1, f"{mark}{scalar_text(field)}: {_flow(value, top=True)}".rstrip(), paths
+                mark = "    " if position else "  - "
+                head: list[tuple[Node, Path]] = [] if position else [(Scalar("", item.at), path)]
+                text = f"{mark}{scalar_text(field)}: {_flow(value, top=True)}".rstrip()
+                yield text, [*head, (value, (*path, field))]
         else:
-            yield 1, f"- {_flow(item, top=True)}", list(_paths(item, path))
+            yield f"  - {_flow(item, top=True)}", [(item, path)]
 
 
 def _flow(node: Node, *, top: bool = False) -> str:
@@ -156,9 +159,9 @@ def _flow(node: Node, *, top: bool = False) -> str:
     if type(node) is Scalar:
         return scalar_text(node.text, in_flow=not top)
     if type(node) is Sequence:
-        return f"[{', '.join(_flow(item) for item in node.items)}]"
+        return f"[{', '.join([_flow(item) for item in node.items])}]"
     if type(node) is Mapping:
-        parts = (f"{scalar_text(key, in_flow=True)}: {_flow(value)}" for key, (_, value) in node.entries.items())
+        parts = [f"{scalar_text(key, in_flow=True)}: {_flow(value)}" for key, (_, value) in node.entries.items()]
         return f"{{{', '.join(parts)}}}"
     raise AssertionError(node)
 
@@ -191,37 +194,35 @@ def _comments(file: YamlFile, records: list[Mapping]) -> _Comments:
     """Find every comment and what it belongs to."""
     found = _Comments([], {}, {}, {}, [])
     starts = [record.at for record in records]
-    places = [list(_places(record, ())) for record in records]
-    for at, text in _comment_texts(file.text):
+    for at, text in _comment_texts(file.text, starts[0] if starts else len(file.text)):
         line_start = file.text.rfind("\n", 0, at) + 1
         own_line = not file.text[line_start:at].strip()
         index = bisect_right(starts, at) - 1
         if own_line:
-            _assign_line(found, file, at, text, index, places)
+            _assign_line(found, file, at, text, index, records)
         elif index < 0:
             raise MisplacedCommentError(at)
         else:
-            before = [(place, path) for place, path, _ in places[index] if place < at]
+            before = [(place, path) for place, path, _ in _places(records[index], ()) if place < at]
             if not before or before[-1][0] < line_start:
                 raise MisplacedCommentError(at)  # behind a closing bracket or the end of a longer text
-            slot = (index, before[-1][1])
-            if slot in found.line_end:
+            line_end = found.line_end.setdefault(index, {})
+            if before[-1][1] in line_end:
                 raise MisplacedCommentError(at)
-            found.line_end[slot] = text
+            line_end[before[-1][1]] = text
     return found
 
 
-def _assign_line(
-    found: _Comments, file: YamlFile, at: int, text: str, index: int, places: list[list[tuple[int, Path, bool]]]
-) -> None:
+def _assign_line(found: _Comments, file: YamlFile, at: int, text: str, index: int, records: list[Mapping]) -> None:
     """Assign a comment that has a line of its own."""
-    following = next((place for place in places[index] if place[0] > at), None) if index >= 0 else None
+    places = _places(records[index], ()) if index >= 0 else iter(())
+    following = next((place for place in places if place[0] > at), None)
     if following is not None:
         _, path, is_key = following
         if not is_key or len(path) > 1:
             raise MisplacedCommentError(at)
         found.before_field.setdefault((index, str(path[0])), []).append(text)
-    elif index + 1 < len(places):
+    elif index + 1 < len(records):
         line_end = file.text.find("\n", at)
         rest = file.text[line_end + 1 :]
         # The header ends with a blank line; what follows it belongs to the first record.
@@ -242,13 +243,15 @@ def _blank_before_next_content(rest: str) -> bool:
     return False
 
 
-def _comment_texts(text: str) -> Iterator[tuple[int, str]]:
-    """Every comment with its index: a `#` outside all scalars, at a line's beginning or after a blank."""
-    parser, spans = CParser(text), []
-    while parser.check_event():
-        event = parser.get_event()
-        if type(event) is ScalarEvent and event.start_mark and event.end_mark:
-            spans.append((event.start_mark.index, event.end_mark.index))
+def _comment_texts(text: str, first: int) -> Iterator[tuple[int, str]]:
+    """Every comment with its index: a `#` outside all scalars, at a line's beginning or after a blank.
+
+    `first` is where the first record begins: before it there are no scalars, and most files have no
+    comment behind it, so that nothing needs to be parsed again.
+    """
+    spans = _scalar_spans(text) if "\n#" in text[first:] or " #" in text[first:] else []
+    if not spans:
+        text = text[:first]
     at, position = text.find("#"), 0
     while at >= 0:
         while position < len(spans) and spans[position][1] <= at:
@@ -262,6 +265,15 @@ def _comment_texts(text: str) -> Iterator[tuple[int, str]]:
         at = text.find("#", end)
 
 
+def _scalar_spans(text: str) -> list[tuple[int, int]]:
+    parser, spans = CParser(text), []
+    while parser.check_event():
+        event = parser.get_event()
+        if type(event) is ScalarEvent and event.start_mark and event.end_mark:
+            spans.append((event.start_mark.index, event.end_mark.index))
+    return spans
+
+
 @lru_cache(maxsize=65536)
 def _is_plain(text: str, in_flow: bool) -> bool:
     if not text or text != text.strip() or text[0] in _SPECIAL_FIRST or not text.isprintable():
@@ -270,6 +282,8 @@ def _is_plain(text: str, in_flow: bool) -> bool:
         return False
     if in_flow and not set(text).isdisjoint(_SPECIAL_IN_FLOW):
         return False
+    if text[0].isalpha():  # of YAML 1.1's implicit types, only some words begin with a letter
+        return text.lower() not in _WORDS
     return bool(_resolver().resolve(ScalarNode, text, (True, False)) == "tag:yaml.org,2002:str")  # type: ignore[no-untyped-call]
 
 

@@ -1,0 +1,77 @@
+"""`corpus check`."""
+
+from collections.abc import Callable, Sequence
+
+import typer
+
+from orchtrace_corpus import build
+from orchtrace_corpus.build import Document
+from orchtrace_corpus.cli.reference import tool_documents
+from orchtrace_corpus.cli.session import Session
+from orchtrace_corpus.errors import CorpusError, ExitCode
+from orchtrace_corpus.findings import has_errors, is_malformed
+from orchtrace_corpus.pool import rules, store
+from orchtrace_corpus.render import findings as render
+from orchtrace_corpus.render.layout import Line, Span
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None)
+
+
+@app.command()
+def check(ctx: typer.Context) -> int:
+    """Run everything that CI asks, in one process.
+
+    Validates the data, compares it with its canonical form, and compares every generated file with
+    what "corpus build" would write. One line for each part, the worst exit code, and the command
+    that mends it.
+
+    \b
+    Examples:
+      corpus check
+    """
+    session = Session(*ctx.obj)
+    root = session.root_folder()
+    loaded = store.load(root, keep=True)
+    found = rules.check(loaded)
+    session.output.show(render.text(found))
+    malformed, failed = is_malformed(found), has_errors(found)
+    parts = [_line("validate", not failed, render.summary(found), "mend what is listed above")]
+    code = ExitCode.UNREADABLE if malformed else ExitCode.FINDINGS if failed else ExitCode.DONE
+    if loaded.pool is None or failed:
+        parts += [(Span(f"{name:9} skipped: the data has errors", "muted"),) for name in ("fmt", "build")]
+    else:
+        pool = loaded.pool
+        makers: dict[str, Callable[[], list[Document]]] = {
+            "fmt": lambda: build.data_documents(root, pool.taxonomy, loaded),
+            "build": lambda: build.generated(root, pool, tool_documents),
+        }
+        for name, documents in makers.items():
+            try:
+                stale = [document for document in documents() if document.is_stale]
+            except CorpusError as error:
+                parts.append(_line(name, False, str(error).replace("\n", " "), ""))
+                code = max(code, error.exit_code)
+                continue
+            for document in stale:
+                session.output.write(document.diff)
+            parts.append(_line(name, not stale, _summary(stale), f"corpus {name}"))
+            code = max(code, ExitCode.FINDINGS) if stale else code
+    session.output.show(parts)
+    return code
+
+
+def _line(name: str, passed: bool, summary: str, mend: str) -> Line:
+    verdict = Span("ok     ", "explicit") if passed else Span("failed ", "warning")
+    action = "" if passed or not mend else f"; to mend: {mend}"
+    return (Span(f"{name:9} "), verdict, Span(f"{summary}{action}"))
+
+
+def _summary(stale: Sequence[Document]) -> str:
+    if not stale:
+        return "up to date"
+    names = []
+    for document in stale:
+        regions = build.edited_regions(document) if document.name == build.README else []
+        inside = f" (region {', '.join(regions)})" if regions else ""
+        names.append(f"{document.name}{inside}" if document.present is not None else f"{document.name} (missing)")
+    return f"differs from the data, or was edited by hand: {', '.join(names)}"

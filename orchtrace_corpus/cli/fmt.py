@@ -1,0 +1,26 @@
+"""`corpus fmt`."""
+
+import typer
+
+from orchtrace_corpus import build
+from orchtrace_corpus.cli.options import Check
+from orchtrace_corpus.cli.session import Session
+from orchtrace_corpus.cli.settle import settle
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None)
+
+
+@app.command()
+def fmt(ctx: typer.Context, check: Check = False) -> int:
+    """Write the data files in canonical form.
+
+    Fields in their order, one line for each scalar, quotes only where they are needed. Comments
+    stay: at the head of the file, before a record, before a field, at a line's end.
+
+    \b
+    Examples:
+      corpus fmt --check
+    """
+    session = Session(*ctx.obj)
+    root = session.writable_root()
+    return settle(session, root, build.data_documents(root, session.taxonomy()), check=check, mend="corpus fmt")

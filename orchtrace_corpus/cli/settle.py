@@ -1,0 +1,22 @@
+"""The end of every command that writes files: write them, or show what would change."""
+
+from collections.abc import Sequence
+
+from orchtrace_corpus import build
+from orchtrace_corpus.build import Document
+from orchtrace_corpus.cli.session import Session
+from orchtrace_corpus.errors import ExitCode
+
+
+def settle(session: Session, root: str, documents: Sequence[Document], *, check: bool, mend: str) -> int:
+    """Write what is stale and say so; or, to check, show what would change and how to mend it."""
+    if not check:
+        for name in build.write(root, documents):
+            session.output.note(f"wrote {name}")
+        return ExitCode.DONE
+    stale = [document for document in documents if document.is_stale]
+    for document in stale:
+        session.output.write(document.diff)
+    for document in stale:
+        session.output.tell(f"corpus: {document.name} is not up to date; to mend: {mend}")
+    return ExitCode.FINDINGS if stale else ExitCode.DONE

@@ -1,0 +1,244 @@
+"""The canonical form and the splice editor: nothing is lost, nothing else is touched."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from orchtrace_corpus.errors import DataFileError
+from orchtrace_corpus.pool import canonical as styles
+from orchtrace_corpus.pool.store import EXCLUSIONS, PAPERS, read_file
+from orchtrace_corpus.yamlfile.reader import Mapping, YamlFile
+from orchtrace_corpus.yamlfile.splice import insert_record, remove_record, replace_record, replace_value, values
+from orchtrace_corpus.yamlfile.writer import MisplacedCommentError, Style, canonical, record_text, scalar_text
+from tests.conftest import ROOT
+
+STYLE = Style(("key", "title", "year", "authors", "care", "evidence"), frozenset({"year"}), frozenset({"care"}))
+
+TEXTS = st.text(
+    st.characters(exclude_categories=("Cc", "Cs"), exclude_characters="\ufeff\ufffe\uffff\u2028\u2029"), max_size=30
+)
+KEYS = st.sampled_from(["key", "title", "year", "authors", "care", "evidence", "other", "more: of", "no"])
+VALUES = st.one_of(
+    TEXTS,
+    st.lists(TEXTS, max_size=4),
+    st.dictionaries(st.sampled_from(["spawn", "stop"]), TEXTS, max_size=2),
+    st.lists(
+        st.dictionaries(st.sampled_from(["tags", "note"]), st.one_of(TEXTS, st.lists(TEXTS)), min_size=1), max_size=2
+    ),
+)
+RECORDS = st.lists(st.dictionaries(KEYS, VALUES, min_size=1, max_size=5), min_size=1, max_size=4)
+COMMENTS = st.sampled_from(["", "# plain", "# with 'quotes\" and: [brackets]", "#tight", "# ünïcode 𝒜"])
+
+
+def yaml_file(text: str) -> YamlFile:
+    return YamlFile("x.yaml", text.encode())
+
+
+def loaded(text: str) -> list[object]:
+    file = yaml_file(text)
+    records = [values(node) for node in file.records()]
+    assert file.findings == []
+    return records
+
+
+@given(RECORDS)
+def test_formatting_keeps_every_value_and_is_idempotent(records: list[object]) -> None:
+    text = "".join(f"- {json.dumps(record, ensure_ascii=False)}\n" for record in records)
+
+    formatted = canonical(yaml_file(text), STYLE)
+
+    assert loaded(formatted) == records
+    assert canonical(yaml_file(formatted), STYLE) == formatted
+
+
+@given(RECORDS, st.lists(st.tuples(COMMENTS, COMMENTS, COMMENTS), min_size=4, max_size=4), COMMENTS)
+def test_comments_are_kept_in_all_four_places(
+    records: list[dict[str, object]], comments: list[tuple[str, str, str]], header: str
+) -> None:
+    lines = [header, ""] if header else []
+    for record, (before, above, behind) in zip(records, comments, strict=False):
+        lines += [before] if before else []
+        for position, (key, value) in enumerate(record.items()):
+            mark = "- " if position == 0 else "  "
+            if above and position > 0:
+                lines.append(f"  {above}")
+            tail = f" {behind}" if behind and position == 0 else ""
+            shown = json.dumps(value, ensure_ascii=False)
+            lines.append(f"{mark}{json.dumps(key)}: {shown}{tail}")
+    text = "".join(f"{line}\n" for line in lines)
+    given_comments = sorted(line.strip() for line in lines if line.strip().startswith("#"))
+
+    try:
+        formatted = canonical(yaml_file(text), STYLE)
+    except MisplacedCommentError:
+        # Behind a closing bracket that has become a block, a comment has no line.
+        assert any(behind for _, _, behind in comments)
+        return
+
+    assert loaded(formatted) == loaded(text)
+    assert canonical(yaml_file(formatted), STYLE) == formatted
+    own_lines = [line.strip() for line in formatted.splitlines() if line.strip().startswith("#")]
+    assert sorted(own_lines) == given_comments
+    for _, _, behind in comments[: len(records)]:
+        assert behind in formatted
+
+
+@given(TEXTS, st.booleans())
+def test_a_scalar_reads_back_as_itself_here_and_in_yaml_1_1(text: str, in_flow: bool) -> None:
+    import yaml
+
+    shown = scalar_text(text, in_flow=in_flow)
+    document = f"a: [{shown}]" if in_flow else f"a: {shown}"
+
+    assert values(yaml_file(document).root()) == {"a": [text] if in_flow else text}  # type: ignore[arg-type]
+    assert yaml.safe_load(document) == {"a": [text] if in_flow else text}
+
+
+def test_the_canonical_form_whole() -> None:
+    text = """\
+# Head of the file
+
+# before the record
+- title: 'A: b'   # a colon
+  # before the field
+  key:   x
+  year: 2020
+  care: {water: "weekly",
+         prune: daily}
+  evidence:
+  - {note: no, tags: [care]}
+  authors:
+    - Dang, Yufan
+    - others
+  unknown: yes
+- key: z
+# the end
+"""
+    assert canonical(yaml_file(text), STYLE) == (
+        """\
+# Head of the file
+
+# before the record
+# before the field
+- key: x
+  title: "A: b"  # a colon
+  year: 2020
+  authors: ["Dang, Yufan", others]
+  care: {water: weekly, prune: daily}
+  evidence:
+    - note: "no"
+      tags: [care]
+  unknown: "yes"
+
+- key: z
+
+# the end
+"""
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("- key: x\n  authors:\n    # inside a list\n    - a\n", 3),
+        ("- key: x\n  care: {water: daily,  # one\n         prune: weekly}  # two\n", 2),
+        ("# over a bare dash\n-   # here\n  key: x\n", 2),
+    ],
+)
+def test_a_comment_without_a_place_is_refused(text: str, line: int) -> None:
+    with pytest.raises(MisplacedCommentError) as raised:
+        canonical(yaml_file(text), STYLE)
+
+    assert raised.value.at < 0 or text.count("\n", 0, raised.value.at) + 1 == line
+
+
+@pytest.mark.parametrize("name", [PAPERS, EXCLUSIONS])
+def test_the_real_data_is_in_canonical_form(name: str, real: object) -> None:
+    taxonomy = real.taxonomy  # type: ignore[attr-defined]
+    style = styles.paper_style(taxonomy) if name == PAPERS else styles.exclusion_style(taxonomy)
+    file = read_file(str(ROOT), name)
+
+    assert canonical(file, style) == file.text
+
+
+SPLICED = st.lists(
+    st.tuples(TEXTS, st.sampled_from(["", "\n", "# comment\n", "\n# comment 𝒜\n"])), min_size=1, max_size=6
+)
+
+
+def spliced_text(parts: list[tuple[str, str]]) -> str:
+    return "".join(
+        f"- key: k{number}\n  title: {scalar_text(text)}  # end\n{gap}" for number, (text, gap) in enumerate(parts)
+    )
+
+
+@given(SPLICED, st.data(), TEXTS)
+def test_replacing_a_record_leaves_every_other_byte(
+    parts: list[tuple[str, str]], data: st.DataObject, new: str
+) -> None:
+    index = data.draw(st.integers(0, len(parts) - 1))
+    text = spliced_text(parts)
+    block = f"- key: new\n  title: {scalar_text(new)}\n"
+
+    result = replace_record(yaml_file(text), index, block)
+
+    before = spliced_text(parts[:index])
+    old = f"- key: k{index}\n  title: {scalar_text(parts[index][0])}  # end\n"
+    assert result == before + block + text[len(before) + len(old) :]
+
+
+@given(SPLICED, st.data())
+def test_inserting_and_removing_a_record_are_inverse(parts: list[tuple[str, str]], data: st.DataObject) -> None:
+    index = data.draw(st.integers(0, len(parts)))
+    text = spliced_text(parts)
+
+    longer = insert_record(yaml_file(text), index, "- key: new\n")
+    shorter = remove_record(yaml_file(longer), index)
+
+    assert loaded(longer) == [*loaded(text)[:index], {"key": "new"}, *loaded(text)[index:]]
+    assert loaded(shorter) == loaded(text)
+    assert [line for line in shorter.splitlines() if line.strip()] == [
+        line for line in text.splitlines() if line.strip()
+    ]
+
+
+@given(SPLICED, st.data(), TEXTS)
+def test_replacing_a_value_leaves_every_other_byte(parts: list[tuple[str, str]], data: st.DataObject, new: str) -> None:
+    index = data.draw(st.integers(0, len(parts) - 1))
+    text = spliced_text(parts)
+    record = list(yaml_file(text).records())[index]
+    assert isinstance(record, Mapping)
+    at = record.entries["title"][1].at
+
+    result = replace_value(yaml_file(text), at, new)
+
+    old = scalar_text(parts[index][0])
+    assert result == text[:at] + scalar_text(new) + text[at + len(old) :]
+
+
+def test_splicing_keeps_windows_line_ends() -> None:
+    text = "- key: a\r\n\r\n- key: b\r\n"
+
+    assert replace_record(yaml_file(text), 0, "- key: c\n  title: d\n") == "- key: c\r\n  title: d\r\n\r\n- key: b\r\n"
+
+
+def test_splicing_the_first_and_the_last_record_of_a_file() -> None:
+    assert insert_record(yaml_file("# head\n[]\n"), 0, "- key: a\n") == "# head\n\n- key: a\n"
+    assert insert_record(yaml_file("- key: a"), 1, "- key: b\n") == "- key: a\n\n- key: b\n"
+    assert remove_record(yaml_file("# head\n\n- key: a\n"), 0) == "# head\n\n[]\n"
+
+
+def test_what_is_no_block_list_is_not_spliced() -> None:
+    with pytest.raises(DataFileError, match="not written as a block list item"):
+        replace_record(yaml_file("[{key: a}, {key: b}]\n"), 0, "- key: c\n")
+    with pytest.raises(DataFileError, match="cannot be changed in place"):
+        replace_value(yaml_file("- key: a\n"), 1, "b")
+
+
+def test_a_record_as_text() -> None:
+    node = yaml_file('{title: "x: y", key: a, year: "2020", authors: []}').root()
+    assert isinstance(node, Mapping)
+
+    assert record_text(node, STYLE) == '- key: a\n  title: "x: y"\n  year: 2020\n  authors: []\n'
