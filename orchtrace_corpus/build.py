@@ -10,6 +10,8 @@ from typing import NamedTuple
 
 from orchtrace_corpus.errors import DataFileError
 from orchtrace_corpus.files import diff, locked, sweep, write_atomic
+from orchtrace_corpus.findings import Finding
+from orchtrace_corpus.pool import fixes
 from orchtrace_corpus.pool.canonical import exclusion_style, paper_style
 from orchtrace_corpus.pool.model import Loaded, Pool
 from orchtrace_corpus.pool.statistics import summarise
@@ -17,6 +19,7 @@ from orchtrace_corpus.pool.store import EXCLUSIONS, PAPERS, read_file
 from orchtrace_corpus.pool.taxonomy import Taxonomy
 from orchtrace_corpus.render import readme, regions, schema, statistics
 from orchtrace_corpus.yamlfile.reader import YamlFile
+from orchtrace_corpus.yamlfile.splice import replace_values
 from orchtrace_corpus.yamlfile.writer import MisplacedCommentError, Style, canonical
 
 README = "README.md"
@@ -68,6 +71,25 @@ def data_documents(root: str, taxonomy: Taxonomy, loaded: Loaded | None = None) 
     ]
 
 
+def mended_documents(root: str, loaded: Loaded, findings: Sequence[Finding]) -> list[Document]:
+    """The data files with those findings mended that have a mend; nothing else in them changes.
+
+    Args:
+        root: The corpus's folder.
+        loaded: Its data, with the records of its files kept.
+        findings: What to mend; findings without a mend are passed over.
+
+    Raises:
+        DataFileError: A value cannot be changed in place.
+    """
+    documents = []
+    for name, places in ((PAPERS, loaded.paper_places), (EXCLUSIONS, loaded.exclusion_places)):
+        changes = fixes.changes(places.file, findings)
+        if changes:
+            documents.append(Document(name, _read(root, name), replace_values(places.file, changes)))
+    return documents
+
+
 def readme_document(root: str, pool: Pool) -> Document | None:
     """README.md with its regions made anew; None where the corpus has no README.
 
@@ -113,12 +135,17 @@ def write(root: str, documents: Sequence[Document]) -> list[str]:
     """Write those documents that are stale, and return their names.
 
     Raises:
-        DataFileError: A file cannot be written; it and those after it are as they were.
+        DataFileError: A file cannot be written, or is no longer what it was when the documents were
+            made; it and those after it are as they were.
     """
     stale = [document for document in documents if document.is_stale]
     if stale:
         with locked(root):
             for document in stale:
+                if _read(root, document.name) != document.present:
+                    raise DataFileError(
+                        f"{document.name} was changed by somebody else meanwhile", "Run the command again."
+                    )
                 path = os.path.join(root, document.name)
                 _make_folder(os.path.dirname(path))
                 sweep(os.path.dirname(os.path.realpath(path)))

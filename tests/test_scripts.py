@@ -23,4 +23,4 @@ def test_the_bench_reports_ratios_and_verdicts() -> None:
     report = subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
     assert report.startswith("# Performance\n")
-    assert report.count("| holds |") + report.count("| **missed** |") == 7
+    assert report.count("| holds |") + report.count("| **missed** |") == 11

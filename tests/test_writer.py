@@ -10,7 +10,7 @@ from orchtrace_corpus.errors import DataFileError
 from orchtrace_corpus.pool import canonical as styles
 from orchtrace_corpus.pool.store import EXCLUSIONS, PAPERS, read_file
 from orchtrace_corpus.yamlfile.reader import Mapping, YamlFile
-from orchtrace_corpus.yamlfile.splice import insert_record, remove_record, replace_record, replace_value, values
+from orchtrace_corpus.yamlfile.splice import insert_record, remove_record, replace_record, replace_values, values
 from orchtrace_corpus.yamlfile.writer import MisplacedCommentError, Style, canonical, record_text, scalar_text
 from tests.conftest import ROOT
 
@@ -212,7 +212,7 @@ def test_replacing_a_value_leaves_every_other_byte(parts: list[tuple[str, str]],
     assert isinstance(record, Mapping)
     at = record.entries["title"][1].at
 
-    result = replace_value(yaml_file(text), at, new)
+    result = replace_values(yaml_file(text), {at: new})
 
     old = scalar_text(parts[index][0])
     assert result == text[:at] + scalar_text(new) + text[at + len(old) :]
@@ -234,7 +234,7 @@ def test_what_is_no_block_list_is_not_spliced() -> None:
     with pytest.raises(DataFileError, match="not written as a block list item"):
         replace_record(yaml_file("[{key: a}, {key: b}]\n"), 0, "- key: c\n")
     with pytest.raises(DataFileError, match="cannot be changed in place"):
-        replace_value(yaml_file("- key: a\n"), 1, "b")
+        replace_values(yaml_file("- key: a\n"), {1: "b"})
 
 
 def test_a_record_as_text() -> None:

@@ -22,7 +22,7 @@ def rule(
     ] = "",
     every: Annotated[bool, typer.Option("--all", help="Explain every rule.")] = False,
 ) -> int:
-    """Explain a rule: why it exists, a bad and a good example.
+    """Explain a rule: why it exists, what breaks it, and the same mended.
 
     \b
     Examples:

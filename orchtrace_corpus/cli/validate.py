@@ -8,7 +8,8 @@ import typer
 from orchtrace_corpus.cli.session import Session
 from orchtrace_corpus.errors import ExitCode
 from orchtrace_corpus.findings import Finding, codes, has_errors, is_malformed, select
-from orchtrace_corpus.pool import rules
+from orchtrace_corpus.pool import rules, store
+from orchtrace_corpus.pool.fixes import FIXES
 from orchtrace_corpus.render import findings as render
 from orchtrace_corpus.render.findings import FindingsFormat
 
@@ -25,6 +26,9 @@ def validate(
     ignored: Annotated[
         list[str] | None, typer.Option("--ignore", metavar="CODE", help="Leave these codes out (repeatable).")
     ] = None,
+    fix: Annotated[
+        bool, typer.Option("--fix", help="Mend what needs no decision, show the diff, then report the rest.")
+    ] = False,
     strict: Annotated[bool, typer.Option("--strict", help="Let warnings fail, too.")] = False,
     max_findings: Annotated[
         int, typer.Option("--max-findings", metavar="N", min=0, help="Show no more than N findings; 0 shows all.")
@@ -45,11 +49,14 @@ def validate(
       corpus validate --strict --ignore M105
       corpus validate --select D --max-findings 20
       corpus validate --format github
+      corpus validate --fix --select M106
       corpus --root path/to/corpus validate
     """
     session = Session(*ctx.obj)
     chosen = [code for prefix in wanted or [] for code in codes(prefix)]
     unwanted = [code for prefix in ignored or [] for code in codes(prefix)]
+    if fix:
+        _mend(session, chosen, unwanted)
     loaded = session.load()
     found = select(rules.check(loaded), chosen, unwanted)
     limit = max_findings or len(found)
@@ -62,9 +69,25 @@ def validate(
     pool = loaded.pool
     checked = f" in {len(pool.papers)} papers and {len(pool.exclusions)} exclusions" if pool else " in the taxonomy"
     session.output.note(f"{render.summary(found)}{checked}")
+    if not fix and any(finding.code in FIXES for finding in found):
+        session.output.note("Some of these can be mended for you: corpus validate --fix")
     if is_malformed(found):
         return ExitCode.UNREADABLE
     return ExitCode.FINDINGS if has_errors(found) or (strict and found) else ExitCode.DONE
+
+
+def _mend(session: Session, chosen: Sequence[str], unwanted: Sequence[str]) -> None:
+    """Mend the findings that can be, and show what changed."""
+    from orchtrace_corpus import build
+
+    root = session.writable_root()
+    loaded = store.load(root, keep=True)
+    documents = build.mended_documents(root, loaded, select(rules.check(loaded), chosen, unwanted))
+    for document in documents:
+        if document.is_stale:
+            session.output.tell(document.diff.rstrip("\n"))
+    for name in build.write(root, documents):
+        session.output.note(f"mended {name}")
 
 
 def _written(found: Sequence[Finding], limit: int, output_format: FindingsFormat) -> str:

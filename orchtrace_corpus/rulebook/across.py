@@ -55,8 +55,8 @@ ENTRIES = {
     ),
     "I105": Entry(
         "The first four digits of an arXiv id are the year and month in which it was given. The year of a record is "
-        "that of the id or that of publication, so the two years after the id are accepted, too: venues take that long. An "
-        "earlier year is a slip, a much later one most likely, too.",
+        "that of the id or that of publication, so the two years after the id are accepted, too: "
+        "venues take that long. An earlier year is a slip, a much later one most likely, too.",
         'arxiv_id: "2505.19591"\nyear: 2024',
         'arxiv_id: "2505.19591"\nyear: 2025',
     ),
@@ -148,7 +148,7 @@ ENTRIES = {
     ),
     "M105": Entry(
         "Summaries and reasons stand in one line of a list or a table. Up to 200 characters, they can be read there.",
-        "summary: " + "Studies agents that study agents, which in turn " * 5 + "study agents.",
+        f"summary: Studies agents {'that study agents ' * 11}that study nothing.",
         "summary: Studies agents that study agents.",
     ),
     "M106": Entry(

@@ -75,6 +75,7 @@ ENTRIES = {
         "or a bracket ends a link early; a user name with a password is a secret in public.",
         "urls: [arxiv.org/abs/2505.19591]",
         "urls: [https://arxiv.org/abs/2505.19591]",
+        fixable=True,
     ),
     "F115": Entry(
         "A year that has not come is a slip of the keyboard. Next year is allowed, for papers accepted already. The "

@@ -69,24 +69,26 @@ def remove_record(file: YamlFile, index: int) -> str:
     return _checked(file, head + tail, [*before[:index], *before[index + 1 :]])
 
 
-def replace_value(file: YamlFile, at: int, new: str) -> str:
-    """The file's text with the scalar that begins at an index replaced by another text.
+def replace_values(file: YamlFile, changes: dict[int, str]) -> str:
+    """The file's text with scalars replaced by other texts, each by the index at which it begins.
 
     Raises:
-        DataFileError: No scalar begins there, or the edit would touch another value.
+        DataFileError: No scalar begins at an index, or the edit would touch another value.
     """
+    spans: dict[int, int] = {}
     parser = CParser(file.text)
     while parser.check_event():
         event: Any = parser.get_event()
-        if isinstance(event, _SCALAR) and event.start_mark.index == at:
-            end = event.end_mark.index
-            in_flow = _in_flow(file.text, at)
-            text = file.text[:at] + scalar_text(new, in_flow=in_flow) + file.text[end:]
-            old, changed = YamlFile(file.path, file.text.encode()).root(), YamlFile(file.path, text.encode()).root()
-            if old is not None and changed is not None and values(old, {at: new}) == values(changed):
-                return text
-            break
-    raise DataFileError(f"{file.location(at)}: this value cannot be changed in place", "Change it by hand.")
+        if type(event) is _SCALAR and event.start_mark.index in changes:
+            spans[event.start_mark.index] = event.end_mark.index
+    text = file.text
+    for at in sorted(spans, reverse=True):
+        text = text[:at] + scalar_text(changes[at], in_flow=_in_flow(file.text, at)) + text[spans[at] :]
+    old, new = (YamlFile(file.path, each.encode()).root() for each in (file.text, text))
+    if len(spans) < len(changes) or old is None or new is None or values(old, changes) != values(new):
+        where = file.location(min(changes))
+        raise DataFileError(f"{where}: this value cannot be changed in place", "Change it by hand.")
+    return text
 
 
 def record_span(file: YamlFile, index: int) -> tuple[int, int]:

@@ -44,7 +44,10 @@ def check_sentences(loaded: Loaded) -> Iterator[Finding]:
 
 
 def _may_hold_markup(text: str) -> bool:
-    return "\\" in text or "$" in text or "`" in text or "<" in text or "](" in text or "&" in text
+    """Whether the patterns are worth compiling and trying; most records never need them."""
+    if "\\" in text or "`" in text or "<" in text or "](" in text:
+        return True
+    return text.count("$") > 1 or ("&" in text and ";" in text)
 
 
 def _paper_texts(paper: Paper) -> Iterator[tuple[tuple[str | int, ...], str]]:

@@ -1,0 +1,78 @@
+"""Mends what needs no decision: ids and addresses in other spellings, LaTeX, a missing period.
+
+A mend is a function from the text as it is to the text as it should be, or None where it takes a
+person. `pool.rules` says what is wrong; this module only knows how to put it right.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+
+from orchtrace_corpus.findings import Finding
+from orchtrace_corpus.identifiers import recognise
+from orchtrace_corpus.yamlfile.reader import Mapping, Node, Scalar, Sequence, YamlFile
+
+
+def _identifier(text: str, field: str) -> str | None:
+    meant = recognise(text)
+    return meant.value if meant is not None and meant.kind == field else None
+
+
+def _address(text: str, field: str) -> str | None:
+    del field
+    host = text.partition("/")[0]
+    is_bare = "://" not in text and "." in host and " " not in text and "@" not in host and ":" not in host
+    return f"https://{text}" if is_bare else None
+
+
+def _latex(text: str, field: str) -> str | None:
+    """LaTeX as Unicode, by pylatexenc; None where something is left that only LaTeX can say."""
+    del field
+    from pylatexenc.latex2text import LatexNodes2Text
+
+    plain = " ".join(LatexNodes2Text(math_mode="text", strict_latex_spaces=True).latex_to_text(text).split())
+    return plain if plain and not set(plain) & set("\\$^{}") else None
+
+
+def _period(text: str, field: str) -> str | None:
+    del field
+    return f"{text.rstrip(' ,;:')}."
+
+
+FIXES: dict[str, Callable[[str, str], str | None]] = {
+    "F111": _identifier,
+    "F114": _address,
+    "M103": _latex,
+    "M106": _period,
+}
+"""The mend of each rule that has one: from text and field name to the mended text."""
+
+
+def changes(file: YamlFile, findings: Iterable[Finding]) -> dict[int, str]:
+    """The mended texts of a file's values, by the index at which each begins.
+
+    Args:
+        file: The file, with its records kept.
+        findings: Findings in this and other files; those without a mend are passed over.
+    """
+    fixable = {finding.location: finding.code for finding in findings if finding.code in FIXES}
+    if not fixable:
+        return {}
+    mended = {}
+    for field, scalar in _scalars(file.kept):
+        code = fixable.get(file.location(scalar.at))
+        if code is not None:
+            text = FIXES[code](scalar.text, field)
+            if text is not None and text != scalar.text:
+                mended[scalar.at] = text
+    return mended
+
+
+def _scalars(nodes: Iterable[Node], field: str = "") -> Iterator[tuple[str, Scalar]]:
+    """Every scalar below some nodes, with the name of the field that it is the value of."""
+    for node in nodes:
+        if type(node) is Mapping:
+            for name, (_, value) in node.entries.items():
+                yield from _scalars((value,), name)
+        elif type(node) is Sequence:
+            yield from _scalars(node.items, field)
+        elif type(node) is Scalar:
+            yield field, node
