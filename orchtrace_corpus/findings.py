@@ -188,6 +188,7 @@ _ERRORS = _rules(
         "M102": "character that turns the direction of writing",
         "M103": "LaTeX in text",
         "M104": "HTML or Markdown in text",
+        "M107": "quotation mark without its partner",
         # E: what the tags rest on
         "E101": "tag without its evidence",
     },
@@ -203,6 +204,7 @@ _WARNINGS = _rules(
         "D110": "excluded title in the pool",
         "M105": "text too long",
         "M106": "no final period",
+        "M108": "name taken apart",
         "E102": "paper without evidence",
     },
 )

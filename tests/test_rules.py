@@ -12,7 +12,7 @@ from orchtrace_corpus.errors import CommandUseError
 from orchtrace_corpus.findings import RULES, Finding, Severity
 from orchtrace_corpus.identifiers import arxiv_year, recognise, recognise_url
 from orchtrace_corpus.pool import rules
-from orchtrace_corpus.pool.fields import url_problem
+from orchtrace_corpus.pool.addresses import url_problem
 from orchtrace_corpus.pool.rules import CHECKS, waivers
 from orchtrace_corpus.pool.rules.duplicates import _address, _folded
 from orchtrace_corpus.pool.rules.texts import _LATEX, _MARKUP
@@ -32,6 +32,7 @@ CODES = {
     "check_years": {"F115"},
     "check_days": {"F116"},
     "check_markup": {"M103", "M104"},
+    "check_quotes": {"M107", "M108"},
     "check_sentences": {"M105", "M106"},
     "check_rules": {"X101", "X102", "X103", "E101", "E102"},
 }

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from orchtrace_corpus.identifiers import IdentifierKind
-from orchtrace_corpus.pool import fields
+from orchtrace_corpus.pool import addresses, fields
 from orchtrace_corpus.pool.fields import Decoder, Report, Schema, decode_record
 from orchtrace_corpus.pool.model import Evidence, Exclusion, Paper, Places, Waiver
 from orchtrace_corpus.pool.taxonomy import Facet, Taxonomy, facet_decoder
@@ -22,7 +22,7 @@ def paper_schema(taxonomy: Taxonomy) -> Schema:
         {
             "tags": fields.term_list("tags", "axis or facet", tag_fields, allows_na=False, code="V101"),
             "note": fields.text("note"),
-            "source": fields.url("source"),
+            "source": addresses.url("source"),
             "level": fields.text("level"),
             "confidence": fields.text("confidence"),
             **_tag_decoders(taxonomy.evidence),
@@ -37,7 +37,7 @@ def paper_schema(taxonomy: Taxonomy) -> Schema:
         "year": fields.year("year"),
         "venue": fields.text("venue"),
         **{kind.value: fields.identifier(kind) for kind in IdentifierKind},
-        "urls": fields.url_list("urls"),
+        "urls": addresses.url_list("urls"),
         **_tag_decoders(taxonomy.papers),
         "summary": fields.text("summary"),
         "evidence": fields.record_list("evidence", evidence, Evidence),
@@ -55,7 +55,7 @@ def exclusion_schema(taxonomy: Taxonomy) -> Schema:
         "id": fields.exclusion_id("id"),
         "title": fields.text("title"),
         "identifier": fields.text("identifier"),
-        "url": fields.url("url"),
+        "url": addresses.url("url"),
         **_tag_decoders(taxonomy.exclusions),
         "screened": fields.iso_date("screened"),
         "reason": fields.text("reason"),

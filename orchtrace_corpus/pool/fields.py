@@ -4,7 +4,6 @@ A `Decoder` takes a node and returns the value, or None after reporting what is 
 problems of a record are reported, not only the first.
 """
 
-import re
 from collections.abc import Callable
 from collections.abc import Mapping as MappingType
 from datetime import date
@@ -22,8 +21,6 @@ OTHERS = "others"
 """Ends an author list that is cut short, as in BibTeX."""
 
 _JOINERS = "\u200c\u200d"  # invisible, but part of words in some scripts
-_USUAL_URL = r"https?://\w[^ <>\"`{}|\\^/?#@]*(?:[/?#][^ <>\"`{}|\\^]*)?"
-_NOT_IN_URLS = ' <>"`{}|\\^'
 _TURNERS = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 
 
@@ -195,55 +192,6 @@ def is_iso_date(value: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-def url(name: str) -> Decoder:
-    """A web address."""
-    decode_text = text(name)
-
-    def decode(node: Node, report: Report) -> str | None:
-        value = decode_text(node, report)
-        return None if value is None or _is_refused_url(value, node, report) else value
-
-    return decode
-
-
-def url_list(name: str) -> Decoder:
-    """A list of different web addresses, at least one."""
-    texts = text_list(name)
-
-    def decode(node: Node, report: Report) -> tuple[str, ...] | None:
-        values = texts(node, report)
-        if values is None or type(node) is not Sequence:
-            return None
-        refused = [_is_refused_url(value, item, report) for value, item in zip(values, node.items, strict=True)]
-        return None if any(refused) else values
-
-    return decode
-
-
-def url_problem(value: str) -> str:
-    """What keeps a text from being a web address that anyone may open; empty if nothing does."""
-    if re.fullmatch(_USUAL_URL, value):
-        return ""
-    scheme, separator, rest = value.partition("://")
-    host = re.split("[/?#]", rest, maxsplit=1)[0]
-    if not separator or scheme.lower() not in ("http", "https"):
-        return "is not a web address; begin it with https://"
-    if any(c in value for c in _NOT_IN_URLS):
-        odd = next(c for c in value if c in _NOT_IN_URLS)
-        shown = "a blank" if odd == " " else quote(odd)
-        return f"holds {shown}, which no web address can; write %{ord(odd):02X}, or remove it"
-    if "@" in host:
-        return "gives a user name or password; leave out what stands before the @"
-    return "" if host.strip(".:") else "names no host; write https://host/path"
-
-
-def _is_refused_url(value: str, node: Node, report: Report) -> bool:
-    problem = url_problem(value)
-    if problem:
-        report.add("F114", node.at, f"{quote(value)} {problem}")
-    return bool(problem)
 
 
 def waived_code(name: str) -> Decoder:

@@ -157,6 +157,18 @@ ENTRIES = {
         "summary: Studies agents that study agents.",
         fixable=True,
     ),
+    "M107": Entry(
+        "A lost quote in the file leaves its partner in the text, where nobody looks for it, and list checkers refuse "
+        "it. Inches are written with a double prime: 5″.",
+        'authors: [Lyu, Xueguang", "Amato, Christopher"]',
+        'authors: ["Lyu, Xueguang", "Amato, Christopher"]',
+    ),
+    "M108": Entry(
+        "In a list between brackets, a name without quotes falls apart at its comma. Two collectives of one word each "
+        "are rare; where they are meant, the record waives this.",
+        'authors: [Lyu, Xueguang, "Amato, Christopher"]',
+        'authors: ["Lyu, Xueguang", "Amato, Christopher"]',
+    ),
     "E101": Entry(
         "Tags that carry the survey's argument must say what they rest on. data/taxonomy.yaml declares which; the "
         "finding quotes the rule's message and id.",

@@ -23,6 +23,7 @@ CHECKS: tuple[Callable[[Loaded], Iterator[Finding]], ...] = (
     dates.check_years,
     dates.check_days,
     texts.check_markup,
+    texts.check_quotes,
     texts.check_sentences,
     tags.check_rules,
 )

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 
 from orchtrace_corpus.findings import Finding, quote
+from orchtrace_corpus.pool.fields import OTHERS
 from orchtrace_corpus.pool.model import Exclusion, Loaded, Paper, Places
 
 MAX_SENTENCE = 200
@@ -33,6 +34,24 @@ def check_markup(loaded: Loaded) -> Iterator[Finding]:
     for index, exclusion in enumerate(loaded.exclusions):
         if _may_hold_markup(f"{exclusion.title}\n{exclusion.identifier}\n{exclusion.reason}"):
             yield from _markup(_exclusion_texts(exclusion), loaded.exclusion_places, index, exclusion.id)
+
+
+def check_quotes(loaded: Loaded) -> Iterator[Finding]:
+    """A quotation mark without its partner, and names that a lost pair of quotes has taken apart."""
+    for index, paper in enumerate(loaded.papers):
+        fixed = (paper.title, paper.affiliation or "", paper.venue, paper.summary, paper.notes or "")
+        if '"' in "\n".join((*fixed, *paper.authors, *(item.note for item in paper.evidence))):
+            yield from _lone_quotes(_paper_texts(paper), loaded.paper_places, index, paper.key)
+        for number in range(1, len(paper.authors)):
+            family, given = paper.authors[number - 1 : number + 1]
+            if _is_word(family) and _is_word(given) and given != OTHERS:
+                message = f"{quote(family)} and {quote(given)} are two authors of one word each"
+                mend = f"if they are one person, write {chr(34)}{family}, {given}{chr(34)} in quotes"
+                place = loaded.paper_places.locate(index, "authors", number - 1)
+                yield Finding("M108", f"{message}; {mend}", place, paper.key)
+    for index, exclusion in enumerate(loaded.exclusions):
+        if '"' in f"{exclusion.title}{exclusion.identifier}{exclusion.reason}":
+            yield from _lone_quotes(_exclusion_texts(exclusion), loaded.exclusion_places, index, exclusion.id)
 
 
 def check_sentences(loaded: Loaded) -> Iterator[Finding]:
@@ -78,6 +97,20 @@ def _markup(
         elif markup is not None:
             message = f"{quote(field)} holds markup: {quote(markup[0])}; write plain text"
             yield Finding("M104", message, places.locate(index, *path), record)
+
+
+def _lone_quotes(
+    texts: Iterator[tuple[tuple[str | int, ...], str]], places: Places, index: int, record: str
+) -> Iterator[Finding]:
+    for path, text in texts:
+        if text.count('"') % 2:
+            field = next(step for step in reversed(path) if isinstance(step, str))
+            message = f"{quote(field)} holds a quotation mark without its partner: {quote(text)}; add or remove one"
+            yield Finding("M107", message, places.locate(index, *path), record)
+
+
+def _is_word(name: str) -> bool:
+    return set(name).isdisjoint(', "')
 
 
 def _sentence(field: str, text: str, places: Places, index: int, record: str) -> Iterator[Finding]:
