@@ -1,5 +1,6 @@
 """The one place where a command's outcome becomes an exit code."""
 
+import gc
 import os
 import sys
 from typing import Any, NoReturn
@@ -21,6 +22,8 @@ def main() -> NoReturn:
     The process ends at once: nothing of it outlives its output, and taking the interpreter apart
     would cost as much again as the interpreter's start.
     """
+    # Records form no cycles, and looking for some among many records takes longer than checking them.
+    gc.disable()
     code = run(sys.argv[1:])
     if sys.stderr is not None:
         sys.stderr.flush()

@@ -99,9 +99,7 @@ def scalar_text(text: str, *, in_flow: bool = False, bare: bool = False) -> str:
 
 
 def _record_lines(index: int, record: Mapping, style: Style, comments: _Comments) -> Iterator[str]:
-    order = style.order
-    names = list(record.entries)
-    names.sort(key=lambda name: order.index(name) if name in order else len(order))
+    names = _ordered(tuple(record.entries), style.order)
     line_end = comments.line_end.get(index, {})
     yield from comments.before_record.get(index, ())
     first = True
@@ -122,6 +120,12 @@ def _record_lines(index: int, record: Mapping, style: Style, comments: _Comments
                 yield mark + text
     if first:
         yield "- {}"
+
+
+@lru_cache(maxsize=1024)
+def _ordered(names: tuple[str, ...], order: tuple[str, ...]) -> tuple[str, ...]:
+    """Field names in their order; most records of a file have the same few combinations."""
+    return tuple(sorted(names, key=lambda name: order.index(name) if name in order else len(order)))
 
 
 def _field_lines(name: str, node: Node, style: Style) -> Iterator[tuple[str, list[tuple[Node, Path]]]]:
