@@ -138,6 +138,30 @@ def test_a_malformed_corpus_is_refused_as_such(tmp_path: Path) -> None:
         oc.load(root)
 
 
+def test_a_taxonomy_may_bring_its_own_facets_of_evidence(tmp_path: Path) -> None:
+    root = broken(tmp_path, "      confidence: high\n", "      confidence: high\n      mood: calm\n")
+    taxonomy = Path(root) / "data" / "taxonomy.yaml"
+    text = taxonomy.read_text(encoding="utf-8")
+    facet = """\
+  - field: mood
+    label: Mood
+    kind: single
+    role: facet
+    required: false
+    definition: How it felt.
+    terms:
+      - {id: calm, label: Calm, definition: Calm.}
+      - {id: wild, label: Wild, definition: Wild.}
+crosstabs:"""
+    taxonomy.write_text(text.replace("crosstabs:", facet, 1), encoding="utf-8")
+
+    corpus = oc.load(root)
+
+    assert corpus["rose-garden"].evidence[0].more == {"mood": "calm"}
+    assert corpus.counts("mood") == {"calm": 1, "": 3}
+    assert [paper.key for paper in corpus.where("mood=calm").papers] == ["rose-garden"]
+
+
 def test_a_folder_without_a_corpus_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DataFileError, match="cannot read"):
         oc.load(str(tmp_path))

@@ -228,3 +228,13 @@ def test_a_killed_command_leaves_whole_files(root: Path, command: str, moment: f
     for name, data in left.items():
         if not Path(name).name.startswith(".corpus-"):
             assert data in (before.get(name), after[name]), name
+
+
+def test_a_list_that_github_would_cut_is_said_so(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("orchtrace_corpus.cli.settle.SIZE_LIMIT_BYTES", 500)
+
+    for command in (["readme", "--check"], ["build", "--check"]):
+        assert (
+            "README.md is larger than 512 KiB; GitHub will cut it off"
+            in run_corpus("--root", str(root), *command).stderr
+        )

@@ -7,7 +7,6 @@ from orchtrace_corpus.cli.options import Check
 from orchtrace_corpus.cli.session import Session
 from orchtrace_corpus.cli.settle import settle
 from orchtrace_corpus.errors import DataFileError
-from orchtrace_corpus.render.readme import SIZE_LIMIT_BYTES
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
@@ -28,6 +27,4 @@ def readme(ctx: typer.Context, check: Check = False) -> int:
     document = build.readme_document(root, session.pool())
     if document is None:
         raise DataFileError(f"there is no {build.README} in {root}", "Write one with a region: corpus readme --help")
-    if len(document.wanted.encode()) > SIZE_LIMIT_BYTES:
-        session.output.note(f"corpus: {build.README} is larger than 512 KiB; GitHub will cut it off")
     return settle(session, root, [document], check=check, mend="corpus readme")

@@ -6,10 +6,14 @@ from orchtrace_corpus import build
 from orchtrace_corpus.build import Document
 from orchtrace_corpus.cli.session import Session
 from orchtrace_corpus.errors import ExitCode
+from orchtrace_corpus.render.readme import SIZE_LIMIT_BYTES
 
 
 def settle(session: Session, root: str, documents: Sequence[Document], *, check: bool, mend: str) -> int:
     """Write what is stale and say so; or, to check, show what would change and how to mend it."""
+    for document in documents:
+        if document.name == build.README and len(document.wanted.encode()) > SIZE_LIMIT_BYTES:
+            session.output.note(f"corpus: {build.README} is larger than 512 KiB; GitHub will cut it off")
     if not check:
         for name in build.write(root, documents):
             session.output.note(f"wrote {name}")

@@ -67,7 +67,7 @@ def validate(
     if len(found) > limit:
         session.output.note(f"… and {len(found) - limit} more; --max-findings {limit} leaves them out")
     pool = loaded.pool
-    checked = f" in {len(pool.papers)} papers and {len(pool.exclusions)} exclusions" if pool else " in the taxonomy"
+    checked = f" in {render.numbered(pool)}" if pool else " in the taxonomy"
     session.output.note(f"{render.summary(found)}{checked}")
     if not fix and any(finding.code in FIXES for finding in found):
         session.output.note("Some of these can be mended for you: corpus validate --fix")

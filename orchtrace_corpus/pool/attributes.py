@@ -157,7 +157,8 @@ def _tag_values(field: str) -> Callable[[Any], tuple[str, ...]]:
 
 def _evidence_values(field: str) -> Callable[[Any], tuple[str, ...]]:
     def values(record: Any) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(getattr(item, field) for item in record.evidence))
+        values = (item.more.get(field) or getattr(item, field, None) for item in record.evidence)
+        return tuple(dict.fromkeys(value for value in values if value is not None))
 
     return values
 

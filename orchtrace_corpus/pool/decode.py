@@ -27,7 +27,7 @@ def paper_schema(taxonomy: Taxonomy) -> Schema:
             "confidence": fields.text("confidence"),
             **_tag_decoders(taxonomy.evidence),
         },
-        ("tags", "note", "source", "level", "confidence"),
+        tuple(dict.fromkeys(("tags", "note", "source", "level", "confidence", *_required(taxonomy.evidence)))),
     )
     decoders: dict[str, Decoder] = {
         "key": fields.key("key"),
@@ -40,7 +40,7 @@ def paper_schema(taxonomy: Taxonomy) -> Schema:
         "urls": addresses.url_list("urls"),
         **_tag_decoders(taxonomy.papers),
         "summary": fields.text("summary"),
-        "evidence": fields.record_list("evidence", evidence, Evidence),
+        "evidence": fields.record_list("evidence", evidence, _evidence),
         "added": fields.iso_date("added"),
         "notes": fields.text("notes"),
         "waive": _waivers(),
@@ -59,7 +59,7 @@ def exclusion_schema(taxonomy: Taxonomy) -> Schema:
         **_tag_decoders(taxonomy.exclusions),
         "screened": fields.iso_date("screened"),
         "reason": fields.text("reason"),
-        "promoted_to": fields.key("key"),
+        "promoted_to": fields.key("promoted_to"),
         "waive": _waivers(),
     }
     fixed = ("id", "title", "identifier", "url", "screened", "reason")
@@ -74,6 +74,11 @@ def decode_papers(file: YamlFile, taxonomy: Taxonomy) -> tuple[tuple[Paper, ...]
 def decode_exclusions(file: YamlFile, taxonomy: Taxonomy) -> tuple[tuple[Exclusion, ...], Places]:
     """Decode a list of exclusions; problems go to `file.findings`."""
     return _decode(file, exclusion_schema(taxonomy), taxonomy.exclusions, Exclusion)
+
+
+def _evidence(**values: Any) -> Evidence:
+    more = {name: values.pop(name) for name in list(values) if name not in Evidence._fields}
+    return Evidence(**values, more=more)
 
 
 def _decode(

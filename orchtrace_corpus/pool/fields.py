@@ -4,6 +4,7 @@ A `Decoder` takes a node and returns the value, or None after reporting what is 
 problems of a record are reported, not only the first.
 """
 
+import unicodedata
 from collections.abc import Callable
 from collections.abc import Mapping as MappingType
 from datetime import date
@@ -22,6 +23,14 @@ OTHERS = "others"
 
 _JOINERS = "\u200c\u200d"  # invisible, but part of words in some scripts
 _TURNERS = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
+
+
+_EXAMPLES = {
+    IdentifierKind.ARXIV: "2505.19591",
+    IdentifierKind.DOI: "10.1609/aaai.v32i1.11794",
+    IdentifierKind.OPENREVIEW: "ur295YVtmt",
+    IdentifierKind.ACL: "2025.acl-long.421",
+}
 
 
 class Report:
@@ -59,7 +68,7 @@ def decode_record(node: Node, schema: Schema, report: Report) -> dict[str, Any] 
         report.add("F103", node.at, f"{schema.noun} must be a mapping of fields, not {_kind(node)}")
         return None
     entries = node.entries
-    title = entries.get(schema.title_field)
+    title = entries.get(schema.title_field) if schema.title_field else None
     if title is not None and type(title[1]) is Scalar:
         report.record = title[1].text
     decoders = schema.decoders
@@ -86,7 +95,7 @@ def text(name: str) -> Decoder:
     def decode(node: Node, report: Report) -> str | None:
         if type(node) is Scalar:
             value = node.text
-            if value.isprintable() and not value.isspace() and value:
+            if value and value.isprintable() and value[0] != " " and value[-1] != " ":
                 return value
         return _checked_text(name, node, report)
 
@@ -108,7 +117,7 @@ def formed(name: str, code: str, is_formed: Callable[[str], bool], description: 
 
 def key(name: str) -> Decoder:
     """A record's key."""
-    return formed(name, "F107", is_key, f"a {name}: use lower-case letters, digits and single hyphens")
+    return formed(name, "F107", is_key, "a key: use lower-case letters, digits and single hyphens")
 
 
 def is_key(value: str) -> bool:
@@ -147,8 +156,8 @@ def identifier(kind: IdentifierKind) -> Decoder:
         if value is None or is_normal(kind, value):
             return value
         meant = recognise(value)
-        mend = f"; write {meant.kind}: {quote(meant.value)}" if meant else ""
-        report.add("F111", node.at, f"{quote(value)} is not a {name} in its normal form{mend}")
+        mend = f"; write {meant.kind}: {meant.value}" if meant else f", such as {_EXAMPLES[kind]}"
+        report.add("F111", node.at, f"{name} {quote(value)} is not in its plain form{mend}")
         return None
 
     return decode
@@ -161,7 +170,7 @@ def year(name: str) -> Decoder:
         value = _checked_text(name, node, report)
         if value is None:
             return None
-        if len(value) == 4 and value.isascii() and value.isdigit():
+        if len(value) == 4 and value.isascii() and value.isdigit() and value[0] != "0":
             return int(value)
         report.add("F105", node.at, f"{quote(value)} is not a {name}: write four digits")
         return None
@@ -176,10 +185,16 @@ def iso_date(name: str) -> Decoder:
         value = _checked_text(name, node, report)
         if value is None or is_iso_date(value):
             return value
-        report.add("F106", node.at, f"{quote(value)} is not a date: write YYYY-MM-DD")
+        problem = "is no day of the calendar" if _looks_like_date(value) else "is not a date: write YYYY-MM-DD"
+        report.add("F106", node.at, f"{quote(value)} {problem}")
         return None
 
     return decode
+
+
+def _looks_like_date(value: str) -> bool:
+    parts = value.split("-")
+    return [len(part) for part in parts] == [4, 2, 2] and all(part.isascii() and part.isdigit() for part in parts)
 
 
 @lru_cache(maxsize=4096)
@@ -233,6 +248,11 @@ def authors(name: str) -> Decoder:
             at = node.items[items.index(OTHERS)].at if type(node) is Sequence else node.at
             report.add("F109", at, f"{quote(OTHERS)} must end the list of {name}: it stands for the names left out")
             return None
+        for number, item in enumerate(items):
+            if item.startswith(",") or item.endswith(","):
+                at = node.items[number].at if type(node) is Sequence else node.at
+                report.add("F109", at, f"{quote(item)} lacks a part of the name: write Family, Given")
+                return None
         if items == (OTHERS,):
             report.add("F109", node.at, f"{quote(OTHERS)} alone names nobody; name at least the first of the {name}")
             return None
@@ -297,8 +317,8 @@ def levels(name: str, label: str, allowed: tuple[str, ...], level_ids: tuple[str
 
     def decode(node: Node, report: Report) -> dict[str, str] | None:
         if type(node) is not Mapping:
-            form = f"{{{allowed[0]}: {level_ids[0]}}}" if allowed and level_ids else "{}"
-            report.add("F103", node.at, f"{quote(name)} must be a mapping such as {form}, not {_kind(node)}")
+            form = f"such as {{{allowed[0]}: {level_ids[0]}}}, or {{}} where none applies"
+            report.add("F103", node.at, f"{quote(name)} must be a mapping {form}, not {_kind(node)}")
             return None
         values = {}
         for term, (key_at, value) in node.entries.items():
@@ -321,7 +341,7 @@ def record_list(name: str, schema: Schema, build: Callable[..., Any]) -> Decoder
         for item in node.items:
             outer = report.record
             values = decode_record(item, schema, report)
-            report.record = outer or report.record
+            report.record = outer
             if values is not None and None not in values.values() and values.keys() >= set(schema.required):
                 built.append(build(**values))
         return tuple(built)
@@ -347,9 +367,12 @@ def _checked_text(name: str, node: Node, report: Report) -> str | None:
     if not value or value.isspace():
         report.add("F104", node.at, f"{quote(name)} is empty; write a value, or remove the field if it is optional")
         return None
+    if value != value.strip(" "):
+        report.add("M101", node.at, f"{quote(name)} begins or ends with a blank; remove it: {quote(value)}")
+        return None
     if not value.isprintable():
         joined = value.strip(_JOINERS)  # inside a word, not instead of one
-        odd = next((c for c in value if not c.isprintable() and (c not in _JOINERS or not joined)), None)
+        odd = next((c for c in value if _is_odd(c) and (c not in _JOINERS or not joined)), None)
         if odd is not None:
             code, shown = _odd_character(odd)
             report.add(
@@ -359,6 +382,11 @@ def _checked_text(name: str, node: Node, report: Report) -> str | None:
             )
             return None
     return value
+
+
+def _is_odd(c: str) -> bool:
+    """Whether a character does not print, in any version of Unicode: letters newer than ours may be there."""
+    return not c.isprintable() and unicodedata.category(c) != "Cn"
 
 
 def _odd_character(odd: str) -> tuple[str, str]:

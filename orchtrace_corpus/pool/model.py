@@ -13,13 +13,17 @@ Tag: TypeAlias = str | tuple[str, ...] | Mapping[str, str]
 
 
 class Evidence(NamedTuple):
-    """What a source says in support of some tags of a paper."""
+    """What a source says in support of some tags of a paper.
+
+    `more` holds the facets of evidence that the taxonomy declares beside level and confidence.
+    """
 
     tags: tuple[str, ...]
     note: str
     source: str
     level: str
     confidence: str
+    more: Mapping[str, Tag] = {}
 
 
 class Waiver(NamedTuple):

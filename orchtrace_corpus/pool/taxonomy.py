@@ -126,7 +126,7 @@ RESERVED_FIELDS = frozenset(
             "acl_id",
         ),
         *("urls", "summary", "evidence", "added", "notes", "waive", "first_author"),
-        *("id", "identifier", "url", "screened", "reason", "promoted_to"),
+        *("id", "identifier", "url", "screened", "reason", "promoted_to", "tags", "note", "more"),
     }
 )
 """Names of fixed fields, which no facet may take."""
@@ -191,7 +191,9 @@ def _pairs(name: str) -> Decoder:
         pairs = [one(item, report) for item in node.items]
         for item, pair in zip(node.items, pairs, strict=True):
             if pair is not None and len(pair) != 2:
-                report.add("F103", item.at, f"an item of {name} names {len(pair)} fields instead of two")
+                report.add(
+                    "F103", item.at, f"an item of {name} names {len(pair)} field{'s' * (len(pair) != 1)} instead of two"
+                )
         return None if None in pairs else tuple(pairs)
 
     return decode
@@ -289,6 +291,9 @@ def _check_names(taxonomy: Mapping, report: Report) -> None:
             _check_name(facet, "field", taken, report)
             if kind == Kind.LEVELS and "levels" not in facet.entries:
                 report.add("F101", facet.at, f"missing field 'levels', which a facet of kind {quote(kind)} needs")
+            if kind == Kind.LEVELS and "allows_na" in facet.entries:
+                at = facet.entries["allows_na"][0]
+                report.add("F102", at, "a facet of kind 'levels' has no 'allows_na': {} says that none applies")
             if kind in (Kind.SINGLE, Kind.MANY) and "levels" in facet.entries:
                 at = facet.entries["levels"][0]
                 report.add("F102", at, f"unknown field 'levels' in a facet of kind {quote(kind)}")
@@ -326,8 +331,8 @@ def _check_terms(terms: Iterable[Mapping], part: str, report: Report) -> None:
         at = term.entries["id"][1].at
         if name == fields.NOT_APPLICABLE:
             report.add("V104", at, "'NA' is no term: set 'allows_na: true' on the facet instead")
-        if "," in name or name != name.strip():
-            report.add("F107", at, f"{quote(name)} is not a term id: leave out commas and outer spaces")
+        if "," in name:
+            report.add("F107", at, f"{quote(name)} is not a term id: leave out commas")
         if name in seen:
             report.add("F108", at, f"{part} names {quote(name)} twice; remove one")
         seen.add(name)

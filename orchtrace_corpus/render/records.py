@@ -70,11 +70,17 @@ def as_mapping(record: Record) -> dict[str, Any]:
         if field == "tags":
             mapping.update({facet: list(tag) if isinstance(tag, tuple) else tag for facet, tag in value.items()})
         elif field == "evidence":
-            mapping["evidence"] = [{**item._asdict(), "tags": list(item.tags)} for item in value]
+            mapping["evidence"] = [_evidence_mapping(item) for item in value]
         elif field == "waive":
             mapping.update({"waive": [item._asdict() for item in value]} if value else {})
         elif value is not None:
             mapping[field] = list(value) if isinstance(value, tuple) else value
+    return mapping
+
+
+def _evidence_mapping(item: Evidence) -> dict[str, Any]:
+    mapping = {**item._asdict(), **item.more, "tags": list(item.tags)}
+    del mapping["more"]
     return mapping
 
 

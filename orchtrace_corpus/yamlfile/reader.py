@@ -296,9 +296,12 @@ class _Fold:
         """Refuse an anchor or a tag on a node."""
         at = _place(event)
         if event.anchor:
-            self._file.refuse("Y106", at, f"anchor {quote('&' + event.anchor)} is not allowed; remove it")
+            mend = "remove it, or quote a text that begins with '&'"
+            self._file.refuse("Y106", at, f"anchor {quote('&' + event.anchor)} is not allowed; {mend}")
         if event.tag:
-            self._file.refuse("Y108", at, f"tag {quote(event.tag)} is not allowed; every value is text, remove the tag")
+            tag = event.tag.replace("tag:yaml.org,2002:", "!!")
+            mend = "remove it, or quote a text that begins with '!'"
+            self._file.refuse("Y108", at, f"tag {quote(tag)} is not allowed, since every value is text; {mend}")
 
 
 def read(path: str, shown_as: str) -> YamlFile:
