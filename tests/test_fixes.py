@@ -91,6 +91,36 @@ def test_what_takes_a_person_stays(tmp_path: Path) -> None:
     assert path.read_text(encoding="utf-8") == text
 
 
+@pytest.mark.parametrize(
+    ("text", "mended"),
+    [
+        ("example.org/a", "https://example.org/a"),
+        ("2505.19591v2", "https://arxiv.org/abs/2505.19591"),
+        ("arxiv.org/abs/2505.19591", "https://arxiv.org/abs/2505.19591"),
+        ("doi:10.5555/A", "https://doi.org/10.5555/a"),
+        ("ACL:2025.acl-long.421", "https://aclanthology.org/2025.acl-long.421"),
+        ("2609.1", None),
+        ("see paper", None),
+        ("ftp://example.org", None),
+        ("javascript:alert(1)", None),
+        ("user@example.org", None),
+    ],
+)
+def test_only_what_is_surely_an_address_becomes_one(text: str, mended: str | None) -> None:
+    assert FIXES["F114"](text, "urls") == mended
+
+
+def test_a_value_with_several_mistakes_is_mended_in_one_go(tmp_path: Path) -> None:
+    root = tmp_path / "corpus"
+    shutil.copytree(TOY, root)
+    path = root / "data" / "papers.yaml"
+    text = path.read_text(encoding="utf-8")
+    path.write_text(text.replace("Describes a yard.", "Describes a yard by Jos\\'{e}"), encoding="utf-8")
+
+    assert run_corpus("--root", str(root), "validate", "--fix").code == 0
+    assert "summary: Describes a yard by José.\n" in path.read_text(encoding="utf-8")
+
+
 def test_the_rulebook_says_which_rules_can_be_mended() -> None:
     assert {code for code, entry in ENTRIES.items() if entry.fixable} == set(FIXES)
 

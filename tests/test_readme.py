@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchtrace_corpus.api import Corpus
-from orchtrace_corpus.errors import CommandUseError, DataFileError
+from orchtrace_corpus.errors import DataFileError
 from orchtrace_corpus.pool.model import Paper
 from orchtrace_corpus.render.readme import address, item, readme, slug
 from tests.conftest import ROOT
@@ -104,6 +104,7 @@ def test_other_regions(toy: Corpus) -> None:
     )
     assert region("terms care").startswith("| care  | code | daily | weekly | absent |")
     assert region("papers size=large").splitlines()[2].startswith("| Long Grass and How to Keep It | 2023 |")
+    assert region("page").startswith("```console\n$ corpus stats\n4 papers and 2 exclusions")
     assert region("counts").startswith(
         "4 papers and 2 exclusions: 6 audited records. The newest record is of 2023-06-07."
     )
@@ -115,8 +116,18 @@ def test_other_regions(toy: Corpus) -> None:
         ("<!-- corpus:begin list -->\n", r"README\.md:1: region 'list' never ends"),
         ("\n<!-- corpus:end list -->\n", r"README\.md:2: region 'list' ends, but none has begun"),
         ("<!-- corpus:begin list -->\n<!-- corpus:begin counts -->\n", r"README\.md:2: region 'list' is still open"),
-        ("<!-- corpus:begin lst -->\n<!-- corpus:end lst -->\n", r"README\.md: unknown region 'lst'"),
-        ("<!-- corpus:begin terms key -->\n<!-- corpus:end terms key -->\n", "names no facet of the taxonomy"),
+        (
+            "<!-- corpus:begin lst -->\n<!-- corpus:end lst -->\n",
+            r"README\.md:1: region 'lst': there is no such region",
+        ),
+        (
+            "\n<!-- corpus:begin terms key -->\n<!-- corpus:end terms key -->\n",
+            r"README\.md:2: region 'terms key': the field is no facet",
+        ),
+        (
+            "<!-- corpus:begin terms stylee -->\n<!-- corpus:end terms stylee -->\n",
+            r"README\.md:1: region 'terms stylee': unknown field 'stylee' \(did you mean 'style'\?",
+        ),
     ],
 )
 def test_wrong_marks_are_refused(toy: Corpus, text: str, message: str) -> None:
@@ -127,7 +138,7 @@ def test_wrong_marks_are_refused(toy: Corpus, text: str, message: str) -> None:
 def test_a_wrong_filter_in_a_region_is_refused(toy: Corpus) -> None:
     text = "<!-- corpus:begin papers size=lrge -->\n<!-- corpus:end papers size=lrge -->\n"
 
-    with pytest.raises(CommandUseError, match="size has no value 'lrge'"):
+    with pytest.raises(DataFileError, match=r"README\.md:1: region 'papers size=lrge': size has no value 'lrge'"):
         readme(text, "README.md", toy._pool)
 
 

@@ -230,6 +230,11 @@ def test_splicing_the_first_and_the_last_record_of_a_file() -> None:
     assert remove_record(yaml_file("# head\n\n- key: a\n"), 0) == "# head\n\n[]\n"
 
 
+def test_an_empty_list_stays_as_it_is() -> None:
+    for text in ("[]\n", "# head\n\n[]\n", "# head\n[] # none\n"):
+        assert canonical(yaml_file(text), STYLE) == text
+
+
 def test_what_is_no_block_list_is_not_spliced() -> None:
     with pytest.raises(DataFileError, match="not written as a block list item"):
         replace_record(yaml_file("[{key: a}, {key: b}]\n"), 0, "- key: c\n")

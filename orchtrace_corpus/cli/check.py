@@ -16,6 +16,9 @@ from orchtrace_corpus.render.layout import Line, Span
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
+_DIFF_LINES = 40
+"""How much of each file's difference is shown; more would push the summary off the screen."""
+
 
 @app.command()
 def check(ctx: typer.Context) -> int:
@@ -30,7 +33,7 @@ def check(ctx: typer.Context) -> int:
       corpus check
     """
     session = Session(*ctx.obj)
-    root = session.root_folder()
+    root = session.writable_root()
     loaded = store.load(root, keep=True)
     found = rules.check(loaded)
     session.output.show(render.text(found))
@@ -49,15 +52,21 @@ def check(ctx: typer.Context) -> int:
             try:
                 stale = [document for document in documents() if document.is_stale]
             except CorpusError as error:
-                parts.append(_line(name, False, str(error).replace("\n", " "), ""))
+                parts.append(_line(name, False, str(error).replace("\n", "; "), ""))
                 code = max(code, error.exit_code)
                 continue
             for document in stale:
-                session.output.write(document.diff)
+                session.output.write(_shortened(document.diff, name))
             parts.append(_line(name, not stale, _summary(stale), f"corpus {name}"))
             code = max(code, ExitCode.FINDINGS) if stale else code
     session.output.show(parts)
     return code
+
+
+def _shortened(text: str, name: str) -> str:
+    lines = text.splitlines(keepends=True)
+    more = len(lines) - _DIFF_LINES
+    return text if more <= 0 else "".join((*lines[:_DIFF_LINES], f"... {more} more lines: corpus {name} --check\n"))
 
 
 def _line(name: str, passed: bool, summary: str, mend: str) -> Line:

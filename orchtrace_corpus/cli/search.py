@@ -40,7 +40,7 @@ def search(
     session = Session(*ctx.obj)
     if not any(word.strip() for word in words):
         raise CommandUseError("name at least one word to look for")
-    pool = session.pool()
+    pool = session.pool_as_read()
     attributes = paper_attributes(pool.taxonomy)
     shown = find_all(split_names(columns), attributes, "column")
     papers = search_papers(paper_query(where or [], pool.taxonomy).select(pool.papers), words)

@@ -95,6 +95,21 @@ class Session(NamedTuple):
             raise error("\n".join((message, *shown)), "Run corpus validate for all of them.")
         return loaded.pool
 
+    def pool_as_read(self) -> Pool:
+        """Read the corpus for looking things up: with errors, too, of which there is a remark.
+
+        Raises:
+            DataFileError: There is no corpus, or a data file is missing or unreadable.
+            InvalidCorpusError: The taxonomy has errors, so that nothing can be read by it.
+        """
+        loaded = self.load()
+        if loaded.pool is None:
+            return self.pool()
+        findings = rules.check(loaded)
+        if has_errors(findings):
+            self.output.note(f"corpus: the data has {summary(findings)}, and may be incomplete; see corpus validate")
+        return loaded.pool
+
     def show_tables(self, tables: Sequence[Table], schema: str, output_format: Format) -> None:
         """Show tables in the form asked for."""
         if output_format is not Format.TABLE:

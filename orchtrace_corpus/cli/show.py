@@ -35,7 +35,7 @@ def show(
       corpus show c3 puppeteer --format json
     """
     session = Session(*ctx.obj)
-    pool = session.pool()
+    pool = session.pool_as_read()
     records: list[Record] = []
     for name in names:
         found = find_records(pool, name)

@@ -38,7 +38,7 @@ def terms(
       corpus terms --format csv
     """
     session = Session(*ctx.obj)
-    pool = session.pool()
+    pool = session.pool_as_read()
     if not axis and output_format is Format.TABLE and not sort and not columns:
         session.output.show(overview(pool.taxonomy, session.output.width))
         return ExitCode.DONE

@@ -249,9 +249,10 @@ def authors(name: str) -> Decoder:
             report.add("F109", at, f"{quote(OTHERS)} must end the list of {name}: it stands for the names left out")
             return None
         for number, item in enumerate(items):
-            if item.startswith(",") or item.endswith(","):
+            problem = _author_problem(item)
+            if problem:
                 at = node.items[number].at if type(node) is Sequence else node.at
-                report.add("F109", at, f"{quote(item)} lacks a part of the name: write Family, Given")
+                report.add("F109", at, f"{quote(item)} {problem}")
                 return None
         if items == (OTHERS,):
             report.add("F109", node.at, f"{quote(OTHERS)} alone names nobody; name at least the first of the {name}")
@@ -259,6 +260,17 @@ def authors(name: str) -> Decoder:
         return items
 
     return decode
+
+
+def _author_problem(item: str) -> str:
+    """What keeps a text from being one author; empty if nothing does."""
+    if item.startswith(",") or item.endswith(","):
+        return "lacks a part of the name: write Family, Given"
+    if item != OTHERS and item.lower().strip(". ") in ("et al", "others", "and others"):
+        return f"is no name: write {OTHERS} for the names left out"
+    if " and " in item and "," in item:
+        return "names several people: give each an item of its own"
+    return ""
 
 
 def terms(name: str, label: str, allowed: tuple[str, ...], *, allows_na: bool, code: str = "V102") -> Decoder:

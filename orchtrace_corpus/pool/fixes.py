@@ -7,8 +7,15 @@ person. `pool.rules` says what is wrong; this module only knows how to put it ri
 from collections.abc import Callable, Iterable, Iterator
 
 from orchtrace_corpus.findings import Finding
-from orchtrace_corpus.identifiers import recognise
+from orchtrace_corpus.identifiers import IdentifierKind, recognise
 from orchtrace_corpus.yamlfile.reader import Mapping, Node, Scalar, Sequence, YamlFile
+
+_ADDRESSES = {
+    IdentifierKind.ARXIV: "https://arxiv.org/abs/",
+    IdentifierKind.DOI: "https://doi.org/",
+    IdentifierKind.OPENREVIEW: "https://openreview.net/forum?id=",
+    IdentifierKind.ACL: "https://aclanthology.org/",
+}
 
 
 def _identifier(text: str, field: str) -> str | None:
@@ -18,8 +25,12 @@ def _identifier(text: str, field: str) -> str | None:
 
 def _address(text: str, field: str) -> str | None:
     del field
+    meant = recognise(text)
+    if meant is not None:
+        return _ADDRESSES[meant.kind] + meant.value
     host = text.partition("/")[0]
-    is_bare = "://" not in text and "." in host and " " not in text and "@" not in host and ":" not in host
+    name, dot, ending = host.rpartition(".")
+    is_bare = bool(name and dot) and ending.isalpha() and " " not in text and set(host).isdisjoint("@:")
     return f"https://{text}" if is_bare else None
 
 

@@ -113,6 +113,16 @@ class Places:
         self.file = file
         self._starts = starts
 
+    @property
+    def cut_off(self) -> tuple[str, str] | None:
+        """The path and the key of the record that a syntax error has cut off, if one has."""
+        if self.file.cut_off not in self._starts:
+            return None
+        node = self.file.record_at(self.file.cut_off, len(self.file.text))
+        entries = node.entries if isinstance(node, reader.Mapping) else {}
+        named = next((entries[name][1] for name in ("key", "id") if name in entries), None)
+        return (self.file.path, named.text) if isinstance(named, reader.Scalar) else None
+
     def locate(self, index: int, *path: str | int) -> Location:
         """The place of a value in the record at an index, such as `locate(7, "urls", 0)`.
 

@@ -80,6 +80,8 @@ def read_file(root: str, name: str) -> reader.YamlFile:
     """
     path = os.path.join(root, *name.split("/"))
     shown_as = os.path.relpath(path)
+    if name == EXCLUSIONS and not os.path.lexists(path):
+        raise DataFileError(f"cannot read {shown_as}: No such file or directory", "Without exclusions it holds: []")
     return reader.read(path, path if shown_as.startswith(os.pardir + os.sep) else shown_as)
 
 

@@ -1,13 +1,13 @@
 """The generated regions of README.md: an awesome list that GitHub and awesome-lint read as one.
 
-Regions: `contents` (the sections below it), `counts` (head counts), `list` (every paper, a section for
-each term of the first plain facet), `terms FIELD` (what a field's terms mean and who has them),
-`papers FILTER ...` (the papers that pass, as a table).
+Regions: `contents` (the sections below it), `counts` (head counts), `page` (what `corpus stats` shows),
+`list` (every paper, a section for each term of the first plain facet), `terms FIELD` (what a field's
+terms mean and who has them), `papers FILTER ...` (the papers that pass, as a table).
 """
 
 from collections.abc import Sequence
 
-from orchtrace_corpus.errors import DataFileError
+from orchtrace_corpus.errors import CommandUseError, CorpusError, DataFileError
 from orchtrace_corpus.findings import quote
 from orchtrace_corpus.pool.attributes import find, paper_attributes
 from orchtrace_corpus.pool.fields import NOT_APPLICABLE, OTHERS
@@ -15,12 +15,18 @@ from orchtrace_corpus.pool.model import Paper, Pool
 from orchtrace_corpus.pool.query import parse
 from orchtrace_corpus.pool.statistics import count_levels, summarise
 from orchtrace_corpus.pool.taxonomy import Facet, Kind, Role, Term
-from orchtrace_corpus.render.regions import find_regions, replace_regions
+from orchtrace_corpus.render import statistics_page
+from orchtrace_corpus.render.layout import plain
+from orchtrace_corpus.render.regions import Region, find_regions, replace_regions
 from orchtrace_corpus.render.statistics import counts_tables, levels_table, totals
 from orchtrace_corpus.render.table import Table, markdown, markdown_text
 
+REGIONS = "contents, counts, page, list, terms FIELD, papers FILTER ..."
+
 SIZE_LIMIT_BYTES = 512 * 1024
 """GitHub cuts a README that is larger."""
+
+_PAGE_WIDTH = 80
 
 _LINK_NAMES = (
     ("github.com", "code"),
@@ -37,10 +43,17 @@ def readme(text: str, path: str, pool: Pool) -> str:
     """The document with every region made anew.
 
     Raises:
-        DataFileError: A region is unknown or not closed.
-        CommandUseError: A region's field or filter is wrong.
+        DataFileError: A region is unknown or not closed, or its field or filter is wrong.
     """
-    filled = replace_regions(text, find_regions(text, path), lambda name: _body(name, path, pool))
+
+    def body(region: Region) -> str:
+        where = f"{path}:{text.count(chr(10), 0, region.start)}: region {quote(region.name)}"
+        try:
+            return _body(region.name, pool)
+        except CorpusError as error:
+            raise DataFileError(f"{where}: {error}") from error
+
+    filled = replace_regions(text, find_regions(text, path), body)
     # Contents last: they name the sections that the other regions bring.
     regions = [region for region in find_regions(filled, path) if region.name == "contents"]
     return replace_regions(filled, regions, lambda _: _contents(filled))
@@ -69,22 +82,21 @@ def slug(heading: str, taken: dict[str, int]) -> str:
     return f"{base}-{number}" if number else base
 
 
-def _body(name: str, path: str, pool: Pool) -> str:
+def _body(name: str, pool: Pool) -> str:
     kind, _, argument = name.partition(" ")
     if kind == "contents":
         return ""
     if kind == "counts":
         return _counts(pool)
+    if kind == "page":
+        return f"```console\n$ corpus stats\n{plain(statistics_page.page(summarise(pool), _PAGE_WIDTH))}```"
     if kind == "list":
         return _list(pool)
     if kind == "terms" and argument:
         return _terms(pool, argument.strip())
     if kind == "papers":
         return _papers_table(pool, argument.split())
-    raise DataFileError(
-        f"{path}: unknown region {quote(name)}",
-        "There are: contents, counts, list, terms FIELD, papers FILTER ...",
-    )
+    raise CommandUseError("there is no such region", f"There are: {REGIONS}.")
 
 
 def _contents(text: str) -> str:
@@ -127,7 +139,7 @@ def _terms(pool: Pool, field: str) -> str:
     attribute = find(field, paper_attributes(pool.taxonomy))
     facet = attribute.facet
     if facet is None:
-        raise DataFileError(f"region 'terms {field}' names no facet of the taxonomy", "See corpus terms.")
+        raise CommandUseError("the field is no facet of the taxonomy", "See corpus terms.")
     if facet.kind is Kind.LEVELS:
         return markdown(levels_table(count_levels(pool.papers, facet))._replace(title="", notes=()))
     coded = any(term.code for term in facet.terms)

@@ -31,6 +31,8 @@ from yaml._yaml import CParser  # the C parser itself; yaml.cyaml builds loaders
 from orchtrace_corpus.errors import DataFileError
 from orchtrace_corpus.findings import Finding, Location, printable, quote
 
+_NOTHING = "the file holds nothing but comments or blank lines; a list without records is written []"
+
 MAX_BYTES = 512 * 1024 * 1024
 MAX_DEPTH = 16
 
@@ -189,13 +191,13 @@ class YamlFile:
         get_event()  # start of stream
         start = get_event()
         if type(start) is not DocumentStartEvent:
-            self.refuse("Y114", 0, "the file holds nothing but comments or blank lines")
+            self.refuse("Y114", 0, _NOTHING)
             return None
         if start.version or start.tags:
             self.refuse("Y110", _place(start), "a directive (%YAML or %TAG) is not allowed; remove it")
         root: Any = get_event()
         if type(root) is ScalarEvent and not root.value and not root.style:
-            self.refuse("Y114", 0, "the file holds nothing but comments or blank lines")
+            self.refuse("Y114", 0, _NOTHING)
             return None
         return _Fold(get_event, self), root
 
@@ -343,6 +345,9 @@ def _explained(error: MarkedYAMLError, text: str) -> tuple[int, str]:
     mark: Any = error.problem_mark or error.context_mark
     at = int(mark.index) if mark else 0
     problem, context = error.problem or "", error.context or ""
+    conflict = next((text.find(sign) for sign in ("\n<<<<<<< ", "\n=======\n", "\n>>>>>>> ") if sign in text), -1)
+    if conflict >= 0:
+        return conflict + 1, "a merge conflict is left here; keep one side, or both, and remove the marks"
     opened, quoted = _open_at(text, at)
     if "quoted scalar" in context and "end of stream" in problem:
         at, problem, hint = _index(error.context_mark, at), "a closing quote is missing", ""
@@ -351,6 +356,9 @@ def _explained(error: MarkedYAMLError, text: str) -> tuple[int, str]:
     elif "expected ',' or" in problem or (opened is not None and "node content" in problem):
         at = at if opened is None else opened
         problem, hint = "a closing bracket or a comma is missing", ""
+    elif "unknown escape character" in problem:
+        at = at - 1 if text[at : at + 1] != "\\" and text[at - 1 : at] == "\\" else at
+        problem, hint = "a backslash in double quotes", "write the character itself, such as é, or two backslashes"
     elif "could not find expected ':'" in problem:
         at, problem, hint = _index(error.context_mark, at), "a ':' with a blank after it is missing", ""
     elif "mapping values are not allowed" in problem:

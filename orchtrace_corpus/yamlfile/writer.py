@@ -75,6 +75,8 @@ def canonical(file: YamlFile, style: Style) -> str:
     records = file.kept or list(file.records())
     if not all(type(record) is Mapping for record in records) or file.findings:
         raise ValueError("not a list of mappings")
+    if not records:
+        return file.text  # an empty list is `[]`, however it is surrounded
     comments = _comments(file, [record for record in records if type(record) is Mapping])
     blocks = []
     for index, record in enumerate(records):
@@ -82,7 +84,7 @@ def canonical(file: YamlFile, style: Style) -> str:
             blocks.append("\n".join((*_record_lines(index, record, style, comments), "")))
     header = "".join(f"{line}\n" for line in comments.header)
     footer = "".join(f"{line}\n" for line in comments.footer)
-    return "\n".join(part for part in (header, *blocks, footer) if part) or "[]\n"
+    return "\n".join(part for part in (header, *blocks, footer) if part)
 
 
 def record_text(values: Mapping, style: Style) -> str:

@@ -34,8 +34,12 @@ def check(loaded: Loaded) -> tuple[Finding, ...]:
     """All findings of a corpus, those of decoding included and those waived left out, in the order of the lines."""
     findings = list(loaded.findings)
     if loaded.pool is not None:
+        cut_off = {places.cut_off for places in (loaded.paper_places, loaded.exclusion_places)} - {None}
         for rule in CHECKS:
-            findings.extend(rule(loaded))
+            for finding in rule(loaded):
+                # What stands behind a syntax error may be just what the rule misses.
+                if (finding.location.path, finding.record) not in cut_off:
+                    findings.append(finding)  # noqa: PERF401
         findings = waivers.apply(findings, loaded)
     files = {path: order for order, path in enumerate(dict.fromkeys(f.location.path for f in findings))}
     return tuple(sorted(findings, key=lambda f: (files[f.location.path], f.location, f.code, f.message)))

@@ -10,7 +10,7 @@ from orchtrace_corpus.pool.model import Exclusion, Loaded, Paper, Places
 MAX_SENTENCE = 200
 """How many characters a summary or a reason should have at most."""
 
-_LATEX = r"\{?\\\S+|\$(?=\S)[^$]+(?<=\S)\$(?!\d)|``[^`']*''"
+_LATEX = r"\{[\"'`^~=]\w\}|\{?\\\S+|\$(?=\S)[^$]+(?<=\S)\$(?!\d)|``[^`']*''"
 
 # Elements that a browser acts on as soon as they are opened, and those that need their closing `>`.
 # Others, such as the <think> of a reasoning model, are text.
@@ -64,7 +64,7 @@ def check_sentences(loaded: Loaded) -> Iterator[Finding]:
 
 def _may_hold_markup(text: str) -> bool:
     """Whether the patterns are worth compiling and trying; most records never need them."""
-    if "\\" in text or "`" in text or "<" in text or "](" in text:
+    if "\\" in text or "`" in text or "<" in text or "](" in text or "{" in text:
         return True
     return text.count("$") > 1 or ("&" in text and ";" in text)
 
@@ -103,7 +103,7 @@ def _lone_quotes(
     texts: Iterator[tuple[tuple[str | int, ...], str]], places: Places, index: int, record: str
 ) -> Iterator[Finding]:
     for path, text in texts:
-        if text.count('"') % 2:
+        if text.count('"') % 2 and '{"' not in text:  # which is LaTeX, and said to be
             field = next(step for step in reversed(path) if isinstance(step, str))
             message = f"{quote(field)} holds a quotation mark without its partner: {quote(text)}; add or remove one"
             yield Finding("M107", message, places.locate(index, *path), record)
