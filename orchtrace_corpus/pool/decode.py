@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from orchtrace_corpus.identifiers import IdentifierKind
-from orchtrace_corpus.pool import addresses, fields
+from orchtrace_corpus.pool import addresses, fields, vocabularies
 from orchtrace_corpus.pool.fields import Decoder, Report, Schema, decode_record
 from orchtrace_corpus.pool.model import Evidence, Exclusion, Paper, Places, Waiver
 from orchtrace_corpus.pool.taxonomy import Facet, Taxonomy, facet_decoder
@@ -20,7 +20,7 @@ def paper_schema(taxonomy: Taxonomy) -> Schema:
         "a piece of evidence",
         "",
         {
-            "tags": fields.term_list("tags", "axis or facet", tag_fields, allows_na=False, code="V101"),
+            "tags": vocabularies.term_list("tags", "axis or facet", tag_fields, allows_na=False, code="V101"),
             "note": fields.text("note"),
             "source": addresses.url("source"),
             "level": fields.text("level"),

@@ -65,7 +65,7 @@ def decode_record(node: Node, schema: Schema, report: Report) -> dict[str, Any] 
     None.
     """
     if type(node) is not Mapping:
-        report.add("F103", node.at, f"{schema.noun} must be a mapping of fields, not {_kind(node)}")
+        report.add("F103", node.at, f"{schema.noun} must be a mapping of fields, not {kind_of(node)}")
         return None
     entries = node.entries
     title = entries.get(schema.title_field) if schema.title_field else None
@@ -97,7 +97,7 @@ def text(name: str) -> Decoder:
             value = node.text
             if value and value.isprintable() and value[0] != " " and value[-1] != " ":
                 return value
-        return _checked_text(name, node, report)
+        return checked_text(name, node, report)
 
     return decode
 
@@ -106,7 +106,7 @@ def formed(name: str, code: str, is_formed: Callable[[str], bool], description: 
     """Text of a given form."""
 
     def decode(node: Node, report: Report) -> str | None:
-        value = _checked_text(name, node, report)
+        value = checked_text(name, node, report)
         if value is None or is_formed(value):
             return value
         report.add(code, node.at, f"{quote(value)} is not {description}")
@@ -152,7 +152,7 @@ def identifier(kind: IdentifierKind) -> Decoder:
     name = kind.value
 
     def decode(node: Node, report: Report) -> str | None:
-        value = _checked_text(name, node, report)
+        value = checked_text(name, node, report)
         if value is None or is_normal(kind, value):
             return value
         meant = recognise(value)
@@ -167,7 +167,7 @@ def year(name: str) -> Decoder:
     """A year of four digits."""
 
     def decode(node: Node, report: Report) -> int | None:
-        value = _checked_text(name, node, report)
+        value = checked_text(name, node, report)
         if value is None:
             return None
         if len(value) == 4 and value.isascii() and value.isdigit() and value[0] != "0":
@@ -182,7 +182,7 @@ def iso_date(name: str) -> Decoder:
     """A day as `YYYY-MM-DD`, kept as text, which sorts and compares as the date does."""
 
     def decode(node: Node, report: Report) -> str | None:
-        value = _checked_text(name, node, report)
+        value = checked_text(name, node, report)
         if value is None or is_iso_date(value):
             return value
         problem = "is no day of the calendar" if _looks_like_date(value) else "is not a date: write YYYY-MM-DD"
@@ -214,7 +214,7 @@ def waived_code(name: str) -> Decoder:
     warnings = [code for code, rule in RULES.items() if rule.severity is Severity.WARNING]
 
     def decode(node: Node, report: Report) -> str | None:
-        value = _checked_text(name, node, report)
+        value = checked_text(name, node, report)
         if value is None or value in warnings:
             return value
         if value in RULES:
@@ -232,7 +232,7 @@ def text_list(name: str) -> Decoder:
 
     def decode(node: Node, report: Report) -> tuple[str, ...] | None:
         items = _texts(name, node, report)
-        return None if items is None else _distinct(name, node, items, report)
+        return None if items is None else distinct(name, node, items, report)
 
     return decode
 
@@ -273,81 +273,12 @@ def _author_problem(item: str) -> str:
     return ""
 
 
-def terms(name: str, label: str, allowed: tuple[str, ...], *, allows_na: bool, code: str = "V102") -> Decoder:
-    """One term of a vocabulary. The result is the vocabulary's own string, so that equal terms are one object."""
-    known = {term: term for term in allowed}
-    if allows_na:
-        known[NOT_APPLICABLE] = NOT_APPLICABLE
-
-    def decode(node: Node, report: Report) -> str | None:
-        if type(node) is Scalar:
-            term = known.get(node.text)
-            if term is not None:
-                return term
-        value = _checked_text(name, node, report)
-        if value is None:
-            return None
-        if value == NOT_APPLICABLE:
-            report.add("V104", node.at, f"{quote(value)} is not allowed for {name}{suggestion('', allowed)}")
-        else:
-            report.add(code, node.at, f"unknown {label} {quote(value)}{suggestion(value, list(known))}")
-        return None
-
-    return decode
-
-
-def term_list(name: str, label: str, allowed: tuple[str, ...], *, allows_na: bool, code: str = "V102") -> Decoder:
-    """A list of different terms of a vocabulary; NA only by itself."""
-    one = terms(name, label, allowed, allows_na=allows_na, code=code)
-
-    def decode(node: Node, report: Report) -> tuple[str, ...] | None:
-        if type(node) is Scalar and node.text == NOT_APPLICABLE:  # NA may stand bare, as in a field of one term
-            value = one(node, report)
-            return None if value is None else (value,)
-        if type(node) is not Sequence:
-            _refuse_no_list(name, node, report)
-            return None
-        if not node.items:
-            report.add("F104", node.at, f"{quote(name)} is an empty list; name at least one term, or remove the field")
-            return None
-        items = [one(item, report) for item in node.items]
-        if NOT_APPLICABLE in items and len(items) > 1:
-            at = node.items[items.index(NOT_APPLICABLE)].at
-            report.add("V104", at, f"{quote(NOT_APPLICABLE)} in {name} must stand alone; remove it or the other terms")
-            return None
-        if None in items:
-            return None
-        return _distinct(name, node, tuple(items), report)
-
-    return decode
-
-
-def levels(name: str, label: str, allowed: tuple[str, ...], level_ids: tuple[str, ...]) -> Decoder:
-    """A mapping from terms to levels; an empty one says that no term applies."""
-    level = terms(name, f"level of {name}", level_ids, allows_na=False, code="V103")
-    known = {term: term for term in allowed}
-
-    def decode(node: Node, report: Report) -> dict[str, str] | None:
-        if type(node) is not Mapping:
-            form = f"such as {{{allowed[0]}: {level_ids[0]}}}, or {{}} where none applies"
-            report.add("F103", node.at, f"{quote(name)} must be a mapping {form}, not {_kind(node)}")
-            return None
-        values = {}
-        for term, (key_at, value) in node.entries.items():
-            if term not in known:
-                report.add("V102", key_at, f"unknown {label} {quote(term)}{suggestion(term, allowed)}")
-            values[known.get(term, term)] = level(value, report)
-        return None if None in values.values() or not values.keys() <= known.keys() else values
-
-    return decode
-
-
 def record_list(name: str, schema: Schema, build: Callable[..., Any]) -> Decoder:
     """A list of mappings, each decoded by its own schema and handed to `build` if nothing is wrong with it."""
 
     def decode(node: Node, report: Report) -> tuple[Any, ...] | None:
         if type(node) is not Sequence:
-            _refuse_no_list(name, node, report)
+            refuse_no_list(name, node, report)
             return None
         built = []
         for item in node.items:
@@ -361,19 +292,22 @@ def record_list(name: str, schema: Schema, build: Callable[..., Any]) -> Decoder
     return decode
 
 
-def _kind(node: Node) -> str:
+def kind_of(node: Node) -> str:
+    """What a node is, in words."""
     if type(node) is Scalar:
         return "text" if node.text else "nothing"
     return "a list" if type(node) is Sequence else "a mapping"
 
 
-def _refuse_no_list(name: str, node: Node, report: Report) -> None:
-    report.add("F103", node.at, f"{quote(name)} must be a list such as [one, two], not {_kind(node)}")
+def refuse_no_list(name: str, node: Node, report: Report) -> None:
+    """Report that a node should have been a list."""
+    report.add("F103", node.at, f"{quote(name)} must be a list such as [one, two], not {kind_of(node)}")
 
 
-def _checked_text(name: str, node: Node, report: Report) -> str | None:
+def checked_text(name: str, node: Node, report: Report) -> str | None:
+    """One line of visible text; None, reported, if the node is none."""
     if type(node) is not Scalar:
-        report.add("F103", node.at, f"{quote(name)} must be text, not {_kind(node)}")
+        report.add("F103", node.at, f"{quote(name)} must be text, not {kind_of(node)}")
         return None
     value = node.text
     if not value or value.isspace():
@@ -409,16 +343,17 @@ def _odd_character(odd: str) -> tuple[str, str]:
 
 def _texts(name: str, node: Node, report: Report) -> tuple[str, ...] | None:
     if type(node) is not Sequence:
-        _refuse_no_list(name, node, report)
+        refuse_no_list(name, node, report)
         return None
     if not node.items:
         report.add("F104", node.at, f"{quote(name)} is an empty list; name at least one")
         return None
-    values = [_checked_text(f"an item of {name}", item, report) for item in node.items]
+    values = [checked_text(f"an item of {name}", item, report) for item in node.items]
     return None if None in values else tuple(value for value in values if value is not None)
 
 
-def _distinct(name: str, node: Node, items: tuple[str, ...], report: Report) -> tuple[str, ...] | None:
+def distinct(name: str, node: Node, items: tuple[str, ...], report: Report) -> tuple[str, ...] | None:
+    """The items; None, reported, if one is there twice."""
     if len(set(items)) == len(items):
         return items
     seen: set[str] = set()

@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Any, NamedTuple, cast
 
 from orchtrace_corpus.findings import Location, Severity, quote, suggestion
-from orchtrace_corpus.pool import fields
+from orchtrace_corpus.pool import fields, vocabularies
 from orchtrace_corpus.pool.fields import Decoder, Report, Schema, decode_record
 from orchtrace_corpus.yamlfile.reader import Mapping, Node, Scalar, Sequence, YamlFile
 
@@ -155,14 +155,14 @@ def facet_decoder(facet: Facet) -> Decoder:
     allowed = tuple(term.id for term in facet.terms)
     label = facet.label.lower() if facet.label.lower() != facet.label.upper() else facet.label
     if facet.kind is Kind.LEVELS:
-        return fields.levels(facet.field, label, allowed, tuple(level.id for level in facet.levels))
+        return vocabularies.levels(facet.field, label, allowed, tuple(level.id for level in facet.levels))
     if facet.kind is Kind.MANY:
-        return fields.term_list(facet.field, label, allowed, allows_na=facet.allows_na)
-    return fields.terms(facet.field, label, allowed, allows_na=facet.allows_na)
+        return vocabularies.term_list(facet.field, label, allowed, allows_na=facet.allows_na)
+    return vocabularies.terms(facet.field, label, allowed, allows_na=facet.allows_na)
 
 
 def _choice(name: str, kind: type[StrEnum]) -> Decoder:
-    decode_term = fields.terms(name, name, tuple(kind), allows_na=False)
+    decode_term = vocabularies.terms(name, name, tuple(kind), allows_na=False)
 
     def decode(node: Node, report: Report) -> Any:
         term = decode_term(node, report)
@@ -172,7 +172,7 @@ def _choice(name: str, kind: type[StrEnum]) -> Decoder:
 
 
 def _flag(name: str) -> Decoder:
-    decode_term = fields.terms(name, f"value of {name}", ("true", "false"), allows_na=False)
+    decode_term = vocabularies.terms(name, f"value of {name}", ("true", "false"), allows_na=False)
 
     def decode(node: Node, report: Report) -> bool | None:
         term = decode_term(node, report)
