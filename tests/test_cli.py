@@ -292,12 +292,21 @@ def test_a_full_disk_is_said_so() -> None:
     assert "Traceback" not in result.stderr
 
 
+def opened_for_writing(fifo: Path) -> int:
+    """Open a named pipe as soon as somebody reads from it."""
+    deadline = time.monotonic() + 20
+    while True:
+        try:
+            return os.open(fifo, os.O_WRONLY | os.O_NONBLOCK)
+        except OSError:
+            assert time.monotonic() < deadline, "nobody reads"
+            time.sleep(0.02)
+
+
 def test_an_interrupt_ends_with_130(tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
     for name in ("taxonomy.yaml", "exclusions.yaml"):
         shutil.copyfile(TOY / "data" / name, tmp_path / "data" / name)
-    (tmp_path / "data" / "papers.yaml").touch()
-    os.unlink(tmp_path / "data" / "papers.yaml")
     os.mkfifo(tmp_path / "data" / "papers.yaml")  # reading it waits for a writer that never comes
     child = subprocess.Popen(
         [
@@ -309,8 +318,9 @@ def test_an_interrupt_ends_with_130(tmp_path: Path) -> None:
         stderr=subprocess.PIPE,
         text=True,
     )
-    time.sleep(1)
+    writer = opened_for_writing(tmp_path / "data" / "papers.yaml")  # succeeds when the child reads
     child.send_signal(signal.SIGINT)
+    os.close(writer)
     stderr = child.communicate(timeout=10)[1]
 
     assert child.returncode == 130
