@@ -282,6 +282,16 @@ def test_a_reader_that_leaves_ends_the_command_quietly() -> None:
     assert "Exception" not in stderr
 
 
+def test_a_reader_that_leaves_does_not_hide_errors(tmp_path: Path) -> None:
+    root = broken_corpus(tmp_path, "style: formal", "style: frmal")
+    child = subprocess.Popen([*CORPUS, "validate"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=root)
+    assert child.stdout is not None
+    child.stdout.close()
+    child.communicate()
+
+    assert child.returncode == 1
+
+
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
 def test_a_full_disk_is_said_so() -> None:
     with open("/dev/full", "w") as full:

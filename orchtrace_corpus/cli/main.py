@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 import typer
 
 from orchtrace_corpus.cli.app import GLOBAL_OPTIONS, app
-from orchtrace_corpus.cli.output import Output, ReaderGoneError
+from orchtrace_corpus.cli.output import Output
 from orchtrace_corpus.errors import CorpusError, ExitCode
 
 # Typer raises Click's errors, and has at times carried a Click of its own inside: reach the base
@@ -36,7 +36,7 @@ def run(arguments: list[str]) -> int:
     try:
         code = _run(arguments, output)
         output.flush()
-    except (ReaderGoneError, SystemExit):  # the latter is how Typer ends when its help meets a closed pipe
+    except SystemExit:  # how Typer ends when its help meets a closed pipe
         output.abandon()
         code = ExitCode.DONE
     except CorpusError as error:

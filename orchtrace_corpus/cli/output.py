@@ -11,10 +11,6 @@ from orchtrace_corpus.errors import OutputError
 from orchtrace_corpus.render.layout import ASCII, UNICODE, Glyphs, Line, plain
 
 
-class ReaderGoneError(Exception):
-    """Nobody reads standard output any more: `head` has seen enough."""
-
-
 class Output:
     """Where a command's results go, and how wide and how colourful they may be.
 
@@ -51,7 +47,6 @@ class Output:
 
         Raises:
             OutputError: The text cannot be written, for instance because the disk is full.
-            ReaderGoneError: Nobody reads any more.
         """
         if not _is_unicode(sys.stdout.encoding):
             text = text.encode(sys.stdout.encoding, "backslashreplace").decode(sys.stdout.encoding)
@@ -83,11 +78,10 @@ class Output:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
     def _fail(self, error: OSError) -> None:
-        if isinstance(error, BrokenPipeError) or error.errno == errno.EPIPE:
-            # Not an OSError: Typer would turn that into an exit of its own.
-            raise ReaderGoneError from error
         self.abandon()
-        raise OutputError(f"cannot write the output: {error.strerror}") from error
+        # A reader that has seen enough, say `head`, is no failure: the command ends as it would have.
+        if error.errno != errno.EPIPE:
+            raise OutputError(f"cannot write the output: {error.strerror}") from error
 
 
 class Globals(NamedTuple):
