@@ -5,7 +5,7 @@ disagree. Nothing in these files depends on the clock, the locale or the machine
 """
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from orchtrace_corpus.errors import DataFileError
@@ -26,8 +26,6 @@ README = "README.md"
 STATISTICS = "docs/STATS.md"
 PAPERS_SCHEMA = "docs/schema/papers.schema.json"
 EXCLUSIONS_SCHEMA = "docs/schema/exclusions.schema.json"
-RULES = "docs/rules.md"
-COMMANDS = "docs/cli.md"
 
 _GENERATED = "<!-- Generated from data/ by `corpus build`; do not edit. -->\n\n"
 
@@ -113,21 +111,12 @@ def schema_documents(root: str, taxonomy: Taxonomy) -> list[Document]:
     return [Document(name, _read(root, name), text) for name, text in wanted]
 
 
-def generated(root: str, pool: Pool, tool_documents: Callable[[], dict[str, str]]) -> list[Document]:
-    """Every generated file of a corpus.
-
-    Args:
-        root: The corpus's folder.
-        pool: Its data.
-        tool_documents: Gives the documents about the tool itself by path; asked only in the tool's
-            own source tree, since no other corpus holds them.
-    """
+def generated(root: str, pool: Pool) -> list[Document]:
+    """Every generated file of a corpus."""
     documents = [statistics_document(root, pool), *schema_documents(root, pool.taxonomy)]
     front = readme_document(root, pool)
     if front is not None:
         documents.insert(0, front)
-    if os.path.isfile(os.path.join(root, "orchtrace_corpus", "cli", "app.py")):
-        documents += [Document(name, _read(root, name), text) for name, text in tool_documents().items()]
     return documents
 
 

@@ -51,6 +51,12 @@ class OutputError(CorpusError):
     """The output could not be written, for instance because the disk is full."""
 
 
+class UpstreamError(CorpusError):
+    """A service outside did not answer, or not with anything that can be used."""
+
+    exit_code = ExitCode.UPSTREAM
+
+
 class InvalidCorpusError(CorpusError):
     """The corpus has errors, so no count taken from it would be true."""
 

@@ -191,6 +191,12 @@ _ERRORS = _rules(
         "M107": "quotation mark without its partner",
         # E: what the tags rest on
         "E101": "tag without its evidence",
+        # K: a coding sheet that cannot be compared as it is
+        "K101": "no coding sheet",
+        "K102": "unknown column",
+        "K103": "unknown record",
+        "K104": "record coded twice",
+        "K105": "unknown code",
     },
 )
 _WARNINGS = _rules(
@@ -206,6 +212,8 @@ _WARNINGS = _rules(
         "M106": "no final period",
         "M108": "name taken apart",
         "E102": "paper without evidence",
+        "K106": "cell not coded",
+        "K107": "record that another sheet has",
     },
 )
 

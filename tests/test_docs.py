@@ -9,6 +9,7 @@ import pytest
 
 import orchtrace_corpus as oc
 from orchtrace_corpus.cli.app import COMMANDS
+from orchtrace_corpus.cli.reference import tool_documents
 from orchtrace_corpus.pool.decode import exclusion_schema, paper_schema
 from tests.conftest import ROOT, run_corpus
 
@@ -78,6 +79,11 @@ def test_the_architecture_names_every_module_and_no_other() -> None:
         command.module for group in COMMANDS.values() for command in group.values()
     }
     assert named == modules - commands
+
+
+def test_the_documents_about_the_tool_say_what_the_tool_says() -> None:
+    for name, text in tool_documents().items():
+        assert (ROOT / name).read_text(encoding="utf-8") == text, "stale; run: python scripts/document.py"
 
 
 def test_files_named_for_changes_exist() -> None:

@@ -35,6 +35,7 @@ COMMANDS: dict[str, dict[str, Command]] = {
         "build": Command("build", "Regenerate every generated file."),
         "readme": Command("readme", "Regenerate the list and the tables in README.md."),
         "schema": Command("schema", "Write the JSON Schemas of the data files, for editors."),
+        "audit": Command("audit", "Draw a sample for a second reader, and measure how far readers agree."),
         "rule": Command("rule", "Explain a rule: why it exists, what breaks it, and the same mended."),
     },
     "Change": {

@@ -4,7 +4,6 @@ import typer
 
 from orchtrace_corpus import build as building
 from orchtrace_corpus.cli.options import Check
-from orchtrace_corpus.cli.reference import tool_documents
 from orchtrace_corpus.cli.session import Session
 from orchtrace_corpus.cli.settle import settle
 
@@ -15,8 +14,8 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None)
 def build(ctx: typer.Context, check: Check = False) -> int:
     """Regenerate every generated file.
 
-    README.md (its regions), docs/STATS.md, the JSON Schemas in docs/schema; in the tool's own source
-    tree also docs/rules.md and docs/cli.md. The data files are left alone: see "corpus fmt".
+    README.md (its regions), docs/STATS.md, and the JSON Schemas in docs/schema. The data files are left alone: see
+    "corpus fmt".
 
     \b
     Examples:
@@ -24,5 +23,5 @@ def build(ctx: typer.Context, check: Check = False) -> int:
     """
     session = Session(*ctx.obj)
     root = session.writable_root()
-    documents = building.generated(root, session.pool(), tool_documents)
+    documents = building.generated(root, session.pool())
     return settle(session, root, documents, check=check, mend="corpus build")

@@ -6,7 +6,6 @@ import typer
 
 from orchtrace_corpus import build
 from orchtrace_corpus.build import Document
-from orchtrace_corpus.cli.reference import tool_documents
 from orchtrace_corpus.cli.session import Session
 from orchtrace_corpus.errors import CorpusError, ExitCode
 from orchtrace_corpus.findings import has_errors, is_malformed
@@ -46,7 +45,7 @@ def check(ctx: typer.Context) -> int:
         pool = loaded.pool
         makers: dict[str, Callable[[], list[Document]]] = {
             "fmt": lambda: build.data_documents(root, pool.taxonomy, loaded),
-            "build": lambda: build.generated(root, pool, tool_documents),
+            "build": lambda: build.generated(root, pool),
         }
         for name, documents in makers.items():
             try:

@@ -42,7 +42,7 @@ def init(
             path = printable(os.path.join(directory, name), limit=300)
             raise CommandUseError(f"{path} is there already", "Name a new folder.")
     written = scaffold(directory)
-    documents = build.generated(directory, loaded_pool(directory), dict)
+    documents = build.generated(directory, loaded_pool(directory))
     for name in dict.fromkeys((*written, *build.write(directory, documents))):
         path = os.path.join(directory, name)
         settings.output.write(f"{printable(path, limit=len(path))}\n")

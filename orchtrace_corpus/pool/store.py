@@ -2,8 +2,9 @@
 
 import gc
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from types import MappingProxyType
 from typing import NamedTuple
 
 from orchtrace_corpus.errors import DataFileError
@@ -49,19 +50,23 @@ def find_root(start: str = "") -> Root:
     raise DataFileError(f"no {PAPERS} here or in any folder above", "Name the corpus with --root DIR.")
 
 
-def load(root: str, *, keep: bool = False) -> Loaded:
+def load(root: str, *, keep: bool = False, instead: Mapping[str, bytes] = MappingProxyType({})) -> Loaded:
     """Read and decode the corpus in a folder, with all problems of syntax, fields and vocabulary.
 
-    With `keep`, the files keep their records as read, for whoever wants to see their form, too.
+    Args:
+        root: The folder that holds `data/`.
+        keep: Whether the files keep their records as read, for whoever wants to see their form, too.
+        instead: What to read instead of some files, by their names below the folder: an edit that
+            is not written yet, or an earlier revision.
 
     Raises:
         DataFileError: A data file is absent or cannot be read.
     """
     with _collector_paused():
-        taxonomy_file = read_file(root, TAXONOMY)
+        taxonomy_file = read_file(root, TAXONOMY, instead.get(TAXONOMY))
         taxonomy = decode_taxonomy(taxonomy_file)
-        papers_file = read_file(root, PAPERS)
-        exclusions_file = read_file(root, EXCLUSIONS)
+        papers_file = read_file(root, PAPERS, instead.get(PAPERS))
+        exclusions_file = read_file(root, EXCLUSIONS, instead.get(EXCLUSIONS))
         papers_file.keep = exclusions_file.keep = keep
         if taxonomy is None or taxonomy_file.findings:
             nowhere = Places(taxonomy_file, [])
@@ -72,14 +77,16 @@ def load(root: str, *, keep: bool = False) -> Loaded:
     return Loaded(Pool(taxonomy, papers, exclusions), paper_places, exclusion_places, findings)
 
 
-def read_file(root: str, name: str) -> reader.YamlFile:
-    """Read one data file of a corpus.
+def read_file(root: str, name: str, instead: bytes | None = None) -> reader.YamlFile:
+    """Read one data file of a corpus, or what stands in for it.
 
     Raises:
         DataFileError: It is absent or cannot be read.
     """
     path = os.path.join(root, *name.split("/"))
     shown_as = os.path.relpath(path)
+    if instead is not None:
+        return reader.YamlFile(shown_as, instead)
     if name == EXCLUSIONS and not os.path.lexists(path):
         raise DataFileError(f"cannot read {shown_as}: No such file or directory", "Without exclusions it holds: []")
     return reader.read(path, path if shown_as.startswith(os.pardir + os.sep) else shown_as)

@@ -7,6 +7,7 @@ only `corpus rule`, the SARIF report and the generator of docs/rules.md need the
 from orchtrace_corpus.rulebook.across import ENTRIES as ACROSS
 from orchtrace_corpus.rulebook.entry import Entry
 from orchtrace_corpus.rulebook.fields import ENTRIES as FIELDS
+from orchtrace_corpus.rulebook.sheets import ENTRIES as SHEETS
 from orchtrace_corpus.rulebook.syntax import ENTRIES as SYNTAX
 
 GROUPS = {
@@ -18,10 +19,11 @@ GROUPS = {
     "D": "Duplicates",
     "M": "Markup and text",
     "E": "Evidence",
+    "K": "Coding sheets",
 }
 """What the first letter of a code stands for, in the order of the documentation."""
 
-ENTRIES: dict[str, Entry] = {**SYNTAX, **FIELDS, **ACROSS}
+ENTRIES: dict[str, Entry] = {**SYNTAX, **FIELDS, **ACROSS, **SHEETS}
 """The explanation of every rule, by its code."""
 
 __all__ = ["ENTRIES", "GROUPS", "Entry"]

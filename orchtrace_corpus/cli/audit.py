@@ -1,0 +1,202 @@
+"""`corpus audit`: second readings."""
+
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from orchtrace_corpus.cli.options import OutputFormat, Where
+from orchtrace_corpus.cli.session import Session, paper_query
+from orchtrace_corpus.errors import CommandUseError, DataFileError, ExitCode
+from orchtrace_corpus.findings import Finding, has_errors, quote
+from orchtrace_corpus.pool import agreement, coding, sampling
+from orchtrace_corpus.pool.attributes import find, paper_attributes
+from orchtrace_corpus.pool.coding import Column, Sheet
+from orchtrace_corpus.pool.model import Pool
+from orchtrace_corpus.render import Format
+from orchtrace_corpus.render import agreement as render
+from orchtrace_corpus.render import findings as findings_render
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True)
+
+_SPARSE_LIMIT = 2
+_LARGEST_SHEET_BYTES = 64 * 1024 * 1024
+
+
+@app.callback()
+def audit() -> None:
+    """Draw a sample for a second reader, and measure how far readers agree.
+
+    \b
+    Examples:
+      corpus audit sample --n 32 --stratify category
+      corpus audit compare data/audits/sub-decisions-1.csv --merge learned=explicit,implicit
+    """
+
+
+@app.command()
+def sample(
+    ctx: typer.Context,
+    size: Annotated[int, typer.Option("--n", min=1, help="How many papers.")] = 32,
+    stratify: Annotated[
+        str, typer.Option("--stratify", metavar="FIELD", help="Divide the draw by this field in proportion.")
+    ] = "",
+    include_sparse: Annotated[
+        bool,
+        typer.Option("--include-sparse", help="Draw every paper that has a term of an axis which at most 2 have."),
+    ] = False,
+    seed: Annotated[int, typer.Option("--seed", help="Another seed gives another draw.")] = 0,
+    fields: Annotated[
+        str, typer.Option("--fields", metavar="A,B,...", help="What is to be coded; else every facet.")
+    ] = "",
+    where: Where = None,
+    output: Annotated[str, typer.Option("--output", "-o", metavar="FILE", help="Write to a new file.")] = "",
+) -> int:
+    """Write a blinded coding sheet: titles and links, and an empty column for each thing to be coded.
+
+    The sheet is a CSV file. The reader fills in terms as "corpus terms" defines them, "none" for a
+    sub-decision that does not arise, and leaves a cell empty that is not coded. The draw depends on
+    the seed and on the corpus alone.
+
+    \b
+    Examples:
+      corpus audit sample
+      corpus audit sample --n 20 --stratify category --include-sparse
+      corpus audit sample --where tier=core --fields reward_family,stop --seed 7
+    """
+    session = Session(*ctx.obj)
+    pool = session.pool()
+    attributes = paper_attributes(pool.taxonomy)
+    papers = paper_query(where or [], pool.taxonomy).select(pool.papers)
+    if not papers:
+        raise CommandUseError("no paper passes the filters, so there is nothing to draw")
+    axes = [facet.field for facet in pool.taxonomy.axes]
+    always = sampling.sparse_papers(papers, attributes, axes, _SPARSE_LIMIT) if include_sparse else ()
+    stratum = find(stratify, attributes) if stratify else None
+    drawn = sampling.sample(papers, size, stratify=stratum, always=always, seed=seed)
+    text = coding.blank(drawn, _columns(pool, fields))
+    if output:
+        _write_new(output, text)
+    else:
+        session.output.write(text)
+    session.output.note(f"{len(drawn)} of {len(papers)} papers; definitions: corpus terms FIELD")
+    return ExitCode.DONE
+
+
+@app.command()
+def compare(
+    ctx: typer.Context,
+    sheets: Annotated[list[str], typer.Argument(metavar="SHEET...", help="Coding sheets, one for each reader.")],
+    with_corpus: Annotated[
+        bool, typer.Option("--with-corpus", help="Count the corpus's own tags as a reader, too (always for one sheet).")
+    ] = False,
+    merge: Annotated[
+        list[str] | None,
+        typer.Option("--merge", metavar="NAME=TERM,TERM", help="Take several terms as one (repeatable)."),
+    ] = None,
+    resamples: Annotated[
+        int, typer.Option("--resamples", min=0, max=100_000, help="Bootstrap resamples for the intervals; 0: none.")
+    ] = 1000,
+    seed: Annotated[int, typer.Option("--seed", help="The seed of the resampling.")] = 0,
+    output_format: OutputFormat = Format.TABLE,
+) -> int:
+    """Measure how far readers agree: observed agreement, Cohen's kappa, Krippendorff's alpha.
+
+    With one sheet, the corpus is the other reader. Problems of a sheet are listed on standard error
+    and count as not coded; a file that is no sheet ends with 3. A --merge name may stand in the
+    sheets, too, where a reader coded on a coarser scale.
+
+    \b
+    Examples:
+      corpus audit compare data/audits/sub-decisions-1.csv --merge learned=explicit,implicit
+      corpus audit compare data/audits/sub-decisions-1.csv data/audits/sub-decisions-2.csv \
+--merge learned=explicit,implicit
+    """
+    session = Session(*ctx.obj)
+    pool = session.pool()
+    columns = coding.columns(pool.taxonomy)
+    merges = _merges(merge or [], columns)
+    readers: list[Sheet] = []
+    found: list[Finding] = []
+    for path in sheets:
+        sheet, problems = coding.decode(
+            _read(path), path, coding.merged(columns, merges), [paper.key for paper in pool.papers]
+        )
+        readers.append(sheet)
+        found += problems
+    if any(finding.code == "K101" for finding in found):
+        session.output.tell("\n".join(str(finding) for finding in found))
+        return ExitCode.UNREADABLE
+    found += coding.missing_rows(readers)
+    if with_corpus or len(readers) == 1:
+        coded = {key for sheet in readers for key in sheet.codes}
+        readers.append(coding.as_coded([paper for paper in pool.papers if paper.key in coded], columns))
+    if len({reader.name for reader in readers}) < len(readers):
+        raise CommandUseError("a sheet is named twice, and a reader always agrees with himself")
+    for finding in found:
+        session.output.tell(str(finding))
+    coarse = [coding.coarser(reader, columns, merges) for reader in readers]
+    agreements = agreement.compare(coarse, columns, resamples=resamples, seed=seed)
+    names = [reader.name for reader in readers]
+    if not agreements:
+        session.output.note("corpus: no cell was coded by two readers")
+    elif output_format is Format.JSON:
+        session.output.write(render.document(agreements, names))
+    else:
+        session.show_tables(render.tables(agreements, names), "audit", output_format)
+    if found:
+        session.output.note(f"{findings_render.summary(found)} in the sheets; corpus rule K explains them")
+    return ExitCode.FINDINGS if has_errors(found) else ExitCode.DONE
+
+
+def _columns(pool: Pool, fields: str) -> tuple[Column, ...]:
+    """What is to be coded: everything, or the columns and facets named."""
+    columns = coding.columns(pool.taxonomy)
+    if not fields:
+        return columns
+    wanted = []
+    for name in (name.strip() for name in fields.split(",")):
+        chosen = [column for column in columns if name in (column.name, column.field)]
+        if not chosen:
+            known = ", ".join(column.name for column in columns)
+            raise CommandUseError(f"{quote(name)} cannot be coded", f"Fields: {known}.")
+        wanted += chosen
+    return tuple(dict.fromkeys(wanted))
+
+
+def _merges(texts: Sequence[str], columns: Sequence[Column]) -> dict[str, tuple[str, ...]]:
+    merges = {}
+    for text in texts:
+        name, equals, terms = text.partition("=")
+        members = tuple(term.strip() for term in terms.split(","))
+        if not (name.strip() and equals and len(members) > 1 and all(members)):
+            raise CommandUseError(f"cannot read --merge {quote(text)}", "Write: --merge learned=explicit,implicit")
+        if not any(set(members) <= set(column.allowed) for column in columns):
+            raise CommandUseError(
+                f"no field has all of the terms {', '.join(map(quote, members))}", "See corpus terms."
+            )
+        merges[name.strip()] = members
+    return merges
+
+
+def _read(path: str) -> str:
+    try:
+        with open(path, encoding="utf-8-sig", newline="") as file:
+            text = file.read(_LARGEST_SHEET_BYTES)
+    except OSError as error:
+        raise DataFileError(f"cannot read {quote(path)}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise DataFileError(f"cannot read {quote(path)}: not UTF-8", "Save the sheet as CSV in UTF-8.") from error
+    return text
+
+
+def _write_new(path: str, text: str) -> None:
+    try:
+        with open(path, "x", encoding="utf-8", newline="") as file:
+            file.write(text)
+    except FileExistsError as error:
+        raise DataFileError(
+            f"{quote(path)} exists already, and may hold a reader's work", "Choose a new name."
+        ) from error
+    except OSError as error:
+        raise DataFileError(f"cannot write {quote(path)}: {error.strerror}") from error
