@@ -10,17 +10,33 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+import typer
 
 from orchtrace_corpus import __version__
 from orchtrace_corpus.cli import main as cli_main
-from orchtrace_corpus.cli.app import COMMANDS
+from orchtrace_corpus.cli.app import COMMANDS, app
 from tests.conftest import ROOT, TOY, run_corpus, run_toy
 
 CORPUS = [sys.executable, "-m", "orchtrace_corpus"]
 NAMES = [name for group in COMMANDS.values() for name in group]
+
+
+def paths() -> list[str]:
+    """Every command as it is typed, those below a group included."""
+
+    def below(command: Any, path: str) -> Iterator[str]:
+        yield path
+        if hasattr(command, "list_commands"):
+            for name in command.list_commands(None):
+                yield from below(command.get_command(None, name), f"{path} {name}")
+
+    top: Any = typer.main.get_command(app)
+    return [path for name in NAMES for path in below(top.get_command(None, name), name)]
 
 
 def process(*arguments: str, **options: object) -> subprocess.CompletedProcess[str]:
@@ -59,10 +75,10 @@ def test_help_names_every_command_with_its_help_line() -> None:
             assert command.help in " ".join(result.stdout.split())
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_the_examples_of_every_help_work(name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.chdir(tmp_path if name == "init" else ROOT)
-    text = run_corpus(name, "--help").stdout
+@pytest.mark.parametrize("path", paths())
+def test_the_examples_of_every_help_work(path: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path if path == "init" else ROOT)
+    text = run_corpus(*path.split(), "--help").stdout
     examples = re.findall(r"^ +corpus (.+)$", text.partition("Examples:")[2].partition("\nArguments:")[0], re.M)
 
     assert examples

@@ -1,0 +1,1 @@
+"""Orchestration traces: decoded, checked, replayed, measured."""

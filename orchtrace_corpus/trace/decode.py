@@ -1,0 +1,238 @@
+"""JSON to traces, with everything that the schema finds wrong.
+
+A sound trace is decoded and checked in one pass, by the types of `trace.model`. Only one that they refuse
+is read again, to say all that is wrong with it and where: its events and edges one by one, and those that
+are refused against `schema.json`.
+"""
+
+import json
+from collections.abc import Iterator
+from functools import cache
+from importlib.resources import files
+from math import isfinite
+from typing import Any, BinaryIO, NamedTuple, NoReturn
+
+import msgspec
+
+from orchtrace_corpus.errors import DataFileError
+from orchtrace_corpus.findings import Finding, printable, quote
+from orchtrace_corpus.trace.locate import Path, Places
+from orchtrace_corpus.trace.model import Edge, Event, Trace
+from orchtrace_corpus.trace.wording import worded
+
+MOST_PROBLEMS = 100
+"""So many wrong events and wrong edges of one trace are described; of a log of another format, all would be."""
+
+_TRACE = msgspec.json.Decoder(Trace)
+_MEMBERS = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_ITEMS = msgspec.json.Decoder(list[msgspec.Raw])
+_PARTS: dict[str, msgspec.json.Decoder[Any]] = {
+    "events": msgspec.json.Decoder(Event),
+    "edges": msgspec.json.Decoder(Edge),
+}
+_STANDING_IN: dict[str, list[dict[str, Any]]] = {
+    "events": [{"id": "-", "t": 0, "type": "message", "agent": "-"}],
+    "edges": [],
+}
+
+
+class Document(NamedTuple):
+    """One trace of a file, as text.
+
+    Attributes:
+        data: Its JSON.
+        path: The path of the file, to show.
+        line: The line of the file on which it begins.
+    """
+
+    data: bytes
+    path: str
+    line: int = 1
+
+    @property
+    def places(self) -> Places:
+        """Finds places in it."""
+        return Places(self.data, self.path, self.line)
+
+
+class Decoded(NamedTuple):
+    """What a document turned out to be: a trace, or none and the reasons why."""
+
+    document: Document
+    trace: Trace | None
+    findings: tuple[Finding, ...] = ()
+
+
+def documents(path: str) -> Iterator[Document]:
+    """The traces of a file: one JSON document, or JSON Lines, of which one line at a time is held in memory.
+
+    A file of which the first line is a whole document, and not the only line, is read as JSON Lines.
+
+    Raises:
+        DataFileError: The file cannot be read.
+    """
+    shown = printable(path, limit=300)
+    try:
+        with open(path, "rb") as file:
+            yield from _documents(file, shown)
+    except OSError as error:
+        raise DataFileError(f"cannot read {shown}: {error.strerror}") from error
+
+
+def _documents(file: BinaryIO, path: str) -> Iterator[Document]:
+    number, first = 1, file.readline()
+    while first and not first.strip():
+        number, first = number + 1, file.readline()
+    if not _is_whole(first):
+        yield Document(first + file.read(), path, number)
+        return
+    yield Document(first, path, number)
+    for later, line in enumerate(file, number + 1):
+        if line.strip():
+            yield Document(line, path, later)
+
+
+def _is_whole(line: bytes) -> bool:
+    """Whether a line is a document by itself."""
+    try:
+        _MEMBERS.decode(line)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return False
+    return True
+
+
+def decode(document: Document) -> Decoded:
+    """Decode one trace."""
+    data = document.data
+    try:
+        if not data.isascii():
+            data.decode("utf-8")
+        return Decoded(document, _TRACE.decode(data))
+    except UnicodeDecodeError as error:
+        finding = _at_byte(document, "T103", error.start, "not UTF-8; save the file in UTF-8")
+        return Decoded(document, None, (finding,))
+    except msgspec.ValidationError as error:
+        problem = error
+    except (msgspec.DecodeError, RecursionError):
+        return Decoded(document, None, (_syntax_problem(document),))
+    try:
+        msgspec.json.decode(data)  # the types refused a value, and nothing behind it was read yet
+        found = sorted(_problems(document), key=lambda finding: finding.location) or [_as_refused(document, problem)]
+    except (msgspec.DecodeError, RecursionError):
+        found = [_syntax_problem(document)]
+    return Decoded(document, None, tuple(found))
+
+
+@cache
+def schema() -> dict[str, Any]:
+    """The JSON Schema of traces."""
+    text = files("orchtrace_corpus.trace").joinpath("schema.json").read_text(encoding="utf-8")
+    return dict(json.loads(text))
+
+
+@cache
+def _validator(part: str) -> Any:
+    """A validator of a whole trace, or of one event or edge."""
+    from jsonschema import Draft202012Validator
+
+    whole = schema()
+    return Draft202012Validator({"$ref": f"#/$defs/{part}", "$defs": whole["$defs"]} if part else whole)
+
+
+def _problems(document: Document) -> Iterator[Finding]:
+    """All that the schema finds wrong with a well-formed document."""
+    places = document.places
+    try:
+        members = _MEMBERS.decode(document.data)
+    except msgspec.ValidationError:
+        yield Finding("T112", "a trace is an object, in braces", places.locate(()))
+        return
+    small: dict[str, Any] = {}
+    for name, raw in members.items():
+        small[name] = _STANDING_IN[name] if name in _STANDING_IN and _is_list(raw) else json.loads(bytes(raw))
+    yield from _described("", small, (), places)
+    for name, decoder in _PARTS.items():
+        if name in members and _is_list(members[name]):
+            items = _ITEMS.decode(members[name])
+            if name == "events" and not items:
+                yield Finding("T115", "events is empty; a trace has at least one", places.locate((name,)))
+            yield from _wrong_items(name, items, decoder, places)
+
+
+def _is_list(raw: msgspec.Raw) -> bool:
+    return bytes(memoryview(raw)[:1]) == b"["
+
+
+def _wrong_items(
+    name: str, items: list[msgspec.Raw], decoder: msgspec.json.Decoder[Any], places: Places
+) -> Iterator[Finding]:
+    wrong = 0
+    for number, item in enumerate(items):
+        try:
+            decoder.decode(item)
+        except msgspec.ValidationError:
+            wrong += 1
+            if wrong <= MOST_PROBLEMS:
+                yield from _described(name.removesuffix("s"), json.loads(bytes(item)), (name, number), places)
+    if wrong > MOST_PROBLEMS:
+        message = f"{wrong} of {len(items)} {name} are wrong; the first {MOST_PROBLEMS} are described"
+        yield Finding("T112", message, places.locate((name,)))
+
+
+def _described(part: str, value: Any, path: Path, places: Places) -> Iterator[Finding]:
+    """What is wrong with a value, in the order in which it stands in the text."""
+    for error in sorted(_validator(part).iter_errors(value), key=lambda error: list(map(str, error.absolute_path))):
+        inner = (*path, *error.absolute_path)
+        code, message, step = worded(error)
+        where = (*inner, step) if step else inner
+        yield Finding(code, f"{json_path(inner)}: {message}", places.locate(where))
+
+
+def json_path(path: Path) -> str:
+    """A path as JSONPath, such as `$.events[3].t`."""
+    return "$" + "".join(f"[{step}]" if isinstance(step, int) else f".{printable(step)}" for step in path)
+
+
+def _as_refused(document: Document, error: msgspec.ValidationError) -> Finding:
+    """A refusal that the schema does not share, in the decoder's own words: an oversized number, for instance."""
+    return Finding("T115", printable(str(error), limit=200), document.places.locate(()))
+
+
+def _syntax_problem(document: Document) -> Finding:
+    """Where the text ceases to be JSON."""
+    text = document.data.decode("utf-8", "replace")
+    if not text.strip():
+        return Finding("T102", "nothing in the file; a trace is a JSON object", document.places.location(0))
+    try:
+        json.loads(text, parse_constant=_refuse, parse_float=_finite)
+    except json.JSONDecodeError as error:
+        at = len(text[: error.pos].rstrip().encode())
+        return _at_byte(document, "T101", at, f"not JSON: {error.msg[:1].lower()}{error.msg[1:]}")
+    except _NotFiniteError as error:
+        at = document.data.find(error.word.encode())
+        return _at_byte(document, "T104", at, f"{quote(error.word)} is no finite number; write null for unknown")
+    except RecursionError:
+        return _at_byte(document, "T101", 0, "nested too deeply")
+    import re
+
+    lone = re.search(rb"\\u[dD](?:[89abAB]..(?!\\u[dD][c-fC-F])|[c-fC-F])", document.data)
+    at = lone.start() if lone else 0
+    return _at_byte(document, "T101", at, "half of a surrogate pair, which stands for no character")
+
+
+def _at_byte(document: Document, code: str, at: int, message: str) -> Finding:
+    return Finding(code, message, document.places.location(at))
+
+
+class _NotFiniteError(Exception):
+    def __init__(self, word: str) -> None:
+        super().__init__()
+        self.word = word
+
+
+def _refuse(word: str) -> NoReturn:
+    raise _NotFiniteError(word)
+
+
+def _finite(word: str) -> float:
+    return float(word) if isfinite(float(word)) else _refuse(word)

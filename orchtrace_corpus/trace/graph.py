@@ -1,0 +1,118 @@
+"""The temporal graph of a trace: events by number, edges between them, an order that respects the edges.
+
+Everything here is linear in events and edges, but for one sort by time.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from orchtrace_corpus.trace.model import Edge, Event, Trace
+
+
+class Graph(NamedTuple):
+    """Events by their number in the trace, and the edges between them.
+
+    Attributes:
+        events: The events, as in the trace.
+        numbers: The number of each event by its id; of an id given twice, the first.
+        sources: For each edge that joins known events, the number of its earlier event.
+        targets: For each of these edges, the number of its later event.
+        edges: These edges, as in the trace.
+    """
+
+    events: Sequence[Event]
+    numbers: dict[str, int]
+    sources: list[int]
+    targets: list[int]
+    edges: list[Edge]
+
+
+class CycleError(Exception):
+    """The edges go round in a circle.
+
+    Attributes:
+        events: The numbers of the events on one circle, in the order of its edges.
+    """
+
+    def __init__(self, events: list[int]) -> None:
+        super().__init__()
+        self.events = events
+
+
+def graph(trace: Trace) -> Graph:
+    """The graph of a trace. Edges to unknown events are left out: a rule reports them."""
+    numbers: dict[str, int] = {}
+    for number, event in enumerate(trace.events):
+        numbers.setdefault(event.id, number)
+    sources, targets, edges = [], [], []
+    for edge in trace.edges:
+        source, target = numbers.get(edge.src), numbers.get(edge.dst)
+        if source is not None and target is not None:
+            sources.append(source)
+            targets.append(target)
+            edges.append(edge)
+    return Graph(trace.events, numbers, sources, targets, edges)
+
+
+def by_time(events: Sequence[Event]) -> list[int]:
+    """The numbers of the events by time, then by `seq`, then as they come."""
+    return sorted(range(len(events)), key=lambda number: (events[number].t, events[number].seq or 0))
+
+
+def order(of: Graph) -> list[int]:
+    """The numbers of the events so that every edge leads forward, in time order wherever the edges allow it.
+
+    Raises:
+        CycleError: The edges go round in a circle.
+    """
+    timely = by_time(of.events)
+    rank = [0] * len(timely)
+    for place, number in enumerate(timely):
+        rank[number] = place
+    if all(rank[source] < rank[target] for source, target in zip(of.sources, of.targets, strict=True)):
+        return timely
+    return _sorted_out(of, timely, rank)
+
+
+def _sorted_out(of: Graph, timely: list[int], rank: list[int]) -> list[int]:
+    """A topological order (Kahn 1962) that takes the earliest event first among those that may come next."""
+    from heapq import heapify, heappop, heappush
+
+    waiting = [0] * len(timely)
+    later: list[list[int]] = [[] for _ in timely]
+    for source, target in zip(of.sources, of.targets, strict=True):
+        waiting[target] += 1
+        later[source].append(target)
+    ready = [rank[number] for number in timely if not waiting[number]]
+    heapify(ready)
+    found = []
+    while ready:
+        number = timely[heappop(ready)]
+        found.append(number)
+        for target in later[number]:
+            waiting[target] -= 1
+            if not waiting[target]:
+                heappush(ready, rank[target])
+    if len(found) < len(timely):
+        raise CycleError(_circle(later, waiting))
+    return found
+
+
+def _circle(later: list[list[int]], waiting: list[int]) -> list[int]:
+    """One circle among the events that still wait for another."""
+    earlier: dict[int, int] = {}
+    for number, targets in enumerate(later):
+        if waiting[number]:
+            for target in targets:
+                if waiting[target]:
+                    earlier[target] = number
+    place = min(earlier)
+    seen: dict[int, int] = {}
+    path: list[int] = []
+    while place not in seen:
+        seen[place] = len(path)
+        path.append(place)
+        place = earlier[place]
+    found = path[seen[place] :][::-1]
+    first = found.index(min(found))
+    return [*found[first:], *found[:first]]

@@ -1,0 +1,242 @@
+"""A trace as typed values, decoded straight from JSON.
+
+The types say exactly what `schema.json` says, and a test holds the two against each other on mutated
+traces. A text that is absent is empty, a figure that is absent or null is None: unknown, never 0.
+"""
+
+from enum import StrEnum
+from typing import Annotated, Any, TypeAlias
+
+from msgspec import UNSET, Meta, Struct, UnsetType, field
+
+Name: TypeAlias = Annotated[str, Meta(min_length=1)]
+Amount: TypeAlias = Annotated[float, Meta(ge=0)]
+# JSON Schema takes 1.0 for an integer, msgspec does not: hence the second half.
+Whole: TypeAlias = Annotated[int, Meta(ge=0, le=2**53 - 1)] | Annotated[float, Meta(ge=0, le=2**53 - 1, multiple_of=1)]
+
+
+class EventType(StrEnum):
+    """What kind of event it is: the ten published types, and `stop` and `inference`."""
+
+    DECISION = "orchestrator_decision"
+    SPAWN = "spawn"
+    DESPAWN = "despawn"
+    MESSAGE = "message"
+    TOOL_CALL = "tool_call"
+    TOOL_RESULT = "tool_result"
+    RETURN = "return"
+    AGGREGATE = "aggregate"
+    HUMAN = "human_intervention"
+    SAFETY = "safety_event"
+    STOP = "stop"
+    INFERENCE = "inference"
+
+
+class EdgeType(StrEnum):
+    """How one event depends on another."""
+
+    TEMPORAL = "temporal"
+    CAUSAL = "causal"
+    SPAWN = "spawn"
+    MESSAGE = "message"
+    TOOL = "tool_dependency"
+    RETURN = "return"
+    AGGREGATE = "aggregate"
+    SAFETY = "safety_flow"
+
+
+class Topology(StrEnum):
+    """How the agents are arranged."""
+
+    CENTRALIZED = "centralized"
+    PLANNER_EXECUTOR_CRITIC = "planner_executor_critic"
+    DEBATE = "debate"
+    SWARM = "swarm"
+    HIERARCHICAL = "hierarchical"
+    HARNESS = "harness"
+    MIXED = "mixed"
+    UNKNOWN = "unknown"
+
+
+class Decision(StrEnum):
+    """The five orchestration sub-decisions, O1 to O5."""
+
+    SPAWN = "spawn"
+    DELEGATE = "delegate"
+    COMMUNICATE = "communicate"
+    AGGREGATE = "aggregate"
+    STOP = "stop"
+
+
+class Unit(StrEnum):
+    """The unit of a trace's times; `STEP` counts without duration."""
+
+    SECOND = "s"
+    MILLISECOND = "ms"
+    MICROSECOND = "us"
+    NANOSECOND = "ns"
+    STEP = "step"
+
+
+class TokenBasis(StrEnum):
+    """How far the tokens of an event can be relied on."""
+
+    REPORTED = "reported"
+    DEDUPLICATED = "deduplicated"
+    CUMULATIVE_DELTA = "cumulative_delta"
+    PLACEHOLDER = "placeholder"
+    UNKNOWN = "unknown"
+
+
+class Status(StrEnum):
+    """How an event ended."""
+
+    OK = "ok"
+    ERROR = "error"
+    CANCELLED = "cancelled"
+    UNKNOWN = "unknown"
+
+
+class AgentKind(StrEnum):
+    """What acts under an agent's name."""
+
+    MODEL = "model"
+    HUMAN = "human"
+    TOOL = "tool"
+    UNKNOWN = "unknown"
+
+
+class Tokens(Struct, forbid_unknown_fields=True, omit_defaults=True, gc=False):
+    """Tokens of one event by kind. `reasoning` is a part of `output`."""
+
+    input: Whole | None = None
+    output: Whole | None = None
+    cache_read: Whole | None = None
+    cache_write: Whole | None = None
+    reasoning: Whole | None = None
+
+
+class Source(Struct, forbid_unknown_fields=True, omit_defaults=True, gc=False):
+    """Where an event was found in the log that it was imported from."""
+
+    file: str = ""
+    line: Whole | None = None
+    format: str = ""
+    version: str = ""
+
+
+class Event(Struct, omit_defaults=True, gc=False):
+    """Something that happened at one time to one agent; `schema.json` describes each field.
+
+    Times are in the unit of the trace's clock. `from` is called `sender` and `to` `target`.
+    """
+
+    id: Name
+    t: Amount
+    type: EventType
+    agent: Name
+    role: str = ""
+    sender: str = field(default="", name="from")
+    target: str = field(default="", name="to")
+    tool: str = ""
+    content_ref: str = ""
+    trusted: bool | UnsetType = UNSET
+    t_end: Amount | None = None
+    seq: Whole | None = None
+    call_id: str = ""
+    parent_agent: str = ""
+    model: str = ""
+    tokens: Tokens | UnsetType = UNSET
+    token_basis: TokenBasis = TokenBasis.UNKNOWN
+    cost_usd: Amount | None = None
+    status: Status = Status.UNKNOWN
+    error_type: str = ""
+    copied_context: bool = False
+    inferred: bool = False
+    sub_decisions: tuple[Decision, ...] = ()
+    sub_decision_rules: dict[Decision, str] | UnsetType = UNSET
+    source: Source | UnsetType = UNSET
+
+
+class Edge(Struct, forbid_unknown_fields=True, omit_defaults=True, gc=False):
+    """One event depends on another."""
+
+    src: Name
+    dst: Name
+    type: EdgeType
+
+
+class Agent(Struct, forbid_unknown_fields=True, omit_defaults=True):
+    """An agent of the run, where more is known of it than events tell."""
+
+    id: Name
+    role: str = ""
+    model: str = ""
+    parent: str = ""
+    kind: AgentKind = AgentKind.UNKNOWN
+
+
+class Clock(Struct, forbid_unknown_fields=True, omit_defaults=True):
+    """What the times of a trace mean. `skew`: an edge may go back in time by that much."""
+
+    unit: Unit = Unit.SECOND
+    epoch: str | None = None
+    skew: Amount = 0.0
+
+
+class Baseline(Struct, forbid_unknown_fields=True, omit_defaults=True):
+    """A run of a single agent on the same task, for comparison."""
+
+    trace_id: str = ""
+    source: str = ""
+    tokens: Amount | None = None
+    wall_clock_s: Amount | None = None
+    turns: Amount | None = None
+    success: Annotated[float, Meta(ge=0, le=1)] | None = None
+    error_rate: Amount | None = None
+
+
+NULLABLE_COSTS = ("tokens", "wall_clock_s")
+"""Totals that every trace states, if only as null: unknown."""
+
+KNOWN_COSTS = (*NULLABLE_COSTS, "tool_calls", "messages")
+"""Totals whose meaning the schema gives; further ones may stand beside them."""
+
+
+class Trace(Struct, forbid_unknown_fields=True, omit_defaults=True):
+    """One run of a team of agents as a temporal graph.
+
+    `costs` holds `tokens` and `wall_clock_s`, each a number or None for unknown, and further totals.
+    """
+
+    trace_id: Name
+    task_id: Name
+    events: Annotated[list[Event], Meta(min_length=1)]
+    edges: list[Edge]
+    rewards: dict[str, float]
+    costs: dict[str, float | None]
+    schema: str = field(default="", name="$schema")
+    system: str = ""
+    topology: Topology = Topology.UNKNOWN
+    clock: Clock = field(default_factory=Clock)
+    agents: tuple[Agent, ...] = ()
+    metrics: dict[str, float | None] = field(default_factory=dict)
+    reasons: dict[str, str] = field(default_factory=dict)
+    excluded_human_wait_s: Amount | None = None
+    baseline: Baseline | UnsetType = UNSET
+    import_report: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """See to what the type of `costs` cannot say.
+
+        Raises:
+            ValueError: A total is missing, negative, or null although only two may be unknown.
+        """
+        for name in NULLABLE_COSTS:
+            if name not in self.costs:
+                raise ValueError(f"Object missing required field `costs.{name}`")
+        for name, value in self.costs.items():
+            if value is None and name not in NULLABLE_COSTS:
+                raise ValueError(f"`costs.{name}` is null")
+            if value is not None and value < 0 and name in KNOWN_COSTS:
+                raise ValueError(f"`costs.{name}` is below 0")

@@ -1,0 +1,70 @@
+"""The graph rules: what no schema can say of a trace. One module for each kind, one function for each rule or few.
+
+Rules on fields that the published schema lacks apply only where the field is present. Each rule looks at
+every event once, so that all of them together stay linear.
+"""
+
+from collections.abc import Callable, Iterator
+
+from orchtrace_corpus.findings import Finding
+from orchtrace_corpus.trace.decode import Decoded, json_path
+from orchtrace_corpus.trace.graph import Graph, graph
+from orchtrace_corpus.trace.model import Trace
+from orchtrace_corpus.trace.problem import Problem
+from orchtrace_corpus.trace.rules import agents, calls, order, totals
+
+Check = Callable[[Trace, Graph], Iterator[Problem]]
+
+CHECKS: tuple[Check, ...] = (
+    order.check_ids,
+    order.check_edges,
+    order.check_cycles,
+    order.check_times,
+    agents.check_spawns,
+    agents.check_lives,
+    agents.check_returns,
+    agents.check_stops,
+    agents.check_aggregates,
+    calls.check_calls,
+    totals.check_tokens,
+    totals.check_costs,
+    totals.check_reasons,
+    totals.check_rewards,
+)
+"""All graph rules."""
+
+MOST_OF_A_KIND = 100
+"""So many findings of one rule are given for one trace."""
+
+
+def problems(trace: Trace) -> list[Problem]:
+    """Everything that the graph rules find wrong, `MOST_OF_A_KIND` of each rule at most."""
+    of = graph(trace)
+    found: list[Problem] = []
+    for check in CHECKS:
+        counts: dict[str, int] = {}
+        for problem in check(trace, of):
+            counts[problem.code] = counts.get(problem.code, 0) + 1
+            if counts[problem.code] <= MOST_OF_A_KIND:
+                found.append(problem)
+        for code, number in counts.items():
+            if number > MOST_OF_A_KIND:
+                message = f"{number} findings of this rule; the first {MOST_OF_A_KIND} are given"
+                found.append(Problem(code, message, ()))
+    return found
+
+
+def check(decoded: Decoded) -> tuple[Finding, ...]:
+    """All findings of a document: those of the schema, or, where it has none, those of the graph rules."""
+    if decoded.trace is None:
+        return decoded.findings
+    found = problems(decoded.trace)
+    if not found:
+        return decoded.findings
+    places = decoded.document.places
+    record = decoded.trace.trace_id
+    findings = [
+        Finding(code, f"{json_path(path)}: {message}" if path else message, places.locate(path), record)
+        for code, message, path in found
+    ]
+    return tuple(sorted(findings, key=lambda finding: finding.location))
