@@ -10,6 +10,9 @@ COMMANDS: dict[str, dict[str, Command]] = {
             "trace.validate", "Report every mistake in traces: against the schema, and against the rules of the graph."
         ),
     },
+    "Measure": {
+        "measure": Command("trace.measure", "Measure traces: work and span, steps, team, tokens, errors."),
+    },
 }
 """All commands by name, under the headings of `corpus trace --help`."""
 

@@ -1,24 +1,19 @@
 """`corpus trace validate`."""
 
-import os
-from collections.abc import Iterator
 from typing import Annotated
 
 import typer
 
 from orchtrace_corpus.cli.session import Session
-from orchtrace_corpus.errors import DataFileError, ExitCode
-from orchtrace_corpus.findings import Finding, has_errors, quote
+from orchtrace_corpus.cli.trace.loading import is_unreadable, trace_files
+from orchtrace_corpus.errors import ExitCode
+from orchtrace_corpus.findings import Finding, has_errors
 from orchtrace_corpus.render import findings as render
 from orchtrace_corpus.render.findings import FindingsFormat
 from orchtrace_corpus.trace import rules
 from orchtrace_corpus.trace.decode import decode, documents
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
-
-_SUFFIXES = (".json", ".jsonl", ".ndjson")
-_NO_TRACE = "T10"
-"""What the codes of files begin with that could not be read as JSON at all."""
 
 
 @app.command()
@@ -47,7 +42,7 @@ def validate(
     session = Session(*ctx.obj)
     found: list[Finding] = []
     count = 0
-    for path in (file for given in paths for file in _files(given)):
+    for path in (file for given in paths for file in trace_files(given)):
         for document in documents(path):
             count += 1
             found += rules.check(decode(document))
@@ -63,22 +58,6 @@ def validate(
     else:
         session.output.write(render.data(shown, max_findings or len(found)))
     session.output.note(f"{render.summary(found)} in {count} {'trace' if count == 1 else 'traces'}")
-    if any(finding.code.startswith(_NO_TRACE) for finding in found):
+    if is_unreadable(found):
         return ExitCode.UNREADABLE
     return ExitCode.FINDINGS if has_errors(found) or (strict and found) else ExitCode.DONE
-
-
-def _files(path: str) -> Iterator[str]:
-    """The file itself, or the traces in a folder and below it, by name."""
-    if not os.path.isdir(path):
-        yield path
-        return
-    found = False
-    for folder, below, names in os.walk(path):
-        below.sort()
-        for name in sorted(names):
-            if name.endswith(_SUFFIXES):
-                found = True
-                yield os.path.join(folder, name)
-    if not found:
-        raise DataFileError(f"no trace in {quote(path)}", f"Traces end in {', '.join(_SUFFIXES)}.")

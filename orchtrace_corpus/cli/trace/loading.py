@@ -1,0 +1,92 @@
+"""How commands come by traces that can be measured: decoded, and without errors."""
+
+import os
+from collections.abc import Iterator, Sequence
+
+from orchtrace_corpus.cli.session import Session
+from orchtrace_corpus.errors import CommandUseError, CorpusError, DataFileError, ExitCode
+from orchtrace_corpus.findings import Finding, has_errors, quote
+from orchtrace_corpus.trace import rules
+from orchtrace_corpus.trace.decode import Document, decode, documents
+from orchtrace_corpus.trace.model import Trace
+
+SUFFIXES = (".json", ".jsonl", ".ndjson")
+"""What the names of traces in a folder end in."""
+
+_NOT_JSON = "T10"
+_SHOWN_FINDINGS = 5
+
+
+class InvalidTraceError(CorpusError):
+    """A trace has errors, so nothing derived from it would be true."""
+
+    exit_code = ExitCode.FINDINGS
+
+
+def is_unreadable(findings: Sequence[Finding]) -> bool:
+    """Whether a file could not even be read as JSON."""
+    return any(finding.code.startswith(_NOT_JSON) for finding in findings)
+
+
+def trace_files(path: str) -> Iterator[str]:
+    """The file itself, or the traces in a folder and below it, by name.
+
+    Raises:
+        DataFileError: There is no trace in the folder.
+    """
+    if not os.path.isdir(path):
+        yield path
+        return
+    found = False
+    for folder, below, names in os.walk(path):
+        below.sort()
+        for name in sorted(names):
+            if name.endswith(SUFFIXES):
+                found = True
+                yield os.path.join(folder, name)
+    if not found:
+        raise DataFileError(f"no trace in {quote(path)}", f"Traces end in {', '.join(SUFFIXES)}.")
+
+
+def sound_traces(session: Session, paths: Sequence[str]) -> Iterator[Trace]:
+    """The traces of files and folders, each checked; warnings are told in number.
+
+    Raises:
+        DataFileError: A file cannot be read, or not as JSON.
+        InvalidTraceError: A trace has errors; the message shows the first of them.
+    """
+    for file in (file for path in paths for file in trace_files(path)):
+        for document in documents(file):
+            yield _sound(session, document)
+
+
+def one_trace(session: Session, path: str) -> Trace:
+    """The only trace of a file.
+
+    Raises:
+        CommandUseError: The file holds several.
+        DataFileError: It cannot be read, or not as JSON.
+        InvalidTraceError: The trace has errors.
+    """
+    found = list(sound_traces(session, [path]))
+    if len(found) > 1:
+        raise CommandUseError(
+            f"{quote(path)} holds {len(found)} traces, and one is wanted", "Take a line of it as a file of its own."
+        )
+    return found[0]
+
+
+def _sound(session: Session, document: Document) -> Trace:
+    decoded = decode(document)
+    findings = rules.check(decoded)
+    if decoded.trace is None or has_errors(findings):
+        shown = [str(finding) for finding in findings[:_SHOWN_FINDINGS]]
+        more = len(findings) - len(shown)
+        shown += [f"… and {more} more"] if more else []
+        message = "\n".join(("the trace has errors, so nothing derived from it would be true:", *shown))
+        error = DataFileError if is_unreadable(findings) else InvalidTraceError
+        raise error(message, "Run corpus trace validate for all of them.")
+    if findings:
+        number = f"{len(findings)} {'warning' if len(findings) == 1 else 'warnings'}"
+        session.output.note(f"corpus: {document.path}:{document.line}: {number}; see corpus trace validate")
+    return decoded.trace

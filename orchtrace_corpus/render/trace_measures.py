@@ -1,0 +1,62 @@
+"""Measures and ledgers of traces as tables."""
+
+from collections.abc import Mapping, Sequence
+
+from orchtrace_corpus.render.table import Cell, Table
+from orchtrace_corpus.trace.measures import DEFINITIONS, Measure
+from orchtrace_corpus.trace.measures.ledger import KINDS, Entry
+from orchtrace_corpus.trace.model import Trace, Unit
+
+_DIGITS = 6
+"""Significant digits shown to people; programs get every digit."""
+
+
+def unit_of(name: str, trace: Trace) -> str:
+    """The unit of a measure of this trace: a trace that counts steps has no seconds."""
+    unit = DEFINITIONS[name].unit
+    return "step" if unit == "s" and trace.clock.unit is Unit.STEP else unit
+
+
+def one(trace: Trace, measures: Mapping[str, Measure], *, exact: bool) -> Table:
+    """The measures of one trace: name, value, unit, and why there is no value."""
+    rows: list[tuple[Cell, ...]] = [
+        (name, shown(found.value, exact=exact), unit_of(name, trace), found.reason or None)
+        for name, found in measures.items()
+    ]
+    return Table("measures", trace.trace_id, ("measure", "value", "unit", "no value because"), tuple(rows),
+                 wrapped="no value because")  # fmt: skip
+
+
+def several(traces: Sequence[Trace], measured: Sequence[Mapping[str, Measure]], *, exact: bool) -> Table:
+    """The measures of several traces, one trace in each row."""
+    names = tuple(measured[0])
+    rows = tuple(
+        (trace.trace_id, *(shown(found[name].value, exact=exact) for name in names))
+        for trace, found in zip(traces, measured, strict=True)
+    )
+    return Table("traces", "", ("trace", *names), rows)
+
+
+def spent(trace: Trace, by: str, entries: Sequence[Entry]) -> Table:
+    """A ledger of tokens and money of one trace."""
+    rows = tuple(
+        (
+            entry.name or f"(no {by})",
+            entry.events,
+            *(shown(entry.tokens[kind], exact=True) for kind in KINDS),
+            shown(entry.total, exact=True),
+            entry.without_tokens,
+            shown(entry.cost_usd, exact=False),
+        )
+        for entry in entries
+    )
+    notes = ("Empty: not known. Reasoning is a part of output. Copied context is not counted.",)
+    columns = (by, "events", *KINDS, "total", "without tokens", "cost_usd")
+    return Table(f"ledger_by_{by}", f"{trace.trace_id}: tokens and cost by {by}", columns, rows, notes)
+
+
+def shown(value: float | None, *, exact: bool) -> Cell:
+    """A figure without a needless fraction; rounded unless it is for programs."""
+    if value is None or value == int(value):
+        return None if value is None else int(value)
+    return value if exact else float(f"{value:.{_DIGITS}g}")

@@ -1,0 +1,36 @@
+"""Measures of a trace, each derived from its events and edges, or refused with a reason."""
+
+from collections.abc import Iterable
+
+from orchtrace_corpus.errors import CommandUseError
+from orchtrace_corpus.findings import quote, suggestion
+from orchtrace_corpus.trace.measures import ledger, outcome, team, work
+from orchtrace_corpus.trace.measures.measure import Definition, Measure, Run
+from orchtrace_corpus.trace.model import Trace
+from orchtrace_corpus.trace.timing import timing
+
+DEFINITIONS: dict[str, Definition] = {
+    one.name: one for one in (*work.DEFINITIONS, *team.DEFINITIONS, *ledger.DEFINITIONS, *outcome.DEFINITIONS)
+}
+"""Every measure by its name, in the order in which they are shown."""
+
+__all__ = ["DEFINITIONS", "Definition", "Measure", "Run", "measure"]
+
+
+def measure(trace: Trace, names: Iterable[str] = ()) -> dict[str, Measure]:
+    """Measure a trace.
+
+    Args:
+        trace: A trace that the graph rules have no error against.
+        names: Which measures; all of them without names.
+
+    Raises:
+        CycleError: The edges go round in a circle.
+        CommandUseError: There is no measure of that name.
+    """
+    wanted = tuple(names) or tuple(DEFINITIONS)
+    for name in wanted:
+        if name not in DEFINITIONS:
+            raise CommandUseError(f"there is no measure {quote(name)}{suggestion(name, list(DEFINITIONS))}")
+    run = Run(trace, timing(trace))
+    return {name: run.once(DEFINITIONS[name].compute) for name in wanted}

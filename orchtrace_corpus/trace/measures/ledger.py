@@ -1,0 +1,87 @@
+"""The ledger of tokens and money: who spent what, on which model, in which kind of event."""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from orchtrace_corpus.trace.measures.measure import Definition, Measure, Run, named
+from orchtrace_corpus.trace.model import Event, EventType, Tokens, Trace
+from orchtrace_corpus.trace.rules.totals import total
+
+GROUPINGS = ("agent", "role", "model", "type")
+"""What a ledger can be kept by."""
+
+KINDS = ("input", "output", "cache_read", "cache_write", "reasoning")
+"""The kinds of tokens; `reasoning` is a part of `output`."""
+
+
+class Entry(NamedTuple):
+    """What one agent, role, model or type of event spent.
+
+    Attributes:
+        events: How many events were counted; what was merely copied is not.
+        without_tokens: How many inferences, decisions and aggregates among them have no tokens.
+        tokens: Tokens by kind; a kind is None where no event gives it.
+        total: Input, output and both cache kinds together; None where no event has tokens.
+        cost_usd: The sum of the costs that events state; None where none does.
+    """
+
+    name: str
+    events: int
+    without_tokens: int
+    tokens: dict[str, float | None]
+    total: float | None
+    cost_usd: float | None
+
+
+def ledger(trace: Trace, by: str) -> list[Entry]:
+    """The entries of a ledger, the largest total first; events without the attribute stand under the empty name."""
+    groups: dict[str, list[Event]] = {}
+    for event in trace.events:
+        if not event.copied_context:
+            groups.setdefault(str(getattr(event, by)), []).append(event)
+    entries = [_entry(name, events) for name, events in groups.items()]
+    return sorted(entries, key=lambda entry: (-(entry.total or 0), entry.name))
+
+
+def _entry(name: str, events: list[Event]) -> Entry:
+    spent = [event.tokens for event in events if isinstance(event.tokens, Tokens)]
+    return Entry(
+        name,
+        len(events),
+        sum(_lacks_tokens(event) for event in events),
+        {kind: _sum(getattr(tokens, kind) for tokens in spent) for kind in KINDS},
+        float(sum(map(total, spent))) if spent else None,
+        _sum(event.cost_usd for event in events),
+    )
+
+
+def _sum(values: Iterable[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return float(sum(known)) if known else None
+
+
+def _lacks_tokens(event: Event) -> bool:
+    asked = event.type in (EventType.INFERENCE, EventType.DECISION, EventType.AGGREGATE)
+    return asked and not isinstance(event.tokens, Tokens)
+
+
+def tokens(run: Run) -> Measure:
+    """All tokens of the events, each counted once."""
+    counted = [event for event in run.trace.events if not event.copied_context]
+    lacking = [n for n, event in enumerate(run.trace.events) if not event.copied_context and _lacks_tokens(event)]
+    if lacking:
+        return Measure(None, f"{len(lacking)} inferences have no tokens: {named(run.trace, lacking)}")
+    spent = [event.tokens for event in counted if isinstance(event.tokens, Tokens)]
+    return Measure(float(sum(map(total, spent)))) if spent else Measure(None, "no event has tokens")
+
+
+def cost(run: Run) -> Measure:
+    """The money that the events state."""
+    stated = _sum(event.cost_usd for event in run.trace.events if not event.copied_context)
+    return Measure(stated, "" if stated is not None else "no event states a cost")
+
+
+DEFINITIONS = (
+    Definition("tokens", "token", "input + output + cache_read + cache_write over all events", "ours", tokens),
+    Definition("cost", "usd", "sum of cost_usd over all events", "ours", cost),
+)

@@ -1,0 +1,79 @@
+"""A measure of a trace: a figure with its unit, or the reason why there is none."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from orchtrace_corpus.trace.model import Event, EventType, Trace
+from orchtrace_corpus.trace.timing import Timing
+
+
+class Measure(NamedTuple):
+    """What was measured.
+
+    Attributes:
+        value: None where the trace does not support the measure; never 0 for unknown.
+        reason: Why `value` is None.
+        events: The ids of the events that the figure rests on, where they are few enough to be named.
+    """
+
+    value: float | None
+    reason: str = ""
+    events: tuple[str, ...] = ()
+
+
+class Run:
+    """A trace with what every measure needs of it; what several measures rest on is computed once."""
+
+    def __init__(self, trace: Trace, times: Timing) -> None:
+        self.trace = trace
+        self.times = times
+        self._known: dict[Callable[[Run], Measure], Measure] = {}
+
+    def once(self, compute: "Callable[[Run], Measure]") -> Measure:
+        """A measure of this run, computed when it is first asked for."""
+        if compute not in self._known:
+            self._known[compute] = compute(self)
+        return self._known[compute]
+
+
+class Definition(NamedTuple):
+    """What a measure means.
+
+    Attributes:
+        name: Its name, with the unit at its end where it has one.
+        unit: `s`, or `step` in a trace that counts steps; `token`, `usd`, `1` for a pure number.
+        formula: How it is computed, in a line.
+        source: Where the formula comes from; `ours` where it is this project's own.
+        compute: From a run to the measure.
+    """
+
+    name: str
+    unit: str
+    formula: str
+    source: str
+    compute: Callable[[Run], Measure]
+
+
+_STEPS = frozenset({EventType.INFERENCE, EventType.DECISION, EventType.AGGREGATE})
+_VISIBLE_ACTS = frozenset({EventType.MESSAGE, EventType.TOOL_CALL, EventType.RETURN})
+
+
+def steps(trace: Trace) -> list[int]:
+    """The numbers of the events in which a model is asked: inference, orchestrator decision, aggregate.
+
+    Of an agent whose trace holds none of these, each message, tool call and return counts as one: its log shows
+    only what it did. What was merely copied does not count.
+    """
+    asked = {event.agent for event in trace.events if event.type in _STEPS}
+    return [number for number, event in enumerate(trace.events) if _is_step(event, asked)]
+
+
+def _is_step(event: Event, asked: set[str]) -> bool:
+    kinds = _STEPS if event.agent in asked else _VISIBLE_ACTS
+    return event.type in kinds and not event.copied_context
+
+
+def named(trace: Trace, numbers: list[int], most: int = 5) -> str:
+    """A few of some events by their ids, for a reason."""
+    shown = ", ".join(trace.events[number].id for number in numbers[:most])
+    return f"{shown}, …" if len(numbers) > most else shown

@@ -1,0 +1,120 @@
+"""What went wrong, what was done twice, what came too late, and how a run compares with a single agent.
+
+Comparisons with a single agent (Kim et al., arXiv 2512.08296) need a baseline, which the trace declares; without
+one they are refused, since no figure of the run itself could stand in for it.
+"""
+
+from collections import Counter
+
+from orchtrace_corpus.trace.measures.measure import Definition, Measure, Run, steps
+from orchtrace_corpus.trace.model import Baseline, EventType, Status
+
+_SCALING = "Kim et al., arXiv 2512.08296"
+_RESULTS = frozenset({EventType.AGGREGATE, EventType.RETURN})
+
+
+def duplicate_call_rate(run: Run) -> Measure:
+    """The share of tool calls that repeat an earlier one: same tool, same content."""
+    calls = [e for e in run.trace.events if e.type is EventType.TOOL_CALL and not e.copied_context]
+    if not calls:
+        return Measure(None, "no tool is called")
+    if not all(call.content_ref for call in calls):
+        lacking = sum(not call.content_ref for call in calls)
+        return Measure(None, f"{lacking} of {len(calls)} tool calls have no content_ref to compare them by")
+    counted = Counter((call.tool, call.content_ref) for call in calls)
+    return Measure(sum(number - 1 for number in counted.values()) / len(calls))
+
+
+def error_spread(run: Run) -> Measure:
+    """Errors that follow from other errors, by error that follows from none."""
+    events, times = run.trace.events, run.times
+    if all(event.status is Status.UNKNOWN for event in events):
+        return Measure(None, "no event has a status")
+    incoming: dict[int, list[int]] = {}
+    for source, target in zip(times.of.sources, times.of.targets, strict=True):
+        incoming.setdefault(target, []).append(source)
+    tainted = [False] * len(events)
+    roots: list[str] = []
+    spread = 0
+    for number in times.sequence:
+        follows = any(tainted[source] for source in incoming.get(number, ()))
+        if events[number].status is Status.ERROR:
+            if follows:
+                spread += 1
+            else:
+                roots.append(events[number].id)
+        tainted[number] = follows or events[number].status is Status.ERROR
+    if not roots:
+        return Measure(None, "there is no error")
+    return Measure(spread / len(roots), events=tuple(roots))
+
+
+def stop_regret(run: Run) -> Measure:
+    """The steps that begin after the last event that brought a result up: a return or an aggregate."""
+    events, starts = run.trace.events, run.times.starts
+    results = [n for n, event in enumerate(events) if event.type in _RESULTS and not event.copied_context]
+    if not results:
+        return Measure(None, "nothing is returned or aggregated, so nothing says when the result stood")
+    last = max(results, key=lambda number: (run.times.ends[number], starts[number]))
+    late = [number for number in steps(run.trace) if number != last and starts[number] > run.times.ends[last]]
+    return Measure(float(len(late)), events=(events[last].id,))
+
+
+def coordination_overhead(run: Run) -> Measure:
+    """(T - T_single) / T_single in steps, as a share."""
+    single = _baseline(run, "turns")
+    if single.value is None:
+        return single
+    return Measure((len(steps(run.trace)) - single.value) / single.value)
+
+
+def coordination_efficiency(run: Run) -> Measure:
+    """S / (T / T_single): success by steps relative to the single agent's."""
+    single, success = _baseline(run, "turns"), _metric(run, "task_success")
+    number = len(steps(run.trace))
+    if single.value is None or success.value is None or not number:
+        return Measure(None, single.reason or success.reason or "no step is logged")
+    return Measure(success.value / (number / single.value))
+
+
+def error_amplification(run: Run) -> Measure:
+    """E / E_single: the run's error rate by the single agent's."""
+    single, rate = _baseline(run, "error_rate"), _metric(run, "error_rate")
+    if single.value is None or rate.value is None:
+        return Measure(None, single.reason or rate.reason)
+    return Measure(rate.value / single.value)
+
+
+def _baseline(run: Run, name: str) -> Measure:
+    """A figure of the single agent's run, greater than 0."""
+    if not isinstance(run.trace.baseline, Baseline):
+        return Measure(None, "no baseline: declare a single agent's run on the same task as `baseline`")
+    value = getattr(run.trace.baseline, name)
+    if not value:
+        return Measure(None, f"`baseline.{name}` is {'0' if value == 0 else 'unknown'}")
+    return Measure(value)
+
+
+def _metric(run: Run, name: str) -> Measure:
+    value = run.trace.metrics.get(name)
+    return Measure(value, "" if value is not None else f"`metrics.{name}` is unknown")
+
+
+DEFINITIONS = (
+    Definition(
+        "duplicate_call_rate", "1", "tool calls that repeat tool and content / tool calls", "ours", duplicate_call_rate
+    ),
+    Definition("error_spread", "1", "errors downstream of errors / errors with none upstream", "ours", error_spread),
+    Definition("stop_regret", "1", "steps after the last return or aggregate", "ours", stop_regret),
+    Definition(
+        "coordination_overhead", "1", "(steps - baseline.turns) / baseline.turns", _SCALING, coordination_overhead
+    ),
+    Definition(
+        "coordination_efficiency",
+        "1",
+        "metrics.task_success / (steps / baseline.turns)",
+        _SCALING,
+        coordination_efficiency,
+    ),
+    Definition("error_amplification", "1", "metrics.error_rate / baseline.error_rate", _SCALING, error_amplification),
+)

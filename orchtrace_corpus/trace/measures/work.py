@@ -1,0 +1,144 @@
+"""Work, span and what follows from them: how parallel a run was, and how parallel it could have been.
+
+The terms are those of the work-span model (R. P. Brent, "The parallel evaluation of general arithmetic
+expressions", Journal of the ACM 21, 1974; T. H. Cormen et al., "Introduction to Algorithms", chapter on
+multithreaded algorithms). An event's work is its duration; the processors are the agents.
+"""
+
+from orchtrace_corpus.trace.measures.measure import Definition, Measure, Run, named
+from orchtrace_corpus.trace.model import EventType
+from orchtrace_corpus.trace.timing import Path, Timing, longest_path
+
+_BOOK = "work-span model (Brent 1974)"
+
+
+def work(run: Run) -> Measure:
+    """T1: the sum of all durations, as one agent after another would take."""
+    unknown = _unknown(run)
+    return unknown or Measure(sum(run.times.works))
+
+
+def critical_path(run: Run) -> Path:
+    """The path of the greatest duration: no number of agents could have been faster."""
+    return longest_path(run.times, run.times.works, overlapping=True)
+
+
+def span(run: Run) -> Measure:
+    """Tinf: the length of the critical path, whose working events are named."""
+    unknown = _unknown(run)
+    if unknown:
+        return unknown
+    path = critical_path(run)
+    return Measure(path.length, events=tuple(run.trace.events[n].id for n in path.events if run.times.works[n] > 0))
+
+
+def human_wait(run: Run) -> Measure:
+    """Time in which the run did nothing but wait for people; stated by the trace, else found in it."""
+    stated = run.trace.excluded_human_wait_s
+    return Measure(_idle_human_wait(run) if stated is None else stated)
+
+
+def wall(run: Run) -> Measure:
+    """Tp: from the first event to the last, without waits for people."""
+    times = run.times
+    if times.unknown and not any(times.works):
+        return Measure(None, "no event says when it ended")
+    waited = run.once(human_wait).value or 0.0
+    return Measure(max(times.wall - waited, 0.0))
+
+
+def parallelism(run: Run) -> Measure:
+    """T1 / Tinf: the number of agents that the run could have kept busy on average."""
+    return _ratio(run.once(work), run.once(span), "the critical path takes no time")
+
+
+def speed_up(run: Run) -> Measure:
+    """T1 / Tp: how much faster the run was than one agent after another."""
+    return _ratio(run.once(work), run.once(wall), "the run takes no time")
+
+
+def concurrency(times: Timing) -> dict[int, float]:
+    """For how long how many events were worked on at once; 0 for idle time within the run."""
+    changes: list[tuple[float, int]] = []
+    for number, duration in enumerate(times.works):
+        if duration > 0:
+            changes += [(times.starts[number], 1), (times.ends[number], -1)]
+    changes.sort()
+    profile: dict[int, float] = {}
+    at, active = min(times.starts), 0
+    for moment, change in changes:
+        if moment > at:
+            profile[active] = profile.get(active, 0.0) + moment - at
+        at, active = moment, active + change
+    last = max(times.ends)
+    if last > at:
+        profile[0] = profile.get(0, 0.0) + last - at
+    return dict(sorted(profile.items()))
+
+
+def max_concurrency(run: Run) -> Measure:
+    """P: the largest number of events worked on at once."""
+    unknown = _unknown(run)
+    return unknown or Measure(float(max(concurrency(run.times), default=0)))
+
+
+def efficiency(run: Run) -> Measure:
+    """T1 / (P * Tp): the share of the time of P agents that was worked."""
+    most, time = run.once(max_concurrency), run.once(wall)
+    if most.value is None or time.value is None:
+        return Measure(None, most.reason or time.reason)
+    return _ratio(run.once(work), Measure(most.value * time.value), "nothing was worked on")
+
+
+def brent_bound(run: Run) -> Measure:
+    """(T1 - Tinf) / P + Tinf: what P agents that never idle would have needed at most."""
+    total, path, most = run.once(work), run.once(span), run.once(max_concurrency)
+    if total.value is None or path.value is None or not most.value:
+        return Measure(None, total.reason or path.reason or "nothing was worked on")
+    return Measure((total.value - path.value) / most.value + path.value)
+
+
+def _unknown(run: Run) -> Measure | None:
+    """The reason why durations cannot be summed; None where they can."""
+    unknown = run.times.unknown
+    if not unknown:
+        return None
+    working = sum(duration > 0 for duration in run.times.works) + len(unknown)
+    return Measure(None, f"{len(unknown)} of {working} working events have no end: {named(run.trace, unknown)}")
+
+
+def _ratio(above: Measure, below: Measure, if_zero: str) -> Measure:
+    if above.value is None or below.value is None:
+        return Measure(None, above.reason or below.reason)
+    return Measure(above.value / below.value) if below.value > 0 else Measure(None, if_zero)
+
+
+def _idle_human_wait(run: Run) -> float:
+    """The time covered by human interventions and by no work."""
+    times = run.times
+    changes: list[tuple[float, int, int]] = []
+    for number, event in enumerate(run.trace.events):
+        human = event.type is EventType.HUMAN
+        if times.ends[number] > times.starts[number] and (human or times.works[number] > 0):
+            changes += [(times.starts[number], int(human), 1), (times.ends[number], int(human), -1)]
+    changes.sort()
+    waited, at, active = 0.0, 0.0, [0, 0]
+    for moment, kind, change in changes:
+        if active[1] and not active[0]:
+            waited += moment - at
+        at = moment
+        active[kind] += change
+    return waited
+
+
+DEFINITIONS = (
+    Definition("work", "s", "T1 = sum of the durations of all working events", _BOOK, work),
+    Definition("span", "s", "Tinf = duration of the longest path of events that depend on one another", _BOOK, span),
+    Definition("human_wait", "s", "time covered by human interventions and by no work", "ours", human_wait),
+    Definition("wall", "s", "Tp = last end - first beginning - human_wait", _BOOK, wall),
+    Definition("parallelism", "1", "T1 / Tinf", _BOOK, parallelism),
+    Definition("speed_up", "1", "T1 / Tp", _BOOK, speed_up),
+    Definition("max_concurrency", "1", "P = most working events at one time", _BOOK, max_concurrency),
+    Definition("efficiency", "1", "T1 / (P * Tp)", _BOOK, efficiency),
+    Definition("brent_bound", "s", "(T1 - Tinf) / P + Tinf", _BOOK, brent_bound),
+)
