@@ -12,6 +12,9 @@ COMMANDS: dict[str, dict[str, Command]] = {
     },
     "Measure": {
         "measure": Command("trace.measure", "Measure traces: work and span, steps, team, tokens, errors."),
+        "credit": Command(
+            "trace.credit", "Divide a run's reward among its tokens, turns, messages, calls, agents or roles."
+        ),
     },
 }
 """All commands by name, under the headings of `corpus trace --help`."""

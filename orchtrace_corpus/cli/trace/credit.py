@@ -1,0 +1,68 @@
+"""`corpus trace credit`."""
+
+from typing import Annotated
+
+import typer
+
+from orchtrace_corpus.cli.options import OutputFormat
+from orchtrace_corpus.cli.session import Session
+from orchtrace_corpus.cli.trace.loading import sound_traces
+from orchtrace_corpus.errors import DataFileError, ExitCode
+from orchtrace_corpus.findings import quote
+from orchtrace_corpus.render import Format
+from orchtrace_corpus.render import trace_credit as render
+from orchtrace_corpus.render.table import envelope
+from orchtrace_corpus.trace.credit.assign import Choices, Method, assign
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None)
+
+
+@app.command()
+def credit(
+    ctx: typer.Context,
+    paths: Annotated[list[str], typer.Argument(metavar="FILE...", help="Traces as JSON or JSON Lines; or folders.")],
+    unit: Annotated[
+        str, typer.Option("--unit", help="token, turn, message, tool, agent, role, orchestrator or team.")
+    ] = "agent",
+    method: Annotated[Method, typer.Option("--method", help="How credit is assigned.")] = Method.SHAPLEY,
+    channel: Annotated[str, typer.Option("--channel", help="The reward channel that is divided.")] = "team",
+    values: Annotated[
+        str, typer.Option("--values", metavar="FILE", help="Values of coalitions, or of steps, as JSON.")
+    ] = "",
+    gamma: Annotated[float, typer.Option("--gamma", min=0, max=1, help="gae: the discount.")] = 1.0,
+    lam: Annotated[float, typer.Option("--lambda", min=0, max=1, help="gae: one step (0) to whole return (1).")] = 0.95,
+    samples: Annotated[int, typer.Option("--samples", min=4, help="shapley: permutations, beyond 12 players.")] = 2000,
+    seed: Annotated[int, typer.Option("--seed", help="shapley: the seed of the sampling.")] = 0,
+    output_format: OutputFormat = Format.TABLE,
+) -> int:
+    """Divide a run's reward among its tokens, turns, messages, calls, agents or roles.
+
+    difference and shapley compare coalitions: by runs that you made without somebody (--values), else
+    by a proxy on the trace's graph; the output says which. group compares several runs of one task, gae
+    and mean need the value of each step (--values). docs/credit.md gives the formulas.
+
+    \b
+    Examples:
+      corpus trace credit data/traces/swarm.json
+      corpus trace credit data/traces/swarm.json --unit role --method difference
+      corpus trace credit data/traces/swarm.json --channel orchestration --format json
+    """
+    session = Session(*ctx.obj)
+    choices = Choices(channel, _read(values) if values else None, values, gamma, lam, samples, seed)
+    assignments = assign(list(sound_traces(session, paths)), unit, method, choices)
+    if output_format is Format.JSON:
+        session.output.write(envelope("trace-credit", render.data(assignments, unit, method)))
+    else:
+        exact = output_format is Format.CSV
+        session.show_tables(render.tables(assignments, unit, exact=exact), "trace-credit", output_format)
+    return ExitCode.DONE
+
+
+def _read(path: str) -> str:
+    try:
+        with open(path, encoding="utf-8") as file:
+            return file.read()
+    except OSError as error:
+        raise DataFileError(f"cannot read {quote(path)}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise DataFileError(f"cannot read {quote(path)}: not UTF-8") from error

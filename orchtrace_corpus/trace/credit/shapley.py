@@ -1,0 +1,104 @@
+"""Shapley values and difference rewards: what each player adds to what the others achieve.
+
+Shapley value (L. S. Shapley, "A value for n-person games", 1953; for reward division among agents:
+arXiv 1907.05707): phi_i = sum over S without i of |S|! (n - |S| - 1)! / n! * (v(S + i) - v(S)).
+Difference reward (D. H. Wolpert and K. Tumer, "Optimal payoff functions for members of collectives",
+Advances in Complex Systems 4, 2001): D_i = G(z) - G(z without i), the counterfactual of leaving one out.
+"""
+
+from collections.abc import Sequence
+from itertools import combinations
+from math import factorial, sqrt
+from random import Random
+from typing import NamedTuple
+
+from orchtrace_corpus.trace.credit.coalitions import Coalition, Value
+
+MOST_EXACT_PLAYERS = 12
+"""Up to so many players all coalitions are valued: 4096 of them; beyond, permutations are sampled."""
+
+
+class Share(NamedTuple):
+    """What falls to one player.
+
+    Attributes:
+        credit: In the unit of the reward.
+        standard_error: Of a sampled value; None where it is exact.
+    """
+
+    credit: float
+    standard_error: float | None = None
+
+
+def difference_rewards(players: Sequence[str], value: Value) -> dict[str, Share]:
+    """What the whole team loses without each player."""
+    everybody = frozenset(players)
+    whole = value(everybody)
+    return {player: Share(whole - value(everybody - {player})) for player in players}
+
+
+def shapley(players: Sequence[str], value: Value, *, samples: int = 2000, seed: int = 0) -> dict[str, Share]:
+    """The Shapley value of each player: exact up to `MOST_EXACT_PLAYERS`, sampled beyond.
+
+    Args:
+        players: Their names.
+        value: What a coalition achieves.
+        samples: How many permutations to sample, beyond the exact limit; each is taken backwards, too.
+        seed: The seed of the sampling.
+    """
+    if len(players) <= MOST_EXACT_PLAYERS:
+        return exact(players, value)
+    return sampled(players, value, samples=samples, seed=seed)
+
+
+def exact(players: Sequence[str], value: Value) -> dict[str, Share]:
+    """The Shapley value by its definition: 2^n values of coalitions."""
+    count = len(players)
+    weights = [factorial(size) * factorial(count - size - 1) / factorial(count) for size in range(count)]
+    known: dict[Coalition, float] = {}
+    for size in range(count + 1):
+        for members in combinations(players, size):
+            coalition = frozenset(members)
+            known[coalition] = value(coalition)
+    found = {}
+    for player in players:
+        credit = sum(
+            weights[len(coalition)] * (known[coalition | {player}] - without)
+            for coalition, without in known.items()
+            if player not in coalition
+        )
+        found[player] = Share(credit)
+    return found
+
+
+def sampled(players: Sequence[str], value: Value, *, samples: int, seed: int) -> dict[str, Share]:
+    """The mean of what each player adds in random orders, with its standard error.
+
+    Each order is used forwards and backwards (antithetic sampling), so the error is that of the means of pairs.
+    """
+    draw = Random(seed)
+    sums = dict.fromkeys(players, 0.0)
+    squares = dict.fromkeys(players, 0.0)
+    pairs = max(samples // 2, 2)
+    for _ in range(pairs):
+        permutation = list(players)
+        draw.shuffle(permutation)
+        added = dict.fromkeys(players, 0.0)
+        for arrangement in (permutation, permutation[::-1]):
+            before: Coalition = frozenset()
+            without = value(before)
+            for player in arrangement:
+                before |= {player}
+                with_player = value(before)
+                added[player] += (with_player - without) / 2
+                without = with_player
+        for player, one in added.items():
+            sums[player] += one
+            squares[player] += one * one
+    return {
+        player: Share(
+            sums[player] / pairs,
+            sqrt(max(squares[player] - sums[player] ** 2 / pairs, 0.0) / (pairs - 1) / pairs),
+        )
+        for player in players
+    }

@@ -1,0 +1,67 @@
+"""What credit can be assigned to: the parts of a trace by credit unit."""
+
+from collections.abc import Mapping
+
+from orchtrace_corpus.errors import CommandUseError
+from orchtrace_corpus.findings import quote, suggestion
+from orchtrace_corpus.trace.lives import lives
+from orchtrace_corpus.trace.measures.measure import steps
+from orchtrace_corpus.trace.model import EventType, Trace
+
+UNITS = ("token", "turn", "message", "tool", "agent", "role", "orchestrator", "team")
+"""The credit units of the survey, from the finest to the coarsest."""
+
+_DECISIONS = frozenset({EventType.SPAWN, EventType.DECISION, EventType.AGGREGATE, EventType.STOP, EventType.DESPAWN})
+
+
+def parts(trace: Trace, unit: str) -> dict[str, list[int]]:
+    """The parts of a trace, each with the numbers of its events, in the order in which they first act.
+
+    A turn is a step and is named by its event, as are a message and a tool call. The unit `orchestrator` is
+    the orchestration decisions of each agent that spawns, delegates or merges; `team` is all events together.
+    Of the unit `token` the parts are the turns: a trace has no single tokens, so those of a turn share its credit.
+
+    Raises:
+        CommandUseError: There is no such unit, or the trace has no part of it.
+    """
+    if unit not in UNITS:
+        raise CommandUseError(f"there is no credit unit {quote(unit)}{suggestion(unit, UNITS)}")
+    found = _parts(trace, unit)
+    if not found:
+        raise CommandUseError(f"the trace has no {unit} that credit could go to", "Try --unit agent, or --unit team.")
+    return found
+
+
+def _parts(trace: Trace, unit: str) -> dict[str, list[int]]:
+    numbers = range(len(trace.events))
+    events = trace.events
+    if unit == "team":
+        return {"team": list(numbers)}
+    if unit in ("token", "turn"):
+        return {events[number].id: [number] for number in steps(trace)}
+    if unit in ("message", "tool"):
+        kind = EventType.MESSAGE if unit == "message" else EventType.TOOL_CALL
+        return {events[number].id: [number] for number in numbers if events[number].type is kind}
+    found: dict[str, list[int]] = {}
+    roles = roles_of(trace)
+    above = {life.parent for life in lives(trace).values() if life.parent}
+    for number, event in enumerate(events):
+        if unit == "agent":
+            found.setdefault(event.agent, []).append(number)
+        elif unit == "role" and event.agent in roles:
+            found.setdefault(roles[event.agent], []).append(number)
+        elif unit == "orchestrator" and event.agent in above and event.type in _DECISIONS:
+            found.setdefault(event.agent, []).append(number)
+    return found
+
+
+def roles_of(trace: Trace) -> Mapping[str, str]:
+    """The role of each agent, where the trace gives it: declared, given at its spawn, or at its own events."""
+    roles: dict[str, str] = {}
+    for event in trace.events:
+        if event.role:
+            roles.setdefault(
+                event.target if event.type is EventType.SPAWN and event.target else event.agent, event.role
+            )
+    roles.update({agent.id: agent.role for agent in trace.agents if agent.role})
+    return roles
