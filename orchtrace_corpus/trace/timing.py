@@ -4,8 +4,13 @@ Working events are those in which an agent computes: `inference`, `orchestrator_
 `message` and `tool_call`. A spawn is none, since it may stand for its child's whole life, and neither is a
 human intervention. A tool call lasts until its result, unless it says itself when it ended; a message that
 has no end takes no time. Every other working event without an end has an unknown duration.
+
+Time in which the run waits for a person is taken out of all times: every moment inside a human intervention
+in which no model works. A tool call that is open meanwhile waits, too, and does not get longer by it.
 """
 
+from bisect import bisect_right
+from itertools import accumulate
 from typing import NamedTuple
 
 from orchtrace_corpus.trace.graph import Graph, graph, order
@@ -19,6 +24,8 @@ WORKING = frozenset(
 )
 """The types of events in which an agent computes."""
 
+_MODEL_WORKS = WORKING - {EventType.TOOL_CALL}
+
 
 class Timing(NamedTuple):
     """The times of a trace's events, by their number.
@@ -26,10 +33,11 @@ class Timing(NamedTuple):
     Attributes:
         of: The trace's graph.
         sequence: The events in an order that edges respect.
-        starts: When each began, in seconds from the earliest.
+        starts: When each began, in seconds from the earliest, waits for people taken out.
         ends: When each ended; where that is unknown, when it began.
         works: How long each computed; 0 for events that are not working.
         unknown: The working events whose duration is unknown.
+        waited: How long the run waited for people.
         unit: `s`, or `step` where the trace counts steps.
     """
 
@@ -39,11 +47,12 @@ class Timing(NamedTuple):
     ends: list[float]
     works: list[float]
     unknown: list[int]
+    waited: float
     unit: str
 
     @property
     def wall(self) -> float:
-        """From the first beginning to the last end, waits included."""
+        """From the first beginning to the last end."""
         return max(self.ends) - min(self.starts)
 
 
@@ -59,7 +68,7 @@ def timing(trace: Trace) -> Timing:
     results = {
         event.call_id: event.t for event in trace.events if event.type is EventType.TOOL_RESULT and event.call_id
     }
-    starts, ends, works, unknown = [], [], [], []
+    starts, ends, unknown = [], [], []
     for number, event in enumerate(trace.events):
         end = event.t_end
         kind = event.type
@@ -67,12 +76,50 @@ def timing(trace: Trace) -> Timing:
             end = results.get(event.call_id)
         starts.append((event.t - zero) * scale)
         ends.append(((event.t if end is None else max(end, event.t)) - zero) * scale)
-        working = kind in WORKING
-        works.append(ends[-1] - starts[-1] if working else 0.0)
-        if working and end is None and kind is not EventType.MESSAGE:
+        if end is None and kind in WORKING and kind is not EventType.MESSAGE:
             unknown.append(number)
+    waits = _waits(trace, starts, ends)
+    if waits:
+        starts, ends = (_without(waits, moments) for moments in (starts, ends))
+    works = [
+        ends[number] - starts[number] if event.type in WORKING else 0.0 for number, event in enumerate(trace.events)
+    ]
     unit = "step" if trace.clock.unit is Unit.STEP else "s"
-    return Timing(of, order(of), starts, ends, works, unknown, unit)
+    waited = sum(end - begin for begin, end in waits)
+    return Timing(of, order(of), starts, ends, works, unknown, waited, unit)
+
+
+def _waits(trace: Trace, starts: list[float], ends: list[float]) -> list[tuple[float, float]]:
+    """When the run waited for a person: within a human intervention, and no model at work."""
+    changes: list[tuple[float, bool, int]] = []
+    if all(event.type is not EventType.HUMAN for event in trace.events):
+        return []
+    for number, event in enumerate(trace.events):
+        human = event.type is EventType.HUMAN
+        if ends[number] > starts[number] and (human or event.type in _MODEL_WORKS):
+            changes += [(starts[number], human, 1), (ends[number], human, -1)]
+    changes.sort()
+    waits = []
+    at, people, models = 0.0, 0, 0
+    for moment, human, change in changes:
+        if people and not models and moment > at:
+            waits.append((at, moment))
+        at = moment
+        people += change if human else 0
+        models += 0 if human else change
+    return waits
+
+
+def _without(waits: list[tuple[float, float]], moments: list[float]) -> list[float]:
+    """The moments on a clock that stands still during the waits."""
+    begins = [begin for begin, _ in waits]
+    before = [0.0, *accumulate(end - begin for begin, end in waits)]
+    found = []
+    for moment in moments:
+        place = bisect_right(begins, moment)
+        inside = max(waits[place - 1][1] - moment, 0.0) if place else 0.0
+        found.append(moment - before[place] + inside)
+    return found
 
 
 class Path(NamedTuple):

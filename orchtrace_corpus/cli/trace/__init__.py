@@ -10,10 +10,28 @@ COMMANDS: dict[str, dict[str, Command]] = {
             "trace.validate", "Report every mistake in traces: against the schema, and against the rules of the graph."
         ),
     },
+    "Look": {
+        "show": Command("trace.show", "Show who spawned whom, and who worked when."),
+        "replay": Command(
+            "trace.replay", "Run a trace again: who lives, what is open, what was spent, after each event."
+        ),
+        "graph": Command(
+            "trace.graph", "Write a trace as a graph for Mermaid or Graphviz, or as a picture of its timeline."
+        ),
+    },
     "Measure": {
         "measure": Command("trace.measure", "Measure traces: work and span, steps, team, tokens, errors."),
+        "label": Command("trace.label", "Say which events take which of the five sub-decisions, and by which rule."),
         "credit": Command(
             "trace.credit", "Divide a run's reward among its tokens, turns, messages, calls, agents or roles."
+        ),
+    },
+    "Hand on": {
+        "diff": Command(
+            "trace.difference", "Compare two runs of one task: agents, events, edges, tools, sub-decisions, measures."
+        ),
+        "export": Command(
+            "trace.export", "Write a trace with an event on each line, for our schema or for the published one."
         ),
     },
 }

@@ -90,3 +90,18 @@ def _sound(session: Session, document: Document) -> Trace:
         number = f"{len(findings)} {'warning' if len(findings) == 1 else 'warnings'}"
         session.output.note(f"corpus: {document.path}:{document.line}: {number}; see corpus trace validate")
     return decoded.trace
+
+
+def write_new(path: str, text: str) -> None:
+    """Write a file that is not there yet.
+
+    Raises:
+        DataFileError: It is there, or cannot be written.
+    """
+    try:
+        with open(path, "x", encoding="utf-8", newline="") as file:
+            file.write(text)
+    except FileExistsError as error:
+        raise DataFileError(f"{quote(path)} exists already", "Choose a new name, or remove it first.") from error
+    except OSError as error:
+        raise DataFileError(f"cannot write {quote(path)}: {error.strerror}") from error

@@ -33,18 +33,27 @@ def span(run: Run) -> Measure:
 
 
 def human_wait(run: Run) -> Measure:
-    """Time in which the run did nothing but wait for people; stated by the trace, else found in it."""
-    stated = run.trace.excluded_human_wait_s
-    return Measure(_idle_human_wait(run) if stated is None else stated)
+    """Time in which the run waited for people: found in the trace, else as the trace states it."""
+    people = [event for event in run.trace.events if event.type is EventType.HUMAN]
+    if any(event.t_end is not None for event in people) or not people:
+        stated = run.trace.excluded_human_wait_s
+        return Measure(run.times.waited if people or stated is None else stated)
+    if run.trace.excluded_human_wait_s is not None:
+        return Measure(run.trace.excluded_human_wait_s)
+    return Measure(None, f"none of the {len(people)} human interventions has an end")
 
 
 def wall(run: Run) -> Measure:
-    """Tp: from the first event to the last, without waits for people."""
+    """Tp: from the first event to the last, without waits for people as far as they are known."""
     times = run.times
     if times.unknown and not any(times.works):
         return Measure(None, "no event says when it ended")
-    waited = run.once(human_wait).value or 0.0
-    return Measure(max(times.wall - waited, 0.0))
+    stated = (run.once(human_wait).value or 0.0) - times.waited
+    rest = times.wall - max(stated, 0.0)
+    busy = critical_path(run).length if stated > 0 else 0.0
+    if rest < busy:
+        return Measure(None, f"the stated wait for people leaves {rest:g}, less than the critical path of {busy:g}")
+    return Measure(rest)
 
 
 def parallelism(run: Run) -> Measure:
@@ -113,28 +122,12 @@ def _ratio(above: Measure, below: Measure, if_zero: str) -> Measure:
     return Measure(above.value / below.value) if below.value > 0 else Measure(None, if_zero)
 
 
-def _idle_human_wait(run: Run) -> float:
-    """The time covered by human interventions and by no work."""
-    times = run.times
-    changes: list[tuple[float, int, int]] = []
-    for number, event in enumerate(run.trace.events):
-        human = event.type is EventType.HUMAN
-        if times.ends[number] > times.starts[number] and (human or times.works[number] > 0):
-            changes += [(times.starts[number], int(human), 1), (times.ends[number], int(human), -1)]
-    changes.sort()
-    waited, at, active = 0.0, 0.0, [0, 0]
-    for moment, kind, change in changes:
-        if active[1] and not active[0]:
-            waited += moment - at
-        at = moment
-        active[kind] += change
-    return waited
-
-
 DEFINITIONS = (
     Definition("work", "s", "T1 = sum of the durations of all working events", _BOOK, work),
     Definition("span", "s", "Tinf = duration of the longest path of events that depend on one another", _BOOK, span),
-    Definition("human_wait", "s", "time covered by human interventions and by no work", "ours", human_wait),
+    Definition(
+        "human_wait", "s", "time within human interventions in which no model works, or as stated", "ours", human_wait
+    ),
     Definition("wall", "s", "Tp = last end - first beginning - human_wait", _BOOK, wall),
     Definition("parallelism", "1", "T1 / Tinf", _BOOK, parallelism),
     Definition("speed_up", "1", "T1 / Tp", _BOOK, speed_up),

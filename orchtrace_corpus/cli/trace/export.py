@@ -1,0 +1,53 @@
+"""`corpus trace export`."""
+
+import json
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from orchtrace_corpus.cli.session import Session
+from orchtrace_corpus.cli.trace.loading import one_trace, write_new
+from orchtrace_corpus.errors import ExitCode
+from orchtrace_corpus.trace.decode import documents
+from orchtrace_corpus.trace.published import published
+from orchtrace_corpus.trace.write import text
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None)
+
+
+class Profile(StrEnum):
+    """The forms of a trace."""
+
+    FULL = "full"
+    PUBLISHED = "published"
+
+
+@app.command()
+def export(
+    ctx: typer.Context,
+    path: Annotated[str, typer.Argument(metavar="FILE", help="A trace as JSON.")],
+    profile: Annotated[Profile, typer.Option("--profile", help="Which schema the trace shall follow.")] = Profile.FULL,
+    output: Annotated[str, typer.Option("--output", "-o", metavar="FILE", help="Write to a new file.")] = "",
+) -> int:
+    """Write a trace with an event on each line, for our schema or for the published one.
+
+    The profile published leaves out what the schema of arXiv 2605.02801 refuses: our own fields, null
+    figures, and the events stop and inference, over which their edges are bridged.
+
+    \b
+    Examples:
+      corpus trace export data/traces/swarm.json
+      corpus trace export data/traces/swarm.json --profile published
+    """
+    session = Session(*ctx.obj)
+    one_trace(session, path)
+    (document,) = documents(path)
+    trace = json.loads(document.data)
+    written = text(published(trace) if profile is Profile.PUBLISHED else trace)
+    if output:
+        write_new(output, written)
+        session.output.note(f"wrote {output}")
+    else:
+        session.output.write(written)
+    return ExitCode.DONE

@@ -1,0 +1,63 @@
+"""`corpus trace label`."""
+
+import json
+from typing import Annotated, Any
+
+import typer
+
+from orchtrace_corpus.cli.options import OutputFormat
+from orchtrace_corpus.cli.session import Session
+from orchtrace_corpus.cli.trace.loading import one_trace, write_new
+from orchtrace_corpus.errors import ExitCode
+from orchtrace_corpus.render import Format
+from orchtrace_corpus.render import trace_labels as render
+from orchtrace_corpus.trace.decode import documents
+from orchtrace_corpus.trace.label import GIVEN, Label, labels
+from orchtrace_corpus.trace.write import text
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None)
+
+
+@app.command()
+def label(
+    ctx: typer.Context,
+    path: Annotated[str, typer.Argument(metavar="FILE", help="A trace as JSON.")],
+    events: Annotated[bool, typer.Option("--events", help="List every labelled event instead of the summary.")] = False,
+    output: Annotated[
+        str, typer.Option("--output", "-o", metavar="FILE", help="Write the trace with its labels to a new file.")
+    ] = "",
+    output_format: OutputFormat = Format.TABLE,
+) -> int:
+    """Say which events take which of the five sub-decisions, and by which rule.
+
+    Labels that the trace has already are kept. docs/traces.md gives the rules.
+
+    \b
+    Examples:
+      corpus trace label data/traces/swarm.json
+      corpus trace label data/traces/swarm.json --events
+    """
+    session = Session(*ctx.obj)
+    trace = one_trace(session, path)
+    found = labels(trace)
+    if output:
+        (document,) = documents(path)
+        write_new(output, text(_labelled(json.loads(document.data), found)))
+        session.output.note(f"wrote {output}")
+        return ExitCode.DONE
+    table = render.events(trace, found) if events else render.summary(trace, found)
+    session.show_tables([table], "trace-labels", output_format)
+    return ExitCode.DONE
+
+
+def _labelled(trace: dict[str, Any], found: list[Label]) -> dict[str, Any]:
+    """The trace as read, with the labels that it did not have."""
+    for one in found:
+        if one.rule == GIVEN:
+            continue
+        event = trace["events"][one.event]
+        decisions = event.setdefault("sub_decisions", [])
+        if one.decision not in decisions:
+            decisions.append(one.decision)
+            event.setdefault("sub_decision_rules", {})[one.decision] = one.rule
+    return trace

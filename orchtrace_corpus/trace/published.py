@@ -1,0 +1,60 @@
+"""A trace in the form of the schema published with arXiv 2605.02801, without what that one refuses."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from orchtrace_corpus.errors import CommandUseError
+
+_FIELDS = ("trace_id", "task_id", "system", "topology", "events", "edges", "rewards", "costs", "metrics")
+_EVENT_FIELDS = ("id", "t", "type", "agent", "role", "from", "to", "tool", "content_ref", "trusted")
+_ADDED_TYPES = frozenset({"stop", "inference"})
+
+
+def published(trace: Mapping[str, Any]) -> dict[str, Any]:
+    """The trace with published fields only.
+
+    Events of the types that we added go, and what depended on them depends on what they depended on, by an
+    edge of the type of the later one. Figures that are null go, too; only two totals cannot.
+
+    Args:
+        trace: A sound trace as read by `json.loads`.
+
+    Raises:
+        CommandUseError: A total that the published schema requires is unknown, or no event is left.
+    """
+    unknown = [name for name in ("tokens", "wall_clock_s") if trace["costs"][name] is None]
+    if unknown:
+        names = " and ".join(f"costs.{name}" for name in unknown)
+        raise CommandUseError(
+            f"{names} cannot be left unknown in the published schema", "Put a number in, or keep to our own form."
+        )
+    events = [event for event in trace["events"] if event["type"] not in _ADDED_TYPES]
+    if not events:
+        raise CommandUseError("no event is left: all are of types that the published schema lacks")
+    found = {name: trace[name] for name in _FIELDS if name in trace}
+    found["events"] = [{name: event[name] for name in _EVENT_FIELDS if name in event} for event in events]
+    found["edges"] = _bridged(trace["edges"], {event["id"] for event in events})
+    for part in ("costs", "metrics"):
+        if part in found:
+            found[part] = {name: value for name, value in found[part].items() if value is not None}
+    return found
+
+
+def _bridged(edges: list[dict[str, str]], kept: set[str]) -> list[dict[str, str]]:
+    """The edges between kept events, those over dropped ones included, each once."""
+    earlier: dict[str, list[dict[str, str]]] = {}
+    for edge in edges:
+        earlier.setdefault(edge["dst"], []).append(edge)
+    found: dict[tuple[str, str, str], dict[str, str]] = {}
+    for edge in edges:
+        if edge["dst"] not in kept:
+            continue
+        waiting, seen = [edge["src"]], set()
+        while waiting:
+            source = waiting.pop()
+            if source in kept:
+                found.setdefault((source, edge["dst"], edge["type"]), {**edge, "src": source})
+            elif source not in seen:
+                seen.add(source)
+                waiting += [before["src"] for before in reversed(earlier.get(source, []))]
+    return list(found.values())
