@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+from orchtrace_corpus.findings import printable
 from orchtrace_corpus.render.table import Table
 from orchtrace_corpus.render.trace_measures import shown
 from orchtrace_corpus.trace.credit.assign import Assignment
@@ -14,11 +15,19 @@ def tables(assignments: Sequence[Assignment], unit: str, *, exact: bool) -> list
     for one in assignments:
         sampled = any(share.standard_error is not None for share in one.credits.values())
         rows = tuple(
-            (name, shown(share.credit, exact=exact), *((shown(share.standard_error, exact=exact),) if sampled else ()))
+            (
+                printable(name),
+                shown(share.credit, exact=exact),
+                *((shown(share.standard_error, exact=exact),) if sampled else ()),
+            )
             for name, share in sorted(one.credits.items(), key=lambda item: -item[1].credit)
         )
         columns = (unit, "credit", *(("standard error",) if sampled else ()))
-        found.append(Table(one.trace_id, one.trace_id, columns, rows, (f"Basis: {one.basis}.", *_sums(one))))
+        found.append(
+            Table(
+                printable(one.trace_id), printable(one.trace_id), columns, rows, (f"Basis: {one.basis}.", *_sums(one))
+            )
+        )
     return found
 
 

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 
+from orchtrace_corpus.findings import printable
 from orchtrace_corpus.render.table import Table
 from orchtrace_corpus.trace.label import GIVEN, RULES, Label
 from orchtrace_corpus.trace.model import Decision, Trace
@@ -18,9 +19,9 @@ def summary(trace: Trace, found: Sequence[Label]) -> Table:
     for decision in Decision:
         rules = [(rule, number) for (taken, rule), number in counts.items() if taken is decision]
         for rule, number in sorted(rules, key=lambda one: (-one[1], one[0])) or [("", 0)]:
-            rows.append((CODES[decision], decision.value, number, rule or None, _meaning(rule)))
+            rows.append((CODES[decision], decision.value, number, printable(rule) or None, _meaning(rule)))
     columns = ("code", "sub-decision", "events", "rule", "fires when")
-    return Table("labels", trace.trace_id, columns, tuple(rows), wrapped="fires when")
+    return Table("labels", printable(trace.trace_id), columns, tuple(rows), wrapped="fires when")
 
 
 def _meaning(rule: str) -> str | None:
@@ -32,7 +33,13 @@ def _meaning(rule: str) -> str | None:
 def events(trace: Trace, found: Sequence[Label]) -> Table:
     """Every label, by event."""
     rows = tuple(
-        (trace.events[one.event].id, trace.events[one.event].agent, CODES[one.decision], one.decision.value, one.rule)
+        (
+            printable(trace.events[one.event].id),
+            printable(trace.events[one.event].agent),
+            CODES[one.decision],
+            one.decision.value,
+            printable(one.rule),
+        )
         for one in found
     )
-    return Table("labels", trace.trace_id, ("event", "agent", "code", "sub-decision", "rule"), rows)
+    return Table("labels", printable(trace.trace_id), ("event", "agent", "code", "sub-decision", "rule"), rows)

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
+from orchtrace_corpus.findings import printable
 from orchtrace_corpus.render.table import Cell, Table
 from orchtrace_corpus.trace.measures import DEFINITIONS, Measure
 from orchtrace_corpus.trace.measures.ledger import KINDS, Entry
@@ -20,10 +21,10 @@ def unit_of(name: str, trace: Trace) -> str:
 def one(trace: Trace, measures: Mapping[str, Measure], *, exact: bool) -> Table:
     """The measures of one trace: name, value, unit, and why there is no value."""
     rows: list[tuple[Cell, ...]] = [
-        (name, shown(found.value, exact=exact), unit_of(name, trace), found.reason or None)
+        (name, shown(found.value, exact=exact), unit_of(name, trace), printable(found.reason, limit=300) or None)
         for name, found in measures.items()
     ]
-    return Table("measures", trace.trace_id, ("measure", "value", "unit", "no value because"), tuple(rows),
+    return Table("measures", printable(trace.trace_id), ("measure", "value", "unit", "no value because"), tuple(rows),
                  wrapped="no value because")  # fmt: skip
 
 
@@ -31,7 +32,7 @@ def several(traces: Sequence[Trace], measured: Sequence[Mapping[str, Measure]], 
     """The measures of several traces, one trace in each row."""
     names = tuple(measured[0])
     rows = tuple(
-        (trace.trace_id, *(shown(found[name].value, exact=exact) for name in names))
+        (printable(trace.trace_id), *(shown(found[name].value, exact=exact) for name in names))
         for trace, found in zip(traces, measured, strict=True)
     )
     return Table("traces", "", ("trace", *names), rows)
@@ -41,7 +42,7 @@ def spent(trace: Trace, by: str, entries: Sequence[Entry]) -> Table:
     """A ledger of tokens and money of one trace."""
     rows = tuple(
         (
-            entry.name or f"(no {by})",
+            printable(entry.name) or f"(no {by})",
             entry.events,
             *(shown(entry.tokens[kind], exact=True) for kind in KINDS),
             shown(entry.total, exact=True),
@@ -52,7 +53,7 @@ def spent(trace: Trace, by: str, entries: Sequence[Entry]) -> Table:
     )
     notes = ("Empty: not known. Reasoning is a part of output. Copied context is not counted.",)
     columns = (by, "events", *KINDS, "total", "without tokens", "cost_usd")
-    return Table(f"ledger_by_{by}", f"{trace.trace_id}: tokens and cost by {by}", columns, rows, notes)
+    return Table(f"ledger_by_{by}", f"{printable(trace.trace_id)}: tokens and cost by {by}", columns, rows, notes)
 
 
 def shown(value: float | None, *, exact: bool) -> Cell:

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from orchtrace_corpus.errors import CommandUseError
+from orchtrace_corpus.trace.model import Unit
+from orchtrace_corpus.trace.timing import SECONDS
 
 _FIELDS = ("trace_id", "task_id", "system", "topology", "events", "edges", "rewards", "costs", "metrics")
 _EVENT_FIELDS = ("id", "t", "type", "agent", "role", "from", "to", "tool", "content_ref", "trusted")
@@ -14,7 +16,8 @@ def published(trace: Mapping[str, Any]) -> dict[str, Any]:
     """The trace with published fields only.
 
     Events of the types that we added go, and what depended on them depends on what they depended on, by an
-    edge of the type of the later one. Figures that are null go, too; only two totals cannot.
+    edge of the type of the later one. Figures that are null go, too; only two totals cannot. Times are in
+    seconds, since the published form has no other; those of a trace that counts steps stay as they are.
 
     Args:
         trace: A sound trace as read by `json.loads`.
@@ -32,7 +35,15 @@ def published(trace: Mapping[str, Any]) -> dict[str, Any]:
     if not events:
         raise CommandUseError("no event is left: all are of types that the published schema lacks")
     found = {name: trace[name] for name in _FIELDS if name in trace}
-    found["events"] = [{name: event[name] for name in _EVENT_FIELDS if name in event} for event in events]
+    scale = SECONDS[Unit(trace.get("clock", {}).get("unit", "s"))]
+    found["events"] = [
+        {
+            name: event[name] * scale if name == "t" and scale != 1 else event[name]
+            for name in _EVENT_FIELDS
+            if name in event
+        }
+        for event in events
+    ]
     found["edges"] = _bridged(trace["edges"], {event["id"] for event in events})
     for part in ("costs", "metrics"):
         if part in found:

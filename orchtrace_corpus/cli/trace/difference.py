@@ -8,7 +8,7 @@ from orchtrace_corpus.cli.options import OutputFormat
 from orchtrace_corpus.cli.session import Session
 from orchtrace_corpus.cli.trace.loading import one_trace
 from orchtrace_corpus.errors import ExitCode
-from orchtrace_corpus.findings import quote
+from orchtrace_corpus.findings import printable, quote
 from orchtrace_corpus.render import Format
 from orchtrace_corpus.render.table import Table
 from orchtrace_corpus.render.trace_measures import shown
@@ -40,7 +40,7 @@ def diff_traces(
     rows = tuple(
         (
             found.part,
-            found.name,
+            printable(found.name),
             shown(found.before, exact=exact),
             shown(found.after, exact=exact),
             None if found.before is None or found.after is None else shown(found.after - found.before, exact=exact),

@@ -7,10 +7,9 @@ from orchtrace_corpus.trace.decode import schema
 from orchtrace_corpus.trace.graph import Graph
 from orchtrace_corpus.trace.model import EventType, Tokens, Trace, Unit
 from orchtrace_corpus.trace.problem import Problem
+from orchtrace_corpus.trace.timing import SECONDS
 
 _TOLERANCE = 1e-9
-SECONDS = {Unit.SECOND: 1.0, Unit.MILLISECOND: 1e-3, Unit.MICROSECOND: 1e-6, Unit.NANOSECOND: 1e-9}
-"""Seconds in a unit of time. `step` has none."""
 
 
 def total(tokens: Tokens) -> float:
@@ -44,7 +43,7 @@ def check_costs(trace: Trace, of: Graph) -> Iterator[Problem]:
         calls += event.type is EventType.TOOL_CALL
         messages += event.type is EventType.MESSAGE
     sums: dict[str, float] = {"tokens": tokens, "tool_calls": calls, "messages": messages}
-    if trace.clock.unit in SECONDS:
+    if trace.clock.unit is not Unit.STEP:
         slack = trace.clock.skew * SECONDS[trace.clock.unit] + (trace.excluded_human_wait_s or 0)
         sums["wall_clock_s"] = max(0.0, (last - first) * SECONDS[trace.clock.unit] - slack)
     for name, value in sums.items():

@@ -1,0 +1,324 @@
+"""Traces shown, replayed, drawn, labelled, compared and handed on."""
+
+import json
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
+
+from orchtrace_corpus.render import trace_graph
+from orchtrace_corpus.render.layout import ASCII, display_width, plain
+from orchtrace_corpus.render.trace_page import page
+from orchtrace_corpus.trace.compare import compare
+from orchtrace_corpus.trace.graph import graph, order
+from orchtrace_corpus.trace.label import RULES, labels
+from orchtrace_corpus.trace.published import published
+from orchtrace_corpus.trace.replay import replay
+from orchtrace_corpus.trace.write import text
+from tests.conftest import ROOT, run_corpus
+from tests.traces import EXAMPLES, documents, event, example, raw, trace
+
+TRACES = ROOT / "data" / "traces"
+
+
+def test_a_trace_on_a_page() -> None:
+    assert run_corpus("trace", "show", str(TRACES / "hierarchical.json")).stdout == (
+        "hierarchical\n"
+        "task write-a-report · hierarchical · 4 agents · 14 events · 10 s · 4,520 tokens · 10 s stated\n"
+        "\n"
+        "                     0                                                                   10 s\n"
+        "lead (director)      ███████s························································███████·  1,780\n"
+        "  manager (manager)         ██████████████s····························██████████████r         1,790\n"
+        "    w1 (worker)                           █████████████████████████████r                         500\n"
+        "    w2 (worker)                           ███████████████r                                       450\n"
+        "\n"
+        "█ model works ░ tool works · alive; s spawn, d despawn, m message, t tool, r return, h human, !\n"
+        "safety, e stop, x error\n"
+        "Critical path, 10 s: d -> m -> w1a -> merge -> final\n"
+    )
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("width", [40, 80, 200, None])
+def test_a_page_fits_its_width(path: Path, width: int | None) -> None:
+    shown = plain(page(example(path.stem), width, ASCII))
+
+    assert shown.isascii()
+    assert max(map(display_width, shown.splitlines())) <= min(width or 100, 100)
+
+
+def test_text_from_a_trace_cannot_reach_the_terminal(tmp_path: Path) -> None:
+    hostile = raw([event("\x1b[31m", 0, "spawn", "a\n", to="\x07"), event("b", 1, "inference", "\x07")])
+    (tmp_path / "t.json").write_text(json.dumps(hostile), encoding="utf-8")
+
+    for words in (["show"], ["replay"], ["label", "--events"], ["measure"], ["graph"], ["graph", "-f", "dot"]):
+        result = run_corpus("trace", *words, str(tmp_path / "t.json"))
+        assert result.code == 0
+        assert not set("\x1b\x07") & set(result.stdout + result.stderr)
+
+
+def test_colours_only_on_a_terminal() -> None:
+    controller, terminal = pty.openpty()
+    command = [sys.executable, "-m", "orchtrace_corpus", "trace", "show", str(TRACES / "failing.json")]
+    environment = {**os.environ, "COLUMNS": "80", "TERM": "xterm-256color"}
+    subprocess.run(command, stdin=terminal, stdout=terminal, stderr=subprocess.DEVNULL, env=environment, check=True)
+    os.close(terminal)
+    shown = os.read(controller, 65536).decode()
+    os.close(controller)
+
+    assert "\x1b[" in shown
+    assert "\x1b" not in run_corpus("trace", "show", str(TRACES / "failing.json")).stdout
+
+
+def test_a_replay_says_who_lives_what_is_open_and_what_was_spent() -> None:
+    assert [
+        (state.event.id, state.live, state.open_calls, state.in_flight, state.tokens)
+        for state in replay(example("planner_executor_critic"))
+    ][:6] == [
+        ("p1", ("planner",), (), (), 1100.0),
+        ("m1", ("planner",), (), ("m1",), 1100.0),
+        ("x1", ("planner", "executor"), (), (), 2700.0),
+        ("x1c", ("planner", "executor"), ("t1",), (), 2700.0),
+        ("x1r", ("planner", "executor"), (), (), 2700.0),
+        ("m2", ("planner", "executor"), (), ("m2",), 2700.0),
+    ]
+
+
+@given(documents(), st.data())
+def test_a_prefix_of_a_trace_replays_to_a_prefix_of_its_states(document: dict[str, Any], data: st.DataObject) -> None:
+    whole = trace(document)
+    states = list(replay(whole))
+    assert states == list(replay(whole))
+
+    sequence = order(graph(whole))
+    kept = sorted(sequence[: data.draw(st.integers(1, len(sequence)))])
+    names = {document["events"][number]["id"] for number in kept}
+    part = {
+        **document,
+        "events": [document["events"][number] for number in kept],
+        "edges": [edge for edge in document["edges"] if {edge["src"], edge["dst"]} <= names],
+    }
+    assert list(replay(trace(part))) == states[: len(kept)]
+
+
+def test_a_replay_ends_after_a_time_or_an_event() -> None:
+    swarm = str(TRACES / "swarm.json")
+
+    assert len(run_corpus("trace", "replay", swarm, "--until", "4").stdout.splitlines()) == 10
+    assert (
+        run_corpus("trace", "replay", swarm, "--until", "s2")
+        .stdout.splitlines()[-1]
+        .endswith("lead: spawn -> w2 [s2]  live 3, calls 0, in flight 0, tokens 1,900")
+    )
+    assert "neither a time nor the id of an event" in run_corpus("trace", "replay", swarm, "--until", "x").stderr
+    assert "there is no event 99: the trace has 17" in run_corpus("trace", "replay", swarm, "--step", "99").stderr
+
+
+def test_a_replay_as_json_lines_names_its_schema_first() -> None:
+    result = run_corpus("trace", "replay", str(TRACES / "failing.json"), "--step", "5", "--format", "json")
+    head, state = map(json.loads, result.stdout.splitlines())
+
+    assert head == {"schema": "orchtrace-corpus/trace-replay", "version": 1, "trace_id": "failing"}
+    assert state == {
+        "step": 5, "event": "q3", "t": 1.0, "live": ["lead", "agent-1", "agent-2"], "open_calls": ["q1", "q3"],
+        "in_flight": [], "tokens": 600.0, "without_tokens": 0, "cost_usd": None,
+    }  # fmt: skip
+
+
+HOSTILE = raw([event('"]; click e0 "', 0, "inference", 'a"]\nend', t_end=1), event("<b>&amp;", 1, "return", "%%|x|")])
+
+
+@pytest.mark.parametrize("draw", [trace_graph.mermaid, trace_graph.dot])
+def test_text_in_graphs_stays_text(draw: Any) -> None:
+    written = draw(trace(HOSTILE))
+
+    assert "click e0" not in written.replace("#34;#93;#59; click e0 #34;", "").replace(r"\"]; click e0 \"", "")
+    assert len(written.splitlines()) < 15
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_the_picture_is_well_formed_and_says_what_it_shows(path: Path) -> None:
+    drawn = trace_graph.timeline(example(path.stem))
+    root = ElementTree.fromstring(drawn)
+
+    assert root.find("{http://www.w3.org/2000/svg}title") is not None
+    assert "Critical path" in "".join(root.itertext()) or "critical path" in "".join(root.itertext())
+    assert trace_graph.timeline(example(path.stem)) == drawn
+
+
+def test_labels_name_the_rule_that_fired() -> None:
+    run = trace(raw([
+        event("s", 0, "spawn", "lead", to="w", role="worker"),
+        event("d", 1, "orchestrator_decision", "lead", to="w"),
+        event("down", 2, "message", "lead", to="w"),
+        event("i", 3, "inference", "w"),
+        event("side", 4, "message", "w", to="x"),
+        event("r", 5, "return", "w", to="lead"),
+        event("k", 6, "despawn", "lead", to="w"),
+        event("j", 7, "inference", "lead"),
+        event("g", 8, "safety_event", "guard", status="cancelled"),
+        event("old", 9, "return", "x", sub_decisions=["communicate"], sub_decision_rules={"communicate": "by-hand"}),
+        event("own", 9, "return", "x", sub_decisions=["stop"]),
+    ], "r>j:return"))  # fmt: skip
+
+    assert [(run.events[one.event].id, one.decision.value, one.rule) for one in labels(run)] == [
+        ("s", "spawn", "spawn"),
+        ("s", "delegate", "spawn-target"),
+        ("d", "delegate", "decide-target"),
+        ("down", "delegate", "send-down"),
+        ("side", "communicate", "message"),
+        ("k", "stop", "end-other"),
+        ("j", "aggregate", "join"),
+        ("j", "stop", "last-step"),
+        ("g", "stop", "abort"),
+        ("old", "communicate", "by-hand"),
+        ("own", "stop", "given"),
+    ]
+
+
+def test_every_labelling_rule_fires_somewhere_in_the_tests() -> None:
+    fired = {"stop", "aggregate", *(one.rule for path in EXAMPLES for one in labels(example(path.stem)))}
+
+    assert fired | {"spawn-target", "decide-target", "send-down", "message", "end-other", "join", "abort"} >= set(RULES)
+
+
+def test_a_labelled_trace_is_valid_and_labelling_it_again_changes_nothing(tmp_path: Path) -> None:
+    first, second = tmp_path / "one.json", tmp_path / "two.json"
+    assert run_corpus("trace", "label", str(TRACES / "swarm.json"), "-o", str(first)).code == 0
+    assert run_corpus("trace", "validate", str(first)).code == 0
+    assert run_corpus("trace", "label", str(first), "-o", str(second)).code == 0
+    assert second.read_bytes() == first.read_bytes()
+    assert run_corpus("trace", "label", str(first), "-o", str(second)).code == 3
+
+    labelled = json.loads(first.read_text(encoding="utf-8"))
+    assert labelled["events"][-1]["sub_decisions"] == ["stop"]
+    assert labelled["events"][-1]["sub_decision_rules"] == {"stop": "stop"}
+
+
+@given(documents())
+def test_a_run_does_not_differ_from_itself(document: dict[str, Any]) -> None:
+    assert compare(trace(document), trace(document)) == []
+
+
+def test_two_runs_differ_in_what_differs() -> None:
+    one = raw([event("a", 0, "inference", "x", t_end=2), event("b", 2, "tool_call", "x", tool="find", t_end=3)], "a>b")
+    other = raw(
+        [event("a", 0, "inference", "x", t_end=4), event("b", 4, "tool_call", "x", tool="read", t_end=5)], "a>b"
+    )
+
+    assert [tuple(found) for found in compare(trace(one), trace(other))] == [
+        ("tools", "find", 1, 0),
+        ("tools", "read", 0, 1),
+        ("measures", "work", 3.0, 5.0),
+        ("measures", "span", 3.0, 5.0),
+        ("measures", "wall", 3.0, 5.0),
+        ("measures", "brent_bound", 3.0, 5.0),
+    ]
+
+
+PUBLISHED = {
+    "type": "object",
+    "required": ["trace_id", "task_id", "events", "edges", "rewards", "costs"],
+    "additionalProperties": False,
+    "properties": {
+        "trace_id": {"type": "string", "minLength": 1},
+        "task_id": {"type": "string", "minLength": 1},
+        "system": {"type": "string"},
+        "topology": {"enum": ["centralized", "planner_executor_critic", "debate", "swarm", "hierarchical", "harness",
+                              "mixed", "unknown"]},
+        "events": {"type": "array", "minItems": 1, "items": {
+            "type": "object",
+            "required": ["id", "t", "type", "agent"],
+            "properties": {
+                "id": {"type": "string", "minLength": 1},
+                "t": {"type": "number", "minimum": 0},
+                "type": {"enum": ["orchestrator_decision", "spawn", "despawn", "message", "tool_call", "tool_result",
+                                  "return", "aggregate", "human_intervention", "safety_event"]},
+                "agent": {"type": "string", "minLength": 1},
+                **{name: {"type": "string"} for name in ("role", "from", "to", "tool", "content_ref")},
+                "trusted": {"type": "boolean"},
+            },
+        }},
+        "edges": {"type": "array", "items": {
+            "type": "object",
+            "required": ["src", "dst", "type"],
+            "additionalProperties": False,
+            "properties": {
+                "src": {"type": "string", "minLength": 1},
+                "dst": {"type": "string", "minLength": 1},
+                "type": {"enum": ["temporal", "causal", "spawn", "message", "tool_dependency", "return", "aggregate",
+                                  "safety_flow"]},
+            },
+        }},
+        "rewards": {"type": "object", "additionalProperties": {"type": "number"}},
+        "metrics": {"type": "object", "additionalProperties": {"type": "number"}},
+        "costs": {
+            "type": "object",
+            "required": ["tokens", "wall_clock_s"],
+            "properties": {name: {"type": "number", "minimum": 0}
+                           for name in ("tokens", "wall_clock_s", "tool_calls", "messages")},
+            "additionalProperties": {"type": "number"},
+        },
+    },
+}  # fmt: skip
+"""The published schema, restated from its description."""
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_the_published_form_follows_the_published_schema_and_ours(path: Path) -> None:
+    result = run_corpus("trace", "export", str(path), "--profile", "published")
+
+    if path.stem == "mixed":
+        assert (result.code, result.stdout) == (2, "")
+        assert "costs.tokens and costs.wall_clock_s cannot be left unknown" in result.stderr
+        return
+    written = json.loads(result.stdout)
+    assert list(Draft202012Validator(PUBLISHED).iter_errors(written)) == []
+    trace(written)
+
+
+def test_edges_over_what_the_published_form_lacks_are_bridged() -> None:
+    costs = {"costs": {"tokens": 0, "wall_clock_s": 9}}
+    run = raw([event("a", 0, "message", "x"), event("b", 1, "inference", "x"), event("c", 2, "inference", "x"),
+               event("d", 3, "return", "x")], "a>b b>c c>d:return a>d", **costs)  # fmt: skip
+
+    assert published(run)["edges"] == [
+        {"src": "a", "dst": "d", "type": "return"},
+        {"src": "a", "dst": "d", "type": "causal"},
+    ]
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_a_full_export_says_the_same_and_keeps_unknown_fields(path: Path) -> None:
+    document = json.loads(path.read_text(encoding="utf-8"))
+    document["events"][0]["of_my_own"] = {"any": ["thing"]}
+
+    assert json.loads(text(document)) == document
+    assert run_corpus("trace", "export", str(path)).stdout == path.read_text(encoding="utf-8")
+
+
+def test_commands_for_one_trace_refuse_several(tmp_path: Path) -> None:
+    line = json.dumps(json.loads((TRACES / "swarm.json").read_text(encoding="utf-8")))
+    (tmp_path / "two.jsonl").write_text(f"{line}\n{line}\n", encoding="utf-8")
+    result = run_corpus("trace", "replay", str(tmp_path / "two.jsonl"))
+
+    assert result.code == 2
+    assert "holds 2 traces, and one is wanted" in result.stderr
+
+
+def test_nothing_is_derived_from_a_trace_with_errors(tmp_path: Path) -> None:
+    broken = raw([event("a", 0, "inference", "x"), event("b", 1, "inference", "x")], "a>b b>a")
+    (tmp_path / "t.json").write_text(json.dumps(broken), encoding="utf-8")
+
+    for command in ("show", "replay", "measure", "label", "credit", "graph", "export"):
+        result = run_corpus("trace", command, str(tmp_path / "t.json"))
+        assert (result.code, result.stdout) == (1, "")
+        assert "T203" in result.stderr
