@@ -1,8 +1,11 @@
 """Workflows, hooks and the guide for contributors: safe, consistent with the tool, and true."""
 
+import os
 import re
 import shlex
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +22,13 @@ WORKFLOWS = sorted([*(GITHUB / "workflows").glob("*.yml"), *(TEMPLATES / ".githu
 CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 
 NAMES = {name for group in COMMANDS.values() for name in group}
+ACTION = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
+WRITERS = {
+    "build.yml": {"contents": "write"},
+    "fetch.yml": {"contents": "write", "pull-requests": "write"},
+    "comment.yml": {"actions": "read", "pull-requests": "write"},
+}
+"""What some of our workflows may do beyond reading the repository."""
 COMING: set[str] = set()
 """Commands that documents speak of and that the table does not have yet."""
 
@@ -58,15 +68,16 @@ def test_no_permission_but_those_a_job_names(path: Path) -> None:
 
     assert read["permissions"] == {}
     for job in read["jobs"].values():
-        expected = "write" if path == GITHUB / "workflows" / "build.yml" else "read"
-        assert job["permissions"] == {"contents": expected}
+        more = WRITERS.get(path.name, {}) if path.is_relative_to(GITHUB) else {}
+        assert job["permissions"] == {"contents": "read", **more}
         assert job["timeout-minutes"] <= 30
 
 
 def test_no_workflow_gives_secrets_to_foreign_code(path: Path) -> None:
     read = workflow(path)
 
-    assert set(read["on"]) <= {"push", "pull_request"}
+    assert set(read["on"]) <= {"push", "pull_request", "schedule", "workflow_dispatch", "workflow_run"}
+    assert ("workflow_run" in read["on"]) == (path.name == "comment.yml")
     if "pull_request" in read["on"]:
         assert "secrets." not in path.read_text(encoding="utf-8")
         assert "github.token" not in path.read_text(encoding="utf-8")
@@ -75,7 +86,7 @@ def test_no_workflow_gives_secrets_to_foreign_code(path: Path) -> None:
 def test_actions_are_named_by_tag_and_leave_no_token_on_disk(path: Path) -> None:
     for step in steps(path):
         if "uses" in step:
-            assert re.fullmatch(r"actions/[a-z-]+@v\d+", step["uses"])
+            assert re.fullmatch(r"actions/[a-z-]+@v\d+|\./", step["uses"])
         if step.get("uses", "").startswith("actions/checkout@"):
             assert step["with"]["persist-credentials"] is False
 
@@ -90,13 +101,146 @@ def test_every_corpus_command_of_a_workflow_exists(path: Path) -> None:
     assert corpus_commands(scripts) <= NAMES | COMING
 
 
-@pytest.mark.parametrize("folder", [GITHUB, TEMPLATES / ".github"], ids=["ours", "starter"])
-def test_mistakes_are_marked_at_their_lines_before_everything_is_checked(folder: Path) -> None:
-    path = folder / "workflows" / "check.yml"
-    runs = [step["run"] for step in steps(path) if step.get("run", "").startswith("corpus")]
+def test_mistakes_are_marked_at_their_lines_before_everything_is_checked() -> None:
+    starter = TEMPLATES / ".github" / "workflows" / "check.yml"
+    runs = [step["run"] for step in steps(starter) if step.get("run", "").startswith("corpus")]
+    ours = [step["run"] for step in ACTION["runs"]["steps"] if step.get("run", "").startswith("corpus")]
 
-    assert "pull_request" in workflow(path)["on"]
+    assert "pull_request" in workflow(starter)["on"]
     assert runs == ["corpus validate --format github", "corpus check"]
+    assert ours == ['corpus --root "$ROOT" validate --format github', 'corpus --root "$ROOT" check']
+
+
+def test_the_action_takes_nothing_from_outside_into_its_scripts() -> None:
+    scripts = [step["run"] for step in ACTION["runs"]["steps"] if "run" in step]
+
+    assert len(scripts) == 4
+    assert [script for script in scripts if "${{" in script] == []
+    assert corpus_commands("\n".join(f"```sh\n{script}\n```" for script in scripts)) <= NAMES
+
+
+def test_the_comment_runs_no_code_of_the_pull_request() -> None:
+    path = GITHUB / "workflows" / "comment.yml"
+    (checkout,) = (step for step in steps(path) if step.get("uses", "").startswith("actions/checkout"))
+
+    assert checkout["with"] == {"persist-credentials": False, "sparse-checkout": ".github"}
+    assert [step["run"] for step in steps(path) if "run" in step] == ["bash .github/comment.sh artifact/meaning.md"]
+
+
+def bash(script: str, folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run a script as a runner does, with our own `corpus` first on the path."""
+    path = f"{folder / 'bin'}:{Path(sys.executable).parent}:{os.environ['PATH']}"
+    settings = {**os.environ, "PATH": path, **environment}
+    command = ["bash", "--noprofile", "--norc", "-e", "-o", "pipefail", "-c", script]
+    return subprocess.run(command, cwd=folder, env=settings, capture_output=True, text=True, check=False)
+
+
+@pytest.fixture
+def gh(tmp_path: Path) -> Path:
+    """A folder with a stand-in for `gh` that answers from files and writes down what it was asked to write."""
+    (tmp_path / "bin").mkdir()
+    program = tmp_path / "bin" / "gh"
+    program.write_text(
+        "#!/usr/bin/env bash\n"
+        'case "$*" in\n'
+        f"  *pulls*) cat {tmp_path}/pulls ;;\n"
+        f'  *PATCH*|*POST*) echo "$*" >> {tmp_path}/written ;;\n'
+        f"  *comments*) cat {tmp_path}/comments ;;\n"
+        "esac\n",
+        encoding="utf-8",
+    )
+    program.chmod(0o755)
+    (tmp_path / "pulls").write_text("12\n", encoding="utf-8")
+    (tmp_path / "comments").write_text("", encoding="utf-8")
+    (tmp_path / "meaning.md").write_text("<!-- corpus diff -->\n**1 paper added.**\n", encoding="utf-8")
+    return tmp_path
+
+
+def post(folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    given = {
+        "GITHUB_REPOSITORY": "o/r",
+        "HEAD_SHA": "ab12",
+        "HEAD_REPOSITORY": "fork/r",
+        "GH_TOKEN": "t",
+        **environment,
+    }
+    return bash(f"bash {GITHUB / 'comment.sh'} meaning.md", folder, **given)
+
+
+def test_the_first_comment_is_posted_and_later_ones_update_it(gh: Path) -> None:
+    assert post(gh).stdout == "Commented on pull request 12.\n"
+    (gh / "comments").write_text("77\n", encoding="utf-8")
+    assert post(gh).stdout == "Updated the comment on pull request 12.\n"
+    assert (gh / "written").read_text(encoding="utf-8").splitlines() == [
+        "api --silent --method POST repos/o/r/issues/12/comments --field body=@meaning.md",
+        "api --silent --method PATCH repos/o/r/issues/comments/77 --field body=@meaning.md",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("content", "code"),
+    [(b"<script>\n", 1), (b"<!-- corpus diff -->\n" + b"x" * 70_000, 1), (None, 0)],
+    ids=["not ours", "too large", "absent"],
+)
+def test_an_artifact_that_is_not_ours_is_not_posted(gh: Path, content: bytes | None, code: int) -> None:
+    (gh / "meaning.md").unlink()
+    if content is not None:
+        (gh / "meaning.md").write_bytes(content)
+
+    assert post(gh).returncode == code
+    assert not (gh / "written").exists()
+
+
+def test_a_link_in_the_artifact_is_not_followed(gh: Path) -> None:
+    (gh / "secret").write_text("<!-- corpus diff -->\nsecret\n", encoding="utf-8")
+    (gh / "meaning.md").unlink()
+    (gh / "meaning.md").symlink_to(gh / "secret")
+
+    assert post(gh).stdout == "There is nothing to post.\n"
+    assert not (gh / "written").exists()
+
+
+def test_without_a_pull_request_at_that_commit_nothing_is_posted(gh: Path) -> None:
+    (gh / "pulls").write_text("", encoding="utf-8")
+    assert post(gh).stdout == "No open pull request is at ab12 any more.\n"
+    assert post(gh, HEAD_SHA='x" or true').returncode == 1
+    assert not (gh / "written").exists()
+
+
+def test_the_action_says_what_a_pull_request_means_in_a_shallow_clone(tmp_path: Path) -> None:
+    git = ["git", "-c", "user.name=t", "-c", "user.email=t@example.org", "-C"]
+    origin = tmp_path / "origin"
+    shutil.copytree(ROOT / "data", origin / "data")
+    for words in (["init", "--quiet", "--initial-branch", "main"], ["add", "."], ["commit", "--quiet", "-m", "One"]):
+        subprocess.run([*git, str(origin), *words], check=True)
+    base = subprocess.run([*git, str(origin), "rev-parse", "HEAD"], check=True, capture_output=True, text=True).stdout
+    papers = origin / "data" / "papers.yaml"
+    papers.write_text(papers.read_text(encoding="utf-8").replace("venue: AAAI 2026", "venue: AAAI"), encoding="utf-8")
+    subprocess.run([*git, str(origin), "commit", "--quiet", "-am", "Two"], check=True)
+    subprocess.run([*git, str(tmp_path), "clone", "--quiet", "--depth=1", f"file://{origin}", "clone"], check=True)
+    script = next(
+        step["run"] for step in ACTION["runs"]["steps"] if 'corpus --root "$ROOT" diff' in step.get("run", "")
+    )
+    files = {name: str(tmp_path / name) for name in ("GITHUB_STEP_SUMMARY", "GITHUB_OUTPUT")}
+    done = bash(script, tmp_path / "clone", ROOT=".", BASE=base.strip(), RUNNER_TEMP=str(tmp_path), **files)
+
+    assert (done.returncode, done.stderr) == (0, "")
+    meaning = (tmp_path / "meaning.md").read_text(encoding="utf-8")
+    assert meaning.startswith("<!-- corpus diff -->\n**2 corrected.**\n")
+    assert (tmp_path / "GITHUB_STEP_SUMMARY").read_text(encoding="utf-8") == meaning
+    assert (tmp_path / "GITHUB_OUTPUT").read_text(encoding="utf-8") == f"file={tmp_path / 'meaning.md'}\n"
+
+
+@pytest.mark.parametrize(("code", "passes"), [(0, True), (1, True), (4, True), (3, False)])
+def test_the_weekly_run_takes_an_absent_arxiv_for_no_failure(gh: Path, code: int, passes: bool) -> None:
+    script = next(s["run"] for s in steps(GITHUB / "workflows" / "fetch.yml") if "fetch --write" in s.get("run", ""))
+    (gh / "bin" / "corpus").write_text(f"#!/usr/bin/env bash\necho drift\nexit {code}\n", encoding="utf-8")
+    (gh / "bin" / "corpus").chmod(0o755)
+    done = bash(script, gh, GITHUB_STEP_SUMMARY=str(gh / "summary"))
+
+    assert (done.returncode == 0) is passes
+    assert ("::notice::" in done.stdout) is (code == 4)
+    assert (gh / "summary").read_text(encoding="utf-8") == "drift\n"
 
 
 def test_what_the_build_commits_does_not_start_it_again() -> None:
@@ -118,11 +262,18 @@ def test_only_the_last_step_of_the_build_has_the_token() -> None:
     assert not any("token" in str(step).lower() for step in before)
 
 
-def test_the_audit_of_workflows_leaves_out_one_rule_and_says_why() -> None:
+def test_what_the_audit_of_workflows_leaves_out_is_named_with_the_reason() -> None:
     text = (GITHUB / "zizmor.yml").read_text(encoding="utf-8")
 
-    assert yaml.safe_load(text) == {"rules": {"unpinned-uses": {"disable": True}}}
+    assert yaml.safe_load(text) == {
+        "rules": {
+            "unpinned-uses": {"disable": True},
+            "dangerous-triggers": {"ignore": ["comment.yml"]},
+            "self-repository": {"disable": True},
+        }
+    }
     assert "left to the maintainer" in text
+    assert "takes the artifact for data" in text
 
 
 def test_hooks_for_other_lists() -> None:
