@@ -1,0 +1,1 @@
+"""Services outside: how they are asked, and how their answers are read."""

@@ -1,0 +1,1 @@
+"""arXiv: what it is asked, and what its feeds say."""
