@@ -6,7 +6,7 @@ Nothing else in the package writes below a corpus's folder.
 import fcntl
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 
 from orchtrace_corpus.errors import DataFileError
@@ -17,36 +17,56 @@ _TEMPORARY_PREFIX = ".corpus-"
 _TEMPORARY_SUFFIX = ".tmp"
 
 
-def write_atomic(path: str, text: str) -> None:
-    """Replace a file's content, or create it, so that a reader sees the old text or the new, never a part.
+def write_atomic(path: str, content: str | bytes) -> None:
+    """Replace a file's content, or create it, so that a reader sees the old content or the new, never a part.
 
-    The text goes to a temporary file in the same folder, is flushed to the disk, and takes the
+    The content goes to a temporary file in the same folder, is flushed to the disk, and takes the
     file's name. A symbolic link stays one: what it points to is replaced. Permissions are kept.
 
     Raises:
         DataFileError: The folder or the disk does not allow it; the old file is untouched.
     """
+    write_together({path: content})
+
+
+def write_together(contents: Mapping[str, str | bytes]) -> None:
+    """Replace the contents of several files, each as `write_atomic` does, in the order given.
+
+    All new contents are on the disk before the first file is replaced, so whatever the folder or the
+    disk does not allow is noticed while nothing has changed. Then the files take their names one right
+    after the other: only a process killed at that very moment leaves some of them new and some old.
+
+    Raises:
+        DataFileError: A file cannot be written; the message says what was.
+    """
     import tempfile  # only for who writes: most commands compare
 
-    target = os.path.realpath(path)
-    temporary = ""
+    targets: dict[str, str] = {}
+    written: list[str] = []
+    shown = ""
     try:
-        mode = os.stat(target).st_mode & 0o777 if os.path.exists(target) else 0o666 & ~_umask()
-        handle, temporary = tempfile.mkstemp(
-            dir=os.path.dirname(target), prefix=_TEMPORARY_PREFIX, suffix=_TEMPORARY_SUFFIX
-        )
-        with open(handle, "wb") as file:
-            file.write(text.encode("utf-8"))
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(temporary, mode)
-        os.replace(temporary, target)
+        for path, content in contents.items():
+            shown = os.path.relpath(path)
+            target = os.path.realpath(path)
+            mode = os.stat(target).st_mode & 0o777 if os.path.exists(target) else 0o666 & ~_umask()
+            handle, temporary = tempfile.mkstemp(
+                dir=os.path.dirname(target), prefix=_TEMPORARY_PREFIX, suffix=_TEMPORARY_SUFFIX
+            )
+            targets[temporary] = target
+            with open(handle, "wb") as file:
+                file.write(content.encode("utf-8") if isinstance(content, str) else content)
+                file.flush()
+                os.fsync(file.fileno())
+            os.chmod(temporary, mode)
+        for temporary, target in targets.items():
+            shown = os.path.relpath(target)
+            os.replace(temporary, target)
+            written.append(shown)
     except OSError as error:
-        raise DataFileError(
-            f"cannot write {os.path.relpath(path)}: {error.strerror}", "Nothing was changed; the file is as it was."
-        ) from error
+        hint = f"Written before it: {', '.join(written)}." if written else "Nothing was changed; the file is as it was."
+        raise DataFileError(f"cannot write {shown}: {error.strerror}", hint) from error
     finally:
-        if temporary:
+        for temporary in targets:
             with suppress(OSError):
                 os.unlink(temporary)
 
@@ -93,12 +113,9 @@ def sweep(folder: str) -> None:
 
 def diff(path: str, old: str, new: str) -> str:
     """What changes in a file, as a unified diff; empty where nothing does."""
-    from difflib import unified_diff
+    from orchtrace_corpus.linediff import unified_diff  # only for who shows one
 
-    lines = unified_diff(
-        old.splitlines(keepends=True), new.splitlines(keepends=True), f"a/{path}", f"b/{path}", lineterm="\n"
-    )
-    return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
+    return unified_diff(path, old, new)
 
 
 def _umask() -> int:

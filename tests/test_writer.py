@@ -1,4 +1,4 @@
-"""The canonical form and the splice editor: nothing is lost, nothing else is touched."""
+"""The canonical form: no value and no comment is lost, and what is canonical stays as it is."""
 
 import json
 
@@ -6,11 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchtrace_corpus.errors import DataFileError
 from orchtrace_corpus.pool import canonical as styles
 from orchtrace_corpus.pool.store import EXCLUSIONS, PAPERS, read_file
 from orchtrace_corpus.yamlfile.reader import Mapping, YamlFile
-from orchtrace_corpus.yamlfile.splice import insert_record, remove_record, replace_record, replace_values, values
+from orchtrace_corpus.yamlfile.record import values
 from orchtrace_corpus.yamlfile.writer import MisplacedCommentError, Style, canonical, record_text, scalar_text
 from tests.conftest import ROOT
 
@@ -163,83 +162,9 @@ def test_the_real_data_is_in_canonical_form(name: str, real: object) -> None:
     assert canonical(file, style) == file.text
 
 
-SPLICED = st.lists(
-    st.tuples(TEXTS, st.sampled_from(["", "\n", "# comment\n", "\n# comment 𝒜\n"])), min_size=1, max_size=6
-)
-
-
-def spliced_text(parts: list[tuple[str, str]]) -> str:
-    return "".join(
-        f"- key: k{number}\n  title: {scalar_text(text)}  # end\n{gap}" for number, (text, gap) in enumerate(parts)
-    )
-
-
-@given(SPLICED, st.data(), TEXTS)
-def test_replacing_a_record_leaves_every_other_byte(
-    parts: list[tuple[str, str]], data: st.DataObject, new: str
-) -> None:
-    index = data.draw(st.integers(0, len(parts) - 1))
-    text = spliced_text(parts)
-    block = f"- key: new\n  title: {scalar_text(new)}\n"
-
-    result = replace_record(yaml_file(text), index, block)
-
-    before = spliced_text(parts[:index])
-    old = f"- key: k{index}\n  title: {scalar_text(parts[index][0])}  # end\n"
-    assert result == before + block + text[len(before) + len(old) :]
-
-
-@given(SPLICED, st.data())
-def test_inserting_and_removing_a_record_are_inverse(parts: list[tuple[str, str]], data: st.DataObject) -> None:
-    index = data.draw(st.integers(0, len(parts)))
-    text = spliced_text(parts)
-
-    longer = insert_record(yaml_file(text), index, "- key: new\n")
-    shorter = remove_record(yaml_file(longer), index)
-
-    assert loaded(longer) == [*loaded(text)[:index], {"key": "new"}, *loaded(text)[index:]]
-    assert loaded(shorter) == loaded(text)
-    assert [line for line in shorter.splitlines() if line.strip()] == [
-        line for line in text.splitlines() if line.strip()
-    ]
-
-
-@given(SPLICED, st.data(), TEXTS)
-def test_replacing_a_value_leaves_every_other_byte(parts: list[tuple[str, str]], data: st.DataObject, new: str) -> None:
-    index = data.draw(st.integers(0, len(parts) - 1))
-    text = spliced_text(parts)
-    record = list(yaml_file(text).records())[index]
-    assert isinstance(record, Mapping)
-    at = record.entries["title"][1].at
-
-    result = replace_values(yaml_file(text), {at: new})
-
-    old = scalar_text(parts[index][0])
-    assert result == text[:at] + scalar_text(new) + text[at + len(old) :]
-
-
-def test_splicing_keeps_windows_line_ends() -> None:
-    text = "- key: a\r\n\r\n- key: b\r\n"
-
-    assert replace_record(yaml_file(text), 0, "- key: c\n  title: d\n") == "- key: c\r\n  title: d\r\n\r\n- key: b\r\n"
-
-
-def test_splicing_the_first_and_the_last_record_of_a_file() -> None:
-    assert insert_record(yaml_file("# head\n[]\n"), 0, "- key: a\n") == "# head\n\n- key: a\n"
-    assert insert_record(yaml_file("- key: a"), 1, "- key: b\n") == "- key: a\n\n- key: b\n"
-    assert remove_record(yaml_file("# head\n\n- key: a\n"), 0) == "# head\n\n[]\n"
-
-
 def test_an_empty_list_stays_as_it_is() -> None:
     for text in ("[]\n", "# head\n\n[]\n", "# head\n[] # none\n"):
         assert canonical(yaml_file(text), STYLE) == text
-
-
-def test_what_is_no_block_list_is_not_spliced() -> None:
-    with pytest.raises(DataFileError, match="not written as a block list item"):
-        replace_record(yaml_file("[{key: a}, {key: b}]\n"), 0, "- key: c\n")
-    with pytest.raises(DataFileError, match="cannot be changed in place"):
-        replace_values(yaml_file("- key: a\n"), {1: "b"})
 
 
 def test_a_record_as_text() -> None:

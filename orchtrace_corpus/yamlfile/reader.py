@@ -317,12 +317,20 @@ def read(path: str, shown_as: str) -> YamlFile:
     Raises:
         DataFileError: There is no such file, or it cannot be read.
     """
+    return YamlFile(shown_as, read_bytes(path, shown_as))
+
+
+def read_bytes(path: str, shown_as: str) -> bytes:
+    """A file's bytes; of one that is too large for a `YamlFile`, no more than show that it is.
+
+    Raises:
+        DataFileError: There is no such file, or it cannot be read.
+    """
     try:
         with open(path, "rb") as handle:
-            data = handle.read(MAX_BYTES + 1)
+            return handle.read(MAX_BYTES + 1)
     except OSError as error:
         raise DataFileError(f"cannot read {printable(shown_as, limit=300)}: {error.strerror}") from error
-    return YamlFile(shown_as, data)
 
 
 def _place(event: Any) -> int:

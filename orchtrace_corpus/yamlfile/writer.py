@@ -10,6 +10,7 @@ line's end. A comment anywhere else has no line to go to and is refused.
 
 from bisect import bisect_right
 from collections.abc import Iterator
+from collections.abc import Mapping as MappingType
 from functools import lru_cache
 from typing import NamedTuple, TypeAlias
 
@@ -100,6 +101,47 @@ def scalar_text(text: str, *, in_flow: bool = False, bare: bool = False) -> str:
     return text if _is_plain(text, in_flow) else _quoted(text)
 
 
+def field_lines(name: str, node: Node, style: Style, line_end: MappingType[Path, str], at: int = -1) -> Iterator[str]:
+    """The lines of a field, without the record's indentation.
+
+    Args:
+        name: The field.
+        node: Its value.
+        style: How records are written.
+        line_end: Comments for the ends of lines, by the path of a value from the record on.
+        at: Where the field is, to say so.
+
+    Raises:
+        MisplacedCommentError: Two comments would come to stand on one line.
+    """
+    for text, values in _field_lines(name, node, style):
+        if not line_end:
+            yield text
+            continue
+        paths = (path for value, path in values for path in _paths(value, path))
+        ends = [end for path in paths if (end := line_end.get(path))]
+        if len(ends) > 1:
+            raise MisplacedCommentError(at)
+        yield f"{text}  {ends[0]}" if ends else text
+
+
+def line_end_comments(file: YamlFile, record: Mapping) -> dict[Path, str]:
+    """The comments of a file that is one record, or a part of one, by the value at whose line they end.
+
+    Raises:
+        MisplacedCommentError: A comment stands elsewhere.
+    """
+    found = _comments(file, [record])
+    if found.header or found.before_record or found.before_field or found.footer:
+        raise MisplacedCommentError(record.at)
+    return found.line_end.get(0, {})
+
+
+def rank(name: str, style: Style) -> int:
+    """The place of a field in canonical order; fields that the style does not name share the last."""
+    return style.order.index(name) if name in style.order else len(style.order)
+
+
 def _record_lines(index: int, record: Mapping, style: Style, comments: _Comments) -> Iterator[str]:
     names = _ordered(tuple(record.entries), style.order)
     line_end = comments.line_end.get(index, {})
@@ -109,17 +151,10 @@ def _record_lines(index: int, record: Mapping, style: Style, comments: _Comments
         before = comments.before_field.get((index, name), [])
         # A comment above the first field stands above the record.
         yield from (before if first else [f"  {comment}" for comment in before])
-        for text, values in _field_lines(name, record.entries[name][1], style):
-            mark = "- " if first else "  "
+        key_at, value = record.entries[name]
+        for line in field_lines(name, value, style, line_end, key_at):
+            yield f"  {line}" if not first else f"- {line}"
             first = False
-            if line_end:
-                paths = (path for value, path in values for path in _paths(value, path))
-                ends = [end for path in paths if (end := line_end.get(path))]
-                if len(ends) > 1:
-                    raise MisplacedCommentError(-1)
-                yield f"{mark}{text}  {ends[0]}" if ends else mark + text
-            else:
-                yield mark + text
     if first:
         yield "- {}"
 
@@ -276,7 +311,10 @@ def _scalar_spans(text: str) -> list[tuple[int, int]]:
     while parser.check_event():
         event = parser.get_event()
         if type(event) is ScalarEvent and event.start_mark and event.end_mark:
-            spans.append((event.start_mark.index, event.end_mark.index))
+            start = event.start_mark.index
+            if event.style in ("|", ">"):  # what stands on the line of the mark is not yet the text
+                start = text.index("\n", start)
+            spans.append((start, event.end_mark.index))
     return spans
 
 

@@ -1,0 +1,86 @@
+"""`corpus import`."""
+
+import sys
+from typing import Annotated
+
+import typer
+
+from orchtrace_corpus.cli.amend import amend, editable
+from orchtrace_corpus.cli.options import DryRun
+from orchtrace_corpus.cli.session import Session
+from orchtrace_corpus.errors import CommandUseError, DataFileError, ExitCode
+from orchtrace_corpus.findings import printable
+from orchtrace_corpus.formats import registry
+from orchtrace_corpus.pool import store
+from orchtrace_corpus.pool.merge import Merge, merge
+from orchtrace_corpus.pool.rules.dates import today
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None)
+
+_STANDARD_INPUT = "-"
+
+
+@app.command(name="import")
+def import_(
+    ctx: typer.Context,
+    name: Annotated[str, typer.Argument(metavar="FORMAT", help=f"One of {', '.join(registry.readable())}.")],
+    path: Annotated[
+        str, typer.Argument(metavar="[FILE]", help="The file, or - for standard input.", show_default=False)
+    ] = _STANDARD_INPUT,
+    profile: Annotated[
+        str, typer.Option("--profile", metavar="NAME", help="The variant of the format, as for corpus export.")
+    ] = "",
+    dry_run: DryRun = False,
+) -> int:
+    """Bring records of another format into the pool.
+
+    Papers are found by key. Of one that is there, those fields change that the file has and that
+    say something else; all others stay. One that is not there is added, if it has all that a paper
+    needs. Nothing is written unless everything in the file is right.
+
+    \b
+    Examples:
+      corpus import bibtex references.bib --dry-run
+      corpus import csv table.csv --profile published
+      corpus import jsonl papers.jsonl
+    """
+    session = Session(*ctx.obj)
+    one = registry.find(name)
+    root = session.writable_root()
+    loaded, pool = editable(root)
+    shown = "<standard input>" if path == _STANDARD_INPUT else path
+    items = one.read(_data(path), pool.taxonomy, profile, shown)
+    merged = merge(loaded.paper_places.file, items, pool.taxonomy, today().isoformat())
+    if merged.problems:
+        lines = (f"{printable(shown, limit=300)}:{problem.line}: {problem.message}" for problem in merged.problems)
+        session.output.tell(
+            "\n".join(("corpus: nothing was written, since some records cannot be brought in:", *lines))
+        )
+        return ExitCode.FINDINGS
+    code = amend(session, root, {store.PAPERS: merged.text}, was=loaded, dry_run=dry_run)
+    if code == ExitCode.DONE:
+        session.output.note(_counted(merged))
+    return code
+
+
+def _data(path: str) -> bytes:
+    """What a file, or standard input, holds.
+
+    Raises:
+        CommandUseError: Somebody sits at a terminal and has named no file.
+        DataFileError: The file cannot be read.
+    """
+    if path == _STANDARD_INPUT:
+        if sys.stdin is None or sys.stdin.isatty():
+            raise CommandUseError("there is nothing on standard input", "Name a file, or pipe one in.")
+        return sys.stdin.buffer.read()
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except OSError as error:
+        raise DataFileError(f"cannot read {printable(path, limit=300)}: {error.strerror}") from error
+
+
+def _counted(merged: Merge) -> str:
+    counts = ((len(merged.updated), "updated"), (len(merged.added), "added"), (len(merged.unchanged), "unchanged"))
+    return f"{', '.join(f'{count} {word}' for count, word in counts)}"

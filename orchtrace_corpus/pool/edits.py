@@ -1,0 +1,129 @@
+"""Edits of a data file's text: records added, changed field by field, removed.
+
+Whatever an edit does not mean to change stays, byte for byte: `yamlfile.splice` sees to it. These
+functions turn values into YAML and know nothing of files on disk; `cli.amend` writes what they give.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TypeAlias
+
+from orchtrace_corpus.pool.decode import exclusion_schema, paper_schema
+from orchtrace_corpus.pool.fields import NOT_APPLICABLE
+from orchtrace_corpus.pool.model import Evidence, Paper, Record, Tag, Waiver
+from orchtrace_corpus.pool.taxonomy import Taxonomy
+from orchtrace_corpus.yamlfile import reader, splice
+from orchtrace_corpus.yamlfile.reader import Node, YamlFile
+from orchtrace_corpus.yamlfile.record import values
+from orchtrace_corpus.yamlfile.writer import Style, record_text
+
+Value: TypeAlias = str | int | Sequence["Value"] | Mapping[str, "Value"]
+"""The value of a field as a YAML record has it: a text (or a number, which is written as one), a list, a mapping."""
+
+_EVIDENCE = ("tags", "note", "source", "location", "level", "confidence")
+"""The fixed fields of an item of evidence, in canonical order; facets beside them follow."""
+
+
+def fields(record: Record, taxonomy: Taxonomy) -> dict[str, Value]:
+    """A record as its YAML fields, in canonical order; fields that it does not have are left out."""
+    schema = paper_schema(taxonomy) if isinstance(record, Paper) else exclusion_schema(taxonomy)
+    present: dict[str, Value] = {}
+    for name in schema.decoders:
+        if name in record.tags:
+            present[name] = tag_value(record.tags[name])
+        elif name in record._fields and getattr(record, name):
+            present[name] = _value(getattr(record, name))
+    return present
+
+
+def as_written(file: YamlFile) -> list[dict[str, object]]:
+    """The fields of every record as the file has them, right or wrong: texts, lists and mappings."""
+    records = file.kept or list(YamlFile(file.path, file.text.encode()).records())
+    return [
+        {name: values(value) for name, (_, value) in node.entries.items()} if type(node) is reader.Mapping else {}
+        for node in records
+    ]
+
+
+def tag_value(tag: Tag) -> Value:
+    """A tag as its YAML field; several terms are a list, but NA stands by itself."""
+    if isinstance(tag, (str, Mapping)):
+        return tag
+    return NOT_APPLICABLE if tag == (NOT_APPLICABLE,) else list(tag)
+
+
+def added(file: YamlFile, values: Mapping[str, Value], style: Style, index: int | None = None) -> str:
+    """The file's new text with one record added, at the end or before the record at an index.
+
+    Raises:
+        DataFileError: The file has errors, or its records are not written one below the other.
+    """
+    return all_added(file, [values], style, index)
+
+
+def all_added(file: YamlFile, records: Iterable[Mapping[str, Value]], style: Style, index: int | None = None) -> str:
+    """The file's new text with several records added, one behind the other; errors as for `added`."""
+    blocks = [record_text(_mapping(values), style) for values in records]
+    return splice.insert_records(file, index, blocks) if blocks else file.text
+
+
+def changed(file: YamlFile, index: int, changes: Mapping[str, Value | None], style: Style) -> str:
+    """The file's new text with some fields of one record changed.
+
+    Args:
+        file: The file as read.
+        index: Which record, from 0.
+        changes: New values by field. A field that the record has is replaced and keeps its comments;
+            one that it lacks is inserted at its canonical place; None removes one, with the comments
+            above it and at its line's end.
+        style: How the file's records are written.
+
+    Raises:
+        DataFileError: The file has errors, or the change cannot be made without touching something
+            else; the message says where and what to do.
+    """
+    return all_changed(file, {index: changes}, style)
+
+
+def all_changed(file: YamlFile, changes: Mapping[int, Mapping[str, Value | None]], style: Style) -> str:
+    """The file's new text with fields of several records changed, by the index of each; otherwise as `changed`."""
+    nodes = {
+        index: {name: None if value is None else _node(value) for name, value in values.items()}
+        for index, values in changes.items()
+        if values
+    }
+    return splice.change_fields(file, nodes, style) if nodes else file.text
+
+
+def removed(file: YamlFile, index: int) -> str:
+    """The file's new text without one record and the comments directly above it.
+
+    Raises:
+        DataFileError: The file has errors, or its records are not written one below the other.
+    """
+    return splice.remove_record(file, index)
+
+
+def _value(value: object) -> Value:
+    """The value of a fixed field."""
+    if isinstance(value, Evidence):
+        fixed = {name: _value(part) for name in _EVIDENCE if (part := getattr(value, name))}
+        return {**fixed, **{name: tag_value(tag) for name, tag in value.more.items()}}
+    if isinstance(value, Waiver):
+        return dict(value._asdict())
+    if isinstance(value, tuple):
+        return [_value(item) for item in value]
+    assert isinstance(value, (str, int))
+    return value
+
+
+def _node(value: Value) -> Node:
+    """A value as a node that stands nowhere."""
+    if isinstance(value, Mapping):
+        return _mapping(value)
+    if isinstance(value, (str, int)):
+        return reader.Scalar(str(value), -1)
+    return reader.Sequence([_node(item) for item in value], -1)
+
+
+def _mapping(values: Mapping[str, Value]) -> reader.Mapping:
+    return reader.Mapping({name: (-1, _node(value)) for name, value in values.items()}, -1)
