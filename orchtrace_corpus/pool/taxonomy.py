@@ -5,11 +5,13 @@ No code knows a term: another survey brings its own file and changes no Python.
 
 from collections.abc import Iterable
 from enum import StrEnum
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple
 
-from orchtrace_corpus.findings import Location, Severity, quote, suggestion
+from orchtrace_corpus.findings import quote, suggestion
 from orchtrace_corpus.pool import fields, vocabularies
 from orchtrace_corpus.pool.fields import Decoder, Report, Schema, decode_record
+from orchtrace_corpus.pool.published import COLUMN, Column, check_columns
+from orchtrace_corpus.pool.tag_rules import RULE, TagRule, build_rule, check_rules, choice, items_of, text_of
 from orchtrace_corpus.yamlfile.reader import Mapping, Node, Scalar, Sequence, YamlFile
 
 
@@ -64,35 +66,11 @@ class Facet(NamedTuple):
         return {code: tuple(members) for code, members in grouped.items()}
 
 
-class Condition(NamedTuple):
-    """A filter as a rule writes it: `rl: [full, partial]` has the field `rl` and two alternatives.
-
-    `field` may end in an operator, as in `added<=`. The taxonomy cannot judge it: `pool.query` can.
-    """
-
-    field: str
-    alternatives: tuple[str, ...]
-    location: Location
-
-
-class TagRule(NamedTuple):
-    """A rule across the fields of a paper: who meets all of `when` must meet all of `require`.
-
-    Attributes:
-        evidence: Instead of `require`: the fields of which at least one must be named by an item of
-            the paper's evidence.
-    """
-
-    id: str
-    message: str
-    severity: Severity
-    when: tuple[Condition, ...]
-    require: tuple[Condition, ...]
-    evidence: tuple[str, ...]
-
-
 class Taxonomy(NamedTuple):
-    """All facets of a corpus, those of papers, of exclusions and of evidence, and the rules across them."""
+    """All facets of a corpus, those of papers, of exclusions and of evidence, and the rules across them.
+
+    `published` are the columns of the table that the survey has published, if it has one.
+    """
 
     title: str
     source: str
@@ -101,15 +79,19 @@ class Taxonomy(NamedTuple):
     evidence: tuple[Facet, ...]
     crosstabs: tuple[tuple[str, str], ...]
     rules: tuple[TagRule, ...] = ()
+    published: tuple[Column, ...] = ()
 
     @property
     def axes(self) -> tuple[Facet, ...]:
         """The facets of papers that are axes of the survey."""
         return tuple(facet for facet in self.papers if facet.role is Role.AXIS)
 
+    @property
+    def section(self) -> Facet | None:
+        """The facet whose terms divide the papers into sections: the first plain one of a single term that all have."""
+        plain = (facet for facet in self.papers if facet.role is Role.FACET and facet.kind is Kind.SINGLE)
+        return next((facet for facet in plain if facet.required and not facet.allows_na), None)
 
-ANY_EVIDENCE = "any"
-"""In a rule, the demand for evidence of whatever field."""
 
 RESERVED_FIELDS = frozenset(
     {
@@ -126,7 +108,8 @@ RESERVED_FIELDS = frozenset(
             "acl_id",
         ),
         *("urls", "summary", "evidence", "added", "notes", "waive", "first_author"),
-        *("id", "identifier", "url", "screened", "reason", "promoted_to", "tags", "note", "more"),
+        *("id", "identifier", "url", "screened", "reason", "near_miss", "promoted_to"),
+        *("tags", "note", "location", "more"),
     }
 )
 """Names of fixed fields, which no facet may take."""
@@ -144,7 +127,8 @@ def decode_taxonomy(file: YamlFile) -> Taxonomy | None:
     if type(node) is Mapping:
         _check_names(node, report)
         _check_crosstabs(node, report)
-        _check_rules(node, report)
+        check_rules(node, _papers(node), report)
+        check_columns(node, report)
     if values is None or len(file.findings) > before:
         return None
     return Taxonomy(**{"exclusions": (), "evidence": (), "crosstabs": (), "source": "", **values})
@@ -159,16 +143,6 @@ def facet_decoder(facet: Facet) -> Decoder:
     if facet.kind is Kind.MANY:
         return vocabularies.term_list(facet.field, label, allowed, allows_na=facet.allows_na)
     return vocabularies.terms(facet.field, label, allowed, allows_na=facet.allows_na)
-
-
-def _choice(name: str, kind: type[StrEnum]) -> Decoder:
-    decode_term = vocabularies.terms(name, name, tuple(kind), allows_na=False)
-
-    def decode(node: Node, report: Report) -> Any:
-        term = decode_term(node, report)
-        return None if term is None else kind(term)
-
-    return decode
 
 
 def _flag(name: str) -> Decoder:
@@ -199,37 +173,6 @@ def _pairs(name: str) -> Decoder:
     return decode
 
 
-def _conditions(name: str) -> Decoder:
-    def decode(node: Node, report: Report) -> tuple[Condition, ...] | None:
-        if type(node) is not Mapping:
-            report.add("F103", node.at, f"{quote(name)} must be a mapping of filters such as {{field: [one, two]}}")
-            return None
-        conditions = []
-        for field, (key_at, value) in node.entries.items():
-            items = value.items if type(value) is Sequence else [value]
-            if not items or any(type(item) is not Scalar for item in items):
-                report.add("F103", value.at, f"{quote(field)} must be a value, or a list of values such as [one, two]")
-                return None
-            alternatives = tuple(item.text for item in items if type(item) is Scalar)
-            conditions.append(Condition(field, alternatives, report.file.location(key_at)))
-        return tuple(conditions)
-
-    return decode
-
-
-def _evidence_fields(node: Node, report: Report) -> tuple[str, ...] | None:
-    if type(node) is Scalar and node.text == ANY_EVIDENCE:
-        return (ANY_EVIDENCE,)
-    if type(node) is Scalar:
-        report.add("F103", node.at, f"'evidence' must be a list of fields such as [one, two], or {quote(ANY_EVIDENCE)}")
-        return None
-    return cast("tuple[str, ...] | None", fields.text_list("evidence")(node, report))
-
-
-def _rule(**values: Any) -> TagRule:
-    return TagRule(**{"severity": Severity.ERROR, "when": (), "require": (), "evidence": (), **values})
-
-
 _TERM = Schema(
     "a term",
     "id",
@@ -242,8 +185,8 @@ _FACET = Schema(
     {
         "field": fields.field_name("field"),
         "label": fields.text("label"),
-        "kind": _choice("kind", Kind),
-        "role": _choice("role", Role),
+        "kind": choice("kind", Kind),
+        "role": choice("role", Role),
         "definition": fields.text("definition"),
         "allows_na": _flag("allows_na"),
         "required": _flag("required"),
@@ -251,19 +194,6 @@ _FACET = Schema(
         "levels": fields.record_list("levels", _TERM, Term),
     },
     ("field", "label", "kind", "role", "definition", "terms"),
-)
-_RULE = Schema(
-    "a rule",
-    "id",
-    {
-        "id": fields.key("rule id"),
-        "message": fields.text("message"),
-        "severity": _choice("severity", Severity),
-        "when": _conditions("when"),
-        "require": _conditions("require"),
-        "evidence": _evidence_fields,
-    },
-    ("id", "message"),
 )
 _TAXONOMY = Schema(
     "a taxonomy",
@@ -275,7 +205,8 @@ _TAXONOMY = Schema(
         "exclusions": fields.record_list("exclusions", _FACET, Facet),
         "evidence": fields.record_list("evidence", _FACET, Facet),
         "crosstabs": _pairs("crosstabs"),
-        "rules": fields.record_list("rules", _RULE, _rule),
+        "rules": fields.record_list("rules", RULE, build_rule),
+        "published": fields.record_list("published", COLUMN, Column),
     },
     ("title", "papers"),
 )
@@ -285,9 +216,9 @@ def _check_names(taxonomy: Mapping, report: Report) -> None:
     """No field twice or with a reserved name, no term twice, levels exactly where the kind asks for them."""
     for section in ("papers", "exclusions", "evidence"):
         taken: set[str] = set()
-        for facet in _items(taxonomy, section):
-            report.record = _text(facet, "field")
-            kind = _text(facet, "kind")
+        for facet in items_of(taxonomy, section):
+            report.record = text_of(facet, "field")
+            kind = text_of(facet, "kind")
             _check_name(facet, "field", taken, report)
             if kind == Kind.LEVELS and "levels" not in facet.entries:
                 report.add("F101", facet.at, f"missing field 'levels', which a facet of kind {quote(kind)} needs")
@@ -301,15 +232,15 @@ def _check_names(taxonomy: Mapping, report: Report) -> None:
                 given = facet.entries.get(part)
                 if given is not None and type(given[1]) is Sequence and not given[1].items:
                     report.add("F104", given[1].at, f"{quote(part)} is an empty list; name at least one")
-                _check_terms(_items(facet, part), part, report)
+                _check_terms(items_of(facet, part), part, report)
             if kind == Kind.LEVELS:  # its terms are names to filter by, like those of fields
-                for term in _items(facet, "terms"):
+                for term in items_of(facet, "terms"):
                     _check_name(term, "id", taken, report)
     report.record = ""
 
 
 def _check_name(mapping: Mapping, field: str, taken: set[str], report: Report) -> None:
-    name = _text(mapping, field)
+    name = text_of(mapping, field)
     if not name:
         return
     at = mapping.entries[field][1].at
@@ -325,7 +256,7 @@ def _check_name(mapping: Mapping, field: str, taken: set[str], report: Report) -
 def _check_terms(terms: Iterable[Mapping], part: str, report: Report) -> None:
     seen: set[str] = set()
     for term in terms:
-        name = _text(term, "id")
+        name = text_of(term, "id")
         if not name:
             continue
         at = term.entries["id"][1].at
@@ -339,7 +270,7 @@ def _check_terms(terms: Iterable[Mapping], part: str, report: Report) -> None:
 
 
 def _check_crosstabs(taxonomy: Mapping, report: Report) -> None:
-    known = [name for facet in _items(taxonomy, "papers") if (name := _text(facet, "field"))]
+    known = list(_papers(taxonomy))
     entry = taxonomy.entries.get("crosstabs")
     if entry is None or type(entry[1]) is not Sequence:
         return
@@ -349,36 +280,7 @@ def _check_crosstabs(taxonomy: Mapping, report: Report) -> None:
                 report.add("V101", item.at, f"unknown axis or facet {quote(item.text)}{suggestion(item.text, known)}")
 
 
-def _check_rules(taxonomy: Mapping, report: Report) -> None:
-    """No rule twice, each with one demand, and evidence only for fields of papers."""
-    known = [name for facet in _items(taxonomy, "papers") if (name := _text(facet, "field"))]
-    seen: set[str] = set()
-    for rule in _items(taxonomy, "rules"):
-        name = report.record = _text(rule, "id")
-        if name in seen:
-            report.add("F108", rule.entries["id"][1].at, f"rules names {quote(name)} twice; remove one")
-        seen.update({name} - {""})
-        demands = [demand for demand in ("require", "evidence") if demand in rule.entries]
-        if not demands:
-            report.add("F101", rule.at, "missing field 'require' or 'evidence', which says what the rule demands")
-        if len(demands) > 1:
-            report.add(
-                "F102", rule.entries["evidence"][0], "a rule demands 'require' or 'evidence', not both; make two"
-            )
-        evidence = rule.entries.get("evidence")
-        for item in evidence[1].items if evidence is not None and type(evidence[1]) is Sequence else ():
-            if type(item) is Scalar and item.text and item.text not in known:
-                report.add("V101", item.at, f"unknown axis or facet {quote(item.text)}{suggestion(item.text, known)}")
-    report.record = ""
-
-
-def _items(mapping: Mapping, name: str) -> list[Mapping]:
-    entry = mapping.entries.get(name)
-    if entry is None or type(entry[1]) is not Sequence:
-        return []
-    return [item for item in entry[1].items if type(item) is Mapping]
-
-
-def _text(mapping: Mapping, name: str) -> str:
-    entry = mapping.entries.get(name)
-    return entry[1].text if entry is not None and type(entry[1]) is Scalar else ""
+def _papers(taxonomy: Mapping) -> dict[str, str]:
+    """The fields of papers, each with its kind."""
+    facets = ((text_of(facet, "field"), text_of(facet, "kind")) for facet in items_of(taxonomy, "papers"))
+    return {field: kind for field, kind in facets if field}

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 
 from orchtrace_corpus.findings import Finding
 from orchtrace_corpus.pool.model import Loaded
-from orchtrace_corpus.pool.rules import dates, duplicates, exclusions, identifiers, tags, texts, waivers
+from orchtrace_corpus.pool.rules import dates, duplicates, evidence, exclusions, identifiers, tags, texts, waivers
 
 CHECKS: tuple[Callable[[Loaded], Iterator[Finding]], ...] = (
     duplicates.check_keys,
@@ -25,7 +25,9 @@ CHECKS: tuple[Callable[[Loaded], Iterator[Finding]], ...] = (
     texts.check_markup,
     texts.check_quotes,
     texts.check_sentences,
+    texts.check_placeholders,
     tags.check_rules,
+    evidence.check_sparse,
 )
 """Every rule, in the order in which they run."""
 

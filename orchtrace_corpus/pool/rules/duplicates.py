@@ -4,19 +4,15 @@ Each record is held against a dictionary of those before it, so that the time gr
 of records. Of a pair, only the strongest sign is reported: an id, else a URL, else a title.
 """
 
-import re
-import unicodedata
 from collections.abc import Callable, Iterator, Sequence
-from typing import TypeAlias, TypeVar
+from typing import TypeVar
 
 from orchtrace_corpus.findings import Finding, quote
-from orchtrace_corpus.identifiers import Identifier, IdentifierKind, recognise, recognise_url
-from orchtrace_corpus.pool.model import Exclusion, Loaded, Paper, Places, Record
+from orchtrace_corpus.identifiers import Identifier, recognise, recognise_url
+from orchtrace_corpus.pool.identity import address, folded_title, identities
+from orchtrace_corpus.pool.model import Exclusion, Loaded, Places, Record
 
 RecordType = TypeVar("RecordType", bound=Record)
-Path: TypeAlias = tuple[str | int, ...]
-
-_KINDS = tuple((kind, kind.value) for kind in IdentifierKind)
 
 
 def check_keys(loaded: Loaded) -> Iterator[Finding]:
@@ -49,20 +45,20 @@ def check_papers(loaded: Loaded) -> Iterator[Finding]:
     titles: dict[str, int] = {}
     for index, paper in enumerate(papers):
         known = False
-        for identifier, path in _identities(paper):
+        for identifier, path in identities(paper):
             first = ids.setdefault(identifier, index)
             if first != index:
                 known = True
                 other = _named(papers[first].key, places, first)
                 message = f"{identifier.kind} {quote(identifier.value)} is that of {other}, too; keep one record"
                 yield Finding("D103", message, places.locate(index, *path), paper.key)
-        first = urls.setdefault(_address(paper.urls[0]), index) if paper.urls else index
+        first = urls.setdefault(address(paper.urls[0]), index) if paper.urls else index
         if first != index and not known:
             known = True
             other = _named(papers[first].key, places, first)
             message = f"the first URL, the paper's own, is that of {other}, too; keep one record"
             yield Finding("D104", message, places.locate(index, "urls", 0), paper.key)
-        title = _folded(paper.title)
+        title = folded_title(paper.title)
         first = titles.setdefault(title, index) if title else index
         if first != index and not known:
             other = _named(papers[first].key, places, first)
@@ -75,8 +71,8 @@ def check_exclusions(loaded: Loaded) -> Iterator[Finding]:
     exclusions, places = loaded.exclusions, loaded.exclusion_places
     readers: tuple[tuple[str, str, Callable[[Exclusion], object]], ...] = (
         ("D106", "identifier", lambda exclusion: recognise(exclusion.identifier) or exclusion.identifier.casefold()),
-        ("D107", "url", lambda exclusion: recognise_url(exclusion.url) or _address(exclusion.url)),
-        ("D108", "title", lambda exclusion: _folded(exclusion.title)),
+        ("D107", "url", lambda exclusion: recognise_url(exclusion.url) or address(exclusion.url)),
+        ("D108", "title", lambda exclusion: folded_title(exclusion.title)),
     )
     seen: dict[tuple[str, object], int] = {}
     for index, exclusion in enumerate(exclusions):
@@ -102,18 +98,18 @@ def check_excluded_papers(loaded: Loaded) -> Iterator[Finding]:
     for index, paper in enumerate(papers):
         if not paper.key:  # refused already, and without it there is nothing to promote to
             continue
-        for identifier, _ in _identities(paper):
+        for identifier, _ in identities(paper):
             ids.setdefault(identifier, index)
         if paper.urls:
-            urls.setdefault(_address(paper.urls[0]), index)
-        titles.setdefault(_folded(paper.title), index)
+            urls.setdefault(address(paper.urls[0]), index)
+        titles.setdefault(folded_title(paper.title), index)
     titles.pop("", None)
     for index, exclusion in enumerate(loaded.exclusions):
         named, linked = recognise(exclusion.identifier), recognise_url(exclusion.url)
         signs: tuple[tuple[str, str, int | None], ...] = (
             ("D109", "identifier", ids.get(named) if named else None),
-            ("D109", "url", ids.get(linked) if linked else urls.get(_address(exclusion.url))),
-            ("D110", "title", titles.get(_folded(exclusion.title))),
+            ("D109", "url", ids.get(linked) if linked else urls.get(address(exclusion.url))),
+            ("D110", "title", titles.get(folded_title(exclusion.title))),
         )
         for code, field, found in signs:
             if found is not None:
@@ -123,31 +119,6 @@ def check_excluded_papers(loaded: Loaded) -> Iterator[Finding]:
                     message = f"the {field} is that of the paper {quote(key)}; {mend}"
                     yield Finding(code, message, places.locate(index, field), exclusion.id)
                 break
-
-
-def _identities(paper: Paper) -> Iterator[tuple[Identifier, Path]]:
-    """The paper's identifiers: those of its fields, and those that only a URL carries."""
-    for kind, name in _KINDS:
-        value = getattr(paper, name)
-        if value is not None:
-            yield Identifier(kind, value), (name,)
-    for number, url in enumerate(paper.urls):
-        found = recognise_url(url)
-        if found is not None and getattr(paper, found.kind.value) is None:
-            yield found, ("urls", number)
-
-
-def _address(url: str) -> str:
-    """What two spellings of a URL have in common: no scheme, no `www.`, no final slash, the host in lower case."""
-    host, slash, path = url.partition("://")[2].partition("/")
-    return (host.lower().removeprefix("www.") + slash + path).rstrip("/")
-
-
-def _folded(title: str) -> str:
-    """What two spellings of a title have in common: letters and digits, without case and accents."""
-    if not title.isascii():
-        title = "".join(c for c in unicodedata.normalize("NFKD", title) if not unicodedata.combining(c))
-    return re.sub(r"[\W_]+", "", title.casefold())
 
 
 def _repeats(records: Sequence[RecordType], value: Callable[[RecordType], str | None]) -> Iterator[tuple[int, int]]:

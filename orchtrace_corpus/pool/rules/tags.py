@@ -8,7 +8,8 @@ from orchtrace_corpus.findings import Finding, Severity, quote
 from orchtrace_corpus.pool.attributes import Attributes, paper_attributes
 from orchtrace_corpus.pool.model import Loaded, Paper
 from orchtrace_corpus.pool.query import Query, parse_mapping
-from orchtrace_corpus.pool.taxonomy import ANY_EVIDENCE, Condition, TagRule, Taxonomy
+from orchtrace_corpus.pool.tag_rules import ANY_EVIDENCE, Condition, TagRule
+from orchtrace_corpus.pool.taxonomy import Taxonomy
 
 
 class _Compiled(NamedTuple):

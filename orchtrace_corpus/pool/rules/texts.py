@@ -4,13 +4,14 @@ import re
 from collections.abc import Iterator
 
 from orchtrace_corpus.findings import Finding, quote
-from orchtrace_corpus.pool.fields import OTHERS
+from orchtrace_corpus.pool.fields import OTHERS, TO_BE_WRITTEN
 from orchtrace_corpus.pool.model import Exclusion, Loaded, Paper, Places
 
 MAX_SENTENCE = 200
 """How many characters a summary or a reason should have at most."""
 
-_LATEX = r"\{[\"'`^~=]\w\}|\{?\\\S+|\$(?=\S)[^$]+(?<=\S)\$(?!\d)|``[^`']*''"
+LATEX = r"\{[\"'`^~=]\w\}|\{?\\\S+|\$(?=\S)[^$]+(?<=\S)\$(?!\d)|``[^`']*''"
+"""What shows that a text is meant to be read by LaTeX."""
 
 # Elements that a browser acts on as soon as they are opened, and those that need their closing `>`.
 # Others, such as the <think> of a reasoning model, are text.
@@ -27,12 +28,12 @@ _MARKUP = rf"<!--|<\?|</?(?:{_ACTIVE})\b|</?(?:{_PLAIN})(?:\s[^<>]*)?/?>|\]\(|`|
 def check_markup(loaded: Loaded) -> Iterator[Finding]:
     """LaTeX, HTML or Markdown in a text, which is shown as it stands in terminals, pages and tables."""
     for index, paper in enumerate(loaded.papers):
-        notes = [item.note for item in paper.evidence]
+        notes = [f"{item.note}\n{item.location}" for item in paper.evidence]
         fixed = (paper.title, paper.affiliation or "", paper.venue, paper.summary, paper.notes or "")
         if _may_hold_markup("\n".join((*fixed, *paper.authors, *notes))):
             yield from _markup(_paper_texts(paper), loaded.paper_places, index, paper.key)
     for index, exclusion in enumerate(loaded.exclusions):
-        if _may_hold_markup(f"{exclusion.title}\n{exclusion.identifier}\n{exclusion.reason}"):
+        if _may_hold_markup(f"{exclusion.title}\n{exclusion.identifier}\n{exclusion.reason}\n{exclusion.near_miss}"):
             yield from _markup(_exclusion_texts(exclusion), loaded.exclusion_places, index, exclusion.id)
 
 
@@ -40,7 +41,7 @@ def check_quotes(loaded: Loaded) -> Iterator[Finding]:
     """A quotation mark without its partner, and names that a lost pair of quotes has taken apart."""
     for index, paper in enumerate(loaded.papers):
         fixed = (paper.title, paper.affiliation or "", paper.venue, paper.summary, paper.notes or "")
-        if '"' in "\n".join((*fixed, *paper.authors, *(item.note for item in paper.evidence))):
+        if '"' in "\n".join((*fixed, *paper.authors, *(f"{item.note}{item.location}" for item in paper.evidence))):
             yield from _lone_quotes(_paper_texts(paper), loaded.paper_places, index, paper.key)
         for number in range(1, len(paper.authors)):
             family, given = paper.authors[number - 1 : number + 1]
@@ -50,7 +51,7 @@ def check_quotes(loaded: Loaded) -> Iterator[Finding]:
                 place = loaded.paper_places.locate(index, "authors", number - 1)
                 yield Finding("M108", f"{message}; {mend}", place, paper.key)
     for index, exclusion in enumerate(loaded.exclusions):
-        if '"' in f"{exclusion.title}{exclusion.identifier}{exclusion.reason}":
+        if '"' in f"{exclusion.title}{exclusion.identifier}{exclusion.reason}{exclusion.near_miss}":
             yield from _lone_quotes(_exclusion_texts(exclusion), loaded.exclusion_places, index, exclusion.id)
 
 
@@ -60,6 +61,14 @@ def check_sentences(loaded: Loaded) -> Iterator[Finding]:
         yield from _sentence("summary", paper.summary, loaded.paper_places, index, paper.key)
     for index, exclusion in enumerate(loaded.exclusions):
         yield from _sentence("reason", exclusion.reason, loaded.exclusion_places, index, exclusion.id)
+
+
+def check_placeholders(loaded: Loaded) -> Iterator[Finding]:
+    """A summary that somebody meant to write later."""
+    for index, paper in enumerate(loaded.papers):
+        if paper.summary == TO_BE_WRITTEN:
+            message = "the summary is still to be written; say in one sentence what the paper does"
+            yield Finding("M109", message, loaded.paper_places.locate(index, "summary"), paper.key)
 
 
 def _may_hold_markup(text: str) -> bool:
@@ -76,11 +85,12 @@ def _paper_texts(paper: Paper) -> Iterator[tuple[tuple[str | int, ...], str]]:
         yield ("authors", number), author
     for number, item in enumerate(paper.evidence):
         yield ("evidence", number, "note"), item.note
+        yield ("evidence", number, "location"), item.location or ""
 
 
 def _exclusion_texts(exclusion: Exclusion) -> Iterator[tuple[tuple[str | int, ...], str]]:
-    for name in ("title", "identifier", "reason"):
-        yield (name,), getattr(exclusion, name)
+    for name in ("title", "identifier", "reason", "near_miss"):
+        yield (name,), getattr(exclusion, name) or ""
 
 
 def _markup(
@@ -90,7 +100,7 @@ def _markup(
         if not _may_hold_markup(text):
             continue
         field = next(step for step in reversed(path) if isinstance(step, str))
-        latex, markup = re.search(_LATEX, text), re.search(_MARKUP, text, re.IGNORECASE)
+        latex, markup = re.search(LATEX, text), re.search(_MARKUP, text, re.IGNORECASE)
         if latex is not None:
             message = f"{quote(field)} holds LaTeX: {quote(latex[0])}; write the characters themselves, such as é"
             yield Finding("M103", message, places.locate(index, *path), record)

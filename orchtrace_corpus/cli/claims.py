@@ -1,0 +1,102 @@
+"""`corpus claims`."""
+
+import os
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from orchtrace_corpus.cli.options import OutputFormat
+from orchtrace_corpus.cli.session import Session
+from orchtrace_corpus.errors import CommandUseError, DataFileError, ExitCode
+from orchtrace_corpus.findings import Finding, is_malformed, quote, suggestion
+from orchtrace_corpus.pool import claims as core
+from orchtrace_corpus.pool import disputes, store
+from orchtrace_corpus.pool.claim_file import Claim, ClaimFile
+from orchtrace_corpus.pool.claims import Verdict
+from orchtrace_corpus.pool.stress import Robustness, stress
+from orchtrace_corpus.render import Format
+from orchtrace_corpus.render import claims as render
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None)
+
+
+@app.command()
+def claims(
+    ctx: typer.Context,
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="[ID]...", help="Claims to show in full.", show_default=False)
+    ] = None,
+    stressed: Annotated[
+        bool, typer.Option("--stress", help="Also find the fewest changes that break each claim.")
+    ] = False,
+    output_format: OutputFormat = Format.TABLE,
+) -> int:
+    """Hold what the corpus claims about itself against its records.
+
+    From data/claims.yaml: each claim holds or fails, by the records behind it. Ends with 1 if one
+    fails. With ids: the records, those contested in data/disputes.yaml, the boundary of the claim
+    and what speaks against it. --stress reads disputed tags the other way, takes near misses in with
+    the tags that serve the claim least, and leaves rows out.
+
+    \b
+    Examples:
+      corpus claims
+      corpus claims stop-no-objective
+      corpus claims message-credit-sparse --stress
+      corpus claims --stress --format json
+    """
+    session = Session(*ctx.obj)
+    root = session.root_folder()
+    if not os.path.lexists(os.path.join(root, *store.CLAIMS.split("/"))):
+        raise DataFileError(f"this corpus has no {store.CLAIMS}", "docs/claims.md of orchtrace-corpus describes it.")
+    pool = session.pool()
+    claim_file = store.read_claims(root)
+    dispute_file = store.read_disputes(root, pool.taxonomy)
+    chosen = _chosen(claim_file, names or [])
+    problems = (*core.check(claim_file, pool), *disputes.check(dispute_file, pool.papers, pool.taxonomy))
+    verdicts = core.evaluate(chosen, pool, dispute_file.disputes)
+    found = stress(chosen, pool, dispute_file.disputes) if stressed else ()
+    _show(session, verdicts, {one.claim.id: one for one in found}, output_format, in_full=bool(names))
+    return _told(session, [finding for finding in problems if finding.code != "C101"], verdicts)
+
+
+def _chosen(file: ClaimFile, names: Sequence[str]) -> list[Claim]:
+    known = {claim.id: claim for claim in file.claims}
+    for name in names:
+        if name not in known:
+            raise CommandUseError(f"there is no claim {quote(name)}{suggestion(name, list(known), always_list=False)}")
+    return [known[name] for name in dict.fromkeys(names)] if names else list(known.values())
+
+
+def _show(
+    session: Session,
+    verdicts: Sequence[Verdict],
+    robust: dict[str, Robustness],
+    output_format: Format,
+    *,
+    in_full: bool,
+) -> None:
+    if output_format is Format.JSON:
+        session.output.write(render.data(verdicts, robust))
+    elif output_format is Format.CSV:
+        session.show_tables([render.flat(verdicts, robust)], "claims", output_format)
+    elif not in_full:
+        session.show_tables([render.overview(verdicts, robust)], "claims", output_format)
+    elif output_format is Format.MARKDOWN:
+        sections = (render.card_markdown(verdict, robust.get(verdict.claim.id)) for verdict in verdicts)
+        session.output.write("\n".join(sections))
+    else:
+        for index, verdict in enumerate(verdicts):
+            card = render.card(verdict, robust.get(verdict.claim.id), session.output.width)
+            session.output.show([*([()] if index else []), *card])
+
+
+def _told(session: Session, problems: Sequence[Finding], verdicts: Sequence[Verdict]) -> int:
+    """Say what else is wrong with the files, and how it ends."""
+    for finding in problems:
+        session.output.tell(str(finding))
+    if is_malformed(problems):
+        return ExitCode.UNREADABLE
+    failed = problems or not all(verdict.holds for verdict in verdicts)
+    return ExitCode.FINDINGS if failed else ExitCode.DONE
