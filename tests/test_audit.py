@@ -4,6 +4,9 @@ import csv
 import io
 import json
 import random
+import re
+import shlex
+import shutil
 from collections import Counter
 from pathlib import Path
 
@@ -13,13 +16,14 @@ from hypothesis import strategies as st
 
 from orchtrace_corpus.api import Corpus
 from orchtrace_corpus.findings import RULES, Finding
-from orchtrace_corpus.pool import coding
+from orchtrace_corpus.pool import coding, store
 from orchtrace_corpus.pool.agreement import Agreement, compare
 from orchtrace_corpus.pool.attributes import paper_attributes
 from orchtrace_corpus.pool.coding import Column, Sheet
+from orchtrace_corpus.pool.recording import disputes_from
 from orchtrace_corpus.pool.sampling import sample
 from orchtrace_corpus.rulebook import ENTRIES
-from tests.conftest import ROOT, run_corpus, run_toy
+from tests.conftest import ROOT, TOY, run_corpus, run_toy
 
 X = [Column("x", "x", ("0", "1", "2", "3", "4", "5", "a", "b", "c", "d", "e"))]
 AUDITS = [str(ROOT / "data" / "audits" / f"sub-decisions-{number}.csv") for number in (1, 2)]
@@ -300,3 +304,67 @@ def test_the_same_sheet_twice_is_refused(tmp_path: Path) -> None:
 
     assert result.code == 2
     assert "a sheet is named twice" in result.stderr
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Path:
+    """A copy of the toy corpus, without its generated files."""
+    shutil.copytree(TOY / "data", tmp_path / "data")
+    return tmp_path
+
+
+def test_disagreements_go_on_record_as_open_disputes(copy: Path, toy: Corpus) -> None:
+    column = next(column for column in coding.columns(toy.taxonomy) if column.field != column.name)
+    own = {key: row[column.name] for key, row in coding.as_coded(toy.papers, [column]).codes.items()}
+    key, stands = next(iter(own.items()))
+    other, third = [code for code in column.allowed if code != stands][:2]
+    for name, code in (("one.csv", other), ("two.csv", stands)):
+        (copy / name).write_text(f"key,{column.name}\n{key},{code}\n", encoding="utf-8")
+    words = ["--root", str(copy), "audit", "compare", "--record"]
+    first = run_corpus(*words, str(copy / "one.csv"), str(copy / "two.csv"))
+
+    assert first.code == 0
+    written = (copy / "data" / "disputes.yaml").read_text(encoding="utf-8")
+    assert f"- record: {key}\n  tag: {column.name}\n  stands: {stands}\n" in written
+    (dispute,) = store.read_disputes(str(copy), toy.taxonomy).disputes
+    assert [(reading.values, reading.by) for reading in dispute.readings] == [
+        ((stands,), f"the corpus and {copy / 'two.csv'}"),
+        ((other,), str(copy / "one.csv")),
+    ]
+    assert "nothing changes" in run_corpus(*words, str(copy / "one.csv")).stderr
+
+    (copy / "three.csv").write_text(f"key,{column.name}\n{key},{third}\n", encoding="utf-8")
+    assert "0 new disputes, 1 with new readings" in run_corpus(*words, str(copy / "three.csv")).stderr
+    (dispute,) = store.read_disputes(str(copy), toy.taxonomy).disputes
+    assert dispute.alternatives == (other, third)
+
+
+def test_a_reading_on_a_coarser_scale_is_no_disagreement_with_one_of_its_terms(real: Corpus) -> None:
+    merges = {"learned": ("explicit", "implicit")}
+    own = Sheet("corpus", {"a": {"stop": "implicit"}, "b": {"stop": "none"}})
+    sheet = Sheet("s", {"a": {"stop": "learned"}, "b": {"stop": "learned"}})
+    found = disputes_from(own, [sheet], merges, [], real.taxonomy)
+
+    assert [(one["record"], one["readings"]) for one in found.added] == [
+        ("b", {"none": "the corpus", "explicit,implicit": "s"})
+    ]
+
+
+def test_the_double_coding_is_on_record_whole() -> None:
+    result = run_corpus(
+        "--root", str(ROOT), "audit", "compare", *AUDITS, "--merge", "learned=explicit,implicit", "--record"
+    )
+
+    assert (result.code, result.stdout) == (0, "")
+    assert "nothing changes" in result.stderr
+
+
+def test_the_guide_speaks_true(monkeypatch: pytest.MonkeyPatch) -> None:
+    guide = (ROOT / "docs" / "audits.md").read_text(encoding="utf-8")
+    monkeypatch.chdir(ROOT)
+    commands = re.findall(r"^corpus (.+?)(?: > .+)?$", guide, re.MULTILINE)
+    results = [run_corpus(*shlex.split(command)) for command in commands]
+
+    assert [result.code for result in results] == [0, 0, 0]
+    kappas = re.findall(r"^\w+ +\d+ +[\d.]+ +([\d.]+)", results[1].stdout, re.MULTILINE)
+    assert [f"{float(kappa):.2f}" for kappa in kappas] == re.findall(r"0\.\d\d", guide.split("Their kappa is")[1])

@@ -1,21 +1,24 @@
 """`corpus audit`: second readings."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated
 
 import typer
 
+from orchtrace_corpus.cli.amend import amend
 from orchtrace_corpus.cli.options import OutputFormat, Where
 from orchtrace_corpus.cli.session import Session, paper_query
-from orchtrace_corpus.errors import CommandUseError, DataFileError, ExitCode
+from orchtrace_corpus.errors import CommandUseError, DataFileError, ExitCode, InvalidCorpusError
 from orchtrace_corpus.findings import Finding, has_errors, quote
-from orchtrace_corpus.pool import agreement, coding, sampling
+from orchtrace_corpus.pool import agreement, coding, edits, recording, sampling, store
 from orchtrace_corpus.pool.attributes import find, paper_attributes
+from orchtrace_corpus.pool.canonical import dispute_style
 from orchtrace_corpus.pool.coding import Column, Sheet
 from orchtrace_corpus.pool.model import Pool
 from orchtrace_corpus.render import Format
 from orchtrace_corpus.render import agreement as render
 from orchtrace_corpus.render import findings as findings_render
+from orchtrace_corpus.yamlfile.reader import YamlFile
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True)
 
@@ -98,13 +101,17 @@ def compare(
         int, typer.Option("--resamples", min=0, max=100_000, help="Bootstrap resamples for the intervals; 0: none.")
     ] = 1000,
     seed: Annotated[int, typer.Option("--seed", help="The seed of the resampling.")] = 0,
+    record: Annotated[
+        bool, typer.Option("--record", help="Write disagreements with the corpus to data/disputes.yaml instead.")
+    ] = False,
     output_format: OutputFormat = Format.TABLE,
 ) -> int:
     """Measure how far readers agree: observed agreement, Cohen's kappa, Krippendorff's alpha.
 
     With one sheet, the corpus is the other reader. Problems of a sheet are listed on standard error
     and count as not coded; a file that is no sheet ends with 3. A --merge name may stand in the
-    sheets, too, where a reader coded on a coarser scale.
+    sheets, too, where a reader coded on a coarser scale. --record keeps what the corpus has, and puts
+    the other readings on record as open disputes, so that they are marked as contested.
 
     \b
     Examples:
@@ -127,14 +134,17 @@ def compare(
     if any(finding.code == "K101" for finding in found):
         session.output.tell("\n".join(str(finding) for finding in found))
         return ExitCode.UNREADABLE
+    if record:
+        _tell(session, found)
+        code = _record(session, pool, readers, merges)
+        return ExitCode.FINDINGS if has_errors(found) else code
     found += coding.missing_rows(readers)
     if with_corpus or len(readers) == 1:
         coded = {key for sheet in readers for key in sheet.codes}
         readers.append(coding.as_coded([paper for paper in pool.papers if paper.key in coded], columns))
     if len({reader.name for reader in readers}) < len(readers):
         raise CommandUseError("a sheet is named twice, and a reader always agrees with himself")
-    for finding in found:
-        session.output.tell(str(finding))
+    _tell(session, found)
     coarse = [coding.coarser(reader, columns, merges) for reader in readers]
     agreements = agreement.compare(coarse, columns, resamples=resamples, seed=seed)
     names = [reader.name for reader in readers]
@@ -144,9 +154,31 @@ def compare(
         session.output.write(render.document(agreements, names))
     else:
         session.show_tables(render.tables(agreements, names), "audit", output_format)
+    return ExitCode.FINDINGS if has_errors(found) else ExitCode.DONE
+
+
+def _tell(session: Session, found: Sequence[Finding]) -> None:
+    for finding in found:
+        session.output.tell(str(finding))
     if found:
         session.output.note(f"{findings_render.summary(found)} in the sheets; corpus rule K explains them")
-    return ExitCode.FINDINGS if has_errors(found) else ExitCode.DONE
+
+
+def _record(session: Session, pool: Pool, sheets: Sequence[Sheet], merges: Mapping[str, Sequence[str]]) -> int:
+    """Put on record where the sheets read something else than the corpus has."""
+    root = session.writable_root()
+    known = store.read_disputes(root, pool.taxonomy)
+    if known.findings:
+        raise InvalidCorpusError("\n".join((f"{store.DISPUTES} has errors:", *map(str, known.findings))))
+    own = coding.as_coded(pool.papers, coding.columns(pool.taxonomy))
+    found = recording.disputes_from(own, sheets, merges, known.disputes, pool.taxonomy)
+    for key, column in found.left_out:
+        session.output.tell(f"corpus: {key}: {column} has several terms, and cannot be disputed as one")
+    file = known.places.file if known.places else YamlFile(store.DISPUTES, b"[]\n")
+    text = edits.all_changed(file, found.extended, dispute_style())
+    text = edits.all_added(YamlFile(file.path, text.encode()), found.added, dispute_style())
+    session.output.note(f"{len(found.added)} new disputes, {len(found.extended)} with new readings")
+    return amend(session, root, {store.DISPUTES: text})
 
 
 def _columns(pool: Pool, fields: str) -> tuple[Column, ...]:

@@ -15,3 +15,8 @@ def exclusion_style(taxonomy: Taxonomy) -> Style:
     """How exclusions are written."""
     flow = frozenset(facet.field for facet in taxonomy.exclusions if facet.kind is Kind.LEVELS)
     return Style(tuple(exclusion_schema(taxonomy).decoders), frozenset(), flow)
+
+
+def dispute_style() -> Style:
+    """How disputes are written."""
+    return Style(("record", "tag", "stands", "readings", "state", "why", "source"))
