@@ -7,17 +7,29 @@ when they are first used, so that the command line starts fast.
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from orchtrace_corpus.api import Corpus, load, validate
+    from orchtrace_corpus.api import Corpus, claims, load, validate
     from orchtrace_corpus.errors import CorpusError
     from orchtrace_corpus.findings import Finding
     from orchtrace_corpus.pool.model import Evidence, Exclusion, Paper
 
 __version__ = "0.1.0"
 
-__all__ = ["Corpus", "CorpusError", "Evidence", "Exclusion", "Finding", "Paper", "__version__", "load", "validate"]
+__all__ = [
+    "Corpus",
+    "CorpusError",
+    "Evidence",
+    "Exclusion",
+    "Finding",
+    "Paper",
+    "__version__",
+    "claims",
+    "load",
+    "validate",
+]
 
 _HOMES = {
     "Corpus": "api",
+    "claims": "api",
     "load": "api",
     "validate": "api",
     "CorpusError": "errors",

@@ -22,6 +22,8 @@ from orchtrace_corpus.pool.taxonomy import Taxonomy
 if TYPE_CHECKING:
     import pandas
 
+    from orchtrace_corpus.pool.claims import Verdict
+
 
 class Corpus:
     """A corpus, or a selection of its papers. Immutable: `where` returns another one."""
@@ -100,6 +102,20 @@ class Corpus:
 
         return to_pandas(self.papers, self.taxonomy)
 
+    def export(self, name: str, profile: str = "") -> str | bytes:
+        """The papers in another format: text, or bytes for `parquet`.
+
+        Args:
+            name: `bibtex`, `csv`, `json`, `jsonl`, `ris`, `csl` or `parquet`.
+            profile: A variant of the format, such as `published` for `csv`.
+
+        Raises:
+            CommandUseError: There is no such format or profile, or a library that it needs is not installed.
+        """
+        from orchtrace_corpus.formats import registry
+
+        return registry.find(name).write(self.papers, self.taxonomy, profile)
+
 
 def load(root: str = "") -> Corpus:
     """Read a corpus.
@@ -120,10 +136,30 @@ def load(root: str = "") -> Corpus:
     return Corpus(loaded.pool)
 
 
+def claims(root: str = "") -> tuple["Verdict", ...]:
+    """Whether what a corpus claims about itself in `data/claims.yaml` holds, claim by claim.
+
+    Raises:
+        DataFileError: There is no corpus, or a data file cannot be read.
+        InvalidCorpusError: The data, its claims or its disputes have errors; the message lists them.
+    """
+    from orchtrace_corpus.pool.claims import evaluate
+
+    folder = root or store.find_root().path
+    pool = load(folder)._pool
+    claim_file, dispute_file = store.read_claims(folder), store.read_disputes(folder, pool.taxonomy)
+    findings = (*claim_file.findings, *dispute_file.findings)
+    if findings:
+        raise InvalidCorpusError("\n".join(("the claims have errors:", *(str(finding) for finding in findings))))
+    return evaluate(claim_file.claims, pool, dispute_file.disputes)
+
+
 def validate(root: str = "") -> tuple[Finding, ...]:
     """Every problem of a corpus, in the order of the files' lines.
 
     Raises:
         DataFileError: There is no corpus, or a data file cannot be read.
     """
-    return rules.check(store.load(root or store.find_root().path))
+    folder = root or store.find_root().path
+    loaded = store.load(folder)
+    return (*rules.check(loaded), *store.read_scale(folder, loaded).findings)

@@ -4,6 +4,9 @@ Every code a finding can carry is declared in `RULES`, once. The checks live wit
 see the problem (reader, decoder, `pool.rules`); the declaration lives here so that all layers share it.
 """
 
+import os
+import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from enum import StrEnum
@@ -68,6 +71,28 @@ def has_errors(findings: Iterable[Finding]) -> bool:
 def is_malformed(findings: Iterable[Finding]) -> bool:
     """Whether any finding is one of syntax, so that part of the data could not be read."""
     return any(finding.code.startswith("Y") for finding in findings)
+
+
+def beyond(before: Iterable[Finding], after: Iterable[Finding]) -> tuple[Finding, ...]:
+    """The findings of `after` that `before` does not have, wherever in their files they stand now.
+
+    With the two exchanged, those that have gone.
+    """
+    known = Counter(_identity(finding) for finding in before)
+    new = []
+    for finding in after:
+        identity = _identity(finding)
+        if known[identity] > 0:
+            known[identity] -= 1
+        else:
+            new.append(finding)
+    return tuple(new)
+
+
+def _identity(finding: Finding) -> tuple[str, ...]:
+    """What a finding keeps when lines above it come and go; some messages name a line."""
+    message = re.sub(r"\bline \d+", "line", finding.message)
+    return finding.code, os.path.basename(finding.location.path), finding.record, message
 
 
 def printable(text: str, *, limit: int = 80) -> str:
@@ -191,12 +216,60 @@ _ERRORS = _rules(
         "M107": "quotation mark without its partner",
         # E: what the tags rest on
         "E101": "tag without its evidence",
+        # C: what the corpus claims, and what is disputed in it
+        "C101": "claim fails",
+        "C102": "claim that cannot be evaluated",
+        "C103": "claim about a record that is not there",
+        "C104": "reading beyond its claim",
+        "C105": "claim id used twice",
+        "C201": "dispute about a paper that is not there",
+        "C202": "dispute about no tag",
+        "C203": "reading that is no term",
+        "C204": "disputed tag that has changed",
+        "C205": "dispute without two readings",
+        "C206": "tag disputed twice",
+        # S: what is known of the scale of systems
+        "S101": "not an amount",
+        "S102": "quantity given twice",
+        "S103": "observation of a paper that is not there",
+        "S104": "report taken for verified",
+        # A: a record and arXiv have drifted apart
+        "A101": "arXiv id of another work",
         # K: a coding sheet that cannot be compared as it is
         "K101": "no coding sheet",
         "K102": "unknown column",
         "K103": "unknown record",
         "K104": "record coded twice",
         "K105": "unknown code",
+        # T1: a file that is no trace
+        "T101": "not JSON",
+        "T102": "no trace in the file",
+        "T103": "trace not UTF-8",
+        "T104": "number that is not finite",
+        "T111": "trace without a required field",
+        "T112": "wrong type in a trace",
+        "T113": "unknown field in a trace",
+        "T114": "unknown word in a trace",
+        "T115": "empty, or out of range, in a trace",
+        # T2: a trace whose parts contradict each other
+        "T201": "id used twice",
+        "T202": "edge to no event",
+        "T203": "edges in a circle",
+        "T204": "edge back in time",
+        "T205": "spawn of nobody",
+        "T207": "act before the spawn",
+        "T208": "act after the end",
+        "T209": "result without a call",
+        "T210": "call id used twice",
+        "T212": "return to nobody above",
+        "T213": "aggregate of nothing",
+        "T214": "act after the stop",
+        "T215": "total below the sum",
+        "T216": "unknown reward channel",
+        "T217": "unknown without a reason",
+        "T218": "end before the beginning",
+        "T220": "more reasoning than output",
+        "T221": "agent above itself",
     },
 )
 _WARNINGS = _rules(
@@ -211,11 +284,34 @@ _WARNINGS = _rules(
         "M105": "text too long",
         "M106": "no final period",
         "M108": "name taken apart",
+        "M109": "summary to be written",
         "E102": "paper without evidence",
+        "E103": "sparse term without evidence",
+        "A102": "arXiv id without a paper",
+        "A103": "title other than on arXiv",
+        "A104": "title in another spelling than on arXiv",
+        "A105": "authors other than on arXiv",
+        "A106": "names in another form than on arXiv",
+        "A107": "new version on arXiv",
+        "A108": "suspected withdrawal from arXiv",
+        "A109": "withdrawal from arXiv taken back",
+        "A110": "journal reference on arXiv",
+        "A111": "DOI other than on arXiv",
+        "A112": "category on arXiv changed",
+        # L: an address that no longer leads where it did
+        "L101": "dead link",
+        "L102": "link that has moved",
+        "L103": "link that cannot be reached",
         "K106": "cell not coded",
         "K107": "record that another sheet has",
+        "T206": "spawned agent that never acts",
+        "T211": "call without a result",
+        "T219": "two parents",
     },
 )
+
+OUTSIDE = ("A", "L")
+"""What the codes begin with that only a command which asks others can raise: `fetch` and `links`."""
 
 RULES: dict[str, Rule] = dict(sorted({**_ERRORS, **_WARNINGS}.items()))
 """Every rule by its code."""

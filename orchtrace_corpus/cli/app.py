@@ -1,23 +1,12 @@
 """The command table. A command's module is imported when the command is called, not before."""
 
-from importlib import import_module
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated
 
 import typer
-from typer.core import TyperGroup
 
 from orchtrace_corpus import __version__
+from orchtrace_corpus.cli.lazy import Command, LazyGroup
 from orchtrace_corpus.cli.output import Globals, Output
-from orchtrace_corpus.errors import CommandUseError
-from orchtrace_corpus.findings import quote, suggestion
-
-
-class Command(NamedTuple):
-    """A line of the table: the module in this package whose `app` is the command, and its help line."""
-
-    module: str
-    help: str
-
 
 COMMANDS: dict[str, dict[str, Command]] = {
     "Look": {
@@ -27,6 +16,8 @@ COMMANDS: dict[str, dict[str, Command]] = {
         "show": Command("show", "Show records by key, arXiv id, DOI or URL."),
         "search": Command("search", "Find records by words."),
         "terms": Command("terms", "Show the fields and the terms they are tagged with."),
+        "claims": Command("claims", "Hold what the corpus claims about itself against its records."),
+        "scale": Command("scale", "Compare how large systems in use are with how large experiments are."),
     },
     "Keep true": {
         "check": Command("check", "Run everything that CI asks, in one process."),
@@ -34,12 +25,33 @@ COMMANDS: dict[str, dict[str, Command]] = {
         "fmt": Command("fmt", "Write the data files in canonical form."),
         "build": Command("build", "Regenerate every generated file."),
         "readme": Command("readme", "Regenerate the list and the tables in README.md."),
+        "figures": Command("figures", "Draw the figures, and the page that shows them."),
         "schema": Command("schema", "Write the JSON Schemas of the data files, for editors."),
         "audit": Command("audit", "Draw a sample for a second reader, and measure how far readers agree."),
         "rule": Command("rule", "Explain a rule: why it exists, what breaks it, and the same mended."),
     },
     "Change": {
+        "add": Command("add", "Add papers to the pool."),
+        "exclude": Command("exclude", "Put a paper on record that was screened and left out, with the reason."),
+        "promote": Command(
+            "promote", "Take an excluded paper into the pool; the exclusion stays, and says what it became."
+        ),
+        "demote": Command("demote", "Take a paper out of the pool and put it on record as excluded, with the reason."),
+        "tag": Command("tag", "Set tags of one record."),
+        "import": Command("importing", "Bring records of another format into the pool."),
+        "remove": Command("remove", "Remove one record, and the comments directly above it."),
+        "fetch": Command("fetch", "Ask arXiv about the papers that have an arXiv id, and report what has changed."),
+        "links": Command("links", "Look for dead links: try each address once, politely."),
         "init": Command("init", "Start a corpus of your own, with your own axes."),
+    },
+    "Hand on": {
+        "export": Command("export", "Write papers in another format."),
+        "diff": Command(
+            "difference", "Say what a change to the data means: papers, tags, counts, cells, claims and findings."
+        ),
+    },
+    "Traces": {
+        "trace": Command("trace", "Check, replay, measure and label traces of agent teams."),
     },
 }
 """All commands by name, in the groups in which `--help` shows them."""
@@ -47,46 +59,13 @@ COMMANDS: dict[str, dict[str, Command]] = {
 GLOBAL_OPTIONS = {"--root": " DIR", "--quiet": "", "--no-color": "", "--version": ""}
 """The options that stand before the command, with the form of their value."""
 
-_BY_NAME = {name: command for group in COMMANDS.values() for name, command in group.items()}
 
-
-class LazyGroup(TyperGroup):
-    """A group that knows names and help lines of its commands, and imports one only to run it.
-
-    Contexts and formatters are `Any`: their classes belong to the Click that Typer brings.
-    """
-
-    def list_commands(self, ctx: Any) -> list[str]:
-        """The names of all commands."""
-        del ctx
-        return list(_BY_NAME)
-
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """Import a command; None if there is none of that name."""
-        del ctx
-        command = _BY_NAME.get(cmd_name)
-        if command is None:
-            return None
-        module = import_module(f"orchtrace_corpus.cli.{command.module}")
-        return typer.main.get_command(module.app)
-
-    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Find the command to run, or name the nearest."""
-        if args[0] not in _BY_NAME and not args[0].startswith("-"):
-            hint = suggestion(args[0], list(_BY_NAME))
-            raise CommandUseError(f"there is no command {quote(args[0])}{hint}", "See corpus --help.")
-        return super().resolve_command(ctx, args)
-
-    def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """Write the table's help lines, group by group."""
-        del ctx
-        for group, commands in COMMANDS.items():
-            with formatter.section(group):
-                formatter.write_dl([(name, command.help) for name, command in commands.items()])
+class _Commands(LazyGroup):
+    table = COMMANDS
 
 
 app = typer.Typer(
-    cls=LazyGroup,
+    cls=_Commands,
     add_completion=False,
     no_args_is_help=True,
     pretty_exceptions_enable=False,

@@ -14,8 +14,8 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None)
 def build(ctx: typer.Context, check: Check = False) -> int:
     """Regenerate every generated file.
 
-    README.md (its regions), docs/STATS.md, and the JSON Schemas in docs/schema. The data files are left alone: see
-    "corpus fmt".
+    README.md (its regions), docs/STATS.md, the JSON Schemas in docs/schema, docs/figures.md and the figures in
+    docs/figures. The data files are left alone: see "corpus fmt".
 
     \b
     Examples:

@@ -1,6 +1,8 @@
 """`corpus check`."""
 
+import os
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -8,15 +10,22 @@ from orchtrace_corpus import build
 from orchtrace_corpus.build import Document
 from orchtrace_corpus.cli.session import Session
 from orchtrace_corpus.errors import CorpusError, ExitCode
-from orchtrace_corpus.findings import has_errors, is_malformed
+from orchtrace_corpus.findings import Finding, has_errors, is_malformed
 from orchtrace_corpus.pool import rules, store
+from orchtrace_corpus.pool.model import Pool
 from orchtrace_corpus.render import findings as render
 from orchtrace_corpus.render.layout import Line, Span
+
+if TYPE_CHECKING:
+    from orchtrace_corpus.pool.disputes import DisputeFile
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
 _DIFF_LINES = 40
 """How much of each file's difference is shown; more would push the summary off the screen."""
+
+_MENDS = {"arxiv": "corpus fetch --offline --write"}
+"""The commands that mend a part, where it is not the command of the part's name."""
 
 
 @app.command()
@@ -34,7 +43,8 @@ def check(ctx: typer.Context) -> int:
     session = Session(*ctx.obj)
     root = session.writable_root()
     loaded = store.load(root, keep=True)
-    found = rules.check(loaded)
+    scale = store.read_scale(root, loaded)
+    found = (*rules.check(loaded), *scale.findings)
     session.output.show(render.text(found))
     malformed, failed = is_malformed(found), has_errors(found)
     parts = [_line("validate", not failed, render.summary(found), "mend what is listed above")]
@@ -43,10 +53,16 @@ def check(ctx: typer.Context) -> int:
         parts += [(Span(f"{name:9} skipped: the data has errors", "muted"),) for name in ("fmt", "build")]
     else:
         pool = loaded.pool
+        disputes = store.read_disputes(root, pool.taxonomy)
+        claimed, claim_code = _claims(session, root, pool, disputes)
+        parts += claimed
+        code = max(code, claim_code)
         makers: dict[str, Callable[[], list[Document]]] = {
             "fmt": lambda: build.data_documents(root, pool.taxonomy, loaded),
-            "build": lambda: build.generated(root, pool),
+            "build": lambda: build.generated(root, pool, scale, disputes),
         }
+        if os.path.lexists(os.path.join(root, store.ARXIV)):
+            makers["arxiv"] = lambda: build.arxiv_documents(root)
         for name, documents in makers.items():
             try:
                 stale = [document for document in documents() if document.is_stale]
@@ -56,16 +72,40 @@ def check(ctx: typer.Context) -> int:
                 continue
             for document in stale:
                 session.output.write(_shortened(document.diff, name))
-            parts.append(_line(name, not stale, _summary(stale), f"corpus {name}"))
+            parts.append(_line(name, not stale, _summary(stale), _MENDS.get(name, f"corpus {name}")))
             code = max(code, ExitCode.FINDINGS) if stale else code
     session.output.show(parts)
     return code
 
 
+def _claims(session: Session, root: str, pool: Pool, disputes: "DisputeFile") -> tuple[list[Line], ExitCode]:
+    """Hold claims and disputes against the data: a line for each of these files that there is, and the exit code."""
+    checked: list[tuple[str, tuple[Finding, ...], str]] = []
+    if os.path.lexists(os.path.join(root, store.CLAIMS)):
+        from orchtrace_corpus.pool.claims import check
+
+        file = store.read_claims(root)
+        number = len(file.claims)
+        checked.append(("claims", check(file, pool), f"{number} hold{'s' * (number == 1)}"))
+    if disputes.places is not None:
+        from orchtrace_corpus.pool.disputes import check as check_disputes
+
+        found = check_disputes(disputes, pool.papers, pool.taxonomy)
+        checked.append(("disputes", found, f"{len(disputes.disputes)}, as in the data"))
+    parts, code = [], ExitCode.DONE
+    for name, findings, summary in checked:
+        session.output.show(render.text(findings))
+        parts.append(_line(name, not findings, render.summary(findings) if findings else summary, "see above"))
+        if findings:
+            code = max(code, ExitCode.UNREADABLE if is_malformed(findings) else ExitCode.FINDINGS)
+    return parts, code
+
+
 def _shortened(text: str, name: str) -> str:
     lines = text.splitlines(keepends=True)
     more = len(lines) - _DIFF_LINES
-    return text if more <= 0 else "".join((*lines[:_DIFF_LINES], f"... {more} more lines: corpus {name} --check\n"))
+    rest = f"... {more} more lines" if name in _MENDS else f"... {more} more lines: corpus {name} --check"
+    return text if more <= 0 else "".join((*lines[:_DIFF_LINES], f"{rest}\n"))
 
 
 def _line(name: str, passed: bool, summary: str, mend: str) -> Line:

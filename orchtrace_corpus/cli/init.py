@@ -12,7 +12,9 @@ from orchtrace_corpus.errors import CommandUseError, ExitCode
 from orchtrace_corpus.findings import printable
 from orchtrace_corpus.pool import store
 from orchtrace_corpus.pool.model import Pool
-from orchtrace_corpus.scaffold import scaffold
+from orchtrace_corpus.pool.taxonomy import Taxonomy, decode_taxonomy
+from orchtrace_corpus.scaffold import scaffold, starter_files
+from orchtrace_corpus.yamlfile.reader import YamlFile
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
@@ -37,7 +39,7 @@ def init(
         raise CommandUseError("init makes a new corpus and takes no --root", "Write: corpus init DIR")
     if not directory:
         raise CommandUseError("the folder's name is empty", "Write: corpus init DIR")
-    for name in (build.STATISTICS, build.PAPERS_SCHEMA, build.EXCLUSIONS_SCHEMA):
+    for name in build.new_names(starter_taxonomy()):
         if os.path.lexists(os.path.join(directory, name)):
             path = printable(os.path.join(directory, name), limit=300)
             raise CommandUseError(f"{path} is there already", "Name a new folder.")
@@ -52,6 +54,13 @@ def init(
     settings.output.note("\n".join(("Next:", *(f"  {command}" for command in commands))))
     settings.output.note("Then make data/taxonomy.yaml yours; its comments say how.")
     return ExitCode.DONE
+
+
+def starter_taxonomy() -> Taxonomy:
+    """The taxonomy that a new corpus begins with."""
+    taxonomy = decode_taxonomy(YamlFile(store.TAXONOMY, starter_files()[store.TAXONOMY].encode()))
+    assert taxonomy is not None  # the starter files are ours, and tested
+    return taxonomy
 
 
 def loaded_pool(directory: str) -> Pool:

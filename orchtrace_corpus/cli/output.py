@@ -22,6 +22,7 @@ class Output:
     def __init__(self) -> None:
         self.quiet = False
         self.color = "NO_COLOR" not in os.environ
+        self._noted: set[str] = set()
 
     @property
     def width(self) -> int | None:
@@ -55,6 +56,13 @@ class Output:
         except OSError as error:
             self._fail(error)
 
+    def write_bytes(self, data: bytes) -> None:
+        """Write bytes as they are; errors as for `write`."""
+        try:
+            sys.stdout.buffer.write(data)
+        except OSError as error:
+            self._fail(error)
+
     def flush(self) -> None:
         """See that everything written has arrived; errors as for `write`."""
         try:
@@ -68,10 +76,23 @@ class Output:
             encoding = sys.stderr.encoding or "ascii"
             print(text.encode(encoding, "backslashreplace").decode(encoding), file=sys.stderr)  # noqa: T201
 
+    def prompt(self, text: str) -> None:
+        """Say something on standard error that an answer follows on the same line."""
+        if sys.stderr is not None:
+            encoding = sys.stderr.encoding or "ascii"
+            sys.stderr.write(text.encode(encoding, "backslashreplace").decode(encoding))
+            sys.stderr.flush()
+
     def note(self, text: str) -> None:
         """Say something that `--quiet` leaves out."""
         if not self.quiet:
             self.tell(text)
+
+    def note_once(self, text: str) -> None:
+        """Say something that `--quiet` leaves out, unless it was said this way before."""
+        if text not in self._noted:
+            self._noted.add(text)
+            self.note(text)
 
     def abandon(self) -> None:
         """Send whatever is still buffered nowhere, so that the interpreter's own flush cannot fail."""

@@ -11,14 +11,15 @@ from orchtrace_corpus.errors import (
     InvalidCorpusError,
     MalformedCorpusError,
 )
-from orchtrace_corpus.findings import has_errors, is_malformed, quote
+from orchtrace_corpus.findings import Finding, has_errors, is_malformed, quote
 from orchtrace_corpus.pool import rules, store
 from orchtrace_corpus.pool.attributes import exclusion_attributes, paper_attributes
 from orchtrace_corpus.pool.model import Loaded, Pool
 from orchtrace_corpus.pool.query import Query, parse
 from orchtrace_corpus.pool.taxonomy import Taxonomy, decode_taxonomy
 from orchtrace_corpus.render import Format, table
-from orchtrace_corpus.render.findings import summary
+from orchtrace_corpus.render import findings as render
+from orchtrace_corpus.render.findings import FindingsFormat, summary
 from orchtrace_corpus.render.table import Table
 
 _SHOWN_FINDINGS = 5
@@ -42,7 +43,7 @@ class Session(NamedTuple):
             return self.root
         root = store.find_root()
         if root.bundled:
-            self.output.note(f"corpus: no corpus in this folder; using the bundled one in {root.path}")
+            self.output.note_once(f"corpus: no corpus in this folder; using the bundled one in {root.path}")
         return root.path
 
     def writable_root(self) -> str:
@@ -118,6 +119,15 @@ class Session(NamedTuple):
         for index, one in enumerate(tables):
             blank = [()] if index else []
             self.output.show([*blank, *table.lines(one, self.output.width, self.output.glyphs)])
+
+    def show_findings(
+        self, findings: Sequence[Finding], output_format: FindingsFormat, limit: int | None = None
+    ) -> None:
+        """Show all findings, or the first of them, in the form asked for."""
+        if output_format is FindingsFormat.TEXT:
+            self.output.show(render.text(findings[:limit]))
+        else:
+            self.output.write(render.written(findings, output_format, limit))
 
 
 def paper_query(filters: Sequence[str], taxonomy: Taxonomy) -> Query:

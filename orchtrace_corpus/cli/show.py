@@ -8,6 +8,7 @@ from orchtrace_corpus.cli.options import OutputFormat
 from orchtrace_corpus.cli.session import Session
 from orchtrace_corpus.errors import CommandUseError, ExitCode
 from orchtrace_corpus.findings import quote
+from orchtrace_corpus.pool import store
 from orchtrace_corpus.pool.model import Record
 from orchtrace_corpus.pool.search import find_records, near_misses
 from orchtrace_corpus.render import Format
@@ -24,7 +25,8 @@ def show(
 ) -> int:
     """Show records by key, arXiv id, DOI or URL.
 
-    Identifiers are understood in every usual spelling; exclusions are found, too.
+    Identifiers are understood in every usual spelling; exclusions are found, too. With the evidence
+    of each tag, and the disputes about it.
 
     \b
     Examples:
@@ -44,14 +46,15 @@ def show(
             hint = f"Did you mean: {', '.join(near)}?" if near else "Try: corpus search WORDS, or corpus list."
             raise CommandUseError(f"no record {quote(name)}", hint)
         records += [record for record in found if record not in records]
+    disputes = store.read_disputes(session.root_folder(), pool.taxonomy).disputes
     if output_format is Format.JSON:
-        session.output.write(records_json(records, "records"))
+        session.output.write(records_json(records, "records", disputes))
     elif output_format is Format.CSV:
         session.output.write(cards_csv(records))
     elif output_format is Format.MARKDOWN:
-        session.output.write("\n".join(card_markdown(record, pool.taxonomy) for record in records))
+        session.output.write("\n".join(card_markdown(record, pool.taxonomy, disputes) for record in records))
     else:
         for index, record in enumerate(records):
             blank = [()] if index else []
-            session.output.show([*blank, *card(record, pool.taxonomy, session.output.width)])
+            session.output.show([*blank, *card(record, pool.taxonomy, session.output.width, disputes)])
     return ExitCode.DONE

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from orchtrace_corpus.cli.options import FindingsForm, Strict
 from orchtrace_corpus.cli.session import Session
 from orchtrace_corpus.errors import ExitCode
 from orchtrace_corpus.findings import Finding, codes, has_errors, is_malformed, select
@@ -31,13 +32,11 @@ def validate(
     fix: Annotated[
         bool, typer.Option("--fix", help="Mend what needs no decision, show the diff, then report the rest.")
     ] = False,
-    strict: Annotated[bool, typer.Option("--strict", help="Let warnings fail, too.")] = False,
+    strict: Strict = False,
     max_findings: Annotated[
         int, typer.Option("--max-findings", metavar="N", min=0, help="Show no more than N findings; 0 shows all.")
     ] = 0,
-    output_format: Annotated[
-        FindingsFormat, typer.Option("--format", "-f", help="The form of the output.")
-    ] = FindingsFormat.TEXT,
+    output_format: FindingsForm = FindingsFormat.TEXT,
 ) -> int:
     """Report every mistake in the data, at its line.
 
@@ -61,13 +60,10 @@ def validate(
     if fix:
         _mend(session, chosen, unwanted)
     loaded = store.load(root)
-    everything = rules.check(loaded)
+    everything = (*rules.check(loaded), *store.read_scale(root, loaded).findings)
     found = select(everything, chosen, unwanted)
     limit = max_findings or len(found)
-    if output_format is FindingsFormat.TEXT:
-        session.output.show(render.text(found[:limit]))
-    else:
-        session.output.write(_written(found, limit, output_format))
+    session.show_findings(found, output_format, limit)
     if len(found) > limit:
         session.output.note(f"… and {len(found) - limit} more; --max-findings {limit} leaves them out")
     pool = loaded.pool
@@ -104,13 +100,3 @@ def _can_be_mended(root: str, found: Sequence[Finding]) -> bool:
         return False
     loaded = store.load(root, keep=True)
     return any(changes(places.file, found) for places in (loaded.paper_places, loaded.exclusion_places))
-
-
-def _written(found: Sequence[Finding], limit: int, output_format: FindingsFormat) -> str:
-    if output_format is FindingsFormat.GITHUB:
-        return render.github(found[:limit])
-    if output_format is FindingsFormat.SARIF:
-        from orchtrace_corpus.render import sarif
-
-        return sarif.document(found[:limit])
-    return render.data(found, limit)

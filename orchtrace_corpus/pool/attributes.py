@@ -73,6 +73,7 @@ _EXCLUSION_FIELDS = {
     "url": ValueKind.TEXT,
     "screened": ValueKind.DATE,
     "reason": ValueKind.TEXT,
+    "near_miss": ValueKind.TEXT,
     "promoted_to": ValueKind.TEXT,
 }
 _NA_TERM = Term(NOT_APPLICABLE, "Not applicable", "The facet does not apply to the record.")
@@ -81,11 +82,12 @@ _NA_TERM = Term(NOT_APPLICABLE, "Not applicable", "The facet does not apply to t
 def paper_attributes(taxonomy: Taxonomy) -> Attributes:
     """The attributes of papers, by name: fixed fields, then facets in the taxonomy's order.
 
-    A facet of evidence is one of its paper, too: its values are those of all the paper's evidence.
+    A facet of evidence is one of its paper, too. Its terms go from the strongest to the weakest, and a paper has the
+    weakest that its evidence has; of a facet of several terms it has all.
     """
     attributes = _attributes(_PAPER_FIELDS, taxonomy.papers)
     for facet in taxonomy.evidence:
-        values = _evidence_values(facet.field)
+        values = _evidence_values(facet)
         attributes.setdefault(facet.field, Attribute(facet.field, facet.label, ValueKind.TERM, values, facet.terms))
     return attributes
 
@@ -155,10 +157,16 @@ def _tag_values(field: str) -> Callable[[Any], tuple[str, ...]]:
     return values
 
 
-def _evidence_values(field: str) -> Callable[[Any], tuple[str, ...]]:
+def _evidence_values(facet: Facet) -> Callable[[Any], tuple[str, ...]]:
+    field = facet.field
+    ranks = {term.id: rank for rank, term in enumerate(facet.terms)}
+
     def values(record: Any) -> tuple[str, ...]:
-        values = (item.more.get(field) or getattr(item, field, None) for item in record.evidence)
-        return tuple(dict.fromkeys(value for value in values if value is not None))
+        given = [item.more.get(field) or getattr(item, field, None) for item in record.evidence]
+        if facet.kind is Kind.SINGLE:
+            weakest = max((value for value in given if value in ranks), key=ranks.__getitem__, default=None)
+            return () if weakest is None else (weakest,)
+        return tuple(dict.fromkeys(term for value in given if value is not None for term in value))
 
     return values
 

@@ -23,6 +23,7 @@ def paper_schema(taxonomy: Taxonomy) -> Schema:
             "tags": vocabularies.term_list("tags", "axis or facet", tag_fields, allows_na=False, code="V101"),
             "note": fields.text("note"),
             "source": addresses.url("source"),
+            "location": fields.text("location"),
             "level": fields.text("level"),
             "confidence": fields.text("confidence"),
             **_tag_decoders(taxonomy.evidence),
@@ -59,6 +60,7 @@ def exclusion_schema(taxonomy: Taxonomy) -> Schema:
         **_tag_decoders(taxonomy.exclusions),
         "screened": fields.iso_date("screened"),
         "reason": fields.text("reason"),
+        "near_miss": fields.text("near_miss"),
         "promoted_to": fields.key("promoted_to"),
         "waive": _waivers(),
     }

@@ -4,23 +4,20 @@ Two states of a corpus are compared record by record. The order of records, comm
 meaning. A paper that has another key now, but an identifier or a title as before, was renamed.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple, TypeVar
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
-from orchtrace_corpus.findings import Finding, Location, beyond
-from orchtrace_corpus.identifiers import Identifier, recognise, recognise_url
-from orchtrace_corpus.pool.attributes import Attribute, exclusion_attributes, paper_attributes
-from orchtrace_corpus.pool.claims import Verdict
+from orchtrace_corpus.findings import Finding, beyond
+from orchtrace_corpus.pool.claim_file import Claim
+from orchtrace_corpus.pool.claims import Verdict, name_of
+from orchtrace_corpus.pool.decode import exclusion_schema, paper_schema
 from orchtrace_corpus.pool.edits import Value, fields
-from orchtrace_corpus.pool.identity import folded_title, identities
-from orchtrace_corpus.pool.model import Exclusion, Paper, Pool, Record
-from orchtrace_corpus.pool.statistics import ABSENT, count, cross
-from orchtrace_corpus.pool.tag_rules import TagRule
-from orchtrace_corpus.pool.taxonomy import Facet, Taxonomy
-
-RecordType = TypeVar("RecordType", Paper, Exclusion)
-
-_NOWHERE = Location("", 0, 0)
+from orchtrace_corpus.pool.model import Exclusion, Loaded, Paper, Places, Pool, Record
+from orchtrace_corpus.pool.pairing import paired, signs
+from orchtrace_corpus.pool.shifts import Shift, cell_shifts, exclusion_shifts, paper_shifts
+from orchtrace_corpus.pool.taxonomy_changes import changes as taxonomy_changes
+from orchtrace_corpus.pool.taxonomy_changes import order, without_places
+from orchtrace_corpus.yamlfile.form import Form, differences
 
 
 class State(NamedTuple):
@@ -29,22 +26,40 @@ class State(NamedTuple):
     Attributes:
         pool: Its records.
         findings: What is wrong with its data.
-        verdicts: What its claims come to, by the claims of the later state.
-        texts: The bytes of its data files by name, to tell a change of layout from none.
+        verdicts: What the claims of the later state come to; None where that cannot be told.
+        texts: The bytes of the files that hold its records, its vocabulary and its claims, by name.
+        contents: What else the corpus holds, by the names of its files, fit for comparing.
+        name: What the state is called.
+        claims: Its own claims.
+        unread: The fields that stand in a record but could not be decoded, as pairs of the record's
+            name and the field.
+        cut_off: Whether a part of the papers and of the exclusions could not be read at all.
+        remarks: What else is to be known of it, in sentences.
     """
 
     pool: Pool
     findings: tuple[Finding, ...]
-    verdicts: tuple[Verdict, ...]
+    verdicts: tuple[Verdict, ...] | None
     texts: Mapping[str, bytes]
+    contents: Mapping[str, object] = {}
+    name: str = ""
+    claims: tuple[Claim, ...] = ()
+    unread: frozenset[tuple[str, str]] = frozenset()
+    cut_off: tuple[bool, bool] = (False, False)
+    remarks: tuple[str, ...] = ()
 
 
 class Change(NamedTuple):
-    """A field that has another value now; None where the record did not have it, or no longer does."""
+    """A field that has another value now; None where the record did not have it, or no longer does.
+
+    A sub-decision, or whatever else has levels, is a field of its own. `is_unread` says that a value is
+    not known since it could not be decoded.
+    """
 
     field: str
     before: Value | None
     after: Value | None
+    is_unread: bool = False
 
 
 class Changed(NamedTuple):
@@ -63,29 +78,11 @@ class Changed(NamedTuple):
     rest: tuple[Change, ...]
 
 
-class Shift(NamedTuple):
-    """A count that is another now.
-
-    Attributes:
-        field: The field, or the two fields of a cell.
-        value: The value, or the two values.
-    """
-
-    field: tuple[str, ...]
-    value: tuple[str, ...]
-    before: int
-    after: int
-
-    @property
-    def turn(self) -> str:
-        """What became of it: `fills` (it was 0), `empties` (it is 0), or nothing of that kind."""
-        return "fills" if not self.before else "empties" if not self.after else ""
-
-
 class Difference(NamedTuple):
     """What changed from one state of a corpus to another.
 
     Attributes:
+        names: What the two states are called.
         added: Papers that are new.
         removed: Papers that are gone, to the exclusions or altogether.
         changed: Papers that are there before and after; a renamed one has another key.
@@ -95,17 +92,22 @@ class Difference(NamedTuple):
         promoted: New papers that an exclusion says it was promoted to, by the exclusion's id.
         demoted: Removed papers that are excluded now, by the new exclusion's id.
         taxonomy: What changed in the vocabulary, in sentences.
-        totals: How many papers and exclusions there were and are.
+        totals: How many papers and exclusions there were and are, as far as that is known.
         counts: The counts of fields that shifted.
-        cells: The cells of crossed fields that filled or emptied, and those of levels.
+        cells: The cells of crossed fields, and those of levels, whose `turn` is to be told.
         findings_new: Findings that there were not before.
         findings_gone: Findings that there are no longer.
         claims: The claims that hold or fail otherwise than before, each as it was (None for a new claim) and as it is.
-        claims_left: How many claims are as they were.
-        reordered: Whether only the order of records changed.
-        relaid: Whether the files differ at all.
+        claims_reworded: The claims that say or demand something else.
+        claims_gone: The claims that are made no longer.
+        claims_left: How many claims hold or fail as before.
+        beside: The names of other files of the corpus that hold something else.
+        reordered: Whether records or terms that are in both stand in another order.
+        form: What of the form of the files differs, where nothing changed in meaning.
+        remarks: What is to be known of the two states, in sentences.
     """
 
+    names: tuple[str, str]
     added: tuple[Paper, ...]
     removed: tuple[Paper, ...]
     changed: tuple[Changed, ...]
@@ -115,15 +117,19 @@ class Difference(NamedTuple):
     promoted: Mapping[str, Paper]
     demoted: Mapping[str, Paper]
     taxonomy: tuple[str, ...]
-    totals: tuple[Shift, Shift]
+    totals: tuple[Shift, ...]
     counts: tuple[Shift, ...]
     cells: tuple[Shift, ...]
     findings_new: tuple[Finding, ...]
     findings_gone: tuple[Finding, ...]
     claims: tuple[tuple[Verdict | None, Verdict], ...]
+    claims_reworded: tuple[Claim, ...]
+    claims_gone: tuple[Claim, ...]
     claims_left: int
+    beside: tuple[str, ...]
     reordered: bool
-    relaid: bool
+    form: tuple[Form, ...]
+    remarks: tuple[str, ...]
 
     @property
     def has_meaning(self) -> bool:
@@ -131,196 +137,183 @@ class Difference(NamedTuple):
         return any(
             (
                 *(self.added, self.removed, self.changed, self.excluded, self.readmitted, self.rescreened),
-                *(self.taxonomy, self.findings_new, self.findings_gone, self.claims),
+                *(self.taxonomy, self.findings_new, self.findings_gone),
+                *(self.claims, self.claims_reworded, self.claims_gone, self.beside),
             )
         )
 
 
 def compare(before: State, after: State) -> Difference:
-    """What changed between two states of a corpus."""
-    papers = _matched(before.pool.papers, after.pool.papers)
-    exclusions = _paired(before.pool.exclusions, after.pool.exclusions, lambda exclusion: exclusion.id)
-    excluded = tuple(new for old, new in exclusions if old is None and new is not None)
-    removed = tuple(old for old, new in papers if new is None and old is not None)
-    added = tuple(new for old, new in papers if old is None and new is not None)
+    """What changed between two states of a corpus.
+
+    Of a file that one state has in part only, nothing is said to be new or gone that the other has, and
+    nothing is counted.
+    """
+    old, new = before.pool, after.pool
+    papers, exclusions = paired(old.papers, new.papers), paired(old.exclusions, new.exclusions)
+    lost, unknown = before.cut_off, after.cut_off
+    removed = tuple(one for one, other in papers if other is None and one is not None and not unknown[0])
+    added = tuple(other for one, other in papers if one is None and other is not None and not lost[0])
+    excluded = tuple(other for one, other in exclusions if one is None and other is not None and not lost[1])
     by_key = {paper.key: paper for paper in added}
-    verdicts = {verdict.claim.id: verdict for verdict in before.verdicts}
+    whole = [not (lost[kind] or unknown[kind]) for kind in (0, 1)]
+    was, now = {claim.id: claim for claim in before.claims}, {claim.id: claim for claim in after.claims}
+    turned, left = _turned(before, after)
+    change = Difference(
+        names=(before.name, after.name),
+        added=added,
+        removed=removed,
+        changed=_changes(papers, before, after),
+        excluded=excluded,
+        readmitted=tuple(one for one, other in exclusions if other is None and one is not None and not unknown[1]),
+        rescreened=_changes(exclusions, before, after),
+        promoted={one.id: by_key[one.promoted_to] for one in new.exclusions if one.promoted_to in by_key},
+        demoted=_demoted(removed, excluded),
+        taxonomy=tuple(taxonomy_changes(old.taxonomy, new.taxonomy)),
+        totals=tuple(
+            Shift((noun,), (), len(one), len(other))
+            for noun, one, other, known in (
+                ("papers", old.papers, new.papers, whole[0]),
+                ("exclusions", old.exclusions, new.exclusions, whole[1]),
+            )
+            if known
+        ),
+        counts=(
+            *(paper_shifts(old, new) if whole[0] else ()),
+            *(exclusion_shifts(old, new) if whole[1] else ()),
+        ),
+        cells=tuple(cell_shifts(old, new)) if whole[0] else (),
+        findings_new=beyond(before.findings, after.findings),
+        findings_gone=beyond(after.findings, before.findings),
+        claims=turned,
+        claims_reworded=tuple(
+            claim for name, claim in now.items() if name in was and without_places(claim) != without_places(was[name])
+        ),
+        claims_gone=tuple(claim for name, claim in was.items() if name not in now),
+        claims_left=left,
+        beside=tuple(
+            name
+            for name in sorted({*before.contents, *after.contents})
+            if before.contents.get(name) != after.contents.get(name)
+        ),
+        reordered=_is_reordered(papers, old.papers)
+        or _is_reordered(exclusions, old.exclusions)
+        or order(old.taxonomy) != order(new.taxonomy),
+        form=(),
+        remarks=(*before.remarks, *after.remarks),
+    )
+    return change if change.has_meaning else change._replace(form=_form(before, after, change.reordered))
+
+
+def unread(loaded: Loaded) -> frozenset[tuple[str, str]]:
+    """The fields that stand in a record but could not be decoded, each with the record's name."""
+    if loaded.pool is None:
+        return frozenset()
+    named = {finding.record for finding in loaded.findings} - {""}
+    taxonomy = loaded.pool.taxonomy
+    sides: tuple[tuple[Sequence[Record], Places, Iterable[str]], ...] = (
+        (loaded.papers, loaded.paper_places, paper_schema(taxonomy).decoders),
+        (loaded.exclusions, loaded.exclusion_places, exclusion_schema(taxonomy).decoders),
+    )
+    found = set()
+    for records, places, names in sides:
+        for index, record in enumerate(records):
+            if name_of(record) in named:
+                known = fields(record, taxonomy)
+                found |= {
+                    (name_of(record), field)
+                    for field in names
+                    if _stands_beyond(places, index, field, known.get(field))
+                }
+    return frozenset(found)
+
+
+def _form(before: State, after: State, is_reordered: bool) -> tuple[Form, ...]:
+    found = set()
+    for name in {*before.texts, *after.texts}:
+        found |= differences(before.texts.get(name, b""), after.texts.get(name, b""), is_reordered=is_reordered)
+    return tuple(form for form in Form if form in found)
+
+
+def _stands_beyond(places: Places, index: int, field: str, value: Value | None) -> bool:
+    """Whether a record has a field of which nothing, or of whose items not all, could be decoded."""
+    if value is None:
+        return places.locate(index, field) != places.locate(index)
+    is_list = not isinstance(value, (str, int, Mapping))
+    return is_list and places.locate(index, field, len(value)) != places.locate(index, field)  # type: ignore[arg-type]
+
+
+def _is_reordered(pairs: Sequence[tuple[Record | None, Record | None]], before: Sequence[Record]) -> bool:
+    kept = [id(old) for old, new in pairs if old is not None and new is not None]
+    present = set(kept)
+    return kept != [id(record) for record in before if id(record) in present]
+
+
+def _changes(pairs: Iterable[tuple[Record | None, Record | None]], before: State, after: State) -> tuple[Changed, ...]:
+    found = []
+    for old, new in pairs:
+        if old is None or new is None:
+            continue
+        was, now = fields(old, before.pool.taxonomy), fields(new, after.pool.taxonomy)
+        tags: list[Change] = []
+        rest: list[Change] = []
+        for field in dict.fromkeys((*was, *now)):
+            is_unread = (name_of(old), field) in before.unread or (name_of(new), field) in after.unread
+            if field in old.tags or field in new.tags:
+                tags += _tag_changes(field, was.get(field), now.get(field), is_unread)
+            elif _comparable(was.get(field)) != _comparable(now.get(field)):
+                rest.append(Change(field, was.get(field), now.get(field), is_unread))
+        if tags or rest:
+            found.append(Changed(old, new, tuple(tags), tuple(rest)))
+    return tuple(found)
+
+
+def _tag_changes(field: str, was: Value | None, now: Value | None, is_unread: bool) -> Iterator[Change]:
+    """The change of a tag; of terms with levels, one for each term. Several terms have no order."""
+    if not is_unread and (isinstance(was, Mapping) or isinstance(now, Mapping)):
+        old, new = (value if isinstance(value, Mapping) else {} for value in (was, now))
+        shifted = [Change(term, old.get(term), new.get(term)) for term in dict.fromkeys((*old, *new))]
+        shifted = [change for change in shifted if change.before != change.after]
+        if shifted:
+            yield from shifted
+            return
+    if _unordered(was) != _unordered(now):
+        yield Change(field, was, now, is_unread)
+
+
+def _unordered(value: Value | None) -> object:
+    return value if value is None or isinstance(value, (str, int, Mapping)) else sorted(map(str, value))
+
+
+def _comparable(value: Value | None) -> object:
+    """The value without the order of evidence and waivers; that of authors and addresses has a meaning."""
+    if value is not None and not isinstance(value, (str, int, Mapping)) and any(isinstance(v, Mapping) for v in value):
+        return sorted(repr(_sorted(part)) for part in value)
+    return value
+
+
+def _sorted(part: Value) -> object:
+    if isinstance(part, Mapping):
+        return sorted((name, _sorted(one)) for name, one in part.items())
+    return part if isinstance(part, (str, int)) else [_sorted(one) for one in part]
+
+
+def _demoted(removed: Iterable[Paper], excluded: Iterable[Exclusion]) -> dict[str, Paper]:
+    """The new exclusions that are papers that went, by the identifier, the address or the title that they share."""
+    known = {sign: paper for paper in removed for sign in signs(paper)}
+    shared = ((one.id, next((known[sign] for sign in signs(one) if sign in known), None)) for one in excluded)
+    return {name: paper for name, paper in shared if paper is not None}
+
+
+def _turned(before: State, after: State) -> tuple[tuple[tuple[Verdict | None, Verdict], ...], int]:
+    """The claims that are new, or hold or fail otherwise than before, and how many others there are."""
+    if before.verdicts is None or after.verdicts is None:
+        return (), 0
+    made = {claim.id for claim in before.claims}
+    verdicts = {verdict.claim.id: verdict for verdict in before.verdicts if verdict.claim.id in made}
     turned = tuple(
         (verdicts.get(verdict.claim.id), verdict)
         for verdict in after.verdicts
         if verdict.claim.id not in verdicts or verdicts[verdict.claim.id].holds != verdict.holds
     )
-    return Difference(
-        added,
-        removed,
-        _changes(papers, before.pool.taxonomy, after.pool.taxonomy),
-        excluded,
-        tuple(old for old, new in exclusions if new is None and old is not None),
-        _changes(exclusions, before.pool.taxonomy, after.pool.taxonomy),
-        {one.id: by_key[one.promoted_to] for one in after.pool.exclusions if one.promoted_to in by_key},
-        _demoted(removed, excluded),
-        tuple(_taxonomy_changes(before.pool.taxonomy, after.pool.taxonomy)),
-        (
-            Shift(("papers",), (), len(before.pool.papers), len(after.pool.papers)),
-            Shift(("exclusions",), (), len(before.pool.exclusions), len(after.pool.exclusions)),
-        ),
-        tuple(_count_shifts(before.pool, after.pool)),
-        tuple(_cell_shifts(before.pool, after.pool)),
-        beyond(before.findings, after.findings),
-        beyond(after.findings, before.findings),
-        turned,
-        len(after.verdicts) - len(turned),
-        [paper.key for paper in before.pool.papers] != [paper.key for paper in after.pool.papers]
-        or [one.id for one in before.pool.exclusions] != [one.id for one in after.pool.exclusions],
-        dict(before.texts) != dict(after.texts),
-    )
-
-
-def _matched(before: Sequence[Paper], after: Sequence[Paper]) -> list[tuple[Paper | None, Paper | None]]:
-    """Papers before and after: by key, then by what else makes two records one paper."""
-    pairs = _paired(before, after, lambda paper: paper.key)
-    gone: dict[Identifier | str, Paper] = {}
-    for old, new in pairs:
-        if new is None and old is not None:
-            for sign in _signs(old):
-                gone.setdefault(sign, old)
-    renamed: dict[str, Paper] = {}
-    taken: set[str] = set()
-    for old, new in pairs:
-        if old is None and new is not None:
-            found = next((gone[sign] for sign in _signs(new) if sign in gone and gone[sign].key not in taken), None)
-            if found is not None:
-                renamed[new.key] = found
-                taken.add(found.key)
-    return [
-        (renamed[new.key], new) if new is not None and old is None and new.key in renamed else (old, new)
-        for old, new in pairs
-        if not (new is None and old is not None and old.key in taken)
-    ]
-
-
-def _signs(paper: Paper) -> list[Identifier | str]:
-    return [*(identifier for identifier, _ in identities(paper)), folded_title(paper.title)]
-
-
-def _paired(
-    before: Sequence[RecordType], after: Sequence[RecordType], name: Callable[[RecordType], str]
-) -> list[tuple[RecordType | None, RecordType | None]]:
-    """Records of one name, in the order of the later state; those that are gone come last."""
-    known = {name(record): record for record in before}
-    present = {name(record) for record in after}
-    pairs: list[tuple[RecordType | None, RecordType | None]] = [(known.get(name(record)), record) for record in after]
-    return pairs + [(record, None) for record in before if name(record) not in present]
-
-
-def _changes(
-    pairs: Iterable[tuple[Record | None, Record | None]], before: Taxonomy, after: Taxonomy
-) -> tuple[Changed, ...]:
-    found = []
-    for old, new in pairs:
-        if old is None or new is None:
-            continue
-        was, now = fields(old, before), fields(new, after)
-        names = dict.fromkeys((*was, *now))
-        changes = [Change(name, was.get(name), now.get(name)) for name in names if was.get(name) != now.get(name)]
-        tagged = {*old.tags, *new.tags}
-        if changes:
-            tags = tuple(change for change in changes if change.field in tagged)
-            found.append(Changed(old, new, tags, tuple(change for change in changes if change.field not in tagged)))
-    return tuple(found)
-
-
-def _demoted(removed: Iterable[Paper], excluded: Iterable[Exclusion]) -> dict[str, Paper]:
-    """The new exclusions that are papers that went, by the identifier or the title that they share."""
-    known: dict[Identifier | str, Paper] = {sign: paper for paper in removed for sign in _signs(paper)}
-    found = {}
-    for exclusion in excluded:
-        signs = (recognise(exclusion.identifier), recognise_url(exclusion.url), folded_title(exclusion.title))
-        paper = next((known[sign] for sign in signs if sign is not None and sign in known), None)
-        if paper is not None:
-            found[exclusion.id] = paper
-    return found
-
-
-def _taxonomy_changes(before: Taxonomy, after: Taxonomy) -> Iterator[str]:
-    """What changed in the vocabulary, in sentences without a final period."""
-    for section in ("papers", "exclusions", "evidence"):
-        old = {facet.field: facet for facet in getattr(before, section)}
-        new = {facet.field: facet for facet in getattr(after, section)}
-        yield from (f"field {name} is new" for name in new if name not in old)
-        yield from (f"field {name} is gone" for name in old if name not in new)
-        for name in new:
-            if name in old and new[name] != old[name]:
-                yield from _facet_changes(old[name], new[name])
-    if before.rules != after.rules:
-        yield from _rule_changes(before, after)
-
-
-def _facet_changes(old: Facet, new: Facet) -> Iterator[str]:
-    for part in ("terms", "levels"):
-        known = {term.id: term for term in getattr(old, part)}
-        present = {term.id: term for term in getattr(new, part)}
-        noun = part.removesuffix("s")
-        yield from (f"{noun} {name} of {new.field} is new" for name in present if name not in known)
-        yield from (f"{noun} {name} of {new.field} is gone" for name in known if name not in present)
-        for name, term in present.items():
-            if name in known and known[name] != term:
-                what = " and ".join(
-                    field for field in term._fields if getattr(known[name], field) != getattr(term, field)
-                )
-                yield f"{noun} {name} of {new.field} has another {what}"
-    for field in ("label", "kind", "role", "definition", "allows_na", "required"):
-        if getattr(old, field) != getattr(new, field):
-            yield f"field {new.field} has another {field.replace('_', ' ')}"
-
-
-def _rule_changes(before: Taxonomy, after: Taxonomy) -> Iterator[str]:
-    old = {rule.id: rule for rule in before.rules}
-    new = {rule.id: rule for rule in after.rules}
-    yield from (f"rule {name} is new" for name in new if name not in old)
-    yield from (f"rule {name} is gone" for name in old if name not in new)
-    for name, rule in new.items():
-        if name in old and _without_places(rule) != _without_places(old[name]):
-            yield f"rule {name} says something else"
-
-
-def _without_places(rule: TagRule) -> TagRule:
-    """The rule without where its conditions stand, which every line above them moves."""
-    conditions = [tuple(one._replace(location=_NOWHERE) for one in part) for part in (rule.when, rule.require)]
-    return rule._replace(when=conditions[0], require=conditions[1])
-
-
-def _count_shifts(before: Pool, after: Pool) -> Iterator[Shift]:
-    """The counts of each field with a vocabulary that shifted, in the later taxonomy's order."""
-    for old_records, new_records, attributes in (
-        (before.papers, after.papers, paper_attributes(after.taxonomy)),
-        (before.exclusions, after.exclusions, exclusion_attributes(after.taxonomy)),
-    ):
-        for attribute in attributes.values():
-            if attribute.facet is not None:
-                yield from _shifts(old_records, new_records, attribute)
-
-
-def _shifts(before: Sequence[Record], after: Sequence[Record], attribute: Attribute) -> Iterator[Shift]:
-    old, new = (count(records, attribute).counts for records in (before, after))
-    for value in dict.fromkeys((*attribute.allowed, *old, *new)):
-        if old.get(value, 0) != new.get(value, 0) and value != ABSENT:
-            yield Shift((attribute.name,), (value,), old.get(value, 0), new.get(value, 0))
-
-
-def _cell_shifts(before: Pool, after: Pool) -> Iterator[Shift]:
-    """The cells of crossed fields, and of terms with levels, that fill or empty."""
-    attributes = paper_attributes(after.taxonomy)
-    for rows, columns in after.taxonomy.crosstabs:
-        old, new = (cross(pool.papers, attributes[rows], attributes[columns]) for pool in (before, after))
-        pairs = dict.fromkeys((*old.cells, *new.cells))
-        order = {value: place for place, value in enumerate((*attributes[rows].allowed, *attributes[columns].allowed))}
-        for pair in sorted(pairs, key=lambda pair: (order.get(pair[0], -1), order.get(pair[1], -1), pair)):
-            shift = Shift((rows, columns), pair, old.number(*pair), new.number(*pair))
-            if shift.turn and ABSENT not in pair:
-                yield shift
-    for attribute in attributes.values():
-        if attribute.facet is None and attribute.terms:
-            for shift in _shifts(before.papers, after.papers, attribute):
-                if shift.turn:
-                    yield shift
+    return turned, len(after.verdicts) - len(turned)

@@ -21,6 +21,9 @@ NOT_APPLICABLE = "NA"
 OTHERS = "others"
 """Ends an author list that is cut short, as in BibTeX."""
 
+TO_BE_WRITTEN = "To be written."
+"""Stands for a summary that nobody has written yet. No record stays with it: a rule asks for the real one."""
+
 _JOINERS = "\u200c\u200d"  # invisible, but part of words in some scripts
 _TURNERS = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 

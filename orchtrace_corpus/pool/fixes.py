@@ -10,12 +10,13 @@ from orchtrace_corpus.findings import Finding
 from orchtrace_corpus.identifiers import IdentifierKind, recognise
 from orchtrace_corpus.yamlfile.reader import Mapping, Node, Scalar, Sequence, YamlFile
 
-_ADDRESSES = {
+ADDRESSES = {
     IdentifierKind.ARXIV: "https://arxiv.org/abs/",
     IdentifierKind.DOI: "https://doi.org/",
     IdentifierKind.OPENREVIEW: "https://openreview.net/forum?id=",
     IdentifierKind.ACL: "https://aclanthology.org/",
 }
+"""What stands before an id in the address of its page."""
 
 
 def _identifier(text: str, field: str) -> str | None:
@@ -27,7 +28,7 @@ def _address(text: str, field: str) -> str | None:
     del field
     meant = recognise(text)
     if meant is not None:
-        return _ADDRESSES[meant.kind] + meant.value
+        return ADDRESSES[meant.kind] + meant.value
     host = text.partition("/")[0]
     name, dot, ending = host.rpartition(".")
     is_bare = bool(name and dot) and ending.isalpha() and " " not in text and set(host).isdisjoint("@:")
@@ -35,12 +36,14 @@ def _address(text: str, field: str) -> str | None:
 
 
 def _latex(text: str, field: str) -> str | None:
-    """LaTeX as Unicode, by pylatexenc; None where something is left that only LaTeX can say."""
+    """LaTeX as Unicode; None where something is left that only LaTeX can say."""
     del field
-    from pylatexenc.latex2text import LatexNodes2Text
+    from orchtrace_corpus.formats.latex import LatexError, decoded
 
-    plain = " ".join(LatexNodes2Text(math_mode="text", strict_latex_spaces=True).latex_to_text(text).split())
-    return plain if plain and not set(plain) & set("\\$^{}") else None
+    try:
+        return decoded(text) or None
+    except LatexError:
+        return None
 
 
 def _period(text: str, field: str) -> str | None:

@@ -15,7 +15,8 @@ Tag: TypeAlias = str | tuple[str, ...] | Mapping[str, str]
 class Evidence(NamedTuple):
     """What a source says in support of some tags of a paper.
 
-    `more` holds the facets of evidence that the taxonomy declares beside level and confidence.
+    `location` says where in the source: a page, section or line. `more` holds the facets of evidence
+    that the taxonomy declares beside level and confidence.
     """
 
     tags: tuple[str, ...]
@@ -24,6 +25,7 @@ class Evidence(NamedTuple):
     level: str
     confidence: str
     more: Mapping[str, Tag] = {}
+    location: str | None = None
 
 
 class Waiver(NamedTuple):
@@ -77,6 +79,7 @@ class Exclusion(NamedTuple):
     Attributes:
         tags: The value of every facet that the taxonomy declares for exclusions, by field name.
         screened: The day of screening, as `YYYY-MM-DD`.
+        near_miss: What made the record come close to being retained, if it did.
         promoted_to: The key of the paper that this record became, if it was taken in later.
         waive: The warnings that do not apply to the record.
     """
@@ -88,6 +91,7 @@ class Exclusion(NamedTuple):
     tags: Mapping[str, Tag] = {}
     screened: str = ""
     reason: str = ""
+    near_miss: str | None = None
     promoted_to: str | None = None
     waive: tuple[Waiver, ...] = ()
 

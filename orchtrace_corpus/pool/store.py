@@ -2,20 +2,31 @@
 
 import gc
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from orchtrace_corpus.errors import DataFileError
+from orchtrace_corpus.findings import is_malformed, printable
 from orchtrace_corpus.pool.decode import decode_exclusions, decode_papers
+from orchtrace_corpus.pool.metadata import Metadata
 from orchtrace_corpus.pool.model import Loaded, Places, Pool
-from orchtrace_corpus.pool.taxonomy import decode_taxonomy
+from orchtrace_corpus.pool.taxonomy import Taxonomy, decode_taxonomy
 from orchtrace_corpus.yamlfile import reader
+
+if TYPE_CHECKING:
+    from orchtrace_corpus.pool.claim_file import ClaimFile
+    from orchtrace_corpus.pool.disputes import DisputeFile
+    from orchtrace_corpus.pool.scale import ScaleFile
 
 PAPERS = "data/papers.yaml"
 EXCLUSIONS = "data/exclusions.yaml"
 TAXONOMY = "data/taxonomy.yaml"
+ARXIV = "data/arxiv.json"
+CLAIMS = "data/claims.yaml"
+DISPUTES = "data/disputes.yaml"
+SCALE = "data/scale.yaml"
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
@@ -85,11 +96,89 @@ def read_file(root: str, name: str, instead: bytes | None = None) -> reader.Yaml
     """
     path = os.path.join(root, *name.split("/"))
     shown_as = os.path.relpath(path)
-    if instead is not None:
-        return reader.YamlFile(shown_as, instead)
-    if name == EXCLUSIONS and not os.path.lexists(path):
+    if name == EXCLUSIONS and instead is None and not os.path.lexists(path):
         raise DataFileError(f"cannot read {shown_as}: No such file or directory", "Without exclusions it holds: []")
-    return reader.read(path, path if shown_as.startswith(os.pardir + os.sep) else shown_as)
+    shown_as = path if shown_as.startswith(os.pardir + os.sep) else shown_as
+    return reader.read(path, shown_as) if instead is None else reader.YamlFile(shown_as, instead)
+
+
+def read_bytes(root: str, names: Iterable[str]) -> dict[str, bytes]:
+    """The bytes of those of some data files that there are, by their names below the folder.
+
+    Raises:
+        DataFileError: One is there, but cannot be read.
+    """
+    paths = {name: os.path.join(root, *name.split("/")) for name in names}
+    return {name: reader.read_bytes(path, name) for name, path in paths.items() if os.path.lexists(path)}
+
+
+def read_claims(root: str, instead: bytes | None = None) -> "ClaimFile":
+    """The claims of a corpus as read, mistakes included; none where it has no file of them.
+
+    Raises:
+        DataFileError: The file cannot be read.
+    """
+    from orchtrace_corpus.pool.claim_file import ClaimFile, decode_claims  # only for who asks what the corpus claims
+
+    if instead is None and not os.path.lexists(os.path.join(root, *CLAIMS.split("/"))):
+        return ClaimFile()
+    with _collector_paused():
+        return decode_claims(read_file(root, CLAIMS, instead))
+
+
+def read_disputes(root: str, taxonomy: Taxonomy, instead: bytes | None = None) -> "DisputeFile":
+    """The disputes of a corpus as read, mistakes included; none where it has no file of them.
+
+    Raises:
+        DataFileError: The file cannot be read.
+    """
+    from orchtrace_corpus.pool.disputes import DisputeFile, decode_disputes  # only for who marks what is contested
+
+    if instead is None and not os.path.lexists(os.path.join(root, *DISPUTES.split("/"))):
+        return DisputeFile()
+    with _collector_paused():
+        return decode_disputes(read_file(root, DISPUTES, instead), taxonomy)
+
+
+def read_scale(root: str, corpus: Pool | Loaded, instead: bytes | None = None) -> "ScaleFile":
+    """What is known of the scale of systems, as read, mistakes included; nothing where a corpus has no file of it.
+
+    Where the taxonomy cannot be read, this is not read, either; where a part of the papers cannot, no
+    record is said to be missing.
+
+    Raises:
+        DataFileError: The file cannot be read.
+    """
+    from orchtrace_corpus.pool.scale import ScaleFile, decode_scale  # only for who shows or checks it
+
+    findings = corpus.findings if isinstance(corpus, Loaded) else ()
+    is_absent = instead is None and not os.path.lexists(os.path.join(root, *SCALE.split("/")))
+    if is_absent or (isinstance(corpus, Loaded) and corpus.pool is None):
+        return ScaleFile()
+    keys = None if is_malformed(findings) else {paper.key for paper in corpus.papers}
+    with _collector_paused():
+        return decode_scale(read_file(root, SCALE, instead), keys)
+
+
+def read_arxiv(root: str) -> dict[str, Metadata]:
+    """What arXiv said last of the papers, by id; nothing where the corpus has no file of it.
+
+    Raises:
+        DataFileError: The file cannot be read, or is not in its form.
+    """
+    from orchtrace_corpus.pool import arxiv_file  # only for who fetches, or checks what was fetched
+
+    path = os.path.join(root, *ARXIV.split("/"))
+    near = os.path.relpath(path)
+    shown_as = printable(path if near.startswith(os.pardir + os.sep) else near, limit=300)
+    try:
+        with open(path, encoding="utf-8", newline="") as file:
+            return arxiv_file.decode(file.read(), shown_as)
+    except FileNotFoundError:
+        return {}
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "not UTF-8"
+        raise DataFileError(f"cannot read {shown_as}: {reason}") from error
 
 
 @contextmanager

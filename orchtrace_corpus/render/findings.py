@@ -19,6 +19,17 @@ class FindingsFormat(StrEnum):
     SARIF = "sarif"
 
 
+def written(findings: Sequence[Finding], output_format: FindingsFormat, limit: int | None = None) -> str:
+    """All findings, or the first of them, in a form for programs; for `FindingsFormat.TEXT` see `text`."""
+    if output_format is FindingsFormat.GITHUB:
+        return github(findings[:limit])
+    if output_format is FindingsFormat.SARIF:
+        from orchtrace_corpus.render import sarif
+
+        return sarif.document(findings[:limit])
+    return data(findings, limit)
+
+
 def text(findings: Sequence[Finding]) -> list[Line]:
     """One line each, as `file:line:column: CODE message [record]`."""
     return [(Span(str(finding), "warning" if finding.severity is Severity.ERROR else ""),) for finding in findings]

@@ -2,18 +2,21 @@
 
 Regions: `contents` (the sections below it), `counts` (head counts), `page` (what `corpus stats` shows),
 `list` (every paper, a section for each term of the first plain facet), `terms FIELD` (what a field's
-terms mean and who has them), `papers FILTER ...` (the papers that pass, as a table).
+terms mean and who has them), `papers FILTER ...` (the papers that pass, as a table), `figures NAME ...`
+(pictures that `corpus figures` draws, each with its numbers in words).
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
+from functools import cache
+from typing import TYPE_CHECKING
 
-from orchtrace_corpus.errors import CommandUseError, CorpusError, DataFileError
+from orchtrace_corpus.errors import CommandUseError, CorpusError, DataFileError, InvalidCorpusError
 from orchtrace_corpus.findings import quote
 from orchtrace_corpus.pool.attributes import find, paper_attributes
 from orchtrace_corpus.pool.fields import NOT_APPLICABLE, OTHERS
 from orchtrace_corpus.pool.model import Paper, Pool
 from orchtrace_corpus.pool.query import parse
-from orchtrace_corpus.pool.statistics import count_levels, summarise
+from orchtrace_corpus.pool.statistics import Summary, count_levels, summarise
 from orchtrace_corpus.pool.taxonomy import Facet, Kind, Role, Term
 from orchtrace_corpus.render import statistics_page
 from orchtrace_corpus.render.layout import plain
@@ -21,7 +24,11 @@ from orchtrace_corpus.render.regions import Region, find_regions, replace_region
 from orchtrace_corpus.render.statistics import counts_tables, levels_table, totals
 from orchtrace_corpus.render.table import Table, markdown, markdown_text
 
-REGIONS = "contents, counts, page, list, terms FIELD, papers FILTER ..."
+if TYPE_CHECKING:
+    from orchtrace_corpus.pool.scale import Observation
+    from orchtrace_corpus.render.figures.plan import Figure, Source
+
+REGIONS = "contents, counts, page, list, terms FIELD, papers FILTER ..., figures NAME ..."
 
 SIZE_LIMIT_BYTES = 512 * 1024
 """GitHub cuts a README that is larger."""
@@ -39,17 +46,35 @@ _LINK_NAMES = (
 )
 
 
-def readme(text: str, path: str, pool: Pool) -> str:
+def readme(
+    text: str,
+    path: str,
+    pool: Pool,
+    observations: Callable[[], Sequence["Observation"]] = tuple,
+    contested: Callable[[], Collection[tuple[str, str]]] = tuple,
+) -> str:
     """The document with every region made anew.
+
+    Args:
+        text: The document.
+        path: What messages call it.
+        pool: The corpus.
+        observations: Gives what is known of the scale of systems, if a region asks for the figure of it.
+        contested: Gives the tags in open dispute, as pairs of a key and a tag, if a region shows tags.
 
     Raises:
         DataFileError: A region is unknown or not closed, or its field or filter is wrong.
+        InvalidCorpusError: What is known of scale, or the disputes, have errors.
     """
+    summary = cache(lambda: summarise(pool))
+    disputed = cache(contested)
 
     def body(region: Region) -> str:
         where = f"{path}:{text.count(chr(10), 0, region.start)}: region {quote(region.name)}"
         try:
-            return _body(region.name, pool)
+            return _body(region.name, pool, summary, observations, disputed)
+        except InvalidCorpusError:  # of what the region is made from; the region itself is right
+            raise
         except CorpusError as error:
             raise DataFileError(f"{where}: {error}") from error
 
@@ -59,19 +84,27 @@ def readme(text: str, path: str, pool: Pool) -> str:
     return replace_regions(filled, regions, lambda _: _contents(filled))
 
 
-def item(paper: Paper, facets: Sequence[Facet]) -> str:
-    """A paper as a list item: link, summary, who and where, further links, and every tag."""
+def item(paper: Paper, facets: Sequence[Facet], contested: Collection[tuple[str, str]] = ()) -> str:
+    """A paper as a list item: link, summary, who and where, further links, and every tag; marked if contested."""
     title, url = markdown_text(paper.title), address(paper.urls[0])
     year = "" if _names_year(paper.venue) else f", {paper.year}"
     source = f"{markdown_text(_first_author(paper))}, {markdown_text(paper.venue)}{year}"
     links = [f"[{_link_name(other)}]({address(other)})" for other in paper.urls[1:]]
     also = f" Also: {', '.join(links)}." if links else ""
-    return f"- [{title}]({url}) - {_sentence(paper.summary)} {source}.{also}<br>{_tags(paper, facets)}"
+    return f"- [{title}]({url}) - {_sentence(paper.summary)} {source}.{also}<br>{_tags(paper, facets, contested)}"
 
 
 def address(url: str) -> str:
     """A URL as it can stand in a Markdown link, whatever it holds."""
     return "".join(c if c.isascii() and c not in "()<>[]\\\"'` |" and c.isprintable() else _percent(c) for c in url)
+
+
+def image(figure: "Figure", source: "Source", path: str) -> str:
+    """A figure as Markdown, with its main numbers for who does not see it."""
+    from orchtrace_corpus.render.figures.captions import caption
+
+    said = caption(figure, source)
+    return f"![{markdown_text(f'{said.title}. {said.text}')}]({address(path)})"
 
 
 def slug(heading: str, taken: dict[str, int]) -> str:
@@ -82,20 +115,28 @@ def slug(heading: str, taken: dict[str, int]) -> str:
     return f"{base}-{number}" if number else base
 
 
-def _body(name: str, pool: Pool) -> str:
+def _body(
+    name: str,
+    pool: Pool,
+    summary: Callable[[], Summary],
+    observations: Callable[[], Sequence["Observation"]],
+    contested: Callable[[], Collection[tuple[str, str]]],
+) -> str:
     kind, _, argument = name.partition(" ")
     if kind == "contents":
         return ""
     if kind == "counts":
-        return _counts(pool)
+        return _counts(summary())
     if kind == "page":
-        return f"```console\n$ corpus stats\n{plain(statistics_page.page(summarise(pool), _PAGE_WIDTH))}```"
+        return f"```console\n$ corpus stats\n{plain(statistics_page.page(summary(), _PAGE_WIDTH))}```"
     if kind == "list":
-        return _list(pool)
+        return _list(pool, contested())
     if kind == "terms" and argument:
         return _terms(pool, argument.strip())
     if kind == "papers":
         return _papers_table(pool, argument.split())
+    if kind == "figures" and argument:
+        return _figures(argument.split(), pool, summary(), observations, contested)
     raise CommandUseError("there is no such region", f"There are: {REGIONS}.")
 
 
@@ -112,25 +153,24 @@ def _contents(text: str) -> str:
     return "\n".join(lines)
 
 
-def _counts(pool: Pool) -> str:
-    summary = summarise(pool)
+def _counts(summary: Summary) -> str:
     newest = f" The newest record is of {summary.newest}." if summary.newest else ""
     tables = [counts_tables(counts)[0]._replace(title="", notes=()) for counts in summary.axes]
     tables += [levels_table(levels)._replace(title="", notes=()) for levels in summary.levels]
     return "\n".join((f"{totals(summary)}.{newest}\n", *(markdown(table) for table in tables)))
 
 
-def _list(pool: Pool) -> str:
-    section = _section_facet(pool)
+def _list(pool: Pool, contested: Collection[tuple[str, str]]) -> str:
+    section = pool.taxonomy.section
     others = [facet for facet in pool.taxonomy.papers if facet is not section]
     facets = sorted(others, key=lambda facet: facet.role is not Role.AXIS)  # what the survey is about comes first
     if section is None:
-        return "## Papers\n\n" + "\n".join(item(paper, facets) for paper in pool.papers)
+        return "## Papers\n\n" + "\n".join(item(paper, facets, contested) for paper in pool.papers)
     parts = []
     for term in section.terms:
         papers = [paper for paper in pool.papers if paper.tags.get(section.field) == term.id]
         if papers:
-            items = "\n".join(item(paper, facets) for paper in papers)
+            items = "\n".join(item(paper, facets, contested) for paper in papers)
             parts.append(f"## {markdown_text(term.label)}\n\n{markdown_text(term.definition)}\n\n{items}\n")
     return "\n".join(parts)
 
@@ -152,34 +192,47 @@ def _terms(pool: Pool, field: str) -> str:
     return markdown(Table(field, "", columns, tuple(rows)))
 
 
+def _figures(
+    names: Sequence[str],
+    pool: Pool,
+    summary: Summary,
+    observations: Callable[[], Sequence["Observation"]],
+    contested: Callable[[], Collection[tuple[str, str]]],
+) -> str:
+    from orchtrace_corpus.render.figures.plan import SCALE_GAP, Source, chosen, contested_values, plan
+
+    known = observations() if SCALE_GAP in names else ()
+    source = Source(pool, summary, known, contested_values(pool, contested()))
+    figures = chosen(names, plan(pool.taxonomy, with_scale=bool(source.scale)))
+    return "\n".join(f"{image(figure, source, figure.path)}\n" for figure in figures)
+
+
 def _papers_table(pool: Pool, filters: Sequence[str]) -> str:
     papers = parse(filters, paper_attributes(pool.taxonomy)).select(pool.papers)
     rows = tuple((paper.title, paper.year, paper.venue, paper.summary) for paper in papers)
     return markdown(Table("papers", "", ("title", "year", "venue", "summary"), rows))
 
 
-def _section_facet(pool: Pool) -> Facet | None:
-    """The facet whose terms are the list's sections: the first plain one of a single term."""
-    plain = (facet for facet in pool.taxonomy.papers if facet.role is Role.FACET and facet.kind is Kind.SINGLE)
-    return next((facet for facet in plain if facet.required and not facet.allows_na), None)
-
-
-def _tags(paper: Paper, facets: Sequence[Facet]) -> str:
+def _tags(paper: Paper, facets: Sequence[Facet], contested: Collection[tuple[str, str]]) -> str:
     """Every tag in words; what does not apply, or does not arise, is named last."""
+
+    def mark(tag: str) -> str:
+        return " (contested)" if (paper.key, tag) in contested else ""
+
     applied, not_applicable = [], []
     for facet in facets:
         tag = paper.tags.get(facet.field)
         label = markdown_text(facet.label)
         if tag == NOT_APPLICABLE or tag == (NOT_APPLICABLE,):
-            not_applicable.append(_lower(label))
+            not_applicable.append(f"{_lower(label)}{mark(facet.field)}")
         elif isinstance(tag, str):
-            applied.append(f"{label}: {_term(tag, facet.terms)}")
+            applied.append(f"{label}: {_term(tag, facet.terms)}{mark(facet.field)}")
         elif isinstance(tag, tuple):
             applied.append(f"{label}: {', '.join(_term(term, facet.terms) for term in tag)}")
         elif tag is None:
             not_applicable.append(f"{_lower(label)} (not coded)")
         elif tag:
-            parts = (f"{_term(term, facet.terms)} {markdown_text(level)}" for term, level in tag.items())
+            parts = (f"{_term(term, facet.terms)} {markdown_text(level)}{mark(term)}" for term, level in tag.items())
             applied.append(f"{label}: {', '.join(parts)}")
         else:
             not_applicable.append(_lower(label))

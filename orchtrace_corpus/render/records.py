@@ -1,13 +1,16 @@
 """Papers and exclusions: listings and single records."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from orchtrace_corpus.pool.attributes import Attribute, ValueKind
 from orchtrace_corpus.pool.model import Evidence, Exclusion, Paper, Record, Tag
 from orchtrace_corpus.pool.taxonomy import Facet, Kind, Taxonomy, Term
 from orchtrace_corpus.render.layout import Line, Span, display_width, line, pad, wrap
 from orchtrace_corpus.render.table import Cell, Table, csv, envelope, markdown_text
+
+if TYPE_CHECKING:
+    from orchtrace_corpus.pool.disputes import Dispute
 
 _PIPE_WIDTH = 100
 
@@ -18,8 +21,8 @@ def listing(name: str, records: Sequence[Record], columns: Sequence[Attribute], 
     return Table(name, title, tuple(column.name for column in columns), rows)
 
 
-def card(record: Record, taxonomy: Taxonomy, width: int | None) -> list[Line]:
-    """One record for people, with the meaning of its tags."""
+def card(record: Record, taxonomy: Taxonomy, width: int | None, disputes: Sequence["Dispute"] = ()) -> list[Line]:
+    """One record for people, with the meaning of its tags, its evidence and those of the disputes that are about it."""
     available = min(width or _PIPE_WIDTH, _PIPE_WIDTH)
     name = record.key if isinstance(record, Paper) else record.id
     facets = taxonomy.papers if isinstance(record, Paper) else taxonomy.exclusions
@@ -30,13 +33,22 @@ def card(record: Record, taxonomy: Taxonomy, width: int | None) -> list[Line]:
     tagged = [(facet.field, _tag_text(record.tags.get(facet.field), facet)) for facet in facets]
     label_width = max(display_width(label) for label, _ in (*entries, *tagged)) + 2
     for label, text in (*entries, ("", ""), *tagged):
-        lines += _entry(label, text, label_width, available)
+        lines += entry(label, text, label_width, available)
     for item in record.evidence if isinstance(record, Paper) else ():
         lines += [line(), *_evidence(item, label_width, available)]
+    for dispute in disputes_about(record, disputes):
+        lines.append(line())
+        for label, text in (("dispute", _readings(dispute)), ("", dispute.why), ("", dispute.source)):
+            lines += entry(label, text, label_width, available)
     return lines
 
 
-def card_markdown(record: Record, taxonomy: Taxonomy) -> str:
+def disputes_about(record: Record, disputes: Sequence["Dispute"]) -> list["Dispute"]:
+    """Those disputes that are about a record."""
+    return [dispute for dispute in disputes if isinstance(record, Paper) and dispute.record == record.key]
+
+
+def card_markdown(record: Record, taxonomy: Taxonomy, disputes: Sequence["Dispute"] = ()) -> str:
     """One record as a Markdown section."""
     name = record.key if isinstance(record, Paper) else record.id
     facets = taxonomy.papers if isinstance(record, Paper) else taxonomy.exclusions
@@ -45,13 +57,20 @@ def card_markdown(record: Record, taxonomy: Taxonomy) -> str:
     items = [f"- **{markdown_text(label)}**: {markdown_text(text)}" for label, text in entries]
     for item in record.evidence if isinstance(record, Paper) else ():
         about = f"{', '.join(item.tags)} ({item.level}, {item.confidence} confidence)"
-        items.append(f"- **evidence** for {markdown_text(f'{about}: {item.note}')} <{item.source}>")
+        where = f", {markdown_text(item.location)}" if item.location else ""
+        items.append(f"- **evidence** for {markdown_text(f'{about}: {item.note}')} <{item.source}>{where}")
+    told = (f"{_readings(dispute)}. {dispute.why} ({dispute.source})" for dispute in disputes_about(record, disputes))
+    items += [f"- **dispute**: {markdown_text(text)}" for text in told]
     return "\n".join((f"## {markdown_text(record.title)}", "", f"`{name}`", "", *items)) + "\n"
 
 
-def records_json(records: Sequence[Record], schema: str) -> str:
-    """Records for programs, whole, each with its kind: `paper` or `exclusion`."""
-    return envelope(schema, {"records": [{"kind": _kind(record), **as_mapping(record)} for record in records]})
+def records_json(records: Sequence[Record], schema: str, disputes: Sequence["Dispute"] = ()) -> str:
+    """Records for programs, whole, each with its kind (`paper` or `exclusion`) and the disputes about it, if any."""
+    mappings = []
+    for record in records:
+        disputed = [_dispute_mapping(dispute) for dispute in disputes_about(record, disputes)]
+        mappings.append({"kind": _kind(record), **as_mapping(record), **({"disputes": disputed} if disputed else {})})
+    return envelope(schema, {"records": mappings})
 
 
 def cards_csv(records: Sequence[Record]) -> str:
@@ -79,9 +98,20 @@ def as_mapping(record: Record) -> dict[str, Any]:
 
 
 def _evidence_mapping(item: Evidence) -> dict[str, Any]:
-    mapping = {**item._asdict(), **item.more, "tags": list(item.tags)}
-    del mapping["more"]
-    return mapping
+    fixed = {name: value for name, value in item._asdict().items() if name != "more" and value is not None}
+    return {**fixed, **item.more, "tags": list(item.tags)}
+
+
+def _dispute_mapping(dispute: "Dispute") -> dict[str, Any]:
+    readings = [{"values": list(reading.values), "by": reading.by} for reading in dispute.readings]
+    fixed = {name: value for name, value in dispute._asdict().items() if name != "record"}
+    return {**fixed, "readings": readings, "state": dispute.state.value}
+
+
+def _readings(dispute: "Dispute") -> str:
+    """Which reading stands, and who reads what."""
+    read = "; ".join(f"{reading} by {reading.by}" for reading in dispute.readings)
+    return f"{dispute.state}, {dispute.tag}: {dispute.stands} stands; {read}"
 
 
 def _flat(value: Any, path: str = "") -> Iterator[tuple[str, Cell]]:
@@ -120,6 +150,7 @@ def _fixed_entries(record: Record) -> list[tuple[str, str]]:
             ("url", record.url),
             ("screened", record.screened),
             ("reason", record.reason),
+            ("near_miss", record.near_miss or ""),
             ("promoted_to", record.promoted_to or ""),
         ]
     return [
@@ -150,7 +181,8 @@ def _term_text(term: str, terms: Sequence[Term]) -> str:
     return f"{code} {term}" if code else term
 
 
-def _entry(label: str, text: str, label_width: int, width: int) -> list[Line]:
+def entry(label: str, text: str, label_width: int, width: int) -> list[Line]:
+    """A label and its text beside it, wrapped to a width."""
     first, *rest = wrap(text, width, first=pad(label, label_width), rest=" " * label_width)
     return [(Span(first[:label_width], "muted"), Span(first[label_width:])), *(line(part) for part in rest)]
 
@@ -158,7 +190,7 @@ def _entry(label: str, text: str, label_width: int, width: int) -> list[Line]:
 def _evidence(item: Evidence, label_width: int, width: int) -> list[Line]:
     about = f"for {', '.join(item.tags)}: {item.level}, {item.confidence} confidence"
     return [
-        *_entry("evidence", about, label_width, width),
-        *_entry("", item.note, label_width, width),
-        *_entry("", item.source, label_width, width),
+        *entry("evidence", about, label_width, width),
+        *entry("", item.note, label_width, width),
+        *entry("", f"{item.source}, {item.location}" if item.location else item.source, label_width, width),
     ]

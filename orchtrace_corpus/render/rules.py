@@ -11,9 +11,9 @@ _INTRODUCTION = """\
 
 <!-- Generated from orchtrace_corpus/rulebook by `corpus build`; do not edit. -->
 
-What `corpus validate` looks for. An error fails the command; a warning does so with `--strict` only. Codes are stable
-and never reused. `corpus rule CODE` prints one of these sections, `--select` and `--ignore` take codes or their
-beginnings.
+What `corpus validate` looks for, and in the sections A `corpus fetch`, L `corpus links`, K `corpus audit compare`. An
+error fails the command; a warning does so with `--strict` only. Codes are stable and never reused. `corpus rule CODE`
+prints one of these sections, `--select` and `--ignore` take codes or their beginnings.
 
 A record can waive a warning that does not apply to it, with the reason:
 

@@ -32,6 +32,7 @@ def papers_schema(taxonomy: Taxonomy) -> str:
                 },
                 "note": _described(_TEXT, "What in the source supports the tags."),
                 "source": _described(_TEXT, "The address of the source."),
+                "location": _described(_TEXT, "Where in the source: a page, section or line."),
                 "level": _TEXT,
                 "confidence": _TEXT,
                 **{facet.field: _facet(facet) for facet in taxonomy.evidence},
@@ -75,11 +76,105 @@ def exclusions_schema(taxonomy: Taxonomy) -> str:
         **{facet.field: _facet(facet) for facet in taxonomy.exclusions},
         "screened": _described(_DATE, "The day of screening, in quotes."),
         "reason": _described(_TEXT, "Why it was left out; one sentence."),
+        "near_miss": _described(_TEXT, "What made it come close to being retained; one sentence."),
         "promoted_to": _described(_KEY, "The key of the paper that it became."),
         "waive": _WAIVERS,
     }
     fixed = ("id", "title", "identifier", "url", "screened", "reason")
     return _document(f"{taxonomy.title}: exclusions", _record(properties, (*fixed, *_required(taxonomy.exclusions))))
+
+
+def scale_schema(taxonomy: Taxonomy) -> str:
+    """The schema of `scale.yaml`, which no facet has a part in."""
+    from orchtrace_corpus.pool.scale import OBSERVATION, UNKNOWN, Group, Support
+
+    properties = {
+        "system": _described(_TEXT, "The system or method."),
+        "group": _described({"enum": list(Group)}, "In use, or trained and evaluated in a publication."),
+        "record": _described(_KEY, "The key of the paper in the pool, if it is there."),
+        "quantity": _described(_TEXT, "What is counted; observations of one quantity are compared."),
+        "value": {
+            "description": f"A number, or a range such as 3-5, either after <=, <, >= or ~; or {UNKNOWN}.",
+            "anyOf": [
+                {"const": UNKNOWN},
+                {"type": "number", "minimum": 0},
+                {"type": "string", "pattern": r"^(<=|>=|<|~)?[0-9]+(\.[0-9]+)?(-[0-9]+(\.[0-9]+)?)?$"},
+            ],
+        },
+        "unit": _described(_TEXT, "What the number counts."),
+        "evidence": _described({"enum": list(Support)}, "What kind of source the number was read in."),
+        "sources": {"type": "array", "items": _TEXT, "minItems": 1, "uniqueItems": True},
+        "verified": _described({"type": "boolean"}, "Whether the number was read in the publication itself."),
+        "note": _described(_TEXT, "What else a reader must know."),
+    }
+    return _document(f"{taxonomy.title}: scale", _record(properties, OBSERVATION.required))
+
+
+def claims_schema(taxonomy: Taxonomy) -> str:
+    """The schema of `claims.yaml`; whether its filters make sense is for `corpus check`."""
+    from orchtrace_corpus.pool.claim_file import Over, Strength
+
+    value = {"type": ["string", "number", "boolean"]}
+    filters = {
+        "type": "object",
+        "description": "Filters: a field, or a field and an operator such as 'added<=', to a value or several.",
+        "additionalProperties": {"anyOf": [value, {"type": "array", "items": value, "minItems": 1}]},
+    }
+    number = {"type": "integer", "minimum": 0}
+    percentage = {"type": "string", "pattern": r"^[0-9]+(\.[0-9]{1,2})?%$"}
+    texts = {"type": "array", "items": _TEXT, "minItems": 1, "uniqueItems": True}
+    share = {"at_least": percentage, "at_most": percentage, "of": filters}
+    forms: tuple[dict[str, Any], ...] = (
+        {"count": number},
+        {"at_least": number},
+        {"at_most": number},
+        {"at_least": number, "at_most": number},
+        {"share": {**_record(share, ()), "minProperties": 1}},
+        {"keys": texts},
+        {"by": _TEXT, "counts": {"type": "object", "additionalProperties": number, "minProperties": 1}},
+        {"by": _TEXT, "values": {"type": "object", "additionalProperties": _TEXT, "minProperties": 1}},
+    )
+    expectation = {
+        "description": "What the records that pass the filters must be.",
+        "oneOf": [{"const": "empty"}, *(_record(form, tuple(form)) for form in forms)],
+    }
+    kind = {"enum": list(Over)}
+    reading = {"name": _TEXT, "keys": texts, "why": _TEXT}
+    counter = {"rows": texts, "note": _TEXT, "strength": {"enum": list(Strength)}, "source": _TEXT}
+    properties = {
+        "id": _described(_KEY, "Lower-case letters, digits and single hyphens; unique among claims."),
+        "claim": _described(_TEXT, "The sentence."),
+        "over": {"anyOf": [kind, {"type": "array", "items": kind, "minItems": 1, "uniqueItems": True}]},
+        "scope": filters,
+        "where": filters,
+        "expect": expectation,
+        "readings": {"type": "array", "items": _record(reading, tuple(reading))},
+        "boundary": _described(_TEXT, "What the sentence does not say."),
+        "counter": {"type": "array", "items": _record(counter, ("note", "strength", "source"))},
+        "source": _described(_TEXT, "Where the claim was made, or what it rests on."),
+    }
+    required = ("id", "claim", "expect", "boundary", "source")
+    return _document(f"{taxonomy.title}: claims", _record(properties, required))
+
+
+def disputes_schema(taxonomy: Taxonomy) -> str:
+    """The schema of `disputes.yaml`."""
+    from orchtrace_corpus.pool.disputes import State, disputable, values_for
+
+    tags = disputable(taxonomy)
+    values = dict.fromkeys(value for facet in tags.values() for value in values_for(facet))
+    readings = {"type": "object", "additionalProperties": _TEXT, "minProperties": 2}
+    properties = {
+        "record": _described(_KEY, "The key of the paper."),
+        "tag": _described({"enum": list(tags)}, "The field, or the term that has a level, such as stop."),
+        "stands": _described({"enum": list(values)}, "The value that the paper has."),
+        "readings": _described(readings, "Who reads what; several values with commas between them say: one of these."),
+        "state": _described({"enum": list(State)}, "open unless said."),
+        "why": _described(_TEXT, "Why the value stands."),
+        "source": _described(_TEXT, "Where the disagreement is recorded."),
+    }
+    required = ("record", "tag", "stands", "readings", "why", "source")
+    return _document(f"{taxonomy.title}: disputes", _record(properties, required))
 
 
 def _facet(facet: Facet) -> dict[str, Any]:

@@ -73,7 +73,7 @@ def lines(table: Table, width: int | None, glyphs: Glyphs = UNICODE) -> list[Lin
     result.append(_row(table.columns, layout, "muted"))
     for row in body:
         result.extend(_row(part, layout) for part in _wrapped_rows(row, table, widths))
-    result.extend(line(note, "muted") for note in table.notes)
+    result.extend(line(part, "muted") for note in table.notes for part in (wrap(note, width) if width else (note,)))
     return result
 
 

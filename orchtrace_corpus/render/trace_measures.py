@@ -1,6 +1,7 @@
 """Measures and ledgers of traces as tables."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from orchtrace_corpus.findings import printable
 from orchtrace_corpus.render.table import Cell, Table
@@ -28,14 +29,30 @@ def one(trace: Trace, measures: Mapping[str, Measure], *, exact: bool) -> Table:
                  wrapped="no value because")  # fmt: skip
 
 
-def several(traces: Sequence[Trace], measured: Sequence[Mapping[str, Measure]], *, exact: bool) -> Table:
+def row(trace: Trace, measures: Mapping[str, Measure], *, exact: bool) -> tuple[Cell, ...]:
+    """The measures of one trace of several, as a row of their table."""
+    return (printable(trace.trace_id), *(shown(found.value, exact=exact) for found in measures.values()))
+
+
+def several(names: Sequence[str], rows: Sequence[tuple[Cell, ...]]) -> Table:
     """The measures of several traces, one trace in each row."""
-    names = tuple(measured[0])
-    rows = tuple(
-        (printable(trace.trace_id), *(shown(found[name].value, exact=exact) for name in names))
-        for trace, found in zip(traces, measured, strict=True)
-    )
-    return Table("traces", "", ("trace", *names), rows)
+    return Table("traces", "", ("trace", *names), tuple(rows))
+
+
+def data(trace: Trace, measures: Mapping[str, Measure]) -> dict[str, Any]:
+    """The measures of one trace for programs."""
+    return {
+        "trace_id": trace.trace_id,
+        "measures": {
+            name: {
+                "value": found.value,
+                "unit": unit_of(name, trace),
+                "reason": found.reason or None,
+                "events": list(found.events),
+            }
+            for name, found in measures.items()
+        },
+    }
 
 
 def spent(trace: Trace, by: str, entries: Sequence[Entry]) -> Table:

@@ -46,32 +46,22 @@ def measure_traces(
             raise CommandUseError(f"there is no measure {quote(name)}{suggestion(name, list(DEFINITIONS))}")
     if spent_by and spent_by not in GROUPINGS:
         raise CommandUseError(f"cannot keep a ledger by {quote(spent_by)}{suggestion(spent_by, GROUPINGS)}")
-    traces = list(sound_traces(session, paths))
+    traces = sound_traces(session, paths)
     exact = output_format in (Format.JSON, Format.CSV)
     if spent_by:
         tables = [render.spent(trace, spent_by, ledger(trace, spent_by)) for trace in traces]
         session.show_tables(tables, "trace-ledger", output_format)
         return ExitCode.DONE
-    measured = [measure(trace, names) for trace in traces]
     if output_format is Format.JSON:
-        content = [
-            {
-                "trace_id": trace.trace_id,
-                "measures": {
-                    name: {
-                        "value": found.value,
-                        "unit": render.unit_of(name, trace),
-                        "reason": found.reason or None,
-                        "events": list(found.events),
-                    }
-                    for name, found in each.items()
-                },
-            }
-            for trace, each in zip(traces, measured, strict=True)
-        ]
+        content = [render.data(trace, measure(trace, names)) for trace in traces]
         session.output.write(envelope("trace-measures", {"traces": content}))
-    elif len(traces) == 1:
-        session.show_tables([render.one(traces[0], measured[0], exact=exact)], "trace-measures", output_format)
-    else:
-        session.show_tables([render.several(traces, measured, exact=exact)], "trace-measures", output_format)
+        return ExitCode.DONE
+    rows = []
+    for trace in traces:
+        found = measure(trace, names)
+        rows.append(render.row(trace, found, exact=exact))
+        table = render.one(trace, found, exact=exact)
+    if len(rows) > 1:
+        table = render.several(list(found), rows)
+    session.show_tables([table], "trace-measures", output_format)
     return ExitCode.DONE

@@ -1,0 +1,40 @@
+"""`corpus figures`."""
+
+from typing import Annotated
+
+import typer
+
+from orchtrace_corpus import build
+from orchtrace_corpus.cli.options import Check
+from orchtrace_corpus.cli.session import Session
+from orchtrace_corpus.cli.settle import settle
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None)
+
+
+@app.command()
+def figures(
+    ctx: typer.Context,
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="[NAME]...", help="Only these figures.", show_default=False)
+    ] = None,
+    check: Check = False,
+) -> int:
+    """Draw the figures, and the page that shows them.
+
+    docs/figures/NAME.svg, for light and dark screens, and docs/figures.md: the first pair of fields
+    that the taxonomy crosses as a heat map, every axis and facet, papers by year, the flow of
+    screening, and the scale of systems if data/scale.yaml is there. A region "figures NAME ..." in
+    README.md shows some of them.
+
+    \b
+    Examples:
+      corpus figures --check
+      corpus figures papers-by-year --check
+    """
+    session = Session(*ctx.obj)
+    root = session.writable_root()
+    source = build.figure_source(root, session.pool())
+    documents = build.figure_documents(root, source, names or [])
+    mend = " ".join(("corpus figures", *(names or [])))
+    return settle(session, root, documents, check=check, mend=mend)

@@ -1,0 +1,154 @@
+"""Asks somebody at a terminal for what is missing of a record, with the taxonomy's definitions at hand.
+
+Questions go to standard error. Ctrl-C and the end of the input stop the command; nothing is written
+before the last answer.
+"""
+
+import shutil
+import sys
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import TypeVar
+
+import typer
+
+from orchtrace_corpus.cli.output import Output
+from orchtrace_corpus.errors import CommandUseError, ExitCode
+from orchtrace_corpus.findings import printable
+from orchtrace_corpus.pool.fields import NOT_APPLICABLE, is_key
+from orchtrace_corpus.pool.model import Tag
+from orchtrace_corpus.pool.tagging import in_order, read_level, read_tag
+from orchtrace_corpus.pool.taxonomy import Facet, Kind, Term
+from orchtrace_corpus.render.layout import wrap
+
+Answer = TypeVar("Answer")
+
+_HELP = "?"
+_INDENT = "  "
+_GLUE = "\0"  # a blank at which no line is broken
+
+
+def can_ask() -> bool:
+    """Whether somebody is there to answer: standard input and standard error are a terminal."""
+    return all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stderr))
+
+
+class Questions:
+    """Asks one question after the other."""
+
+    def __init__(self, output: Output) -> None:
+        self._output = output
+
+    def say(self, text: str) -> None:
+        """Say something on lines that fit the terminal."""
+        for line in text.splitlines():
+            indent = " " * (len(line) - len(line.lstrip()))
+            for part in wrap(line, shutil.get_terminal_size().columns - 1, first=indent, rest=indent):
+                self._output.tell(part.replace(_GLUE, " "))
+
+    def text(self, prompt: str, proposal: str = "", *, needed: bool = True) -> str:
+        """Ask for a line of text; an empty answer takes the proposal."""
+
+        def read(answer: str) -> str:
+            if not answer and not proposal and needed:
+                raise CommandUseError("An answer is needed here; Ctrl-C stops without writing anything.")
+            return answer or proposal
+
+        return self._ask(f"{prompt}{f' [{printable(proposal)}]' if proposal else ''}: ", read)
+
+    def year(self) -> int:
+        """Ask for a year."""
+
+        def read(answer: str) -> int:
+            if len(answer) == 4 and answer.isascii() and answer.isdigit():
+                return int(answer)
+            raise CommandUseError("Write four digits.")
+
+        return self._ask("Year: ", read)
+
+    def key(self, proposal: str, taken: Collection[str]) -> str:
+        """Ask for the key of a paper."""
+
+        def read(answer: str) -> str:
+            if answer in taken:
+                raise CommandUseError(f"{answer} is the key of another paper.")
+            if answer and not is_key(answer):
+                raise CommandUseError("Use lower-case letters, digits and single hyphens.")
+            return answer or proposal
+
+        return self._ask(f"Key [{proposal}]: ", read)
+
+    def tag(self, facet: Facet) -> Tag | None:
+        """Ask for the tag of a facet; None where it may be, and is, left out."""
+        self.say(f"\n{facet.label}: {facet.definition}")
+        if facet.kind is Kind.LEVELS:
+            return self._levels(facet)
+        names = [term.id for term in facet.terms] + ([NOT_APPLICABLE] if facet.allows_na else [])
+        self.say(_numbered(names))
+        empty: Tag | None = None
+        proposal = "none" if not facet.required else NOT_APPLICABLE if facet.allows_na else ""
+        if proposal == NOT_APPLICABLE:
+            empty = (NOT_APPLICABLE,) if facet.kind is Kind.MANY else NOT_APPLICABLE
+
+        def read(answer: str) -> Tag | None:
+            if not answer and not proposal:
+                raise CommandUseError("An answer is needed here: a number or a name.")
+            return read_tag(facet, _spelled(answer, names)) if answer else empty
+
+        several = ", several with commas" if facet.kind is Kind.MANY else ""
+        prompt = f"{facet.field}{several}{f' [{proposal}]' if proposal else ''}, {_HELP} explains: "
+        return self._ask(prompt, read, facet.terms)
+
+    def _levels(self, facet: Facet) -> Tag:
+        names = [level.id for level in facet.levels]
+        self.say(_numbered(names))
+        levels = {}
+        for term in facet.terms:
+
+            def read(answer: str) -> str:
+                return read_level(facet, _spelled(answer, names)) if answer else ""
+
+            code = f" ({term.code})" if term.code else ""
+            prompt = f"{_INDENT}{term.id}{code} [does not arise], {_HELP} explains: "
+            level = self._ask(prompt, read, (term, *facet.levels))
+            if level:
+                levels[term.id] = level
+        return in_order(facet, levels)
+
+    def _ask(self, prompt: str, read: Callable[[str], Answer], explained: Sequence[Term] = ()) -> Answer:
+        """Ask until the answer can be read; `?` explains terms."""
+        while True:
+            answer = self._line(prompt)
+            if answer == _HELP and explained:
+                for term in explained:
+                    self.say(f"{_INDENT}{term.id}: {term.definition}")
+                continue
+            try:
+                return read(answer)
+            except CommandUseError as error:
+                self.say(str(error))
+
+    def _line(self, prompt: str) -> str:
+        """A line that somebody typed, without what does not print.
+
+        Raises:
+            typer.Exit: The input has ended.
+        """
+        self._output.prompt(prompt)
+        line = sys.stdin.buffer.readline().decode(sys.stdin.encoding or "utf-8", "replace")
+        if not line:
+            raise typer.Exit(ExitCode.INTERRUPTED)
+        return " ".join("".join(c for c in line if c.isprintable() or c.isspace()).split())
+
+
+def _numbered(names: Iterable[str]) -> str:
+    return _INDENT + " ".join(f"{number}{_GLUE}{name}" for number, name in enumerate(names, 1))
+
+
+def _spelled(answer: str, names: Sequence[str]) -> str:
+    """The answer with numbers replaced by the names that they stand for."""
+    parts = [part.strip() for part in answer.split(",")]
+    return ",".join(names[int(part) - 1] if _is_number(part, names) else part for part in parts)
+
+
+def _is_number(part: str, names: Sequence[str]) -> bool:
+    return part not in names and part.isdecimal() and 0 < int(part) <= len(names)

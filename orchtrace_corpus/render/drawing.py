@@ -1,0 +1,287 @@
+"""Draws a picture as SVG: rectangles, lines, paths and text in named colours, for light and dark screens.
+
+The same calls give the same bytes, wherever and whenever: coordinates are whole numbers, and nothing is
+measured on this machine. Which font a reader's screen has is
+not known, so widths are estimated for the widest of the usual ones, and text is wrapped or cut by the
+estimate before it could run into anything.
+"""
+
+import unicodedata
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import cache
+
+SIZE, SMALL, LARGE = 14, 13, 16
+"""Sizes of text in pixels. A phone shows a picture of 520 pixels at three quarters of its size."""
+
+PALETTE: dict[str, tuple[str, str]] = {
+    "page": ("#ffffff", "#0d1117"),
+    "plain": ("#f3f5f7", "#1a212b"),
+    "rule": ("#8c959f", "#6b747e"),
+    "ink": ("#1f2328", "#f0f6fc"),
+    "muted": ("#57606a", "#a2abb5"),
+    "heat1": ("#dcebfa", "#15293f"),
+    "heat2": ("#a9cef4", "#174a7c"),
+    "heat3": ("#5a9cdf", "#2969ab"),
+    "heat4": ("#0b4f96", "#8cc4ff"),
+    "on-heat4": ("#ffffff", "#0d1117"),
+    "series0": ("#0072b2", "#56b4e9"),
+    "series1": ("#b36a00", "#e69f00"),
+    "series2": ("#868e96", "#7d8590"),
+    "series3": ("#007a5a", "#2fbf94"),
+    "series4": ("#a8558a", "#d68fc0"),
+    "series5": ("#c64600", "#ff8a5c"),
+}
+"""Every colour by its name: on a light screen, on a dark one. The first six series differ for the colour-blind, too."""
+
+LINES = ("page", "rule", "muted", "series0", "series1")
+"""The colours that lines and outlines can have."""
+
+SERIES = 6
+"""How many colours there are for things that have no order."""
+
+_FONTS = "system-ui,-apple-system,'Segoe UI',Roboto,'Noto Sans','Helvetica Neue',Arial,sans-serif"
+_BOLD = 1.2
+_ELLIPSIS = "…"
+_DASHES = ' stroke-dasharray="3 3"'
+_HATCH = (
+    '<defs><pattern id="{name}-hatch" width="5" height="5" patternUnits="userSpaceOnUse">'
+    '<path d="M-1,1 l2,-2 M0,5 l5,-5 M4,6 l2,-2" stroke-width="1.5" class="s-page"/></pattern></defs>'
+)
+_WIDE_ASCII = "mwMW@%&#+=<>~^"
+_NARROW_ASCII = " !\"'(),-./:;I[]fijlrt|"
+_ADVANCE = {
+    **{chr(code): 0.65 for code in range(32, 127)},
+    **dict.fromkeys("ABCDEFGHJKLNOPQRSTUVXYZ", 0.8),
+    **dict.fromkeys(_WIDE_ASCII, 1.02),
+    **dict.fromkeys(_NARROW_ASCII, 0.47),
+    **dict.fromkeys("\u2018\u2019\u2013\u00b7\u00a0", 0.65),
+    **dict.fromkeys("\u201c\u201d\u2014\u2026\u00d7", 1.02),
+}
+"""How far a usual character moves the pen, in parts of the size; at least as far as in DejaVu Sans, a wide font."""
+
+
+def advance(character: str) -> float:
+    """How far a character moves the pen, at most, in parts of the size of the text."""
+    known = _ADVANCE.get(character)
+    if known is not None:
+        return known
+    category = unicodedata.category(character)
+    if category in ("Mn", "Me", "Cf"):
+        return 0.0
+    if character < "\u0530" and category != "Cc":  # Latin, Greek, Cyrillic
+        return _ADVANCE.get(unicodedata.normalize("NFD", character)[0], 1.45)
+    if "\ufdf0" <= character <= "\ufdfd":  # whole phrases as one letter
+        return 12.0
+    return 1.1 if unicodedata.east_asian_width(character) in "WF" and character < "\U0001f000" else 1.8
+
+
+def text_width(text: str, size: float = SIZE, *, bold: bool = False) -> float:
+    """How many pixels a text takes on one line, at most."""
+    known = _ADVANCE
+    try:
+        total = sum([known[c] for c in text])
+    except KeyError:
+        total = sum([advance(c) for c in text])
+    return total * size * (_BOLD if bold else 1.0)
+
+
+def wrap(text: str, width: float, size: float = SIZE, *, lines: int = 2, bold: bool = False) -> list[str]:
+    """Break text at blanks into at most `lines` lines of at most `width` pixels.
+
+    A word wider than a line is broken where the line ends. What does not fit into the last line is cut
+    off, which shows as an ellipsis.
+    """
+    if text_width(text, size, bold=bold) <= width:
+        return [text]
+    done: list[str] = []
+    words = text.split()
+    current = ""
+    while words:
+        word = words.pop(0)
+        joined = f"{current} {word}" if current else word
+        if text_width(joined, size, bold=bold) <= width:
+            current = joined
+        elif len(done) == lines - 1:
+            return [*done, _cut(" ".join((joined, *words)), width, size, bold=bold)]
+        elif current:
+            done.append(current)
+            current = ""
+            words.insert(0, word)
+        else:
+            head = _fitting(word, width, size, bold=bold)
+            if not head:
+                return [*done, _ELLIPSIS]
+            done.append(head)
+            words.insert(0, word[len(head) :])
+    return [*done, current] if current else done
+
+
+class Drawing:
+    """A picture that grows downwards.
+
+    Coordinates are pixels from the upper left corner, rounded to whole ones; colours are names of
+    `PALETTE`.
+
+    Attributes:
+        name: The beginning of every id in the picture, so that several can stand in one page.
+        width: Its width.
+        height: Its height, to be set before `svg` is called.
+    """
+
+    def __init__(self, name: str, width: float) -> None:
+        self.name = name
+        self.width = width
+        self.height = 0.0
+        self._parts: list[str] = []
+        self._is_hatched = False
+
+    def rect(
+        self,
+        x: float,
+        y: float,
+        width: float,
+        height: float,
+        fill: str,
+        *,
+        stroke: str = "",
+        dashed: bool = False,
+        radius: int = 0,
+    ) -> None:
+        """Draw a rectangle, with an outline if `stroke` names its colour."""
+        look = f' class="f-{fill} s-{stroke}"' if stroke else f' class="f-{fill}"'
+        if radius:
+            look = f' rx="{radius}"{look}'
+        if dashed:
+            look += _DASHES
+        self._parts.append(f'<rect x="{x:.0f}" y="{y:.0f}" width="{width:.0f}" height="{height:.0f}"{look}/>')
+
+    def hatch(self, x: float, y: float, width: float, height: float) -> None:
+        """Draw slanting lines over a rectangle."""
+        self._is_hatched = True
+        self._parts.append(
+            f'<rect x="{x:.0f}" y="{y:.0f}" width="{width:.0f}" height="{height:.0f}" fill="url(#{self.name}-hatch)"/>'
+        )
+
+    def line(self, x1: float, y1: float, x2: float, y2: float, stroke: str, *, dashed: bool = False) -> None:
+        """Draw a straight line, one pixel wide."""
+        dashes = _DASHES if dashed else ""
+        self._parts.append(
+            f'<line x1="{x1:.0f}" y1="{y1:.0f}" x2="{x2:.0f}" y2="{y2:.0f}" class="s-{stroke}"{dashes}/>'
+        )
+
+    def path(self, points: Sequence[tuple[float, float]], fill: str) -> None:
+        """Fill the area between some points."""
+        corners = " ".join(f"{x:.0f},{y:.0f}" for x, y in points)
+        self._parts.append(f'<path d="M{corners}Z" class="f-{fill}"/>')
+
+    def circle(self, x: float, y: float, radius: float, fill: str, *, stroke: str) -> None:
+        """Draw a circle."""
+        self._parts.append(f'<circle cx="{x:.0f}" cy="{y:.0f}" r="{radius:.0f}" class="f-{fill} s-{stroke}"/>')
+
+    def text(
+        self,
+        x: float,
+        y: float,
+        content: str,
+        fill: str = "ink",
+        *,
+        size: int = SIZE,
+        anchor: str = "start",
+        bold: bool = False,
+        turn: int = 0,
+    ) -> None:
+        """Write one line of text.
+
+        Args:
+            x: Where it begins, has its middle or ends, as `anchor` says.
+            y: Its base line.
+            content: The text; whatever it holds stays text.
+            fill: Its colour.
+            size: Its size.
+            anchor: `start`, `middle` or `end`.
+            bold: Whether it is bold.
+            turn: By how many degrees it is turned about (x, y), clockwise.
+        """
+        look = ""
+        if anchor != "start":
+            look += f' text-anchor="{anchor}"'
+        if size != SIZE:
+            look += f' font-size="{size}"'
+        if bold:
+            look += ' font-weight="600"'
+        if turn:
+            look += f' transform="rotate({turn} {x:.0f} {y:.0f})"'
+        self._parts.append(f'<text x="{x:.0f}" y="{y:.0f}"{look} class="f-{fill}">{escape(content)}</text>')
+
+    @contextmanager
+    def group(self) -> Iterator[None]:
+        """Keep what is drawn inside together, such as the cells of a row."""
+        self._parts.append("<g>")
+        yield
+        self._parts.append("</g>")
+
+    def svg(self, title: str, description: str) -> str:
+        """The picture as a document. Screen readers read the title and the description instead of it."""
+        name, width, height = self.name, f"{self.width:.0f}", f"{self.height:.0f}"
+        opening = (
+            f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
+            f'viewBox="0 0 {width} {height}" role="img" aria-labelledby="{name}-title {name}-desc" '
+            f'font-family="{_FONTS}" font-size="{SIZE}">'
+        )
+        return "\n".join(
+            (
+                opening,
+                f'<title id="{name}-title">{escape(title)}</title>',
+                f'<desc id="{name}-desc">{escape(description)}</desc>',
+                _style(),
+                *((_HATCH.format(name=name),) if self._is_hatched else ()),
+                f'<rect width="{width}" height="{height}" rx="6" class="f-page"/>',
+                *self._parts,
+                "</svg>\n",
+            )
+        )
+
+
+@cache
+def _style() -> str:
+    """A class for each colour to fill with and for those to draw lines with, on light screens and on dark ones."""
+    light, dark = (
+        "".join(
+            (
+                *(f".f-{name}{{fill:{pair[scheme]}}}" for name, pair in PALETTE.items()),
+                *(f".s-{name}{{stroke:{PALETTE[name][scheme]}}}" for name in LINES),
+            )
+        )
+        for scheme in (0, 1)
+    )
+    return f"<style>\n{light}\n@media (prefers-color-scheme:dark){{{dark}}}\n</style>"
+
+
+def escape(text: str) -> str:
+    """Text as it can stand in XML, also in an attribute; a character that XML cannot hold becomes U+FFFD."""
+    if text.isalnum() and text.isascii():
+        return text
+    if not text.isprintable():
+        text = "".join(c if c.isprintable() or _is_xml(c) else "\ufffd" for c in text)
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace('"', "&quot;")
+
+
+def _is_xml(c: str) -> bool:
+    return c in "\t\n\r" or (c >= " " and unicodedata.category(c) not in ("Cc", "Cs", "Cn"))
+
+
+def _cut(text: str, width: float, size: float, *, bold: bool) -> str:
+    """The beginning of a text with an ellipsis behind it."""
+    room = width - advance(_ELLIPSIS) * size * (_BOLD if bold else 1.0)
+    return _fitting(text, room, size, bold=bold).rstrip() + _ELLIPSIS
+
+
+def _fitting(text: str, width: float, size: float, *, bold: bool) -> str:
+    """As much of a text's beginning as fits, without taking a mark from its letter."""
+    used = 0.0
+    for index, c in enumerate(text):
+        used += advance(c) * size * (_BOLD if bold else 1.0)
+        if used > width:
+            return text[:index]
+    return text
