@@ -14,10 +14,11 @@ from hypothesis import strategies as st
 
 from orchtrace_corpus.api import Corpus, load
 from orchtrace_corpus.pool.attributes import paper_attributes
-from orchtrace_corpus.pool.difference import Difference, State, compare
+from orchtrace_corpus.pool.difference import State, compare
 from orchtrace_corpus.pool.model import Paper, Pool
-from orchtrace_corpus.pool.statistics import count
-from orchtrace_corpus.render import difference as render
+from orchtrace_corpus.pool.shifts import Shift
+from orchtrace_corpus.pool.statistics import count, count_levels
+from orchtrace_corpus.render.comment import MARKER, MOST_BYTES, comment
 from tests.conftest import ROOT, TOY, run_corpus
 
 Edit = Callable[[str, str, str], None]
@@ -88,10 +89,13 @@ def test_a_prepared_history_is_told_whole(repository: Path) -> None:
     edit(repository, "papers", "summary: Lays out four beds of roses.", "summary: Lays out beds of roses.")
     append(repository, "exclusions", SECOND_EXCLUSION)
     git(repository, "commit", "--quiet", "--all", "--message", "Change")
+    before, after = (git(repository, "rev-parse", name)[:10] for name in ("HEAD~1", "HEAD"))
 
     assert diff(repository, "HEAD~1", "HEAD", "--format", "markdown") == (
         "<!-- corpus diff -->\n"
         "**1 paper added, 2 retagged, 1 corrected, 1 exclusion added, 2 findings new.**\n"
+        "\n"
+        f"Compared: HEAD\\~1 ({before}) with HEAD ({after}).\n"
         "\n"
         "### Papers added\n"
         "\n"
@@ -100,7 +104,7 @@ def test_a_prepared_history_is_told_whole(repository: Path) -> None:
         "### Papers retagged\n"
         "\n"
         "- long-grass: style: meadow -> cottage\n"
-        "- mixed-borders: care: water weekly -> water daily, prune daily\n"
+        "- mixed-borders: water: weekly -> daily; prune added: daily\n"
         "\n"
         "### Papers corrected\n"
         "\n"
@@ -126,19 +130,22 @@ def test_a_prepared_history_is_told_whole(repository: Path) -> None:
         "| style | cottage    |      1 |     2 | +1     |\n"
         "| style | meadow     |      1 |     0 | -1     |\n"
         "| style | gravel     |      0 |     1 | +1     |\n"
-        "| care  | prune      |      2 |     3 | +1     |\n"
+        "| water | daily      |      1 |     2 | +1     |\n"
+        "| water | weekly     |      1 |     0 | -1     |\n"
+        "| prune | daily      |      0 |     1 | +1     |\n"
         "| size  | large      |      1 |     2 | +1     |\n"
         "| stage | gate       |      1 |     2 | +1     |\n"
         "\n"
-        "### Cells that fill or empty\n"
+        "### Cells\n"
         "\n"
-        "| fields       | values          | before | after |         |\n"
-        "| ------------ | --------------- | -----: | ----: | ------- |\n"
-        "| style x size | cottage x large |      0 |     1 | fills   |\n"
-        "| style x size | meadow x large  |      1 |     0 | empties |\n"
-        "| style x size | gravel x large  |      0 |     1 | fills   |\n"
-        "| water        | weekly          |      1 |     0 | empties |\n"
-        "| prune        | daily           |      0 |     1 | fills   |\n"
+        "| fields       | values          | before | after | what              |\n"
+        "| ------------ | --------------- | -----: | ----: | ----------------- |\n"
+        "| style x size | cottage x large |      0 |     1 | fills             |\n"
+        "| style x size | meadow x large  |      1 |     0 | empties           |\n"
+        "| style x size | gravel x large  |      0 |     1 | fills             |\n"
+        "| water        | daily           |      1 |     2 | more than one now |\n"
+        "| water        | weekly          |      1 |     0 | empties           |\n"
+        "| prune        | daily           |      0 |     1 | fills             |\n"
     )
 
 
@@ -159,9 +166,12 @@ def test_the_same_on_a_terminal_and_for_programs(repository: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "old", "new", "message"),
     [
-        ("papers", "# A made-up corpus", "# Another remark on a corpus", "only comments or layout changed"),
+        ("papers", "# A made-up corpus", "# Another remark on a corpus", "only comments changed"),
+        ("papers", "tools: [spade, shears]", "tools: [shears, spade]", "only the layout changed"),
+        ("papers", "style: formal", "style: \"formal\"  # indeed", "only comments and the layout changed"),
+        ("taxonomy", "title: A toy garden", "title: 'A toy garden'", "only the layout changed"),
         ("papers", "year: 2021\n  venue: Journal of Beds", "venue: Journal of Beds\n  year: 2021",
-         "only comments or layout changed"),
+         "only the layout changed"),
     ],
 )  # fmt: skip
 def test_comments_and_layout_have_no_meaning(repository: Path, name: str, old: str, new: str, message: str) -> None:
@@ -169,7 +179,8 @@ def test_comments_and_layout_have_no_meaning(repository: Path, name: str, old: s
 
     assert diff(repository, "HEAD") == f"No change in meaning: {message}.\n"
     assert (
-        diff(repository, "HEAD", "--format", "markdown") == f"<!-- corpus diff -->\nNo change in meaning: {message}.\n"
+        diff(repository, "HEAD", "--format", "markdown")
+        == f"<!-- corpus diff -->\n**No change in meaning: {message}.**\n"
     )
     assert run_corpus("--root", str(repository), "diff", "HEAD", "--exit-code").code == 0
 
@@ -183,13 +194,13 @@ def test_the_order_of_records_has_no_meaning(repository: Path) -> None:
 
 
 def test_no_change_at_all(repository: Path) -> None:
-    assert diff(repository, "HEAD") == "No change: the data is the same, byte for byte.\n"
+    assert diff(repository, "HEAD") == "No change: the data is the same.\n"
 
 
 def test_a_new_key_is_a_new_name(repository: Path) -> None:
     edit(repository, "papers", "- key: long-grass", "- key: tall-grass")
 
-    assert diff(repository, "HEAD") == ("1 renamed.\n\nPapers corrected\n  tall-grass: key: long-grass -> tall-grass\n")
+    assert diff(repository, "HEAD") == "1 renamed.\n\nPapers renamed\n  long-grass is tall-grass now\n"
 
 
 def test_promotion_and_demotion_are_told_as_such(repository: Path) -> None:
@@ -240,7 +251,9 @@ def test_a_base_without_data_makes_everything_new(repository: Path) -> None:
     git(repository, "commit", "--quiet", "--allow-empty", "--message", "Nothing")
     git(repository, "checkout", "--quiet", "--force", "main")
 
-    assert diff(repository, "empty", "main").startswith("4 papers added, 2 exclusions added.\n")
+    assert diff(repository, "empty", "main").startswith(
+        f"4 papers added, 2 exclusions added.\nThere is no data/papers.yaml in empty ({git(repository, 'rev-parse', 'empty')[:10]}).\n"
+    )
     assert diff(repository, "main", "empty").startswith("4 papers removed, 2 exclusions removed.\n")
 
 
@@ -305,17 +318,70 @@ def test_a_hook_s_environment_does_not_mislead(repository: Path, monkeypatch: py
     assert diff(repository, "HEAD").startswith("1 retagged.")
 
 
-def test_a_link_in_a_revision_is_not_followed(repository: Path) -> None:
-    (repository / "data" / "papers.yaml").unlink()
-    os.symlink("/etc/hostname", repository / "data" / "papers.yaml")
-    git(repository, "commit", "--quiet", "--all", "--message", "Link")
-    result = run_corpus("--root", str(TOY), "diff", "HEAD")
-    assert result.code == 0
-    git(repository, "checkout", "--quiet", "HEAD~1")
+def commit_link(folder: Path, target: str, name: str = "data/papers.yaml") -> None:
+    """Commit a symbolic link in the place of a file or folder, and return to the commit before."""
+    path = folder / name
+    shutil.rmtree(path) if path.is_dir() else path.unlink()
+    os.symlink(target, path)
+    git(folder, "add", "--all", ".")
+    git(folder, "commit", "--quiet", "--message", "Link")
+    git(folder, "checkout", "--quiet", "HEAD~1")
+
+
+def test_a_link_out_of_a_revision_is_not_followed(repository: Path) -> None:
+    commit_link(repository, "/etc/hostname")
 
     linked = run_corpus("--root", str(repository), "diff", "main")
     assert linked.code == 3
-    assert "data/papers.yaml is no plain file" in linked.stderr
+    assert "is a symbolic link to no file of that revision\nCompare two folders instead." in linked.stderr
+
+
+@pytest.mark.parametrize("name", ["data/papers.yaml", "data"])
+def test_a_link_within_a_revision_is_followed(repository: Path, name: str) -> None:
+    kept = repository / "kept"
+    shutil.copytree(repository / "data", kept)
+    git(repository, "add", ".")
+    git(repository, "commit", "--quiet", "--message", "Keep")
+    commit_link(repository, "kept" if name == "data" else "../kept/papers.yaml", name)
+
+    assert diff(repository, "HEAD", "main") == "No change: the data is the same.\n"
+
+
+def test_data_that_is_elsewhere_is_not_taken_for_none(repository: Path, tmp_path: Path) -> None:
+    module = tmp_path / "module"
+    shutil.copytree(TOY / "data", module)
+    git(module, "init", "--quiet")
+    git(module, "add", ".")
+    git(module, "commit", "--quiet", "--message", "Data")
+    git(repository, "rm", "--quiet", "-r", "--cached", "data")
+    shutil.rmtree(repository / "data")
+    add = ("submodule", "--quiet", "add", str(module), "garden/data")
+    git(repository.parent, "-c", "protocol.file.allow=always", *add)
+    git(repository, "commit", "--quiet", "--message", "Module")
+
+    elsewhere = run_corpus("--root", str(repository), "diff", "HEAD")
+    assert (elsewhere.code, elsewhere.stdout) == (3, "")
+    assert "is a submodule, whose files are in another repository" in elsewhere.stderr
+
+    (repository / "data" / "papers.yaml").write_text("version https://git-lfs.github.com/spec/v1\noid sha256:0\n")
+    pointer = run_corpus("--root", str(repository), "diff", "HEAD~1")
+    assert (pointer.code, pointer.stdout) == (3, "")
+    assert "data/papers.yaml of the working tree is a pointer of Git LFS" in pointer.stderr
+
+
+def test_a_partial_clone_asks_nobody_for_what_it_lacks(repository: Path, tmp_path: Path) -> None:
+    git(repository, "config", "uploadpack.allowFilter", "true")
+    git(tmp_path, "clone", "--quiet", "--filter=blob:none", f"file://{repository.parent}", "partial")
+    edit(repository, "papers", "style: meadow", "style: cottage")
+    git(repository, "commit", "--quiet", "--all", "--message", "More")
+    partial = tmp_path / "partial" / "garden"
+    git(partial, "fetch", "--quiet")
+
+    assert run_corpus("--root", str(partial), "diff", "origin/main") == (
+        3,
+        "",
+        "corpus: this partial clone lacks a part of the revision\nBring it with: git fetch --refetch origin\n",
+    )
 
 
 def test_the_history_of_this_repository_is_read() -> None:
@@ -329,6 +395,10 @@ def state(pool: Pool) -> State:
     return State(pool, (), (), {})
 
 
+def numbers(shifts: tuple[Shift, ...]) -> set[tuple[tuple[str, ...], tuple[str, ...], int, int]]:
+    return {(shift.field, shift.value, shift.before, shift.after) for shift in shifts}
+
+
 TOY_POOL = Pool(load(str(TOY)).taxonomy, load(str(TOY)).papers, load(str(TOY)).exclusions)
 
 
@@ -336,7 +406,8 @@ TOY_POOL = Pool(load(str(TOY)).taxonomy, load(str(TOY)).papers, load(str(TOY)).e
 def pools(draw: st.DrawFn) -> Pool:
     papers: list[Paper] = draw(st.lists(st.sampled_from(TOY_POOL.papers), unique_by=lambda paper: paper.key))
     styles = st.sampled_from(["formal", "cottage", "meadow", "gravel", "NA"])
-    changed = [paper._replace(tags={**paper.tags, "style": draw(styles)}) for paper in papers]
+    cares = st.dictionaries(st.sampled_from(["water", "prune"]), st.sampled_from(["daily", "weekly"]))
+    changed = [paper._replace(tags={**paper.tags, "style": draw(styles), "care": draw(cares)}) for paper in papers]
     return TOY_POOL._replace(papers=tuple(changed))
 
 
@@ -357,52 +428,290 @@ def test_a_difference_backwards_is_its_mirror(one: Pool, other: Pool) -> None:
 
     assert keys(forth.added) == keys(back.removed)
     assert keys(forth.removed) == keys(back.added)
-    assert {(s.field, s.value, s.before, s.after) for s in forth.counts} == {
-        (s.field, s.value, s.after, s.before) for s in back.counts
-    }
-    assert {(s.field, s.value, s.before, s.after) for s in forth.cells} == {
-        (s.field, s.value, s.after, s.before) for s in back.cells
-    }
+    for there, here in ((forth.counts, back.counts), (forth.cells, back.cells), (forth.totals, back.totals)):
+        assert numbers(there) == {(field, value, after, before) for field, value, before, after in numbers(here)}
+    assert {(one.before.key, one.after.key, frozenset(one.tags)) for one in forth.changed if isinstance(one.before, Paper)
+            if isinstance(one.after, Paper)} == {
+        (one.after.key, one.before.key, frozenset(c._replace(before=c.after, after=c.before) for c in one.tags))
+        for one in back.changed if isinstance(one.before, Paper) if isinstance(one.after, Paper)
+    }  # fmt: skip
 
 
 @given(pools(), pools())
 def test_counts_before_and_after_are_those_of_the_statistics(one: Pool, other: Pool) -> None:
-    style = paper_attributes(TOY_POOL.taxonomy)["style"]
-    old, new = count(one.papers, style).counts, count(other.papers, style).counts
-    shifts = {
-        s.value[0]: (s.before, s.after) for s in compare(state(one), state(other)).counts if s.field == ("style",)
+    attributes = paper_attributes(TOY_POOL.taxonomy)
+    shifted = {(s.field[0], s.value[0]): (s.before, s.after) for s in compare(state(one), state(other)).counts}
+    care = next(facet for facet in TOY_POOL.taxonomy.papers if facet.levels)
+    levels = [count_levels(pool.papers, care).counts for pool in (one, other)]
+    expected = {
+        (term, level): tuple(counts[term][level] for counts in levels)
+        for term in ("water", "prune")
+        for level in ("daily", "weekly")
     }
+    for field in ("style", "tools", "size"):
+        old, new = (count(pool.papers, attributes[field], include_empty=True).counts for pool in (one, other))
+        expected |= {(field, value): (old.get(value, 0), new.get(value, 0)) for value in attributes[field].allowed}
 
-    assert shifts == {
-        value: (old.get(value, 0), new.get(value, 0))
-        for value in {*old, *new}
-        if old.get(value, 0) != new.get(value, 0)
+    assert shifted == {name: pair for name, pair in expected.items() if pair[0] != pair[1]}
+
+
+def test_a_cell_that_gets_or_loses_its_only_paper_is_told() -> None:
+    first, *_, last = TOY_POOL.papers
+    twin = last._replace(key="twin", title="Another", urls=("https://example.org/twin",))
+    one = TOY_POOL._replace(papers=(first, last._replace(tags={**last.tags, "style": "formal"})))
+    other = TOY_POOL._replace(papers=(first, twin._replace(tags={**last.tags, "style": "gravel"})))
+
+    turns = {shift.value: shift.turn for shift in compare(state(one), state(other)).cells}
+    assert turns == {("formal", "small"): "one left", ("gravel", "small"): "fills"}
+    back = {shift.value: shift.turn for shift in compare(state(other), state(one)).cells}
+    assert back == {("formal", "small"): "more than one now", ("gravel", "small"): "empties"}
+
+
+def test_a_key_given_to_another_paper_is_no_correction() -> None:
+    first, second, *_ = TOY_POOL.papers
+    new = first._replace(key="new-name")
+    taken = second._replace(key=first.key, title="Something else", urls=("https://example.org/else",), arxiv_id=None)
+    change = compare(state(TOY_POOL._replace(papers=(first,))), state(TOY_POOL._replace(papers=(taken, new))))
+
+    assert [paper.title for paper in change.added] == ["Something else"]
+    assert [(one.before.key, one.after.key) for one in change.changed if isinstance(one.before, Paper)
+            if isinstance(one.after, Paper)] == [("rose-garden", "new-name")]  # fmt: skip
+
+
+def test_many_papers_retagged_alike_are_told_together(repository: Path) -> None:
+    path = repository / "data" / "papers.yaml"
+    path.write_text(path.read_text(encoding="utf-8").replace("size: small", "size: large"), encoding="utf-8")
+
+    assert diff(repository, "HEAD").startswith(
+        "3 retagged.\n\nPapers retagged\n  3 papers: size: small -> large (rose-garden, mixed-borders, terminal-yard)\n"
+    )
+
+
+def test_what_a_syntax_error_hides_is_not_said_to_be_gone(repository: Path) -> None:
+    edit(repository, "papers", "title: Long Grass and How to Keep It", 'title: "Long Grass')
+
+    assert diff(repository, "HEAD") == (
+        "1 finding new.\n"
+        "A part of data/papers.yaml could not be read in the working tree: nothing is said of what is missing\n"
+        "there.\n"
+        "Not all of the working tree could be read (1 error): counts are of what could, and no claim is\n"
+        "judged.\n"
+        "\n"
+        "Findings new\n"
+        "  data/papers.yaml: Y104 not valid YAML: a closing quote is missing\n"
+    )
+    git(repository, "commit", "--quiet", "--all", "--message", "Break")
+    assert diff(repository, "HEAD", "HEAD~1").startswith("1 finding gone.\n")
+
+
+def test_what_cannot_be_read_is_not_said_to_be_removed(repository: Path) -> None:
+    edit(repository, "papers", "style: meadow", "style: medow")
+    edit(repository, "papers", "level: visit", "level: vist")
+    shown = diff(repository, "HEAD")
+
+    assert "Papers retagged\n  long-grass: style: meadow -> (cannot be read)\n" in shown
+    assert "Papers corrected\n  rose-garden: evidence: (cannot be read)\n" in shown
+    document = json.loads(diff(repository, "HEAD", "--format", "json"))
+    assert document["papers"]["changed"][1]["changes"] == [
+        {"field": "style", "before": "meadow", "after": None, "unread": True}
+    ]
+
+
+def test_a_broken_or_absent_taxonomy_gives_way_to_the_other(repository: Path) -> None:
+    edit(repository, "taxonomy", "title: A toy garden", "titel: A toy garden")
+    edit(repository, "papers", "style: meadow", "style: cottage")
+    shown = diff(repository, "HEAD")
+    assert "The taxonomy of the working tree has errors; its records are read by that of HEAD (" in shown
+    assert "long-grass: style: meadow -> cottage" in shown
+    assert "data/taxonomy.yaml: F102 unknown field 'titel'" in shown
+
+    (repository / "data" / "taxonomy.yaml").unlink()
+    shown = diff(repository, "HEAD").replace("HEAD\n(", "HEAD (")
+    assert "There is no data/taxonomy.yaml in the working tree; its records are read by that of HEAD (" in shown
+    assert "long-grass: style: meadow -> cottage" in shown
+    git(repository, "commit", "--quiet", "--all", "--message", "Remove")
+    neither = run_corpus("--root", str(repository), "diff", "HEAD")
+    assert neither.code == 3
+    assert "holds a taxonomy that can be read" in neither.stderr
+
+
+def test_a_field_of_another_kind_is_counted_by_each_vocabulary(repository: Path) -> None:
+    path = repository / "data" / "taxonomy.yaml"
+    text = path.read_text(encoding="utf-8").replace("kind: levels", "kind: many")
+    path.write_text(re.sub(r"(?s)    levels:\n.*?Every week\.}\n", "", text), encoding="utf-8")
+    path = repository / "data" / "papers.yaml"
+    text = re.sub(r"care: {(\w+): \w+(?:, (\w+): \w+)?}", r"care: [\1, \2]", path.read_text(encoding="utf-8"))
+    path.write_text(text.replace(", ]", "]").replace("care: {}", "care: [water]"), encoding="utf-8")
+
+    document = json.loads(diff(repository, "HEAD", "--format", "json"))
+    counts = {(*one["fields"], *one["values"]): (one["before"], one["after"]) for one in document["counts"]}
+    assert counts[("water", "weekly")] == (1, 0)
+    assert counts[("care", "water")] == (2, 3)
+    assert "Field care has another kind." in diff(repository, "HEAD")
+
+
+def test_other_files_of_the_corpus_are_not_passed_over(repository: Path) -> None:
+    (repository / "data" / "traces").mkdir()
+    (repository / "data" / "traces" / "one.json").write_text("{}")
+    (repository / "data" / "disputes.yaml").write_text("# None yet.\n[]\n")
+    (repository / "data" / ".papers.yaml.swp").write_text("x")
+    shown = "2 other data files changed.\n\nOther data files changed\n  data/disputes.yaml\n  data/traces/one.json\n"
+    assert diff(repository, "HEAD") == shown
+
+    git(repository, "add", ".")
+    git(repository, "commit", "--quiet", "--message", "More")
+    assert diff(repository, "HEAD~1", "HEAD") == shown
+    (repository / "data" / "disputes.yaml").write_text("# None.\n[]\n")
+    assert diff(repository, "HEAD") == "No change: the data is the same.\n"
+
+
+def test_evidence_is_told_by_numbers_and_its_order_has_no_meaning(repository: Path) -> None:
+    second = """    - tags: [size]
+      note: It is small.
+      source: https://example.org/roses
+      level: visit
+      confidence: high
+"""
+    edit(repository, "papers", "  evidence:\n", f"  evidence:\n{second}")
+    assert "Papers corrected\n  rose-garden: evidence: 1 added\n" in diff(repository, "HEAD")
+    git(repository, "commit", "--quiet", "--all", "--message", "More")
+    edit(repository, "papers", "note: It is small.", "note: It is not large.")
+    assert "Papers corrected\n  rose-garden: evidence: 1 changed\n" in diff(repository, "HEAD")
+    git(repository, "checkout", "--quiet", ".")
+    edit(repository, "papers", second, "")
+    edit(repository, "papers", '  added: "2021-05-01"', f'{second}  added: "2021-05-01"')
+    assert diff(repository, "HEAD") == "No change in meaning: only the layout changed.\n"
+
+
+def test_words_that_name_no_one_commit(repository: Path) -> None:
+    git(repository, "checkout", "--quiet", "--orphan", "other")
+    git(repository, "commit", "--quiet", "--message", "Else")
+    tree = git(repository, "rev-parse", "HEAD^{tree}")
+    expected = {
+        "main...other": "have no commit in common here",
+        tree: f"there is no commit '{tree}' in this clone\nBring the commit with: git fetch --depth=1 origin {tree}",
+        "HEAD\nHEAD": "there is no commit 'HEAD\\nHEAD' in this clone",
+        "../nowhere": "Nor is it a folder that holds data/papers.yaml.",
     }
+    for words, message in expected.items():
+        result = run_corpus("--root", str(repository), "diff", words)
+        assert (words, result.code, result.stdout) == (words, 3, "")
+        assert message in result.stderr
 
 
-@given(st.text(max_size=60))
-def test_no_title_becomes_markup_in_a_comment(title: str) -> None:
-    paper = TOY_POOL.papers[0]._replace(key="hostile", title=title or "-", urls=("https://example.org/hostile",),
-                                        arxiv_id=None, doi=None)  # fmt: skip
-    change = compare(state(TOY_POOL), state(TOY_POOL._replace(papers=(*TOY_POOL.papers, paper))))
-    comment = render.markdown_comment(change, TOY_POOL.taxonomy)
+def test_two_states_without_data_cannot_be_compared(repository: Path) -> None:
+    git(repository, "checkout", "--quiet", "--orphan", "empty")
+    git(repository, "rm", "--quiet", "-r", "--cached", ".")
+    git(repository, "commit", "--quiet", "--allow-empty", "--message", "Nothing")
+    result = run_corpus("--root", str(repository), "diff", "empty", "HEAD")
 
-    body = comment.split("### Papers added\n\n")[1].split("\n\n###")[0]
-    assert body.count("\n") == 0
-    assert re.search(r"(?<!\\)[`*\[\]<|~]|@\w|#\d|://|www\.", body.replace("style x size", "")) is None
+    assert (result.code, result.stdout) == (3, "")
+    assert "holds data/papers.yaml" in result.stderr
 
 
-def test_a_comment_is_no_longer_than_github_takes() -> None:
+def test_two_dots_name_both_ends(repository: Path) -> None:
+    edit(repository, "papers", "size: large", "size: small")
+    git(repository, "commit", "--quiet", "--all", "--message", "More")
+
+    assert diff(repository, "HEAD~1..HEAD") == diff(repository, "HEAD~1", "HEAD")
+    assert diff(repository, "HEAD~1..") == diff(repository, "HEAD~1", "HEAD")
+
+
+def test_exit_code_tells_a_change_in_meaning(repository: Path) -> None:
+    assert run_corpus("--root", str(repository), "diff", "HEAD", "--exit-code").code == 0
+    edit(repository, "papers", "size: large", "size: small")
+    assert run_corpus("--root", str(repository), "diff", "HEAD", "--exit-code").code == 1
+
+
+def hostile(text: str) -> Pool:
+    """The toy corpus with one more paper, whose texts and tags are all this one."""
+    taxonomy = TOY_POOL.taxonomy
+    facet = taxonomy.papers[0]
+    term = facet.terms[0]._replace(id=text, label=text, definition=text)
+    changed = taxonomy._replace(papers=(facet._replace(terms=(*facet.terms, term)), *taxonomy.papers[1:]))
+    paper = TOY_POOL.papers[0]._replace(key=text, title=text, urls=("https://example.org/hostile",), arxiv_id=None,
+                                        doi=None, tags={**TOY_POOL.papers[0].tags, "style": text})  # fmt: skip
+    return TOY_POOL._replace(taxonomy=changed, papers=(*TOY_POOL.papers, paper))
+
+
+ATTACKS = ("@moss", "#1", "a#1", "GH-1", "gh-2", "https://x.org", "www.x.org", "<img src=x>", "[a](b)", "![a](b)", "`a`",
+           "$a$", "~~a~~", ":moss:", "&lt;", "a|b", "<!-- a", "\\<b>", "*a*", "_a_", "</details>", "\x1b[31m", "a\nb")  # fmt: skip
+
+
+@given(st.text(min_size=1, max_size=40) | st.lists(st.sampled_from(ATTACKS), min_size=1, max_size=4).map(" ".join))
+def test_no_text_of_the_data_becomes_markup_in_a_comment(text: str) -> None:
+    shown = comment(compare(state(TOY_POOL), state(hostile(text))), hostile(text).taxonomy)
+    own = re.sub(
+        r"(?m)^(\| .* \||\| -.*)$", lambda line: line[0].replace(" | ", "  ")[2:-2], shown.removeprefix(MARKER)
+    )
+    own = re.sub(r"(?m)^(### |- |\*\*.*\*\*$)|</?(details|summary|span)>|\\[\\`*_\[\]<|~]|&amp;", "·", own)
+
+    assert shown.startswith(f"{MARKER}\n")
+    assert re.search(r"[`*\[\]<~|]|@\w|#\w|://|\bwww\.|\bgh-|:[\w+-]+:|&\w+;", own, re.IGNORECASE) is None
+    assert shown.count("$") == shown.count("<span>$</span>")
+    assert shown.isascii() or all(c.isprintable() or c in "\n\u2060" for c in shown)
+
+
+@pytest.mark.parametrize("title", ["x" * 400, "字" * 400, "@" * 400, "<" * 400])
+def test_a_comment_is_no_longer_than_github_takes_and_leaves_no_part_out(title: str) -> None:
     many = tuple(
-        TOY_POOL.papers[0]._replace(key=f"p{n}", title=f"Title {n} " + "x" * 400, arxiv_id=None, doi=None,
+        TOY_POOL.papers[0]._replace(key=f"p{n}", title=f"Title {n} {title}", arxiv_id=None, doi=None,
                                     urls=(f"https://example.org/{n}",)) for n in range(400)
     )  # fmt: skip
-    change: Difference = compare(state(TOY_POOL), state(TOY_POOL._replace(papers=(*TOY_POOL.papers, *many))))
-    comment = render.markdown_comment(change, TOY_POOL.taxonomy)
+    change = compare(state(TOY_POOL), state(TOY_POOL._replace(papers=(*TOY_POOL.papers[1:], *many))))
+    shown = comment(change, TOY_POOL.taxonomy)
 
-    assert len(comment) < 65_536
-    assert comment.count("<details>") == comment.count("</details>")
-    assert comment.endswith("See `corpus diff`.\n")
+    assert len(shown.encode()) <= MOST_BYTES
+    assert shown.count("<details>") == shown.count("</details>") > 0
+    assert "### Papers removed" in shown
+    assert "### Counts" in shown
+    assert re.search(r"\n- … and \d+ more\n", shown)
+    assert shown.endswith("\nLong lists are cut here; `corpus diff` shows them whole.\n")
+
+
+def test_claims_are_held_against_both_sides(repository: Path) -> None:
+    claim = """
+- id: {id}
+  claim: {sentence}
+  where: {{style: {style}}}
+  expect: {{count: 1}}
+  boundary: In this garden.
+  source: Seen.
+"""
+    (repository / "data" / "claims.yaml").write_text(
+        claim.format(id="meadow", sentence="There is one meadow.", style="meadow")
+        + claim.format(id="gravel", sentence="There is one gravel garden.", style="gravel")
+        + claim.format(id="formal", sentence="There is one formal garden.", style="formal")
+        + claim.format(id="dropped", sentence="Nobody says so any more.", style="NA")
+    )
+    git(repository, "add", ".")
+    git(repository, "commit", "--quiet", "--message", "Claim")
+    edit(repository, "papers", "style: meadow", "style: gravel")
+    text = (repository / "data" / "claims.yaml").read_text().replace("one formal garden", "just one formal garden")
+    text = text[: text.index("\n- id: dropped")] + claim.format(id="new", sentence="One is mixed.", style="cottage")
+    (repository / "data" / "claims.yaml").write_text(text)
+
+    assert diff(repository, "HEAD").partition("\nCounts")[0] == (
+        "1 retagged, 1 claim new, 1 claim broken, 1 claim made true, 1 claim changed, 1 claim gone.\n"
+        "\n"
+        "Claims broken\n"
+        "  meadow fails: expected 1; found 0. There is one meadow.\n"
+        "\n"
+        "Papers retagged\n"
+        "  long-grass: style: meadow -> gravel\n"
+        "\n"
+        "Claims made true\n"
+        "  gravel holds. There is one gravel garden.\n"
+        "\n"
+        "Claims new\n"
+        "  new holds. One is mixed.\n"
+        "\n"
+        "Claims changed\n"
+        "  formal: There is just one formal garden.\n"
+        "\n"
+        "Claims gone\n"
+        "  dropped: Nobody says so any more.\n"
+    )
 
 
 def test_claims_that_a_change_breaks_are_named(tmp_path: Path, real: Corpus) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from orchtrace_corpus.findings import Finding, beyond
+from orchtrace_corpus.pool import taxonomy_changes
 from orchtrace_corpus.pool.claim_file import Claim
 from orchtrace_corpus.pool.claims import Verdict, name_of
 from orchtrace_corpus.pool.decode import exclusion_schema, paper_schema
@@ -15,8 +16,6 @@ from orchtrace_corpus.pool.edits import Value, fields
 from orchtrace_corpus.pool.model import Exclusion, Loaded, Paper, Places, Pool, Record
 from orchtrace_corpus.pool.pairing import paired, signs
 from orchtrace_corpus.pool.shifts import Shift, cell_shifts, exclusion_shifts, paper_shifts
-from orchtrace_corpus.pool.taxonomy_changes import changes as taxonomy_changes
-from orchtrace_corpus.pool.taxonomy_changes import order, without_places
 from orchtrace_corpus.yamlfile.form import Form, differences
 
 
@@ -102,7 +101,7 @@ class Difference(NamedTuple):
         claims_gone: The claims that are made no longer.
         claims_left: How many claims hold or fail as before.
         beside: The names of other files of the corpus that hold something else.
-        reordered: Whether records or terms that are in both stand in another order.
+        reordered: What stands in another order, of what is in both: `records`, `terms`.
         form: What of the form of the files differs, where nothing changed in meaning.
         remarks: What is to be known of the two states, in sentences.
     """
@@ -127,7 +126,7 @@ class Difference(NamedTuple):
     claims_gone: tuple[Claim, ...]
     claims_left: int
     beside: tuple[str, ...]
-    reordered: bool
+    reordered: tuple[str, ...]
     form: tuple[Form, ...]
     remarks: tuple[str, ...]
 
@@ -169,7 +168,7 @@ def compare(before: State, after: State) -> Difference:
         rescreened=_changes(exclusions, before, after),
         promoted={one.id: by_key[one.promoted_to] for one in new.exclusions if one.promoted_to in by_key},
         demoted=_demoted(removed, excluded),
-        taxonomy=tuple(taxonomy_changes(old.taxonomy, new.taxonomy)),
+        taxonomy=tuple(taxonomy_changes.changes(old.taxonomy, new.taxonomy)),
         totals=tuple(
             Shift((noun,), (), len(one), len(other))
             for noun, one, other, known in (
@@ -187,7 +186,9 @@ def compare(before: State, after: State) -> Difference:
         findings_gone=beyond(after.findings, before.findings),
         claims=turned,
         claims_reworded=tuple(
-            claim for name, claim in now.items() if name in was and without_places(claim) != without_places(was[name])
+            claim
+            for name, claim in now.items()
+            if name in was and taxonomy_changes.without_places(claim) != taxonomy_changes.without_places(was[name])
         ),
         claims_gone=tuple(claim for name, claim in was.items() if name not in now),
         claims_left=left,
@@ -196,13 +197,18 @@ def compare(before: State, after: State) -> Difference:
             for name in sorted({*before.contents, *after.contents})
             if before.contents.get(name) != after.contents.get(name)
         ),
-        reordered=_is_reordered(papers, old.papers)
-        or _is_reordered(exclusions, old.exclusions)
-        or order(old.taxonomy) != order(new.taxonomy),
+        reordered=(
+            *(("records",) if _is_reordered(papers, old.papers) or _is_reordered(exclusions, old.exclusions) else ()),
+            *(("terms",) if taxonomy_changes.is_reordered(old.taxonomy, new.taxonomy) else ()),
+        ),
         form=(),
         remarks=(*before.remarks, *after.remarks),
     )
-    return change if change.has_meaning else change._replace(form=_form(before, after, change.reordered))
+    return (
+        change
+        if change.has_meaning
+        else change._replace(form=_form(before, after, is_reordered=bool(change.reordered)))
+    )
 
 
 def unread(loaded: Loaded) -> frozenset[tuple[str, str]]:
@@ -228,7 +234,7 @@ def unread(loaded: Loaded) -> frozenset[tuple[str, str]]:
     return frozenset(found)
 
 
-def _form(before: State, after: State, is_reordered: bool) -> tuple[Form, ...]:
+def _form(before: State, after: State, *, is_reordered: bool) -> tuple[Form, ...]:
     found = set()
     for name in {*before.texts, *after.texts}:
         found |= differences(before.texts.get(name, b""), after.texts.get(name, b""), is_reordered=is_reordered)

@@ -27,11 +27,11 @@ def changes(before: Taxonomy, after: Taxonomy) -> Iterator[str]:
     yield from _rule_changes(before.rules, after.rules)
 
 
-def order(taxonomy: Taxonomy) -> list[tuple[str, ...]]:
-    """The names of all fields and terms in the order in which the taxonomy has them."""
-    facets: list[Facet] = [facet for section in _SECTIONS for facet in getattr(taxonomy, section)]
-    terms = [(facet.field, *(term.id for term in (*facet.terms, *facet.levels))) for facet in facets]
-    return [*terms, *taxonomy.crosstabs, tuple(rule.id for rule in taxonomy.rules)]
+def is_reordered(before: Taxonomy, after: Taxonomy) -> bool:
+    """Whether fields, terms, cross-tabulations or rules that are in both stand in another order."""
+    old, new = _names(before), _names(after)
+    common = {*old} & {*new}
+    return [name for name in old if name in common] != [name for name in new if name in common]
 
 
 def without_places(value: Any) -> Any:
@@ -43,6 +43,18 @@ def without_places(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {name: without_places(part) for name, part in value.items()}
     return value
+
+
+def _names(taxonomy: Taxonomy) -> list[tuple[str, ...]]:
+    facets = [(section, facet) for section in _SECTIONS for facet in getattr(taxonomy, section)]
+    terms = [
+        (section, facet.field, part, term.id)
+        for section, facet in facets
+        for part in ("terms", "levels")
+        for term in getattr(facet, part)
+    ]
+    fields = [(section, facet.field) for section, facet in facets]
+    return [*fields, *terms, *taxonomy.crosstabs, *((rule.id,) for rule in taxonomy.rules)]
 
 
 def _facet_changes(old: Facet, new: Facet) -> Iterator[str]:

@@ -1,6 +1,6 @@
 """One table, four forms: aligned text, Markdown, CSV and JSON."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from enum import Enum
 from typing import Any, NamedTuple, TypeAlias
 
@@ -77,10 +77,14 @@ def lines(table: Table, width: int | None, glyphs: Glyphs = UNICODE) -> list[Lin
     return result
 
 
-def markdown(table: Table) -> str:
-    """The table in Markdown, columns aligned, so that its source reads well, too."""
-    header = [markdown_text(name) for name in table.columns]
-    body = [[markdown_text(cell_text(cell)) for cell in row] for row in table.rows]
+def markdown(table: Table, escape: Callable[[str], str] | None = None) -> str:
+    """The table in Markdown, columns aligned, so that its source reads well, too.
+
+    `escape` takes the place of `markdown_text` where more than markup has to be escaped.
+    """
+    escape = escape or markdown_text
+    header = [escape(name) for name in table.columns]
+    body = [[escape(cell_text(cell)) for cell in row] for row in table.rows]
     widths = [max(3, *(display_width(row[index]) for row in (header, *body))) for index in range(len(header))]
     numeric = [_is_numeric(table.rows, index) for index in range(len(header))]
     rule = [("-" * (width - 1) + ":") if right else "-" * width for width, right in zip(widths, numeric, strict=True)]
@@ -90,8 +94,8 @@ def markdown(table: Table) -> str:
         + " |"
         for row in (header, rule, *body)
     ]
-    title = [f"## {markdown_text(table.title)}", ""] if table.title else []
-    notes = [part for note in table.notes for part in ("", markdown_text(note))]
+    title = [f"## {escape(table.title)}", ""] if table.title else []
+    notes = [part for note in table.notes for part in ("", escape(note))]
     return "\n".join((*title, *rows, *notes)) + "\n"
 
 

@@ -12,6 +12,7 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from collections.abc import Mapping as MappingType
 from functools import lru_cache
+from itertools import takewhile
 from typing import NamedTuple, TypeAlias
 
 from yaml import ScalarEvent, ScalarNode
@@ -135,6 +136,13 @@ def line_end_comments(file: YamlFile, record: Mapping) -> dict[Path, str]:
     if found.header or found.before_record or found.before_field or found.footer:
         raise MisplacedCommentError(record.at)
     return found.line_end.get(0, {})
+
+
+def comments(text: str) -> list[tuple[int, str]]:
+    """Every comment of a document without errors of syntax, each with its index."""
+    lines = text.splitlines(keepends=True)
+    above = takewhile(lambda line: not line.strip() or line.lstrip().startswith("#"), lines)
+    return list(_comment_texts(text, sum(map(len, above))))
 
 
 def rank(name: str, style: Style) -> int:
