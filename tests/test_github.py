@@ -14,6 +14,8 @@ import yaml
 
 import orchtrace_corpus as oc
 from orchtrace_corpus.cli.app import COMMANDS
+from tests.arxiv_feeds import record
+from tests.arxiv_server import ArxivServer
 from tests.conftest import ROOT, run_corpus
 
 GITHUB = ROOT / ".github"
@@ -23,6 +25,7 @@ CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 
 NAMES = {name for group in COMMANDS.values() for name in group}
 ACTION = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
+MEANING = next(step["run"] for step in ACTION["runs"]["steps"] if step.get("id") == "meaning")
 WRITERS = {
     "build.yml": {"contents": "write"},
     "fetch.yml": {"contents": "write", "pull-requests": "write"},
@@ -156,6 +159,9 @@ def gh(tmp_path: Path) -> Path:
     return tmp_path
 
 
+FOREIGN = (b"cc @everybody", b"http://x.org", b"WWW.x.org", b"![x](y)", b"<img src=x>", b"\\\\<b>", b"a <!-- b")
+
+
 def post(folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
     given = {
         "GITHUB_REPOSITORY": "o/r",
@@ -179,8 +185,13 @@ def test_the_first_comment_is_posted_and_later_ones_update_it(gh: Path) -> None:
 
 @pytest.mark.parametrize(
     ("content", "code"),
-    [(b"<script>\n", 1), (b"<!-- corpus diff -->\n" + b"x" * 70_000, 1), (None, 0)],
-    ids=["not ours", "too large", "absent"],
+    [
+        (b"<script>\n", 1),
+        (b"<!-- corpus diff -->\n" + b"x" * 70_000, 1),
+        *((b"<!-- corpus diff -->\n" + foreign + b"\n", 1) for foreign in FOREIGN),
+        (None, 0),
+    ],
+    ids=["not ours", "too large", *(foreign.decode() for foreign in FOREIGN), "absent"],
 )
 def test_an_artifact_that_is_not_ours_is_not_posted(gh: Path, content: bytes | None, code: int) -> None:
     (gh / "meaning.md").unlink()
@@ -189,6 +200,20 @@ def test_an_artifact_that_is_not_ours_is_not_posted(gh: Path, content: bytes | N
 
     assert post(gh).returncode == code
     assert not (gh / "written").exists()
+
+
+def test_whatever_corpus_diff_writes_is_posted(gh: Path) -> None:
+    """Of a corpus whose texts would be markup, mentions and links if they could."""
+    shutil.copytree(ROOT / "tests" / "data" / "toy" / "data", gh / "garden" / "data")
+    path = gh / "garden" / "data" / "papers.yaml"
+    title = r"@moss #1 http://x.org www.x.org ![a](b) <b>c</b> \\<img> <!-- d `e` $f$ | ~~g~~ \\](h)"
+    text = path.read_text(encoding="utf-8").replace("title: The Yard", f'title: "{title}"')
+    path.write_text(text.replace("size: small", "size: large"), encoding="utf-8")
+    result = run_corpus("diff", str(ROOT / "tests" / "data" / "toy"), str(gh / "garden"), "--format", "markdown")
+    (gh / "meaning.md").write_text(result.stdout, encoding="utf-8")
+
+    assert "moss" in result.stdout
+    assert post(gh).stdout == "Commented on pull request 12.\n"
 
 
 def test_a_link_in_the_artifact_is_not_followed(gh: Path) -> None:
@@ -218,17 +243,80 @@ def test_the_action_says_what_a_pull_request_means_in_a_shallow_clone(tmp_path: 
     papers.write_text(papers.read_text(encoding="utf-8").replace("venue: AAAI 2026", "venue: AAAI"), encoding="utf-8")
     subprocess.run([*git, str(origin), "commit", "--quiet", "-am", "Two"], check=True)
     subprocess.run([*git, str(tmp_path), "clone", "--quiet", "--depth=1", f"file://{origin}", "clone"], check=True)
-    script = next(
-        step["run"] for step in ACTION["runs"]["steps"] if 'corpus --root "$ROOT" diff' in step.get("run", "")
-    )
     files = {name: str(tmp_path / name) for name in ("GITHUB_STEP_SUMMARY", "GITHUB_OUTPUT")}
-    done = bash(script, tmp_path / "clone", ROOT=".", BASE=base.strip(), RUNNER_TEMP=str(tmp_path), **files)
+    bases = {"BASE": "", "PULL_REQUEST_BASE": base.strip()}
+    done = bash(MEANING, tmp_path / "clone", ROOT=".", RUNNER_TEMP=str(tmp_path), **bases, **files)
 
     assert (done.returncode, done.stderr) == (0, "")
     meaning = (tmp_path / "meaning.md").read_text(encoding="utf-8")
     assert meaning.startswith("<!-- corpus diff -->\n**2 corrected.**\n")
     assert (tmp_path / "GITHUB_STEP_SUMMARY").read_text(encoding="utf-8") == meaning
     assert (tmp_path / "GITHUB_OUTPUT").read_text(encoding="utf-8") == f"file={tmp_path / 'meaning.md'}\n"
+
+
+def test_the_action_tells_the_change_of_a_pull_request_and_of_no_other(tmp_path: Path) -> None:
+    origin = tmp_path / "origin"
+    shutil.copytree(ROOT / "tests" / "data" / "toy" / "data", origin / "data")
+    git = ["git", "-c", "user.name=t", "-c", "user.email=t@example.org", "-C", str(origin)]
+    papers = origin / "data" / "papers.yaml"
+
+    def run(*words: str) -> str:
+        return subprocess.run([*git, *words], check=True, capture_output=True, text=True).stdout.strip()
+
+    def change(old: str, new: str) -> None:
+        papers.write_text(papers.read_text(encoding="utf-8").replace(old, new), encoding="utf-8")
+        run("commit", "--quiet", "--all", "--message", new)
+
+    run("init", "--quiet", "--initial-branch", "main")
+    run("add", ".")
+    run("commit", "--quiet", "--message", "One")
+    opened = run("rev-parse", "HEAD")
+    run("checkout", "--quiet", "-b", "mine")
+    change("venue: Report", "venue: Reports")
+    run("checkout", "--quiet", "main")
+    change("tools: [rake]", "tools: [spade]")
+    run("merge", "--quiet", "--no-edit", "mine")
+    clone = ["git", "clone", "--quiet", "--depth=2", f"file://{origin}", str(tmp_path / "clone")]
+    subprocess.run(clone, check=True)
+    files = {name: str(tmp_path / name) for name in ("GITHUB_STEP_SUMMARY", "GITHUB_OUTPUT")}
+    bases = {"BASE": "", "PULL_REQUEST_BASE": opened}
+    done = bash(MEANING, tmp_path / "clone", ROOT=".", RUNNER_TEMP=str(tmp_path), **bases, **files)
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert (tmp_path / "meaning.md").read_text(encoding="utf-8").splitlines()[1] == "**1 corrected.**"
+
+
+def test_the_weekly_run_proposes_what_has_changed(gh: Path) -> None:
+    """With titles that would mention somebody if they stood as text."""
+    folder = gh / "clone"
+    shutil.copytree(ROOT / "tests" / "data" / "toy" / "data", folder / "data")
+    for name in ("docs", ".github/ISSUE_TEMPLATE"):
+        (folder / name).mkdir(parents=True)
+        (folder / name / "x").write_text("x", encoding="utf-8")
+    (folder / "README.md").write_text("x", encoding="utf-8")
+    git = ["git", "-c", "user.name=t", "-c", "user.email=t@example.org", "-C", str(folder)]
+    for words in (["init", "--quiet"], ["add", "."], ["commit", "--quiet", "--message", "One"]):
+        subprocess.run([*git, *words], check=True)
+    subprocess.run(["git", "init", "--quiet", "--bare", str(gh / "o" / "r.git")], check=True)
+    papers = folder / "data" / "papers.yaml"
+    papers.write_text(papers.read_text(encoding="utf-8").replace("title: The Yard", "title: '@moss'"), encoding="utf-8")
+    (folder / "drift.txt").write_text("A103 title: @moss\n", encoding="utf-8")
+    (gh / "bin" / "gh").write_text(f'#!/usr/bin/env bash\n[ "$2" = list ] || echo "$*" >> {gh}/written\n')
+    script = steps(GITHUB / "workflows" / "fetch.yml")[-1]["run"]
+    settings = {"GITHUB_SERVER_URL": f"file://{gh}", "GITHUB_REPOSITORY": "o/r", "GH_TOKEN": "t"}
+    path = f"{gh / 'bin'}:{Path(sys.executable).parent}:{os.environ['PATH']}"
+    done = bash(f"export PATH={shlex.quote(path)}\n{script}", folder, **settings)
+
+    assert done.returncode == 0, done.stderr
+    assert (gh / "written").read_text(encoding="utf-8") == (
+        "pr create --head arxiv-drift --title Take over what arXiv says now --body-file body.md\n"
+    )
+    body = (folder / "body.md").read_text(encoding="utf-8")
+    assert body.startswith("<!-- corpus diff -->\n**1 corrected.**\n")
+    assert [line for line in body.splitlines() if "@moss" in line] == ["    A103 title: @moss"]
+    pushed = ["git", "-C", str(gh / "o" / "r.git"), "show", "--stat", "--format=%s", "arxiv-drift"]
+    shown = subprocess.run(pushed, check=True, capture_output=True, text=True).stdout
+    assert shown.startswith("fix(data): take over what arXiv says now\n\n data/papers.yaml | 2 +-\n")
 
 
 @pytest.mark.parametrize(("code", "passes"), [(0, True), (1, True), (4, True), (3, False)])
@@ -240,7 +328,7 @@ def test_the_weekly_run_takes_an_absent_arxiv_for_no_failure(gh: Path, code: int
 
     assert (done.returncode == 0) is passes
     assert ("::notice::" in done.stdout) is (code == 4)
-    assert (gh / "summary").read_text(encoding="utf-8") == "drift\n"
+    assert (gh / "summary").read_text(encoding="utf-8") == "    drift\n"
 
 
 def test_what_the_build_commits_does_not_start_it_again() -> None:
@@ -322,6 +410,37 @@ def test_the_way_to_a_pull_request_has_five_steps_and_begins_with_the_readme() -
     assert re.findall(r"```sh\n(.*?)\n *```", way, re.DOTALL)[0].strip() == first_line
 
 
+def test_the_way_to_a_pull_request_leads_to_a_green_check(tmp_path: Path) -> None:
+    """Each command of the guide, in its order, in a clone, with a stand-in for arXiv."""
+    fork = tmp_path / "fork"
+    kept = shutil.ignore_patterns(".git", ".venv", ".ci", "__pycache__", "tests", "papers.json")
+    shutil.copytree(ROOT, fork, ignore=kept)
+    git = ["git", "-c", "user.name=t", "-c", "user.email=t@example.org", "-C", str(fork)]
+    for words in (["init", "--quiet"], ["add", "--force", "."], ["commit", "--quiet", "--message", "Fork"]):
+        subprocess.run([*git, *words], check=True)
+    way, aside = (
+        CONTRIBUTING.split(f"## {title}")[1].split("\n## ")[0] for title in ("Add a paper", "Exclude a paper")
+    )
+    install, *walk = re.findall(r"^ *```sh\n(.*?)\n *```", way, re.MULTILINE | re.DOTALL)
+    walk += re.findall(r"^```sh\n(.*?)\n```", aside, re.MULTILINE | re.DOTALL) + ["corpus build", "corpus check"]
+    served = [record("2601.01234", title="Knowing When to Stop"), record("2602.04321", title="A Team of Prompts")]
+    said = []
+    with ArxivServer(served) as server:
+        settings = {
+            "ORCHTRACE_ARXIV_URL": server.url,
+            "ORCHTRACE_ARXIV_SPACING": "0",
+            "ORCHTRACE_CACHE": str(tmp_path / "cache"),
+        }
+        for command in walk:
+            done = bash(command, fork, **settings)
+            assert (command, done.returncode, done.stderr if done.returncode else "") == (command, 0, "")
+            said.append(done.stdout)
+
+    assert install.endswith("corpus stats")
+    assert said[3].startswith("1 paper added")
+    assert "failed" not in said[-1]
+
+
 def test_the_examples_for_contributors_are_valid_records(tmp_path: Path) -> None:
     shutil.copytree(ROOT / "data", tmp_path / "data")
     paper, exclusion = (
@@ -329,9 +448,9 @@ def test_the_examples_for_contributors_are_valid_records(tmp_path: Path) -> None
         for indent, block in re.findall(r"^( *)```yaml\n(.*?)^ *```", CONTRIBUTING, re.MULTILINE | re.DOTALL)
     )
     number = len(oc.load(str(ROOT)).exclusions) + 1
-    for name, record in (("papers", paper), ("exclusions", exclusion.replace("E033", f"E{number:03}"))):
+    for name, made in (("papers", paper), ("exclusions", exclusion.replace("E033", f"E{number:03}"))):
         with open(tmp_path / "data" / f"{name}.yaml", "a", encoding="utf-8") as file:
-            file.write(f"\n{record}")
+            file.write(f"\n{made}")
 
     assert oc.validate(str(tmp_path)) == ()
     assert run_corpus("--root", str(tmp_path), "fmt", "--check") == (0, "", "")
