@@ -1,5 +1,7 @@
 """Checks by programs that pip does not bring: awesome-lint reads the list, actionlint the workflows.
 
+tests/test_external_formats.py has those that read what `corpus export` writes.
+
 Run with `-m external`. Where a program is missing the test is skipped, but under `.ci/run`, which
 sets ORCHTRACE_EXTERNAL=required, that is a failure.
 """

@@ -47,7 +47,8 @@ def _spellings(node: Node, report: Report) -> dict[str, str] | None:
     seen: dict[str, str] = {}
     for term, word in words.items():
         if word is not None and seen.setdefault(word, term) != term:
-            report.add("F108", node.entries[term][1].at, f"spellings give {quote(word)} to {quote(seen[word])}, too")
+            message = f"spellings give {quote(word)} to {quote(seen[word])}, too; give each term a word of its own"
+            report.add("F108", node.entries[term][1].at, message)
     known = {term: word for term, word in words.items() if word is not None}
     return known if len(known) == len(words) else None
 
