@@ -10,7 +10,7 @@ from orchtrace_corpus import build
 from orchtrace_corpus.build import Document
 from orchtrace_corpus.cli.session import Session
 from orchtrace_corpus.errors import CorpusError, ExitCode
-from orchtrace_corpus.findings import Finding, has_errors, is_malformed
+from orchtrace_corpus.findings import Finding, Severity, has_errors, is_malformed
 from orchtrace_corpus.pool import rules, store
 from orchtrace_corpus.pool.model import Pool
 from orchtrace_corpus.render import findings as render
@@ -24,6 +24,8 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None)
 _DIFF_LINES = 40
 """How much of each file's difference is shown; more would push the summary off the screen."""
 
+_TRACES = os.path.join("data", "traces")
+
 _MENDS = {"arxiv": "corpus fetch --offline --write"}
 """The commands that mend a part, where it is not the command of the part's name."""
 
@@ -32,9 +34,9 @@ _MENDS = {"arxiv": "corpus fetch --offline --write"}
 def check(ctx: typer.Context) -> int:
     """Run everything that CI asks, in one process.
 
-    Validates the data, compares it with its canonical form, and compares every generated file with
-    what "corpus build" would write. One line for each part, the worst exit code, and the command
-    that mends it.
+    Validates the data, compares it with its canonical form, compares every generated file with what
+    "corpus build" would write, and validates the traces in data/traces. One line for each part, the
+    worst exit code, and the command that mends it.
 
     \b
     Examples:
@@ -74,8 +76,34 @@ def check(ctx: typer.Context) -> int:
                 session.output.write(_shortened(document.diff, name))
             parts.append(_line(name, not stale, _summary(stale), _MENDS.get(name, f"corpus {name}")))
             code = max(code, ExitCode.FINDINGS) if stale else code
+    if os.path.isdir(os.path.join(root, _TRACES)):
+        line, trace_code = _traces(session, root)
+        parts.append(line)
+        code = max(code, trace_code)
     session.output.show(parts)
     return code
+
+
+def _traces(session: Session, root: str) -> tuple[Line, ExitCode]:
+    """Check the example traces: their line, and the exit code. Warnings are told in number only."""
+    from orchtrace_corpus.trace.decode import decode, documents
+    from orchtrace_corpus.trace.rules import check
+    from orchtrace_corpus.trace.store import is_unreadable, trace_files
+
+    found: list[Finding] = []
+    count = 0
+    try:
+        for path in trace_files(os.path.join(root, _TRACES)):
+            for document in documents(path):
+                count += 1
+                found += check(decode(document._replace(path=os.path.relpath(path, root))))
+    except CorpusError as error:
+        return _line("traces", False, str(error).replace("\n", "; "), ""), error.exit_code
+    session.output.show(render.text([finding for finding in found if finding.severity is Severity.ERROR]))
+    summary = f"{render.summary(found)} in {count} {'trace' if count == 1 else 'traces'}"
+    code = ExitCode.FINDINGS if has_errors(found) else ExitCode.DONE
+    code = ExitCode.UNREADABLE if is_unreadable(found) else code
+    return _line("traces", code is ExitCode.DONE, summary, "see corpus trace validate data/traces"), code
 
 
 def _claims(session: Session, root: str, pool: Pool, disputes: "DisputeFile") -> tuple[list[Line], ExitCode]:

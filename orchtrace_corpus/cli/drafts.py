@@ -170,7 +170,7 @@ def _answered(paper: Paper, taxonomy: Taxonomy, questions: Questions) -> Paper:
         authors=paper.authors or read_authors(questions.text("Authors, as Family, Given; Family, Given")),
         year=paper.year or questions.year(),
         venue=paper.venue or questions.text("Venue"),
-        urls=paper.urls or (questions.text("Address"),),
+        urls=paper.urls or (questions.address("Address"),),
     )
     tags: dict[str, Tag] = {}
     for facet in taxonomy.papers:
@@ -194,7 +194,7 @@ def _evidence_answered(
         note = questions.text(f"Evidence: what in the source supports the tags{enter}", needed=bool(demands))
         if not note:
             return "", "", {}
-        source = questions.text("Source of the evidence", source)
+        source = questions.address("Source of the evidence", source)
     answers = dict(facets)
     for facet in taxonomy.evidence:
         tag = answers[facet.field] if facet.field in answers else questions.tag(facet)

@@ -14,6 +14,7 @@ import typer
 from orchtrace_corpus.cli.output import Output
 from orchtrace_corpus.errors import CommandUseError, ExitCode
 from orchtrace_corpus.findings import printable
+from orchtrace_corpus.pool.addresses import url_problem
 from orchtrace_corpus.pool.fields import NOT_APPLICABLE, is_key
 from orchtrace_corpus.pool.model import Tag
 from orchtrace_corpus.pool.tagging import in_order, read_level, read_tag
@@ -51,6 +52,17 @@ class Questions:
         def read(answer: str) -> str:
             if not answer and not proposal and needed:
                 raise CommandUseError("An answer is needed here; Ctrl-C stops without writing anything.")
+            return answer or proposal
+
+        return self._ask(f"{prompt}{f' [{printable(proposal)}]' if proposal else ''}: ", read)
+
+    def address(self, prompt: str, proposal: str = "") -> str:
+        """Ask for a web address."""
+
+        def read(answer: str) -> str:
+            problem = url_problem(answer or proposal)
+            if problem:
+                raise CommandUseError(f"This {problem}.")
             return answer or proposal
 
         return self._ask(f"{prompt}{f' [{printable(proposal)}]' if proposal else ''}: ", read)

@@ -62,7 +62,7 @@ def whole(exclusion: Exclusion, name: str, taxonomy: Taxonomy, questions: Questi
     shown = (exclusion.id, exclusion.title, exclusion.url)
     questions.say("\n" + "\n".join(printable(text, limit=300) for text in shown if text))
     exclusion = exclusion._replace(
-        title=exclusion.title or questions.text("Title"), url=exclusion.url or questions.text("Address")
+        title=exclusion.title or questions.text("Title"), url=exclusion.url or questions.address("Address")
     )
     tags: dict[str, Tag] = {}
     for facet in taxonomy.exclusions:

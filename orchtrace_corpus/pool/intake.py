@@ -32,16 +32,17 @@ from orchtrace_corpus.pool.withdrawal import suspected_withdrawal
 SAME_TITLE_PERCENT = 90
 """From which likeness on two titles are taken for one: rapidfuzz's `ratio`, the length of the longest common
 subsequence of both, doubled, to the sum of their lengths. Of the 6,670 pairs among the 116 titles of the published
-corpus, the most alike reaches 76 (79, were names before a colon left out on both sides); titles of one work under
-two wordings, such as with and without a name, mostly lie above 92."""
+corpus, the most alike reaches 79; titles of one work in two wordings, such as those of two of its versions, mostly lie
+above 92."""
 
 _LEAST_WORDS = 3
-"""What stands behind a name and a colon is compared by itself if it has this many words: `A Survey` says nothing."""
+"""What stands behind a name is compared by itself if it has this many words: `A Survey` says nothing."""
 
 _LONGEST_NAME = 3
-"""A key is made from what stands before a title's first colon if that has at most this many words."""
+"""What stands before a title's first colon is the work's name if it has at most this many words."""
 
 _KEY_WORDS = 3
+_LONGEST_KEY = 60
 _SMALL_WORDS = frozenset("a an and as at by for from in into is of on or the to towards via when with your".split())
 _ARXIV_LIKE = (
     r"(?i:(?:https?://)?(?:\w+\.)*arxiv\.org/\w+/|arxiv:\s*)?(?P<month>\d{4})\.?(?P<number>\d{3,6})(?:v\d+)?(?:\.pdf)?"
@@ -160,7 +161,7 @@ def plain(text: str) -> str:
     from orchtrace_corpus.formats.latex import LatexError, decoded
 
     try:
-        return decoded(text)
+        return " ".join(decoded(text).split())
     except LatexError:  # what has no characters goes, and `remarks` quotes what was there
         return " ".join(re.sub(r"\\[A-Za-z]+|[\\${}^]", " ", text).split())
 
@@ -228,7 +229,11 @@ def key_for(paper: Paper, taken: Collection[str]) -> str:
     if not words or len(words) > _LONGEST_NAME:
         every = _key_words(paper.title)
         words = [word for word in every if word not in _SMALL_WORDS][:_KEY_WORDS] or every[:_KEY_WORDS]
-    stem = "-".join(words) or "-".join(_key_words(paper.first_author.partition(",")[0])) or "paper"
+    stem = (
+        "-".join(words)[:_LONGEST_KEY].strip("-")
+        or "-".join(_key_words(paper.first_author.partition(",")[0]))
+        or "paper"
+    )
     candidates = [stem, *([f"{stem}-{paper.year}"] if paper.year else [])]
     last, number = candidates[-1], 2
     while True:
@@ -296,27 +301,34 @@ def _own_url(record: Record) -> str:
 
 
 def _title_match(title: str, records: Sequence[Record]) -> Match | None:
-    """The record whose title is nearest to one, if it is near enough."""
+    """The record whose title is nearest to one, if it is near enough.
+
+    A name before a colon may be missing on one side; two names before the same words are two works.
+    """
     from rapidfuzz import fuzz, process
 
+    whole, bare = _spellings(title)
+    others = [_spellings(record.title) for record in records]
+    pairs = [(whole, {place: theirs for place, (theirs, _) in enumerate(others)})]
+    if bare:
+        pairs.append((bare, {place: theirs for place, (theirs, named) in enumerate(others) if not named}))
+    else:
+        pairs.append((whole, {place: named for place, (_, named) in enumerate(others) if named}))
     best: tuple[float, int] = (0.0, -1)
-    spellings = [_spellings(record.title) for record in records]
-    for number, spelling in enumerate(_spellings(title)):
-        # A name may be missing on one side; two names before the same words are two works.
-        for other in (0, 1) if number == 0 else (0,):
-            choices = {index: forms[other] for index, forms in enumerate(spellings) if len(forms) > other}
-            found = process.extractOne(spelling, choices, scorer=fuzz.ratio, score_cutoff=SAME_TITLE_PERCENT)
-            if found is not None and found[1] > best[0]:
-                best = (found[1], found[2])
+    for spelling, choices in pairs if whole else ():
+        found = process.extractOne(spelling, choices, scorer=fuzz.ratio, score_cutoff=SAME_TITLE_PERCENT)
+        if found is not None and found[1] > best[0]:
+            best = (found[1], found[2])
     return Match(records[best[1]], Sign.TITLE, records[best[1]].title) if best[1] >= 0 else None
 
 
-def _spellings(title: str) -> list[str]:
-    """A title to compare: whole, and without the name before a colon; brackets at its end do not count."""
-    bare = re.sub(r"\s*\([^()]*\)$", "", title)
-    whole = folded_title(bare, between=" ").strip()
-    rest = folded_title(bare.partition(": ")[2], between=" ").strip()
-    return [text for text in (whole, rest if len(rest.split()) >= _LEAST_WORDS else "") if text]
+def _spellings(title: str) -> tuple[str, str]:
+    """A title to compare, and the same without the name before its colon if it has one; brackets at its end go."""
+    kept = re.sub(r"\s*\([^()]*\)$", "", title)
+    name, colon, rest = kept.partition(": ")
+    whole, bare = (folded_title(text, between=" ").strip() for text in (kept, rest))
+    is_named = bool(colon) and len(name.split()) <= _LONGEST_NAME and len(bare.split()) >= _LEAST_WORDS
+    return whole, bare if is_named else ""
 
 
 def _nearest(month: str, number: str, digits: int, pool: Pool) -> str:
@@ -337,9 +349,14 @@ def _nearest(month: str, number: str, digits: int, pool: Pool) -> str:
 
 
 def _key_words(text: str) -> list[str]:
-    """The words of a text as keys have them: lower case, ASCII; Greek letters by name, other scripts left out."""
-    spelled = "".join(_letter_name(c) for c in unicodedata.normalize("NFKD", text))
-    return re.findall(r"[a-z0-9]+", re.sub("['\u2019]", "", spelled.lower()), re.ASCII)
+    """The words of a text as keys have them: lower case, ASCII, compounds with hyphens.
+
+    Greek letters are spelled by name, letters of other scripts left out.
+    """
+    spelled = "".join(_letter_name(c) for c in unicodedata.normalize("NFKD", text)).casefold()
+    words = re.sub("['\u2019]", "", spelled).split()
+    compounds = ("-".join(re.findall(r"[a-z0-9]+", word, re.ASCII)) for word in words)
+    return [compound for compound in compounds if compound]
 
 
 def _letter_name(character: str) -> str:

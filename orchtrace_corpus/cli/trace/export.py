@@ -1,6 +1,5 @@
 """`corpus trace export`."""
 
-import json
 from enum import StrEnum
 from typing import Annotated
 
@@ -10,6 +9,7 @@ from orchtrace_corpus.cli.session import Session
 from orchtrace_corpus.cli.trace.loading import one_trace, write_new
 from orchtrace_corpus.errors import ExitCode
 from orchtrace_corpus.trace.decode import documents
+from orchtrace_corpus.trace.plain import writable
 from orchtrace_corpus.trace.published import published
 from orchtrace_corpus.trace.write import text
 
@@ -43,7 +43,7 @@ def export(
     session = Session(*ctx.obj)
     one_trace(session, path)
     (document,) = documents(path)
-    trace = json.loads(document.data)
+    trace = writable(document.data)
     written = text(published(trace) if profile is Profile.PUBLISHED else trace)
     if output:
         write_new(output, written)

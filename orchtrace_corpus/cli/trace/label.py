@@ -1,6 +1,5 @@
 """`corpus trace label`."""
 
-import json
 from typing import Annotated, Any
 
 import typer
@@ -13,6 +12,7 @@ from orchtrace_corpus.render import Format
 from orchtrace_corpus.render import trace_labels as render
 from orchtrace_corpus.trace.decode import documents
 from orchtrace_corpus.trace.label import GIVEN, Label, labels
+from orchtrace_corpus.trace.plain import writable
 from orchtrace_corpus.trace.write import text
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
@@ -42,7 +42,7 @@ def label(
     found = labels(trace)
     if output:
         (document,) = documents(path)
-        write_new(output, text(_labelled(json.loads(document.data), found)))
+        write_new(output, text(_labelled(writable(document.data), found)))
         session.output.note(f"wrote {output}")
         return ExitCode.DONE
     table = render.events(trace, found) if events else render.summary(trace, found)

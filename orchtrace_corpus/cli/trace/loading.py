@@ -1,51 +1,14 @@
 """How commands come by traces that can be measured: decoded, and without errors."""
 
-import os
 from collections.abc import Iterator, Sequence
 
 from orchtrace_corpus.cli.session import Session
-from orchtrace_corpus.errors import CommandUseError, CorpusError, DataFileError, ExitCode
-from orchtrace_corpus.findings import Finding, has_errors, quote
+from orchtrace_corpus.errors import CommandUseError, DataFileError
+from orchtrace_corpus.findings import quote
 from orchtrace_corpus.trace import rules
 from orchtrace_corpus.trace.decode import Document, decode, documents
 from orchtrace_corpus.trace.model import Trace
-
-SUFFIXES = (".json", ".jsonl", ".ndjson")
-"""What the names of traces in a folder end in."""
-
-_NOT_JSON = "T10"
-_SHOWN_FINDINGS = 5
-
-
-class InvalidTraceError(CorpusError):
-    """A trace has errors, so nothing derived from it would be true."""
-
-    exit_code = ExitCode.FINDINGS
-
-
-def is_unreadable(findings: Sequence[Finding]) -> bool:
-    """Whether a file could not even be read as JSON."""
-    return any(finding.code.startswith(_NOT_JSON) for finding in findings)
-
-
-def trace_files(path: str) -> Iterator[str]:
-    """The file itself, or the traces in a folder and below it, by name.
-
-    Raises:
-        DataFileError: There is no trace in the folder.
-    """
-    if not os.path.isdir(path):
-        yield path
-        return
-    found = False
-    for folder, below, names in os.walk(path):
-        below.sort()
-        for name in sorted(names):
-            if name.endswith(SUFFIXES):
-                found = True
-                yield os.path.join(folder, name)
-    if not found:
-        raise DataFileError(f"no trace in {quote(path)}", f"Traces end in {', '.join(SUFFIXES)}.")
+from orchtrace_corpus.trace.store import sound, trace_files
 
 
 def sound_traces(session: Session, paths: Sequence[str]) -> Iterator[Trace]:
@@ -79,17 +42,11 @@ def one_trace(session: Session, path: str) -> Trace:
 def _sound(session: Session, document: Document) -> Trace:
     decoded = decode(document)
     findings = rules.check(decoded)
-    if decoded.trace is None or has_errors(findings):
-        shown = [str(finding) for finding in findings[:_SHOWN_FINDINGS]]
-        more = len(findings) - len(shown)
-        shown += [f"… and {more} more"] if more else []
-        message = "\n".join(("the trace has errors, so nothing derived from it would be true:", *shown))
-        error = DataFileError if is_unreadable(findings) else InvalidTraceError
-        raise error(message, "Run corpus trace validate for all of them.")
+    trace = sound(decoded, findings)
     if findings:
         number = f"{len(findings)} {'warning' if len(findings) == 1 else 'warnings'}"
         session.output.note(f"corpus: {document.path}:{document.line}: {number}; see corpus trace validate")
-    return decoded.trace
+    return trace
 
 
 def write_new(path: str, text: str) -> None:

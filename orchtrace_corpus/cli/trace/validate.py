@@ -5,13 +5,13 @@ from typing import Annotated
 import typer
 
 from orchtrace_corpus.cli.session import Session
-from orchtrace_corpus.cli.trace.loading import is_unreadable, trace_files
 from orchtrace_corpus.errors import ExitCode
 from orchtrace_corpus.findings import Finding, has_errors
 from orchtrace_corpus.render import findings as render
 from orchtrace_corpus.render.findings import FindingsFormat
 from orchtrace_corpus.trace import rules
 from orchtrace_corpus.trace.decode import decode, documents
+from orchtrace_corpus.trace.store import is_unreadable, trace_files
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
