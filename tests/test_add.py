@@ -39,7 +39,7 @@ DAY = "1709251200"  # 2024-03-01, whatever the day is
 ADDED = """\
 --- a/data/papers.yaml
 +++ b/data/papers.yaml
-@@ -57,3 +57,15 @@
+@@ -60,3 +60,16 @@
    size: small
    summary: Describes a yard.
    added: "2021-05-01"
@@ -98,7 +98,7 @@ def test_a_paper_is_added_at_the_end_and_nothing_else_changes(corpus: Path, serv
     assert (result.code, result.stdout) == (0, ADDED)
     assert result.stderr == (
         "corpus: the edit brings 1 warning:\n"
-        "data/papers.yaml:71:12: M109 warning: the summary is still to be written; say in one sentence what the paper "
+        "data/papers.yaml:74:12: M109 warning: the summary is still to be written; say in one sentence what the paper "
         "does [hedge]\n"
         "wrote data/papers.yaml\n"
         "corpus build regenerates what is made from the data\n"
@@ -324,7 +324,7 @@ def test_offline_works_from_what_was_answered_before(corpus: Path, server: Arxiv
     ("fault", "reason"),
     [
         (faults.busy(), "arXiv had no time for it; try again later"),
-        (faults.cut(), "gave no answer that could be read; try again later"),
+        (faults.cut(), "arXiv had no time for it; try again later"),
         (faults.access_denied(), "or give --no-fetch and say it with --title, --authors, --year and --venue"),
     ],
 )
@@ -357,13 +357,13 @@ def _client_defaults() -> dict[str, object]:
 def test_a_doi_is_looked_up_at_its_registry(corpus: Path, registry: Registry) -> None:  # noqa: F811
     registry.answers["/10.5555/beds.2"] = (200, {"Content-Type": "application/json"}, json.dumps(CROSSREF).encode())
 
-    result = add("https://doi.org/10.5555/BEDS.2", *TAGS, "--title", "The Beds of 2026")
+    result = add("https://doi.org/10.5555/BEDS.2", *TAGS, "--title", "The Beds of 2024", "--year", "2024")
 
     assert result.code == 0
-    beds = paper(corpus, "beds-2026")
+    beds = paper(corpus, "beds-2024")
     assert (beds.doi, beds.year, beds.venue, beds.urls) == (
         "10.5555/beds.2",
-        2026,
+        2024,
         "Journal of Beds",
         ("https://doi.org/10.5555/beds.2",),
     )
@@ -712,7 +712,7 @@ def test_the_walk_of_the_real_corpus(tmp_path: Path, monkeypatch: pytest.MonkeyP
         assert run_corpus("build").code == 0
         check = run_corpus("check")
         assert (check.code, "M109 warning" in check.stdout) == (0, True), check.stdout
-        assert result.stdout.count("\n-") == 1  # its own lines alone: nothing but the header is taken away
+        assert "\n-" not in result.stdout  # its own lines alone: nothing is taken away
         for name, code, reason in (
             ("2308.00352", 1, "excluded as E007 on 2026-04-26"),
             ("https://arxiv.org/pdf/2308.00352v7.pdf", 1, "corpus promote E007"),

@@ -13,9 +13,9 @@ from orchtrace_corpus.findings import RULES, Finding, Severity
 from orchtrace_corpus.identifiers import arxiv_year, recognise, recognise_url
 from orchtrace_corpus.pool import rules
 from orchtrace_corpus.pool.addresses import url_problem
+from orchtrace_corpus.pool.identity import address, folded_title
 from orchtrace_corpus.pool.rules import CHECKS, waivers
-from orchtrace_corpus.pool.rules.duplicates import _address, _folded
-from orchtrace_corpus.pool.rules.texts import _LATEX, _MARKUP
+from orchtrace_corpus.pool.rules.texts import _MARKUP, LATEX
 from tests.conftest import TOY
 from tests.test_invalid_files import FILES, expectations
 
@@ -34,7 +34,9 @@ CODES = {
     "check_markup": {"M103", "M104"},
     "check_quotes": {"M107", "M108"},
     "check_sentences": {"M105", "M106"},
+    "check_placeholders": {"M109"},
     "check_rules": {"X101", "X102", "X103", "E101", "E102"},
+    "check_sparse": {"E103"},
 }
 
 
@@ -96,7 +98,7 @@ def test_without_its_check_no_rule_is_enforced(
     ],
 )
 def test_text_that_stays_text(text: str) -> None:
-    assert re.search(_LATEX, text) is None
+    assert re.search(LATEX, text) is None
     assert re.search(_MARKUP, text, re.IGNORECASE) is None
 
 
@@ -104,7 +106,7 @@ def test_text_that_stays_text(text: str) -> None:
     "text", ["\\emph{x}", "{\\'e}", '\\"o', "$\\alpha$", "$k$", "``so''", "50\\% more", 'Gr{\\"u}n', "a \\& b"]
 )
 def test_latex(text: str) -> None:
-    assert re.search(_LATEX, text)
+    assert re.search(LATEX, text)
 
 
 @pytest.mark.parametrize(
@@ -116,7 +118,7 @@ def test_markup(text: str) -> None:
     assert re.search(_MARKUP, text, re.IGNORECASE)
 
 
-@pytest.mark.parametrize("pattern", [_LATEX, _MARKUP], ids=["latex", "markup"])
+@pytest.mark.parametrize("pattern", [LATEX, _MARKUP], ids=["latex", "markup"])
 @pytest.mark.parametrize("piece", ["$ ", "$a ", "``a", "<a ", "<a x", "&#1", "\\ ", "[("])
 def test_patterns_take_no_time_on_hostile_text(pattern: str, piece: str) -> None:
     import time
@@ -150,7 +152,7 @@ def test_web_addresses(url: str) -> None:
         ("https:///path", "names no host"),
     ],
 )
-def test_what_is_no_web_address(url: str, problem: str) -> None:
+def test_what_is_no_webaddress(url: str, problem: str) -> None:
     assert problem in url_problem(url)
 
 
@@ -176,10 +178,10 @@ def test_the_year_of_an_arxiv_id(arxiv_id: str, year: int) -> None:
 
 
 def test_spellings_of_one_url_and_of_one_title() -> None:
-    assert len({_address(url) for url in ("http://www.Example.org/a/", "https://example.org/a")}) == 1
-    assert len({_address(url) for url in ("https://example.org/a", "https://example.org/A")}) == 2
-    assert len({_folded(title) for title in ("Röses: A Garden", "roses - a GARDEN", "Roses, a garden!")}) == 1
-    assert _folded("李明") == "李明"
+    assert len({address(url) for url in ("http://www.Example.org/a/", "https://example.org/a")}) == 1
+    assert len({address(url) for url in ("https://example.org/a", "https://example.org/A")}) == 2
+    assert len({folded_title(title) for title in ("Röses: A Garden", "roses - a GARDEN", "Roses, a garden!")}) == 1
+    assert folded_title("李明") == "李明"
 
 
 # Clock

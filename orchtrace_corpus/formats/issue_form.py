@@ -182,6 +182,8 @@ def _plain(text: str) -> str:
     before = ""
     while before != text:  # what was hidden behind one mark may be another; each round leaves less
         before = text
+        text = re.sub(r"<(https?://[^<>\s]+)>", r"\1", text)
+        text = re.sub(r"<(https?://[^<>\s]+)>", r"\1", text)
         text = re.sub(r"<!--.*?(?:-->|$)|</?[A-Za-z][^<>]*>", " ", text, flags=re.DOTALL)
         text = re.sub(r"!?\[([^\[\]]*)\]\([^()]*(?:\([^()]*\)[^()]*)*\)", r"\1", text)
         text = re.sub(r"`+|\*\*+", "", unescape(text))
