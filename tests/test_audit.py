@@ -20,6 +20,7 @@ from orchtrace_corpus.pool import coding, store
 from orchtrace_corpus.pool.agreement import Agreement, compare
 from orchtrace_corpus.pool.attributes import paper_attributes
 from orchtrace_corpus.pool.coding import Column, Sheet
+from orchtrace_corpus.pool.disputes import Dispute, Reading, State
 from orchtrace_corpus.pool.recording import disputes_from
 from orchtrace_corpus.pool.sampling import sample
 from orchtrace_corpus.rulebook import ENTRIES
@@ -298,6 +299,41 @@ def test_a_file_that_is_no_sheet_ends_with_3(content: str, message: str, tmp_pat
     assert message in result.stderr
 
 
+def test_a_sheet_as_a_spreadsheet_saves_it_is_read(real: Corpus) -> None:
+    text = '\ufeffkey;topology;notes\r\np-0;debate;"a;b"\r\n'
+    sheet, found = coding.decode(text, "s.csv", coding.columns(real.taxonomy), ["p-0"])
+
+    assert (sheet.codes, found) == ({"p-0": {"topology": "debate"}}, [])
+
+
+def test_a_column_of_the_reader_s_own_costs_no_cell(real: Corpus) -> None:
+    sheet, found = coding.decode("key,mine,topology\np-0,x,debate\n", "s.csv", coding.columns(real.taxonomy), ["p-0"])
+
+    assert sheet.codes == {"p-0": {"topology": "debate"}}
+    assert [finding.code for finding in found] == ["K102"]
+
+
+def test_cells_that_do_not_count_are_counted_in_the_output() -> None:
+    result = run_corpus("--root", str(ROOT), "audit", "compare", *AUDITS, "--resamples", "0")
+
+    assert result.code == 1
+    assert "Left out: 78 cells with codes that the taxonomy does not have.\n" in result.stdout
+    assert "--merge NAME=TERM,TERM makes a name for terms taken as one" in result.stderr
+    assert len(result.stderr.splitlines()) < 25
+
+
+def test_a_new_reading_opens_a_settled_dispute(real: Corpus) -> None:
+    settled = Dispute(
+        "a", "stop", "none", (Reading(("none",), "x"), Reading(("designed",), "y")), "w", "s", State.SETTLED
+    )
+    own = Sheet("corpus", {"a": {"stop": "none"}})
+    found = disputes_from(own, [Sheet("new", {"a": {"stop": "implicit"}})], {}, [settled], real.taxonomy)
+
+    assert found.extended == {
+        0: {"readings": {"none": "x", "designed": "y", "implicit": "new"}, "state": "open"},
+    }
+
+
 def test_the_same_sheet_twice_is_refused(tmp_path: Path) -> None:
     (tmp_path / "s.csv").write_text("key\n", encoding="utf-8")
     result = run_toy("audit", "compare", *[str(tmp_path / "s.csv")] * 2)
@@ -328,8 +364,8 @@ def test_disagreements_go_on_record_as_open_disputes(copy: Path, toy: Corpus) ->
     assert f"- record: {key}\n  tag: {column.name}\n  stands: {stands}\n" in written
     (dispute,) = store.read_disputes(str(copy), toy.taxonomy).disputes
     assert [(reading.values, reading.by) for reading in dispute.readings] == [
-        ((stands,), f"the corpus and {copy / 'two.csv'}"),
-        ((other,), str(copy / "one.csv")),
+        ((stands,), "the corpus and two"),
+        ((other,), "one"),
     ]
     assert "nothing changes" in run_corpus(*words, str(copy / "one.csv")).stderr
 

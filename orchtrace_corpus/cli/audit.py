@@ -1,5 +1,6 @@
 """`corpus audit`: second readings."""
 
+import os
 from collections.abc import Mapping, Sequence
 from typing import Annotated
 
@@ -23,6 +24,7 @@ from orchtrace_corpus.yamlfile.reader import YamlFile
 app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True)
 
 _SPARSE_LIMIT = 2
+_SHOWN_FINDINGS = 20
 _LARGEST_SHEET_BYTES = 64 * 1024 * 1024
 
 
@@ -109,9 +111,10 @@ def compare(
     """Measure how far readers agree: observed agreement, Cohen's kappa, Krippendorff's alpha.
 
     With one sheet, the corpus is the other reader. Problems of a sheet are listed on standard error
-    and count as not coded; a file that is no sheet ends with 3. A --merge name may stand in the
-    sheets, too, where a reader coded on a coarser scale. --record keeps what the corpus has, and puts
-    the other readings on record as open disputes, so that they are marked as contested.
+    and count as not coded (exit code 1 if any is an error); a file that is no sheet ends with 3. A
+    --merge name may stand in the sheets, too, where a reader coded on a coarser scale. --record keeps
+    what the corpus has, and puts the other readings on record as open disputes, so that they are
+    marked as contested.
 
     \b
     Examples:
@@ -123,13 +126,16 @@ def compare(
     pool = session.pool()
     columns = coding.columns(pool.taxonomy)
     merges = _merges(merge or [], columns)
+    if len(set(sheets)) < len(sheets):
+        raise CommandUseError("a sheet is named twice, and a reader always agrees with himself")
+    names = _reader_names(sheets)
     readers: list[Sheet] = []
     found: list[Finding] = []
     for path in sheets:
         sheet, problems = coding.decode(
             _read(path), path, coding.merged(columns, merges), [paper.key for paper in pool.papers]
         )
-        readers.append(sheet)
+        readers.append(sheet._replace(name=names[path]))
         found += problems
     if any(finding.code == "K101" for finding in found):
         session.output.tell("\n".join(str(finding) for finding in found))
@@ -142,24 +148,35 @@ def compare(
     if with_corpus or len(readers) == 1:
         coded = {key for sheet in readers for key in sheet.codes}
         readers.append(coding.as_coded([paper for paper in pool.papers if paper.key in coded], columns))
-    if len({reader.name for reader in readers}) < len(readers):
-        raise CommandUseError("a sheet is named twice, and a reader always agrees with himself")
     _tell(session, found)
     coarse = [coding.coarser(reader, columns, merges) for reader in readers]
     agreements = agreement.compare(coarse, columns, resamples=resamples, seed=seed)
-    names = [reader.name for reader in readers]
+    shown = [reader.name for reader in readers]
+    left_out = sum(finding.code == "K105" for finding in found)
     if not agreements:
         session.output.note("corpus: no cell was coded by two readers")
     elif output_format is Format.JSON:
-        session.output.write(render.document(agreements, names))
+        session.output.write(render.document(agreements, shown, left_out))
     else:
-        session.show_tables(render.tables(agreements, names), "audit", output_format)
+        session.show_tables(render.tables(agreements, shown, left_out), "audit", output_format)
     return ExitCode.FINDINGS if has_errors(found) else ExitCode.DONE
 
 
+def _reader_names(paths: Sequence[str]) -> dict[str, str]:
+    """What each sheet's reader is called: the name of the file, or its path where two files have one name."""
+    stems = {path: os.path.splitext(os.path.basename(path))[0] for path in paths}
+    return {path: stem if list(stems.values()).count(stem) == 1 else path for path, stem in stems.items()}
+
+
 def _tell(session: Session, found: Sequence[Finding]) -> None:
-    for finding in found:
+    for finding in found[:_SHOWN_FINDINGS]:
         session.output.tell(str(finding))
+    if len(found) > _SHOWN_FINDINGS:
+        session.output.tell(f"… and {len(found) - _SHOWN_FINDINGS} more")
+    if any(finding.code == "K105" for finding in found):
+        session.output.tell(
+            "Unknown codes count as not coded; --merge NAME=TERM,TERM makes a name for terms taken as one."
+        )
     if found:
         session.output.note(f"{findings_render.summary(found)} in the sheets; corpus rule K explains them")
 

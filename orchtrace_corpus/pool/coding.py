@@ -157,7 +157,9 @@ class _Reading:
         import csv
         import io
 
-        rows = csv.reader(io.StringIO(text, newline=""), strict=True)
+        heading = text.partition("\n")[0]
+        separator = max(",;\t", key=heading.count)  # spreadsheets write what their language takes for a comma
+        rows = csv.reader(io.StringIO(text, newline=""), strict=True, delimiter=separator)
         line = 1
         try:
             header = [name.strip().removeprefix("\ufeff") for name in next(rows, [])]
@@ -179,12 +181,12 @@ class _Reading:
             return False
         known = (*GIVEN, *self._columns, NOTES)
         for number, name in enumerate(header):
+            if name in header[:number]:
+                self._refuse("K101", 1, f"column {quote(name)} is there twice")
+                return False
             if name not in known:
-                hint = suggestion(name, list(self._columns))
-                self._refuse("K102", 1, f"unknown column {quote(name)}{hint}")
-            elif name in header[:number]:
-                self._refuse("K102", 1, f"column {quote(name)} is there twice")
-        return not self.findings
+                self._refuse("K102", 1, f"unknown column {quote(name)}, which is left out{suggestion(name, known)}")
+        return True
 
     def _read_row(self, row: dict[str, str], header: list[str], line: int, cells: int) -> None:
         key = row["key"].strip()
@@ -192,7 +194,8 @@ class _Reading:
             self._refuse("K101", line, f"{cells} cells, but the heading has {len(header)}", key)
         elif key not in self._keys:
             hint = suggestion(key, sorted(self._keys), always_list=False)
-            self._refuse("K103", line, f"no record {quote(key)} in the corpus{hint}", key)
+            near = hint if "did you mean" in hint else ""
+            self._refuse("K103", line, f"no record {quote(key)} in the corpus{near}", key)
         elif key in self.codes:
             self._refuse("K104", line, f"{quote(key)} is there twice; keep one row", key)
         else:

@@ -36,7 +36,7 @@ def disputes_from(
     """The disputes that follow from sheets that do not read what the corpus has.
 
     A reading on a coarser scale, such as `learned`, stands for any of its terms, and is no disagreement with
-    one of them. Readings that are on record already are not added again.
+    one of them. Readings that are on record already are not added again; a new one opens a settled dispute.
 
     Args:
         corpus: The corpus's own tags.
@@ -59,7 +59,8 @@ def disputes_from(
                 index = places[key, column]
                 on_record = {",".join(reading.values): reading.by for reading in known[index].readings}
                 if new := {values: by for values, by in readings.items() if values not in on_record}:
-                    found.extended[index] = {"readings": {**on_record, **new}}
+                    reopened = {"state": State.OPEN.value} if known[index].state is State.SETTLED else {}
+                    found.extended[index] = {"readings": {**on_record, **new}, **reopened}
             else:
                 agreeing = [sheet.name for sheet in sheets if sheet.codes.get(key, {}).get(column) == stands]
                 found.added.append(

@@ -9,8 +9,11 @@ from orchtrace_corpus.render.table import Cell, Table, envelope
 _DIGITS = 3
 
 
-def tables(agreements: Sequence[Agreement], readers: Sequence[str]) -> list[Table]:
-    """One table of coefficients, and one of disagreements if there are any."""
+def tables(agreements: Sequence[Agreement], readers: Sequence[str], left_out: int = 0) -> list[Table]:
+    """One table of coefficients, and one of disagreements if there are any.
+
+    `left_out` is how many cells do not count, since they hold a code that there is not.
+    """
     rows: list[tuple[Cell, ...]] = [
         (
             one.name,
@@ -24,7 +27,7 @@ def tables(agreements: Sequence[Agreement], readers: Sequence[str]) -> list[Tabl
         for one in agreements
     ]
     columns = ("field", "cells", "observed", "kappa", "kappa interval", "alpha", "alpha interval")
-    found = [Table("agreement", "Agreement", columns, tuple(rows), _notes(agreements))]
+    found = [Table("agreement", "Agreement", columns, tuple(rows), _notes(agreements, left_out))]
     differing = [
         (one.key, one.column, *(one.readings.get(reader) for reader in readers))
         for agreement in agreements
@@ -36,13 +39,14 @@ def tables(agreements: Sequence[Agreement], readers: Sequence[str]) -> list[Tabl
     return found
 
 
-def document(agreements: Sequence[Agreement], readers: Sequence[str]) -> str:
+def document(agreements: Sequence[Agreement], readers: Sequence[str], left_out: int = 0) -> str:
     """The same as JSON, figures unrounded."""
     return envelope(
         "audit",
         {
             "readers": list(readers),
             "confidence": CONFIDENCE,
+            "left_out": left_out,
             "agreement": [
                 {
                     "field": one.name,
@@ -68,8 +72,10 @@ def _is_whole(agreement: Agreement) -> bool:
     return bool(agreement.disagreements) and all(one.column != agreement.name for one in agreement.disagreements)
 
 
-def _notes(agreements: Sequence[Agreement]) -> tuple[str, ...]:
+def _notes(agreements: Sequence[Agreement], left_out: int) -> tuple[str, ...]:
     notes = [f"Intervals: {CONFIDENCE:.0%}, bootstrap over papers."]
+    if left_out:
+        notes.append(f"Left out: {left_out} cells with codes that the taxonomy does not have.")
     reasons: dict[str, list[str]] = {}
     for one in agreements:
         for name, estimate in (("kappa", one.kappa), ("alpha", one.alpha)):

@@ -10,7 +10,7 @@ ENTRIES = {
         "key,topology\np-0,debate",
     ),
     "K102": Entry(
-        "A column that is no field would be left out of the comparison without a word. `key`, `title`, `links` and "
+        "A column that is no field is left out of the comparison, and its cells with it. `key`, `title`, `links` and "
         "`notes` are known beside the fields.",
         "key,topolgy\np-0,debate",
         "key,topology\np-0,debate",
