@@ -8,7 +8,6 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from difflib import get_close_matches
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -114,6 +113,8 @@ def suggestion(wrong: str, allowed: Sequence[str], *, always_list: bool = True) 
     Returns text that begins with a space or is empty, such as
     ` (did you mean 'debate'? allowed: centralized, debate, swarm)`.
     """
+    from difflib import get_close_matches  # only for who has made a mistake
+
     near = get_close_matches(wrong[:80].lower(), [word.lower() for word in allowed], n=1, cutoff=0.6)
     parts = []
     if near:
@@ -270,6 +271,7 @@ _ERRORS = _rules(
         "T218": "end before the beginning",
         "T220": "more reasoning than output",
         "T221": "agent above itself",
+        "T222": "figure that cannot be computed with",
     },
 )
 _WARNINGS = _rules(

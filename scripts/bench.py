@@ -2,6 +2,8 @@
 
     python scripts/bench.py > docs/performance.md
     python scripts/bench.py --records 10000     # without the largest corpus
+    python scripts/bench.py --peers env         # traces against other programs, installed there by
+                                                # env/bin/pip install check-jsonschema networkx rustworkx
 
 Every measurement is a fresh process of this interpreter. Start-up is compared with the bare
 interpreter, validation with `yaml.CSafeLoader` merely loading the same file. A claim that does not
@@ -14,13 +16,13 @@ import os
 import platform
 import sys
 import tempfile
-import time
 from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
-from typing import NamedTuple
 
 import synthesize
+from bench_traces import trace_claims
+from measured import Claim, run
 
 ROOT = Path(__file__).resolve().parents[1]
 CORPUS = (str(Path(sys.executable).parent / "corpus"),)
@@ -34,31 +36,20 @@ LOADER_LIMIT = 1 / 3
 GROWTH_LIMIT = 1.3
 
 
-class Run(NamedTuple):
-    """The cost of a process: wall time in seconds, peak memory in MiB."""
-
-    seconds: float
-    peak_mib: float
-
-
-class Claim(NamedTuple):
-    """A ratio that was measured, and the most that it may be."""
-
-    what: str
-    measured: float
-    limit: float
-    detail: str
-
-
 def main() -> None:
     """Run the script."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--records", type=int, nargs="+", default=[10_000, 100_000], help="sizes of made-up corpora")
     parser.add_argument("--rounds", type=int, default=21, help="fresh processes for each start-up measurement")
+    parser.add_argument("--events", type=int, nargs=2, default=[100_000, 1_000_000], help="sizes of made-up traces")
+    parser.add_argument("--traces", type=int, default=100_000, help="how many small traces")
+    parser.add_argument("--peers", type=Path, default=Path(sys.prefix), help="where the other programs are installed")
     arguments = parser.parse_args()
     # Installers compile what they install, but not an editable source tree.
     compileall.compile_dir(str(ROOT / "orchtrace_corpus"), quiet=1)
     claims = [*start_up_claims(arguments.rounds), *validation_claims(arguments.records)]
+    middle, large = arguments.events
+    claims += trace_claims((middle, large), arguments.traces, arguments.rounds, arguments.peers)
     print(report(claims))
 
 
@@ -155,29 +146,12 @@ def whole_corpus_claims(root: Path, size: int) -> list[Claim]:
     ]
 
 
-def run(command: Sequence[str]) -> Run:
-    """Run a command to its end, output thrown away.
-
-    Raises:
-        RuntimeError: The command failed, so its time means nothing.
-    """
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    begin = time.perf_counter()
-    quiet = [(os.POSIX_SPAWN_OPEN, stream, os.devnull, os.O_WRONLY, 0) for stream in (1, 2)]
-    process = os.posix_spawn(command[0], list(command), environment, file_actions=quiet)
-    _, status, usage = os.wait4(process, 0)
-    seconds = time.perf_counter() - begin
-    if status:
-        raise RuntimeError(f"{' '.join(command)} ended with status {status}")
-    return Run(seconds, usage.ru_maxrss / (1024 if sys.platform != "darwin" else 1024 * 1024))
-
-
 def report(claims: Sequence[Claim]) -> str:
     """The claims as a Markdown document."""
     machine = (
         f"{platform.python_implementation()} {platform.python_version()}, {os.cpu_count()} cores, {platform.machine()}"
     )
-    libraries = ", ".join(f"{name} {version(name)}" for name in ("typer", "pyyaml"))
+    libraries = ", ".join(f"{name} {version(name)}" for name in ("typer", "pyyaml", "msgspec"))
     rows = [
         f"| {claim.what} | {claim.measured:.2f} | {claim.limit:.2f} | "
         f"{'holds' if claim.measured <= claim.limit else '**missed**'} | {claim.detail} |"

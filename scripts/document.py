@@ -1,4 +1,4 @@
-"""Write the documents about the tool itself: docs/cli.md and docs/rules.md.
+"""Write the documents about the tool itself: docs/cli.md, docs/rules.md, and marked regions of others.
 
 They follow from the code, not from the data, so `corpus build` leaves them alone; a test fails where
 they are stale.
@@ -8,7 +8,7 @@ they are stale.
 
 from pathlib import Path
 
-from orchtrace_corpus.cli.reference import tool_documents
+from orchtrace_corpus.cli.reference import tool_documents, tool_regions, with_regions
 from orchtrace_corpus.files import write_atomic
 
 ROOT = Path(__file__).parents[1]
@@ -16,7 +16,10 @@ ROOT = Path(__file__).parents[1]
 
 def main() -> None:
     """Write what is stale, and name it."""
-    for name, text in tool_documents().items():
+    wanted = tool_documents()
+    for name in tool_regions():
+        wanted[name] = with_regions(name, (ROOT / name).read_text(encoding="utf-8"))
+    for name, text in wanted.items():
         path = ROOT / name
         if not path.exists() or path.read_text(encoding="utf-8") != text:
             write_atomic(str(path), text)

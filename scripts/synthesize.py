@@ -16,7 +16,8 @@ from orchtrace_corpus.pool.attributes import Attributes, paper_attributes
 from orchtrace_corpus.pool.model import Paper, Tag
 from orchtrace_corpus.pool.query import Query, parse_mapping
 from orchtrace_corpus.pool.store import PAPERS, TAXONOMY
-from orchtrace_corpus.pool.taxonomy import Condition, Facet, Kind, Taxonomy, decode_taxonomy
+from orchtrace_corpus.pool.tag_rules import Condition
+from orchtrace_corpus.pool.taxonomy import Facet, Kind, Taxonomy, decode_taxonomy
 from orchtrace_corpus.yamlfile.reader import read
 
 SOURCE = Path(__file__).resolve().parents[1]

@@ -4,6 +4,7 @@ import fcntl
 import json
 import os
 import pty
+import re
 import select
 import shlex
 import shutil
@@ -18,6 +19,7 @@ import pytest
 
 import orchtrace_corpus as oc
 from orchtrace_corpus.formats.issue_form import LARGEST_BODY_BYTES
+from orchtrace_corpus.sources.arxiv.client import Client
 from tests import arxiv_server as faults
 from tests.arxiv_server import ArxivServer, record
 from tests.conftest import ROOT, TOY, Result, run_corpus
@@ -39,7 +41,7 @@ DAY = "1709251200"  # 2024-03-01, whatever the day is
 ADDED = """\
 --- a/data/papers.yaml
 +++ b/data/papers.yaml
-@@ -60,3 +60,16 @@
+@@ @@
    size: small
    summary: Describes a yard.
    added: "2021-05-01"
@@ -86,6 +88,11 @@ def contents(root: Path) -> dict[str, bytes]:
     return {str(path.relative_to(root)): path.read_bytes() for path in sorted(root.rglob("*")) if path.is_file()}
 
 
+def unnumbered(text: str) -> str:
+    """A diff, or findings, without the numbers of lines."""
+    return re.sub(r"(?<=@@ ).+(?= @@)|(?<=yaml:)\d+:\d+(?=: )", "", text).replace("@@  @@", "@@ @@")
+
+
 def paper(root: Path, key: str) -> oc.Paper:
     return oc.load(str(root))[key]
 
@@ -95,7 +102,7 @@ def test_a_paper_is_added_at_the_end_and_nothing_else_changes(corpus: Path, serv
 
     result = add("arXiv:2401.00007v1", *TAGS)
 
-    assert (result.code, result.stdout) == (0, ADDED)
+    assert (result.code, unnumbered(result.stdout)) == (0, ADDED)
     assert result.stderr == (
         "corpus: the edit brings 1 warning:\n"
         "data/papers.yaml:74:12: M109 warning: the summary is still to be written; say in one sentence what the paper "
@@ -296,7 +303,7 @@ def test_a_dry_run_shows_the_diff_and_writes_nothing(corpus: Path) -> None:
 
     result = add("2401.00007", *TAGS, "--dry-run")
 
-    assert (result.code, result.stdout) == (0, ADDED)
+    assert (result.code, unnumbered(result.stdout)) == (0, ADDED)
     assert contents(corpus) == before
 
 
@@ -333,11 +340,7 @@ def test_an_arxiv_that_does_not_answer_ends_with_4(
 ) -> None:
     before = contents(corpus)
     server.always = fault
-    monkeypatch.setattr("orchtrace_corpus.sources.arxiv.client.PATIENCE_SECONDS", 0.05)
-    monkeypatch.setattr(
-        "orchtrace_corpus.sources.arxiv.client.Client.__init__.__kwdefaults__",
-        {**_client_defaults(), "patience_seconds": 0.05},
-    )
+    monkeypatch.setitem(Client.__init__.__kwdefaults__, "patience_seconds", 0.05)
 
     result = add("2401.00007", "2101.00001", *TAGS)
 
@@ -346,12 +349,6 @@ def test_an_arxiv_that_does_not_answer_ends_with_4(
     assert "2101.00001 is refused: in the pool already" in result.stderr
     assert reason in result.stderr
     assert contents(corpus) == before
-
-
-def _client_defaults() -> dict[str, object]:
-    from orchtrace_corpus.sources.arxiv.client import Client
-
-    return dict(Client.__init__.__kwdefaults__ or {})
 
 
 def test_a_doi_is_looked_up_at_its_registry(corpus: Path, registry: Registry) -> None:  # noqa: F811
@@ -371,6 +368,15 @@ def test_a_doi_is_looked_up_at_its_registry(corpus: Path, registry: Registry) ->
     unknown = add("10.5555/nothing", *TAGS)
     assert (unknown.code, "there is no doi '10.5555/nothing'" in unknown.stderr) == (1, True)
     assert add("10.5555/offline", *TAGS, "--offline").code == 4
+
+
+def test_a_registry_that_does_not_answer_ends_with_4(corpus: Path, registry: Registry) -> None:  # noqa: F811
+    registry.answers["/10.5555/beds.2"] = (503, {}, b"later")
+
+    result = add("10.5555/beds.2", *TAGS)
+
+    assert (result.code, result.stdout) == (4, "")
+    assert "answered with HTTP 503. Try again later; or give --no-fetch and say it with" in result.stderr
 
 
 BIBTEX = r"""
@@ -403,6 +409,8 @@ def test_a_bibtex_file_that_cannot_be_read_ends_with_3(corpus: Path) -> None:
     assert add("missing.bib", *TAGS).stderr == "corpus: cannot read missing.bib: No such file or directory\n"
     assert add("missing.bib", *TAGS).code == 3
     assert (add("broken.bib", *TAGS).code, contents(corpus) == before) == (3, True)
+    (corpus / "large.bib").write_bytes(b" " * (16 * 2**20 + 1))
+    assert add("large.bib", *TAGS).stderr == "corpus: large.bib is larger than 16 MiB\n"
     assert add("https://example.org/refs.bib", *TAGS).code == 2  # an address, which is asked nothing
 
 
@@ -475,6 +483,15 @@ def test_options_go_before_what_an_issue_says_and_fill_what_it_leaves_open(corpu
     assert result.code == 0
     assert paper(corpus, "hedge").tags == {"style": "cottage", "care": {}, "size": "large"}
     assert "corpus: the answer to 'Year' is left out: it has not four digits\n" in result.stderr
+
+
+def test_an_issue_may_come_through_a_pipe(corpus: Path) -> None:
+    body = "### arXiv id, DOI or address\n2401.00007\n"
+    command = [sys.executable, "-m", "orchtrace_corpus", "add", "--from-issue", "-", *TAGS]
+
+    done = subprocess.run(command, input=body, capture_output=True, text=True, encoding="utf-8")
+
+    assert (done.returncode, unnumbered(done.stdout)) == (0, ADDED)
 
 
 def test_an_issue_never_names_a_file(corpus: Path) -> None:

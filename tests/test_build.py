@@ -51,7 +51,7 @@ def test_the_repository_itself_is_built() -> None:
 
     assert (result.code, [line.split()[:2] for line in result.stdout.splitlines()]) == (
         0,
-        [["validate", "ok"], ["fmt", "ok"], ["build", "ok"]],
+        [["validate", "ok"], ["claims", "ok"], ["disputes", "ok"], ["fmt", "ok"], ["build", "ok"], ["traces", "ok"]],
     )
 
 
@@ -62,6 +62,14 @@ def test_build_writes_what_check_asks_for(root: Path) -> None:
         "data/papers.yaml",
         "data/taxonomy.yaml",
         "docs/STATS.md",
+        "docs/figures.md",
+        "docs/figures/care.svg",
+        "docs/figures/papers-by-year.svg",
+        "docs/figures/screening-flow.svg",
+        "docs/figures/size.svg",
+        "docs/figures/style-by-size.svg",
+        "docs/figures/style.svg",
+        "docs/figures/tools.svg",
         "docs/schema/exclusions.schema.json",
         "docs/schema/papers.schema.json",
     }

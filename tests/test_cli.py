@@ -75,9 +75,84 @@ def test_help_names_every_command_with_its_help_line() -> None:
             assert command.help in " ".join(result.stdout.split())
 
 
+ASKING = ("fetch", "links")  # commands that ask others: their examples run on a copy, and ask this machine
+
+
+@pytest.fixture
+def outside(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Path]:
+    """A copy of the corpus, an arXiv that says what its records say, and web pages that are all there."""
+    from orchtrace_corpus.api import load
+    from orchtrace_corpus.pool.links import Tried, Verdict
+    from orchtrace_corpus.sources.links import Sweep
+    from tests.arxiv_server import ArxivServer, records_of
+
+    shutil.copytree(ROOT / "data", tmp_path / "corpus" / "data")
+    monkeypatch.setattr(Sweep, "_try", lambda *_: Tried(Verdict.OK, "HTTP 200"))
+    monkeypatch.setenv("ORCHTRACE_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("ORCHTRACE_ARXIV_SPACING", "0")
+    with ArxivServer(records_of(load(str(ROOT)).papers)) as server:
+        monkeypatch.setenv("ORCHTRACE_ARXIV_URL", server.url)
+        yield tmp_path / "corpus"
+
+
+@pytest.fixture
+def exported(tmp_path: Path) -> Path:
+    """A copy of the corpus, with its papers beside it in the formats that the examples of `import` name."""
+    from orchtrace_corpus.api import load
+    from orchtrace_corpus.formats.registry import find
+
+    folder, corpus = tmp_path / "corpus", load(str(ROOT))
+    shutil.copytree(ROOT / "data", folder / "data")
+    for name, profile, file in (
+        ("bibtex", "", "references.bib"),
+        ("csv", "published", "table.csv"),
+        ("jsonl", "", "papers.jsonl"),
+    ):
+        (folder / file).write_text(str(find(name).write(corpus.papers, corpus.taxonomy, profile)), encoding="utf-8")
+    return folder
+
+
+ENTERING = ("add", "exclude", "promote", "demote")  # commands that look papers up, and ask at a terminal
+
+
+@pytest.fixture
+def entering(monkeypatch: pytest.MonkeyPatch, outside: Path) -> Iterator[Path]:
+    """A copy of the corpus, an arXiv with the papers of the examples, and somebody who takes what is proposed."""
+    import orchtrace_corpus as oc
+    from orchtrace_corpus.cli import add, demote, exclude, promote
+    from orchtrace_corpus.cli.questions import Questions
+    from orchtrace_corpus.formats.issue_form import questions
+    from tests.arxiv_server import ArxivServer, record
+
+    titles = ("Ants at Work", "Bees on Strike", "Crows in Council", "Herds without Leaders")
+    for module in (add, exclude, promote, demote):
+        monkeypatch.setattr(module, "can_ask", lambda: True)
+    monkeypatch.setattr(Questions, "_line", lambda self, prompt: "" if "[" in prompt else "1")
+    (outside / "references.bib").write_text(
+        "@article{dogs, title={Dogs and Their Data}, author={Doe, Jo}, year=2026, journal={J}, url={https://example.org/dogs}}"
+    )
+    answers = {"identifier": "2605.08689", **{f.field: f.terms[0].id for f in oc.load(str(ROOT)).taxonomy.papers}}
+    body = (
+        f"### {q.label}\n\n{answers.get(q.name, '_No response_')}\n\n" for q in questions(oc.load(str(ROOT)).taxonomy)
+    )
+    (outside / "issue.md").write_text("".join(body))
+    papers = [record(f"2605.0868{number}", version=2, title=title) for number, title in enumerate(titles, 6)]
+    with ArxivServer([*papers, record("2308.00352", title="MetaGPT: Meta Programming")]) as server:
+        monkeypatch.setenv("ORCHTRACE_ARXIV_URL", server.url)
+        yield outside
+
+
+WRITING = ("export", "init")  # commands whose examples write into the working folder
+
+
 @pytest.mark.parametrize("path", paths())
-def test_the_examples_of_every_help_work(path: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.chdir(tmp_path if path == "init" else ROOT)
+def test_the_examples_of_every_help_work(
+    path: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    fixture = "outside" if path in ASKING else "exported" if path == "import" else ""
+    fixture = "entering" if path in ENTERING else fixture
+    folder = request.getfixturevalue(fixture) if fixture else tmp_path if path in WRITING else ROOT
+    monkeypatch.chdir(folder)
     text = run_corpus(*path.split(), "--help").stdout
     examples = re.findall(r"^ +corpus (.+)$", text.partition("Examples:")[2].partition("\nArguments:")[0], re.M)
 

@@ -304,7 +304,7 @@ def test_contested_papers_are_hatched_and_counted(toy_source: Source) -> None:
     assert rows(parse(figures["style"]))[0] == ["S1 Formal", "1", "sparse, 1 contested"]
     assert figures["style"].count('fill="url(#style-hatch)"') == 2  # the bar, and what the legend says of it
     assert "contested: another reading is on record" in figures["care"]
-    assert "C1 Watering 1 daily, 1 weekly (2 contested)" in figures["care"]
+    assert "C1 Watering 1 daily, 1 weekly; 2 of these 2 are contested. C2 " in figures["care"]
     assert "hatch" not in figures["size"]
 
 
@@ -382,7 +382,7 @@ def test_no_label_breaks_out_of_its_place(word: str) -> None:
 
 @settings(deadline=None, max_examples=40)
 @given(
-    st.lists(st.text(min_size=1, max_size=60), min_size=1, max_size=7),
+    st.lists(st.text(min_size=1, max_size=60).filter(lambda word: word.strip()), min_size=1, max_size=7),
     st.lists(st.sampled_from([0, 1, 2, 7, 40]), min_size=1, max_size=12),
     st.integers(1, 8),
     st.integers(1, 15),

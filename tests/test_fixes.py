@@ -82,7 +82,7 @@ def test_what_takes_a_person_stays(tmp_path: Path) -> None:
     root = tmp_path / "corpus"
     shutil.copytree(TOY, root)
     path = root / "data" / "papers.yaml"
-    text = path.read_text(encoding="utf-8").replace("title: The Yard", "title: The Yard$^2$")
+    text = path.read_text(encoding="utf-8").replace("title: The Yard", "title: The Yard$^{k}$")
     path.write_text(text, encoding="utf-8")
 
     result = run_corpus("--root", str(root), "validate", "--fix")

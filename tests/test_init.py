@@ -30,7 +30,17 @@ STARTER = [
     "data/taxonomy.yaml",
 ]
 
-BUILT = sorted([*STARTER, "docs/STATS.md", "docs/schema/exclusions.schema.json", "docs/schema/papers.schema.json"])
+FIGURES = (
+    *("artifact", "category", "knowledge", "papers-by-year", "retriever-by-category", "retriever", "screening-flow"),
+    "stages",
+)
+BUILT = sorted(
+    [
+        *STARTER,
+        *("docs/STATS.md", "docs/figures.md", "docs/schema/exclusions.schema.json", "docs/schema/papers.schema.json"),
+        *(f"docs/figures/{name}.svg" for name in FIGURES),
+    ]
+)
 """What `corpus init` leaves: the starter files, and what `corpus build` makes of them."""
 
 

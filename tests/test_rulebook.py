@@ -18,7 +18,13 @@ from orchtrace_corpus.yamlfile.reader import Mapping, Node, Sequence, YamlFile
 from tests.conftest import ROOT, run_corpus, run_toy
 
 SYNTAX = [code for code in RULES if code.startswith("Y")]
-ELSEWHERE = {"K"}  # not of the data files: the tests of the commands that find them try their excerpts
+ELSEWHERE = {
+    "A",
+    "C",
+    "K",
+    "L",
+    "T",
+}  # not of the data files: the tests of the commands that find them try their excerpts
 NOT_TO_BE_SHOWN = {"Y101", "Y112"}  # bytes that are no text; a file of half a gigabyte
 
 EVIDENCE = {
@@ -35,8 +41,8 @@ PAPER = {
     "category": "rl_method",
     "tier": "core",
     "rl": "full",
-    "reward_family": "shared",
-    "credit_unit": "team",
+    "reward_family": "NA",
+    "credit_unit": "NA",
     "sub_decisions": {},
     "topology": "centralized",
     "scenario": "general",
@@ -51,6 +57,16 @@ EXCLUSION = {
     "stage": "abstract_screen",
     "screened": "2026-04-26",
     "reason": "Nothing is trained.",
+}
+
+OBSERVATION = {
+    "group": "deployment",
+    "quantity": "agents",
+    "value": "16",
+    "unit": "agents",
+    "evidence": "paper",
+    "sources": ["https://example.org/s"],
+    "verified": "true",
 }
 
 
@@ -97,7 +113,10 @@ def codes_of(excerpt: str, code: str, tmp_path: Path) -> set[str]:
         text = (ROOT / "data" / "taxonomy.yaml").read_text(encoding="utf-8").partition("\nrules:\n")[0]
         written = text + "\nrules: " + json.dumps(content["taxonomy"]["rules"])
         (root / "data" / "taxonomy.yaml").write_text(written, encoding="utf-8")
-    for name, records in (("papers", papers), ("exclusions", exclusions)):
+    observations = [
+        {**OBSERVATION, "system": f"System {n}", **given} for n, given in enumerate(content.get("scale", []))
+    ]
+    for name, records in (("papers", papers), ("exclusions", exclusions), ("scale", observations)):
         path = root / "data" / f"{name}.yaml"
         path.write_text(json.dumps(records, ensure_ascii=False), encoding="utf-8")
     return {finding.code for finding in validate(str(root))}

@@ -15,8 +15,9 @@ from orchtrace_corpus.trace.credit import advantages
 from orchtrace_corpus.trace.credit.assign import Choices, Method, assign
 from orchtrace_corpus.trace.credit.coalitions import Coalition, Value, by_reach
 from orchtrace_corpus.trace.credit.shapley import difference_rewards, exact, sampled, shapley
-from orchtrace_corpus.trace.credit.units import UNITS, parts
+from orchtrace_corpus.trace.credit.units import parts
 from orchtrace_corpus.trace.measures.measure import steps
+from orchtrace_corpus.trace.model import CREDIT_UNITS
 from tests.conftest import ROOT, run_corpus
 from tests.traces import EXAMPLES, documents, event, raw, trace
 
@@ -164,7 +165,7 @@ def test_generalised_advantages_at_the_ends_of_lambda(rows: list[tuple[int, int]
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
-@pytest.mark.parametrize("unit", UNITS)
+@pytest.mark.parametrize("unit", CREDIT_UNITS)
 def test_every_unit_of_every_example_has_parts_or_says_that_it_has_none(path: Path, unit: str) -> None:
     result = run_corpus("trace", "credit", str(path), "--unit", unit, "--method", "difference", "--channel", "team")
 

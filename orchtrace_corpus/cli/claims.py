@@ -17,6 +17,7 @@ from orchtrace_corpus.pool.claims import Verdict
 from orchtrace_corpus.pool.stress import Robustness, stress
 from orchtrace_corpus.render import Format
 from orchtrace_corpus.render import claims as render
+from orchtrace_corpus.render.layout import line
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
@@ -53,43 +54,53 @@ def claims(
     pool = session.pool()
     claim_file = store.read_claims(root)
     dispute_file = store.read_disputes(root, pool.taxonomy)
-    chosen = _chosen(claim_file, names or [])
+    chosen, unread = _chosen(claim_file, names or [])
     problems = (*core.check(claim_file, pool), *disputes.check(dispute_file, pool.papers, pool.taxonomy))
     verdicts = core.evaluate(chosen, pool, dispute_file.disputes)
     found = stress(chosen, pool, dispute_file.disputes) if stressed else ()
-    _show(session, verdicts, {one.claim.id: one for one in found}, output_format, in_full=bool(names))
+    _show(session, verdicts, {one.claim.id: one for one in found}, unread, output_format, in_full=bool(names))
     return _told(session, [finding for finding in problems if finding.code != "C101"], verdicts)
 
 
-def _chosen(file: ClaimFile, names: Sequence[str]) -> list[Claim]:
+def _chosen(file: ClaimFile, names: Sequence[str]) -> tuple[list[Claim], list[str]]:
+    """The claims asked for, and the ids of those among them that could not be read; without names, all."""
     known = {claim.id: claim for claim in file.claims}
+    if not names:
+        return list(known.values()), list(file.unread)
+    allowed = list(dict.fromkeys((*known, *filter(None, file.unread))))
     for name in names:
-        if name not in known:
-            raise CommandUseError(f"there is no claim {quote(name)}{suggestion(name, list(known), always_list=False)}")
-    return [known[name] for name in dict.fromkeys(names)] if names else list(known.values())
+        if name not in allowed:
+            raise CommandUseError(f"there is no claim {quote(name)}{suggestion(name, allowed, always_list=False)}")
+    return (
+        [known[name] for name in dict.fromkeys(names) if name in known],
+        [name for name in file.unread if name in names],
+    )
 
 
 def _show(
     session: Session,
     verdicts: Sequence[Verdict],
     robust: dict[str, Robustness],
+    unread: Sequence[str],
     output_format: Format,
     *,
     in_full: bool,
 ) -> None:
     if output_format is Format.JSON:
-        session.output.write(render.data(verdicts, robust))
+        session.output.write(render.data(verdicts, robust, unread))
     elif output_format is Format.CSV:
         session.show_tables([render.flat(verdicts, robust)], "claims", output_format)
     elif not in_full:
-        session.show_tables([render.overview(verdicts, robust)], "claims", output_format)
+        session.show_tables([render.overview(verdicts, robust, unread)], "claims", output_format)
     elif output_format is Format.MARKDOWN:
-        sections = (render.card_markdown(verdict, robust.get(verdict.claim.id)) for verdict in verdicts)
-        session.output.write("\n".join(sections))
+        sections = [render.card_markdown(verdict, robust.get(verdict.claim.id)) for verdict in verdicts]
+        session.output.write("\n".join((*sections, *(f"{text}\n" for text in render.told_unread(unread)))))
     else:
         for index, verdict in enumerate(verdicts):
             card = render.card(verdict, robust.get(verdict.claim.id), session.output.width)
             session.output.show([*([()] if index else []), *card])
+        for text in render.told_unread(unread):
+            session.output.show([*([()] if verdicts else []), line(text)])
 
 
 def _told(session: Session, problems: Sequence[Finding], verdicts: Sequence[Verdict]) -> int:

@@ -34,7 +34,7 @@ def read_issue(session: Session, path: str, taxonomy: Taxonomy) -> Issue:
     for remark in form.remarks:
         session.output.tell(f"corpus: {remark}")
     texts: dict[str, Any] = {name: plain(text) for name, text in form.texts.items()}
-    name = texts.pop("identifier", "").strip("<>")
+    name = texts.pop("identifier", "")
     if not name:
         raise CommandUseError(
             f"{printable(path, limit=300)} names no paper", "Its form has a heading '### arXiv id, DOI or address'."

@@ -144,7 +144,7 @@ def recognised(word: str, pool: Pool) -> Asked:
     if identifier is not None:
         paper = intake.from_identifier(identifier)
         return Asked(word, paper, source=paper.urls[0])
-    url = word if "://" in word else FIXES["F114"](word, "urls")
+    url = word if "://" in word else FIXES["F114"](word, "urls") if "/" in word else None
     if url is None:
         problem = f"{quote(word)} is no arXiv id, DOI, OpenReview or ACL id, and no web address"
         return Asked(word, Paper()).refused(problem, ExitCode.USAGE)

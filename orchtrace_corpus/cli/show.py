@@ -50,7 +50,7 @@ def show(
     if output_format is Format.JSON:
         session.output.write(records_json(records, "records", disputes))
     elif output_format is Format.CSV:
-        session.output.write(cards_csv(records))
+        session.output.write(cards_csv(records, disputes))
     elif output_format is Format.MARKDOWN:
         session.output.write("\n".join(card_markdown(record, pool.taxonomy, disputes) for record in records))
     else:

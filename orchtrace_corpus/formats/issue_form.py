@@ -10,7 +10,6 @@ Reference: the syntax of GitHub's form schema
 
 import re
 from collections.abc import Iterator, Mapping
-from html import unescape
 from typing import NamedTuple
 
 from orchtrace_corpus.errors import CommandUseError
@@ -179,6 +178,8 @@ def _plain(text: str) -> str:
     """An answer as one line of visible text, without the marks that Markdown and HTML act on."""
     if text.strip() == NO_ANSWER:
         return ""
+    from html import unescape  # only for who reads answers: the form itself is made at each check
+
     before = ""
     while before != text:  # what was hidden behind one mark may be another; each round leaves less
         before = text

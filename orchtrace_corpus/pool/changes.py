@@ -37,6 +37,7 @@ class Change(NamedTuple):
         tag: The disputed tag that is read the other way.
         value: Its other value.
         tags: The tags with which an exclusion is taken in, as far as they matter.
+        is_settled: Whether a rule has decided the dispute about the tag.
     """
 
     kind: ChangeKind
@@ -44,10 +45,11 @@ class Change(NamedTuple):
     tag: str = ""
     value: str = ""
     tags: Mapping[str, Tag] = {}
+    is_settled: bool = False
 
     def __str__(self) -> str:
         if self.kind is ChangeKind.FLIP:
-            return f"{self.record}: {self.tag} read as {self.value}"
+            return f"{self.record}: {self.tag} read as {self.value}{' (settled)' * self.is_settled}"
         if self.kind is ChangeKind.LEAVE_OUT:
             return f"{self.record} left out"
         shown = ", ".join(f"{field} {_shown(tag)}" for field, tag in self.tags.items())

@@ -3,6 +3,7 @@
 Here claims are only read; filters, fields and terms in them are judged by `pool.claims`, which knows the corpus.
 """
 
+from bisect import bisect_right
 from collections.abc import Callable
 from collections.abc import Mapping as MappingType
 from enum import StrEnum
@@ -120,11 +121,16 @@ class Claim(NamedTuple):
 
 
 class ClaimFile(NamedTuple):
-    """The claims of a corpus as read: those without mistakes, where each stands, and the mistakes."""
+    """The claims of a corpus as read: those without mistakes, where each stands, and the mistakes.
+
+    `unread` has the ids, as they are written, of those with mistakes; an empty text for one without id. What such a
+    claim asks for is not known: a filter whose name is misspelt would otherwise look for all records.
+    """
 
     claims: tuple[Claim, ...] = ()
     places: Places | None = None
     findings: tuple[Finding, ...] = ()
+    unread: tuple[str, ...] = ()
 
     def locate(self, index: int, *path: str | int) -> Location:
         """The place of a value in the claim at an index."""
@@ -136,22 +142,28 @@ class ClaimFile(NamedTuple):
 def decode_claims(file: YamlFile) -> ClaimFile:
     """Decode a list of claims; problems become findings."""
     report = Report(file)
-    claims: list[Claim] = []
-    starts = []
+    decoded: list[tuple[int, str, Claim | None]] = []
     seen: set[str] = set()
     for node in file.records():
         report.record = ""
-        values = decode_record(node, _CLAIM, report)
-        if values is None or type(node) is not Mapping:
-            continue
+        values = decode_record(node, _CLAIM, report) or {}
         name = values.get("id")
-        if name in seen:
+        if name in seen and type(node) is Mapping:
             report.add("C105", node.entries["id"][1].at, f"claim id {quote(name)} is used twice; give each its own")
         seen.update(() if name is None else (name,))
-        if None not in values.values() and values.keys() >= set(_CLAIM.required):
-            claims.append(Claim(**values))
-            starts.append(node.at)
-    return ClaimFile(tuple(claims), Places(file, starts), tuple(file.findings))
+        is_whole = values.keys() >= set(_CLAIM.required) and node.at != file.cut_off
+        claim = Claim(**values) if is_whole and None not in values.values() else None
+        decoded.append((node.at, report.record, claim))
+    starts = [file.location(start) for start, _, _ in decoded]
+    wrong = {bisect_right(starts, finding.location) - 1 for finding in file.findings}
+    sound, unread = [], []
+    for index, (start, name, claim) in enumerate(decoded):
+        if claim is None or index in wrong:
+            unread.append(name)
+        else:
+            sound.append((claim, start))
+    places = Places(file, [start for _, start in sound])
+    return ClaimFile(tuple(claim for claim, _ in sound), places, tuple(file.findings), tuple(unread))
 
 
 def _over(node: Node, report: Report) -> tuple[Over, ...] | None:
@@ -240,7 +252,10 @@ def _by_name(name: str, value: Decoder) -> Decoder:
     return decode
 
 
-_FORMS = "empty, or one of count, at_least, at_most, share, keys, counts with by, values with by"
+_FORMS = (
+    "the word 'empty' where there must be none, or a mapping such as {count: 2} with one of "
+    "count, at_least, at_most, share, keys, counts with by, values with by"
+)
 _SHARE = Schema(
     "a share",
     "",

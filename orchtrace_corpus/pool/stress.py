@@ -14,7 +14,7 @@ from typing import NamedTuple
 from orchtrace_corpus.pool.changes import Change, ChangeKind, Possibilities, near_misses, taken_in
 from orchtrace_corpus.pool.claim_file import Claim, Counts, Keys, Number, Over, Share, Values
 from orchtrace_corpus.pool.claims import Filters, Judge, Part, disputes_on
-from orchtrace_corpus.pool.disputes import Dispute, disputable, with_value
+from orchtrace_corpus.pool.disputes import Dispute, State, disputable, with_value
 from orchtrace_corpus.pool.model import Pool
 
 MOST_READINGS = 1024
@@ -125,7 +125,10 @@ def _paper_units(filters: Filters | None, pool: Pool, disputes: Sequence[Dispute
 def _readings(disputes: Sequence[Dispute]) -> tuple[list[tuple[Change, ...]], bool]:
     """The combinations of other readings of one record, and whether these are all."""
     choices = [
-        [Change(ChangeKind.FLIP, dispute.record, dispute.tag, value) for value in dispute.alternatives]
+        [
+            Change(ChangeKind.FLIP, dispute.record, dispute.tag, value, is_settled=dispute.state is State.SETTLED)
+            for value in dispute.alternatives
+        ]
         for dispute in disputes
     ]
     is_complete = prod(len(choice) + 1 for choice in choices) <= MOST_READINGS

@@ -5,6 +5,7 @@ from typing import Any
 
 from orchtrace_corpus.findings import printable
 from orchtrace_corpus.pool.changes import Change, ChangeKind
+from orchtrace_corpus.pool.claim_file import Claim, Share
 from orchtrace_corpus.pool.claims import Verdict
 from orchtrace_corpus.pool.stress import Robustness
 from orchtrace_corpus.pool.tag_rules import Condition
@@ -16,18 +17,19 @@ _PIPE_WIDTH = 100
 _FILTER_LIMIT = 1000
 
 
-def overview(verdicts: Sequence[Verdict], robust: Mapping[str, Robustness]) -> Table:
+def overview(verdicts: Sequence[Verdict], robust: Mapping[str, Robustness], unread: Sequence[str] = ()) -> Table:
     """One row for each claim; with what breaks it, for those that were stressed."""
     if robust:
         rows: tuple[tuple[Cell, ...], ...] = tuple(_stress_row(verdict, robust) for verdict in verdicts)
         columns = ("claim", "verdict", "fewest", "disputes", "near misses", "rows")
-        return Table("claims", "", columns, rows, _STRESS_NOTES)
+        not_asked = (_NOT_ASKED,) * (not all(found.holds for found in robust.values()))
+        return Table("claims", "", columns, rows, (*_STRESS_NOTES, *not_asked, *told_unread(unread)))
     rows = tuple(
         (verdict.claim.id, _word(verdict), len(verdict.rows), len(verdict.contested), verdict.claim.claim)
         for verdict in verdicts
     )
     failing = tuple(_failure(verdict) for verdict in verdicts if not verdict.holds)
-    notes = (*failing, summary(verdicts))
+    notes = (*failing, summary(verdicts), *told_unread(unread))
     return Table("claims", "", ("claim", "verdict", "rows", "contested", "sentence"), rows, notes, wrapped="sentence")
 
 
@@ -53,6 +55,15 @@ def summary(verdicts: Sequence[Verdict]) -> str:
     return f"{len(failing)} of {number} fail{'s' * (len(failing) == 1)}: {', '.join(failing)}"
 
 
+def told_unread(unread: Sequence[str]) -> tuple[str, ...]:
+    """How many claims could not be read, and which of them have an id; nothing where all could."""
+    if not unread:
+        return ()
+    named = ", ".join(printable(name) for name in unread if name)
+    number = f"{len(unread)} claim{'s' * (len(unread) != 1)} could not be read"
+    return (f"{number}: {named}" if named else number,)
+
+
 def card(verdict: Verdict, robustness: Robustness | None, width: int | None) -> list[Line]:
     """One claim for people, with everything behind it and against it."""
     available = min(width or _PIPE_WIDTH, _PIPE_WIDTH)
@@ -73,18 +84,20 @@ def card_markdown(verdict: Verdict, robustness: Robustness | None) -> str:
     return "\n".join((head, "", markdown_text(verdict.claim.claim), "", *items)) + "\n"
 
 
-def data(verdicts: Sequence[Verdict], robust: Mapping[str, Robustness]) -> str:
+def data(verdicts: Sequence[Verdict], robust: Mapping[str, Robustness], unread: Sequence[str] = ()) -> str:
     """Claims for programs: the verdict, what is behind it, and what breaks it, for those that were stressed."""
     told = [_mapping(verdict, robust.get(verdict.claim.id)) for verdict in verdicts]
     failing = sum(not verdict.holds for verdict in verdicts)
-    return envelope("claims", {"hold": len(verdicts) - failing, "fail": failing, "claims": told})
+    numbers = {"hold": len(verdicts) - failing, "fail": failing, "unread": len(unread)}
+    return envelope("claims", {**numbers, "claims": told})
 
 
 _STRESS_NOTES = (
     "fewest: how many changes break the claim at least; corpus claims ID --stress names them.",
     "disputes, near misses, rows: how many break it alone when read the other way, taken in, left out;",
-    "all: all at once break it; -: none concerns it.",
+    "all: all at once break it; -: none concerns it. Disputes are open ones and settled ones.",
 )
+_NOT_ASKED = "fails: not asked, since the claim fails as things are."
 
 
 def _word(verdict: Verdict) -> str:
@@ -100,7 +113,7 @@ def _failure(verdict: Verdict) -> str:
 def _stress_row(verdict: Verdict, robust: Mapping[str, Robustness]) -> tuple[Cell, ...]:
     found = robust[verdict.claim.id]
     if not found.holds:
-        return (verdict.claim.id, _word(verdict), "-", "-", "-", "-")
+        return (verdict.claim.id, *(_word(verdict),) * 5)
     fewest = str(len(found.smallest)) if found.smallest else "none"
     return (
         verdict.claim.id,
@@ -124,7 +137,7 @@ def _entries(verdict: Verdict, robustness: Robustness | None) -> Iterator[tuple[
     yield "found", verdict.found
     if len(claim.over) > 1 or claim.over[0] != "papers":
         yield "over", " and ".join(claim.over)
-    for name, conditions in (("scope", claim.scope), ("where", claim.where)):
+    for name, conditions in (("scope", claim.scope), ("share of", _share_of(claim)), ("where", claim.where)):
         if conditions:
             yield name, " ".join(_shown(condition) for condition in conditions)
     marked = [f"{key} (contested)" if key in verdict.contested else key for key in verdict.rows]
@@ -141,6 +154,11 @@ def _entries(verdict: Verdict, robustness: Robustness | None) -> Iterator[tuple[
     yield "source", claim.source
     if robustness is not None and robustness.holds:
         yield from _stress_entries(robustness)
+
+
+def _share_of(claim: Claim) -> tuple[Condition, ...]:
+    """The filters on the records that a share is taken of."""
+    return claim.expect.of if isinstance(claim.expect, Share) else ()
 
 
 def _stress_entries(found: Robustness) -> Iterator[tuple[str, str]]:
@@ -198,6 +216,7 @@ def _mapping(verdict: Verdict, robustness: Robustness | None) -> dict[str, Any]:
         "over": list(claim.over),
         "scope": _filters(claim.scope),
         "where": _filters(claim.where),
+        "of": _filters(_share_of(claim)),
         "readings": [{**reading._asdict(), "keys": list(reading.keys)} for reading in claim.readings],
         "boundary": claim.boundary,
         "counter": [{**item._asdict(), "rows": list(item.rows)} for item in claim.counter],
@@ -231,6 +250,7 @@ def _changes(changes: Sequence[Change]) -> list[dict[str, Any]]:
             "record": change.record,
             **({"tag": change.tag, "value": change.value} if change.tag else {}),
             **({"tags": dict(change.tags)} if change.tags else {}),
+            **({"settled": True} if change.is_settled else {}),
         }
         for change in changes
     ]

@@ -73,12 +73,14 @@ def records_json(records: Sequence[Record], schema: str, disputes: Sequence["Dis
     return envelope(schema, {"records": mappings})
 
 
-def cards_csv(records: Sequence[Record]) -> str:
-    """Records as record, field and value, a line for each value that is no list."""
+def cards_csv(records: Sequence[Record], disputes: Sequence["Dispute"] = ()) -> str:
+    """Records and the disputes about each as record, field and value, a line for each value that is no list."""
     rows: list[tuple[Cell, ...]] = []
     for record in records:
         name = record.key if isinstance(record, Paper) else record.id
         rows += [(name, field, value) for field, value in _flat(as_mapping(record))]
+        disputed = [_dispute_mapping(dispute) for dispute in disputes_about(record, disputes)]
+        rows += [(name, field, value) for field, value in _flat(disputed, "disputes") if disputed]
     return csv(("record", "field", "value"), rows)
 
 

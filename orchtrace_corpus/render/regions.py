@@ -53,11 +53,11 @@ def find_regions(text: str, path: str) -> list[Region]:
     return regions
 
 
-def replace_regions(text: str, regions: list[Region], body: Callable[[Region], str]) -> str:
-    """The document with the body of each region made anew; a body is a block of Markdown."""
+def replace_regions(text: str, regions: list[Region], body: Callable[[Region], str], note: str = NOTE) -> str:
+    """The document with the body of each region made anew; a body is a block of Markdown, and begins with a note."""
     parts, position = [], 0
     for region in regions:
         content = body(region).strip("\n")
-        parts += [text[position : region.start], f"{NOTE}\n\n{content}\n\n" if content else f"{NOTE}\n"]
+        parts += [text[position : region.start], f"{note}\n\n{content}\n\n" if content else f"{note}\n"]
         position = region.end
     return "".join((*parts, text[position:]))

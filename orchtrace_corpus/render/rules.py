@@ -56,7 +56,7 @@ def _table() -> str:
     for code in ordered():
         rule = RULES[code]
         fixable = "yes" if ENTRIES[code].fixable else ""
-        rows.append(f"| [{code}](#{_anchor(rule)}) | {rule.severity} | {rule.title} | {fixable} |")
+        rows.append(f"| [{code}](#{anchor(rule)}) | {rule.severity} | {rule.title} | {fixable} |")
     return "\n".join(rows)
 
 
@@ -74,7 +74,7 @@ def _excerpt(text: str) -> list[str]:
     return ["".join(c if c.isprintable() else f"<U+{ord(c):04X}>" for c in part) for part in text.split("\n")]
 
 
-def _anchor(rule: Rule) -> str:
+def anchor(rule: Rule) -> str:
     """GitHub's anchor of a section: lower case, blanks to hyphens, other punctuation left out."""
     heading = f"{rule.code} {rule.title}".lower()
     return "".join(c for c in heading if c.isalnum() or c in " -").replace(" ", "-")

@@ -153,7 +153,8 @@ def replayed(state: State, width: int | None) -> Line:
     """One line for a state: the event, and how things stand after it."""
     event = state.event
     what = f"{state.step:>5}  {event.t:>8.6g}  {_said(event)}"
-    stand = f"live {len(state.live)}, calls {len(state.open_calls)}, in flight {len(state.in_flight)}"
+    live, calls, in_flight = state.counts
+    stand = f"live {live}, calls {calls}, in flight {in_flight}"
     stand += f", tokens {state.tokens:,.10g}{'+?' if state.without_tokens else ''}"
     if width is None:
         return (Span(what), Span(f"  {stand}", "muted"))

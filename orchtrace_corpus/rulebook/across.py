@@ -169,6 +169,12 @@ ENTRIES = {
         'authors: [Lyu, Xueguang, "Amato, Christopher"]',
         'authors: ["Lyu, Xueguang", "Amato, Christopher"]',
     ),
+    "M109": Entry(
+        "A record can come in before its summary is written, and then says so. The list shows the summary to everybody "
+        "who looks for a paper, so that the words of somebody who has read it should soon stand there.",
+        "summary: To be written.",
+        "summary: Studies agents that study agents.",
+    ),
     "E101": Entry(
         "Tags that carry the survey's argument must say what they rest on. data/taxonomy.yaml declares which; the "
         "finding quotes the rule's message and id.",
@@ -180,6 +186,12 @@ ENTRIES = {
         "some evidence at all.",
         "sub_decisions: {}",
         _EVIDENCE % "topology, sub_decisions",
+    ),
+    "E103": Entry(
+        "What is said of a term that few papers have rests on each of them, so each should say why it has the term. "
+        "data/taxonomy.yaml declares for which fields this holds, and how many papers are few.",
+        "credit_unit: message\n" + _EVIDENCE % "sub_decisions",
+        "credit_unit: message\n" + _EVIDENCE % "credit_unit, sub_decisions",
     ),
 }
 """The explanation of each rule, by its code."""

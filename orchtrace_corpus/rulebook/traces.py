@@ -182,4 +182,14 @@ ENTRIES = {
         _events(_event("inference")[:-1] + ', "tokens": {"output": 40, "reasoning": 50}}'),
         _events(_event("inference")[:-1] + ', "tokens": {"output": 90, "reasoning": 50}}'),
     ),
+    "T221": Entry(
+        "An agent comes into being once, by another; parents that go round in a circle leave nobody to begin.",
+        _TWO + '"agents": [{"id": "lead", "parent": "scout"}, {"id": "scout", "parent": "lead"}]',
+        _TWO + '"agents": [{"id": "lead"}, {"id": "scout", "parent": "lead"}]',
+    ),
+    "T222": Entry(
+        "Sums, squares and ratios of a figure this large, or this near to 0, would no longer be numbers.",
+        '"rewards": {"team": 1e200}',
+        '"rewards": {"team": 1}',
+    ),
 }

@@ -1,10 +1,12 @@
 """Two runs of one task side by side: agents, structure, tools, figures."""
 
 from collections import Counter
+from collections.abc import Mapping
 from typing import NamedTuple
 
+from orchtrace_corpus.trace.graph import graph
 from orchtrace_corpus.trace.label import labels
-from orchtrace_corpus.trace.lives import ancestors, lives
+from orchtrace_corpus.trace.lives import lives
 from orchtrace_corpus.trace.measures import DEFINITIONS, Measure, measure
 from orchtrace_corpus.trace.model import Event, EventType, Trace
 
@@ -13,7 +15,7 @@ class Structure(NamedTuple):
     """The structure of a run, without ids and times, which differ between any two runs.
 
     Attributes:
-        agents: Each agent with those above it, such as `lead/manager/w1`, with its number of events.
+        agents: Each agent with the nearest few above it, such as `lead/manager/w1`, with its number of events.
         events: Events by type.
         edges: Edges by type.
         tools: Tool calls by tool.
@@ -45,24 +47,32 @@ class Difference(NamedTuple):
     after: float | None
 
 
+_MOST_NAMED = 8
 _HANDED = frozenset({EventType.SPAWN, EventType.MESSAGE, EventType.RETURN})
 
 
 def structure(trace: Trace) -> Structure:
     """The structure of a run."""
-    known = lives(trace)
-
-    def lineage(agent: str) -> str:
-        return "/".join((*reversed(ancestors(agent, known)), agent))
-
+    parents = lives(trace, graph(trace)).parents
+    agents: Counter[str] = Counter()
+    for agent, number in Counter(event.agent for event in trace.events).items():
+        agents[_lineage(agent, parents)] += number
     return Structure(
-        Counter(lineage(event.agent) for event in trace.events),
+        agents,
         Counter(event.type.value for event in trace.events),
         Counter(edge.type.value for edge in trace.edges),
         Counter(event.tool or "(unnamed)" for event in trace.events if event.type is EventType.TOOL_CALL),
         Counter(one.decision.value for one in labels(trace)),
         Counter(_handover(event) for event in trace.events if event.type in _HANDED and event.target),
     )
+
+
+def _lineage(agent: str, parents: Mapping[str, str]) -> str:
+    names = [agent]
+    while names[-1] in parents and len(names) < _MOST_NAMED:
+        names.append(parents[names[-1]])
+    more = ["…"] if names[-1] in parents else []
+    return "/".join((*more, *reversed(names)))
 
 
 def _handover(event: Event) -> str:

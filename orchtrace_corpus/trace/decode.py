@@ -6,10 +6,9 @@ are refused against `schema.json`.
 """
 
 import json
+import re
 from collections.abc import Iterator
 from functools import cache
-from importlib.resources import files
-from math import isfinite
 from typing import Any, BinaryIO, NamedTuple, NoReturn
 
 import msgspec
@@ -18,11 +17,13 @@ from orchtrace_corpus.errors import DataFileError
 from orchtrace_corpus.findings import Finding, printable, quote
 from orchtrace_corpus.trace.locate import Path, Places
 from orchtrace_corpus.trace.model import Edge, Event, Trace
+from orchtrace_corpus.trace.plain import loads
 from orchtrace_corpus.trace.wording import worded
 
 MOST_PROBLEMS = 100
 """So many wrong events and wrong edges of one trace are described; of a log of another format, all would be."""
 
+_ANY = msgspec.json.Decoder(msgspec.Raw)
 _TRACE = msgspec.json.Decoder(Trace)
 _MEMBERS = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _ITEMS = msgspec.json.Decoder(list[msgspec.Raw])
@@ -30,6 +31,7 @@ _PARTS: dict[str, msgspec.json.Decoder[Any]] = {
     "events": msgspec.json.Decoder(Event),
     "edges": msgspec.json.Decoder(Edge),
 }
+_ESCAPE = rb"\\u[dD][89abAB]..\\u[dD][c-fC-F]..|(?P<half>\\u[dD][89a-fA-F]..)|\\."
 _STANDING_IN: dict[str, list[dict[str, Any]]] = {
     "events": [{"id": "-", "t": 0, "type": "message", "agent": "-"}],
     "edges": [],
@@ -113,19 +115,21 @@ def decode(document: Document) -> Decoded:
         return Decoded(document, None, (finding,))
     except msgspec.ValidationError as error:
         problem = error
-    except (msgspec.DecodeError, RecursionError):
-        return Decoded(document, None, (_syntax_problem(document),))
+    except (msgspec.DecodeError, RecursionError) as error:
+        return Decoded(document, None, (_syntax_problem(document, error),))
     try:
-        msgspec.json.decode(data)  # the types refused a value, and nothing behind it was read yet
+        _ANY.decode(data)  # the types refused a value, and nothing behind it was read yet
         found = sorted(_problems(document), key=lambda finding: finding.location) or [_as_refused(document, problem)]
-    except (msgspec.DecodeError, RecursionError):
-        found = [_syntax_problem(document)]
+    except (msgspec.DecodeError, RecursionError) as error:
+        found = [_syntax_problem(document, error)]
     return Decoded(document, None, tuple(found))
 
 
 @cache
 def schema() -> dict[str, Any]:
     """The JSON Schema of traces."""
+    from importlib.resources import files
+
     text = files("orchtrace_corpus.trace").joinpath("schema.json").read_text(encoding="utf-8")
     return dict(json.loads(text))
 
@@ -149,7 +153,7 @@ def _problems(document: Document) -> Iterator[Finding]:
         return
     small: dict[str, Any] = {}
     for name, raw in members.items():
-        small[name] = _STANDING_IN[name] if name in _STANDING_IN and _is_list(raw) else json.loads(bytes(raw))
+        small[name] = _STANDING_IN[name] if name in _STANDING_IN and _is_list(raw) else loads(bytes(raw))
     yield from _described("", small, (), places)
     for name, decoder in _PARTS.items():
         if name in members and _is_list(members[name]):
@@ -173,7 +177,7 @@ def _wrong_items(
         except msgspec.ValidationError:
             wrong += 1
             if wrong <= MOST_PROBLEMS:
-                yield from _described(name.removesuffix("s"), json.loads(bytes(item)), (name, number), places)
+                yield from _described(name.removesuffix("s"), loads(bytes(item)), (name, number), places)
     if wrong > MOST_PROBLEMS:
         message = f"{wrong} of {len(items)} {name} are wrong; the first {MOST_PROBLEMS} are described"
         yield Finding("T112", message, places.locate((name,)))
@@ -194,30 +198,43 @@ def json_path(path: Path) -> str:
 
 
 def _as_refused(document: Document, error: msgspec.ValidationError) -> Finding:
-    """A refusal that the schema does not share, in the decoder's own words: an oversized number, for instance."""
-    return Finding("T115", printable(str(error), limit=200), document.places.locate(()))
+    """A refusal that the schema does not share: an oversized number, or a wrong value whose name is given again.
+
+    JSON does not say what a name means that is given twice. The last value counts, but all of them have to be right.
+    """
+    message, _, at = str(error).partition(" - at `$")
+    path = tuple(int(step[1:-1]) if step[:1] == "[" else step for step in re.findall(r"\[\d+\]|[^.\[\]`]+", at))
+    code = "T104" if message == "Number out of range" else "T115"
+    hint = "" if code == "T104" else "; is the name given twice?"
+    return Finding(code, f"{json_path(path)}: {message[:1].lower()}{message[1:]}{hint}", document.places.locate(path))
 
 
-def _syntax_problem(document: Document) -> Finding:
-    """Where the text ceases to be JSON."""
-    text = document.data.decode("utf-8", "replace")
+def _syntax_problem(document: Document, refusal: Exception) -> Finding:
+    """Where the text ceases to be JSON.
+
+    Args:
+        document: What was refused.
+        refusal: The decoder's own error, which names no line; Python's names one, but takes more than JSON is.
+    """
+    text = document.data.decode()
     if not text.strip():
         return Finding("T102", "nothing in the file; a trace is a JSON object", document.places.location(0))
     try:
-        json.loads(text, parse_constant=_refuse, parse_float=_finite)
+        json.loads(text, parse_constant=_refuse, parse_int=float)
     except json.JSONDecodeError as error:
         at = len(text[: error.pos].rstrip().encode())
         return _at_byte(document, "T101", at, f"not JSON: {error.msg[:1].lower()}{error.msg[1:]}")
     except _NotFiniteError as error:
-        at = document.data.find(error.word.encode())
+        known = re.search(r"\(byte (\d+)\)$", str(refusal))
+        at = document.data.find(error.word.encode(), max(int(known[1]) - len("-I"), 0) if known else 0)
         return _at_byte(document, "T104", at, f"{quote(error.word)} is no finite number; write null for unknown")
     except RecursionError:
         return _at_byte(document, "T101", 0, "nested too deeply")
-    import re
-
-    lone = re.search(rb"\\u[dD](?:[89abAB]..(?!\\u[dD][c-fC-F])|[c-fC-F])", document.data)
-    at = lone.start() if lone else 0
-    return _at_byte(document, "T101", at, "half of a surrogate pair, which stands for no character")
+    for escape in re.finditer(_ESCAPE, document.data):
+        if escape["half"]:
+            message = "half of a surrogate pair, which stands for no character"
+            return _at_byte(document, "T101", escape.start(), message)
+    return _at_byte(document, "T101", 0, f"not JSON: {printable(str(refusal), limit=200)}")
 
 
 def _at_byte(document: Document, code: str, at: int, message: str) -> Finding:
@@ -232,7 +249,3 @@ class _NotFiniteError(Exception):
 
 def _refuse(word: str) -> NoReturn:
     raise _NotFiniteError(word)
-
-
-def _finite(word: str) -> float:
-    return float(word) if isfinite(float(word)) else _refuse(word)

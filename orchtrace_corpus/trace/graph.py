@@ -3,10 +3,12 @@
 Everything here is linear in events and edges, but for one sort by time.
 """
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from operator import lt
 from typing import NamedTuple
 
-from orchtrace_corpus.trace.model import Edge, Event, Trace
+from orchtrace_corpus.trace.model import Edge, Event, EventType, Trace
 
 
 class Graph(NamedTuple):
@@ -18,13 +20,17 @@ class Graph(NamedTuple):
         sources: For each edge that joins known events, the number of its earlier event.
         targets: For each of these edges, the number of its later event.
         edges: These edges, as in the trace.
+        times: When each event began, in the unit of the trace's clock.
+        of_type: The numbers of the events of each type that occurs, rising.
     """
 
     events: Sequence[Event]
-    numbers: dict[str, int]
+    numbers: Mapping[str, int]
     sources: list[int]
     targets: list[int]
-    edges: list[Edge]
+    edges: Sequence[Edge]
+    times: list[float]
+    of_type: Mapping[EventType, list[int]]
 
 
 class CycleError(Exception):
@@ -41,22 +47,29 @@ class CycleError(Exception):
 
 def graph(trace: Trace) -> Graph:
     """The graph of a trace. Edges to unknown events are left out: a rule reports them."""
-    numbers: dict[str, int] = {}
-    for number, event in enumerate(trace.events):
-        numbers.setdefault(event.id, number)
-    sources, targets, edges = [], [], []
-    for edge in trace.edges:
-        source, target = numbers.get(edge.src), numbers.get(edge.dst)
-        if source is not None and target is not None:
-            sources.append(source)
-            targets.append(target)
-            edges.append(edge)
-    return Graph(trace.events, numbers, sources, targets, edges)
+    events, edges = trace.events, trace.edges
+    numbers = {event.id: number for number, event in enumerate(events)}
+    if len(numbers) < len(events):
+        numbers = {event.id: number for number, event in reversed(tuple(enumerate(events)))}
+    try:
+        sources, targets = [numbers[edge.src] for edge in edges], [numbers[edge.dst] for edge in edges]
+    except KeyError:
+        edges = [edge for edge in edges if edge.src in numbers and edge.dst in numbers]
+        sources, targets = [numbers[edge.src] for edge in edges], [numbers[edge.dst] for edge in edges]
+    of_type: defaultdict[EventType, list[int]] = defaultdict(list)
+    for number, event in enumerate(events):
+        of_type[event.type].append(number)
+    return Graph(events, numbers, sources, targets, edges, [event.t for event in events], of_type)
 
 
-def by_time(events: Sequence[Event]) -> list[int]:
+def by_time(of: Graph) -> list[int]:
     """The numbers of the events by time, then by `seq`, then as they come."""
-    return sorted(range(len(events)), key=lambda number: (events[number].t, events[number].seq or 0))
+    found = list(range(len(of.events)))
+    places = [event.seq for event in of.events]
+    if any(places):
+        found.sort(key=lambda number: places[number] or 0)
+    found.sort(key=of.times.__getitem__)
+    return found
 
 
 def order(of: Graph) -> list[int]:
@@ -65,11 +78,12 @@ def order(of: Graph) -> list[int]:
     Raises:
         CycleError: The edges go round in a circle.
     """
-    timely = by_time(of.events)
+    timely = by_time(of)
     rank = [0] * len(timely)
-    for place, number in enumerate(timely):
-        rank[number] = place
-    if all(rank[source] < rank[target] for source, target in zip(of.sources, of.targets, strict=True)):
+    for at, number in enumerate(timely):
+        rank[number] = at
+    place = rank.__getitem__
+    if all(map(lt, map(place, of.sources), map(place, of.targets))):
         return timely
     return _sorted_out(of, timely, rank)
 

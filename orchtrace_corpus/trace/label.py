@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from orchtrace_corpus.trace.graph import Graph, graph, order
-from orchtrace_corpus.trace.lives import Life, ancestors, lives
+from orchtrace_corpus.trace.lives import Lineage, Lives, lives
 from orchtrace_corpus.trace.measures.measure import steps
 from orchtrace_corpus.trace.model import Decision, EdgeType, Event, EventType, Status, Trace
 
@@ -31,7 +31,7 @@ RULES: dict[str, tuple[Decision, str]] = {
     "decide-target": (Decision.DELEGATE, "An orchestrator decision names the agent or the tool that acts next."),
     "message": (Decision.COMMUNICATE, "A message goes to an agent that the sender has not spawned."),
     "aggregate": (Decision.AGGREGATE, "The event makes one result of several."),
-    "join": (Decision.AGGREGATE, "The first step of an agent that what others have returned leads to."),
+    "join": (Decision.AGGREGATE, "A step, other than an aggregate, that what another agent has returned leads to."),
     "stop": (Decision.STOP, "The agent stops."),
     "end-other": (Decision.STOP, "An agent ends another: a despawn that was logged, not inferred."),
     "abort": (Decision.STOP, "A safety event that failed or was cancelled ends what it was about."),
@@ -47,7 +47,8 @@ def labels(trace: Trace) -> list[Label]:
         CycleError: The edges go round in a circle.
     """
     of = graph(trace)
-    known = lives(trace)
+    known = lives(trace, of)
+    lineage = Lineage(known.parents)
     joins = set(_joins(trace, of))
     last = set(_last_steps(trace, of, known))
     found: list[Label] = []
@@ -57,7 +58,7 @@ def labels(trace: Trace) -> list[Label]:
             found += [Label(number, decision, rules.get(decision, GIVEN)) for decision in event.sub_decisions]
             continue
         names = [
-            *_fired(event, known),
+            *_fired(event, lineage),
             *(["join"] if number in joins else []),
             *(["last-step"] if number in last else []),
         ]
@@ -70,7 +71,7 @@ def labels(trace: Trace) -> list[Label]:
     return found
 
 
-def _fired(event: Event, known: dict[str, Life]) -> Iterator[str]:
+def _fired(event: Event, lineage: Lineage) -> Iterator[str]:
     """The rules that the event by itself, and who spawned whom, fire."""
     kind = event.type
     if kind is EventType.SPAWN:
@@ -78,8 +79,7 @@ def _fired(event: Event, known: dict[str, Life]) -> Iterator[str]:
         if event.role or event.content_ref:
             yield "spawn-target"
     elif kind is EventType.MESSAGE and event.target:
-        down = (event.sender or event.agent) in ancestors(event.target, known)
-        yield "send-down" if down else "message"
+        yield "send-down" if lineage.is_above(event.sender or event.agent, event.target) else "message"
     elif kind is EventType.DECISION and (event.target or event.tool):
         yield "decide-target"
     elif kind is EventType.AGGREGATE:
@@ -102,13 +102,12 @@ def _joins(trace: Trace, of: Graph) -> Iterator[int]:
             yield target
 
 
-def _last_steps(trace: Trace, of: Graph, known: dict[str, Life]) -> Iterator[int]:
+def _last_steps(trace: Trace, of: Graph, known: Lives) -> Iterator[int]:
     """The last steps of agents that nobody spawned and that log no stop."""
     asked = set(steps(trace))
     last: dict[str, int] = {}
     for number in order(of):
         agent = trace.events[number].agent
-        life = known.get(agent)
-        if number in asked and not (life and (life.parent or life.stops)):
+        if number in asked and agent not in known.parents and agent not in known.stops:
             last[agent] = number
     yield from last.values()

@@ -1,58 +1,138 @@
-"""When agents live: from their spawn, or from the beginning, to their despawn or stop."""
+"""Who spawned whom, and when agents live: from their spawn, or from the beginning, to their despawn or stop."""
 
-from collections.abc import Sequence
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from orchtrace_corpus.trace.graph import Graph
 from orchtrace_corpus.trace.model import Event, EventType, Trace
 
 
-class Life(NamedTuple):
-    """What events say of one agent.
+class Lives(NamedTuple):
+    """What events say of the agents' lives, each by the agent's name.
 
     Attributes:
-        spawns: The numbers of the spawn events that it comes from.
-        despawns: The numbers of the despawn events that end it.
-        stops: The numbers of its own stop events.
-        parent: The agent that spawned it; empty where nothing says so.
+        parents: The agent that spawned it, where that is known: by its first spawn, else as declared, else by
+            its own events.
+        circular: Parents left out of `parents`, one for each circle, because nobody is above itself.
+        spawns: The numbers of the spawn events that it comes from, by time.
+        despawns: The numbers of the despawn events that end it, by time.
+        stops: The numbers of its own stop events, by time.
     """
 
-    spawns: list[int]
-    despawns: list[int]
-    stops: list[int]
-    parent: str
+    parents: Mapping[str, str]
+    circular: Mapping[str, str]
+    spawns: Mapping[str, list[int]]
+    despawns: Mapping[str, list[int]]
+    stops: Mapping[str, list[int]]
 
 
-def lives(trace: Trace) -> dict[str, Life]:
-    """The life of every agent that is spawned, despawned or stopped, or whose parent is known."""
-    found: dict[str, Life] = {}
-    parents = {agent.id: agent.parent for agent in trace.agents if agent.parent}
-    for number, event in enumerate(trace.events):
-        kind = event.type
-        if event.parent_agent:
-            parents.setdefault(event.agent, event.parent_agent)
-        if kind is EventType.SPAWN and event.target:
-            parents[event.target] = event.agent
-            _life(found, event.target).spawns.append(number)
-        elif kind is EventType.DESPAWN:
-            _life(found, event.target or event.agent).despawns.append(number)
-        elif kind is EventType.STOP:
-            _life(found, event.agent).stops.append(number)
-    for agent, parent in parents.items():
-        found[agent] = _life(found, agent)._replace(parent=parent)
+def lives(trace: Trace, of: Graph) -> Lives:
+    """The lives of all agents."""
+    spawns, despawns, stops = (_by_agent(of, kind) for kind in (EventType.SPAWN, EventType.DESPAWN, EventType.STOP))
+    parents: dict[str, str] = {}
+    for event in trace.events:
+        if event.parent_agent and event.agent not in parents:
+            parents[event.agent] = event.parent_agent
+    parents.update({agent.id: agent.parent for agent in trace.agents if agent.parent})
+    parents.update({agent: of.events[numbers[0]].agent for agent, numbers in spawns.items()})
+    circular = {agent: parents.pop(agent) for agent in _closing(parents)}
+    return Lives(parents, circular, spawns, despawns, stops)
+
+
+def _by_agent(of: Graph, kind: EventType) -> dict[str, list[int]]:
+    """The events of a type that begins or ends a life, by the agent whose life it is, each list by time."""
+    found: dict[str, list[int]] = {}
+    events = of.events
+    for number in of.of_type.get(kind, ()):
+        agent = _whose(events[number], kind)
+        if agent:
+            found.setdefault(agent, []).append(number)
+    for numbers in found.values():
+        if len(numbers) > 1:
+            numbers.sort(key=lambda number: _moment(events[number]))
     return found
 
 
-def _life(found: dict[str, Life], agent: str) -> Life:
-    return found.setdefault(agent, Life([], [], [], ""))
+def _whose(event: Event, kind: EventType) -> str:
+    """The agent whose life an event begins or ends; empty where a spawn names nobody."""
+    if kind is EventType.STOP:
+        return event.agent
+    return event.target if kind is EventType.SPAWN else event.target or event.agent
 
 
-def ancestors(agent: str, among: dict[str, Life]) -> list[str]:
+def _moment(event: Event) -> tuple[float, float]:
+    return event.t, event.seq or 0
+
+
+def _closing(parents: Mapping[str, str]) -> list[str]:
+    """An agent of each circle that the links to parents go round in."""
+    found: list[str] = []
+    known: set[str] = set()
+    for agent in parents:
+        path: dict[str, None] = {}
+        above: str | None = agent
+        while above is not None and above not in known and above not in path:
+            path[above] = None
+            above = parents.get(above)
+        if above is not None and above in path:
+            found.append(above)
+        known.update(path)
+    return found
+
+
+def ancestors(agent: str, parents: Mapping[str, str]) -> list[str]:
     """The agent's parent, its parent's parent and so on; empty where no parent is known."""
     found: list[str] = []
-    while agent in among and among[agent].parent and among[agent].parent not in found:
-        agent = among[agent].parent
-        found.append(agent)
+    above = parents.get(agent)
+    while above is not None:
+        found.append(above)
+        above = parents.get(above)
     return found
+
+
+def depths(parents: Mapping[str, str]) -> dict[str, int]:
+    """How many agents are above each agent that has a parent or is one."""
+    found: dict[str, int] = {}
+    for agent in parents:
+        path = []
+        above: str | None = agent
+        while above is not None and above not in found:
+            path.append(above)
+            above = parents.get(above)
+        depth = -1 if above is None else found[above]
+        for one in reversed(path):
+            depth += 1
+            found[one] = depth
+    return found
+
+
+class Lineage:
+    """Says at once who is above whom: agents are numbered so that the descendants of each follow it in a row.
+
+    Args:
+        parents: The links to parents, without circles.
+    """
+
+    def __init__(self, parents: Mapping[str, str]) -> None:
+        children: dict[str, list[str]] = {}
+        for agent, parent in parents.items():
+            children.setdefault(parent, []).append(agent)
+        self._first: dict[str, int] = {}
+        waiting = [agent for agent in children if agent not in parents]
+        while waiting:
+            agent = waiting.pop()
+            self._first[agent] = len(self._first)
+            waiting += children.get(agent, ())
+        self._count = dict.fromkeys(self._first, 1)
+        for agent in reversed(self._first):
+            if agent in parents:
+                self._count[parents[agent]] += self._count[agent]
+
+    def is_above(self, one: str, other: str) -> bool:
+        """Whether one agent has spawned another, or spawned one above it."""
+        first = self._first.get(one)
+        return first is not None and first < self._first.get(other, -1) < first + self._count[one]
 
 
 def is_after(event: Event, other: Event, skew: float) -> bool:
@@ -62,13 +142,42 @@ def is_after(event: Event, other: Event, skew: float) -> bool:
     return event.t > other.t + skew
 
 
-def ends_before(event: Event, life: Life, events: Sequence[Event], skew: float) -> Event | None:
+def begins_after(event: Event, spawns: Sequence[int], events: Sequence[Event], skew: float) -> bool:
+    """Whether all spawns of an agent, given by time, are certainly later than an event."""
+    return not _is_any_open(event, spawns, 0, events, skew)
+
+
+def ends_before(
+    event: Event, spawns: Sequence[int], despawns: Sequence[int], events: Sequence[Event], skew: float
+) -> Event | None:
     """The despawn behind which an agent acts although nothing has spawned it again; None if there is none."""
-    last = max((events[n] for n in life.despawns if is_after(event, events[n], skew)), key=_time, default=None)
-    if last is None or any(events[n].t >= last.t - skew and not is_after(events[n], event, skew) for n in life.spawns):
+    last = _last_before(event, despawns, events, skew)
+    if last is None:
         return None
-    return last
+    again = bisect_left(spawns, last.t - skew, key=lambda number: events[number].t)
+    return None if _is_any_open(event, spawns, again, events, skew) else last
 
 
-def _time(event: Event) -> tuple[float, float]:
-    return event.t, event.seq or 0
+def _is_any_open(event: Event, spawns: Sequence[int], first: int, events: Sequence[Event], skew: float) -> bool:
+    """Whether any spawn from some place on is not certainly later than an event."""
+    for place in range(first, len(spawns)):
+        spawn = events[spawns[place]]
+        if not is_after(spawn, event, skew):
+            return True
+        if spawn.t > event.t + skew:
+            break  # and so are all behind it
+    return False
+
+
+def _last_before(event: Event, despawns: Sequence[int], events: Sequence[Event], skew: float) -> Event | None:
+    """The last despawn that is certainly earlier than an event."""
+    place = bisect_left(despawns, event.t, key=lambda number: events[number].t)
+    found = None
+    while place < len(despawns) and events[despawns[place]].t == event.t:
+        if is_after(event, events[despawns[place]], skew):
+            found = events[despawns[place]]
+        place += 1
+    if found is None:
+        place = bisect_left(despawns, event.t, key=lambda number: events[number].t + skew)
+        found = events[despawns[place - 1]] if place else None
+    return found

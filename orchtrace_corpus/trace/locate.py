@@ -40,23 +40,33 @@ class Places:
 
     def locate(self, path: Path) -> Location:
         """The place of a value; where the path goes further than the document, that of the last thing there is."""
+        return self.location(self._at(path))
+
+    def line(self, path: Path) -> int:
+        """The line of a value, which takes no longer where lines are long."""
+        return self._first_line + self._line_number(self._at(path))
+
+    def _at(self, path: Path) -> int:
         at = self._skip_blank(0)
         for step in path:
             inner = self._inside(at).get(step)
             if inner is None:
                 break
             at = inner
-        return self.location(at)
+        return at
 
-    def location(self, at: int) -> Location:
-        """The line and column of a byte of the document; columns count characters."""
+    def _line_number(self, at: int) -> int:
         if not self._line_starts:
             self._line_starts = [0]
             found = self._data.find(b"\n")
             while found >= 0:
                 self._line_starts.append(found + 1)
                 found = self._data.find(b"\n", found + 1)
-        line = bisect_right(self._line_starts, at) - 1
+        return bisect_right(self._line_starts, at) - 1
+
+    def location(self, at: int) -> Location:
+        """The line and column of a byte of the document; columns count characters."""
+        line = self._line_number(at)
         before = self._data[self._line_starts[line] : at].decode("utf-8", "replace")
         return Location(self._path, self._first_line + line, len(before) + 1)
 

@@ -196,6 +196,15 @@ class Baseline(Struct, forbid_unknown_fields=True, omit_defaults=True):
     error_rate: Amount | None = None
 
 
+REWARD_FAMILIES = ("shared", "individual", "role", "process", "tool", "debate", "verifier", "orchestration", "hybrid")
+"""The terms of the reward families, after which a reward channel may be named."""
+
+CREDIT_UNITS = ("token", "turn", "message", "tool", "agent", "role", "orchestrator", "team")
+"""The credit units, from the finest to the coarsest, after which a reward channel may be named as well."""
+
+BASELINE_FIGURES = ("tokens", "wall_clock_s", "turns", "success", "error_rate")
+"""The fields of a baseline that are numbers."""
+
 NULLABLE_COSTS = ("tokens", "wall_clock_s")
 """Totals that every trace states, if only as null: unknown."""
 

@@ -7,8 +7,12 @@ from orchtrace_corpus.errors import CommandUseError
 from orchtrace_corpus.trace.model import Unit
 from orchtrace_corpus.trace.timing import SECONDS
 
-_FIELDS = ("trace_id", "task_id", "system", "topology", "events", "edges", "rewards", "costs", "metrics")
-_EVENT_FIELDS = ("id", "t", "type", "agent", "role", "from", "to", "tool", "content_ref", "trusted")
+TRACE_FIELDS = ("trace_id", "task_id", "system", "topology", "events", "edges", "rewards", "costs", "metrics")
+"""The fields of a trace that the published schema has."""
+
+EVENT_FIELDS = ("id", "t", "type", "agent", "role", "from", "to", "tool", "content_ref", "trusted")
+"""The fields of an event that the published schema names."""
+
 _ADDED_TYPES = frozenset({"stop", "inference"})
 
 
@@ -34,12 +38,12 @@ def published(trace: Mapping[str, Any]) -> dict[str, Any]:
     events = [event for event in trace["events"] if event["type"] not in _ADDED_TYPES]
     if not events:
         raise CommandUseError("no event is left: all are of types that the published schema lacks")
-    found = {name: trace[name] for name in _FIELDS if name in trace}
+    found = {name: trace[name] for name in TRACE_FIELDS if name in trace}
     scale = SECONDS[Unit(trace.get("clock", {}).get("unit", "s"))]
     found["events"] = [
         {
             name: event[name] * scale if name == "t" and scale != 1 else event[name]
-            for name in _EVENT_FIELDS
+            for name in EVENT_FIELDS
             if name in event
         }
         for event in events

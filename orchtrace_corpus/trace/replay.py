@@ -1,38 +1,63 @@
 """A trace run again: the state of the team after each event."""
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from orchtrace_corpus.trace.graph import graph, order
+from orchtrace_corpus.trace.measures.measure import ASKED
 from orchtrace_corpus.trace.model import EdgeType, Event, EventType, Tokens, Trace
 from orchtrace_corpus.trace.rules.totals import total
 
 
-class State(NamedTuple):
+class State:
     """How things stand after an event.
+
+    Who and what there is at that moment is looked up when it is asked for, so that a long run is replayed in
+    time that grows with its events; the numbers are at hand.
 
     Attributes:
         step: The number of the event in the replay, from 1 on.
         event: The event.
-        live: The agents alive: spawned or having acted, and neither despawned nor stopped.
-        open_calls: The ids of the tool calls that wait for their result: `call_id`, else the event's id.
-        in_flight: The ids of the messages that no event depends on yet.
+        counts: How many agents live, how many calls are open, how many messages are in flight.
         tokens: The tokens spent so far; what was merely copied is not counted.
         without_tokens: How many inferences, decisions and aggregates so far have no tokens; `tokens` lacks theirs.
         cost_usd: The costs stated so far; None before the first.
     """
 
-    step: int
-    event: Event
-    live: tuple[str, ...]
-    open_calls: tuple[str, ...]
-    in_flight: tuple[str, ...]
-    tokens: float
-    without_tokens: int
-    cost_usd: float | None
+    __slots__ = ("_team", "cost_usd", "counts", "event", "step", "tokens", "without_tokens")
 
+    def __init__(self, step: int, event: Event, team: "_Team") -> None:
+        self.step = step
+        self.event = event
+        self.counts = len(team.live), len(team.open_calls), len(team.in_flight)
+        self.tokens = team.tokens
+        self.without_tokens = team.without_tokens
+        self.cost_usd = team.cost_usd
+        self._team = team
 
-_ASKED = (EventType.INFERENCE, EventType.DECISION, EventType.AGGREGATE)
+    @property
+    def live(self) -> tuple[str, ...]:
+        """The agents alive: spawned or having acted, and neither despawned nor stopped."""
+        return self._team.live.at(self.step)
+
+    @property
+    def open_calls(self) -> tuple[str, ...]:
+        """The ids of the tool calls that wait for their result: `call_id`, else the event's id."""
+        return self._team.open_calls.at(self.step)
+
+    @property
+    def in_flight(self) -> tuple[str, ...]:
+        """The ids of the messages that no event depends on yet."""
+        return self._team.in_flight.at(self.step)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, State) and self._values() == other._values()
+
+    def __hash__(self) -> int:
+        return hash((self.step, self.event.id, self.counts))
+
+    def _values(self) -> tuple[object, ...]:
+        spent = self.tokens, self.without_tokens, self.cost_usd
+        return self.step, self.event, self.live, self.open_calls, self.in_flight, spent
 
 
 def replay(trace: Trace) -> Iterator[State]:
@@ -53,54 +78,91 @@ def replay(trace: Trace) -> Iterator[State]:
             answers.setdefault(target, []).append(source)
     team = _Team()
     for step, number in enumerate(order(of), 1):
-        event = of.events[number]
-        for source in read.get(number, ()):
-            team.in_flight.pop(of.events[source].id, None)
+        messages = [of.events[source].id for source in read.get(number, ())]
         answered = [_call(of.events[source]) for source in answers.get(number, ())]
-        yield team.after(step, event, answered)
+        yield team.after(step, of.events[number], messages, answered)
+
+
+class _Presence:
+    """What comes and goes, by name, with the steps at which it came and went."""
+
+    def __init__(self) -> None:
+        self._stays: list[tuple[str, int]] = []
+        self._ends: list[int] = []
+        self._place: dict[str, int] = {}
+
+    def __len__(self) -> int:
+        return len(self._place)
+
+    def add(self, name: str, step: int) -> None:
+        if name not in self._place:
+            self._place[name] = len(self._stays)
+            self._stays.append((name, step))
+            self._ends.append(_NEVER)
+
+    def remove(self, name: str, step: int) -> None:
+        place = self._place.pop(name, None)
+        if place is not None:
+            self._ends[place] = step
+
+    def at(self, step: int) -> tuple[str, ...]:
+        """What was there after a step, in the order in which it came."""
+        return tuple(name for (name, came), went in zip(self._stays, self._ends, strict=True) if came <= step < went)
+
+
+_NEVER = 2**63
 
 
 class _Team:
-    """The state while it changes; its tuples are made anew only where something has changed."""
+    """The team while its run goes on."""
 
     def __init__(self) -> None:
-        self.live: dict[str, None] = {}
-        self.open_calls: dict[str, None] = {}
-        self.in_flight: dict[str, None] = {}
-        self._tokens = 0.0
-        self._without_tokens = 0
-        self._cost: float | None = None
+        self.live = _Presence()
+        self.open_calls = _Presence()
+        self.in_flight = _Presence()
+        self.tokens = 0.0
+        self.without_tokens = 0
+        self.cost_usd: float | None = None
 
-    def after(self, step: int, event: Event, answered: list[str]) -> State:
+    def after(self, step: int, event: Event, read: list[str], answered: list[str]) -> State:
+        """Go on by an event.
+
+        Args:
+            step: Its number, from 1 on.
+            event: The event.
+            read: The ids of the messages that it depends on.
+            answered: The ids of the calls that edges say it answers.
+        """
         kind = event.type
+        for message in read:
+            self.in_flight.remove(message, step)
         if kind not in (EventType.DESPAWN, EventType.STOP):
-            self.live.setdefault(event.agent)
+            self.live.add(event.agent, step)
         if kind is EventType.SPAWN and event.target:
-            self.live.setdefault(event.target)
+            self.live.add(event.target, step)
         elif kind is EventType.DESPAWN:
-            self.live.pop(event.target or event.agent, None)
+            self.live.remove(event.target or event.agent, step)
         elif kind is EventType.STOP:
-            self.live.pop(event.agent, None)
+            self.live.remove(event.agent, step)
         elif kind is EventType.MESSAGE:
-            self.in_flight[event.id] = None
+            self.in_flight.add(event.id, step)
         elif kind is EventType.TOOL_CALL:
-            self.open_calls[_call(event)] = None
+            self.open_calls.add(_call(event), step)
         elif kind is EventType.TOOL_RESULT:
             for call in (event.call_id, *answered):
-                self.open_calls.pop(call, None)
+                self.open_calls.remove(call, step)
         self._spend(event)
-        state = (tuple(self.live), tuple(self.open_calls), tuple(self.in_flight))
-        return State(step, event, *state, self._tokens, self._without_tokens, self._cost)
+        return State(step, event, self)
 
     def _spend(self, event: Event) -> None:
         if event.copied_context:
             return
         if isinstance(event.tokens, Tokens):
-            self._tokens += total(event.tokens)
-        elif event.type in _ASKED:
-            self._without_tokens += 1
+            self.tokens += total(event.tokens)
+        elif event.type in ASKED:
+            self.without_tokens += 1
         if event.cost_usd is not None:
-            self._cost = (self._cost or 0.0) + event.cost_usd
+            self.cost_usd = (self.cost_usd or 0.0) + event.cost_usd
 
 
 def _call(event: Event) -> str:

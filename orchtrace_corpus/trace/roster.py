@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from orchtrace_corpus.trace.lives import ancestors, lives
+from orchtrace_corpus.trace.lives import lives
 from orchtrace_corpus.trace.model import EventType, Tokens, Trace
 from orchtrace_corpus.trace.rules.totals import total
 from orchtrace_corpus.trace.timing import Timing
@@ -34,7 +34,7 @@ class Appearance(NamedTuple):
 
 def roster(trace: Trace, times: Timing) -> list[Appearance]:
     """The agents of a trace: those whom nobody spawned by their first act, each followed by those that it spawned."""
-    known = lives(trace)
+    parents = lives(trace, times.of).parents
     events: dict[str, list[int]] = {}
     begin: dict[str, float] = {}
     roles = {agent.id: agent.role for agent in trace.agents if agent.role}
@@ -51,9 +51,8 @@ def roster(trace: Trace, times: Timing) -> list[Appearance]:
             roles.setdefault(event.agent, event.role)
     children: dict[str, list[str]] = {}
     for agent in events:
-        above = ancestors(agent, known)
-        parent = above[0] if above and above[0] in events and agent not in above else ""
-        children.setdefault(parent, []).append(agent)
+        parent = parents.get(agent, "")
+        children.setdefault(parent if parent in events else "", []).append(agent)
     found: list[Appearance] = []
     waiting = [(agent, 0) for agent in _latest_first(children.get("", []), begin)]
     while waiting:

@@ -10,6 +10,7 @@ in which no model works. A tool call that is open meanwhile waits, too, and does
 """
 
 from bisect import bisect_right
+from functools import cached_property
 from itertools import accumulate
 from typing import NamedTuple
 
@@ -27,7 +28,7 @@ WORKING = frozenset(
 _MODEL_WORKS = WORKING - {EventType.TOOL_CALL}
 
 
-class Timing(NamedTuple):
+class Timing:
     """The times of a trace's events, by their number.
 
     Attributes:
@@ -41,19 +42,79 @@ class Timing(NamedTuple):
         unit: `s`, or `step` where the trace counts steps.
     """
 
-    of: Graph
-    sequence: list[int]
-    starts: list[float]
-    ends: list[float]
-    works: list[float]
-    unknown: list[int]
-    waited: float
-    unit: str
+    def __init__(
+        self,
+        of: Graph,
+        sequence: list[int],
+        spans: tuple[list[float], list[float]],
+        unknown: list[int],
+        waited: float,
+        unit: str,
+    ) -> None:
+        self.of = of
+        self.sequence = sequence
+        self.starts, self.ends = spans
+        self.works = [0.0] * len(sequence)
+        for kind in WORKING:
+            for number in of.of_type.get(kind, ()):
+                self.works[number] = self.ends[number] - self.starts[number]
+        self.unknown = unknown
+        self.waited = waited
+        self.unit = unit
 
     @property
     def wall(self) -> float:
         """From the first beginning to the last end."""
         return max(self.ends) - min(self.starts)
+
+    @cached_property
+    def incoming(self) -> list[list[int]]:
+        """For each event the numbers of those that edges lead from."""
+        found: list[list[int]] = [[] for _ in self.sequence]
+        for source, target in zip(self.of.sources, self.of.targets, strict=True):
+            found[target].append(source)
+        return found
+
+    @cached_property
+    def by_agent(self) -> dict[str, list[int]]:
+        """The numbers of each agent's events, by time."""
+        found: dict[str, list[int]] = {}
+        events = self.of.events
+        for number in sorted(self.sequence, key=self.starts.__getitem__):
+            agent = events[number].agent
+            if agent in found:
+                found[agent].append(number)
+            else:
+                found[agent] = [number]
+        return found
+
+    @cached_property
+    def finished(self) -> dict[str, list[int]]:
+        """The numbers of each agent's events by their ends, those of one end by their starts."""
+        return {agent: sorted(numbers, key=self.ends.__getitem__) for agent, numbers in self.by_agent.items()}
+
+    @cached_property
+    def finished_before(self) -> list[int]:
+        """For each event how many of its agent's, as in `finished`, had ended before it began.
+
+        Of two that began at one instant, `seq` decides, or they are concurrent. What comes later in the
+        sequence does not count, and neither does anything that ended behind it.
+        """
+        found = [-1] * len(self.sequence)  # below 0: not yet come to in the sequence
+        places = dict.fromkeys(self.finished, 0)
+        events, starts, ends = self.of.events, self.starts, self.ends
+        for number in self.sequence:
+            agent, start = events[number].agent, starts[number]
+            queue, place = self.finished[agent], places[agent]
+            while place < len(queue):
+                candidate = queue[place]
+                if ends[candidate] > start or found[candidate] < 0:
+                    break
+                if starts[candidate] == start and (events[candidate].seq or 0) >= (events[number].seq or 0):
+                    break
+                place += 1
+            found[number] = places[agent] = place
+        return found
 
 
 def timing(trace: Trace) -> Timing:
@@ -63,41 +124,37 @@ def timing(trace: Trace) -> Timing:
         CycleError: The edges go round in a circle.
     """
     of = graph(trace)
-    scale = SECONDS[trace.clock.unit]
-    zero = min(event.t for event in trace.events)
-    results = {
-        event.call_id: event.t for event in trace.events if event.type is EventType.TOOL_RESULT and event.call_id
-    }
-    starts, ends, unknown = [], [], []
-    for number, event in enumerate(trace.events):
-        end = event.t_end
-        kind = event.type
-        if end is None and kind is EventType.TOOL_CALL:
-            end = results.get(event.call_id)
-        starts.append((event.t - zero) * scale)
-        ends.append(((event.t if end is None else max(end, event.t)) - zero) * scale)
-        if end is None and kind in WORKING and kind is not EventType.MESSAGE:
-            unknown.append(number)
-    waits = _waits(trace, starts, ends)
+    scale, zero = SECONDS[trace.clock.unit], min(of.times)
+    finished = [event.t_end for event in of.events]
+    results = {of.events[n].call_id: of.times[n] for n in of.of_type.get(EventType.TOOL_RESULT, ())}
+    for number in of.of_type.get(EventType.TOOL_CALL, ()):
+        if finished[number] is None and of.events[number].call_id:
+            finished[number] = results.get(of.events[number].call_id)
+    starts = [(time - zero) * scale for time in of.times]
+    ends = [
+        start if end is None or end < time else (end - zero) * scale
+        for start, end, time in zip(starts, finished, of.times, strict=True)
+    ]
+    lasting = WORKING - {EventType.MESSAGE}
+    unknown = sorted(n for kind in lasting for n in of.of_type.get(kind, ()) if finished[n] is None)
+    waits = _waits(of, starts, ends)
     if waits:
         starts, ends = (_without(waits, moments) for moments in (starts, ends))
-    works = [
-        ends[number] - starts[number] if event.type in WORKING else 0.0 for number, event in enumerate(trace.events)
-    ]
     unit = "step" if trace.clock.unit is Unit.STEP else "s"
     waited = sum(end - begin for begin, end in waits)
-    return Timing(of, order(of), starts, ends, works, unknown, waited, unit)
+    return Timing(of, order(of), (starts, ends), unknown, waited, unit)
 
 
-def _waits(trace: Trace, starts: list[float], ends: list[float]) -> list[tuple[float, float]]:
+def _waits(of: Graph, starts: list[float], ends: list[float]) -> list[tuple[float, float]]:
     """When the run waited for a person: within a human intervention, and no model at work."""
-    changes: list[tuple[float, bool, int]] = []
-    if all(event.type is not EventType.HUMAN for event in trace.events):
+    if EventType.HUMAN not in of.of_type:
         return []
-    for number, event in enumerate(trace.events):
-        human = event.type is EventType.HUMAN
-        if ends[number] > starts[number] and (human or event.type in _MODEL_WORKS):
-            changes += [(starts[number], human, 1), (ends[number], human, -1)]
+    changes: list[tuple[float, bool, int]] = []
+    for kind in (EventType.HUMAN, *_MODEL_WORKS):
+        human = kind is EventType.HUMAN
+        for number in of.of_type.get(kind, ()):
+            if ends[number] > starts[number]:
+                changes += [(starts[number], human, 1), (ends[number], human, -1)]
     changes.sort()
     waits = []
     at, people, models = 0.0, 0, 0
@@ -146,23 +203,23 @@ def longest_path(times: Timing, weights: list[float], *, overlapping: bool) -> P
         overlapping: Whether weights are durations, so that what began before the end of what it depends on
             adds only the time behind that end.
     """
-    count = len(weights)
-    best = [0.0] * count
-    before = [-1] * count
-    incoming: list[list[int]] = [[] for _ in range(count)]
-    for source, target in zip(times.of.sources, times.of.targets, strict=True):
-        incoming[target].append(source)
-    queues = _Finished.of_agents(times)
-    starts, ends = times.starts, times.ends
+    events, starts, incoming = times.of.events, times.starts, times.incoming
+    reached = [start + weight for start, weight in zip(starts, weights, strict=True)] if overlapping else starts
+    best, before = [0.0] * len(weights), [-1] * len(weights)
+    heaviest = {agent: _Heaviest(queue) for agent, queue in times.finished.items()}
     for number in times.sequence:
+        start = starts[number]
         longest, previous = 0.0, -1
-        own = queues[times.of.events[number].agent].heaviest_before(number, best)
-        for source in (*incoming[number], *own):
+        for source in incoming[number]:
             length = best[source]
-            if overlapping and ends[source] > starts[number]:
-                length -= ends[source] - starts[number]
+            if overlapping and reached[source] > start:
+                length -= reached[source] - start
             if length > longest or (length == longest and previous < 0):
                 longest, previous = length, source
+        if times.finished_before[number]:
+            own = heaviest[events[number].agent].of_first(times.finished_before[number], best)
+            if best[own] > longest or (best[own] == longest and previous < 0):
+                longest, previous = best[own], own
         best[number] = longest + weights[number]
         before[number] = previous
     last = max(times.sequence, key=best.__getitem__)
@@ -172,41 +229,19 @@ def longest_path(times: Timing, weights: list[float], *, overlapping: bool) -> P
     return Path(best[last], path[::-1])
 
 
-class _Finished:
-    """The events of one agent by their ends, taken one by one as time goes on."""
+class _Heaviest:
+    """The event at the end of the heaviest path, among the first few of a list, which become more and more."""
 
-    def __init__(self, times: Timing, numbers: list[int]) -> None:
-        self._times = times
-        self._queue = sorted(numbers, key=lambda number: (times.ends[number], times.starts[number], self._seq(number)))
+    def __init__(self, numbers: list[int]) -> None:
+        self._numbers = numbers
         self._place = 0
-        self._heaviest: tuple[int, ...] = ()
-        self._passed: set[int] = set()
+        self._found = numbers[0]
 
-    @classmethod
-    def of_agents(cls, times: Timing) -> "dict[str, _Finished]":
-        by_agent: dict[str, list[int]] = {}
-        for number in times.sequence:
-            by_agent.setdefault(times.of.events[number].agent, []).append(number)
-        return {agent: cls(times, numbers) for agent, numbers in by_agent.items()}
-
-    def heaviest_before(self, number: int, best: list[float]) -> tuple[int, ...]:
-        """Of the events that ended before one began, the end of the heaviest path; nothing where none did."""
-        while self._place < len(self._queue):
-            candidate = self._queue[self._place]
-            if candidate not in self._passed or not self._is_before(candidate, number):
-                break
-            if not self._heaviest or best[candidate] >= best[self._heaviest[0]]:
-                self._heaviest = (candidate,)
+    def of_first(self, count: int, best: list[float]) -> int:
+        """The heaviest of the first `count`."""
+        while self._place < count:
+            candidate = self._numbers[self._place]
+            if best[candidate] >= best[self._found]:
+                self._found = candidate
             self._place += 1
-        self._passed.add(number)
-        return self._heaviest
-
-    def _is_before(self, candidate: int, number: int) -> bool:
-        """Whether it ended before the other began; of two at one instant, `seq` decides, or they are concurrent."""
-        times = self._times
-        if times.ends[candidate] > times.starts[number]:
-            return False
-        return times.starts[candidate] < times.starts[number] or self._seq(candidate) < self._seq(number)
-
-    def _seq(self, number: int) -> float:
-        return self._times.of.events[number].seq or 0
+        return self._found

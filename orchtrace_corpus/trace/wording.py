@@ -3,6 +3,7 @@
 from typing import Any
 
 from orchtrace_corpus.findings import quote, suggestion
+from orchtrace_corpus.trace.plain import Oversized
 
 _KINDS = {"object": "an object", "array": "a list", "string": "text", "number": "a number", "integer": "a whole number"}
 _KINDS |= {"boolean": "true or false", "null": "null"}
@@ -15,6 +16,8 @@ def worded(error: Any) -> tuple[str, str, str]:
         error: A `jsonschema.ValidationError`.
     """
     keyword, wanted, found = error.validator, error.validator_value, error.instance
+    if isinstance(found, Oversized):
+        return "T104", f"{quote(found.word)} is too large for a number; write null for unknown", ""
     if keyword == "required":
         missing = next(name for name in wanted if error.message.startswith(repr(name)))
         return "T111", f"missing field {quote(missing)}", ""

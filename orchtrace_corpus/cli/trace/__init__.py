@@ -53,4 +53,11 @@ app = typer.Typer(
 
 @app.callback()
 def trace() -> None:
-    """Check, replay, measure and label traces of agent teams."""
+    """Check, replay, measure and label traces of agent teams.
+
+    \b
+    Examples:
+      corpus trace validate data/traces
+      corpus trace show data/traces/swarm.json
+      corpus trace measure data/traces/swarm.json
+    """

@@ -81,11 +81,11 @@ def _levels(levels: LevelCounts, source: Source) -> Caption:
     parts = []
     for term in facet.terms:
         numbers = (f"{levels.counts[term.id][level.id]:,} {lower_first(level.label)}" for level in facet.levels)
+        having = sum(levels.counts[term.id][level.id] for level in facet.levels)
         disputed = sum(source.contested.get(term.id, {}).values())
-        parts.append(
-            f"{called(term.id, facet.terms)} {', '.join(numbers)}{f' ({disputed:,} contested)' * bool(disputed)}"
-        )
-    text = f"{numbered(levels.total, 'paper')} by level. {'; '.join(parts)}."
+        told = f"; {disputed:,} of these {having:,} {'is' if disputed == 1 else 'are'} contested" * bool(disputed)
+        parts.append(f"{called(term.id, facet.terms)} {', '.join(numbers)}{told}.")
+    text = f"{numbered(levels.total, 'paper')} by level. {' '.join(parts)}"
     return Caption(f"{facet.label} by level", facet.definition, text)
 
 

@@ -1,9 +1,8 @@
 """One door to all methods of credit assignment: which unit takes which method, on what basis, with which sum."""
 
-import json
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from orchtrace_corpus.errors import CommandUseError, DataFileError
 from orchtrace_corpus.findings import quote, suggestion
@@ -11,6 +10,8 @@ from orchtrace_corpus.trace.credit import advantages, shapley
 from orchtrace_corpus.trace.credit.coalitions import Value, by_reach, supplied
 from orchtrace_corpus.trace.credit.shapley import Share
 from orchtrace_corpus.trace.credit.units import parts, roles_of
+from orchtrace_corpus.trace.credit.values import STEPS, StepValue, step_values
+from orchtrace_corpus.trace.graph import graph, order
 from orchtrace_corpus.trace.measures.measure import steps
 from orchtrace_corpus.trace.model import Trace
 
@@ -71,13 +72,15 @@ class Assignment(NamedTuple):
         return self.total is not None and abs(self.sum - self.total) <= 1e-9 * max(1.0, abs(self.total))
 
 
-_UNITS = {
+UNITS = {
     Method.GROUP: ("token", "turn", "message", "tool", "agent", "role", "orchestrator", "team"),
     Method.GAE: ("token", "turn"),
     Method.MEAN: ("agent", "role"),
     Method.DIFFERENCE: ("turn", "message", "tool", "agent", "role", "orchestrator"),
     Method.SHAPLEY: ("turn", "message", "tool", "agent", "role", "orchestrator"),
 }
+"""The credit units that each method gives credit to."""
+
 _PROXY = (
     "proxy `reach`: the share of what led to the result that the coalition could have done by itself, "
     "times the reward; a statement about this graph, not about runs that were not made"
@@ -95,10 +98,10 @@ def assign(traces: Sequence[Trace], unit: str, method: Method, choices: Choices)
     """
     for trace in traces:
         parts(trace, unit)
-    if unit not in _UNITS[method]:
-        fitting = [name for name, units in _UNITS.items() if unit in units]
+    if unit not in UNITS[method]:
+        fitting = [name for name, units in UNITS.items() if unit in units]
         raise CommandUseError(
-            f"{method} gives no credit to the unit {quote(unit)}, but to {', '.join(_UNITS[method])}",
+            f"{method} gives no credit to the unit {quote(unit)}, but to {', '.join(UNITS[method])}",
             f"For {unit}: --method {' or '.join(fitting)}.",
         )
     if method is Method.GROUP:
@@ -137,22 +140,26 @@ def _by_steps(trace: Trace, unit: str, method: Method, choices: Choices) -> Assi
     if choices.values is None:
         raise CommandUseError(
             f"{method} needs the estimated value of each step, which no log holds",
-            'Give them: --values FILE with {"steps": [{"id": "e1", "value": 0.4, "reward": 0}, ...]}.',
+            f"Give them: --values FILE with {STEPS}.",
         )
-    ids = [trace.events[number].id for number in sorted(steps(trace), key=lambda number: trace.events[number].t)]
-    values, rewards = _step_values(choices, ids)
+    asked = set(steps(trace))
+    numbers = [number for number in order(graph(trace)) if number in asked]
+    if not numbers:
+        raise CommandUseError(f"the trace {quote(trace.trace_id)} has no step that credit could go to")
+    known = _known_steps(choices, [trace.events[number].id for number in numbers])
     basis = f"rewards and values of steps from {quote(choices.values_path)}"
-    if not any(reward is not None for reward in rewards):
-        rewards = [*([0.0] * (len(ids) - 1)), _reward(trace, choices)]
-        basis = (
-            f"values of steps from {quote(choices.values_path)}; the reward {quote(choices.channel)} at the last step"
-        )
-    given = [reward or 0.0 for reward in rewards]
-    found = dict(zip(ids, advantages.generalised(given, values, gamma=choices.gamma, lam=choices.lam), strict=True))
+    rewards = [one.reward or 0.0 for one in known]
+    if all(one.reward is None for one in known):
+        rewards[-1] = _reward(trace, choices)
+        path, channel = quote(choices.values_path), quote(choices.channel)
+        basis = f"values of steps from {path}; the reward {channel} at the last step"
+    values = [one.value for one in known]
+    advantage = advantages.generalised(rewards, values, gamma=choices.gamma, lam=choices.lam)
+    found = {trace.events[number].id: one for number, one in zip(numbers, advantage, strict=True)}
     if method is Method.MEAN:
         groups: dict[str, list[str]] = {}
         roles = roles_of(trace)
-        for number in steps(trace):
+        for number in numbers:
             event = trace.events[number]
             name = roles.get(event.agent, "") if unit == "role" else event.agent
             if name:
@@ -161,23 +168,15 @@ def _by_steps(trace: Trace, unit: str, method: Method, choices: Choices) -> Assi
     return Assignment(trace.trace_id, {name: Share(one) for name, one in found.items()}, basis, None)
 
 
-def _step_values(choices: Choices, ids: Sequence[str]) -> tuple[list[float], list[float | None]]:
-    try:
-        rows: list[dict[str, Any]] = json.loads(choices.values or "")["steps"]
-        known = {str(row["id"]): float(row["value"]) for row in rows}
-        rewards = {str(row["id"]): float(row["reward"]) for row in rows if row.get("reward") is not None}
-    except (ValueError, KeyError, TypeError) as error:
-        raise DataFileError(
-            f"{quote(choices.values_path)} does not give values of steps",
-            'Write: {"steps": [{"id": "e1", "value": 0.4, "reward": 0}, ...]}; rewards may be left out.',
-        ) from error
+def _known_steps(choices: Choices, ids: Sequence[str]) -> list[StepValue]:
+    known = step_values(choices.values or "", choices.values_path)
     missing = [name for name in ids if name not in known]
     if missing:
         raise DataFileError(
             f"{quote(choices.values_path)} has no value for {len(missing)} of {len(ids)} steps: "
-            f"{', '.join(missing[:5])}"
+            f"{', '.join(map(quote, missing[:5]))}"
         )
-    return [known[name] for name in ids], [rewards.get(name) for name in ids]
+    return [known[name] for name in ids]
 
 
 def _by_coalitions(trace: Trace, unit: str, method: Method, choices: Choices) -> Assignment:
@@ -190,8 +189,8 @@ def _by_coalitions(trace: Trace, unit: str, method: Method, choices: Choices) ->
         value = by_reach(trace, players, _reward(trace, choices))
         basis = _PROXY
     names = list(players)
-    total = value(frozenset(names)) - value(frozenset())
-    if method is Method.DIFFERENCE:
+    if method is Method.DIFFERENCE:  # asks for no other coalitions than all, and all but one
         return Assignment(trace.trace_id, shapley.difference_rewards(names, value), basis, None)
+    total = value(frozenset(names)) - value(frozenset())
     shares = shapley.shapley(names, value, samples=choices.samples, seed=choices.seed)
     return Assignment(trace.trace_id, shares, basis, total)

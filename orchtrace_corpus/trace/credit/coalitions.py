@@ -5,12 +5,12 @@ from runs that were made without them, whose outcomes the user supplies; or it i
 statement about the graph and not about the world, and is always named as such.
 """
 
-import json
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from orchtrace_corpus.errors import CommandUseError, DataFileError
 from orchtrace_corpus.findings import quote
+from orchtrace_corpus.trace.credit.values import coalition_values
 from orchtrace_corpus.trace.graph import graph, order
 from orchtrace_corpus.trace.model import EventType, Trace
 
@@ -22,7 +22,7 @@ _MOST_NAMED = 5
 
 
 def supplied(text: str, path: str, players: Sequence[str]) -> Value:
-    """The values of ablation runs, from JSON: `{"values": [{"members": ["a", "b"], "value": 0.7}, ...]}`.
+    """The values of ablation runs, from JSON of the form `values.COALITIONS`.
 
     Members of the file that are no players are refused; a coalition that the file lacks is refused when it is
     asked for.
@@ -30,14 +30,7 @@ def supplied(text: str, path: str, players: Sequence[str]) -> Value:
     Raises:
         DataFileError: The text is not of that form.
     """
-    try:
-        rows = json.loads(text, parse_constant=_refuse)["values"]
-        known = {frozenset(map(str, row["members"])): float(row["value"]) for row in rows}
-    except (ValueError, KeyError, TypeError) as error:
-        raise DataFileError(
-            f"{quote(path)} does not give values of coalitions",
-            'Write: {"values": [{"members": ["a", "b"], "value": 0.7}, ...]}, the empty coalition included.',
-        ) from error
+    known = coalition_values(text, path)
     strangers = sorted({member for coalition in known for member in coalition} - set(players))
     if strangers:
         shown = ", ".join(map(quote, strangers[:_MOST_NAMED]))
@@ -54,10 +47,6 @@ def supplied(text: str, path: str, players: Sequence[str]) -> Value:
         return known[coalition]
 
     return value
-
-
-def _refuse(word: str) -> Any:
-    raise ValueError(word)
 
 
 def by_reach(trace: Trace, players: Mapping[str, Sequence[int]], outcome: float) -> Value:

@@ -4,12 +4,10 @@ from collections.abc import Mapping
 
 from orchtrace_corpus.errors import CommandUseError
 from orchtrace_corpus.findings import quote, suggestion
+from orchtrace_corpus.trace.graph import graph
 from orchtrace_corpus.trace.lives import lives
 from orchtrace_corpus.trace.measures.measure import steps
-from orchtrace_corpus.trace.model import EventType, Trace
-
-UNITS = ("token", "turn", "message", "tool", "agent", "role", "orchestrator", "team")
-"""The credit units of the survey, from the finest to the coarsest."""
+from orchtrace_corpus.trace.model import CREDIT_UNITS, EventType, Trace
 
 _DECISIONS = frozenset({EventType.SPAWN, EventType.DECISION, EventType.AGGREGATE, EventType.STOP, EventType.DESPAWN})
 
@@ -24,8 +22,8 @@ def parts(trace: Trace, unit: str) -> dict[str, list[int]]:
     Raises:
         CommandUseError: There is no such unit, or the trace has no part of it.
     """
-    if unit not in UNITS:
-        raise CommandUseError(f"there is no credit unit {quote(unit)}{suggestion(unit, UNITS)}")
+    if unit not in CREDIT_UNITS:
+        raise CommandUseError(f"there is no credit unit {quote(unit)}{suggestion(unit, CREDIT_UNITS)}")
     found = _parts(trace, unit)
     if not found:
         raise CommandUseError(f"the trace has no {unit} that credit could go to", "Try --unit agent, or --unit team.")
@@ -44,7 +42,7 @@ def _parts(trace: Trace, unit: str) -> dict[str, list[int]]:
         return {events[number].id: [number] for number in numbers if events[number].type is kind}
     found: dict[str, list[int]] = {}
     roles = roles_of(trace)
-    above = {life.parent for life in lives(trace).values() if life.parent}
+    above = set(lives(trace, graph(trace)).parents.values())
     for number, event in enumerate(events):
         if unit == "agent":
             found.setdefault(event.agent, []).append(number)

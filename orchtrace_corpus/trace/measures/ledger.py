@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from orchtrace_corpus.trace.measures.measure import Definition, Measure, Run, named
-from orchtrace_corpus.trace.model import Event, EventType, Tokens, Trace
+from orchtrace_corpus.trace.measures.measure import ASKED, Definition, Measure, Run, named
+from orchtrace_corpus.trace.model import Event, Tokens, Trace
 from orchtrace_corpus.trace.rules.totals import total
 
 GROUPINGS = ("agent", "role", "model", "type")
@@ -61,18 +61,16 @@ def _sum(values: Iterable[float | None]) -> float | None:
 
 
 def _lacks_tokens(event: Event) -> bool:
-    asked = event.type in (EventType.INFERENCE, EventType.DECISION, EventType.AGGREGATE)
-    return asked and not isinstance(event.tokens, Tokens)
+    return event.type in ASKED and not isinstance(event.tokens, Tokens)
 
 
 def tokens(run: Run) -> Measure:
     """All tokens of the events, each counted once."""
-    counted = [event for event in run.trace.events if not event.copied_context]
-    lacking = [n for n, event in enumerate(run.trace.events) if not event.copied_context and _lacks_tokens(event)]
+    lacking = sorted(number for kind in ASKED if kind in run.spending for number in run.spending[kind].lacking)
     if lacking:
         return Measure(None, f"{len(lacking)} inferences have no tokens: {named(run.trace, lacking)}")
-    spent = [event.tokens for event in counted if isinstance(event.tokens, Tokens)]
-    return Measure(float(sum(map(total, spent)))) if spent else Measure(None, "no event has tokens")
+    spent = [one for one in run.spending.values() if one.events > len(one.lacking)]
+    return Measure(sum(one.tokens for one in spent)) if spent else Measure(None, "no event has tokens")
 
 
 def cost(run: Run) -> Measure:

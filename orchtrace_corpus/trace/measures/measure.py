@@ -1,9 +1,14 @@
 """A measure of a trace: a figure with its unit, or the reason why there is none."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import NamedTuple
 
-from orchtrace_corpus.trace.model import Event, EventType, Trace
+from msgspec import UNSET
+
+from orchtrace_corpus.trace.lives import Lives, lives
+from orchtrace_corpus.trace.model import EventType, Trace
+from orchtrace_corpus.trace.rules.totals import total
 from orchtrace_corpus.trace.timing import Timing
 
 
@@ -35,6 +40,43 @@ class Run:
             self._known[compute] = compute(self)
         return self._known[compute]
 
+    @cached_property
+    def steps(self) -> list[int]:
+        """The numbers of the steps; see `steps`."""
+        return steps(self.trace)
+
+    @cached_property
+    def spending(self) -> dict[EventType, "Spending"]:
+        """The tokens of the events of each type that occurs; what was merely copied is not counted."""
+        return {kind: _spending(self.trace, numbers) for kind, numbers in self.times.of.of_type.items()}
+
+    @cached_property
+    def lives(self) -> Lives:
+        """Who spawned whom, and when the agents live."""
+        return lives(self.trace, self.times.of)
+
+
+class Spending(NamedTuple):
+    """The tokens of some events.
+
+    Attributes:
+        events: How many events there are.
+        tokens: The tokens of all that have any.
+        lacking: The numbers of those that have none.
+    """
+
+    events: int
+    tokens: float
+    lacking: list[int]
+
+
+def _spending(trace: Trace, numbers: Sequence[int]) -> Spending:
+    events = trace.events
+    counted = [number for number in numbers if not events[number].copied_context]
+    spent = [events[number].tokens for number in counted]
+    lacking = [number for number, tokens in zip(counted, spent, strict=True) if tokens is UNSET]
+    return Spending(len(counted), float(sum(total(tokens) for tokens in spent if tokens is not UNSET)), lacking)
+
 
 class Definition(NamedTuple):
     """What a measure means.
@@ -54,7 +96,9 @@ class Definition(NamedTuple):
     compute: Callable[[Run], Measure]
 
 
-_STEPS = frozenset({EventType.INFERENCE, EventType.DECISION, EventType.AGGREGATE})
+ASKED = frozenset({EventType.INFERENCE, EventType.DECISION, EventType.AGGREGATE})
+"""The types of events in which a model is asked, and so has tokens."""
+
 _VISIBLE_ACTS = frozenset({EventType.MESSAGE, EventType.TOOL_CALL, EventType.RETURN})
 
 
@@ -64,16 +108,15 @@ def steps(trace: Trace) -> list[int]:
     Of an agent whose trace holds none of these, each message, tool call and return counts as one: its log shows
     only what it did. What was merely copied does not count.
     """
-    asked = {event.agent for event in trace.events if event.type in _STEPS}
-    return [number for number, event in enumerate(trace.events) if _is_step(event, asked)]
+    asked = {event.agent for event in trace.events if event.type in ASKED}
+    return [
+        number
+        for number, event in enumerate(trace.events)
+        if event.type in (ASKED if event.agent in asked else _VISIBLE_ACTS) and not event.copied_context
+    ]
 
 
-def _is_step(event: Event, asked: set[str]) -> bool:
-    kinds = _STEPS if event.agent in asked else _VISIBLE_ACTS
-    return event.type in kinds and not event.copied_context
-
-
-def named(trace: Trace, numbers: list[int], most: int = 5) -> str:
+def named(trace: Trace, numbers: Sequence[int], most: int = 5) -> str:
     """A few of some events by their ids, for a reason."""
     shown = ", ".join(trace.events[number].id for number in numbers[:most])
     return f"{shown}, …" if len(numbers) > most else shown

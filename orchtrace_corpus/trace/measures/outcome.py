@@ -6,7 +6,7 @@ one they are refused, since no figure of the run itself could stand in for it.
 
 from collections import Counter
 
-from orchtrace_corpus.trace.measures.measure import Definition, Measure, Run, steps
+from orchtrace_corpus.trace.measures.measure import Definition, Measure, Run
 from orchtrace_corpus.trace.model import Baseline, EventType, Status
 
 _SCALING = "Kim et al., arXiv 2512.08296"
@@ -28,25 +28,20 @@ def duplicate_call_rate(run: Run) -> Measure:
 def error_spread(run: Run) -> Measure:
     """Errors that follow from other errors, by error that follows from none."""
     events, times = run.trace.events, run.times
-    if all(event.status is Status.UNKNOWN for event in events):
-        return Measure(None, "no event has a status")
-    incoming: dict[int, list[int]] = {}
-    for source, target in zip(times.of.sources, times.of.targets, strict=True):
-        incoming.setdefault(target, []).append(source)
-    tainted = [False] * len(events)
+    statuses = [event.status for event in events]
+    failed = {number for number, status in enumerate(statuses) if status == Status.ERROR}
+    if not failed:
+        known = any(status != Status.UNKNOWN for status in statuses)
+        return Measure(None, "there is no error" if known else "no event has a status")
+    tainted: set[int] = set()
     roots: list[str] = []
-    spread = 0
     for number in times.sequence:
-        follows = any(tainted[source] for source in incoming.get(number, ()))
-        if events[number].status is Status.ERROR:
-            if follows:
-                spread += 1
-            else:
-                roots.append(events[number].id)
-        tainted[number] = follows or events[number].status is Status.ERROR
-    if not roots:
-        return Measure(None, "there is no error")
-    return Measure(spread / len(roots), events=tuple(roots))
+        if not tainted.isdisjoint(times.incoming[number]):
+            tainted.add(number)
+        elif number in failed:
+            tainted.add(number)
+            roots.append(events[number].id)
+    return Measure((len(failed) - len(roots)) / len(roots), events=tuple(roots))
 
 
 def stop_regret(run: Run) -> Measure:
@@ -56,7 +51,7 @@ def stop_regret(run: Run) -> Measure:
     if not results:
         return Measure(None, "nothing is returned or aggregated, so nothing says when the result stood")
     last = max(results, key=lambda number: (run.times.ends[number], starts[number]))
-    late = [number for number in steps(run.trace) if number != last and starts[number] > run.times.ends[last]]
+    late = [number for number in run.steps if number != last and starts[number] > run.times.ends[last]]
     return Measure(float(len(late)), events=(events[last].id,))
 
 
@@ -65,13 +60,13 @@ def coordination_overhead(run: Run) -> Measure:
     single = _baseline(run, "turns")
     if single.value is None:
         return single
-    return Measure((len(steps(run.trace)) - single.value) / single.value)
+    return Measure((len(run.steps) - single.value) / single.value)
 
 
 def coordination_efficiency(run: Run) -> Measure:
     """S / (T / T_single): success by steps relative to the single agent's."""
     single, success = _baseline(run, "turns"), _metric(run, "task_success")
-    number = len(steps(run.trace))
+    number = len(run.steps)
     if single.value is None or success.value is None or not number:
         return Measure(None, single.reason or success.reason or "no step is logged")
     return Measure(success.value / (number / single.value))

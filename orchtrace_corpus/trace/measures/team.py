@@ -1,19 +1,21 @@
 """The team: how deep it delegates, how wide it grows, how much its agents say to one another."""
 
-from orchtrace_corpus.trace.lives import Life, ancestors, lives
-from orchtrace_corpus.trace.measures.measure import Definition, Measure, Run, named, steps
-from orchtrace_corpus.trace.model import Event, EventType, Tokens
-from orchtrace_corpus.trace.rules.totals import total
+from bisect import bisect_right
+from collections.abc import Sequence
+
+from orchtrace_corpus.trace.lives import depths
+from orchtrace_corpus.trace.measures.measure import Definition, Measure, Run, named
+from orchtrace_corpus.trace.model import EventType
 from orchtrace_corpus.trace.timing import longest_path
 
 _PARL = "Critical Steps of PARL (Kimi K2.5, arXiv 2602.02276)"
 _SCALING = "message density (Kim et al., arXiv 2512.08296)"
-_PROTOCOL = frozenset({EventType.SPAWN, EventType.MESSAGE, EventType.RETURN, EventType.AGGREGATE})
+_PROTOCOL = (EventType.SPAWN, EventType.MESSAGE, EventType.RETURN, EventType.AGGREGATE)
 
 
 def step_count(run: Run) -> Measure:
     """The number of steps of all agents."""
-    return Measure(float(len(steps(run.trace))))
+    return Measure(float(len(run.steps)))
 
 
 def critical_steps(run: Run) -> Measure:
@@ -21,38 +23,33 @@ def critical_steps(run: Run) -> Measure:
 
     A sub-agent that spawns others counts by the same rule. Of several agents that nobody spawned, the largest.
     """
-    trace, times = run.trace, run.times
-    known = lives(trace)
-    own: dict[str, list[float]] = {event.agent: [] for event in trace.events}
-    for number in steps(trace):
-        own[trace.events[number].agent].append(times.starts[number])
-    children: dict[str, list[str]] = {}
-    born: dict[str, float] = {}
-    for agent in own:
-        life = known.get(agent)
-        if life is not None and life.parent and agent not in ancestors(agent, known):
-            children.setdefault(life.parent, []).append(agent)
-            born[agent] = _born(run, agent, life)
-    counted: dict[str, int] = {}
-    for agent in sorted(own, key=lambda agent: -len(ancestors(agent, known))):
-        stages: dict[int, int] = {}
-        for child in children.get(agent, ()):
-            stage = sum(start <= born[child] for start in own[agent])
-            stages[stage] = max(stages.get(stage, 0), counted[child])
-        counted[agent] = len(own[agent]) + sum(stages.values())
-    return Measure(float(max(counted.values())))
-
-
-def _born(run: Run, agent: str, life: Life) -> float:
-    if life.spawns:
-        return run.times.starts[life.spawns[0]]
-    return min(run.times.starts[n] for n, event in enumerate(run.trace.events) if event.agent == agent)
+    parents, starts = run.lives.parents, run.times.starts
+    own: dict[str, list[float]] = {}
+    born = {agent: starts[numbers[0]] for agent, numbers in run.times.by_agent.items()}
+    born.update({agent: starts[spawns[0]] for agent, spawns in run.lives.spawns.items()})
+    for number in run.steps:
+        own.setdefault(run.trace.events[number].agent, []).append(starts[number])
+    for own_starts in own.values():
+        own_starts.sort()
+    below = depths(parents)
+    stages: dict[str, dict[int, int]] = {}
+    most = 0
+    for agent in sorted(born.keys() | below.keys(), key=lambda agent: -below.get(agent, 0)):
+        counted = len(own.get(agent, ())) + sum(stages.get(agent, {}).values())
+        parent = parents.get(agent)
+        if parent is None:
+            most = max(most, counted)
+            continue
+        stage = bisect_right(own.get(parent, ()), born.get(agent, 0.0))
+        longest = stages.setdefault(parent, {})
+        longest[stage] = max(longest.get(stage, 0), counted)
+    return Measure(float(most))
 
 
 def critical_step_path(run: Run) -> Measure:
     """The most steps on a path of events that depend on one another: Critical Steps of a run that is not in stages."""
     weights = [0.0] * len(run.trace.events)
-    for number in steps(run.trace):
+    for number in run.steps:
         weights[number] = 1.0
     path = longest_path(run.times, weights, overlapping=False)
     return Measure(path.length, events=tuple(run.trace.events[n].id for n in path.events if weights[n]))
@@ -60,25 +57,25 @@ def critical_step_path(run: Run) -> Measure:
 
 def agent_count(run: Run) -> Measure:
     """The number of agents that act."""
-    return Measure(float(len({event.agent for event in run.trace.events})))
+    return Measure(float(len(run.times.by_agent)))
 
 
 def delegation_depth(run: Run) -> Measure:
     """The longest chain of spawns: 0 for an agent alone."""
-    known = lives(run.trace)
-    return Measure(float(max((len(ancestors(agent, known)) for agent in known), default=0)))
+    return Measure(float(max(depths(run.lives.parents).values(), default=0)))
 
 
 def width(run: Run) -> Measure:
-    """The most agents alive at once, from spawn or first act to despawn, stop or last act."""
-    times = run.times
-    first: dict[str, float] = {}
-    last: dict[str, float] = {}
-    for number, event in enumerate(run.trace.events):
-        for agent in (event.agent, event.target if event.type is EventType.SPAWN else ""):
-            if agent:
-                first[agent] = min(first.get(agent, times.starts[number]), times.starts[number])
-                last[agent] = max(last.get(agent, times.ends[number]), times.ends[number])
+    """The most agents alive at one instant, from spawn or first act to despawn or last act, both included."""
+    starts, ends = run.times.starts, run.times.ends
+    first = {agent: starts[numbers[0]] for agent, numbers in run.times.by_agent.items()}
+    last = {agent: max(map(ends.__getitem__, numbers)) for agent, numbers in run.times.by_agent.items()}
+    for agent, spawns in run.lives.spawns.items():
+        first[agent] = min(first.get(agent, starts[spawns[0]]), starts[spawns[0]])
+        last[agent] = max(last.get(agent, 0.0), *map(ends.__getitem__, spawns))
+    for agent, despawns in run.lives.despawns.items():
+        if agent in last:
+            last[agent] = max(last[agent], starts[despawns[-1]])
     changes = sorted([(start, 0, 1) for start in first.values()] + [(end, 1, -1) for end in last.values()])
     most = alive = 0
     for _, _, change in changes:
@@ -89,34 +86,34 @@ def width(run: Run) -> Measure:
 
 def fan_out(run: Run) -> Measure:
     """Spawns by decision that spawns: the event of the same agent that leads to a spawn, or the same instant."""
-    trace, of = run.trace, run.times.of
-    causes: dict[int, int] = {}
-    for source, target in zip(of.sources, of.targets, strict=True):
-        event = trace.events[target]
-        if event.type is EventType.SPAWN and trace.events[source].agent == event.agent:
-            causes.setdefault(target, source)
-    spawns = [number for number, event in enumerate(trace.events) if event.type is EventType.SPAWN]
+    events, incoming = run.trace.events, run.times.incoming
+    spawns = run.times.of.of_type.get(EventType.SPAWN, [])
     if not spawns:
         return Measure(None, "nothing is spawned")
-    decisions = {causes.get(n, (trace.events[n].agent, trace.events[n].t)) for n in spawns}
+    decisions: set[int | tuple[str, float]] = set()
+    for number in spawns:
+        spawn = events[number]
+        causes = (source for source in incoming[number] if events[source].agent == spawn.agent)
+        decisions.add(next(causes, (spawn.agent, spawn.t)))
     return Measure(len(spawns) / len(decisions))
 
 
 def message_density(run: Run) -> Measure:
     """Messages between agents by step."""
-    number = len(steps(run.trace))
-    messages = sum(event.type is EventType.MESSAGE and not event.copied_context for event in run.trace.events)
+    number = len(run.steps)
+    sent = run.times.of.of_type.get(EventType.MESSAGE, ())
+    messages = sum(not run.trace.events[n].copied_context for n in sent)
     return Measure(messages / number) if number else Measure(None, "no step is logged")
 
 
 def communication_tokens(run: Run) -> Measure:
     """The tokens of all messages."""
-    return _tokens_of(run, frozenset({EventType.MESSAGE}), "message")
+    return _tokens_of(run, (EventType.MESSAGE,), "message")
 
 
 def protocol_share(run: Run) -> Measure:
     """The share of all tokens that spawns, messages, returns and aggregates take."""
-    everything = _tokens_of(run, frozenset(EventType), "event")
+    everything = _tokens_of(run, tuple(run.spending), "event")
     protocol = _tokens_of(run, _PROTOCOL, "spawn, message, return or aggregate")
     if everything.value is None or protocol.value is None:
         return Measure(None, protocol.reason or everything.reason)
@@ -129,20 +126,16 @@ _MAY_LACK = frozenset(
 """Events of which a model writes nothing beyond what another event has: without tokens they have none."""
 
 
-def _tokens_of(run: Run, kinds: frozenset[EventType], noun: str) -> Measure:
+def _tokens_of(run: Run, kinds: Sequence[EventType], noun: str) -> Measure:
     """The tokens of the events of some types; None where one that should have tokens has none."""
-    wanted = [n for n, event in enumerate(run.trace.events) if event.type in kinds and not event.copied_context]
-    lacking = [n for n in wanted if not _has_tokens(run.trace.events[n])]
+    spent = {kind: run.spending[kind] for kind in kinds if kind in run.spending}
+    wanted = sum(one.events for one in spent.values())
     if not wanted:
         return Measure(None, f"there is no {noun}")
+    lacking = sorted(n for kind, one in spent.items() if kind not in _MAY_LACK for n in one.lacking)
     if lacking:
-        return Measure(None, f"{len(lacking)} of {len(wanted)} have no tokens: {named(run.trace, lacking)}")
-    tokens = (run.trace.events[n].tokens for n in wanted)
-    return Measure(float(sum(total(one) for one in tokens if isinstance(one, Tokens))))
-
-
-def _has_tokens(event: Event) -> bool:
-    return isinstance(event.tokens, Tokens) or event.type in _MAY_LACK
+        return Measure(None, f"{len(lacking)} of {wanted} have no tokens: {named(run.trace, lacking)}")
+    return Measure(sum(one.tokens for one in spent.values()))
 
 
 DEFINITIONS = (

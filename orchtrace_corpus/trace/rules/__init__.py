@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterator
 
 from orchtrace_corpus.findings import Finding
 from orchtrace_corpus.trace.decode import Decoded, json_path
-from orchtrace_corpus.trace.graph import Graph, graph
 from orchtrace_corpus.trace.model import Trace
 from orchtrace_corpus.trace.problem import Problem
 from orchtrace_corpus.trace.rules import agents, calls, order, totals
+from orchtrace_corpus.trace.rules.subject import Subject
 
-Check = Callable[[Trace, Graph], Iterator[Problem]]
+Check = Callable[[Subject], Iterator[Problem]]
 
 CHECKS: tuple[Check, ...] = (
     order.check_ids,
@@ -21,11 +21,13 @@ CHECKS: tuple[Check, ...] = (
     order.check_cycles,
     order.check_times,
     agents.check_spawns,
+    agents.check_parents,
     agents.check_lives,
     agents.check_returns,
     agents.check_stops,
     agents.check_aggregates,
     calls.check_calls,
+    totals.check_magnitudes,
     totals.check_tokens,
     totals.check_costs,
     totals.check_reasons,
@@ -39,18 +41,18 @@ MOST_OF_A_KIND = 100
 
 def problems(trace: Trace) -> list[Problem]:
     """Everything that the graph rules find wrong, `MOST_OF_A_KIND` of each rule at most."""
-    of = graph(trace)
+    subject = Subject(trace)
     found: list[Problem] = []
+    counts: dict[str, int] = {}
     for check in CHECKS:
-        counts: dict[str, int] = {}
-        for problem in check(trace, of):
+        for problem in check(subject):
             counts[problem.code] = counts.get(problem.code, 0) + 1
             if counts[problem.code] <= MOST_OF_A_KIND:
                 found.append(problem)
-        for code, number in counts.items():
-            if number > MOST_OF_A_KIND:
-                message = f"{number} findings of this rule; the first {MOST_OF_A_KIND} are given"
-                found.append(Problem(code, message, ()))
+    for code, number in counts.items():
+        if number > MOST_OF_A_KIND:
+            message = f"{number} findings of this rule; the first {MOST_OF_A_KIND} are given"
+            found.append(Problem(code, message, ()))
     return found
 
 

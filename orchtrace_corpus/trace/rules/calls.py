@@ -3,25 +3,21 @@
 from collections.abc import Iterator
 
 from orchtrace_corpus.findings import quote
-from orchtrace_corpus.trace.graph import Graph
-from orchtrace_corpus.trace.model import EventType, Trace
+from orchtrace_corpus.trace.model import EventType
 from orchtrace_corpus.trace.problem import Problem
+from orchtrace_corpus.trace.rules.subject import Subject
 
 
-def check_calls(trace: Trace, of: Graph) -> Iterator[Problem]:
+def check_calls(subject: Subject) -> Iterator[Problem]:
     """Each result answers one call, each call has one result at most; a call without one is a warning."""
-    del of
+    events, of_type = subject.trace.events, subject.graph.of_type
     calls: dict[str, int] = {}
     results: dict[str, int] = {}
-    for number, event in enumerate(trace.events):
-        if not event.call_id:
-            continue
-        seen = {EventType.TOOL_CALL: calls, EventType.TOOL_RESULT: results}.get(event.type)
-        if seen is not None:
-            first = seen.setdefault(event.call_id, number)
-            if first != number:
-                what = "call" if seen is calls else "result"
-                message = f"call_id {quote(event.call_id)} is that of the {what} $.events[{first}], too"
+    for what, kind, seen in (("call", EventType.TOOL_CALL, calls), ("result", EventType.TOOL_RESULT, results)):
+        for number in of_type.get(kind, ()):
+            call_id = events[number].call_id
+            if call_id and seen.setdefault(call_id, number) != number:
+                message = f"call_id {quote(call_id)} is that of the {what} $.events[{seen[call_id]}], too"
                 yield Problem("T210", message, ("events", number, "call_id"))
     if results.keys() != calls.keys():
         for call_id, number in results.items():

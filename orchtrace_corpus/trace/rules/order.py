@@ -2,15 +2,17 @@
 
 from collections.abc import Iterator
 from itertools import pairwise
+from operator import lt
 
 from orchtrace_corpus.findings import quote
 from orchtrace_corpus.trace.graph import CycleError, Graph, order
-from orchtrace_corpus.trace.model import Trace
 from orchtrace_corpus.trace.problem import Problem
+from orchtrace_corpus.trace.rules.subject import Subject
 
 
-def check_ids(trace: Trace, of: Graph) -> Iterator[Problem]:
+def check_ids(subject: Subject) -> Iterator[Problem]:
     """Two events of one id, or two agents: nothing could be said of either."""
+    trace, of = subject.trace, subject.graph
     if len(of.numbers) < len(trace.events):
         for number, event in enumerate(trace.events):
             first = of.numbers[event.id]
@@ -24,8 +26,9 @@ def check_ids(trace: Trace, of: Graph) -> Iterator[Problem]:
             yield Problem("T201", f"{quote(agent.id)} is $.agents[{first}], too; keep one", ("agents", number, "id"))
 
 
-def check_edges(trace: Trace, of: Graph) -> Iterator[Problem]:
+def check_edges(subject: Subject) -> Iterator[Problem]:
     """An edge from or to an event that there is not."""
+    trace, of = subject.trace, subject.graph
     if len(of.edges) == len(trace.edges):
         return
     for number, edge in enumerate(trace.edges):
@@ -34,8 +37,9 @@ def check_edges(trace: Trace, of: Graph) -> Iterator[Problem]:
                 yield Problem("T202", f"there is no event {quote(name)}", ("edges", number, end))
 
 
-def check_cycles(trace: Trace, of: Graph) -> Iterator[Problem]:
+def check_cycles(subject: Subject) -> Iterator[Problem]:
     """Edges that lead back to where they began: each event would have to be before itself."""
+    trace, of = subject.trace, subject.graph
     try:
         order(of)
     except CycleError as error:
@@ -47,11 +51,13 @@ def check_cycles(trace: Trace, of: Graph) -> Iterator[Problem]:
         yield Problem("T203", f"the edges go round in a circle: {shown}{more}", ("edges", closing))
 
 
-def check_times(trace: Trace, of: Graph) -> Iterator[Problem]:
+def check_times(subject: Subject) -> Iterator[Problem]:
     """An edge back in time, beyond the skew that the clock declares; an event that ends before it begins."""
+    trace, of = subject.trace, subject.graph
     skew = trace.clock.skew
-    times = [event.t for event in trace.events]
-    if any(times[target] < times[source] - skew for source, target in zip(of.sources, of.targets, strict=True)):
+    times = of.times
+    earliest = [time - skew for time in times] if skew else times
+    if any(map(lt, map(times.__getitem__, of.targets), map(earliest.__getitem__, of.sources))):
         for number, edge in enumerate(trace.edges):
             source, target = _ends(edge.src, edge.dst, of)
             if source >= 0 and target >= 0 and times[target] < times[source] - skew:

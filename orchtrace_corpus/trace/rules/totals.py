@@ -1,15 +1,18 @@
 """Figures: totals that hold what the events say, reasons for what is unknown, channels that exist."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+
+from msgspec import UNSET
 
 from orchtrace_corpus.findings import quote, suggestion
-from orchtrace_corpus.trace.decode import schema
-from orchtrace_corpus.trace.graph import Graph
-from orchtrace_corpus.trace.model import EventType, Tokens, Trace, Unit
+from orchtrace_corpus.trace.locate import Path
+from orchtrace_corpus.trace.model import BASELINE_FIGURES, CREDIT_UNITS, REWARD_FAMILIES, EventType, Tokens, Unit
 from orchtrace_corpus.trace.problem import Problem
+from orchtrace_corpus.trace.rules.subject import Subject
 from orchtrace_corpus.trace.timing import SECONDS
 
 _TOLERANCE = 1e-9
+_MOST = 1e100
 
 
 def total(tokens: Tokens) -> float:
@@ -17,44 +20,68 @@ def total(tokens: Tokens) -> float:
     return (tokens.input or 0) + (tokens.output or 0) + (tokens.cache_read or 0) + (tokens.cache_write or 0)
 
 
-def check_tokens(trace: Trace, of: Graph) -> Iterator[Problem]:
+def check_magnitudes(subject: Subject) -> Iterator[Problem]:
+    """Times and figures stay within a range in which their sums, squares and ratios are finite numbers."""
+    trace = subject.trace
+    for name, values in (
+        ("t", subject.graph.times),
+        ("t_end", [event.t_end for event in trace.events]),
+        ("cost_usd", [event.cost_usd for event in trace.events]),
+    ):
+        stated = list(filter(None, values))  # neither unknown nor 0
+        if stated and (max(stated) > _MOST or min(stated) < 1 / _MOST):
+            for number, value in enumerate(values):
+                yield from _beyond(value, ("events", number, name))
+    yield from _beyond(trace.clock.skew, ("clock", "skew"))
+    yield from _beyond(trace.excluded_human_wait_s, ("excluded_human_wait_s",))
+    parts: dict[str, Mapping[str, float | None]] = {
+        "rewards": trace.rewards, "costs": trace.costs, "metrics": trace.metrics
+    }  # fmt: skip
+    if trace.baseline is not UNSET:
+        parts["baseline"] = {name: getattr(trace.baseline, name) for name in BASELINE_FIGURES}
+    for part, figures in parts.items():
+        for name, value in figures.items():
+            yield from _beyond(value, (part, name))
+
+
+def _beyond(value: float | None, path: Path) -> Iterator[Problem]:
+    if value and not 1 / _MOST <= abs(value) <= _MOST:
+        message = f"{value:g} cannot be computed with; a figure is 0, or from {1 / _MOST:g} to {_MOST:g}, or null"
+        yield Problem("T222", message, path)
+
+
+def check_tokens(subject: Subject) -> Iterator[Problem]:
     """Reasoning is a part of the output, so it cannot be more."""
-    del of
-    for number, event in enumerate(trace.events):
+    for number, event in enumerate(subject.trace.events):
         tokens = event.tokens
-        if not isinstance(tokens, Tokens) or tokens.output is None or not tokens.reasoning:
+        if tokens is UNSET or not tokens.reasoning or tokens.output is None:
             continue
         if tokens.reasoning > tokens.output:
             message = f"{tokens.reasoning:g} tokens of reasoning in {tokens.output:g} tokens of output"
             yield Problem("T220", message, ("events", number, "tokens", "reasoning"))
 
 
-def check_costs(trace: Trace, of: Graph) -> Iterator[Problem]:
+def check_costs(subject: Subject) -> Iterator[Problem]:
     """A total is at least what the events sum up to; what was only copied does not count."""
-    del of
-    tokens, calls, messages, first, last = 0.0, 0, 0, float("inf"), 0.0
-    for event in trace.events:
-        end = event.t if event.t_end is None else event.t_end
-        first, last = min(first, event.t), max(last, event.t, end)
-        if event.copied_context:
-            continue
-        if isinstance(event.tokens, Tokens):
-            tokens += total(event.tokens)
-        calls += event.type is EventType.TOOL_CALL
-        messages += event.type is EventType.MESSAGE
-    sums: dict[str, float] = {"tokens": tokens, "tool_calls": calls, "messages": messages}
+    trace, of = subject.trace, subject.graph
+    events = trace.events
+    spent = [event.tokens for event in events if event.tokens is not UNSET and not event.copied_context]
+    sums: dict[str, float] = {"tokens": sum(map(total, spent))}
+    for name, kind in (("tool_calls", EventType.TOOL_CALL), ("messages", EventType.MESSAGE)):
+        sums[name] = sum(not events[number].copied_context for number in of.of_type.get(kind, ()))
     if trace.clock.unit is not Unit.STEP:
+        last = max([*of.times, *[event.t_end for event in events if event.t_end is not None]])
         slack = trace.clock.skew * SECONDS[trace.clock.unit] + (trace.excluded_human_wait_s or 0)
-        sums["wall_clock_s"] = max(0.0, (last - first) * SECONDS[trace.clock.unit] - slack)
+        sums["wall_clock_s"] = max(0.0, (last - min(of.times)) * SECONDS[trace.clock.unit] - slack)
     for name, value in sums.items():
         stated = trace.costs.get(name)
         if stated is not None and stated < value * (1 - _TOLERANCE):
             yield Problem("T215", f"{stated:g} is less than the {value:g} of the events", ("costs", name))
 
 
-def check_reasons(trace: Trace, of: Graph) -> Iterator[Problem]:
+def check_reasons(subject: Subject) -> Iterator[Problem]:
     """Null means unknown, and says why."""
-    del of
+    trace = subject.trace
     for part, figures in (("costs", trace.costs), ("metrics", trace.metrics)):
         for name, value in figures.items():
             if value is None and not trace.reasons.get(f"{part}.{name}"):
@@ -62,13 +89,10 @@ def check_reasons(trace: Trace, of: Graph) -> Iterator[Problem]:
                 yield Problem("T217", message, (part, name))
 
 
-def check_rewards(trace: Trace, of: Graph) -> Iterator[Problem]:
+def check_rewards(subject: Subject) -> Iterator[Problem]:
     """A reward channel is named after a term of the reward families or after a credit unit."""
-    del of
-    if not trace.rewards:
-        return
-    known = [name for part in ("reward_family", "credit_unit") for name in schema()["$defs"][part]["enum"]]
-    for name in trace.rewards:
-        if name not in known:
-            message = f"{quote(name)} is neither a reward family nor a credit unit"
-            yield Problem("T216", f"{message}{suggestion(name, list(dict.fromkeys(known)))}", ("rewards", name))
+    for name in subject.trace.rewards:
+        if name not in REWARD_FAMILIES and name not in CREDIT_UNITS:
+            known = list(dict.fromkeys((*REWARD_FAMILIES, *CREDIT_UNITS)))
+            message = f"{quote(name)} is neither a reward family nor a credit unit{suggestion(name, known)}"
+            yield Problem("T216", message, ("rewards", name))

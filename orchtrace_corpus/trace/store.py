@@ -1,0 +1,63 @@
+"""Where traces come from: files and folders, one trace or several in each file."""
+
+import os
+from collections.abc import Iterator, Sequence
+
+from orchtrace_corpus.errors import CorpusError, DataFileError, ExitCode
+from orchtrace_corpus.findings import Finding, has_errors, quote
+from orchtrace_corpus.trace.decode import Decoded
+from orchtrace_corpus.trace.model import Trace
+
+SUFFIXES = (".json", ".jsonl", ".ndjson")
+"""What the names of traces in a folder end in."""
+
+_NOT_JSON = "T10"
+_SHOWN_FINDINGS = 5
+
+
+class InvalidTraceError(CorpusError):
+    """A trace has errors, so nothing derived from it would be true."""
+
+    exit_code = ExitCode.FINDINGS
+
+
+def is_unreadable(findings: Sequence[Finding]) -> bool:
+    """Whether a file could not even be read as JSON."""
+    return any(finding.code.startswith(_NOT_JSON) for finding in findings)
+
+
+def trace_files(path: str) -> Iterator[str]:
+    """The file itself, or the traces in a folder and below it, by name.
+
+    Raises:
+        DataFileError: There is no trace in the folder.
+    """
+    if not os.path.isdir(path):
+        yield path
+        return
+    found = False
+    for folder, below, names in os.walk(path):
+        below.sort()
+        for name in sorted(names):
+            if name.endswith(SUFFIXES):
+                found = True
+                yield os.path.join(folder, name)
+    if not found:
+        raise DataFileError(f"no trace in {quote(path)}", f"Traces end in {', '.join(SUFFIXES)}.")
+
+
+def sound(decoded: Decoded, findings: Sequence[Finding]) -> Trace:
+    """The trace, if there is no error among what was found in it.
+
+    Raises:
+        DataFileError: It is not JSON.
+        InvalidTraceError: It has errors; the message shows the first of them.
+    """
+    if decoded.trace is not None and not has_errors(findings):
+        return decoded.trace
+    shown = [str(finding) for finding in findings[:_SHOWN_FINDINGS]]
+    more = len(findings) - len(shown)
+    shown += [f"… and {more} more"] if more else []
+    message = "\n".join(("the trace has errors, so nothing derived from it would be true:", *shown))
+    error = DataFileError if is_unreadable(findings) else InvalidTraceError
+    raise error(message, "Run corpus trace validate for all of them.")

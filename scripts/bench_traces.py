@@ -1,0 +1,213 @@
+"""The speed claims about traces; `bench.py` prints them beside the others."""
+
+import random
+import sys
+import tempfile
+from array import array
+from collections.abc import Iterator
+from pathlib import Path
+
+import synthesize_traces
+from measured import Claim, Run, run
+
+ROOT = Path(__file__).resolve().parents[1]
+TRACE = (str(Path(sys.executable).parent / "corpus"), "trace")
+SCHEMA = ROOT / "orchtrace_corpus" / "trace" / "schema.json"
+JSON_ONE = "import json, sys; json.loads(open(sys.argv[1], 'rb').read())"
+JSON_LINES = "import json, sys\nfor line in open(sys.argv[1], 'rb'): json.loads(line)"
+
+START_UP_LIMIT = 10.0
+CHECKER_LIMIT = 1 / 4
+VALIDATE_LIMIT = 2.0
+MEASURE_LIMIT = 3.0
+GROWTH_LIMIT = 1.3
+PATH_LIMIT = 1.0
+
+OURS = """\
+import gc, sys, time
+from orchtrace_corpus.trace.decode import decode, documents
+from orchtrace_corpus.trace.timing import longest_path, timing
+gc.disable()
+(document,) = documents(sys.argv[1])
+trace = decode(document).trace
+begin = time.perf_counter()
+times = timing(trace)
+length = longest_path(times, times.works, overlapping=True).length
+print(time.perf_counter() - begin, length, file=open(sys.argv[2], "w"))
+"""
+READ_ARRAYS = """\
+import gc, sys, time
+from array import array
+gc.disable()
+def read(kind, name):
+    found = array(kind)
+    with open(sys.argv[1] + name, "rb") as file:
+        found.frombytes(file.read())
+    return found.tolist()
+sources, targets, works = read("q", ".sources"), read("q", ".targets"), read("d", ".works")
+begin = time.perf_counter()
+"""
+WRITE_LENGTH = """\
+print(time.perf_counter() - begin, length, file=open(sys.argv[2], "w"))
+"""
+PEERS = {
+    "networkx": READ_ARRAYS
+    + """\
+import networkx
+graph = networkx.DiGraph()
+graph.add_weighted_edges_from((s, t, works[t]) for s, t in zip(sources, targets))
+length = networkx.dag_longest_path_length(graph)
+"""
+    + WRITE_LENGTH,
+    "rustworkx": READ_ARRAYS
+    + """\
+import rustworkx
+graph = rustworkx.PyDiGraph()
+graph.add_nodes_from(range(len(works)))
+graph.add_edges_from([(s, t, works[t]) for s, t in zip(sources, targets)])
+length = rustworkx.dag_weighted_longest_path_length(graph, lambda s, t, weight: weight)
+"""
+    + WRITE_LENGTH,
+}
+"""Programs that find the longest path with other libraries; they are given numbers and need no text read."""
+
+
+def trace_claims(sizes: tuple[int, int], traces: int, rounds: int, peers: Path) -> Iterator[Claim]:
+    """All claims about traces.
+
+    Args:
+        sizes: Events of a middling and of a large trace.
+        traces: How many small traces there are in a file of JSON Lines.
+        rounds: Fresh processes for each start-up measurement.
+        peers: The environment that check-jsonschema, networkx and rustworkx are installed in; claims against
+            those that are not there are left out.
+    """
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        yield from _small(folder, rounds, peers)
+        yield from _large(folder, sizes)
+        yield from _many(folder, traces)
+        yield from _longest_path(folder, max(sizes), peers)
+
+
+def _small(folder: Path, rounds: int, peers: Path) -> Iterator[Claim]:
+    path = folder / "small.json"
+    synthesize_traces.write(path, 20)
+    checker = peers / "bin" / "check-jsonschema"
+    commands = {"bare": (sys.executable, "-c", "pass"), "ours": (*TRACE, "validate", str(path))}
+    if checker.exists():
+        commands["checker"] = (str(checker), "--schemafile", str(SCHEMA), str(path))
+    times: dict[str, list[float]] = {which: [] for which in commands}
+    for _ in range(rounds):
+        for which, command in commands.items():
+            times[which].append(run(command).seconds)
+    best = {which: min(taken) for which, taken in times.items()}
+    for which, peer, limit in (
+        ("bare", "the bare interpreter", START_UP_LIMIT),
+        ("checker", "`check-jsonschema`", CHECKER_LIMIT),
+    ):
+        if which in best:
+            detail = f"{1000 * best['ours']:.0f} ms against {1000 * best[which]:.1f} ms, minimum of {rounds}"
+            ratio = best["ours"] / best[which]
+            yield Claim(f"`corpus trace validate`, 20 events, against {peer}", ratio, limit, detail)
+
+
+def _large(folder: Path, sizes: tuple[int, int]) -> Iterator[Claim]:
+    start_up = _best((*TRACE, "validate", str(folder / "small.json")), 5).seconds
+    costs = []
+    for size in sizes:
+        path = folder / f"{size}.json"
+        synthesize_traces.write(path, size)
+        validate, measure = (_best((*TRACE, command, str(path)), 3) for command in ("validate", "measure"))
+        costs.append([(spent.seconds - start_up) / size for spent in (validate, measure)])
+        if size == max(sizes):
+            plain = _best((sys.executable, "-c", JSON_ONE, str(path)), 3)
+            yield from _against_json(f"{size:,} events in one trace", validate, measure, plain)
+    (small_validate, small_measure), (large_validate, large_measure) = costs
+    for command, small, large in (
+        ("validate", small_validate, large_validate),
+        ("measure", small_measure, large_measure),
+    ):
+        yield Claim(
+            f"`corpus trace {command}`, an event of {sizes[1]:,} against one of {sizes[0]:,}, start-up left out",
+            large / small,
+            GROWTH_LIMIT,
+            f"{1e6 * large:.1f} µs against {1e6 * small:.1f} µs",
+        )
+
+
+def _many(folder: Path, traces: int) -> Iterator[Claim]:
+    path = folder / "many.jsonl"
+    synthesize_traces.write(path, 20, traces)
+    plain = _best((sys.executable, "-c", JSON_LINES, str(path)), 3)
+    validate = _best((*TRACE, "validate", str(path)), 3)
+    measure = _best((*TRACE, "measure", str(path), "--format", "csv"), 1)
+    yield from _against_json(f"{traces:,} traces of 20 events", validate, measure, plain)
+
+
+def _against_json(what: str, validate: Run, measure: Run, plain: Run) -> Iterator[Claim]:
+    """Claims about validating and measuring a file, against `json.loads` alone on the same bytes."""
+    base = f"{plain.seconds:.2f} s and {plain.peak_mib:.0f} MiB"
+    yield Claim(
+        f"`corpus trace validate`, {what}, against `json.loads` alone",
+        validate.seconds / plain.seconds,
+        VALIDATE_LIMIT,
+        f"{validate.seconds:.2f} s and {validate.peak_mib:.0f} MiB against {base}",
+    )
+    yield Claim(
+        f"`corpus trace measure`, {what}, beyond validating them, against `json.loads` alone",
+        (measure.seconds - validate.seconds) / plain.seconds,
+        MEASURE_LIMIT,
+        f"{measure.seconds:.2f} s in all and {measure.peak_mib:.0f} MiB against {base}",
+    )
+
+
+def _longest_path(folder: Path, size: int, peers: Path) -> Iterator[Claim]:
+    """The critical path of a large trace against other libraries, which must find the same length."""
+    _write_arrays(folder / "graph", size)
+    python = str(peers / "bin" / "python")
+    ours = _path_of((sys.executable, "-c", OURS, str(folder / f"{size}.json")), folder)
+    if ours is None:
+        raise RuntimeError("the critical path was not found")
+    for name, program in PEERS.items():
+        theirs = _path_of((python, "-c", program, str(folder / "graph")), folder)
+        if theirs is None:
+            continue
+        if abs(theirs[1] - ours[1]) > 1e-6 * ours[1]:
+            raise RuntimeError(f"{name} finds a path of {theirs[1]}, and we one of {ours[1]}")
+        yield Claim(
+            f"critical path of {size:,} events, against {name} on the same graph",
+            ours[0] / theirs[0],
+            PATH_LIMIT,
+            f"{ours[0]:.2f} s and {ours[2]:.0f} MiB against {theirs[0]:.2f} s and {theirs[2]:.0f} MiB",
+        )
+
+
+def _write_arrays(path: Path, size: int) -> None:
+    """The graph of `synthesize_traces.write` as numbers: its edges, an entry edge, and what each event adds."""
+    trace = synthesize_traces.trace("run-0", size, random.Random(1))
+    numbers = {event["id"]: number for number, event in enumerate(trace["events"])}
+    sources = array("q", [size, *(numbers[edge["src"]] for edge in trace["edges"])])
+    targets = array("q", [numbers["e0"], *(numbers[edge["dst"]] for edge in trace["edges"])])
+    works = array("d", [event.get("t_end", event["t"]) - event["t"] for event in trace["events"]] + [0])
+    for name, values in ((".sources", sources), (".targets", targets), (".works", works)):
+        path.with_suffix(name).write_bytes(values.tobytes())
+
+
+def _path_of(command: tuple[str, ...], folder: Path) -> tuple[float, float, float] | None:
+    """Seconds, length and peak MiB that a program finds the longest path with; None where it cannot run."""
+    found = folder / "path.txt"
+    best: tuple[float, float, float] | None = None
+    for _ in range(2):
+        try:
+            spent = run((*command, str(found)))
+        except (RuntimeError, FileNotFoundError):
+            return None
+        seconds, length = map(float, found.read_text(encoding="utf-8").split())
+        if best is None or seconds < best[0]:
+            best = seconds, length, spent.peak_mib
+    return best
+
+
+def _best(command: tuple[str, ...], rounds: int) -> Run:
+    return min(run(command) for _ in range(rounds))
