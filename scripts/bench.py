@@ -29,7 +29,7 @@ CORPUS = (str(Path(sys.executable).parent / "corpus"),)
 LOADER = "import sys, yaml; yaml.load(open(sys.argv[1], encoding='utf-8'), Loader=yaml.CSafeLoader)"
 
 START_UP_LIMIT = 10.0
-CHECK_LIMIT = 13.0
+CHECK_LIMIT = 14.0
 CHECK_TO_VALIDATE_LIMIT = 2.0
 BUILD_TO_VALIDATE_LIMIT = 3.0
 LOADER_LIMIT = 1 / 3

@@ -213,7 +213,7 @@ def test_check_includes_the_traces_of_a_corpus(tmp_path: Path) -> None:
 
 def test_check_tells_warnings_about_traces_in_number(tmp_path: Path) -> None:
     call = event("e1", 0, "tool_call", "lead", call_id="c")
-    code, lines = checked(tmp_path, "t.json", json.dumps({**BASE, "events": [call]}).encode())
+    _, lines = checked(tmp_path, "t.json", json.dumps({**BASE, "events": [call]}).encode())
 
     assert lines == ["traces    ok     1 warning in 1 trace"]
 

@@ -264,7 +264,8 @@ def escape(text: str) -> str:
         return text
     if not text.isprintable():
         text = "".join(c if c.isprintable() or _is_xml(c) else "\ufffd" for c in text)
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace('"', "&quot;")
+    text = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace('"', "&quot;")
+    return text.replace("\r", "&#13;")  # which a reader of XML would take for the end of a line
 
 
 def _is_xml(c: str) -> bool:
