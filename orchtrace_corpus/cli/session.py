@@ -1,8 +1,11 @@
-"""What every command needs: the corpus it is about, and where its output goes."""
+"""What every command needs: the corpus it is about, and where its output goes.
+
+The modules of the paper pool are imported where they are used: commands on traces never need them.
+"""
 
 import os
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from orchtrace_corpus.cli.output import Output
 from orchtrace_corpus.errors import (
@@ -12,15 +15,15 @@ from orchtrace_corpus.errors import (
     MalformedCorpusError,
 )
 from orchtrace_corpus.findings import Finding, has_errors, is_malformed, quote
-from orchtrace_corpus.pool import rules, store
-from orchtrace_corpus.pool.attributes import exclusion_attributes, paper_attributes
-from orchtrace_corpus.pool.model import Loaded, Pool
-from orchtrace_corpus.pool.query import Query, parse
-from orchtrace_corpus.pool.taxonomy import Taxonomy, decode_taxonomy
 from orchtrace_corpus.render import Format, table
 from orchtrace_corpus.render import findings as render
 from orchtrace_corpus.render.findings import FindingsFormat, summary
 from orchtrace_corpus.render.table import Table
+
+if TYPE_CHECKING:
+    from orchtrace_corpus.pool.model import Loaded, Pool
+    from orchtrace_corpus.pool.query import Query
+    from orchtrace_corpus.pool.taxonomy import Taxonomy
 
 _SHOWN_FINDINGS = 5
 
@@ -37,6 +40,8 @@ class Session(NamedTuple):
         Raises:
             DataFileError: There is no corpus.
         """
+        from orchtrace_corpus.pool import store
+
         if self.root:
             if not os.path.isfile(os.path.join(self.root, store.PAPERS)):
                 raise DataFileError(f"no {store.PAPERS} in {quote(self.root)}", "Name the folder that holds data/.")
@@ -52,25 +57,32 @@ class Session(NamedTuple):
         Raises:
             DataFileError: There is no corpus here.
         """
+        from orchtrace_corpus.pool import store
+
         if not self.root and store.find_root().bundled:
             raise DataFileError(f"no {store.PAPERS} here or in any folder above", "Name the corpus with --root DIR.")
         return self.root_folder()
 
-    def load(self) -> Loaded:
+    def load(self) -> "Loaded":
         """Read the corpus as it is, mistakes included.
 
         Raises:
             DataFileError: There is no corpus, or a data file is missing or unreadable.
         """
+        from orchtrace_corpus.pool import store
+
         return store.load(self.root_folder())
 
-    def taxonomy(self) -> Taxonomy:
+    def taxonomy(self) -> "Taxonomy":
         """Read the taxonomy alone.
 
         Raises:
             DataFileError: There is no corpus, or the taxonomy cannot be read.
             InvalidCorpusError: The taxonomy has errors; the message lists them.
         """
+        from orchtrace_corpus.pool import store
+        from orchtrace_corpus.pool.taxonomy import decode_taxonomy
+
         file = store.read_file(self.root_folder(), store.TAXONOMY)
         taxonomy = decode_taxonomy(file)
         if taxonomy is None or file.findings:
@@ -78,13 +90,15 @@ class Session(NamedTuple):
             raise InvalidCorpusError("\n".join(("the taxonomy has errors:", *shown)))
         return taxonomy
 
-    def pool(self) -> Pool:
+    def pool(self) -> "Pool":
         """Read the corpus for counting, which asks for one without errors: no record may silently drop out.
 
         Raises:
             DataFileError: There is no corpus, or a data file is missing or unreadable.
             InvalidCorpusError: It has errors; the message shows the first of them.
         """
+        from orchtrace_corpus.pool import rules
+
         loaded = self.load()
         findings = rules.check(loaded)
         if loaded.pool is None or has_errors(findings):
@@ -96,13 +110,15 @@ class Session(NamedTuple):
             raise error("\n".join((message, *shown)), "Run corpus validate for all of them.")
         return loaded.pool
 
-    def pool_as_read(self) -> Pool:
+    def pool_as_read(self) -> "Pool":
         """Read the corpus for looking things up: with errors, too, of which there is a remark.
 
         Raises:
             DataFileError: There is no corpus, or a data file is missing or unreadable.
             InvalidCorpusError: The taxonomy has errors, so that nothing can be read by it.
         """
+        from orchtrace_corpus.pool import rules
+
         loaded = self.load()
         if loaded.pool is None:
             return self.pool()
@@ -130,12 +146,15 @@ class Session(NamedTuple):
             self.output.write(render.written(findings, output_format, limit))
 
 
-def paper_query(filters: Sequence[str], taxonomy: Taxonomy) -> Query:
+def paper_query(filters: Sequence[str], taxonomy: "Taxonomy") -> "Query":
     """Read filters on papers.
 
     Raises:
         CommandUseError: A filter is wrong; one on exclusions is said to be one.
     """
+    from orchtrace_corpus.pool.attributes import paper_attributes
+    from orchtrace_corpus.pool.query import parse
+
     attributes = paper_attributes(taxonomy)
     try:
         return parse(filters, attributes)
@@ -144,7 +163,9 @@ def paper_query(filters: Sequence[str], taxonomy: Taxonomy) -> Query:
         raise
 
 
-def _explain_exclusion_field(filters: Sequence[str], taxonomy: Taxonomy, cause: CommandUseError) -> None:
+def _explain_exclusion_field(filters: Sequence[str], taxonomy: "Taxonomy", cause: CommandUseError) -> None:
+    from orchtrace_corpus.pool.attributes import exclusion_attributes, paper_attributes
+
     only_exclusions = set(exclusion_attributes(taxonomy)) - set(paper_attributes(taxonomy))
     for text in filters:
         name = text.partition("=")[0].strip().rstrip("!<>~")

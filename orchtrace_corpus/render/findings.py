@@ -3,11 +3,14 @@
 import os
 from collections.abc import Sequence
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 from orchtrace_corpus.findings import RULES, Finding, Severity, printable
-from orchtrace_corpus.pool.model import Pool
 from orchtrace_corpus.render.layout import Line, Span
 from orchtrace_corpus.render.table import envelope
+
+if TYPE_CHECKING:
+    from orchtrace_corpus.pool.model import Pool
 
 
 class FindingsFormat(StrEnum):
@@ -93,7 +96,7 @@ def summary(findings: Sequence[Finding]) -> str:
     return ", ".join(parts) or "no problems"
 
 
-def numbered(pool: Pool) -> str:
+def numbered(pool: "Pool") -> str:
     """How many records a pool has, in words."""
     counts = ((len(pool.papers), "paper"), (len(pool.exclusions), "exclusion"))
     return " and ".join(f"{count} {noun}{'' if count == 1 else 's'}" for count, noun in counts)
