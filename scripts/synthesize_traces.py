@@ -9,6 +9,7 @@ The same numbers and seed give the same bytes.
 import argparse
 import json
 import random
+from array import array
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +24,12 @@ def main() -> None:
     parser.add_argument("file", type=Path, help="the file to write")
     parser.add_argument("--traces", type=int, default=1, help="how many traces, one on each line")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--arrays", action="store_true", help="write the graph of one trace as numbers instead")
     arguments = parser.parse_args()
-    write(arguments.file, arguments.events, arguments.traces, arguments.seed)
+    if arguments.arrays:
+        write_arrays(arguments.file, arguments.events, arguments.seed)
+    else:
+        write(arguments.file, arguments.events, arguments.traces, arguments.seed)
 
 
 def write(path: Path, events: int, traces: int = 1, seed: int = 1) -> None:
@@ -33,6 +38,20 @@ def write(path: Path, events: int, traces: int = 1, seed: int = 1) -> None:
     with path.open("w", encoding="utf-8", newline="\n") as file:
         for number in range(traces):
             file.write(json.dumps(trace(f"run-{number}", events, chance)) + "\n")
+
+
+def write_arrays(path: Path, events: int, seed: int = 1) -> None:
+    """Write the graph of a trace as arrays: PATH.sources, PATH.targets (int64), PATH.works (double, by event).
+
+    One more event, of no work, has an edge to the first, so that all work lies at the end of some edge.
+    """
+    made_up = trace("run-0", events, random.Random(seed))
+    numbers = {event["id"]: number for number, event in enumerate(made_up["events"])}
+    sources = array("q", [events, *(numbers[edge["src"]] for edge in made_up["edges"])])
+    targets = array("q", [numbers["e0"], *(numbers[edge["dst"]] for edge in made_up["edges"])])
+    works = array("d", [event.get("t_end", event["t"]) - event["t"] for event in made_up["events"]] + [0])
+    for name, values in ((".sources", sources), (".targets", targets), (".works", works)):
+        path.with_suffix(name).write_bytes(values.tobytes())
 
 
 def trace(name: str, events: int, chance: random.Random) -> dict[str, Any]:

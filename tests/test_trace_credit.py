@@ -250,3 +250,58 @@ def test_groups_and_steps_from_the_command_line(tmp_path: Path) -> None:
         str(tmp_path / "v.txt"), "--format", "csv", "--lambda", "0",
     )  # fmt: skip
     assert mean.stdout == "role,credit\njudge,1\n"
+
+
+def test_difference_rewards_ask_only_for_runs_without_one(tmp_path: Path) -> None:
+    everybody = ["lead", "w1", "w2", "w3", "w4"]
+    runs = [(everybody, 0.8), *(([one for one in everybody if one != left], 0.8 if left == "w3" else 0.5)
+                                for left in everybody)]  # fmt: skip
+    rows = [{"members": members, "value": value} for members, value in runs]
+    (tmp_path / "v.json").write_text(json.dumps({"values": rows}), encoding="utf-8")
+    values = ["--values", str(tmp_path / "v.json"), "--format", "csv"]
+
+    assert run_corpus("trace", "credit", SWARM, "--method", "difference", *values).stdout.endswith("\nw3,0\n")
+    result = run_corpus("trace", "credit", SWARM, *values)
+    assert (result.code, result.stdout) == (2, "")
+    assert "has no value for the coalition of" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[1]", "does not give values of steps"),
+        ('{"steps": [{"id": "a", "value": true}]}', "does not give values of steps"),
+        ('{"steps": [{"id": "a", "value": 1e999}]}', "does not give values of steps"),
+        ('{"steps": [{"id": "a", "value": 1' + "0" * 5000 + "}]}", "does not give values of steps"),
+        ('{"steps": [{"id": 1, "value": 1}]}', "does not give values of steps"),
+        ('{"steps": ' + "[" * 100_000 + "}", "does not give values of steps"),
+        ('{"steps": [{"id": "a", "value": 1}, {"id": "a", "value": 2}]}', "gives two values for 'the step a'"),
+        ('{"steps": [{"id": "a", "value": 1}]}', "has no value for 4 of 4 steps: 'plan', 'think', 'report', 'answer'"),
+    ],
+)
+def test_a_file_of_steps_that_does_not_do_is_refused(text: str, message: str, tmp_path: Path) -> None:
+    (tmp_path / "v.json").write_text(text, encoding="utf-8")
+    path = str(ROOT / "data" / "traces" / "centralized.json")
+    result = run_corpus("trace", "credit", path, "--method", "gae", "--unit", "turn", "--values", f"{tmp_path}/v.json")
+
+    assert (result.code, result.stdout) == (3, "")
+    assert message in result.stderr
+
+
+def test_two_values_of_one_coalition_are_refused(tmp_path: Path) -> None:
+    rows = [{"members": ["w1", "w2"], "value": 1}, {"members": ["w2", "w1"], "value": 2}]
+    (tmp_path / "v.json").write_text(json.dumps({"values": rows}), encoding="utf-8")
+    result = run_corpus("trace", "credit", SWARM, "--values", str(tmp_path / "v.json"))
+
+    assert result.code == 3
+    assert "gives two values for 'the coalition of w1, w2'" in result.stderr
+
+
+def test_a_trace_without_steps_has_no_steps_to_credit(tmp_path: Path) -> None:
+    (tmp_path / "t.json").write_text(json.dumps(raw([event("a", 0, "spawn", "x", to="y")])), encoding="utf-8")
+    (tmp_path / "v.json").write_text('{"steps": []}', encoding="utf-8")
+    result = run_corpus("trace", "credit", str(tmp_path / "t.json"), "--method", "mean", "--values",
+                        str(tmp_path / "v.json"))  # fmt: skip
+
+    assert result.code == 2
+    assert "has no step that credit could go to" in result.stderr

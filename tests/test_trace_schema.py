@@ -437,7 +437,7 @@ def changed(old: str, new: str) -> bytes:
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ('"t": 1', '"t": 1e999', "$.events[1].t: '1e999' is too large for a number; write null for unknown"),
+        ('"t": 1', '"t": 1e999', "$.events[1].t: '1e999' is too large for a number"),
         ('"t": 1', '"t": 1' + "0" * 400, "is too large for a number"),
         ('"t": 1', '"t": NaN', "'NaN' is no finite number; write null for unknown"),
         ('"t": 1', '"t": 1, "t_end": 1.5, "seq": 1.5', "$.events[1].seq: expected a whole number or null, got 1.5"),

@@ -37,17 +37,7 @@ def page(trace: Trace, width: int | None, glyphs: Glyphs = UNICODE, *, most_agen
     times = timing(trace)
     agents = roster(trace, times)
     shown = agents[:most_agents]
-    labels = [_label(one) for one in shown]
-    label_width = min(max(map(display_width, labels)), _MOST_LABEL, max(room // 3, 8))
-    token_width = max((len(_tokens(one)) for one in shown), default=0)
-    cells = max(room - label_width - token_width - 4, _LEAST_TIMELINE)
-    lines = [*_head(trace, times, agents, room, glyphs), ()]
-    lines.append((Span(pad("", label_width + 2) + _scale(times, cells), "muted"),))
-    for one, label in zip(shown, labels, strict=True):
-        name = pad(clip(label, label_width, glyphs.ellipsis), label_width)
-        spans = _timeline(trace, times, one, cells, glyphs)
-        lines.append((Span(name, "key" if one.depth == 0 else ""), Span("  "), *spans,
-                      Span(f"  {_tokens(one).rjust(token_width)}".rstrip(), "muted")))  # fmt: skip
+    lines = [*_head(trace, times, agents, room, glyphs), (), *timelines(trace, times, shown, room, glyphs)]
     if len(agents) > len(shown):
         lines.append(
             line(f"{glyphs.ellipsis} and {len(agents) - len(shown)} more agents; --agents shows more", "muted")
@@ -56,6 +46,23 @@ def page(trace: Trace, width: int | None, glyphs: Glyphs = UNICODE, *, most_agen
     legend = f"{glyphs.shades[0]} model works  {glyphs.shades[2]} tool works  {glyphs.empty} alive; {_LEGEND}"
     lines += [line(text, "muted") for text in wrap(legend, room)]
     return [*lines, *_critical_path(trace, times.unit, room)]
+
+
+def timelines(
+    trace: Trace, times: Timing, agents: Sequence[Appearance], room: int, glyphs: Glyphs = UNICODE
+) -> list[Line]:
+    """A line of time for each agent, with its tokens at the end, below the scale of the time."""
+    labels = [_label(one) for one in agents]
+    label_width = min(max(map(display_width, labels)), _MOST_LABEL, max(room // 3, 8))
+    token_width = max((len(_tokens(one)) for one in agents), default=0)
+    cells = max(room - label_width - token_width - 4, _LEAST_TIMELINE)
+    lines: list[Line] = [(Span(pad("", label_width + 2) + _scale(times, cells), "muted"),)]
+    for one, label in zip(agents, labels, strict=True):
+        name = pad(clip(label, label_width, glyphs.ellipsis), label_width)
+        spans = _timeline(trace, times, one, cells, glyphs)
+        lines.append((Span(name, "key" if one.depth == 0 else ""), Span("  "), *spans,
+                      Span(f"  {_tokens(one).rjust(token_width)}".rstrip(), "muted")))  # fmt: skip
+    return lines
 
 
 def _head(trace: Trace, times: Timing, agents: Sequence[Appearance], room: int, glyphs: Glyphs) -> Iterator[Line]:

@@ -21,6 +21,7 @@ class Graph(NamedTuple):
         targets: For each of these edges, the number of its later event.
         edges: These edges, as in the trace.
         times: When each event began, in the unit of the trace's clock.
+        ends: When each event ended, as it says itself; None where it does not.
         of_type: The numbers of the events of each type that occurs, rising.
     """
 
@@ -30,6 +31,7 @@ class Graph(NamedTuple):
     targets: list[int]
     edges: Sequence[Edge]
     times: list[float]
+    ends: list[float | None]
     of_type: Mapping[EventType, list[int]]
 
 
@@ -59,7 +61,8 @@ def graph(trace: Trace) -> Graph:
     of_type: defaultdict[EventType, list[int]] = defaultdict(list)
     for number, event in enumerate(events):
         of_type[event.type].append(number)
-    return Graph(events, numbers, sources, targets, edges, [event.t for event in events], of_type)
+    times, ends = [event.t for event in events], [event.t_end for event in events]
+    return Graph(events, numbers, sources, targets, edges, times, ends, of_type)
 
 
 def by_time(of: Graph) -> list[int]:

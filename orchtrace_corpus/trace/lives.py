@@ -1,7 +1,7 @@
 """Who spawned whom, and when agents live: from their spawn, or from the beginning, to their despawn or stop."""
 
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from orchtrace_corpus.trace.graph import Graph
@@ -29,7 +29,9 @@ class Lives(NamedTuple):
 
 def lives(trace: Trace, of: Graph) -> Lives:
     """The lives of all agents."""
-    spawns, despawns, stops = (_by_agent(of, kind) for kind in (EventType.SPAWN, EventType.DESPAWN, EventType.STOP))
+    spawns = _by_agent(of, EventType.SPAWN, lambda event: event.target)
+    despawns = _by_agent(of, EventType.DESPAWN, lambda event: event.target or event.agent)
+    stops = _by_agent(of, EventType.STOP, lambda event: event.agent)
     parents: dict[str, str] = {}
     for event in trace.events:
         if event.parent_agent and event.agent not in parents:
@@ -40,25 +42,18 @@ def lives(trace: Trace, of: Graph) -> Lives:
     return Lives(parents, circular, spawns, despawns, stops)
 
 
-def _by_agent(of: Graph, kind: EventType) -> dict[str, list[int]]:
+def _by_agent(of: Graph, kind: EventType, whose: Callable[[Event], str]) -> dict[str, list[int]]:
     """The events of a type that begins or ends a life, by the agent whose life it is, each list by time."""
     found: dict[str, list[int]] = {}
     events = of.events
     for number in of.of_type.get(kind, ()):
-        agent = _whose(events[number], kind)
+        agent = whose(events[number])
         if agent:
             found.setdefault(agent, []).append(number)
     for numbers in found.values():
         if len(numbers) > 1:
             numbers.sort(key=lambda number: _moment(events[number]))
     return found
-
-
-def _whose(event: Event, kind: EventType) -> str:
-    """The agent whose life an event begins or ends; empty where a spawn names nobody."""
-    if kind is EventType.STOP:
-        return event.agent
-    return event.target if kind is EventType.SPAWN else event.target or event.agent
 
 
 def _moment(event: Event) -> tuple[float, float]:

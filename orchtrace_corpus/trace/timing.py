@@ -125,7 +125,7 @@ def timing(trace: Trace) -> Timing:
     """
     of = graph(trace)
     scale, zero = SECONDS[trace.clock.unit], min(of.times)
-    finished = [event.t_end for event in of.events]
+    finished = list(of.ends)
     results = {of.events[n].call_id: of.times[n] for n in of.of_type.get(EventType.TOOL_RESULT, ())}
     for number in of.of_type.get(EventType.TOOL_CALL, ()):
         if finished[number] is None and of.events[number].call_id:
@@ -206,6 +206,7 @@ def longest_path(times: Timing, weights: list[float], *, overlapping: bool) -> P
     events, starts, incoming = times.of.events, times.starts, times.incoming
     reached = [start + weight for start, weight in zip(starts, weights, strict=True)] if overlapping else starts
     best, before = [0.0] * len(weights), [-1] * len(weights)
+    finished_before = times.finished_before
     heaviest = {agent: _Heaviest(queue) for agent, queue in times.finished.items()}
     for number in times.sequence:
         start = starts[number]
@@ -216,8 +217,8 @@ def longest_path(times: Timing, weights: list[float], *, overlapping: bool) -> P
                 length -= reached[source] - start
             if length > longest or (length == longest and previous < 0):
                 longest, previous = length, source
-        if times.finished_before[number]:
-            own = heaviest[events[number].agent].of_first(times.finished_before[number], best)
+        if finished_before[number]:
+            own = heaviest[events[number].agent].of_first(finished_before[number], best)
             if best[own] > longest or (best[own] == longest and previous < 0):
                 longest, previous = best[own], own
         best[number] = longest + weights[number]

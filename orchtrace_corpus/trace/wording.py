@@ -17,7 +17,7 @@ def worded(error: Any) -> tuple[str, str, str]:
     """
     keyword, wanted, found = error.validator, error.validator_value, error.instance
     if isinstance(found, Oversized):
-        return "T104", f"{quote(found.word)} is too large for a number; write null for unknown", ""
+        return "T104", f"{quote(found.word)} is too large for a number", ""
     if keyword == "required":
         missing = next(name for name in wanted if error.message.startswith(repr(name)))
         return "T111", f"missing field {quote(missing)}", ""

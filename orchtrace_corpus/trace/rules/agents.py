@@ -65,11 +65,13 @@ def check_lives(subject: Subject) -> Iterator[Problem]:
         return
     skew, events = subject.trace.clock.skew, subject.trace.events
     # Most events come after their agent's first spawn, and before its first despawn: nothing more to ask.
-    born = {agent: events[numbers[0]].t for agent, numbers in spawns.items()}
-    ended = {agent: events[numbers[0]].t for agent, numbers in despawns.items()}
+    lasting = {agent: (events[numbers[0]].t, inf) for agent, numbers in spawns.items()}
+    for agent, numbers in despawns.items():
+        lasting[agent] = (lasting.get(agent, (-1.0, inf))[0], events[numbers[0]].t)
     for number, event in enumerate(events):
         agent, time = event.agent, event.t
-        if born.get(agent, -1.0) < time < ended.get(agent, inf):
+        life = lasting.get(agent)
+        if life is None or life[0] < time < life[1]:
             continue
         if event.type is EventType.DESPAWN and event.target in ("", agent):
             continue  # its own end may come at any time

@@ -66,9 +66,9 @@ def check_times(subject: Subject) -> Iterator[Problem]:
                     "turn it round, correct the times, or declare $.clock.skew"
                 )
                 yield Problem("T204", message, ("edges", number))
-    for number, event in enumerate(trace.events):
-        if event.t_end is not None and event.t_end < event.t:
-            message = f"the event ends at {event.t_end:g}, before it begins at {event.t:g}"
+    for number, end in enumerate(of.ends):
+        if end is not None and end < times[number]:
+            message = f"the event ends at {end:g}, before it begins at {times[number]:g}"
             yield Problem("T218", message, ("events", number, "t_end"))
 
 

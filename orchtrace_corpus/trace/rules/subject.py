@@ -1,7 +1,5 @@
 """A trace under examination, with what several rules need of it."""
 
-from functools import cached_property
-
 from orchtrace_corpus.trace.graph import Graph, graph
 from orchtrace_corpus.trace.lives import Lineage, Lives, lives
 from orchtrace_corpus.trace.model import Trace
@@ -13,13 +11,19 @@ class Subject:
     def __init__(self, trace: Trace) -> None:
         self.trace = trace
         self.graph: Graph = graph(trace)
+        self._lives: Lives | None = None
+        self._lineage: Lineage | None = None
 
-    @cached_property
+    @property
     def lives(self) -> Lives:
         """Who spawned whom, and when the agents live."""
-        return lives(self.trace, self.graph)
+        if self._lives is None:
+            self._lives = lives(self.trace, self.graph)
+        return self._lives
 
-    @cached_property
+    @property
     def lineage(self) -> Lineage:
         """Who is above whom."""
-        return Lineage(self.lives.parents)
+        if self._lineage is None:
+            self._lineage = Lineage(self.lives.parents)
+        return self._lineage

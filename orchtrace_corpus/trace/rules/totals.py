@@ -12,7 +12,7 @@ from orchtrace_corpus.trace.rules.subject import Subject
 from orchtrace_corpus.trace.timing import SECONDS
 
 _TOLERANCE = 1e-9
-_MOST = 1e100
+_MOST, _LEAST = 1e100, 1e-100
 
 
 def total(tokens: Tokens) -> float:
@@ -25,29 +25,32 @@ def check_magnitudes(subject: Subject) -> Iterator[Problem]:
     trace = subject.trace
     for name, values in (
         ("t", subject.graph.times),
-        ("t_end", [event.t_end for event in trace.events]),
+        ("t_end", subject.graph.ends),
         ("cost_usd", [event.cost_usd for event in trace.events]),
     ):
         stated = list(filter(None, values))  # neither unknown nor 0
-        if stated and (max(stated) > _MOST or min(stated) < 1 / _MOST):
+        if stated and (max(stated) > _MOST or min(stated) < _LEAST):
             for number, value in enumerate(values):
-                yield from _beyond(value, ("events", number, name))
-    yield from _beyond(trace.clock.skew, ("clock", "skew"))
-    yield from _beyond(trace.excluded_human_wait_s, ("excluded_human_wait_s",))
-    parts: dict[str, Mapping[str, float | None]] = {
-        "rewards": trace.rewards, "costs": trace.costs, "metrics": trace.metrics
-    }  # fmt: skip
+                if value and not _LEAST <= value <= _MOST:
+                    yield _beyond(value, ("events", number, name))
+    parts: list[tuple[str, Mapping[str, float | None]]] = [
+        ("rewards", trace.rewards), ("costs", trace.costs), ("metrics", trace.metrics)
+    ]  # fmt: skip
     if trace.baseline is not UNSET:
-        parts["baseline"] = {name: getattr(trace.baseline, name) for name in BASELINE_FIGURES}
-    for part, figures in parts.items():
-        for name, value in figures.items():
-            yield from _beyond(value, (part, name))
+        parts.append(("baseline", {name: getattr(trace.baseline, name) for name in BASELINE_FIGURES}))
+    if trace.clock.skew:
+        parts.append(("clock", {"skew": trace.clock.skew}))
+    if trace.excluded_human_wait_s:
+        parts.append(("", {"excluded_human_wait_s": trace.excluded_human_wait_s}))
+    for part, figures in parts:
+        for field, figure in figures.items():
+            if figure and not _LEAST <= abs(figure) <= _MOST:
+                yield _beyond(figure, (part, field) if part else (field,))
 
 
-def _beyond(value: float | None, path: Path) -> Iterator[Problem]:
-    if value and not 1 / _MOST <= abs(value) <= _MOST:
-        message = f"{value:g} cannot be computed with; a figure is 0, or from {1 / _MOST:g} to {_MOST:g}, or null"
-        yield Problem("T222", message, path)
+def _beyond(value: float, path: Path) -> Problem:
+    message = f"{value:g} cannot be computed with; a figure is 0, or from {_LEAST:g} to {_MOST:g}, or null"
+    return Problem("T222", message, path)
 
 
 def check_tokens(subject: Subject) -> Iterator[Problem]:
@@ -68,9 +71,9 @@ def check_costs(subject: Subject) -> Iterator[Problem]:
     spent = [event.tokens for event in events if event.tokens is not UNSET and not event.copied_context]
     sums: dict[str, float] = {"tokens": sum(map(total, spent))}
     for name, kind in (("tool_calls", EventType.TOOL_CALL), ("messages", EventType.MESSAGE)):
-        sums[name] = sum(not events[number].copied_context for number in of.of_type.get(kind, ()))
+        sums[name] = len([number for number in of.of_type.get(kind, ()) if not events[number].copied_context])
     if trace.clock.unit is not Unit.STEP:
-        last = max([*of.times, *[event.t_end for event in events if event.t_end is not None]])
+        last = max(max(of.times), max(filter(None, of.ends), default=0.0))
         slack = trace.clock.skew * SECONDS[trace.clock.unit] + (trace.excluded_human_wait_s or 0)
         sums["wall_clock_s"] = max(0.0, (last - min(of.times)) * SECONDS[trace.clock.unit] - slack)
     for name, value in sums.items():
