@@ -138,7 +138,7 @@ def _many(folder: Path, traces: int) -> Iterator[Claim]:
     _synthesize(path, 20, "--traces", str(traces))
     plain = _best((sys.executable, "-c", JSON_LINES, str(path)), 3)
     validate = _best((*TRACE, "validate", str(path)), 3)
-    measure = _best((*TRACE, "measure", str(path), "--format", "csv"), 1)
+    measure = _best((*TRACE, "measure", str(path), "--format", "csv"), 2)
     yield from _against_json(f"{traces:,} traces of 20 events", validate, measure, plain)
 
 

@@ -53,11 +53,16 @@ def sound(decoded: Decoded, findings: Sequence[Finding]) -> Trace:
         DataFileError: It is not JSON.
         InvalidTraceError: It has errors; the message shows the first of them.
     """
-    if decoded.trace is not None and not has_errors(findings):
-        return decoded.trace
+    if decoded.trace is None or has_errors(findings):
+        raise refusal(findings)
+    return decoded.trace
+
+
+def refusal(findings: Sequence[Finding]) -> CorpusError:
+    """Why nothing is derived from a trace that is not sound: `DataFileError` where it is not JSON."""
     shown = [str(finding) for finding in findings[:_SHOWN_FINDINGS]]
     more = len(findings) - len(shown)
     shown += [f"… and {more} more"] if more else []
     message = "\n".join(("the trace has errors, so nothing derived from it would be true:", *shown))
     error = DataFileError if is_unreadable(findings) else InvalidTraceError
-    raise error(message, "Run corpus trace validate for all of them.")
+    return error(message, "Run corpus trace validate for all of them.")

@@ -206,8 +206,8 @@ def longest_path(times: Timing, weights: list[float], *, overlapping: bool) -> P
     events, starts, incoming = times.of.events, times.starts, times.incoming
     reached = [start + weight for start, weight in zip(starts, weights, strict=True)] if overlapping else starts
     best, before = [0.0] * len(weights), [-1] * len(weights)
-    finished_before = times.finished_before
-    heaviest = {agent: _Heaviest(queue) for agent, queue in times.finished.items()}
+    finished, finished_before = times.finished, times.finished_before
+    heaviest: dict[str, tuple[int, int]] = {}  # of so many of an agent's events, in the order of their ends
     for number in times.sequence:
         start = starts[number]
         longest, previous = 0.0, -1
@@ -218,7 +218,13 @@ def longest_path(times: Timing, weights: list[float], *, overlapping: bool) -> P
             if length > longest or (length == longest and previous < 0):
                 longest, previous = length, source
         if finished_before[number]:
-            own = heaviest[events[number].agent].of_first(finished_before[number], best)
+            agent = events[number].agent
+            count, own = heaviest.get(agent) or (0, finished[agent][0])
+            if count < finished_before[number]:
+                for candidate in finished[agent][count : finished_before[number]]:
+                    if best[candidate] >= best[own]:
+                        own = candidate
+                heaviest[agent] = finished_before[number], own
             if best[own] > longest or (best[own] == longest and previous < 0):
                 longest, previous = best[own], own
         best[number] = longest + weights[number]
@@ -228,21 +234,3 @@ def longest_path(times: Timing, weights: list[float], *, overlapping: bool) -> P
     while before[path[-1]] >= 0:
         path.append(before[path[-1]])
     return Path(best[last], path[::-1])
-
-
-class _Heaviest:
-    """The event at the end of the heaviest path, among the first few of a list, which become more and more."""
-
-    def __init__(self, numbers: list[int]) -> None:
-        self._numbers = numbers
-        self._place = 0
-        self._found = numbers[0]
-
-    def of_first(self, count: int, best: list[float]) -> int:
-        """The heaviest of the first `count`."""
-        while self._place < count:
-            candidate = self._numbers[self._place]
-            if best[candidate] >= best[self._found]:
-                self._found = candidate
-            self._place += 1
-        return self._found

@@ -1,14 +1,19 @@
 """How commands come by traces that can be measured: decoded, and without errors."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from typing import Generic, NamedTuple, TypeVar
 
 from orchtrace_corpus.cli.session import Session
 from orchtrace_corpus.errors import CommandUseError, DataFileError
-from orchtrace_corpus.findings import quote
+from orchtrace_corpus.findings import Finding, has_errors, quote
 from orchtrace_corpus.trace import rules
 from orchtrace_corpus.trace.decode import Document, decode, documents
 from orchtrace_corpus.trace.model import Trace
-from orchtrace_corpus.trace.store import sound, trace_files
+from orchtrace_corpus.trace.parallel import in_order
+from orchtrace_corpus.trace.store import refusal, trace_files
+
+Made = TypeVar("Made")
 
 
 def sound_traces(session: Session, paths: Sequence[str]) -> Iterator[Trace]:
@@ -18,9 +23,18 @@ def sound_traces(session: Session, paths: Sequence[str]) -> Iterator[Trace]:
         DataFileError: A file cannot be read, or not as JSON.
         InvalidTraceError: A trace has errors; the message shows the first of them.
     """
+    for document in documents_of(paths):
+        yield _told(session, _outcome(_itself, document))
+
+
+def documents_of(paths: Sequence[str]) -> Iterator[Document]:
+    """The documents of files and folders, none of them decoded yet.
+
+    Raises:
+        DataFileError: A file cannot be read.
+    """
     for file in (file for path in paths for file in trace_files(path)):
-        for document in documents(file):
-            yield _sound(session, document)
+        yield from documents(file)
 
 
 def one_trace(session: Session, path: str) -> Trace:
@@ -39,13 +53,45 @@ def one_trace(session: Session, path: str) -> Trace:
     return found[0]
 
 
-def _sound(session: Session, document: Document) -> Trace:
+def derived(session: Session, given: Iterable[Document], derive: Callable[[Trace], Made]) -> Iterator[Made]:
+    """What a function makes of each trace, in several processes where there are many.
+
+    Args:
+        session: Where warnings are told.
+        given: The traces as documents.
+        derive: A function that other processes can import; what it makes is sent from one to another.
+
+    Raises:
+        DataFileError: A file cannot be read, or not as JSON.
+        InvalidTraceError: A trace has errors; the message shows the first of them.
+    """
+    for outcome in in_order(partial(_outcome, derive), given):
+        yield _told(session, outcome)
+
+
+class _Outcome(NamedTuple, Generic[Made]):
+    place: str
+    findings: tuple[Finding, ...]
+    made: Made | None
+
+
+def _outcome(derive: Callable[[Trace], Made], document: Document) -> _Outcome[Made]:
     decoded = decode(document)
     findings = rules.check(decoded)
-    trace = sound(decoded, findings)
-    if findings:
-        number = f"{len(findings)} {'warning' if len(findings) == 1 else 'warnings'}"
-        session.output.note(f"corpus: {document.path}:{document.line}: {number}; see corpus trace validate")
+    made = None if decoded.trace is None or has_errors(findings) else derive(decoded.trace)
+    return _Outcome(f"{document.path}:{document.line}", findings, made)
+
+
+def _told(session: Session, outcome: _Outcome[Made]) -> Made:
+    if outcome.made is None:
+        raise refusal(outcome.findings)
+    if outcome.findings:
+        number = f"{len(outcome.findings)} {'warning' if len(outcome.findings) == 1 else 'warnings'}"
+        session.output.note(f"corpus: {outcome.place}: {number}; see corpus trace validate")
+    return outcome.made
+
+
+def _itself(trace: Trace) -> Trace:
     return trace
 
 

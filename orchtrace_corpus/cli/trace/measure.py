@@ -1,19 +1,23 @@
 """`corpus trace measure`."""
 
-from typing import Annotated
+from collections.abc import Sequence
+from functools import partial
+from itertools import chain, islice
+from typing import Annotated, Any
 
 import typer
 
 from orchtrace_corpus.cli.options import OutputFormat, split_names
 from orchtrace_corpus.cli.session import Session
-from orchtrace_corpus.cli.trace.loading import sound_traces
+from orchtrace_corpus.cli.trace.loading import derived, documents_of, sound_traces
 from orchtrace_corpus.errors import CommandUseError, ExitCode
 from orchtrace_corpus.findings import quote, suggestion
 from orchtrace_corpus.render import Format
 from orchtrace_corpus.render import trace_measures as render
-from orchtrace_corpus.render.table import envelope
+from orchtrace_corpus.render.table import Cell, Table, envelope
 from orchtrace_corpus.trace.measures import DEFINITIONS, measure
 from orchtrace_corpus.trace.measures.ledger import GROUPINGS, ledger
+from orchtrace_corpus.trace.model import Trace
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
@@ -46,22 +50,34 @@ def measure_traces(
             raise CommandUseError(f"there is no measure {quote(name)}{suggestion(name, list(DEFINITIONS))}")
     if spent_by and spent_by not in GROUPINGS:
         raise CommandUseError(f"cannot keep a ledger by {quote(spent_by)}{suggestion(spent_by, GROUPINGS)}")
-    traces = sound_traces(session, paths)
     exact = output_format in (Format.JSON, Format.CSV)
     if spent_by:
+        traces = sound_traces(session, paths)
         tables = [render.spent(trace, spent_by, ledger(trace, spent_by)) for trace in traces]
         session.show_tables(tables, "trace-ledger", output_format)
         return ExitCode.DONE
+    given = documents_of(paths)
     if output_format is Format.JSON:
-        content = [render.data(trace, measure(trace, names)) for trace in traces]
+        content = list(derived(session, given, partial(_data, names)))
         session.output.write(envelope("trace-measures", {"traces": content}))
         return ExitCode.DONE
-    rows = []
-    for trace in traces:
-        found = measure(trace, names)
-        rows.append(render.row(trace, found, exact=exact))
-        table = render.one(trace, found, exact=exact)
-    if len(rows) > 1:
-        table = render.several(list(found), rows)
+    first = list(islice(given, 2))
+    if len(first) == 1:
+        (table,) = derived(session, first, partial(_table, names, exact))
+    else:
+        rows = list(derived(session, chain(first, given), partial(_row, names, exact)))
+        table = render.several(names or tuple(DEFINITIONS), rows)
     session.show_tables([table], "trace-measures", output_format)
     return ExitCode.DONE
+
+
+def _data(names: Sequence[str], trace: Trace) -> dict[str, Any]:
+    return render.data(trace, measure(trace, names))
+
+
+def _row(names: Sequence[str], exact: bool, trace: Trace) -> tuple[Cell, ...]:
+    return render.row(trace, measure(trace, names), exact=exact)
+
+
+def _table(names: Sequence[str], exact: bool, trace: Trace) -> Table:
+    return render.one(trace, measure(trace, names), exact=exact)

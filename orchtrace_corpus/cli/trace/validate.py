@@ -5,13 +5,15 @@ from typing import Annotated
 import typer
 
 from orchtrace_corpus.cli.session import Session
+from orchtrace_corpus.cli.trace.loading import documents_of
 from orchtrace_corpus.errors import ExitCode
 from orchtrace_corpus.findings import Finding, has_errors
 from orchtrace_corpus.render import findings as render
 from orchtrace_corpus.render.findings import FindingsFormat
 from orchtrace_corpus.trace import rules
-from orchtrace_corpus.trace.decode import decode, documents
-from orchtrace_corpus.trace.store import is_unreadable, trace_files
+from orchtrace_corpus.trace.decode import Document, decode
+from orchtrace_corpus.trace.parallel import in_order
+from orchtrace_corpus.trace.store import is_unreadable
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
@@ -42,10 +44,9 @@ def validate(
     session = Session(*ctx.obj)
     found: list[Finding] = []
     count = 0
-    for path in (file for given in paths for file in trace_files(given)):
-        for document in documents(path):
-            count += 1
-            found += rules.check(decode(document))
+    for findings in in_order(_check, documents_of(paths)):
+        count += 1
+        found += findings
     shown = found[: max_findings or len(found)]
     if output_format is FindingsFormat.TEXT:
         session.output.show(render.text(shown))
@@ -61,3 +62,7 @@ def validate(
     if is_unreadable(found):
         return ExitCode.UNREADABLE
     return ExitCode.FINDINGS if has_errors(found) or (strict and found) else ExitCode.DONE
+
+
+def _check(document: Document) -> tuple[Finding, ...]:
+    return rules.check(decode(document))

@@ -75,7 +75,7 @@ def tokens(run: Run) -> Measure:
 
 def cost(run: Run) -> Measure:
     """The money that the events state."""
-    stated = _sum(event.cost_usd for event in run.trace.events if not event.copied_context)
+    stated = _sum([event.cost_usd for event in run.trace.events if not event.copied_context])
     return Measure(stated, "" if stated is not None else "no event states a cost")
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from msgspec import UNSET
 
 from orchtrace_corpus.trace.lives import Lives, lives
-from orchtrace_corpus.trace.model import EventType, Trace
+from orchtrace_corpus.trace.model import Event, EventType, Trace
 from orchtrace_corpus.trace.rules.totals import total
 from orchtrace_corpus.trace.timing import Timing
 
@@ -48,7 +48,11 @@ class Run:
     @cached_property
     def spending(self) -> dict[EventType, "Spending"]:
         """The tokens of the events of each type that occurs; what was merely copied is not counted."""
-        return {kind: _spending(self.trace, numbers) for kind, numbers in self.times.of.of_type.items()}
+        found = {kind: Spending() for kind in self.times.of.of_type}
+        for number, event in enumerate(self.trace.events):
+            if not event.copied_context:
+                found[event.type].add(number, event)
+        return found
 
     @cached_property
     def lives(self) -> Lives:
@@ -56,26 +60,29 @@ class Run:
         return lives(self.trace, self.times.of)
 
 
-class Spending(NamedTuple):
+class Spending:
     """The tokens of some events.
 
     Attributes:
         events: How many events there are.
         tokens: The tokens of all that have any.
-        lacking: The numbers of those that have none.
+        lacking: The numbers of those that have none, rising.
     """
 
-    events: int
-    tokens: float
-    lacking: list[int]
+    __slots__ = ("events", "lacking", "tokens")
 
+    def __init__(self) -> None:
+        self.events = 0
+        self.tokens = 0.0
+        self.lacking: list[int] = []
 
-def _spending(trace: Trace, numbers: Sequence[int]) -> Spending:
-    events = trace.events
-    counted = [number for number in numbers if not events[number].copied_context]
-    spent = [events[number].tokens for number in counted]
-    lacking = [number for number, tokens in zip(counted, spent, strict=True) if tokens is UNSET]
-    return Spending(len(counted), float(sum(total(tokens) for tokens in spent if tokens is not UNSET)), lacking)
+    def add(self, number: int, event: Event) -> None:
+        """Count one more event."""
+        self.events += 1
+        if event.tokens is UNSET:
+            self.lacking.append(number)
+        else:
+            self.tokens += total(event.tokens)
 
 
 class Definition(NamedTuple):

@@ -10,12 +10,13 @@ from orchtrace_corpus.trace.measures.measure import Definition, Measure, Run
 from orchtrace_corpus.trace.model import Baseline, EventType, Status
 
 _SCALING = "Kim et al., arXiv 2512.08296"
-_RESULTS = frozenset({EventType.AGGREGATE, EventType.RETURN})
+_RESULTS = (EventType.AGGREGATE, EventType.RETURN)
 
 
 def duplicate_call_rate(run: Run) -> Measure:
     """The share of tool calls that repeat an earlier one: same tool, same content."""
-    calls = [e for e in run.trace.events if e.type is EventType.TOOL_CALL and not e.copied_context]
+    numbers = run.times.of.of_type.get(EventType.TOOL_CALL, ())
+    calls = [call for call in map(run.trace.events.__getitem__, numbers) if not call.copied_context]
     if not calls:
         return Measure(None, "no tool is called")
     if not all(call.content_ref for call in calls):
@@ -47,10 +48,11 @@ def error_spread(run: Run) -> Measure:
 def stop_regret(run: Run) -> Measure:
     """The steps that begin after the last event that brought a result up: a return or an aggregate."""
     events, starts = run.trace.events, run.times.starts
-    results = [n for n, event in enumerate(events) if event.type in _RESULTS and not event.copied_context]
+    of_type = run.times.of.of_type
+    results = [n for kind in _RESULTS for n in of_type.get(kind, ()) if not events[n].copied_context]
     if not results:
         return Measure(None, "nothing is returned or aggregated, so nothing says when the result stood")
-    last = max(results, key=lambda number: (run.times.ends[number], starts[number]))
+    last = max(results, key=lambda number: (run.times.ends[number], starts[number], -number))
     late = [number for number in run.steps if number != last and starts[number] > run.times.ends[last]]
     return Measure(float(len(late)), events=(events[last].id,))
 

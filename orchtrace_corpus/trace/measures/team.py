@@ -129,13 +129,13 @@ _MAY_LACK = frozenset(
 def _tokens_of(run: Run, kinds: Sequence[EventType], noun: str) -> Measure:
     """The tokens of the events of some types; None where one that should have tokens has none."""
     spent = {kind: run.spending[kind] for kind in kinds if kind in run.spending}
-    wanted = sum(one.events for one in spent.values())
+    wanted = sum([one.events for one in spent.values()])
     if not wanted:
         return Measure(None, f"there is no {noun}")
-    lacking = sorted(n for kind, one in spent.items() if kind not in _MAY_LACK for n in one.lacking)
+    lacking = [number for kind, one in spent.items() if one.lacking and kind not in _MAY_LACK for number in one.lacking]
     if lacking:
-        return Measure(None, f"{len(lacking)} of {wanted} have no tokens: {named(run.trace, lacking)}")
-    return Measure(sum(one.tokens for one in spent.values()))
+        return Measure(None, f"{len(lacking)} of {wanted} have no tokens: {named(run.trace, sorted(lacking))}")
+    return Measure(sum([one.tokens for one in spent.values()]))
 
 
 DEFINITIONS = (
