@@ -1,0 +1,383 @@
+"""Span trees: what three log formats have in common, and the way from their files to traces.
+
+OpenAI Agents SDK, OpenTelemetry and LangSmith all write spans: something with a beginning, an end and a parent.
+The module of each format turns its records into `Span`s. From there on all go one way: `spantree` makes a tree
+of whatever the records say, `usage` decides which token counts are counted, `team` finds the agents, and
+`spanevents` writes the events.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from enum import StrEnum
+from functools import lru_cache
+from itertools import islice
+from typing import Any, NamedTuple
+
+import msgspec
+
+from orchtrace_corpus.errors import DataFileError
+from orchtrace_corpus.findings import quote
+from orchtrace_corpus.trace.importers import logs
+from orchtrace_corpus.trace.importers.logs import EmptyLogError, Head, JsonDocument, LogFile
+from orchtrace_corpus.trace.importers.parts import Part, encoded
+from orchtrace_corpus.trace.importers.privacy import Privacy
+from orchtrace_corpus.trace.importers.report import Report
+
+MOST_TOKENS = 10**12
+"""A larger count is none: no call has so many."""
+
+_FIRST_LINES = 3
+_MOST_MARKS = 5_000
+"""So many strings and brackets of a document are looked at to recognise its format."""
+
+
+class Kind(StrEnum):
+    """What a span stands for; `CHAIN` for whatever merely holds other spans."""
+
+    AGENT = "agent"
+    INFERENCE = "inference"
+    TOOL = "tool"
+    HANDOFF = "handoff"
+    GUARDRAIL = "guardrail"
+    CHAIN = "chain"
+
+
+class Call(NamedTuple):
+    """A tool call that a model asked for. `arguments` is a reference to them."""
+
+    id: str
+    tool: str
+    arguments: str
+
+
+class Usage(NamedTuple):
+    """Token counts as formats have them: `input` with all that was read from or written to a cache.
+
+    A count that is None is unknown. `total` is given where the log does not divide it.
+    """
+
+    input: int | None = None
+    output: int | None = None
+    cache_read: int | None = None
+    cache_write: int | None = None
+    reasoning: int | None = None
+    total: int | None = None
+
+    @property
+    def is_known(self) -> bool:
+        """Whether anything is known of what went in or out."""
+        return self.input is not None or self.output is not None
+
+
+class Task(NamedTuple):
+    """A node of a LangGraph graph at work, as the metadata of its runs tell.
+
+    Attributes:
+        step: The superstep in which it ran.
+        node: The node's name.
+        triggers: The channels that made it run.
+        namespace: Tells this task from all others; runs inside the task carry it, too.
+    """
+
+    step: int
+    node: str
+    triggers: tuple[str, ...]
+    namespace: str
+
+
+class Span(msgspec.Struct, gc=False):
+    """One span of a log.
+
+    Attributes:
+        id: Its id, unique in its trace.
+        parent: The id of the span that it belongs to; empty for none.
+        kind: What it stands for.
+        name: Its name: of an agent or a tool, the agent's or the tool's.
+        file: The file it was read from, as events call it.
+        line: The line on which it begins.
+        other_parent: The id of a span that it belongs to where the parent is not in the log.
+        start: When it began, in seconds since 1970; None where the log does not say.
+        end: When it ended.
+        is_named: Whether an agent's name was given as such, not taken from the span's.
+        agent: The agent that the span says it belongs to, which counts where it lies in no agent's span.
+        target: Of a handoff, the agent that takes over.
+        follows: The agent that acted before this one, where the log says so by name.
+        usage: Its token counts.
+        is_cumulative: Whether the counts are the state of a shared counter rather than the span's own.
+        model: The model that answered.
+        call_id: The id of the tool call that the span carries out.
+        calls: Of a model's answer, the tool calls that it asks for.
+        arguments: A reference to what a tool was given.
+        output: A reference to what came out.
+        is_error: Whether it failed.
+        error_type: The kind of error.
+        is_triggered: Whether a guardrail has stopped something.
+        is_interrupted: Whether it stopped to ask a person.
+        task: The LangGraph task that it belongs to.
+        routes: The nodes that the task says shall run next.
+        unknown: What the log calls it, if the format does not know it.
+    """
+
+    id: str
+    parent: str
+    kind: Kind
+    name: str
+    file: str
+    line: int
+    other_parent: str = ""
+    start: float | None = None
+    end: float | None = None
+    is_named: bool = False
+    agent: str = ""
+    target: str = ""
+    follows: str = ""
+    usage: Usage | None = None
+    is_cumulative: bool = False
+    model: str = ""
+    call_id: str = ""
+    calls: tuple[Call, ...] = ()
+    arguments: str = ""
+    output: str = ""
+    is_error: bool = False
+    error_type: str = ""
+    is_triggered: bool = False
+    is_interrupted: bool = False
+    task: Task | None = None
+    routes: tuple[str, ...] = ()
+    unknown: str = ""
+
+    @property
+    def where(self) -> str:
+        """Its place in the log, for the report."""
+        return f"{self.file}:{self.line}"
+
+
+class Bundle:
+    """The spans of one trace, in the order of the log.
+
+    Attributes:
+        trace_id: The trace's id.
+        name: What ran, if the log names it.
+        system: The system that ran, if the log names it.
+        version: The version of the program that wrote the log.
+        spans: The spans.
+    """
+
+    def __init__(self, trace_id: str) -> None:
+        self.trace_id = trace_id
+        self.name = ""
+        self.system = ""
+        self.version = ""
+        self.spans: list[Span] = []
+
+
+class Gathering:
+    """Spans by trace while files are read; what is wrong with the files stands in the first trace's report."""
+
+    def __init__(self) -> None:
+        self.report = Report()
+        self._bundles: dict[str, Bundle] = {}
+
+    def bundle(self, trace_id: str) -> Bundle:
+        """The bundle of a trace."""
+        if trace_id not in self._bundles:
+            self._bundles[trace_id] = Bundle(trace_id)
+        return self._bundles[trace_id]
+
+    def traces(self, form: str, system: str, privacy: Privacy) -> Iterator[dict[str, Any]]:
+        """The traces of all bundles that hold an event, as JSON has them.
+
+        Raises:
+            DataFileError: There is none.
+        """
+        from orchtrace_corpus.trace.importers.spanevents import trace_of
+
+        report, found = self.report, False
+        number = sum(len(bundle.spans) for bundle in self._bundles.values())
+        for trace_id in list(self._bundles):
+            bundle = self._bundles.pop(trace_id)  # a trace that is done is not held any longer
+            bundle.system = bundle.system or system
+            trace = trace_of(bundle, form, privacy, report)
+            if trace is not None:
+                yield trace
+                report, found = Report(), True
+        if not found:
+            raise EmptyLogError(f"no agent, model call or tool call in the {number} spans of the log")
+
+
+class Record(NamedTuple):
+    """A JSON value of a file, with the line on which it begins.
+
+    `value` is a struct where a line has the expected shape, else a `Part`.
+    """
+
+    value: Any
+    line: int
+
+
+def records(file: LogFile, report: Report, shape: Any) -> Iterator[Record]:
+    """The values of a file: those of its lines, or the document that it is.
+
+    Args:
+        file: The file.
+        report: Where what is no record is counted.
+        shape: The type of struct that a line is made into, if it fits.
+
+    Raises:
+        DataFileError: The file cannot be read, or is neither lines nor a document.
+    """
+    reason = None
+    if not _is_of_lines(file):
+        try:
+            document = JsonDocument(file)
+        except DataFileError as error:
+            reason = error
+        else:
+            yield Record(document.top, document.top.line)
+            return
+    for line, value in logs.rows(file, report, shape):
+        reason = None
+        if isinstance(value, dict):
+            data = encoded(value)
+            value = Part(data, data, 0, line)
+        yield Record(value, line)
+    if reason is not None:
+        raise reason
+
+
+def _is_of_lines(file: LogFile) -> bool:
+    """Whether one of the first lines is a whole JSON object; the first itself may be cut off."""
+    try:
+        with open(file.path, "rb") as handle:
+            lines = (line for line in iter(lambda: handle.readline(logs.MOST_LINE_BYTES), b"") if not line.isspace())
+            for line in islice(lines, _FIRST_LINES):
+                start = line.lstrip()[:1]
+                if start in (b"[", b'"'):  # a document, of which a line may be a whole element
+                    return False
+                if start == b"{" and _is_json(line):
+                    return True
+    except OSError as error:
+        raise DataFileError(f"cannot read {quote(file.path)}: {error.strerror}") from error
+    return False
+
+
+def _is_json(line: bytes) -> bool:
+    try:
+        msgspec.json.decode(line, type=msgspec.Raw)
+    except (msgspec.DecodeError, RecursionError):
+        return False
+    return True
+
+
+def grouped(files: Sequence[LogFile]) -> Iterator[Sequence[LogFile]]:
+    """The files by the traces that they begin with: exporters divide a trace among files.
+
+    Raises:
+        DataFileError: A file cannot be read.
+    """
+    leaders = list(range(len(files)))
+
+    def leader(number: int) -> int:
+        while leaders[number] != number:
+            leaders[number] = leaders[leaders[number]]
+            number = leaders[number]
+        return number
+
+    first_with: dict[str, int] = {}
+    for number, file in enumerate(files):
+        for name in re.findall(r'"trace_?[iI]d"\s*:\s*"([^"]{1,100})"', logs.head(file).text):
+            first, own = sorted((leader(first_with.setdefault(name, number)), leader(number)))
+            leaders[own] = first
+    groups: dict[int, list[LogFile]] = {}
+    for number, file in enumerate(files):
+        groups.setdefault(leader(number), []).append(file)
+    yield from groups.values()
+
+
+def outline(beginning: Head) -> frozenset[str]:
+    """The names of the members that a file begins with, those of the outer three objects or arrays.
+
+    For lines, the members of the first objects, whatever is in them.
+    """
+    if beginning.rows:
+        return frozenset(name for row in beginning.rows[:5] for name in row)
+    return _outline(beginning.text)
+
+
+@lru_cache(maxsize=1)  # every format asks
+def _outline(beginning: str) -> frozenset[str]:
+    found: set[str] = set()
+    depth, last = 0, ""
+    for number, mark in enumerate(re.finditer(r'"(?:[^"\\]|\\.)*"?|[{}\[\]:]', beginning)):
+        text = mark.group()
+        if text in "{[":
+            depth += 1
+        elif text in "}]":
+            depth -= 1
+        elif text != ":":
+            last = text
+        elif depth <= 3:
+            found.add(last[1:-1])
+        if number > _MOST_MARKS:
+            break
+    return frozenset(found)
+
+
+def whole(value: Any) -> int | None:
+    """A count: a whole number, or one written as text; None for anything else."""
+    if type(value) is not int:
+        is_digits = isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 17
+        if not is_digits and not (isinstance(value, float) and value.is_integer()):
+            return None
+        value = int(value)
+    return value if 0 <= value <= MOST_TOKENS else None
+
+
+def text(value: Any) -> str:
+    """A text; empty for anything else."""
+    return value if isinstance(value, str) else ""
+
+
+def mapping(value: Any) -> Mapping[str, Any]:
+    """An object; empty for anything else."""
+    return value if isinstance(value, dict) else {}
+
+
+def items(value: Any) -> list[Any]:
+    """An array; empty for anything else."""
+    return value if isinstance(value, list) else []
+
+
+def error_kind(message: Any) -> str:
+    """The kind of an error by how its message begins, such as `ValueError`; never the message, which is content."""
+    found = re.match(
+        r"[A-Za-z_][\w.]{0,80}?(?:Error|Exception|Exceeded|Timeout|Interrupt|Warning|Exit)\b", text(message)
+    )
+    return found.group() if found else ""
+
+
+def langgraph_task(metadata: Mapping[str, Any]) -> Task | None:
+    """The LangGraph task that metadata tell of; None if they tell of none."""
+    namespace = text(metadata.get("langgraph_checkpoint_ns"))
+    node = text(metadata.get("langgraph_node"))
+    step = whole(metadata.get("langgraph_step"))
+    if not namespace or not node or step is None:
+        return None
+    triggers = tuple(name for name in items(metadata.get("langgraph_triggers")) if isinstance(name, str))
+    return Task(step, node, triggers, namespace)
+
+
+def langgraph_routes(output: Any) -> tuple[str, ...]:
+    """The nodes that a task's output says shall run next: a `Command`, or what a conditional edge has answered."""
+    if isinstance(output, dict):
+        output = output["goto"] if "goto" in output and "update" in output else output.get("output")
+        if isinstance(output, dict):
+            output = output.get("goto")
+    if isinstance(output, str):
+        if output.startswith("Command("):
+            found = re.search(r"goto=(\[[^\]]{0,2000}\]|'[^']{0,200}'|\"[^\"]{0,200}\")", output)
+            output = re.findall(r"'([^']*)'|\"([^\"]*)\"", found.group(1)) if found else []
+            output = [first or second for first, second in output]
+        else:
+            output = [output]
+    return tuple(name for name in items(output) if isinstance(name, str) and len(name) < 200)

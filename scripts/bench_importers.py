@@ -1,0 +1,80 @@
+"""The speed claims about importing logs; `bench.py` prints them beside the others.
+
+python scripts/bench_importers.py [FORMAT ...]     # these alone
+"""
+
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from measured import Claim, Run, run
+
+ROOT = Path(__file__).resolve().parents[1]
+COMMAND = (str(Path(sys.executable).parent / "corpus"), "--quiet", "trace", "import")
+IMPORT = """\
+import gc, sys
+from orchtrace_corpus.trace import importers
+from orchtrace_corpus.trace.importers.privacy import Privacy
+gc.disable()
+for session in importers.sessions(sys.argv[1]):
+    for trace in importers.read(session, Privacy(b"salt")):
+        pass
+"""
+JSON_LINES = """\
+import gc, json, os, sys
+gc.disable()
+for folder, _, names in os.walk(sys.argv[1]):
+    for name in names:
+        with open(os.path.join(folder, name), "rb") as file:
+            for line in file:
+                json.loads(line)
+"""
+LOGS = {
+    "claude_code": "Claude Code",
+    "codex": "Codex",
+    "openai_agents": "OpenAI Agents SDK",
+    "otlp_genai": "OTLP, GenAI attributes",
+    "otlp_openinference": "OTLP, OpenInference attributes",
+    "langsmith": "LangSmith",
+}
+"""The logs that `synthesize_logs.py` makes up, and what they are called."""
+
+ROUNDS = 3
+IMPORT_LIMIT = 3.0
+
+
+def import_claims(size: int, forms: Sequence[str] = tuple(LOGS)) -> Iterator[Claim]:
+    """Making traces of made-up logs, in memory, against `json.loads` alone over the same lines.
+
+    Args:
+        size: How many MB (10^6 bytes) of each format, at least.
+        forms: The formats, as `LOGS` names them.
+    """
+    for form in forms:
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name) / "logs"
+            run((sys.executable, str(ROOT / "scripts" / "synthesize_logs.py"), form, str(size), str(folder)))
+            megabytes = sum(file.stat().st_size for file in folder.rglob("*.jsonl")) / 1e6
+            ours, plain, commands = [], [], []
+            for number in range(ROUNDS):  # in turns, so that a busy moment hits all
+                ours.append(run((sys.executable, "-c", IMPORT, str(folder))))
+                plain.append(run((sys.executable, "-c", JSON_LINES, str(folder))))
+                commands.append(run((*COMMAND, str(folder), "-o", f"{name}/{number}.jsonl")))
+            yield _claim(LOGS[form], megabytes, min(ours), min(plain), min(commands))
+
+
+def _claim(what: str, megabytes: float, ours: Run, plain: Run, command: Run) -> Claim:
+    return Claim(
+        f"importing {megabytes:.0f} MB of logs, {what}, against `json.loads` alone on the same lines",
+        ours.seconds / plain.seconds,
+        IMPORT_LIMIT,
+        f"{megabytes / ours.seconds:.0f} MB/s and {ours.peak_mib:.0f} MiB against "
+        f"{megabytes / plain.seconds:.0f} MB/s and {plain.peak_mib:.0f} MiB; "
+        f"`corpus trace import`, which writes them, {megabytes / command.seconds:.0f} MB/s",
+    )
+
+
+if __name__ == "__main__":
+    for claim in import_claims(100, sys.argv[1:] or tuple(LOGS)):
+        print(f"{claim.measured:.2f} (at most {claim.limit:.2f}): {claim.what}: {claim.detail}")

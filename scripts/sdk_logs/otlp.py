@@ -1,0 +1,134 @@
+"""OpenTelemetry spans as OTLP JSON, and the spans of the OpenAI Agents SDK with GenAI attributes."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+
+def request(spans: Sequence[Any]) -> dict[str, Any]:
+    """Spans as Protobuf JSON: base64 ids, kinds and status codes by name; without the machine they come from."""
+    from google.protobuf.json_format import MessageToDict
+    from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
+
+    request: dict[str, Any] = MessageToDict(encode_spans(spans))
+    for resource in request["resourceSpans"]:
+        kept = ("telemetry.sdk.language", "telemetry.sdk.name", "telemetry.sdk.version", "service.name")
+        known = resource["resource"]["attributes"]
+        resource["resource"]["attributes"] = [each for each in known if each["key"] in kept]
+    return request
+
+
+def with_hex_ids(request: dict[str, Any]) -> dict[str, Any]:
+    """A request as OTLP/JSON has it: ids in hex, kinds and status codes as numbers."""
+    from base64 import b64decode
+
+    codes = {"STATUS_CODE_OK": 1, "STATUS_CODE_ERROR": 2}
+    for resource in request["resourceSpans"]:
+        for scope in resource["scopeSpans"]:
+            for span in scope["spans"]:
+                for name in ("traceId", "spanId", "parentSpanId"):
+                    span[name] = b64decode(span.get(name, "")).hex()
+                span["kind"] = 1
+                status = span.get("status", {})
+                if "code" in status:
+                    status["code"] = codes[status["code"]]
+    return request
+
+
+def genai_request(exported: Sequence[Any]) -> dict[str, Any]:
+    """The spans of an SDK's export as OpenTelemetry spans with GenAI attributes, in Protobuf JSON.
+
+    An agent's span carries the usage of all below it, as many programs write it. There are no conventions for
+    guardrails; a handoff carries the attributes that are proposed.
+    """
+    from datetime import datetime
+
+    from opentelemetry.sdk.trace import TracerProvider
+    from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+    from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+    from opentelemetry.trace import Status, StatusCode, set_span_in_context
+
+    def nanoseconds(instant: str) -> int:
+        moment = datetime.fromisoformat(instant)
+        return int(moment.timestamp()) * 10**9 + moment.microsecond * 1000
+
+    memory, provider = InMemorySpanExporter(), TracerProvider()
+    provider.add_span_processor(SimpleSpanProcessor(memory))
+    tracer = provider.get_tracer("scripted", "1")
+    spans = [item for item in exported if item["object"] == "trace.span"]
+    first = min(span["started_at"] for span in spans)
+    last = max(span["ended_at"] for span in spans)
+    name = exported[0]["workflow_name"]
+    attributes = {"gen_ai.operation.name": "invoke_workflow", "gen_ai.workflow.name": name}
+    root = tracer.start_span(f"invoke_workflow {name}", start_time=nanoseconds(first), attributes=attributes)
+    begun = {None: root}
+    for span in sorted(spans, key=lambda span: span["started_at"]):
+        title, attributes = _genai(span, spans)
+        parent = set_span_in_context(begun[span["parent_id"]])
+        start = nanoseconds(span["started_at"])
+        begun[span["id"]] = tracer.start_span(title, context=parent, start_time=start, attributes=attributes)
+        if span["error"]:
+            begun[span["id"]].set_status(Status(StatusCode.ERROR, span["error"]["message"]))
+    for span in sorted(spans, key=lambda span: span["ended_at"]):
+        begun[span["id"]].end(nanoseconds(span["ended_at"]))
+    root.end(nanoseconds(last))
+    return request(memory.get_finished_spans())
+
+
+def _genai(span: dict[str, Any], spans: Sequence[Any]) -> tuple[str, dict[str, Any]]:
+    data = span["span_data"]
+    kind, name = data["type"], data.get("name") or ""
+    if kind == "agent":
+        total = _usage_below(span, spans)
+        return f"invoke_agent {name}", {
+            "gen_ai.operation.name": "invoke_agent",
+            "gen_ai.agent.name": name,
+            **{f"gen_ai.usage.{each}": number for each, number in total.items() if number},
+        }
+    if kind in ("generation", "response"):
+        usage = data.get("usage") or {}
+        details = (usage.get("input_tokens_details") or {}, usage.get("output_tokens_details") or {})
+        counts = {
+            "input_tokens": usage.get("input_tokens"),
+            "output_tokens": usage.get("output_tokens"),
+            "cache_read.input_tokens": details[0].get("cached_tokens"),
+            "reasoning.output_tokens": details[1].get("reasoning_tokens"),
+        }
+        parts = [
+            {
+                "type": "tool_call",
+                "id": item["call_id"],
+                "name": item["name"],
+                "arguments": json.loads(item["arguments"]),
+            }
+            for item in data.get("output") or []
+            if item.get("type") == "function_call"
+        ]
+        return "chat scripted-1", {
+            "gen_ai.operation.name": "chat",
+            "gen_ai.provider.name": "scripted",
+            "gen_ai.request.model": "scripted-1",
+            "gen_ai.output.messages": json.dumps([{"role": "assistant", "parts": parts}]),
+            **{f"gen_ai.usage.{each}": number for each, number in counts.items() if number is not None},
+        }
+    if kind == "function":
+        return f"execute_tool {name}", {
+            "gen_ai.operation.name": "execute_tool",
+            "gen_ai.tool.name": name,
+            "gen_ai.tool.call.arguments": data["input"] or "",
+            "gen_ai.tool.call.result": data["output"] or "",
+        }
+    if kind == "handoff":
+        return "handoff", {"gen_ai.transfer.target.name": data["to_agent"], "gen_ai.transfer.mode": "pass_control"}
+    return f"{kind} {name}", {}
+
+
+def _usage_below(span: dict[str, Any], spans: Sequence[Any]) -> dict[str, int]:
+    inside, total = {span["id"]}, {"input_tokens": 0, "output_tokens": 0}
+    for _ in spans:
+        inside |= {each["id"] for each in spans if each["parent_id"] in inside}
+    for each in spans:
+        if each["id"] in inside and each["span_data"]["type"] in ("generation", "response"):
+            for kind in total:
+                total[kind] += (each["span_data"].get("usage") or {}).get(kind) or 0
+    return total

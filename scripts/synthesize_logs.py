@@ -1,0 +1,244 @@
+"""Write made-up logs of agent teams in every format that can be imported, for speed and scale tests.
+
+    python scripts/synthesize_logs.py claude_code 40 /tmp/logs     # about 40 MB, several sessions
+
+In every session a lead again and again asks workers, which read files and answer. Contents are as long as in
+logs of real work: what tools print is most of it. The same numbers and seed give the same bytes.
+"""
+
+import argparse
+import json
+import random
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from made_up_teams import Files, Round, Turn, end_of, moment, round_
+from synthesize_spans import langsmith, openai_agents, otlp_genai, otlp_openinference
+
+SESSION_BYTES = 4_000_000
+
+
+def main() -> None:
+    """Run the script."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("form", choices=WRITERS, help="the format")
+    parser.add_argument("megabytes", type=int, help="how much to write, in 10^6 bytes; a little more is written")
+    parser.add_argument("folder", type=Path, help="the folder to write to")
+    parser.add_argument("--seed", type=int, default=1)
+    arguments = parser.parse_args()
+    write(arguments.form, arguments.folder, arguments.megabytes * 1_000_000, arguments.seed)
+
+
+def write(form: str, folder: Path, least_bytes: int, seed: int = 1) -> None:
+    """Write sessions until there are so many bytes."""
+    chance = random.Random(seed)
+    number = written = 0
+    while written < least_bytes:
+        size = 0
+        rounds: list[Round] = []
+        while size < SESSION_BYTES:
+            rounds.append(round_(chance, len(rounds)))
+            # The texts are about half of what any format makes of them.
+            size += 2 * sum(len(turn.text) + len(turn.printed) for work in rounds[-1].works for turn in work.turns)
+        for name, rows in WRITERS[form](number, rounds).items():
+            path = folder / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            is_plain = form in ("claude_code", "codex")  # written by JavaScript and Rust, which escape less
+            text = "".join(json.dumps(row, ensure_ascii=not is_plain) + "\n" for row in rows)
+            written += path.write_bytes(text.encode("utf-8"))
+        number += 1
+
+
+# Claude Code
+
+
+def claude_code(number: int, rounds: list[Round]) -> Files:
+    """A transcript, and one for each worker beside it."""
+    session = f"{number:08x}-0000-4000-8000-000000000000"
+    main = _Transcript(session, "")
+    files = {f"{session}.jsonl": main.rows}
+    main.user(0, "Review the reader, and say what is slow.")
+    for one in rounds:
+        uses = [(f"toolu_{session[:8]}{work.name}", work) for work in one.works]
+        calls = [("Agent", use, {"subagent_type": "reader", "prompt": work.task}) for use, work in uses]
+        main.answer(one.lead, f"lead{one.lead.start:.0f}", calls)
+        for use, work in uses:
+            agent = f"a{number:x}x{work.name}"
+            below = _Transcript(session, agent)
+            files[f"{session}/subagents/agent-{agent}.jsonl"] = below.rows
+            below.user(work.turns[0].start, work.task)
+            for place, turn in enumerate(work.turns):
+                read = f"toolu_{agent}{place}"
+                called = [("Read", read, {"file_path": f"/home/someone/project/{read}.py"})] if turn.printed else []
+                below.answer(turn, f"{agent}{place}", called)
+                if turn.printed:
+                    below.result(turn.done, read, turn.printed, {"type": "text", "file": {"content": turn.printed}})
+            last = work.turns[-1]
+            told = {"agentId": agent, "status": "completed", "totalTokens": 9, "usage": _claude_usage(last.usage)}
+            main.result(last.done, use, last.text, {**told, "content": [{"type": "text", "text": last.text}]})
+    return files
+
+
+def _claude_usage(usage: tuple[int, int, int, int]) -> dict[str, int]:
+    read, written, cached, _ = usage
+    return {
+        "input_tokens": read - cached,
+        "cache_creation_input_tokens": 0,
+        "cache_read_input_tokens": cached,
+        "output_tokens": written,
+    }
+
+
+class _Transcript:
+    """A transcript of Claude Code in the making."""
+
+    def __init__(self, session: str, agent: str) -> None:
+        self.rows: list[dict[str, Any]] = []
+        self._fixed = {
+            "isSidechain": bool(agent),
+            "userType": "external",
+            "cwd": "/home/someone/project",
+            "sessionId": session,
+            "version": "2.1.180",
+            "gitBranch": "main",
+        }
+        self._fixed |= {"agentId": agent} if agent else {}
+        self._key = agent or session
+
+    def user(self, second: float, content: Any, **more: Any) -> None:
+        self._add("user", second, message={"role": "user", "content": content}, **more)
+
+    def result(self, second: float, use: str, text: str, result: Mapping[str, Any]) -> None:
+        block = {"tool_use_id": use, "type": "tool_result", "content": text}
+        self.user(second, [block], toolUseResult=result)
+
+    def answer(self, turn: Turn, key: str, calls: list[tuple[str, str, dict[str, Any]]]) -> None:
+        """An answer comes in several rows: its text, and each of its calls."""
+        blocks: list[dict[str, Any]] = [{"type": "text", "text": turn.text}]
+        blocks += [{"type": "tool_use", "id": use, "name": tool, "input": given} for tool, use, given in calls]
+        for block in blocks:
+            message = {
+                "id": f"msg_{key}",
+                "type": "message",
+                "role": "assistant",
+                "model": "claude-sonnet-4-5",
+                "content": [block],
+                "stop_reason": None,
+                "usage": _claude_usage(turn.usage),
+            }
+            self._add("assistant", turn.end, message=message, requestId=f"req_{key}")
+
+    def _add(self, kind: str, second: float, **more: Any) -> None:
+        number = len(self.rows)
+        above = self.rows[-1]["uuid"] if self.rows else None
+        name = f"{self._key}-{number:08d}"
+        self.rows.append(
+            {"parentUuid": above, **self._fixed, "type": kind, **more, "uuid": name, "timestamp": moment(second)}
+        )
+
+
+# Codex
+
+
+def codex(number: int, rounds: list[Round]) -> Files:
+    """A rollout for the lead, and one for each worker."""
+    lead = _Rollout(f"{number:08x}-0000-7000-8000-ffffffffffff", 0)
+    files = {lead.name: lead.rows}
+    lead.event(0, "user_message", message="Review the reader.")
+    for one in rounds:
+        lead.think(one.lead)
+        works = [(f"{number:08x}-0000-7000-8000-{work.name.replace('-', '').zfill(12)}", work) for work in one.works]
+        for work in one.works:
+            lead.call(one.lead.end, f"call{work.name}", "spawn_agent", {"message": work.task})
+        wait = f"wait{one.works[0].name}"
+        lead.call(one.lead.end, wait, "wait", {"ids": []})
+        lead.count(one.lead)
+        for thread, work in works:
+            lead.output(one.lead.end, f"call{work.name}", json.dumps({"agent_id": thread}))
+        status = {thread: {"completed": work.turns[-1].text} for thread, work in works}
+        lead.output(end_of(one), wait, json.dumps({"status": status, "timed_out": False}))
+        for thread, work in works:
+            below = _Rollout(thread, work.turns[0].start, lead.thread)
+            files[below.name] = below.rows
+            below.event(work.turns[0].start, "user_message", message=work.task)
+            for place, turn in enumerate(work.turns):
+                below.think(turn)
+                if turn.printed:
+                    below.call(turn.end, f"call{place}", "shell", {"command": ["bash", "-lc", f"cat file{place}.py"]})
+                    below.count(turn)
+                    below.output(turn.done, f"call{place}", turn.printed)
+                else:
+                    below.count(turn)
+    return files
+
+
+class _Rollout:
+    """A rollout of Codex in the making."""
+
+    def __init__(self, thread: str, second: float, parent: str = "") -> None:
+        self.thread = thread
+        stamp = moment(second)
+        self.name = f"2026/11/21/rollout-{stamp[:19].replace(':', '-')}-{thread}.jsonl"
+        self.rows: list[dict[str, Any]] = []
+        spawn = {"subagent": {"thread_spawn": {"parent_thread_id": parent, "depth": 1, "agent_role": "reader"}}}
+        self._add(
+            second,
+            "session_meta",
+            id=thread,
+            timestamp=stamp,
+            cwd="/home/someone/project",
+            cli_version="0.150.0",
+            source=spawn if parent else "cli",
+        )
+        self._add(second, "turn_context", cwd="/home/someone/project", model="gpt-5-codex")
+        self._total = [0, 0, 0, 0]
+
+    def event(self, second: float, kind: str, **payload: Any) -> None:
+        self._add(second, "event_msg", type=kind, **payload)
+
+    def think(self, turn: Turn) -> None:
+        """Reasoning, which is encrypted, and a text, which is written twice."""
+        secret = (turn.text.encode().hex() * 4)[:1_200]
+        self._add(turn.end, "response_item", type="reasoning", summary=[], content=None, encrypted_content=secret)
+        content = [{"type": "output_text", "text": turn.text}]
+        self._add(turn.end, "response_item", type="message", role="assistant", content=content)
+        self.event(turn.end, "agent_message", message=turn.text)
+
+    def call(self, second: float, name: str, tool: str, arguments: Mapping[str, Any]) -> None:
+        given = json.dumps(arguments)
+        self._add(second, "response_item", type="function_call", name=tool, arguments=given, call_id=name)
+
+    def output(self, second: float, name: str, text: str) -> None:
+        self._add(second, "response_item", type="function_call_output", call_id=name, output=text)
+
+    def count(self, turn: Turn) -> None:
+        """The counter of tokens, which is written twice."""
+        read, written, cached, hidden = turn.usage
+        last = [read, cached, written, hidden]
+        self._total = [old + new for old, new in zip(self._total, last, strict=True)]
+        names = ("input_tokens", "cached_input_tokens", "output_tokens", "reasoning_output_tokens")
+        info = {
+            "total_token_usage": dict(zip(names, self._total, strict=True)),
+            "last_token_usage": dict(zip(names, last, strict=True)),
+            "model_context_window": 272_000,
+        }
+        for _ in range(2):
+            self.event(turn.end, "token_count", info=info, rate_limits={"primary": {"used_percent": 4.0}})
+
+    def _add(self, second: float, kind: str, **payload: Any) -> None:
+        self.rows.append({"timestamp": moment(second), "type": kind, "payload": payload})
+
+
+WRITERS: dict[str, Callable[[int, list[Round]], Files]] = {
+    "claude_code": claude_code,
+    "codex": codex,
+    "openai_agents": openai_agents,
+    "otlp_genai": otlp_genai,
+    "otlp_openinference": otlp_openinference,
+    "langsmith": langsmith,
+}
+
+
+if __name__ == "__main__":
+    main()
