@@ -17,17 +17,28 @@ class Output:
     Attributes:
         quiet: Leave out what is neither a result nor an error.
         color: Whether colours are wanted, if there is a terminal to show them.
+        is_closed: Whether nobody reads standard output any longer.
     """
 
     def __init__(self) -> None:
         self.quiet = False
         self.color = "NO_COLOR" not in os.environ
+        self.is_closed = False
         self._noted: set[str] = set()
 
     @property
     def width(self) -> int | None:
         """The terminal's width in cells; None where output goes to a file or a pipe."""
         return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+
+    @property
+    def talk_width(self) -> int | None:
+        """The cells of the terminal that standard error goes to; None where it goes elsewhere."""
+        if sys.stderr is None or not sys.stderr.isatty():
+            return None
+        asked = os.environ.get("COLUMNS", "")
+        columns = int(asked) if asked.isdecimal() else os.get_terminal_size(sys.stderr.fileno()).columns
+        return columns or None  # some terminals do not know theirs
 
     @property
     def glyphs(self) -> Glyphs:
@@ -100,6 +111,7 @@ class Output:
 
     def _fail(self, error: OSError) -> None:
         self.abandon()
+        self.is_closed = True
         # A reader that has seen enough, say `head`, is no failure: the command ends as it would have.
         if error.errno != errno.EPIPE:
             raise OutputError(f"cannot write the output: {error.strerror}") from error

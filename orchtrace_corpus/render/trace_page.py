@@ -1,11 +1,11 @@
 """A trace on a page: its agents as a tree, each with a line of time; and a replay, event by event."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from orchtrace_corpus.findings import printable
 from orchtrace_corpus.render.layout import UNICODE, Glyphs, Line, Span, clip, display_width, line, pad, wrap
 from orchtrace_corpus.trace.measures import measure
-from orchtrace_corpus.trace.model import Event, EventType, Status, Trace
+from orchtrace_corpus.trace.model import Event, EventType, Status, Trace, Unit
 from orchtrace_corpus.trace.replay import State
 from orchtrace_corpus.trace.roster import Appearance, roster
 from orchtrace_corpus.trace.timing import WORKING, Timing, timing
@@ -43,20 +43,39 @@ def page(trace: Trace, width: int | None, glyphs: Glyphs = UNICODE, *, most_agen
             line(f"{glyphs.ellipsis} and {len(agents) - len(shown)} more agents; --agents shows more", "muted")
         )
     lines.append(())
-    legend = f"{glyphs.shades[0]} model works  {glyphs.shades[2]} tool works  {glyphs.empty} alive; {_LEGEND}"
+    legend = f"{glyphs.shades[0]} model works  {glyphs.shades[2]} tool works  {glyphs.empty} waits; {_LEGEND}"
     lines += [line(text, "muted") for text in wrap(legend, room)]
     return [*lines, *_critical_path(trace, times.unit, room)]
 
 
 def timelines(
-    trace: Trace, times: Timing, agents: Sequence[Appearance], room: int, glyphs: Glyphs = UNICODE
+    trace: Trace,
+    times: Timing,
+    agents: Sequence[Appearance],
+    room: int,
+    glyphs: Glyphs = UNICODE,
+    *,
+    names: Mapping[str, str] | None = None,
+    end: str = "",
 ) -> list[Line]:
-    """A line of time for each agent, with its tokens at the end, below the scale of the time."""
-    labels = [_label(one) for one in agents]
+    """A line of time for each agent, with its tokens at the end, below the scale of the time.
+
+    Args:
+        trace: The trace.
+        times: Its times.
+        agents: Whom to show.
+        room: The cells of a line.
+        glyphs: The characters to draw with.
+        names: What the agents are called, if not by their own names and roles.
+        end: How the end of the scale is written, if not as a number of seconds.
+    """
+    labels = [_label(one) if names is None else "  " * one.depth + names[one.agent] for one in agents]
     label_width = min(max(map(display_width, labels)), _MOST_LABEL, max(room // 3, 8))
     token_width = max((len(_tokens(one)) for one in agents), default=0)
     cells = max(room - label_width - token_width - 4, _LEAST_TIMELINE)
-    lines: list[Line] = [(Span(pad("", label_width + 2) + _scale(times, cells), "muted"),)]
+    end = end or f"{times.wall:.4g} {times.unit}"
+    scale = "0" + " " * max(cells - 1 - display_width(end), 1) + end
+    lines: list[Line] = [(Span(pad("", label_width + 2) + scale, "muted"),)]
     for one, label in zip(agents, labels, strict=True):
         name = pad(clip(label, label_width, glyphs.ellipsis), label_width)
         spans = _timeline(trace, times, one, cells, glyphs)
@@ -77,9 +96,11 @@ def _head(trace: Trace, times: Timing, agents: Sequence[Appearance], room: int, 
     ]
     if times.waited:
         parts.append(f"{times.waited:.6g} s of waiting for people left out")
-    for name, unit in (("tokens", "tokens"), ("wall_clock_s", "s stated")):
-        value = trace.costs.get(name)
-        parts.append(f"{name.partition('_')[0]} unknown" if value is None else f"{value:,.10g} {unit}")
+    totals = [(trace.costs.get(name), unit) for name, unit in (("tokens", "tokens"), ("wall_clock_s", "s"))]
+    stated = " and ".join(f"{value:,.10g} {unit}" for value, unit in totals if value is not None)
+    parts += [f"{stated} as stated by costs"] if stated else []
+    parts += ["tokens unknown"] if totals[0][0] is None else []
+    parts += ["wall clock unknown"] if totals[1][0] is None else []
     for text in wrap(glyphs.separator.join(parts), room):
         yield line(text)
 
@@ -95,11 +116,6 @@ def _label(one: Appearance) -> str:
 
 def _tokens(one: Appearance) -> str:
     return "" if one.tokens is None else f"{one.tokens:,.10g}"
-
-
-def _scale(times: Timing, cells: int) -> str:
-    end = f"{times.wall:.4g} {times.unit}"
-    return "0" + " " * max(cells - 1 - len(end), 1) + end
 
 
 def _timeline(trace: Trace, times: Timing, one: Appearance, cells: int, glyphs: Glyphs) -> list[Span]:
@@ -156,24 +172,58 @@ def _critical_path(trace: Trace, unit: str, room: int) -> Iterator[Line]:
         yield line(part)
 
 
-def replayed(state: State, width: int | None) -> Line:
-    """One line for a state: the event, and how things stand after it."""
+def replayed(state: State, before: State | None, unit: Unit, width: int | None) -> list[Line]:
+    """A state: the event, and how things stand after it.
+
+    On a terminal, counters that do not fit beside the event are left out; of them, those that the event has
+    changed go last. An event that is itself too long goes on in further lines.
+
+    Args:
+        state: The state.
+        before: The state before it, if that was shown.
+        unit: The unit of the trace's times.
+        width: The cells of the terminal; None where there is none.
+    """
     event = state.event
-    what = f"{state.step:>5}  {event.t:>8.6g}  {_said(event)}"
-    live, calls, in_flight = state.counts
-    stand = f"live {live}, calls {calls}, in flight {in_flight}"
-    stand += f", tokens {state.tokens:,.10g}{'+?' if state.without_tokens else ''}"
+    steps = "step" if event.t == 1 else "steps"
+    time = f"{event.t:.10g} {steps if unit is Unit.STEP else unit}"
+    place = f"{state.step:>5}  {time:>9}  "
+    first, said = place + printable(event.id, limit=200), _said(event)
+    counters = _counters(state)
     if width is None:
-        return (Span(what), Span(f"  {stand}", "muted"))
-    room = max(width - len(stand) - 2, 20)
-    return (Span(pad(clip(what, room), room)), Span(f"  {stand}", "muted"))
+        return [(Span(f"{first}  {said}"), Span(f"  {', '.join(counters)}", "muted"))]
+    rest: list[str] = []
+    if display_width(first) + 2 + display_width(said) <= width:
+        first += f"  {said}"
+    else:
+        indent = " " * len(place)
+        rest = [clip(part, width) for part in wrap(said, width, first=indent, rest=indent)]
+    shown = _fitting(counters, _counters(before) if before is not None else [], width - display_width(first) - 2)
+    gap = " " * (width - display_width(first) - display_width(shown)) if shown else ""
+    return [(Span(first), Span(gap + shown, "muted")), *((Span(part),) for part in rest)]
+
+
+def _fitting(counters: Sequence[str], before: Sequence[str], room: int) -> str:
+    """As many of the counters as there is room for, those that are as before, or 0, left out first."""
+    kept: list[int] = []
+    for place in sorted(range(len(counters)), key=lambda at: (counters[at] in before, counters[at].endswith(" 0"))):
+        tried = sorted([*kept, place])
+        if display_width(", ".join(counters[one] for one in tried)) <= room:
+            kept = tried
+    return ", ".join(counters[one] for one in kept)
+
+
+def _counters(state: State) -> list[str]:
+    live, calls, in_flight = state.counts
+    tokens = f"tokens {state.tokens:,.10g}{'+?' if state.without_tokens else ''}"
+    return [f"live {live}", f"calls {calls}", f"in flight {in_flight}", tokens]
 
 
 def _said(event: Event) -> str:
     to = f" -> {printable(event.target, limit=40)}" if event.target else ""
     tool = f" {printable(event.tool, limit=40)}" if event.tool else ""
     failed = " (error)" if event.status is Status.ERROR else ""
-    return f"{printable(event.agent, limit=40)}: {event.type.value}{tool}{to}{failed} [{printable(event.id, limit=40)}]"
+    return f"{printable(event.agent, limit=40)}: {event.type.value}{tool}{to}{failed}"
 
 
 def as_data(state: State) -> dict[str, object]:

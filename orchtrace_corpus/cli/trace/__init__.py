@@ -5,6 +5,11 @@ import typer
 from orchtrace_corpus.cli.lazy import Command, LazyGroup
 
 COMMANDS: dict[str, dict[str, Command]] = {
+    "Bring in": {
+        "import": Command("trace.importing", "Make traces of the logs that agent teams already write."),
+        "doctor": Command("trace.doctor", "Say in a page where the time and the money of a logged run went."),
+        "dataset": Command("trace.dataset", "Bring many logs into tables, and describe and query them there."),
+    },
     "Check": {
         "validate": Command(
             "trace.validate", "Report every mistake in traces: against the schema, and against the rules of the graph."
@@ -28,7 +33,8 @@ COMMANDS: dict[str, dict[str, Command]] = {
     },
     "Hand on": {
         "diff": Command(
-            "trace.difference", "Compare two runs of one task: agents, events, edges, tools, sub-decisions, measures."
+            "trace.difference",
+            "Compare two runs of one task: rewards, costs, measures, agents, tools, models, structure.",
         ),
         "export": Command(
             "trace.export", "Write a trace with an event on each line, for our schema or for the published one."

@@ -1,0 +1,52 @@
+"""The import report of a trace as typed values, as far as what is shown of it goes; importers.report makes it."""
+
+import msgspec
+from msgspec import Struct
+
+from orchtrace_corpus.trace.model import Trace
+
+
+class Noted(Struct):
+    """Something that was met a number of times, with some of the places."""
+
+    number: int
+    for_example: tuple[str, ...] = ()
+
+
+class Line(Struct):
+    """A line of the token ledger: how many usage records, and their tokens by kind."""
+
+    records: int
+    tokens: dict[str, float]
+
+
+class Prices(Struct):
+    """By which prices a trace has costs.
+
+    Attributes:
+        date: Of which day they are.
+        last_day: The last day of the run; empty where that is unknown.
+        without: How many events have no cost, by model.
+    """
+
+    date: str
+    last_day: str = ""
+    without: dict[str, int] = {}
+
+
+class ImportReport(Struct):
+    """What became of the records of a log."""
+
+    dropped: dict[str, Noted] = {}
+    unknown_kinds: dict[str, int] = {}
+    problems: dict[str, Noted] = {}
+    token_ledger: dict[str, Line] = {}
+    prices: Prices | None = None
+
+
+def report_of(trace: Trace) -> ImportReport | None:
+    """The import report of a trace, empty where it has none; None where it is in the form of another program."""
+    try:
+        return msgspec.convert(trace.import_report, ImportReport)
+    except msgspec.ValidationError:
+        return None
