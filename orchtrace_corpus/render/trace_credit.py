@@ -1,12 +1,15 @@
 """Credit as tables and as JSON."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from orchtrace_corpus.findings import printable
 from orchtrace_corpus.render.table import Table
 from orchtrace_corpus.render.trace_measures import shown
 from orchtrace_corpus.trace.credit.assign import Assignment
+
+_PART_OF = {"token": "event"}
+"""What the rows are where they are not the parts of the unit."""
 
 
 def tables(assignments: Sequence[Assignment], unit: str, *, exact: bool) -> list[Table]:
@@ -22,20 +25,25 @@ def tables(assignments: Sequence[Assignment], unit: str, *, exact: bool) -> list
             )
             for name, share in sorted(one.credits.items(), key=lambda item: -item[1].credit)
         )
-        columns = (unit, "credit", *(("standard error",) if sampled else ()))
-        found.append(
-            Table(
-                printable(one.trace_id), printable(one.trace_id), columns, rows, (f"Basis: {one.basis}.", *_sums(one))
-            )
-        )
+        columns = (_PART_OF.get(unit, unit), "credit", *(("standard error",) if sampled else ()))
+        name = printable(one.trace_id)
+        found.append(Table(name, name, columns, rows, tuple(_notes(one, unit))))
     return found
 
 
-def _sums(one: Assignment) -> tuple[str, ...]:
-    if one.total is None:
-        return ()
-    equal = "equals" if one.is_efficient else "differs from"
-    return (f"The credits' sum {one.sum:.6g} {equal} what the whole team adds to nobody, {one.total:.6g}.",)
+def _notes(one: Assignment, unit: str) -> Iterator[str]:
+    """What the figures rest on, how exact they are, and whether they sum up."""
+    if unit == "token":
+        yield "Every token of an event has the credit of the event; a trace has no single tokens."
+    yield f"Basis: {one.basis}."
+    if one.precision:
+        yield f"{one.precision}."
+    if one.whole is not None and one.nobody is not None:
+        sign = "=" if one.is_efficient else "is not"
+        yield (
+            f"Sum of credits {one.sum:.6g} {sign} value of the whole team {one.whole:.6g} "
+            f"- value of nobody {one.nobody:.6g}."
+        )
 
 
 def data(assignments: Sequence[Assignment], unit: str, method: str) -> dict[str, Any]:
@@ -49,6 +57,11 @@ def data(assignments: Sequence[Assignment], unit: str, method: str) -> dict[str,
                 "basis": one.basis,
                 "sum": one.sum,
                 "total": one.total,
+                "whole": one.whole,
+                "nobody": one.nobody,
+                "is_exact": one.samples is None,
+                "samples": one.samples,
+                "warnings": list(one.warnings),
                 "credits": [
                     {"part": name, "credit": share.credit, "standard_error": share.standard_error}
                     for name, share in one.credits.items()

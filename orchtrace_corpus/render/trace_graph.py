@@ -1,5 +1,9 @@
 """A trace as a graph for other programs to lay out, and as a picture of its timeline."""
 
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
 from orchtrace_corpus.findings import printable
 from orchtrace_corpus.render.drawing import LARGE, SMALL, Drawing, text_width, wrap
 from orchtrace_corpus.trace.graph import graph
@@ -13,42 +17,93 @@ _MERMAID_ARROWS = {EdgeType.TEMPORAL: "-.->", EdgeType.SPAWN: "==>"}
 _DOT_STYLES = {EdgeType.TEMPORAL: "dotted", EdgeType.SPAWN: "bold", EdgeType.SAFETY: "dashed"}
 
 
+class _Critical(NamedTuple):
+    """The critical path of a trace.
+
+    Attributes:
+        events: The numbers of its events; none where durations are unknown.
+        steps: The pairs of events that follow one another on it.
+        text: What is said of it below a graph.
+    """
+
+    events: list[int]
+    steps: set[tuple[int, int]]
+    text: str
+
+
+def _critical(trace: Trace, times: Timing) -> _Critical:
+    if times.unknown:
+        return _Critical([], set(), "No critical path: some events have no end.")
+    path = critical_path(Run(trace, times))
+    return _Critical(
+        path.events, set(pairwise(path.events)), f"Thick: the critical path, {path.length:.6g} {times.unit}."
+    )
+
+
 def mermaid(trace: Trace) -> str:
-    """The trace as a Mermaid flowchart: a box for each agent, a node for each event, edges by their type."""
-    lines = ["flowchart LR"]
+    """The trace as a Mermaid flowchart: a box for each agent, a node for each event, edges by their type.
+
+    Events and edges of the critical path are thick; failed events are red and dashed.
+
+    Raises:
+        CycleError: The edges go round in a circle.
+    """
+    critical = _critical(trace, timing(trace))
+    lines = ["flowchart LR", f"  %% {critical.text}"]
     for place, (agent, numbers) in enumerate(_by_agent(trace).items()):
         lines.append(f'  subgraph a{place}["{_mermaid_text(agent)}"]')
         lines += [f'    e{n}["{_mermaid_text(_caption(trace.events[n]))}"]' for n in numbers]
         lines.append("  end")
     of = graph(trace)
-    for source, target, edge in zip(of.sources, of.targets, of.edges, strict=True):
+    thick = []
+    for place, (source, target, edge) in enumerate(zip(of.sources, of.targets, of.edges, strict=True)):
         arrow = _MERMAID_ARROWS.get(edge.type, "-->")
         lines.append(f"  e{source} {arrow}|{edge.type.value}| e{target}")
-    failed = [f"e{n}" for n, event in enumerate(trace.events) if event.status is Status.ERROR]
-    if failed:
-        lines += ["  classDef failed stroke:#c1121f,stroke-width:3px", f"  class {','.join(failed)} failed"]
+        if (source, target) in critical.steps:
+            thick.append(str(place))
+    if thick:
+        lines.append(f"  linkStyle {','.join(thick)} stroke-width:5px")
+    lines += _mermaid_class("critical", "stroke-width:4px", critical.events)
+    failed = [n for n, event in enumerate(trace.events) if event.status is Status.ERROR]
+    lines += _mermaid_class("failed", "stroke:#c1121f,stroke-dasharray:5 3", failed)
     return "\n".join(lines) + "\n"
 
 
+def _mermaid_class(name: str, look: str, numbers: Sequence[int]) -> list[str]:
+    if not numbers:
+        return []
+    return [f"  classDef {name} {look}", f"  class {','.join(f'e{n}' for n in numbers)} {name}"]
+
+
 def dot(trace: Trace) -> str:
-    """The trace in the language of Graphviz: a cluster for each agent, a node for each event, edges by their type."""
+    """The trace in the language of Graphviz: a cluster for each agent, a node for each event, edges by their type.
+
+    Events and edges of the critical path are thick; failed events are red and dashed.
+
+    Raises:
+        CycleError: The edges go round in a circle.
+    """
+    critical = _critical(trace, timing(trace))
+    thick = set(critical.events)
     lines = [
         "digraph trace {",
         "  rankdir=LR;",
         "  node [shape=box, fontname=sans];",
-        f"  label={_quoted(trace.trace_id)};",
+        f'  label={_quoted(trace.trace_id)[:-1]}\\n{critical.text}";',
     ]
     for place, (agent, numbers) in enumerate(_by_agent(trace).items()):
         lines += [f"  subgraph cluster_{place} {{", f"    label={_quoted(agent)};"]
         for number in numbers:
             event = trace.events[number]
-            look = ", color=red, penwidth=2" if event.status is Status.ERROR else ""
+            look = ", color=red, style=dashed" if event.status is Status.ERROR else ""
+            look += ", penwidth=4" if number in thick else ""
             lines.append(f"    e{number} [label={_quoted(_caption(event))}{look}];")
         lines.append("  }")
     of = graph(trace)
     for source, target, edge in zip(of.sources, of.targets, of.edges, strict=True):
-        style = _DOT_STYLES.get(edge.type, "solid")
-        lines.append(f"  e{source} -> e{target} [label={edge.type.value}, style={style}];")
+        look = f"style={_DOT_STYLES.get(edge.type, 'solid')}"
+        look += ", penwidth=5" if (source, target) in critical.steps else ""
+        lines.append(f"  e{source} -> e{target} [label={edge.type.value}, {look}];")
     return "\n".join((*lines, "}")) + "\n"
 
 
@@ -81,6 +136,12 @@ _LANE = 26.0
 _BAR = 14.0
 _MOST_LABEL = 170.0
 _MOST_LANES = 200
+_MOST_COUNTED = 99
+_MOST_NAMED = 30
+_MOST_MARKS = 50
+_STRETCH = 18
+_LEAST_BAR = 2.0
+_TINY = 10
 
 
 def timeline(trace: Trace) -> str:
@@ -90,7 +151,7 @@ def timeline(trace: Trace) -> str:
         CycleError: The edges go round in a circle.
     """
     times = timing(trace)
-    critical = set() if times.unknown else set(critical_path(Run(trace, times)).events)
+    critical = set(_critical(trace, times).events)
     lanes = roster(trace, times)[:_MOST_LANES]
     drawing = Drawing("trace", _WIDTH)
     y = _MARGIN + LARGE
@@ -112,9 +173,11 @@ def timeline(trace: Trace) -> str:
         drawing.text(_MARGIN, y + SMALL, part, "muted", size=SMALL)
         y += SMALL * 1.3
     drawing.height = y + _MARGIN
-    named = ", ".join(trace.events[n].id for n in sorted(critical, key=times.starts.__getitem__) if times.works[n] > 0)
+    named = [trace.events[n].id for n in sorted(critical, key=times.starts.__getitem__) if times.works[n] > 0]
+    more = f" and {len(named) - _MOST_NAMED:,} more" if len(named) > _MOST_NAMED else ""
+    path = ", ".join(named[:_MOST_NAMED]) + more
     description = f"{len(lanes)} agents, {len(trace.events)} events, {times.wall:.6g} {times.unit}."
-    return drawing.svg(trace.trace_id, f"{description} Critical path: {named or 'unknown'}.")
+    return drawing.svg(trace.trace_id, f"{description} Critical path: {path or 'unknown'}.")
 
 
 def _lane_name(lane: Appearance) -> str:
@@ -139,25 +202,66 @@ def _draw_lane(
     name = wrap(_lane_name(lane), left - _MARGIN - 12, SMALL, lines=1)
     drawing.text(_MARGIN + 10 * lane.depth, middle + SMALL * 0.35, name[0] if name else "", size=SMALL)
     drawing.line(place(lane.begin), middle, place(lane.end), middle, "rule")
+    drawn: set[tuple[int, int, str]] = set()  # of bars that would lie on each other, one is enough
+    underlined: list[tuple[float, float]] = []
+    marks: list[tuple[float, bool]] = []
     for number in lane.events:
         event = trace.events[number]
         x = place(times.starts[number])
-        if times.works[number] > 0:
-            fill = "series1" if event.type is EventType.TOOL_CALL else "series0"
-            width = max(place(times.ends[number]) - x, 2)
+        if event.status is Status.ERROR or times.works[number] == 0:
+            marks.append((x, event.status is Status.ERROR))
+        if times.works[number] == 0:
+            continue
+        fill = "series1" if event.type is EventType.TOOL_CALL else "series0"
+        width = place(times.ends[number]) - x
+        if width < _LEAST_BAR:
+            x, width = x - x % _LEAST_BAR, _LEAST_BAR
+        bar = (round(x), round(width), fill)
+        if bar not in drawn:
+            drawn.add(bar)
             drawing.rect(x, middle - _BAR / 2, width, _BAR, fill, radius=2)
-            if number in critical:
-                drawing.rect(x, middle + _BAR / 2 + 1, width, 3, "ink")
-    for number in lane.events:
-        event = trace.events[number]
-        if event.status is Status.ERROR:
-            drawing.circle(place(times.starts[number]), middle, 5, "series5", stroke="ink")
-        elif times.works[number] == 0:
-            drawing.circle(place(times.starts[number]), middle, 3, "page", stroke="ink")
+        if number in critical:
+            underlined.append((x, x + width))
+    for begin, end in _joined(underlined):
+        drawing.rect(begin, middle + _BAR / 2 + 1, end - begin, 3, "ink")
+    for x, failed in _gathered(marks):
+        _draw_mark(drawing, x, middle, failed)
+
+
+def _joined(stretches: list[tuple[float, float]]) -> list[tuple[float, float]]:
+    """Stretches from left to right, those that touch as one."""
+    found: list[tuple[float, float]] = []
+    for begin, end in sorted(stretches):
+        if found and begin <= found[-1][1] + 0.5:
+            found[-1] = (found[-1][0], max(found[-1][1], end))
+        else:
+            found.append((begin, end))
+    return found
+
+
+def _gathered(marks: list[tuple[float, bool]]) -> list[tuple[int, list[bool]]]:
+    """Marks by the pixel at which they are drawn: those of one pixel together, in a full lane those of a stretch."""
+    step = 1 if len({round(x) for x, _ in marks}) <= _MOST_MARKS else _STRETCH
+    found: dict[int, list[bool]] = {}
+    for x, failed in marks:
+        found.setdefault(round(x) // step * step + step // 2, []).append(failed)
+    return list(found.items())
+
+
+def _draw_mark(drawing: Drawing, x: float, middle: float, failed: Sequence[bool]) -> None:
+    """A circle for the events at one place, with their number where there are several."""
+    fill = "series5" if any(failed) else "page"
+    if len(failed) == 1:
+        drawing.circle(x, middle, 5 if any(failed) else 3, fill, stroke="muted")
+        return
+    number = str(len(failed)) if len(failed) <= _MOST_COUNTED else f"{_MOST_COUNTED}+"
+    drawing.circle(x, middle, 5 + 2 * len(number), fill, stroke="muted")
+    drawing.text(x, middle + 4, number, "page" if any(failed) else "ink", size=_TINY, anchor="middle")
 
 
 def _notes(times: Timing, has_path: bool, lanes: int) -> str:
-    parts = ["Blue: a model works. Orange: a tool works. Circle: an event without duration; red: an error."]
+    parts = ["Blue: a model works. Orange: a tool works. Circle: an event without duration; a number: so many there;"]
+    parts.append("red: an error.")
     parts.append("Underlined: the critical path." if has_path else "No critical path: some events have no end.")
     if times.waited:
         parts.append(f"{times.waited:.6g} s of waiting for people are left out.")

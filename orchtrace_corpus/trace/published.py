@@ -1,9 +1,11 @@
 """A trace in the form of the schema published with arXiv 2605.02801, without what that one refuses."""
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from orchtrace_corpus.errors import CommandUseError
+from orchtrace_corpus.findings import printable
 from orchtrace_corpus.trace.model import Unit
 from orchtrace_corpus.trace.timing import SECONDS
 
@@ -13,6 +15,7 @@ TRACE_FIELDS = ("trace_id", "task_id", "system", "topology", "events", "edges", 
 EVENT_FIELDS = ("id", "t", "type", "agent", "role", "from", "to", "tool", "content_ref", "trusted")
 """The fields of an event that the published schema names."""
 
+_MOST_NAMED = 12
 _ADDED_TYPES = frozenset({"stop", "inference"})
 
 
@@ -53,6 +56,48 @@ def published(trace: Mapping[str, Any]) -> dict[str, Any]:
         if part in found:
             found[part] = {name: value for name, value in found[part].items() if value is not None}
     return found
+
+
+def losses(trace: Mapping[str, Any], reduced: Mapping[str, Any]) -> list[str]:
+    """What the published form of a trace lacks, in a few words for each kind of thing; nothing where it lacks nothing.
+
+    Args:
+        trace: The trace as read.
+        reduced: What `published` made of it.
+    """
+    found = []
+    kept = {event["id"] for event in reduced["events"]}
+    gone = [event for event in trace["events"] if event["id"] not in kept]
+    if gone:
+        kinds = Counter(event["type"] for event in gone)
+        found.append(f"{len(gone):,} of {len(trace['events']):,} events ({_counts(kinds)})")
+    before, after = ({(edge["src"], edge["dst"], edge["type"]) for edge in one["edges"]} for one in (trace, reduced))
+    if before != after:
+        bridged = f", {len(after - before):,} put in to bridge what is left out" if after - before else ""
+        found.append(f"{len(before - after):,} of {len(before):,} edges{bridged}")
+    fields = [name for name in trace if name not in reduced]
+    if fields:
+        found.append(f"fields of the trace: {_some(fields)}")
+    of_events = Counter(name for event in trace["events"] if event["id"] in kept for name in event)
+    of_events = Counter({name: number for name, number in of_events.items() if name not in EVENT_FIELDS})
+    if of_events:
+        found.append(f"fields of the events kept: {_counts(of_events)}")
+    nulls = [
+        f"{part}.{name}" for part in ("costs", "metrics") for name in trace.get(part, {}) if name not in reduced[part]
+    ]
+    if nulls:
+        found.append(f"figures that are null: {_some(nulls)}")
+    return found
+
+
+def _counts(counted: Counter[str]) -> str:
+    ordered = sorted(counted.items(), key=lambda one: (-one[1], one[0]))
+    return _some([f"{number:,} {name}" for name, number in ordered])
+
+
+def _some(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _MOST_NAMED:,} more" if len(names) > _MOST_NAMED else ""
+    return ", ".join(printable(name) for name in names[:_MOST_NAMED]) + more
 
 
 def _bridged(edges: list[dict[str, str]], kept: set[str]) -> list[dict[str, str]]:

@@ -1,18 +1,20 @@
 """`corpus trace credit`."""
 
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
 
 from orchtrace_corpus.cli.options import OutputFormat
 from orchtrace_corpus.cli.session import Session
-from orchtrace_corpus.cli.trace.loading import sound_traces
+from orchtrace_corpus.cli.trace.loading import FILES_HELP, derived, documents_of
 from orchtrace_corpus.errors import DataFileError, ExitCode
-from orchtrace_corpus.findings import quote
+from orchtrace_corpus.findings import printable, quote
 from orchtrace_corpus.render import Format
 from orchtrace_corpus.render import trace_credit as render
 from orchtrace_corpus.render.table import envelope
 from orchtrace_corpus.trace.credit.assign import Choices, Method, assign
+from orchtrace_corpus.trace.model import Trace
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
@@ -20,7 +22,7 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None)
 @app.command()
 def credit(
     ctx: typer.Context,
-    paths: Annotated[list[str], typer.Argument(metavar="FILE...", help="Traces as JSON or JSON Lines; or folders.")],
+    paths: Annotated[list[str], typer.Argument(metavar="FILE...", help=FILES_HELP)],
     unit: Annotated[
         str, typer.Option("--unit", help="token, turn, message, tool, agent, role, orchestrator or team.")
     ] = "agent",
@@ -31,7 +33,9 @@ def credit(
     ] = "",
     gamma: Annotated[float, typer.Option("--gamma", min=0, max=1, help="gae: the discount.")] = 1.0,
     lam: Annotated[float, typer.Option("--lambda", min=0, max=1, help="gae: one step (0) to whole return (1).")] = 0.95,
-    samples: Annotated[int, typer.Option("--samples", min=4, help="shapley: permutations, beyond 12 players.")] = 2000,
+    samples: Annotated[
+        int, typer.Option("--samples", min=4, help="shapley with --values: orders drawn, beyond 12 players.")
+    ] = 2000,
     seed: Annotated[int, typer.Option("--seed", help="shapley: the seed of the sampling.")] = 0,
     output_format: OutputFormat = Format.TABLE,
 ) -> int:
@@ -41,6 +45,9 @@ def credit(
     by a proxy on the trace's graph; the output says which. group compares several runs of one task, gae
     and mean need the value of each step (--values). docs/credit.md gives the formulas.
 
+    Shapley values by the proxy are exact for any number of players; from --values they are exact up to
+    12 players. Beyond, --samples orders are drawn, and each figure has its standard error.
+
     \b
     Examples:
       corpus trace credit data/traces/swarm.json
@@ -48,14 +55,32 @@ def credit(
       corpus trace credit data/traces/swarm.json --channel orchestration --format json
     """
     session = Session(*ctx.obj)
-    choices = Choices(channel, _read(values) if values else None, values, gamma, lam, samples, seed)
-    assignments = assign(list(sound_traces(session, paths)), unit, method, choices)
+    files, traces = _read_traces(session, paths)
+    choices = Choices(channel, _read(values) if values else None, values, gamma, lam, samples, seed, files)
+    assignments = assign(traces, unit, method, choices)
+    for one in assignments:
+        for warning in one.warnings:
+            session.output.note(f"corpus: {printable(one.trace_id)}: {warning}")
     if output_format is Format.JSON:
         session.output.write(envelope("trace-credit", render.data(assignments, unit, method)))
     else:
         exact = output_format is Format.CSV
         session.show_tables(render.tables(assignments, unit, exact=exact), "trace-credit", output_format)
     return ExitCode.DONE
+
+
+def _read_traces(session: Session, paths: Sequence[str]) -> tuple[tuple[str, ...], list[Trace]]:
+    """The traces, and where each was read."""
+    files: list[str] = []
+    traces: list[Trace] = []
+    for document in documents_of(session, paths):
+        files.append(document.path)
+        traces += derived(session, [document], _itself)
+    return tuple(files), traces
+
+
+def _itself(trace: Trace) -> Trace:
+    return trace
 
 
 def _read(path: str) -> str:

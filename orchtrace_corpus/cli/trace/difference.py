@@ -6,12 +6,11 @@ import typer
 
 from orchtrace_corpus.cli.options import OutputFormat
 from orchtrace_corpus.cli.session import Session
-from orchtrace_corpus.cli.trace.loading import one_trace
-from orchtrace_corpus.errors import ExitCode
-from orchtrace_corpus.findings import printable, quote
+from orchtrace_corpus.cli.trace.loading import FILE_HELP, one_trace
+from orchtrace_corpus.errors import CommandUseError, ExitCode
+from orchtrace_corpus.findings import quote
 from orchtrace_corpus.render import Format
-from orchtrace_corpus.render.table import Table
-from orchtrace_corpus.render.trace_measures import shown
+from orchtrace_corpus.render import trace_difference as render
 from orchtrace_corpus.trace.compare import compare
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
@@ -20,36 +19,33 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None)
 @app.command(name="diff")
 def diff_traces(
     ctx: typer.Context,
-    first: Annotated[str, typer.Argument(metavar="A", help="A trace as JSON.")],
+    first: Annotated[str, typer.Argument(metavar="A", help=FILE_HELP)],
     second: Annotated[str, typer.Argument(metavar="B", help="Another run of the same task.")],
+    exit_code: Annotated[bool, typer.Option("--exit-code", help="End with 1 if the runs differ.")] = False,
     output_format: OutputFormat = Format.TABLE,
 ) -> int:
-    """Compare two runs of one task: agents, events, edges, tools, sub-decisions, measures.
+    """Compare two runs of one task: rewards, costs, measures, agents, tools, models, structure.
 
-    Ids and times are left aside, since they differ between any two runs. Only what differs is shown.
+    Only what differs is shown: rewards and stated metrics first, then costs, measures, and counts of events,
+    calls and edges, each with its unit. Ids, times of single events and contents are left aside, since they
+    differ between any two runs. Exit code 0 whether the runs differ or not, unless --exit-code is given.
 
     \b
     Examples:
       corpus trace diff data/traces/swarm.json data/traces/hierarchical.json
     """
     session = Session(*ctx.obj)
+    if first == second == "-":
+        raise CommandUseError("standard input can be read only once")
     one, other = one_trace(session, first), one_trace(session, second)
     if one.task_id != other.task_id:
         session.output.note(f"corpus: these are different tasks, {quote(one.task_id)} and {quote(other.task_id)}")
     exact = output_format in (Format.JSON, Format.CSV)
-    rows = tuple(
-        (
-            found.part,
-            printable(found.name),
-            shown(found.before, exact=exact),
-            shown(found.after, exact=exact),
-            None if found.before is None or found.after is None else shown(found.after - found.before, exact=exact),
-        )
-        for found in compare(one, other)
-    )
-    if not rows and output_format is Format.TABLE:
-        session.output.note("no difference in structure or measures")
-        return ExitCode.DONE
-    table = Table("differences", "", ("part", "name", "A", "B", "change"), rows)
+    found = compare(one, other)
+    code = ExitCode.FINDINGS if exit_code and found else ExitCode.DONE
+    if not found and output_format is Format.TABLE:
+        session.output.write(render.SAME if one == other else render.ALIKE)
+        return code
+    table = render.table(found, ((first, one), (second, other)), exact=exact)
     session.show_tables([table], "trace-diff", output_format)
-    return ExitCode.DONE
+    return code

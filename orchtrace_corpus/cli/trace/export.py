@@ -6,11 +6,10 @@ from typing import Annotated
 import typer
 
 from orchtrace_corpus.cli.session import Session
-from orchtrace_corpus.cli.trace.loading import one_trace, write_new
+from orchtrace_corpus.cli.trace.loading import FILE_HELP, one_document, write_new
 from orchtrace_corpus.errors import ExitCode
-from orchtrace_corpus.trace.decode import documents
 from orchtrace_corpus.trace.plain import writable
-from orchtrace_corpus.trace.published import published
+from orchtrace_corpus.trace.published import losses, published
 from orchtrace_corpus.trace.write import text
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
@@ -26,14 +25,15 @@ class Profile(StrEnum):
 @app.command()
 def export(
     ctx: typer.Context,
-    path: Annotated[str, typer.Argument(metavar="FILE", help="A trace as JSON.")],
+    path: Annotated[str, typer.Argument(metavar="FILE", help=FILE_HELP)],
     profile: Annotated[Profile, typer.Option("--profile", help="Which schema the trace shall follow.")] = Profile.FULL,
     output: Annotated[str, typer.Option("--output", "-o", metavar="FILE", help="Write to a new file.")] = "",
 ) -> int:
     """Write a trace with an event on each line, for our schema or for the published one.
 
     The profile published leaves out what the schema of arXiv 2605.02801 refuses: our own fields, null
-    figures, and the events stop and inference, over which their edges are bridged.
+    figures, and the events stop and inference, over which their edges are bridged. What was left out is said
+    on standard error.
 
     \b
     Examples:
@@ -41,13 +41,16 @@ def export(
       corpus trace export data/traces/swarm.json --profile published
     """
     session = Session(*ctx.obj)
-    one_trace(session, path)
-    (document,) = documents(path)
+    document, _ = one_document(session, path)
     trace = writable(document.data)
-    written = text(published(trace) if profile is Profile.PUBLISHED else trace)
+    shown = published(trace) if profile is Profile.PUBLISHED else trace
+    written = text(shown)
     if output:
         write_new(output, written)
         session.output.note(f"wrote {output}")
     else:
         session.output.write(written)
+    if profile is Profile.PUBLISHED:
+        left_out = losses(trace, shown)
+        session.output.note(f"corpus: left out: {'; '.join(left_out)}" if left_out else "corpus: nothing was left out")
     return ExitCode.DONE

@@ -6,11 +6,17 @@ from typing import Annotated
 import typer
 
 from orchtrace_corpus.cli.session import Session
-from orchtrace_corpus.cli.trace.loading import one_trace
+from orchtrace_corpus.cli.trace.loading import FILE_HELP, one_trace
 from orchtrace_corpus.errors import ExitCode
 from orchtrace_corpus.render import trace_graph as render
+from orchtrace_corpus.trace.model import Trace
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
+
+_MERMAID_EDGES, _MERMAID_TEXT = 500, 50_000
+"""What Mermaid draws unless it is told otherwise (its settings maxEdges and maxTextSize)."""
+
+_DOT_NODES = 2_000
 
 
 class GraphFormat(StrEnum):
@@ -24,14 +30,15 @@ class GraphFormat(StrEnum):
 @app.command(name="graph")
 def graph_trace(
     ctx: typer.Context,
-    path: Annotated[str, typer.Argument(metavar="FILE", help="A trace as JSON.")],
+    path: Annotated[str, typer.Argument(metavar="FILE", help=FILE_HELP)],
     output_format: Annotated[GraphFormat, typer.Option("--format", "-f", help="The form of the output.")] = (
         GraphFormat.MERMAID
     ),
 ) -> int:
     """Write a trace as a graph for Mermaid or Graphviz, or as a picture of its timeline.
 
-    The picture (svg) has a lane for each agent; the critical path is underlined.
+    The critical path is thick in graphs, and underlined in the picture (svg), which has a lane for each
+    agent. A graph has a node for each event; the picture of a long run stays small.
 
     \b
     Examples:
@@ -46,5 +53,20 @@ def graph_trace(
         GraphFormat.DOT: render.dot,
         GraphFormat.SVG: render.timeline,
     }[output_format]
-    session.output.write(draw(trace))
+    written = draw(trace)
+    session.output.write(written)
+    if output_format is GraphFormat.MERMAID and (len(trace.edges) > _MERMAID_EDGES or len(written) > _MERMAID_TEXT):
+        session.output.note(
+            f"corpus: {_size(trace, written)}; Mermaid by default draws {_MERMAID_EDGES} edges and "
+            f"{_MERMAID_TEXT:,} characters. Raise its maxEdges and maxTextSize, or draw the timeline: --format svg"
+        )
+    elif output_format is GraphFormat.DOT and len(trace.events) > _DOT_NODES:
+        session.output.note(
+            f"corpus: {_size(trace, written)}; Graphviz takes long to lay out so many. The timeline is drawn at once: "
+            "--format svg"
+        )
     return ExitCode.DONE
+
+
+def _size(trace: Trace, written: str) -> str:
+    return f"{len(trace.events):,} events, {len(trace.edges):,} edges, {len(written.encode()) / 1e6:.1f} MB"

@@ -6,11 +6,10 @@ import typer
 
 from orchtrace_corpus.cli.options import OutputFormat
 from orchtrace_corpus.cli.session import Session
-from orchtrace_corpus.cli.trace.loading import one_trace, write_new
+from orchtrace_corpus.cli.trace.loading import FILE_HELP, one_document, write_new
 from orchtrace_corpus.errors import ExitCode
 from orchtrace_corpus.render import Format
 from orchtrace_corpus.render import trace_labels as render
-from orchtrace_corpus.trace.decode import documents
 from orchtrace_corpus.trace.label import GIVEN, Label, labels
 from orchtrace_corpus.trace.plain import writable
 from orchtrace_corpus.trace.write import text
@@ -21,7 +20,7 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None)
 @app.command()
 def label(
     ctx: typer.Context,
-    path: Annotated[str, typer.Argument(metavar="FILE", help="A trace as JSON.")],
+    path: Annotated[str, typer.Argument(metavar="FILE", help=FILE_HELP)],
     events: Annotated[bool, typer.Option("--events", help="List every labelled event instead of the summary.")] = False,
     output: Annotated[
         str, typer.Option("--output", "-o", metavar="FILE", help="Write the trace with its labels to a new file.")
@@ -38,10 +37,9 @@ def label(
       corpus trace label data/traces/swarm.json --events
     """
     session = Session(*ctx.obj)
-    trace = one_trace(session, path)
+    document, trace = one_document(session, path)
     found = labels(trace)
     if output:
-        (document,) = documents(path)
         write_new(output, text(_labelled(writable(document.data), found)))
         session.output.note(f"wrote {output}")
         return ExitCode.DONE

@@ -1,15 +1,16 @@
 """One door to all methods of credit assignment: which unit takes which method, on what basis, with which sum."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
 from orchtrace_corpus.errors import CommandUseError, DataFileError
 from orchtrace_corpus.findings import quote, suggestion
 from orchtrace_corpus.trace.credit import advantages, shapley
-from orchtrace_corpus.trace.credit.coalitions import Value, by_reach, supplied
-from orchtrace_corpus.trace.credit.shapley import Share
-from orchtrace_corpus.trace.credit.units import parts, roles_of
+from orchtrace_corpus.trace.credit.coalitions import Supplied
+from orchtrace_corpus.trace.credit.reach import Reach
+from orchtrace_corpus.trace.credit.shapley import MOST_EXACT_PLAYERS, Share
+from orchtrace_corpus.trace.credit.units import parts, parts_if_any, roles_of
 from orchtrace_corpus.trace.credit.values import STEPS, StepValue, step_values
 from orchtrace_corpus.trace.graph import graph, order
 from orchtrace_corpus.trace.measures.measure import steps
@@ -35,8 +36,9 @@ class Choices(NamedTuple):
         values_path: Its path, to show.
         gamma: The discount of generalised advantage estimation.
         lam: Its lambda.
-        samples: Permutations sampled for Shapley values of many players.
+        samples: Permutations sampled for Shapley values of many players from supplied values.
         seed: The seed of the sampling.
+        files: Where each trace was read, to show; empty where that does not matter.
     """
 
     channel: str = "team"
@@ -46,6 +48,7 @@ class Choices(NamedTuple):
     lam: float = 0.95
     samples: int = 2000
     seed: int = 0
+    files: tuple[str, ...] = ()
 
 
 class Assignment(NamedTuple):
@@ -53,13 +56,26 @@ class Assignment(NamedTuple):
 
     Attributes:
         basis: What the figures rest on, in a sentence: factual rewards, supplied values, or a proxy.
-        total: What the credits of a complete division sum up to; None where a method divides nothing.
+        whole: The value of the whole team, where coalitions are compared; else None.
+        nobody: The value of the coalition of nobody, where the difference is divided; else None.
+        samples: How many orders were drawn; None where the figures are exact.
+        precision: How exact the figures are, in a sentence; empty where nothing is estimated by the method.
+        warnings: What is odd about the values, each in a sentence.
     """
 
     trace_id: str
     credits: Mapping[str, Share]
     basis: str
-    total: float | None
+    whole: float | None = None
+    nobody: float | None = None
+    samples: int | None = None
+    precision: str = ""
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def total(self) -> float | None:
+        """What the credits of a complete division sum up to; None where a method divides nothing."""
+        return None if self.whole is None or self.nobody is None else self.whole - self.nobody
 
     @property
     def sum(self) -> float:
@@ -80,6 +96,10 @@ UNITS = {
     Method.SHAPLEY: ("turn", "message", "tool", "agent", "role", "orchestrator"),
 }
 """The credit units that each method gives credit to."""
+
+_SEVERAL = "Name the files of several runs of the same task."
+
+_MOST_NAMED = 5
 
 _PROXY = (
     "proxy `reach`: the share of what led to the result that the coalition could have done by itself, "
@@ -119,21 +139,34 @@ def _reward(trace: Trace, choices: Choices) -> float:
 
 
 def _by_group(traces: Sequence[Trace], unit: str, choices: Choices) -> list[Assignment]:
-    tasks = {trace.task_id for trace in traces}
-    if len(traces) < 2 or len(tasks) > 1:
-        found = f"{len(traces)} of {len(tasks)} tasks" if len(traces) > 1 else "only one"
-        raise CommandUseError(
-            f"a group is several runs of one task, and there is {found}", "Name the files of all runs of the task."
-        )
+    if len(traces) < 2:
+        raise CommandUseError("a group is several runs of one task, and this is one run", _SEVERAL)
+    if len({trace.task_id for trace in traces}) > 1:
+        raise CommandUseError(f"a group is several runs of one task, and these are runs of {_tasks(traces, choices)}",
+                              _SEVERAL)  # fmt: skip
     names = [f"{number}:{trace.trace_id}" for number, trace in enumerate(traces)]
     found_advantages = advantages.group_relative(
         {name: _reward(trace, choices) for name, trace in zip(names, traces, strict=True)}
     )
     basis = f"the rewards {quote(choices.channel)} of {len(traces)} runs; every part of a run shares its advantage"
     return [
-        Assignment(trace.trace_id, {part: Share(found_advantages[name]) for part in parts(trace, unit)}, basis, None)
+        Assignment(trace.trace_id, {part: Share(found_advantages[name]) for part in parts(trace, unit)}, basis)
         for name, trace in zip(names, traces, strict=True)
     ]
+
+
+def _tasks(traces: Sequence[Trace], choices: Choices) -> str:
+    """The tasks of some traces, each with its runs: their files, or their own names."""
+    runs: dict[str, list[str]] = {}
+    for number, trace in enumerate(traces):
+        runs.setdefault(trace.task_id, []).append(choices.files[number] if choices.files else quote(trace.trace_id))
+    shown = [f"{quote(task)} ({_some(names)})" for task, names in runs.items()]
+    return f"{len(runs):,} tasks: {_some(shown)}"
+
+
+def _some(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _MOST_NAMED:,} more" if len(names) > _MOST_NAMED else ""
+    return ", ".join(names[:_MOST_NAMED]) + more
 
 
 def _by_steps(trace: Trace, unit: str, method: Method, choices: Choices) -> Assignment:
@@ -165,32 +198,78 @@ def _by_steps(trace: Trace, unit: str, method: Method, choices: Choices) -> Assi
             if name:
                 groups.setdefault(name, []).append(event.id)
         found = advantages.means(found, groups)
-    return Assignment(trace.trace_id, {name: Share(one) for name, one in found.items()}, basis, None)
+    return Assignment(trace.trace_id, {name: Share(one) for name, one in found.items()}, basis)
 
 
 def _known_steps(choices: Choices, ids: Sequence[str]) -> list[StepValue]:
     known = step_values(choices.values or "", choices.values_path)
     missing = [name for name in ids if name not in known]
     if missing:
+        strangers = [name for name in known if name not in set(ids)]
         raise DataFileError(
-            f"{quote(choices.values_path)} has no value for {len(missing)} of {len(ids)} steps: "
-            f"{', '.join(map(quote, missing[:5]))}"
-        )
+            f"{quote(choices.values_path)} has no value for {len(missing):,} of {len(ids):,} steps: "
+            f"{_some([quote(name) for name in missing])}",
+            f"It has values for what is no step of the trace: {_some([quote(name) for name in strangers])}."
+            if strangers else "Each step needs one: what agents think, decide, merge, say, and the tools they call.",
+        )  # fmt: skip
     return [known[name] for name in ids]
 
 
 def _by_coalitions(trace: Trace, unit: str, method: Method, choices: Choices) -> Assignment:
     players = parts(trace, unit)
-    value: Value
-    if choices.values is not None:
-        value = supplied(choices.values, choices.values_path, list(players))
-        basis = f"values of coalitions from {quote(choices.values_path)}"
-    else:
-        value = by_reach(trace, players, _reward(trace, choices))
-        basis = _PROXY
+    if choices.values is None:
+        return _by_reach(trace, Reach(trace, players, _reward(trace, choices)), unit, method)
+    units = {one: list(parts_if_any(trace, one)) for one in (unit, *UNITS[method])}
+    value = Supplied(choices.values, choices.values_path, units)
     names = list(players)
+    found = Assignment(trace.trace_id, {}, f"values of coalitions from {quote(choices.values_path)}")
     if method is Method.DIFFERENCE:  # asks for no other coalitions than all, and all but one
-        return Assignment(trace.trace_id, shapley.difference_rewards(names, value), basis, None)
-    total = value(frozenset(names)) - value(frozenset())
-    shares = shapley.shapley(names, value, samples=choices.samples, seed=choices.seed)
-    return Assignment(trace.trace_id, shares, basis, total)
+        found = found._replace(credits=shapley.difference_rewards(names, value), whole=value(frozenset(names)))
+    else:
+        found = found._replace(
+            credits=shapley.shapley(names, value, samples=choices.samples, seed=choices.seed),
+            whole=value(frozenset(names)),
+            nobody=value(frozenset()),
+        )
+        if len(names) > MOST_EXACT_PLAYERS:
+            found = found._replace(samples=shapley.drawn(choices.samples))
+        found = found._replace(precision=_precision(found, len(names), choices.seed))
+    value.see_complete()
+    return found._replace(warnings=tuple(_unlike_reward(trace, found, choices)))
+
+
+def _by_reach(trace: Trace, game: Reach, unit: str, method: Method) -> Assignment:
+    unowned = f"nothing that led to the result belongs to any {unit}, so nobody has credit"
+    warnings = () if game.owned else (unowned,)
+    found = Assignment(trace.trace_id, {}, _PROXY, whole=game.whole, warnings=warnings)
+    if method is Method.DIFFERENCE:
+        return found._replace(credits=game.difference_rewards())
+    return found._replace(
+        credits=game.shapley(),
+        nobody=0.0,
+        precision=f"Exact for {_counted(len(game.players), 'player')}: no order was drawn, no error is left",
+    )
+
+
+def _precision(found: Assignment, players: int, seed: int) -> str:
+    if found.samples is None:
+        return f"Exact: all {2**players:,} coalitions were valued"
+    largest = max(share.standard_error or 0.0 for share in found.credits.values())
+    return (
+        f"Estimated from {found.samples:,} orders drawn with seed {seed}; the largest standard error is {largest:.3g}"
+    )
+
+
+def _unlike_reward(trace: Trace, found: Assignment, choices: Choices) -> Iterator[str]:
+    """A value of the whole team that is not the reward which the trace states."""
+    reward = trace.rewards.get(choices.channel)
+    if reward is None or found.whole is None or abs(found.whole - reward) <= 1e-9 * max(1.0, abs(reward)):
+        return
+    yield (
+        f"{quote(choices.values_path)} gives the whole team {found.whole:.6g}, but its reward {quote(choices.channel)} "
+        f"in this run is {reward:.6g}; the credits rest on {found.whole:.6g}"
+    )
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number:,} {noun}s"

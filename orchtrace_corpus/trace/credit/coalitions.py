@@ -1,18 +1,17 @@
-"""What a part of the team would have achieved: the value of a coalition, supplied or by a declared proxy.
+"""What a part of the team would have achieved: the value of a coalition, as runs without the others have shown it.
 
 A log holds one run, in which everybody took part. What would have come out without somebody is known only
-from runs that were made without them, whose outcomes the user supplies; or it is put as a proxy, which is a
-statement about the graph and not about the world, and is always named as such.
+from runs that were made without them, whose outcomes the user supplies; or it is put as a proxy (`reach`), which
+is a statement about the graph and not about the world, and is always named as such.
 """
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
 from orchtrace_corpus.errors import CommandUseError, DataFileError
-from orchtrace_corpus.findings import quote
+from orchtrace_corpus.findings import printable, quote
 from orchtrace_corpus.trace.credit.values import coalition_values
-from orchtrace_corpus.trace.graph import graph, order
-from orchtrace_corpus.trace.model import EventType, Trace
 
 Coalition: TypeAlias = frozenset[str]
 Value: TypeAlias = Callable[[Coalition], float]
@@ -21,82 +20,72 @@ Value: TypeAlias = Callable[[Coalition], float]
 _MOST_NAMED = 5
 
 
-def supplied(text: str, path: str, players: Sequence[str]) -> Value:
+class Supplied:
     """The values of ablation runs, from JSON of the form `values.COALITIONS`.
 
-    Members of the file that are no players are refused; a coalition that the file lacks is refused when it is
-    asked for.
+    A coalition that the file lacks counts 0 and is remembered, so that all of them can be named at once:
+    call `see_complete` before a result is used.
+
+    Args:
+        text: The file's text.
+        path: Its path, to show.
+        units: The players, by credit unit: those of the unit that is asked for first.
 
     Raises:
-        DataFileError: The text is not of that form.
+        DataFileError: The text is not of that form, or names members that are no players.
     """
-    known = coalition_values(text, path)
-    strangers = sorted({member for coalition in known for member in coalition} - set(players))
-    if strangers:
-        shown = ", ".join(map(quote, strangers[:_MOST_NAMED]))
-        raise DataFileError(f"{quote(path)} names members that the trace does not have: {shown}",
-                            f"Its players are: {', '.join(players)}.")  # fmt: skip
 
-    def value(coalition: Coalition) -> float:
-        if coalition not in known:
-            members = ", ".join(sorted(coalition)) or "nobody"
-            raise CommandUseError(
-                f"{quote(path)} has no value for the coalition of {members}",
-                "Add a run with exactly these members, or leave out --values to use the proxy.",
-            )
-        return known[coalition]
+    def __init__(self, text: str, path: str, units: Mapping[str, Sequence[str]]) -> None:
+        self._path = path
+        self._players = next(iter(units.values()))
+        self._known, stated = coalition_values(text, path)
+        self._asked: dict[Coalition, None] = {}
+        strangers = [member for member in stated if member not in set(self._players)]
+        if strangers:
+            raise _strange(strangers, stated[strangers[0]], units)
 
-    return value
+    def __call__(self, coalition: Coalition) -> float:
+        """The value of a coalition; 0 where the file has none."""
+        self._asked[coalition] = None
+        return self._known.get(coalition, 0.0)
 
+    def see_complete(self) -> None:
+        """See that the file had a value for each coalition that was asked for.
 
-def by_reach(trace: Trace, players: Mapping[str, Sequence[int]], outcome: float) -> Value:
-    """The proxy `reach`: the share of the result's making that a coalition could have done, times the outcome.
+        Raises:
+            CommandUseError: It had not; the message names the first of them, the smallest before others.
+        """
+        missing = sorted((one for one in self._asked if one not in self._known), key=self._rank)
+        if not missing:
+            return
+        shown = [f"  {self._written(coalition)}" for coalition in missing[:_MOST_NAMED]]
+        shown += [f"  … and {len(missing) - _MOST_NAMED:,} more"] if len(missing) > _MOST_NAMED else []
+        number = f"{len(missing):,} of {len(self._asked):,} coalitions that are asked for"
+        raise CommandUseError(
+            "\n".join((f"{quote(self._path)} has no value for {number}:", *shown)),
+            "Add a run with exactly these members for each (of nobody: mostly 0), "
+            "or leave out --values to use the proxy.",
+        )
 
-    The result is the last aggregate, else the last return, else the last event. What led to it along edges is
-    its making; an event of it is done if its player is in the coalition and everything that it depends on is
-    done. Events of no player are always done. So the whole team has the outcome, nobody has what needs nobody,
-    and whoever brings nothing to the result gets nothing.
+    def _rank(self, coalition: Coalition) -> tuple[int, list[int]]:
+        return len(coalition), [place for place, name in enumerate(self._players) if name in coalition]
 
-    Raises:
-        CycleError: The edges go round in a circle.
-    """
-    of = graph(trace)
-    sequence = order(of)
-    incoming: list[list[int]] = [[] for _ in trace.events]
-    for source, target in zip(of.sources, of.targets, strict=True):
-        incoming[target].append(source)
-    making = _ancestry(_result(trace, sequence), incoming)
-    ordered = [number for number in sequence if number in making]
-    owner: dict[int, str] = {number: name for name, numbers in players.items() for number in numbers}
-    owned = sum(number in owner for number in ordered)
-
-    def value(coalition: Coalition) -> float:
-        done: set[int] = set()
-        reached = 0
-        for number in ordered:
-            player = owner.get(number)
-            if (player is None or player in coalition) and all(source in done for source in incoming[number]):
-                done.add(number)
-                reached += player is not None
-        return outcome * reached / owned if owned else 0.0
-
-    return value
+    def _written(self, coalition: Coalition) -> str:
+        """A coalition as the file would have it."""
+        members = [name for name in self._players if name in coalition]
+        return printable(f'{{"members": {json.dumps(members, ensure_ascii=False)}, "value": ?}}', limit=300)
 
 
-def _result(trace: Trace, sequence: Sequence[int]) -> int:
-    for kind in (EventType.AGGREGATE, EventType.RETURN):
-        for number in reversed(sequence):
-            if trace.events[number].type is kind:
-                return number
-    return sequence[-1]
-
-
-def _ancestry(number: int, incoming: Sequence[Sequence[int]]) -> set[int]:
-    found = {number}
-    waiting = [number]
-    while waiting:
-        for source in incoming[waiting.pop()]:
-            if source not in found:
-                found.add(source)
-                waiting.append(source)
-    return found
+def _strange(strangers: Sequence[str], place: str, units: Mapping[str, Sequence[str]]) -> DataFileError:
+    """What is said of members that are no players: of which unit they are, and which players there are."""
+    asked = next(iter(units))
+    shown = ", ".join(map(quote, strangers[:_MOST_NAMED]))
+    more = f" and {len(strangers) - _MOST_NAMED:,} more" if len(strangers) > _MOST_NAMED else ""
+    message = f"{place}: the unit asked for is {asked}, and the trace has no {asked} {shown}{more}"
+    fitting = [unit for unit, players in units.items() if set(strangers) <= set(players)]
+    if fitting:
+        return DataFileError(message, f"These are names of the unit {fitting[0]}: use --unit {fitting[0]}.")
+    players = units[asked]
+    there = ", ".join(map(quote, players[:_MOST_NAMED]))
+    there += f" and {len(players) - _MOST_NAMED:,} more" if len(players) > _MOST_NAMED else ""
+    return DataFileError(message, f"There are: {there}.")

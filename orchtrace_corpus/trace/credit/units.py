@@ -24,13 +24,17 @@ def parts(trace: Trace, unit: str) -> dict[str, list[int]]:
     """
     if unit not in CREDIT_UNITS:
         raise CommandUseError(f"there is no credit unit {quote(unit)}{suggestion(unit, CREDIT_UNITS)}")
-    found = _parts(trace, unit)
+    found = parts_if_any(trace, unit)
     if not found:
-        raise CommandUseError(f"the trace has no {unit} that credit could go to", "Try --unit agent, or --unit team.")
+        raise CommandUseError(
+            f"the trace {quote(trace.trace_id)} has no {unit} that credit could go to",
+            "Try --unit agent, or --unit team.",
+        )
     return found
 
 
-def _parts(trace: Trace, unit: str) -> dict[str, list[int]]:
+def parts_if_any(trace: Trace, unit: str) -> dict[str, list[int]]:
+    """The same for a known unit, empty where the trace has no part of it."""
     numbers = range(len(trace.events))
     events = trace.events
     if unit == "team":

@@ -1,19 +1,26 @@
 """Values that the user supplies, since no log holds them: of coalitions, from ablations; of steps, from a critic."""
 
 import json
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple, NoReturn
 
-from orchtrace_corpus.errors import DataFileError
-from orchtrace_corpus.findings import quote
+import msgspec
 
-COALITIONS = '{"values": [{"members": ["a", "b"], "value": 0.7}, ...]}'
+from orchtrace_corpus.errors import DataFileError
+from orchtrace_corpus.findings import printable, quote
+from orchtrace_corpus.trace.locate import Path, Places
+
+COALITIONS = '{"values": [{"members": [], "value": 0}, {"members": ["a", "b"], "value": 0.7}, ...]}'
 """How values of coalitions are written."""
 
 STEPS = '{"steps": [{"id": "e1", "value": 0.4, "reward": 0}, ...]}'
 """How values of steps are written; rewards may be left out."""
 
 _MOST = 1e100
+_MOST_NAMED = 5
+_NOT_FINITE = r'"(?:\\.|[^"\\])*"|(?P<word>-?Infinity|NaN)'
+_KINDS = {type(None): "null", bool: "true or false", float: "a number", str: "text", list: "a list", dict: "an object"}
 
 
 class StepValue(NamedTuple):
@@ -23,68 +30,147 @@ class StepValue(NamedTuple):
     reward: float | None
 
 
-def coalition_values(text: str, path: str) -> dict[frozenset[str], float]:
+class CoalitionValues(NamedTuple):
+    """What each coalition of a file achieves.
+
+    Attributes:
+        known: The value of each coalition.
+        stated: Where each of its members is named first, as `path:line:column`.
+    """
+
+    known: Mapping[frozenset[str], float]
+    stated: Mapping[str, str]
+
+
+def coalition_values(text: str, path: str) -> CoalitionValues:
     """What each coalition of a file achieves.
 
     Raises:
-        DataFileError: The text is not of the form `COALITIONS`, or values a coalition twice.
+        DataFileError: The text is not of the form `COALITIONS`, or values a coalition twice; with the place.
     """
-    found: dict[frozenset[str], float] = {}
-    try:
-        for row in _rows(text, "values"):
-            members = frozenset(_text(member) for member in row["members"])
-            if members in found:
-                raise _twice(path, f"the coalition of {', '.join(sorted(members)) or 'nobody'}")
-            found[members] = _figure(row["value"])
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
-        message = f"{quote(path)} does not give values of coalitions"
-        raise DataFileError(message, f"Write: {COALITIONS}, with a run of each coalition that is asked for.") from error
-    return found
+    file = _File(text, path, f"Write: {COALITIONS}, with a run of each coalition that is asked for.")
+    known: dict[frozenset[str], float] = {}
+    named: dict[str, Path] = {}
+    for where, row in file.rows("values"):
+        members = file.member(row, where, "members", list)
+        coalition: set[str] = set()
+        for number in range(len(members)):
+            name = file.member(members, (*where, "members"), number, str)
+            if name in coalition:
+                raise file.wrong((*where, "members", number), f"{quote(name)} is named twice in one coalition")
+            coalition.add(name)
+            named.setdefault(name, (*where, "members", number))
+        if frozenset(coalition) in known:
+            shown = ", ".join(map(printable, members)) or "nobody"
+            raise file.wrong(where, f"a second value of the coalition of {shown}", "Keep one of them.")
+        known[frozenset(coalition)] = file.figure(row, where, "value")
+    return CoalitionValues(known, {name: file.place(where) for name, where in named.items()})
 
 
 def step_values(text: str, path: str) -> dict[str, StepValue]:
     """The values and rewards of steps by event id.
 
     Raises:
-        DataFileError: The text is not of the form `STEPS`, or values a step twice.
+        DataFileError: The text is not of the form `STEPS`, or values a step twice; with the place.
     """
+    file = _File(text, path, f"Write: {STEPS}; rewards may be left out.")
     found: dict[str, StepValue] = {}
-    try:
-        for row in _rows(text, "steps"):
-            name, reward = _text(row["id"]), row.get("reward")
-            if name in found:
-                raise _twice(path, f"the step {name}")
-            found[name] = StepValue(_figure(row["value"]), None if reward is None else _figure(reward))
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
-        message = f"{quote(path)} does not give values of steps"
-        raise DataFileError(message, f"Write: {STEPS}; rewards may be left out.") from error
+    for where, row in file.rows("steps"):
+        name = file.member(row, where, "id", str)
+        if name in found:
+            raise file.wrong(where, f"a second value of the step {quote(name)}", "Keep one of them.")
+        reward = None if row.get("reward") is None else file.figure(row, where, "reward")
+        found[name] = StepValue(file.figure(row, where, "value"), reward)
     return found
 
 
-def _rows(text: str, name: str) -> Iterator[dict[str, Any]]:
-    for row in json.loads(text, parse_constant=_refuse)[name]:
-        if not isinstance(row, dict):
-            raise TypeError(row)
-        yield row
+class _File:
+    """A file of values as JSON, in which everything that is wrong has a place.
+
+    Args:
+        text: Its text.
+        path: Its path, to show.
+        form: How such a file is written, in a sentence.
+
+    Raises:
+        DataFileError: It is not JSON.
+    """
+
+    def __init__(self, text: str, path: str, form: str) -> None:
+        self._form = form
+        data = text.encode("utf-8", "surrogatepass")
+        self._places = Places(data, printable(path, limit=300))
+        self._content = self._read(text, data)
+
+    def _read(self, text: str, data: bytes) -> Any:
+        if not text.strip():
+            raise self._at(0, "nothing in the file")
+        try:
+            content = json.loads(text, parse_constant=_refuse, parse_int=float)
+            msgspec.json.decode(data, type=msgspec.Raw)  # stricter than Python's; places are found by it
+        except json.JSONDecodeError as error:
+            if not text[error.pos :].strip():
+                raise self._at(len(text.rstrip().encode()), "the text ends too early; is the file cut?") from error
+            at = len(text[: error.pos].rstrip().encode())
+            raise self._at(at, f"not JSON: {error.msg[:1].lower()}{error.msg[1:]}") from error
+        except _NotFiniteError as error:
+            word, at = next((m["word"], m.start()) for m in re.finditer(_NOT_FINITE, text) if m["word"])
+            raise self._at(len(text[:at].encode()), f"{word} is no finite number") from error
+        except RecursionError as error:
+            raise self._at(0, "nested too deeply") from error
+        except msgspec.DecodeError as error:
+            raise self._at(0, f"not JSON: {printable(str(error), limit=200)}") from error
+        return content
+
+    def place(self, where: Path) -> str:
+        """Where a value stands, as `path:line:column`."""
+        return str(self._places.locate(where))
+
+    def wrong(self, where: Path, message: str, hint: str = "") -> DataFileError:
+        """What is wrong with a value, at its place."""
+        return DataFileError(f"{self.place(where)}: {message}", hint or self._form)
+
+    def _at(self, byte: int, message: str) -> DataFileError:
+        return DataFileError(f"{self._places.location(byte)}: {message}", self._form)
+
+    def rows(self, name: str) -> Iterator[tuple[Path, dict[str, Any]]]:
+        """The objects of the file's list, each with its path."""
+        if not isinstance(self._content, dict):
+            raise self.wrong((), f"{_kind(self._content)}, where an object with {quote(name)} is wanted")
+        rows = self.member(self._content, (), name, list)
+        for number in range(len(rows)):
+            yield (name, number), self.member(rows, (name,), number, dict)
+
+    def member(self, inside: Any, where: Path, name: str | int, kind: type) -> Any:
+        """A member of an object or list, which is of a kind."""
+        if isinstance(inside, dict) and name not in inside:
+            raise self.wrong(where, f"there is no {quote(str(name))}{_instead(inside)}")
+        value = inside[name]
+        if not isinstance(value, kind):
+            what = quote(name) if isinstance(name, str) else "an item"
+            raise self.wrong((*where, name), f"{what} is {_kind(value)}, and {_KINDS[kind]} is wanted")
+        return value
+
+    def figure(self, row: Mapping[str, Any], where: Path, name: str) -> float:
+        """A member that is a number, and not too large to be summed."""
+        value: float = self.member(row, where, name, float)
+        if abs(value) > _MOST:
+            raise self.wrong((*where, name), f"{quote(name)} is beyond {_MOST:g}")
+        return value
 
 
-def _text(value: Any) -> str:
-    if not isinstance(value, str):
-        raise TypeError(value)
-    return value
-
-
-def _figure(value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise TypeError(value)
-    if not abs(value) <= _MOST:  # nor is it NaN
-        raise ValueError(value)
-    return float(value)
+class _NotFiniteError(Exception):
+    pass
 
 
 def _refuse(word: str) -> NoReturn:
-    raise ValueError(word)
+    raise _NotFiniteError(word)
 
 
-def _twice(path: str, what: str) -> DataFileError:
-    return DataFileError(f"{quote(path)} gives two values for {quote(what)}", "Keep one of them.")
+def _kind(value: Any) -> str:
+    return _KINDS[type(value)]
+
+
+def _instead(inside: Mapping[str, Any]) -> str:
+    names = ", ".join(map(quote, list(inside)[:_MOST_NAMED]))
+    return f", only {names}" if names else " in an empty object"

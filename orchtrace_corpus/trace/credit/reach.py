@@ -1,0 +1,216 @@
+"""The proxy `reach`: what a coalition could have done of a run's making, judged by the trace's graph alone.
+
+An event of the making needs the owners of all that it depends on, and its own. A coalition can do it if it has
+them all. So the value of a coalition is a sum of unanimity games, one for each event, and the Shapley value of
+such a game is even: each of the k players that an event needs gets 1/k of it (L. S. Shapley, "A value for
+n-person games", 1953, by additivity, symmetry and dummy). That is exact for any number of players, and no
+coalition has to be valued. The difference reward of a player is, likewise, the share of the events that need it.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from orchtrace_corpus.errors import CommandUseError
+from orchtrace_corpus.trace.credit.coalitions import Coalition
+from orchtrace_corpus.trace.credit.shapley import Share
+from orchtrace_corpus.trace.graph import graph, order
+from orchtrace_corpus.trace.model import EventType, Trace
+
+MOST_JOINED = 50_000_000
+"""So many players may be named where branches of the graph meet; with more, a division takes too long."""
+
+MOST_BYTES = 2**30
+"""The sets of needed players may take so much memory at one time; each takes a bit for each player."""
+
+
+class Reach:
+    """The game of the proxy: players own events, and a coalition achieves a share of the result's making.
+
+    The result is the last aggregate, else the last return, else the last event. What led to it along edges is
+    its making; an event of it is done if its player is in the coalition and everything that it depends on is
+    done. Events of no player are always done. So the whole team has the outcome, nobody has what needs nobody,
+    and whoever brings nothing to the result gets nothing.
+
+    Args:
+        trace: A sound trace.
+        players: The numbers of each player's events.
+        outcome: What the whole team has achieved, such as a reward.
+
+    Attributes:
+        players: The names of the players.
+        owned: How many events of the making belong to anybody.
+
+    Raises:
+        CycleError: The edges go round in a circle.
+    """
+
+    def __init__(self, trace: Trace, players: Mapping[str, Sequence[int]], outcome: float) -> None:
+        of = graph(trace)
+        self._incoming: list[list[int]] = [[] for _ in trace.events]
+        for source, target in zip(of.sources, of.targets, strict=True):
+            self._incoming[target].append(source)
+        self._ordered = _making(_result(trace, order(of)), self._incoming)
+        self.players = list(players)
+        self._owner = [-1] * len(trace.events)
+        self._is_single = [len(numbers) == 1 for numbers in players.values()]
+        for player, numbers in enumerate(players.values()):
+            for number in numbers:
+                self._owner[number] = player
+        self._outcome = outcome
+        self.owned = sum(self._owner[number] >= 0 for number in self._ordered)
+
+    @property
+    def whole(self) -> float:
+        """What the whole team achieves: the outcome, or nothing where nobody owns any of its making."""
+        return self._outcome if self.owned else 0.0
+
+    def __call__(self, coalition: Coalition) -> float:
+        """What a coalition achieves, by the definition above."""
+        members = [name in coalition for name in self.players]
+        done: set[int] = set()
+        reached = 0
+        for number in self._ordered:
+            player = self._owner[number]
+            if (player < 0 or members[player]) and all(source in done for source in self._incoming[number]):
+                done.add(number)
+                reached += player >= 0
+        return self._outcome * (reached / self.owned) if self.owned else 0.0
+
+    def shapley(self) -> dict[str, Share]:
+        """The Shapley value of each player, exactly.
+
+        Raises:
+            CommandUseError: Too many players depend on too many others.
+        """
+        return self._divided(lambda needed: 1.0 / needed)
+
+    def difference_rewards(self) -> dict[str, Share]:
+        """What the whole team loses without each player.
+
+        Raises:
+            CommandUseError: Too many players depend on too many others.
+        """
+        return self._divided(lambda _: 1.0)
+
+    def _divided(self, weigh: Callable[[int], float]) -> dict[str, Share]:
+        """For each player the sum of the weights of the events that need it, in shares of the outcome.
+
+        An event needs whoever the largest of its sources needs, and a few more: only these are written down, and
+        the weight of the event is handed to that source when all is summed up. So a chain takes no longer for
+        being long.
+
+        Args:
+            weigh: The weight of an event by the number of players that it needs.
+        """
+        needs = _Needs(self._incoming, self._ordered)
+        weights: dict[int, float] = {}
+        for number in self._ordered:
+            player = self._owner[number]
+            needed = needs.add(number, player, is_new=player >= 0 and self._is_single[player])
+            weights[number] = weigh(needed) if player >= 0 else 0.0
+        sums = [0.0] * len(self.players)
+        for number in reversed(self._ordered):
+            weight = weights.pop(number)
+            if weight:
+                for player in needs.more[number]:
+                    sums[player] += weight
+                if needs.base[number] >= 0:
+                    weights[needs.base[number]] += weight
+        return {
+            name: Share(self._outcome * (one / self.owned) if self.owned else 0.0)
+            for name, one in zip(self.players, sums, strict=True)
+        }
+
+
+class _Needs:
+    """Whom each event needs: those whom one of its sources needs, its base, and more. Sets are bits of an integer.
+
+    Attributes:
+        base: For each event the source that needs the most players; -1 where it has none.
+        more: For each event the players that it needs beyond its base.
+    """
+
+    def __init__(self, incoming: Sequence[Sequence[int]], ordered: Sequence[int]) -> None:
+        self._incoming = incoming
+        self._sets: dict[int, int] = {}
+        self._sizes: dict[int, int] = {}
+        self._waiting: dict[int, int] = dict.fromkeys(ordered, 0)
+        for number in ordered:
+            for source in incoming[number]:
+                self._waiting[source] += 1
+        self._bytes = 0
+        self._joined = 0
+        self.base: dict[int, int] = {}
+        self.more: dict[int, Sequence[int]] = {}
+
+    def add(self, number: int, player: int, *, is_new: bool) -> int:
+        """Find out whom an event needs, after all that it depends on; how many they are.
+
+        Args:
+            number: The event.
+            player: Its owner; -1 where it has none.
+            is_new: Whether the owner is known to own nothing that came before.
+        """
+        sources = self._incoming[number]
+        base = max(sources, key=self._sizes.__getitem__, default=-1)
+        needed = first = self._sets[base] if base >= 0 else 0
+        for source in sources:
+            if source != base and self._sets[source] is not first:
+                needed |= self._sets[source]
+        more = list(_members(needed & ~first)) if needed is not first and needed != first else []
+        self._joined += len(more)
+        if player >= 0 and (is_new or not needed >> player & 1):
+            needed |= 1 << player
+            more.append(player)
+        self.base[number], self.more[number] = base, tuple(more)
+        self._sizes[number] = size = (self._sizes[base] if base >= 0 else 0) + len(more)
+        self._keep(number, needed)
+        return size
+
+    def _keep(self, number: int, needed: int) -> None:
+        """Keep a set as long as an event waits for it."""
+        self._sets[number] = needed
+        self._bytes += needed.bit_length() // 8
+        for source in self._incoming[number]:
+            self._waiting[source] -= 1
+            if not self._waiting[source]:
+                self._bytes -= self._sets.pop(source).bit_length() // 8
+        if self._joined > MOST_JOINED or self._bytes > MOST_BYTES:
+            raise CommandUseError(
+                "too many parts of the trace depend on too many others for the proxy `reach`",
+                "Divide among fewer and larger parts: --unit agent, or --unit role.",
+            )
+
+
+def _members(needed: int) -> Iterator[int]:
+    """The players of a set, rising."""
+    bits = bin(needed)[:1:-1]
+    place = bits.find("1")
+    while place >= 0:
+        yield place
+        place = bits.find("1", place + 1)
+
+
+def _result(trace: Trace, sequence: Sequence[int]) -> int:
+    for kind in (EventType.AGGREGATE, EventType.RETURN):
+        for number in reversed(sequence):
+            if trace.events[number].type is kind:
+                return number
+    return sequence[-1]
+
+
+def _making(result: int, incoming: Sequence[Sequence[int]]) -> list[int]:
+    """An event and all that led to it, sources first; each branch to its end before the next, so that few are open."""
+    found: dict[int, None] = {}
+    entered = {result}
+    path = [(result, iter(incoming[result]))]
+    while path:
+        number, sources = path[-1]
+        for source in sources:
+            if source not in entered:
+                entered.add(source)
+                path.append((source, iter(incoming[source])))
+                break
+        else:
+            found[number] = None
+            path.pop()
+    return list(found)
