@@ -43,6 +43,35 @@ class CommandUseError(CorpusError):
     exit_code = ExitCode.USAGE
 
 
+class MissingLibraryError(CommandUseError):
+    """Something needs a library that is not installed; the hint is the command that installs it here.
+
+    Args:
+        what: What needs it.
+        library: The library.
+        extra: The extra of our package that brings it.
+    """
+
+    def __init__(self, what: str, library: str, extra: str) -> None:
+        import os
+        import shlex
+        import sys
+
+        tree = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+        is_editable = os.path.isfile(os.path.join(tree, "pyproject.toml"))
+        wanted = ["-e", f"{_shown(tree)}[{extra}]"] if is_editable else [f"orchtrace-corpus[{extra}]"]
+        command = shlex.join([_shown(sys.executable) if sys.executable else "python", "-m", "pip", "install", *wanted])
+        super().__init__(f"{what} needs {library}, which is not installed", f"Install it: {command}")
+
+
+def _shown(path: str) -> str:
+    """A path as seen from the working folder, if it is below it."""
+    import os
+
+    near = os.path.relpath(path)
+    return path if near.startswith(os.pardir) else near
+
+
 class DataFileError(CorpusError):
     """A data file is absent or cannot be read, so nothing can be said about it."""
 

@@ -28,10 +28,12 @@ class Identifier(NamedTuple):
     value: str
 
 
-_ARXIV_FORM = r"\d{2}(?:0[1-9]|1[0-2])\.\d{4,5}|[a-z]+(?:-[a-z]+)*(?:\.[A-Z]{2})?/\d{2}(?:0[1-9]|1[0-2])\d{3}"
-_DOI_FORM = r"10\.\d{4,9}/\S+"
+# Digits are those of ASCII: others would make an id that no registry knows. Blanks of any kind end a DOI.
+_MONTH = "[0-9]{2}(?:0[1-9]|1[0-2])"
+_ARXIV_FORM = rf"{_MONTH}\.[0-9]{{4,5}}|[a-z]+(?:-[a-z]+)*(?:\.[A-Z]{{2}})?/{_MONTH}[0-9]{{3}}"
+_DOI_FORM = r"10\.[0-9]{4,9}/\S+"
 _OPENREVIEW_FORM = r"[A-Za-z0-9_-]{6,20}"
-_ACL_FORM = r"\d{4}\.[a-z0-9]+-[a-z0-9_]+\.\d+|[A-Z]\d{2}-\d{4}"
+_ACL_FORM = r"[0-9]{4}\.[a-z0-9]+-[a-z0-9_]+\.[0-9]+|[A-Z][0-9]{2}-[0-9]{4}"
 
 # Patterns stay text: `re` compiles and keeps each when it is first used, which most runs never do.
 _FORMS: dict[IdentifierKind, str] = {
@@ -44,24 +46,24 @@ _FORMS: dict[IdentifierKind, str] = {
 _SPELLINGS: tuple[tuple[IdentifierKind, str], ...] = (
     (
         IdentifierKind.ARXIV,
-        rf"(?:(?i:https?://))?(?:\w+\.)*(?i:arxiv\.org)/(?:abs|pdf|html)/(?P<id>{_ARXIV_FORM})(?:v\d+)?(?:\.pdf)?/?(?:[?#].*)?",
+        rf"(?:(?ai:https?://))?(?:[A-Za-z0-9-]+\.)*(?ai:arxiv\.org)/(?:abs|pdf|html)/(?P<id>{_ARXIV_FORM})(?:v[0-9]+)?(?:\.pdf)?/?(?:[?#].*)?",
     ),
     (
         IdentifierKind.ARXIV,
-        rf"(?i:(?:(?:https?://)?(?:dx\.)?doi\.org/|doi:\s*)?10\.48550/arxiv\.)(?P<id>{_ARXIV_FORM})",
+        rf"(?:(?ai:(?:https?://)?(?:dx\.)?doi\.org/)|(?ai:doi:)\s*)?10\.48550/(?ai:arxiv)\.(?P<id>{_ARXIV_FORM})",
     ),
-    (IdentifierKind.ARXIV, rf"(?:(?i:arxiv):\s*)?(?P<id>{_ARXIV_FORM})(?:v\d+)?"),
-    (IdentifierKind.DOI, rf"(?i:(?:https?://)?(?:dx\.)?doi\.org/|doi:\s*)?(?P<id>{_DOI_FORM})"),
+    (IdentifierKind.ARXIV, rf"(?:(?ai:arxiv):\s*)?(?P<id>{_ARXIV_FORM})(?:v[0-9]+)?"),
+    (IdentifierKind.DOI, rf"(?:(?ai:(?:https?://)?(?:dx\.)?doi\.org/)|(?ai:doi:)\s*)?(?P<id>{_DOI_FORM})"),
     (
         IdentifierKind.OPENREVIEW,
-        rf"(?i:(?:https?://)?(?:www\.)?openreview\.net)/(?:forum|pdf)\?(?:.*&)?id=(?P<id>{_OPENREVIEW_FORM})(?:[&#].*)?",
+        rf"(?ai:(?:https?://)?(?:www\.)?openreview\.net)/(?:forum|pdf)\?(?:.*&)?id=(?P<id>{_OPENREVIEW_FORM})(?:[&#].*)?",
     ),
-    (IdentifierKind.OPENREVIEW, rf"(?i:openreview):\s*(?P<id>{_OPENREVIEW_FORM})"),
+    (IdentifierKind.OPENREVIEW, rf"(?ai:openreview):\s*(?P<id>{_OPENREVIEW_FORM})"),
     (
         IdentifierKind.ACL,
-        rf"(?i:(?:https?://)?(?:www\.)?aclanthology\.org)/(?P<id>{_ACL_FORM})(?:\.pdf|\.bib)?/?(?:[?#].*)?",
+        rf"(?ai:(?:https?://)?(?:www\.)?aclanthology\.org)/(?P<id>{_ACL_FORM})(?:\.pdf|\.bib)?/?(?:[?#].*)?",
     ),
-    (IdentifierKind.ACL, rf"(?:(?i:acl):\s*)?(?P<id>{_ACL_FORM})"),
+    (IdentifierKind.ACL, rf"(?:(?ai:acl):\s*)?(?P<id>{_ACL_FORM})"),
 )
 
 _NORMALISERS: dict[IdentifierKind, Callable[[str], str]] = {IdentifierKind.DOI: str.lower}

@@ -572,9 +572,10 @@ class Terminal:
 
 
 ANSWERS = (
-    ("style [NA], ? explains: ", "?"),
-    ("style [NA], ? explains: ", "frmal"),
-    ("style [NA], ? explains: ", "1"),
+    ("Venue, such as NeurIPS 2025 [arXiv]: ", "Hedge Days 2024"),
+    ("style, ? explains: ", "?"),
+    ("style, ? explains: ", "frmal"),
+    ("style, ? explains: ", "1"),
     ("water (C1) [does not arise], ? explains: ", "daily"),
     ("prune (C2) [does not arise], ? explains: ", ""),
     ("tools, several with commas [none], ? explains: ", "2, spade"),
@@ -606,6 +607,7 @@ def test_at_a_terminal_what_is_missing_is_asked_for(corpus: Path) -> None:
         "size": "small",
     }
     assert hedge.summary == "Cuts hedges straight."
+    assert hedge.venue == "Hedge Days 2024"
     assert hedge.evidence == (
         oc.Evidence(("style", "care"), "It is watered.", "https://arxiv.org/abs/2401.00007v2", "photo", "high"),
     )
@@ -623,6 +625,17 @@ def test_at_a_terminal_what_is_missing_is_asked_for(corpus: Path) -> None:
         assert said in terminal.shown
 
 
+def test_that_a_field_does_not_apply_is_never_proposed(corpus: Path) -> None:
+    terminal = Terminal("2401.00007", "--venue", "Hedge Days 2024")
+    terminal.answer((("style, ? explains: ", ""), ("style, ? explains: ", "NA")))
+    terminal.until("water (C1) [does not arise], ? explains: ")
+    terminal.press(b"\x03")
+
+    assert terminal.end() == 130
+    assert "An answer is needed here: a number or a name.\n" in terminal.shown
+    assert "--venue 'Hedge Days 2024' --style NA\n" in terminal.shown
+
+
 def test_yes_takes_what_is_proposed_without_a_question(corpus: Path) -> None:
     terminal = Terminal("2401.00007", "--yes", *TAGS)
 
@@ -635,13 +648,81 @@ def test_yes_takes_what_is_proposed_without_a_question(corpus: Path) -> None:
 def test_whoever_stops_before_the_last_answer_has_written_nothing(keys: bytes, corpus: Path) -> None:
     before = contents(corpus)
     terminal = Terminal("2401.00007")
-    terminal.answer(ANSWERS[:5])
-    terminal.until(ANSWERS[5][0])
+    terminal.answer(ANSWERS[:6])
+    terminal.until(ANSWERS[6][0])
     terminal.press(keys)
 
     assert terminal.end() == 130
-    assert terminal.shown.endswith("corpus: interrupted\n")
+    assert terminal.shown.endswith(
+        "Your answers, to try again: corpus add 2401.00007 --venue 'Hedge Days 2024' --style formal --care water=daily\ncorpus: interrupted\n"
+    )
     assert contents(corpus) == before
+
+
+def test_whoever_stops_before_the_first_answer_is_told_nothing_to_repeat(corpus: Path) -> None:
+    terminal = Terminal("2401.00007")
+    terminal.until(ANSWERS[0][0])
+    terminal.press(b"\x03")
+
+    assert terminal.end() == 130
+    assert "to try again" not in terminal.shown
+
+
+def repeated(shown: str) -> list[list[str]]:
+    """The words of the commands that repeat answers, behind `corpus add`."""
+    lines = [line for line in shown.splitlines() if line.startswith("Your answers, to try again: ")]
+    return [shlex.split(line.partition("corpus add ")[2]) for line in lines]
+
+
+def test_answers_are_given_back_when_the_data_has_changed_meanwhile(corpus: Path) -> None:
+    terminal = Terminal("2401.00007", "--dry-run", "--no-fetch", "--title", "It's a Hedge", "--year", "2024")
+    told = (("Authors, as Family, Given; Family, Given: ", "Ada Example, Ben Sample"),)
+    terminal.answer((*told, ("Authors, as Family, Given; Family, Given: ", "Example, Ada; Sample, Ben")))
+    terminal.answer(
+        (("Venue, such as NeurIPS 2025: ", "A & B"), *ANSWERS[3:9], ("[To be written.]: ", ""), *ANSWERS[11:12])
+    )
+    terminal.answer((("Source of the evidence [https://arxiv.org/abs/2401.00007]: ", ""), *ANSWERS[14:16]))
+    terminal.until("]: ")
+    path = corpus / "data" / "papers.yaml"
+    path.write_text(path.read_text(encoding="utf-8") + "\n", encoding="utf-8")
+    terminal.press(b"hedge\n")
+    terminal.end()
+    (words,) = repeated(terminal.shown)
+
+    assert words == [
+        *("2401.00007", "--title", "It's a Hedge", "--year", "2024", "--no-fetch"),
+        *("--authors", "Example, Ada; Sample, Ben", "--venue", "A & B", "--style", "formal", "--care", "water=daily"),
+        *("--tools", "rake,spade", "--size", "small", "--evidence", "It is watered."),
+        *("--evidence-source", "https://arxiv.org/abs/2401.00007", "--evidence-level", "photo"),
+        *("--evidence-confidence", "high", "--key", "hedge"),
+    ]
+    assert add(*words).code == 0
+    assert paper(corpus, "hedge").authors == ("Example, Ada", "Sample, Ben")
+
+
+def test_answers_about_entries_of_a_file_are_given_back_without_the_file(corpus: Path) -> None:
+    (corpus / "two.bib").write_text(
+        "@misc{leaf, title={Leaves}, author={Example, Ada}, year={2024}, howpublished={Blog},\n"
+        "  url={https://example.org/leaves}}\n"
+        "@misc{bark, title={Bark}, author={Example, Ada}, year={2024}, howpublished={Blog}}\n",
+        encoding="utf-8",
+    )
+    terminal = Terminal("two.bib", "--care", "none", "--tools", "NA", "--size", "small")
+    terminal.answer((ANSWERS[3], ("Summary, one sentence of your own [To be written.]: ", "Leaves fall.")))
+    terminal.answer((("supports the tags, or Enter: ", ""), ("Key [leaf]: ", "")))
+    terminal.answer((("Address: ", "https://example.org/bark"), ANSWERS[3]))
+    terminal.until("[To be written.]: ")
+    terminal.press(b"\x03")
+    terminal.end()
+
+    own = ["--no-fetch", "--title", "Leaves", "--authors", "Example, Ada;", "--year", "2024", "--venue", "Blog"]
+    given = ["--care", "none", "--tools", "NA", "--size", "small"]
+    assert repeated(terminal.shown) == [
+        ["https://example.org/leaves", *own, *given, "--style", "formal", "--summary", "Leaves fall.", "--key", "leaf"],
+        ["https://example.org/bark", *own[:2], "Bark", *own[3:], *given, "--style", "formal"],
+    ]
+    for words in repeated(terminal.shown):
+        assert add(*words).code == 0
 
 
 def test_answers_that_the_data_cannot_hold_are_given_back_as_a_command(corpus: Path) -> None:
@@ -649,15 +730,16 @@ def test_answers_that_the_data_cannot_hold_are_given_back_as_a_command(corpus: P
     terminal = Terminal(
         "2401.00007", "--style", "meadow", "--care", "water=weekly", "--tools", "NA", "--summary", "Cuts."
     )
-    terminal.answer((("size, ? explains: ", "small"), ("supports the tags, or Enter: ", ""), ("Key [hedge]: ", "")))
+    terminal.answer((("2025 [arXiv]: ", ""), ("size, ? explains: ", "small")))
+    terminal.answer((("supports the tags, or Enter: ", ""), ("Key [hedge]: ", "")))
 
     assert terminal.end() == 1
     assert contents(corpus) == before
     (command,) = [line for line in terminal.shown.splitlines() if line.startswith("Your answers, to try again: ")]
     words = shlex.split(command.partition("corpus add ")[2])
     assert words == [
-        *("2401.00007", "--key", "hedge", "--summary", "Cuts.", "--style", "meadow", "--care", "water=weekly"),
-        *("--tools", "NA", "--size", "small"),
+        *("2401.00007", "--summary", "Cuts.", "--style", "meadow", "--care", "water=weekly", "--tools", "NA"),
+        *("--size", "small", "--key", "hedge"),
     ]
     words[words.index("small")] = "large"
     assert add(*words).code == 0
@@ -756,3 +838,51 @@ def test_an_interrupt_while_arxiv_is_asked_writes_nothing(corpus: Path, server: 
     assert child.communicate(timeout=20)[1] == "corpus: interrupted\n"
     assert child.returncode == 130
     assert contents(corpus) == before
+
+
+@pytest.mark.parametrize(
+    ("text", "authors"),
+    [
+        ("Example,Ada", ("Example, Ada",)),
+        ("Example, Ada; Sample, Ben; others", ("Example, Ada", "Sample, Ben", "others")),
+        ("Example, Ada and Sample, Ben", ("Example, Ada", "Sample, Ben")),
+        ("van der Berg, Jan Willem", ("van der Berg, Jan Willem",)),
+        ("García Márquez, Gabriel José;", ("García Márquez, Gabriel José",)),
+        ("García Márquez, Gabriel José; Sample, Ben", ("García Márquez, Gabriel José", "Sample, Ben")),
+        ("King, Jr., Martin Luther", ("King, Jr., Martin Luther",)),
+        ("Pond Team", ("Pond Team",)),
+    ],
+)
+def test_authors_are_read_as_typed(corpus: Path, text: str, authors: tuple[str, ...]) -> None:
+    given = ("--no-fetch", "--title", "Leaves", "--authors", text, "--year", "2024", "--venue", "Blog", *TAGS)
+
+    assert add("https://example.org/leaves", *given).code == 0
+    assert paper(corpus, "leaves").authors == authors
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("Ada Example, Ben Sample", "Ada Example, Ben Sample"),
+        ("Ada Example, Ben Sample, Cy Test", "Ada Example, Ben Sample, Cy Test"),
+        ("Example, Ada, Sample, Ben", "Example, Ada, Sample, Ben"),
+        ("Ada Example, Ben Sample and Cy Test", "Ada Example, Ben Sample"),
+        ("Example, Ada; ,", ","),
+    ],
+)
+def test_commas_between_authors_are_refused_with_what_is_expected(corpus: Path, text: str, name: str) -> None:
+    before = contents(corpus)
+    given = ("--no-fetch", "--title", "Leaves", "--authors", text, "--year", "2024", "--venue", "Blog", *TAGS)
+
+    result = add("https://example.org/leaves", *given)
+
+    assert (result.code, result.stdout) == (2, "")
+    assert f"'{name}' is no author's name: a comma stands between family and given name only\n" in result.stderr
+    assert 'Write ";" or " and " between authors: "Example, Ada; Sample, Ben"' in result.stderr
+    assert contents(corpus) == before
+
+
+def test_a_bibtex_file_without_entries_is_said_to_be_one(corpus: Path) -> None:
+    (corpus / "empty.bib").write_text("% nothing\n", encoding="utf-8")
+
+    assert add("empty.bib") == (3, "", "corpus: there are no entries in empty.bib\nNothing can be added.\n")

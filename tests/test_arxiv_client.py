@@ -296,7 +296,20 @@ def test_an_id_that_was_found_before_is_asked_for_again_before_it_is_missing(
     assert misses(answers[0]) == {**NO_MISS, "missing": (gone,)}
     assert again in answers[0].found
     assert [request.ids for request in server.requests[1:]] == [(gone, again, *IDS[2:5]), (gone, again)]
-    assert make(offline=True).fetch([gone]).found[gone].title == "Toy Paper 1"
+    assert make(offline=True).fetch([gone]).missing == (gone,), "what the cache had of it is no answer any more"
+
+
+def test_a_paper_that_is_missing_is_asked_for_again_and_may_come_back(
+    server: ArxivServer, make: Callable[..., Client]
+) -> None:
+    make().fetch(IDS[:1])
+    gone = server.papers.pop(IDS[0])
+    make(refresh=True).fetch(IDS[:1])
+
+    assert make().fetch(IDS[:1]).missing == (IDS[0],), "within a day of the answer that there was"
+    server.papers[IDS[0]] = gone
+    assert make().fetch(IDS[:1]).found[IDS[0]].title == "Toy Paper 1"
+    assert make(offline=True).fetch(IDS[:1]).found[IDS[0]].title == "Toy Paper 1"
 
 
 def test_an_answer_without_any_entry_is_not_believed_at_once(server: ArxivServer, make: Callable[..., Client]) -> None:
@@ -454,7 +467,11 @@ def test_a_service_that_takes_for_ever_is_given_up(
     ("fault", "requests", "message"),
     [
         (access_denied(), 1, "127.0.0.1 refuses to answer: HTTP 403 (a web page: 'Access Denied')\nWait an hour"),
-        (access_denied(200), 4, "127.0.0.1 refuses to answer: HTTP 200 (a web page: 'Access Denied')\nWait an hour"),
+        (
+            access_denied(200),
+            4,
+            "127.0.0.1 sends something else than metadata: HTTP 200 (a web page: 'Access Denied')\nThe login page of",
+        ),
         (sending(b"Not Acceptable", 406), 1, "127.0.0.1 refuses to answer: HTTP 406 (plain text: 'Not Acceptable')\nWait"),
         (sending(b"", 404), 1, "127.0.0.1 refuses to answer: HTTP 404 (nothing)\nWait"),
         (redirect(""), 1, "127.0.0.1 refuses to answer: HTTP 301 (nothing)\nWait"),

@@ -468,6 +468,37 @@ def test_a_malformed_claim_is_neither_denied_nor_said_to_hold(root: Path, claim_
     assert shown.endswith("\n\n1 claim could not be read: one\n")
 
 
+def test_a_claim_that_holds_and_names_what_is_not_there_is_told_apart(root: Path) -> None:
+    edited(root, "rows: [mixed-borders], note", "rows: [mixed-bordres], note", "claims.yaml")
+
+    overview, told = run(root, "claims"), run(root, "claims", "-f", "json")
+
+    assert overview.code == 1
+    assert overview.stdout.splitlines()[-2:] == [
+        "2 claims hold",
+        "1 of these holds, but names records that are not there, or are not counted: watered",
+    ]
+    assert "C103 there is no record 'mixed-bordres'" in overview.stderr
+    assert json.loads(told.stdout)["flawed"] == ["watered"]
+
+
+def test_ids_of_claims_are_never_cut(root: Path) -> None:
+    from orchtrace_corpus.pool import claims as core
+    from orchtrace_corpus.pool.stress import stress
+    from orchtrace_corpus.render import claims as render
+    from orchtrace_corpus.render.layout import plain
+    from orchtrace_corpus.render.table import lines
+
+    file, pool = store.read_claims(str(root)), pool_of(root)
+    robust = {one.claim.id: one for one in stress(file.claims, pool, ())}
+    table = render.overview(core.evaluate(file.claims, pool), robust)
+
+    shown = plain(lines(table, 42)).splitlines()
+
+    assert max(map(len, shown[:3])) <= 42
+    assert [line.split()[0] for line in shown[:3]] == ["claim", "two-small-or-more", "watered"]
+
+
 def test_stress_says_fails_of_a_claim_that_fails_and_settled_of_a_dispute_that_is(root: Path) -> None:
     (root / "data" / "claims.yaml").write_text(CLAIMS + claim("{count: 3}"), encoding="utf-8")
     edited(root, "  why: The gardener knows.", "  state: settled\n  why: The gardener knows.", "disputes.yaml")

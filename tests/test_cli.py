@@ -142,7 +142,19 @@ def entering(monkeypatch: pytest.MonkeyPatch, outside: Path) -> Iterator[Path]:
         yield outside
 
 
-WRITING = ("export", "init")  # commands whose examples write into the working folder
+@pytest.fixture
+def gathered(tmp_path: Path) -> Path:
+    """A folder with the data, and a dataset of its traces."""
+    (tmp_path / "data").symlink_to(ROOT / "data")
+    assert (
+        run_corpus("trace", "dataset", "build", str(ROOT / "data" / "traces"), "-o", str(tmp_path / "dataset")).code
+        == 0
+    )
+    return tmp_path
+
+
+WRITING = ("export", "init", "trace import")  # commands whose examples write into the working folder
+LOGS = ROOT / "tests" / "data" / "logs" / "claude_code" / "parallel"
 
 
 @pytest.mark.parametrize("path", paths())
@@ -150,7 +162,7 @@ def test_the_examples_of_every_help_work(
     path: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     fixture = "outside" if path in ASKING else "exported" if path == "import" else ""
-    fixture = "entering" if path in ENTERING else fixture
+    fixture = "entering" if path in ENTERING else "gathered" if path.startswith("trace dataset") else fixture
     folder = request.getfixturevalue(fixture) if fixture else tmp_path if path in WRITING else ROOT
     monkeypatch.chdir(folder)
     text = run_corpus(*path.split(), "--help").stdout
@@ -158,7 +170,8 @@ def test_the_examples_of_every_help_work(
 
     assert examples
     for example in examples:
-        words = shlex.split(example.replace("path/to/corpus", str(TOY)))
+        called = example.partition(" > ")[0].replace("path/to/corpus", str(TOY)).replace("path/to/logs", str(LOGS))
+        words = shlex.split(called)
         assert (run_corpus(*words).code, example) == (0, example)
 
 
@@ -501,3 +514,34 @@ def test_help_and_version_do_not_even_import_yaml() -> None:
     code = "import sys; from orchtrace_corpus.cli.main import run; run(['--help']); sys.exit('yaml' in sys.modules)"
 
     assert subprocess.run([sys.executable, "-c", code], capture_output=True).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("fetch --offline --refresh", "--offline and --refresh contradict each other"),
+        ("add 2401.00001 --no-fetch --refresh", "--no-fetch and --refresh contradict each other"),
+        (
+            "add 2401.00001 --no-fetch --offline --refresh",
+            "--no-fetch and --offline and --refresh contradict each other",
+        ),
+        ("exclude 2401.00001 --no-fetch --offline", "--no-fetch and --offline contradict each other"),
+        ("promote E001 --offline --refresh", "--offline and --refresh contradict each other"),
+        ("stats --write --check", "--write and --check contradict each other"),
+        ("validate --select D101 --ignore D", "--ignore leaves out everything that --select names"),
+        ("add 2401.00001 --style formal --style cottage", "style is given twice: formal and cottage"),
+        ("add 2401.00001 --style formal --tag style=cottage", "style is given twice: formal and cottage"),
+        ("add 2401.00001 --water daily --water weekly", "water of care is given twice: daily and weekly"),
+        ("audit compare x.csv --record --with-corpus", "--record and --with-corpus contradict each other"),
+        ("audit compare x.csv --merge a=daily,weekly --merge a=formal,cottage", "--merge gives 'a' twice"),
+        (
+            "audit compare x.csv --merge a=formal,cottage --merge b=cottage,meadow",
+            "--merge takes 'cottage' both as 'a'",
+        ),
+    ],
+)
+def test_options_that_contradict_each_other_are_refused(words: str, message: str) -> None:
+    result = run_toy(*words.split())
+
+    assert (result.code, result.stdout) == (2, "")
+    assert f"corpus: {message}" in result.stderr

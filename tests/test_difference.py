@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
 
 from orchtrace_corpus.api import Corpus, load
 from orchtrace_corpus.pool.attributes import paper_attributes
@@ -20,6 +21,8 @@ from orchtrace_corpus.pool.shifts import Shift
 from orchtrace_corpus.pool.statistics import count, count_levels
 from orchtrace_corpus.render.comment import MARKER, MOST_BYTES, comment
 from tests.conftest import ROOT, TOY, run_corpus
+
+SCHEMA = json.loads((ROOT / "docs" / "schema" / "diff.schema.json").read_text(encoding="utf-8"))
 
 Edit = Callable[[str, str, str], None]
 
@@ -78,6 +81,9 @@ def append(folder: Path, name: str, text: str) -> None:
 def diff(folder: Path, *words: str) -> str:
     result = run_corpus("--root", str(folder), "diff", *words)
     assert (result.code, result.stderr) == (0, "")
+    if "json" in words:
+        document = json.loads(result.stdout)
+        assert [error.message for error in Draft202012Validator(SCHEMA).iter_errors(document)] == []
     return result.stdout
 
 
@@ -712,6 +718,74 @@ def test_claims_are_held_against_both_sides(repository: Path) -> None:
         "Claims gone\n"
         "  dropped: Nobody says so any more.\n"
     )
+    document = json.loads(diff(repository, "HEAD", "--format", "json"))
+    assert [(one["id"], one["before"], one["after"]) for one in document["claims"]["changed"]] == [
+        ("meadow", True, False),
+        ("gravel", False, True),
+        ("new", None, True),
+    ]
+
+
+def test_a_claim_that_cannot_be_read_is_not_said_to_be_gone_or_new(repository: Path) -> None:
+    path = repository / "data" / "claims.yaml"
+    path.write_text(
+        "- id: meadow\n  claim: There is one meadow.\n  where: {style: meadow}\n  expect: {count: 1}\n"
+        "  boundary: In this garden.\n  source: Seen.\n"
+    )
+    git(repository, "add", ".")
+    git(repository, "commit", "--quiet", "--message", "Claim")
+    edit(repository, "claims", "expect: {count: 1}", "expects: {count: 1}")
+    forth = diff(repository, "HEAD")
+    git(repository, "commit", "--quiet", "--all", "--message", "Break it")
+
+    assert forth.startswith("2 findings new.\n\nFindings new\n  data/claims.yaml: F102 unknown field 'expects'")
+    assert "gone" not in forth
+    edit(repository, "claims", "expects: {count: 1}", "expect: {count: 1}")
+    assert diff(repository, "HEAD").startswith("2 findings gone.\n\nFindings gone\n")
+    edit(repository, "claims", "- id: meadow", "- id: [")
+    assert "laim gone" not in diff(repository, "HEAD~1")
+    edit(repository, "claims", "- id: [", "- identity: meadow")
+    assert "laim gone" not in diff(repository, "HEAD~1"), "which claim it was is not known"
+
+
+def test_disputes_and_observations_that_changed_are_named(repository: Path) -> None:
+    dispute = (
+        "- record: {0}\n  tag: size\n  stands: {1}\n  readings: {{small: first, large: second}}\n  why: Seen.\n"
+        "  source: https://example.org/sizes\n"
+    )
+    path = repository / "data" / "disputes.yaml"
+    path.write_text(dispute.format("rose-garden", "small") + dispute.format("long-grass", "large"))
+    git(repository, "add", ".")
+    git(repository, "commit", "--quiet", "--message", "Dispute")
+    text = path.read_text().replace("why: Seen.", "why: Seen twice.\n  state: settled", 1)
+    path.write_text(text[: text.index("- record: long-grass")] + dispute.format("mixed-borders", "small"))
+
+    assert diff(repository, "HEAD").startswith(
+        "1 other data file changed.\n\nOther data files changed\n"
+        "  data/disputes.yaml: rose-garden size why, state changed; long-grass size removed; mixed-borders\n"
+        "    size added\n"
+    )
+    assert json.loads(diff(repository, "HEAD", "--format", "json"))["other_entries"] == {
+        "data/disputes.yaml": [
+            {"name": ["rose-garden", "size"], "change": "changed", "fields": ["why", "state"]},
+            {"name": ["long-grass", "size"], "change": "removed", "fields": []},
+            {"name": ["mixed-borders", "size"], "change": "added", "fields": []},
+        ]
+    }
+
+
+def test_the_schema_of_a_difference_describes_every_part_of_one(repository: Path) -> None:
+    append(repository, "papers", ROCK_GARDEN)
+    edit(repository, "papers", "style: meadow", "style: cottage")
+    edit(repository, "papers", "size: small", "size: tiny")
+    append(repository, "exclusions", SECOND_EXCLUSION)
+    edit(repository, "taxonomy", "label: Gravel", "label: Gravel beds")
+    document = json.loads(diff(repository, "HEAD", "--format", "json"))
+
+    Draft202012Validator.check_schema(SCHEMA)
+    assert set(SCHEMA["required"]) == set(SCHEMA["properties"]) == set(document)
+    for name in document:
+        assert not Draft202012Validator(SCHEMA).is_valid({**document, name: 7}), name
 
 
 def test_claims_that_a_change_breaks_are_named(tmp_path: Path, real: Corpus) -> None:

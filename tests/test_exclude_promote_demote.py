@@ -1,5 +1,6 @@
 """Papers that are left out, taken in after all, and taken out again: the log keeps every reason, and no id is lost."""
 
+import io
 import re
 import shutil
 from collections.abc import Iterator
@@ -8,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import orchtrace_corpus as oc
+from orchtrace_corpus.cli.main import run
 from tests.arxiv_server import ArxivServer, record
 from tests.conftest import ROOT, TOY, Result, run_corpus
 from tests.loopback import loopback_only  # noqa: F401
@@ -314,7 +316,7 @@ def test_what_cannot_be_demoted_is_refused_with_the_reason(words: list[str], mes
 def test_what_would_bring_an_error_touches_neither_file(corpus: Path) -> None:
     before = contents(corpus)
 
-    refused(run_corpus("promote", "E001", *TAGS, "--style", "meadow"), 1, "X101 A meadow needs room")
+    refused(run_corpus("promote", "E001", "--style", "meadow", *TAGS[2:]), 1, "X101 A meadow needs room")
     refused(run_corpus("demote", "rose-garden", "--stage", "gate", "--reason", "<script>"), 1, "M104")
 
     assert contents(corpus) == before
@@ -350,3 +352,79 @@ def test_the_walk_of_the_real_corpus(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert run_corpus("fmt", "--check").code == 0
     assert run_corpus("demote", "metagpt").code == 0
     assert contents(root) == before
+
+
+def test_it_is_said_which_claims_a_demotion_breaks(corpus: Path) -> None:
+    more = "  boundary: Beds are none.\n  source: https://example.org/gardens\n"
+    claims = (
+        f"- id: gardens\n  claim: There are four gardens.\n  expect: {{count: 4}}\n{more}"
+        f"- id: all\n  claim: There are six records.\n  over: [papers, exclusions]\n  expect: {{count: 6}}\n{more}"
+    )
+    (corpus / "data" / "claims.yaml").write_text(claims, encoding="utf-8")
+    assert run_corpus("claims").code == 0
+
+    result = run_corpus("demote", "rose-garden", "--stage", "gate", "--reason", "Withered.", "--yes")
+
+    assert result.code == 0
+    assert (
+        "corpus: the edit breaks 1 claim: corpus check fails until that is mended:\n"
+        "data/claims.yaml:2:10: C101 claim fails: There are four gardens. Expected: 4; found: 3 [gardens]\n"
+        "To mend: corpus claims gardens shows the records; data/claims.yaml says what is expected.\n"
+    ) in result.stderr
+
+
+class Told(io.StringIO):
+    """Standard error that passes for a terminal."""
+
+    encoding = "utf-8"
+
+    def isatty(self) -> bool:
+        return True
+
+
+class Typed(io.StringIO):
+    """Standard input that passes for a terminal, from which lines are read as bytes."""
+
+    encoding = "utf-8"
+
+    def __init__(self, lines: str) -> None:
+        super().__init__()
+        self.buffer = io.BytesIO(lines.encode())
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(
+    ("words", "typed", "repeated"),
+    [
+        (
+            ["exclude", "https://example.org/leaves"],
+            "Leaves\ngate\n",
+            ["exclude", "https://example.org/leaves", "--title", "Leaves", "--stage", "gate"],
+        ),
+        (
+            ["demote", "rose-garden", "--screened", "2024-02-01"],
+            "gate\n",
+            ["demote", "rose-garden", "--screened", "2024-02-01", "--stage", "gate"],
+        ),
+        (
+            ["promote", "E003", "--size", "small"],
+            "Pond Team\n2024\n",
+            ["promote", "E003", "--size", "small", "--authors", "'Pond Team'", "--year", "2024"],
+        ),
+    ],
+)
+def test_answers_are_given_back_to_whoever_stops(
+    words: list[str], typed: str, repeated: list[str], corpus: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = contents(corpus)
+    stderr = Told()
+    monkeypatch.setattr("sys.stdin", Typed(typed))
+    monkeypatch.setattr("sys.stderr", stderr)
+
+    code = run(words)
+
+    assert code == 130
+    assert f"\nYour answers, to try again: corpus {' '.join(repeated)}\ncorpus: interrupted\n" in stderr.getvalue()
+    assert contents(corpus) == before

@@ -274,6 +274,18 @@ def test_a_missing_id_is_asked_for_again_if_it_was_there_before(corpus: Path, se
     assert server.asked.count("2302.00002") == 2
 
 
+@pytest.mark.parametrize("later", [(), ("--offline",), ("--write",)])
+def test_a_paper_that_arxiv_has_dropped_stays_missing_in_later_runs(
+    corpus: Path, server: ArxivServer, later: tuple[str, ...]
+) -> None:
+    fetch("--write")
+    del server.papers["2302.00002"]
+    told = fetch("--refresh").stdout
+
+    assert "A102" in told
+    assert fetch(*later).stdout == told
+
+
 def test_an_empty_answer_by_mistake_is_no_drift(corpus: Path, server: ArxivServer) -> None:
     server.faults = [faults.empty()]
 
@@ -347,6 +359,26 @@ def test_a_service_that_breaks_off_leaves_a_partial_report(corpus: Path, server:
     assert contents(corpus) == before, "nothing is written of a half-known corpus"
 
 
+@pytest.mark.parametrize("fault", [faults.rate_exceeded(), faults.busy(), faults.sending(b"<feed>")])
+@pytest.mark.parametrize("has_cache", [True, False])
+def test_what_was_kept_is_reported_where_arxiv_has_no_answer(
+    fault: faults.Fault, has_cache: bool, corpus: Path, server: ArxivServer, tmp_path: Path
+) -> None:
+    fetch("--write")
+    edit(corpus, "Long Grass and How to Keep It", "Long Grass and How to Mow It")
+    if not has_cache:
+        shutil.rmtree(tmp_path / "cache")
+    server.always = fault
+    before = contents(corpus)
+
+    result = fetch("--refresh", "--write")
+
+    assert (result.code, [line.split()[1] for line in result.stdout.splitlines()]) == (4, ["A103"])
+    assert "1 warning in 2 papers of arXiv\n" in result.stderr
+    assert "The report has 2 of them, as kept from earlier runs.\n" in result.stderr
+    assert contents(corpus) == before, "what is not said now is not written"
+
+
 @pytest.mark.parametrize(
     ("fault", "messages"),
     [
@@ -362,6 +394,7 @@ def test_what_arxiv_does_not_answer_is_told_apart(
     result = fetch()
 
     assert (result.code, result.stdout) == (4, "")
+    assert "0 papers" not in result.stderr
     for message in messages:
         assert message in result.stderr
 
@@ -373,7 +406,7 @@ def test_an_id_that_arxiv_takes_for_none(corpus: Path, server: ArxivServer, monk
 
     assert result.code == 0
     assert "A102 warning: arXiv takes '2101.00001' for no id at all; mend the id [rose-garden]" in result.stdout
-    assert "1 warning in 1 paper of arXiv\n" in result.stderr
+    assert "1 warning in 2 papers of arXiv\n" in result.stderr
 
 
 def test_another_service_by_option(corpus: Path, server: ArxivServer, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -521,3 +521,21 @@ def test_only_who_draws_loads_what_draws(words: list[str]) -> None:
         "sys.exit(any(name in sys.modules for name in ('orchtrace_corpus.render.drawing', 'pandas', 'rich')))"
     )
     subprocess.run([sys.executable, "-c", program, "--root", str(ROOT), *words], check=True, capture_output=True)
+
+
+def test_the_figure_of_an_axis_that_was_renamed_is_named(tmp_path: Path) -> None:
+    root = tmp_path / "corpus"
+    shutil.copytree(TOY, root)
+    run_corpus("--root", str(root), "figures")
+    for path in (root / "data").iterdir():
+        path.write_text(path.read_text(encoding="utf-8").replace("tools", "gear"), encoding="utf-8")
+    folder = root / "docs" / "figures"
+    (folder / "own.svg").write_text("<svg/>", encoding="utf-8")
+
+    written, checked = (run_corpus("--root", str(root), "figures", *words) for words in ((), ("--check",)))
+
+    told = "corpus: docs/figures/tools.svg is drawn no longer; remove it\n"
+    assert (written.code, checked) == (0, (1, "", told))
+    assert told in written.stderr
+    (folder / "tools.svg").unlink()
+    assert run_corpus("--root", str(root), "figures", "--check") == (0, "", "")

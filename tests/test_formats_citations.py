@@ -3,6 +3,7 @@
 import io
 import json
 import sys
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -194,7 +195,24 @@ def test_parquet_of_nothing_keeps_its_columns(toy: Corpus) -> None:
     assert list(pd.read_parquet(io.BytesIO(data)).columns) == list(toy.to_pandas().reset_index().columns)
 
 
-def test_without_pyarrow_the_command_that_installs_it_is_named(toy: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("installed", "folder", "command"),
+    [
+        ("tree/orchtrace_corpus", "tree", "env/bin/python -m pip install -e '.[parquet]'"),
+        ("tree/orchtrace_corpus", "elsewhere", "{0}/tree/env/bin/python -m pip install -e '{0}/tree[parquet]'"),
+        ("site/orchtrace_corpus", "tree", "env/bin/python -m pip install 'orchtrace-corpus[parquet]'"),
+    ],
+    ids=["in the source tree", "outside the source tree", "from a wheel"],
+)
+def test_without_pyarrow_the_command_that_installs_it_is_named(
+    installed: str, folder: str, command: str, toy: Corpus, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for name in ("tree", "elsewhere"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "tree" / "pyproject.toml").touch()
+    monkeypatch.chdir(tmp_path / folder)
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "tree" / "env" / "bin" / "python"))
+    monkeypatch.setattr("orchtrace_corpus.errors.__file__", str(tmp_path / installed / "errors.py"))
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
 
@@ -202,7 +220,7 @@ def test_without_pyarrow_the_command_that_installs_it_is_named(toy: Corpus, monk
         PARQUET.write(toy.papers, toy.taxonomy)
 
     assert str(raised.value) == (
-        "Parquet needs pyarrow, which is not installed\nInstall it: python -m pip install 'orchtrace-corpus[parquet]'"
+        f"Parquet needs pyarrow, which is not installed\nInstall it: {command.format(tmp_path)}"
     )
 
 

@@ -64,3 +64,29 @@ def test_what_is_recognised_is_normal(text: str) -> None:
 def test_a_doi_in_capitals_is_not_normal() -> None:
     assert is_normal(IdentifierKind.DOI, "10.5555/abc")
     assert not is_normal(IdentifierKind.DOI, "10.5555/ABC")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "２５０５.19591",
+        "2505.1959１",
+        "arXiv:٢٥٠٥.١٩٥٩١",
+        "https://arxiv.org/abs/2505.19591v２",
+        "https://arxıv.org/abs/2505.19591",
+        "arxıv:2505.19591",
+        "10.２345/abc",
+        "２０２４.acl-long.１",
+        "2024.acl-long.１",
+        "P１９-1001",
+        "math/０３09136",
+    ],
+)
+def test_only_digits_and_letters_of_ascii_make_an_identifier(text: str) -> None:
+    assert recognise(text) is None
+    assert not any(is_normal(kind, text) for kind in IdentifierKind)
+
+
+def test_blanks_beyond_ascii_end_a_doi() -> None:
+    assert recognise("10.5555/a\u00a0b") is None
+    assert recognise("doi:\u00a010.5555/a") == Identifier(IdentifierKind.DOI, "10.5555/a")

@@ -182,3 +182,47 @@ def test_without_a_file_nobody_is_kept_waiting(root: Path, monkeypatch: pytest.M
         "",
         "corpus: there is nothing on standard input\nName a file, or pipe one in.\n",
     )
+
+
+def test_an_emptied_cell_changes_nothing_and_that_is_said(root: Path, toy: Corpus) -> None:
+    before = (root / store.PAPERS).read_bytes()
+    one = root / "one.csv"
+    one.write_text("key,summary,water,prune\nrose-garden,,daily,weekly\n", encoding="utf-8")
+    several = root / "several.csv"
+    several.write_text("key,style,size,water,prune,notes\nrose-garden,,,,,\nlong-grass,meadow,,,,\n", encoding="utf-8")
+    mend = "To take a field away, remove it in data/papers.yaml; an optional tag: corpus tag KEY FIELD=\n"
+
+    assert run_corpus("import", "csv", str(one)) == (
+        0,
+        "",
+        "corpus: nothing changes\n0 updated, 0 added, 1 unchanged\n"
+        f"corpus: 1 empty cell changes nothing: the record keeps summary of rose-garden\n{mend}",
+    )
+    assert run_corpus("import", "csv", str(several)) == (
+        0,
+        "",
+        "corpus: nothing changes\n0 updated, 0 added, 2 unchanged\n"
+        "corpus: 5 empty cells change nothing: the records keep style of rose-garden, size of rose-garden, "
+        f"care of rose-garden and 2 more\n{mend}",
+    )
+    assert (root / store.PAPERS).read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("name", "text"), [("bibtex", ""), ("bibtex", "% nothing\n"), ("jsonl", ""), ("csl", "[]"), ("csv", "key,title\n")]
+)
+def test_a_file_without_entries_is_no_import(root: Path, name: str, text: str) -> None:
+    path = root / "nothing"
+    path.write_text(text, encoding="utf-8")
+
+    assert run_corpus("import", name, str(path)) == (
+        3,
+        "",
+        f"corpus: there are no entries in {path}\nNothing can be brought in.\n",
+    )
+
+
+def test_formats_that_cannot_be_read_are_not_offered(root: Path) -> None:
+    assert run_corpus("import", "nope").stderr == (
+        "corpus: unknown format 'nope' (allowed: bibtex, csv, json, jsonl, ris, csl)\n"
+    )

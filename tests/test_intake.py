@@ -237,7 +237,6 @@ def test_an_exclusion_that_was_promoted_says_what_it_became(toy: Corpus) -> None
         ("https://arxiv.org/pdf/2302.0002.pdf", "5 digits; did you mean 2302.00002, which is in the pool as"),
         ("210100001", "5 digits; did you mean 2101.00001, which is in the pool as 'rose-garden'?"),
         ("2404.1234", "5 digits; did you mean 2404.01234?"),
-        ("2313.12345", "5 digits"),
         ("1412.12345", "4 digits"),
     ],
 )
@@ -246,6 +245,13 @@ def test_a_misspelt_arxiv_id_is_named_with_the_nearest(name: str, problem: str, 
 
     assert said.startswith(f"'{name}' is no arXiv id, which is YYMM, a period and ")
     assert problem in said
+
+
+@pytest.mark.parametrize(("name", "month"), [("2313.12345", "13"), ("arXiv:2600.01234v2", "00"), ("0799.1234", "99")])
+def test_an_arxiv_id_of_no_month_is_said_to_be_one(name: str, month: str, toy: Corpus) -> None:
+    assert intake.misspelt(name, pool_of(toy)) == (
+        f"'{name}' is no arXiv id: it begins with year and month, and {month} is no month"
+    )
 
 
 @pytest.mark.parametrize(
@@ -345,3 +351,8 @@ def test_a_demand_for_evidence_is_known_before_anything_is_written(toy: Corpus) 
     assert unmet(daily._replace(evidence=(evidence,))) == []
     assert unmet(daily._replace(evidence=(evidence._replace(tags=("size",)),))) == ["daily-care-needs-evidence"]
     assert unmet(Paper(tags={"care": {"water": "weekly"}, "size": "large"}, year=2025)) == []  # a warning only
+
+
+@pytest.mark.parametrize(("year", "taken"), [("2024", 2024), (2024, 2024), ("２０２４", 0), ("24", 0), ("20240", 0)])
+def test_a_year_from_outside_has_four_digits_of_ascii(year: str | int, taken: int) -> None:
+    assert intake.from_fields({"title": "A Year", "year": year}).year == taken

@@ -80,7 +80,7 @@ def test_a_filled_form_is_understood() -> None:
 
     assert answers.texts == {
         "identifier": "2401.00001",
-        "summary": "Plants roses in rows.",
+        "summary": "Plants roses in rows (https://example.org).",
         "note": "They stand in rows.",
         "source": "https://example.org/rows",
     }
@@ -92,7 +92,7 @@ def test_a_filled_form_is_understood() -> None:
     }
     assert answers.evidence == {"confidence": "high"}
     assert answers.remarks == (
-        "the answer to 'Summary' had markup, and is now 'Plants roses in rows.'",
+        "the answer to 'Summary' had markup, and is now 'Plants roses in rows (https://example.org).'",
         "the answer to 'Evidence level' is left out: unknown level 'A photo' (did you mean 'photo'? "
         "allowed: visit, photo)",
     )
@@ -134,12 +134,20 @@ def test_headings_that_are_repeated_or_unknown_are_passed_over_with_a_remark() -
 
 HOSTILE = [
     ("<script>alert(1)</script>Text.", "alert(1) Text."),
-    ("<scr<b></b>ipt>x</script>", "x"),
+    ("<scr<b></b>ipt>x</script>", "< scr ipt>x"),
     ("&lt;script&gt;x&lt;/script&gt;", "x"),
     ("&amp;lt;img src=x onerror=y&amp;gt; z", "z"),
     ("[a](javascript:alert(1)) b", "a b"),
     ("![a](https://evil.example/x.png)b", "ab"),
     ("[a](x)(y", "a(y"),
+    ("x<y and y>z", "x< y and y>z"),
+    ("if a<b and b>c, a <think> block", "if a< b and b>c, a < think> block"),
+    ("x<b>y</b><br/><a href='https://example.org'>z</a>", "x y z"),
+    (
+        "[the code](https://example.org/a_(b) 'Title'), [](https://example.org/c)",
+        "the code (https://example.org/a_(b)), https://example.org/c",
+    ),
+    ("[https://example.org](https://example.org)", "https://example.org"),
     ("<!-- corpus:begin x --> y <!-- never closed", "y"),
     ("`code` ```and``` **bold**", "code and bold"),
     ("one\n- key: two\n  title: three", "one - key: two title: three"),
@@ -173,6 +181,13 @@ def test_no_body_is_too_odd_to_read(text: str) -> None:
 
     assert answers.tags.keys() <= {facet.field for facet in TAXONOMY.papers}
     assert all(remark.isprintable() for remark in answers.remarks)
+
+
+@pytest.mark.parametrize("heading", ["arXiv id, DOI or address", "Source of the evidence"])
+def test_where_an_address_is_asked_for_a_link_is_its_address(heading: str) -> None:
+    answers = read(f"### {heading}\n\n[the paper](https://example.org/rows)\n", TAXONOMY)
+
+    assert list(answers.texts.values()) == ["https://example.org/rows"]
 
 
 def test_an_answer_of_a_book_s_length_is_left_out() -> None:

@@ -50,7 +50,7 @@ def test_only_what_differs_changes_and_what_a_format_lacks_stays(toy: Corpus) ->
         Item({"key": "long-grass", "doi": "10.5555/grass"}, 4),
     )
 
-    assert result[1:] == (("mixed-borders", "long-grass"), (), ("terminal-yard",), ())
+    assert result[1:] == (("mixed-borders", "long-grass"), (), ("terminal-yard",), (), ())
     assert result.text == text.replace("Borders without Lines", "Borders").replace(
         "care: {water: weekly}", "care: {water: daily, prune: daily}"
     ).replace('arxiv_id: "2302.00002"\n', 'arxiv_id: "2302.00002"\n  doi: 10.5555/grass\n')
@@ -59,7 +59,7 @@ def test_only_what_differs_changes_and_what_a_format_lacks_stays(toy: Corpus) ->
 def test_a_new_paper_is_added_on_the_day(toy: Corpus) -> None:
     result = merged(toy, Item(POND, 1), Item({**POND, "key": "lake", "added": "2020-01-01"}, 2))
 
-    assert result[1:] == ((), ("pond", "lake"), (), ())
+    assert result[1:] == ((), ("pond", "lake"), (), (), ())
     assert result.text.startswith(papers_file().text + "\n- key: pond\n  title: A Pond\n")
     assert result.text.count('added: "2024-05-06"') == 1
     assert result.text.endswith('summary: Digs a pond.\n  added: "2020-01-01"\n')

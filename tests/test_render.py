@@ -8,7 +8,7 @@ import pytest
 
 from orchtrace_corpus.api import Corpus
 from orchtrace_corpus.pool.statistics import summarise
-from orchtrace_corpus.render import statistics_page
+from orchtrace_corpus.render import statistics_page, table
 from orchtrace_corpus.render.layout import ASCII, clip, display_width, fit, pad, plain, wrap
 from orchtrace_corpus.render.table import Table, lines, markdown
 from tests.conftest import run_toy
@@ -170,6 +170,12 @@ terminal-yard  1999  NA             prune=weekly               Anonymous
 """
     )
     assert result.stderr == "4 papers\n"
+
+
+def test_csv_holds_no_formula_of_a_spreadsheet() -> None:
+    rows = [("=1+1", "+x", "-x"), ("@x", ("=a", "b"), "'=1"), ("a=b", "'quoted'", -3)]
+
+    assert table.csv(("a", "b", "c"), rows) == ("a,b,c\n'=1+1,'+x,'-x\n'@x,'=a ; b,''=1\na=b,'quoted',-3\n")
 
 
 def test_list_as_csv_reads_back() -> None:

@@ -346,7 +346,7 @@ def test_block_texts_and_deep_marks_are_understood() -> None:
         ("-\n  key: a\n", "x.yaml:2:3: this record is not written as a block list item"),
         ("- a\n", "x.yaml:1:1: this record is not a mapping"),
         ("- key: [a,\n    # inside\n    b]\n", "x.yaml:2:5: this comment has no place in the changed field"),
-        ("- key: [a,\n    b\n    # inside\n    ]\n", "x.yaml:1:3: this comment has no place in the changed field"),
+        ("- key: [a,\n    b\n    # inside\n    ]\n", "x.yaml:3:5: this comment has no place in the changed field"),
         ("- key: a\n  key: b\n", "x.yaml cannot be edited in place"),
         ("- key: a\n- key: [\n", "x.yaml cannot be edited in place"),
     ],

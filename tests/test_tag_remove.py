@@ -1,5 +1,6 @@
 """`corpus tag` and `corpus remove`: one record changed, everything else as it was."""
 
+import io
 import os
 import pty
 import shutil
@@ -120,7 +121,7 @@ def test_tags_that_are_there_already_change_nothing(root: Path, words: list[str]
             "unknown style 'fromal' (did you mean 'formal'? allowed: formal, cottage, meadow, gravel, NA)\n"
             "  formal: Straight lines.\n  cottage: Mixed borders.\n  meadow: Long grass.\n  gravel: Stones.\n",
         ),
-        (["rose-garden", "style=S2"], "unknown style 'S2' (allowed: formal, cottage, meadow, gravel, NA)\n"),
+        (["rose-garden", "style=S2"], "'S2' is the code of 2 terms of style: cottage, meadow\nName one of them.\n"),
         (
             ["rose-garden", "tools=spade,hoe"],
             "unknown tools 'hoe' (allowed: spade, rake, shears, NA)\n  spade: A spade.\n",
@@ -385,3 +386,100 @@ def test_an_exclusion_made_by_mistake_can_be_taken_back(root: Path) -> None:
 
     assert run_corpus("remove", "E004", "--yes", "--unpublished").code == 0
     assert texts(root) == before
+
+
+CLAIMS = """\
+- id: gardens
+  claim: There are four gardens.
+  expect: {count: 4}
+  boundary: Beds are none.
+  source: https://example.org/gardens
+- id: formal
+  claim: One garden is formal.
+  where: {style: formal}
+  expect: {count: 1}
+  boundary: Beds are none.
+  source: https://example.org/gardens
+"""
+DISPUTES = """\
+- record: rose-garden
+  tag: size
+  stands: small
+  readings: {small: first reader, large: second reader}
+  why: The beds are small.
+  source: https://example.org/sizes
+"""
+SCALE = """\
+- system: Rose Garden
+  record: rose-garden
+  group: academic
+  quantity: beds
+  value: 3
+  unit: beds
+  evidence: paper
+  sources: [https://example.org/roses]
+  verified: true
+"""
+
+
+@pytest.fixture
+def told(root: Path) -> Path:
+    """The corpus with a file of claims, of disputes and of scale, about its records."""
+    for name, text in (("claims", CLAIMS), ("disputes", DISPUTES), ("scale", SCALE)):
+        (root / "data" / f"{name}.yaml").write_text(text, encoding="utf-8")
+    assert run_corpus("claims").code == 0
+    return root
+
+
+def test_it_is_said_which_claims_disputes_and_rows_of_scale_a_removal_breaks(told: Path) -> None:
+    result = run_corpus("remove", "rose-garden", "--yes")
+
+    assert result.code == 0
+    assert result.stderr == (
+        "wrote data/papers.yaml\n"
+        "corpus: the edit breaks 2 claims, 1 dispute and 1 row of scale: "
+        "corpus check fails until that is mended:\n"
+        "data/claims.yaml:2:10: C101 claim fails: There are four gardens. Expected: 4; found: 3 [gardens]\n"
+        "data/claims.yaml:7:10: C101 claim fails: One garden is formal. Expected: 1; found: 0 [formal]\n"
+        "To mend: corpus claims gardens formal shows the records; data/claims.yaml says what is expected.\n"
+        "data/disputes.yaml:1:11: C201 there is no paper 'rose-garden' [rose-garden]\n"
+        "To mend: take what is disputed about rose-garden out of data/disputes.yaml.\n"
+        "data/scale.yaml:2:11: S103 there is no paper 'rose-garden'; name the paper that the system is in the pool "
+        "as, or leave the field out [Rose Garden]\n"
+        "To mend: name another record in data/scale.yaml, or leave the field out.\n"
+        "corpus build regenerates what is made from the data\n"
+    )
+
+
+def test_a_trial_says_what_the_edit_would_break(told: Path) -> None:
+    result = run_corpus("tag", "rose-garden", "size=large", "style=cottage", "--dry-run")
+
+    assert result.code == 0
+    assert result.stderr == (
+        "corpus: the edit would break 1 claim and 1 dispute, and corpus check would fail:\n"
+        "data/claims.yaml:7:10: C101 claim fails: One garden is formal. Expected: 1; found: 0 [formal]\n"
+        "To mend: corpus claims formal shows the records; data/claims.yaml says what is expected.\n"
+        "data/disputes.yaml:3:11: C204 'small' does not stand, for 'rose-garden' has size 'large'; settle which of the "
+        "two is right [rose-garden]\n"
+        "To mend: write what rose-garden has now as 'stands' in data/disputes.yaml, with why.\n"
+        "corpus: nothing was written (--dry-run)\n"
+    )
+
+
+def test_what_was_broken_before_is_not_told_again(told: Path) -> None:
+    assert run_corpus("remove", "mixed-borders", "--yes").code == 0
+
+    assert "breaks" not in run_corpus("remove", "long-grass", "--yes").stderr
+
+
+def test_whoever_is_asked_knows_what_breaks(told: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    answers = io.StringIO("n\n")
+    monkeypatch.setattr(answers, "isatty", lambda: True)
+    monkeypatch.setattr("sys.stdin", answers)
+    before = texts(told)
+
+    result = run_corpus("remove", "rose-garden")
+
+    question = result.stderr.index("Remove rose-garden")
+    assert 0 <= result.stderr.index("the edit would break 2 claims") < question
+    assert (result.code, result.stdout, texts(told)) == (0, "", before)

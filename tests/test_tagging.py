@@ -44,7 +44,7 @@ def test_what_is_typed_is_the_tag_that_is_meant(field: str, text: str, tag: obje
             "frmal",
             "unknown style 'frmal' (did you mean 'formal'? allowed: formal, cottage, meadow, gravel, NA)",
         ),
-        ("style", "S2", "unknown style 'S2'"),  # the code of two terms
+        ("style", "S2", "'S2' is the code of 2 terms of style: cottage, meadow"),
         ("style", "", "unknown style ''"),
         ("size", "NA", "unknown size 'NA' (allowed: small, large)"),
         ("size", "small\x1b[31m", r"unknown size 'small\x1b[31m'"),
@@ -71,6 +71,17 @@ def test_levels_given_one_by_one_come_together_and_must_not_contradict() -> None
     assert joined(care, None, {"water": "daily"}) == {"water": "daily"}
     with pytest.raises(CommandUseError, match="water of care is given twice: daily and weekly"):
         joined(care, {"water": "daily"}, {"water": "weekly"})
+
+
+def test_a_tag_given_twice_is_one_only_where_there_can_be_several() -> None:
+    style, tools = FACETS["style"], FACETS["tools"]
+
+    assert joined(style, "formal", "formal") == "formal"
+    assert joined(tools, ("spade",), ("rake", "spade")) == ("spade", "rake")
+    with pytest.raises(CommandUseError, match="style is given twice: formal and cottage"):
+        joined(style, "formal", "cottage")
+    with pytest.raises(CommandUseError, match="tools is given twice: spade and NA"):
+        joined(tools, ("spade",), ("NA",))
 
 
 @given(st.data())

@@ -172,3 +172,27 @@ def test_a_record_as_text() -> None:
     assert isinstance(node, Mapping)
 
     assert record_text(node, STYLE) == '- key: a\n  title: "x: y"\n  year: 2020\n  authors: []\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("- key: a\n  authors:\n    - x\n    # the end of the list\n  year: 2020\n", 4),
+        ("- key: a\n  evidence:\n    - note: n\n      # the end of the item\n  year: 2020\n", 4),
+        ("- key: a\n  title: b\n  # the end of the record\n- key: b\n", 3),
+        ("- key: a\n  title: b\n\n  # the end of the last record\n", 4),
+    ],
+)
+def test_a_comment_at_an_end_is_not_moved_to_what_comes_next(text: str, line: int) -> None:
+    with pytest.raises(MisplacedCommentError) as raised:
+        canonical(yaml_file(text), STYLE)
+
+    assert text.count("\n", 0, raised.value.at) + 1 == line
+
+
+def test_a_comment_set_in_less_than_what_follows_belongs_to_it() -> None:
+    text = "- key: a\n# about the year\n  year: 2020\n# about b\n- key: b\n# the end\n"
+
+    assert canonical(yaml_file(text), STYLE) == (
+        "- key: a\n  # about the year\n  year: 2020\n\n# about b\n- key: b\n\n# the end\n"
+    )

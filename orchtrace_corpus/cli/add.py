@@ -1,14 +1,13 @@
 """`corpus add`."""
 
-import shlex
 from typing import Annotated
 
 import typer
 
-from orchtrace_corpus.cli import options
+from orchtrace_corpus.cli import options, repeating
 from orchtrace_corpus.cli.amend import amend, editable
 from orchtrace_corpus.cli.drafts import Words, finished, refuse_words, with_words
-from orchtrace_corpus.cli.facets import PaperCommand, given, in_words, option_name
+from orchtrace_corpus.cli.facets import PaperCommand, given
 from orchtrace_corpus.cli.issue import read_issue
 from orchtrace_corpus.cli.lookup import Service, looked_up, named, recognised, refused_if_known, told
 from orchtrace_corpus.cli.questions import Questions, can_ask
@@ -79,6 +78,7 @@ def add(
       corpus add --from-issue issue.md --dry-run
     """
     session = Session(*ctx.obj)
+    options.refuse_together(no_fetch=no_fetch, offline=offline, refresh=refresh)
     root = session.writable_root()
     loaded, pool = editable(root)
     tagged = given(ctx, pool.taxonomy.papers, tags)
@@ -102,16 +102,17 @@ def add(
     if not new:
         return code
     questions = Questions(session.output) if can_ask() and not yes else None
-    papers = finished(new, said, tagged, pool, today().isoformat(), questions)
-    records = [fields(paper, pool.taxonomy) for paper in papers]
-    text = all_added(loaded.paper_places.file, records, paper_style(pool.taxonomy))
-    outcome = amend(session, root, {store.PAPERS: text}, was=loaded, dry_run=dry_run)
+    calls = {one.name: () if issue else one.words for one in new}
+    with repeating.kept(session, ctx, questions, calls):
+        papers = finished(new, said, tagged, pool, today().isoformat(), questions)
+        records = [fields(paper, pool.taxonomy) for paper in papers]
+        text = all_added(loaded.paper_places.file, records, paper_style(pool.taxonomy))
+        outcome = amend(session, root, {store.PAPERS: text}, was=loaded, dry_run=dry_run)
     if outcome == ExitCode.DONE and not dry_run:
         for paper in papers:
             session.output.note(f"added {paper.key}: {printable(paper.title)}")
-    elif outcome != ExitCode.DONE and questions is not None:
-        for one, paper in zip(new, papers, strict=True):
-            session.output.note(f"Your answers, to try again: {_as_command(one.name, paper)}")
+    else:
+        repeating.tell(session, ctx, questions, calls)
     return max(code, outcome)
 
 
@@ -122,15 +123,3 @@ def _instead(record: Record) -> str:
     if record.promoted_to:
         return f"see corpus show {record.promoted_to}"
     return f"to take it in after all: corpus promote {record.id}"
-
-
-def _as_command(name: str, paper: Paper) -> str:
-    """The command that gives the same answers."""
-    words = ["corpus", "add", name, "--key", paper.key, "--summary", paper.summary]
-    for field, tag in paper.tags.items():
-        words += [option_name(field), in_words(tag)]
-    for item in paper.evidence:
-        facets = {"level": item.level, "confidence": item.confidence, **item.more}
-        words += ["--evidence", item.note, "--evidence-source", item.source, "--evidence-tags", ",".join(item.tags)]
-        words += [word for field, tag in facets.items() for word in (option_name(f"evidence_{field}"), in_words(tag))]
-    return shlex.join(words)

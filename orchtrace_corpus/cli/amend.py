@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from orchtrace_corpus import build
 from orchtrace_corpus.build import Document
+from orchtrace_corpus.cli import consequences
 from orchtrace_corpus.cli.session import Session
 from orchtrace_corpus.errors import CommandUseError, ExitCode, MalformedCorpusError
 from orchtrace_corpus.findings import Finding, beyond, has_errors, is_malformed, printable, quote
@@ -92,13 +93,14 @@ def amend(
     was: Loaded | None = None,
     dry_run: bool = False,
     show: Callable[[str], None] | None = None,
+    agreed: Callable[[], bool] | None = None,
 ) -> int:
     """Write new texts of data files if they bring no new error, and show what changes.
 
-    What was wrong before does not stand in the way. The diff goes to standard output, everything else
-    to standard error. All files of an edit are ready on the disk before the first is replaced; should
-    the process be killed between two, a record that moves from one to the other is in both, not in
-    neither, and a validation says so.
+    What was wrong before does not stand in the way, and what the edit breaks beside the records, such as
+    claims, is said. The diff goes to standard output, everything else to standard error. All files of an
+    edit are ready on the disk before the first is replaced; should the process be killed between two, a
+    record that moves from one to the other is in both, not in neither, and a validation says so.
 
     Args:
         session: Where the output goes.
@@ -108,6 +110,7 @@ def amend(
             An edit that somebody else makes from then on is noticed, and not overwritten.
         dry_run: Show the diff, and write nothing.
         show: What else shows the diff, for a command with other things on standard output.
+        agreed: Asks whether to go on, after it was said what the edit would break; without it, nobody is asked.
 
     Returns:
         The exit code.
@@ -127,12 +130,19 @@ def amend(
         session.output.note("corpus: nothing changes")
         return ExitCode.DONE
     wanted = store.load(root, instead={document.name: document.wanted.encode() for document in documents})
-    new = beyond(rules.check(present), rules.check(wanted))
+    before, after = rules.check(present), rules.check(wanted)
+    new = beyond(before, after)
     gained = {
         store.PAPERS: len(wanted.papers) - len(present.papers),
         store.EXCLUSIONS: len(wanted.exclusions) - len(present.exclusions),
     }
     documents.sort(key=lambda document: -gained.get(document.name, 0))
+    lost = () if has_errors((*before, *after)) else consequences.broken(root, present, wanted, texts)
+    ask = None if dry_run or has_errors(new) else agreed
+    if ask is not None or dry_run:
+        consequences.tell(session, lost, is_made=False)
+    if ask is not None and not ask():
+        return ExitCode.DONE
     written = [] if dry_run or has_errors(new) else build.write(root, documents)
     if dry_run or written:
         diff = "".join(document.diff for document in documents)
@@ -141,6 +151,8 @@ def amend(
         _tell(session, new, dry_run=dry_run)
     for name in written:
         session.output.note(f"wrote {name}")
+    if ask is None and not dry_run:
+        consequences.tell(session, lost, is_made=True)
     if not data.keys().isdisjoint(written):
         session.output.note("corpus build regenerates what is made from the data")
     if dry_run and not has_errors(new):

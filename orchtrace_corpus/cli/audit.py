@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from orchtrace_corpus.cli.amend import amend
-from orchtrace_corpus.cli.options import OutputFormat, Where
+from orchtrace_corpus.cli.options import OutputFormat, Where, refuse_together
 from orchtrace_corpus.cli.session import Session, paper_query
 from orchtrace_corpus.errors import CommandUseError, DataFileError, ExitCode, InvalidCorpusError
 from orchtrace_corpus.findings import Finding, has_errors, quote
@@ -123,6 +123,7 @@ def compare(
 --merge learned=explicit,implicit
     """
     session = Session(*ctx.obj)
+    refuse_together(record=record, with_corpus=with_corpus)
     pool = session.pool()
     columns = coding.columns(pool.taxonomy)
     merges = _merges(merge or [], columns)
@@ -214,7 +215,7 @@ def _columns(pool: Pool, fields: str) -> tuple[Column, ...]:
 
 
 def _merges(texts: Sequence[str], columns: Sequence[Column]) -> dict[str, tuple[str, ...]]:
-    merges = {}
+    merges: dict[str, tuple[str, ...]] = {}
     for text in texts:
         name, equals, terms = text.partition("=")
         members = tuple(term.strip() for term in terms.split(","))
@@ -224,7 +225,15 @@ def _merges(texts: Sequence[str], columns: Sequence[Column]) -> dict[str, tuple[
             raise CommandUseError(
                 f"no field has all of the terms {', '.join(map(quote, members))}", "See corpus terms."
             )
-        merges[name.strip()] = members
+        name = name.strip()
+        taken = {term: other for other, terms_of in merges.items() for term in terms_of}
+        twice = [term for term in members if term in taken]
+        if name in merges:
+            raise CommandUseError(f"--merge gives {quote(name)} twice", "Name all of its terms at once.")
+        if twice:
+            message = f"--merge takes {quote(twice[0])} both as {quote(taken[twice[0]])} and as {quote(name)}"
+            raise CommandUseError(message, "A term can be a part of one name.")
+        merges[name] = members
     return merges
 
 

@@ -52,7 +52,9 @@ def check(ctx: typer.Context) -> int:
     parts = [_line("validate", not failed, render.summary(found), "mend what is listed above")]
     code = ExitCode.UNREADABLE if malformed else ExitCode.FINDINGS if failed else ExitCode.DONE
     if loaded.pool is None or failed:
-        parts += [(Span(f"{name:9} skipped: the data has errors", "muted"),) for name in ("fmt", "build")]
+        present = {"claims": store.CLAIMS, "disputes": store.DISPUTES, "fmt": "", "build": "", "arxiv": store.ARXIV}
+        skipped = (name for name, file in present.items() if os.path.lexists(os.path.join(root, file)))
+        parts += [(Span(f"{name:9} skipped: the data has errors", "muted"),) for name in skipped]
     else:
         pool = loaded.pool
         disputes = store.read_disputes(root, pool.taxonomy)

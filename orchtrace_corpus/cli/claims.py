@@ -58,7 +58,10 @@ def claims(
     problems = (*core.check(claim_file, pool), *disputes.check(dispute_file, pool.papers, pool.taxonomy))
     verdicts = core.evaluate(chosen, pool, dispute_file.disputes)
     found = stress(chosen, pool, dispute_file.disputes) if stressed else ()
-    _show(session, verdicts, {one.claim.id: one for one in found}, unread, output_format, in_full=bool(names))
+    flawed = {finding.record for finding in problems if finding.code in ("C103", "C104")}
+    beside = [verdict.claim.id for verdict in verdicts if verdict.holds and verdict.claim.id in flawed]
+    robust = {one.claim.id: one for one in found}
+    _show(session, verdicts, robust, (unread, beside), output_format, in_full=bool(names))
     return _told(session, [finding for finding in problems if finding.code != "C101"], verdicts)
 
 
@@ -81,17 +84,18 @@ def _show(
     session: Session,
     verdicts: Sequence[Verdict],
     robust: dict[str, Robustness],
-    unread: Sequence[str],
+    wrong: tuple[Sequence[str], Sequence[str]],
     output_format: Format,
     *,
     in_full: bool,
 ) -> None:
+    unread, beside = wrong
     if output_format is Format.JSON:
-        session.output.write(render.data(verdicts, robust, unread))
+        session.output.write(render.data(verdicts, robust, unread, beside))
     elif output_format is Format.CSV:
         session.show_tables([render.flat(verdicts, robust)], "claims", output_format)
     elif not in_full:
-        session.show_tables([render.overview(verdicts, robust, unread)], "claims", output_format)
+        session.show_tables([render.overview(verdicts, robust, unread, beside)], "claims", output_format)
     elif output_format is Format.MARKDOWN:
         sections = [render.card_markdown(verdict, robust.get(verdict.claim.id)) for verdict in verdicts]
         session.output.write("\n".join((*sections, *(f"{text}\n" for text in render.told_unread(unread)))))

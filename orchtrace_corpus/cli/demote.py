@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from orchtrace_corpus.cli import options
+from orchtrace_corpus.cli import options, repeating
 from orchtrace_corpus.cli.amend import amend, editable, target
 from orchtrace_corpus.cli.facets import ExclusionCommand, given
 from orchtrace_corpus.cli.questions import Questions, can_ask
@@ -50,20 +50,23 @@ def demote(
     if not isinstance(paper, Paper):
         raise CommandUseError(f"{found.called} is excluded already", f"See corpus show {found.called}.")
     origins = [place for place, other in enumerate(loaded.exclusions) if other.promoted_to == paper.key]
-    if origins:
-        exclusion = loaded.exclusions[origins[0]]
-        changes: dict[str, Value | None] = {"promoted_to": None}
-        changes |= {field: tag_value(tag) for field, tag in tagged.items()}
-        changes |= {"reason": reason} if reason else {}
-        changes |= {"screened": day_of(screened)} if reason or screened else {}
-        text = changed(loaded.exclusion_places.file, origins[0], changes, style)
-    else:
-        exclusion = exclusion_of(paper, loaded, reason, screened, tagged)
-        questions = Questions(session.output) if can_ask() and not yes else None
-        exclusion = whole(exclusion, paper.key, pool.taxonomy, questions)
-        text = added(loaded.exclusion_places.file, fields(exclusion, pool.taxonomy), style)
-    texts = {store.PAPERS: removed(found.file, found.place), store.EXCLUSIONS: text}
-    outcome = amend(session, root, texts, was=loaded, dry_run=dry_run)
+    questions = Questions(session.output) if can_ask() and not yes else None
+    with repeating.kept(session, ctx, questions, {paper.key: (name,)}):
+        if origins:
+            exclusion = loaded.exclusions[origins[0]]
+            changes: dict[str, Value | None] = {"promoted_to": None}
+            changes |= {field: tag_value(tag) for field, tag in tagged.items()}
+            changes |= {"reason": reason} if reason else {}
+            changes |= {"screened": day_of(screened)} if reason or screened else {}
+            text = changed(loaded.exclusion_places.file, origins[0], changes, style)
+        else:
+            exclusion = exclusion_of(paper, loaded, reason, screened, tagged)
+            exclusion = whole(exclusion, paper.key, pool.taxonomy, questions)
+            text = added(loaded.exclusion_places.file, fields(exclusion, pool.taxonomy), style)
+        texts = {store.PAPERS: removed(found.file, found.place), store.EXCLUSIONS: text}
+        outcome = amend(session, root, texts, was=loaded, dry_run=dry_run)
     if outcome == ExitCode.DONE and not dry_run:
         session.output.note(f"{paper.key} is excluded as {exclusion.id}: {printable(paper.title)}")
+    else:
+        repeating.tell(session, ctx, questions, {paper.key: (name,)})
     return outcome

@@ -10,7 +10,7 @@ import typer
 
 from orchtrace_corpus.cli.session import Session
 from orchtrace_corpus.errors import DataFileError, ExitCode, InvalidCorpusError
-from orchtrace_corpus.findings import Finding, Severity, printable, quote
+from orchtrace_corpus.findings import Finding, Severity, is_malformed, printable, quote
 from orchtrace_corpus.pool import claims, disputes, rules, store
 from orchtrace_corpus.pool.difference import State, compare, unread
 from orchtrace_corpus.pool.model import Loaded, Pool
@@ -209,7 +209,8 @@ def _state(side: Side, other: Side, *, judged_by: Side) -> State:
         claim_file = store.read_claims(side.folder, judged_by.texts.get(store.CLAIMS, _EMPTY))
         verdicts = claims.evaluate(claim_file.claims, pool)
         found = (*found, *_further(side, loaded, pool))
-    own = store.read_claims(side.folder, side.texts.get(store.CLAIMS, _EMPTY)).claims
+    own = store.read_claims(side.folder, side.texts.get(store.CLAIMS, _EMPTY))
+    is_whole = not is_malformed(own.findings) and "" not in own.unread
     return State(
         pool,
         tuple(_named(finding) for finding in found),
@@ -217,7 +218,8 @@ def _state(side: Side, other: Side, *, judged_by: Side) -> State:
         {name: side.texts[name] for name in _COMPARED if name in side.texts},
         {**side.others, **{name: _content(name, side) for name in (store.DISPUTES, store.SCALE) if name in side.texts}},
         side.name,
-        own,
+        own.claims,
+        frozenset(own.unread) if is_whole else None,
         unread(loaded),
         (cut_off[0], cut_off[1]),
         tuple(remarks),

@@ -1,6 +1,5 @@
 """Makes records whole: from what services say, what options say, and what somebody answers."""
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
@@ -13,6 +12,7 @@ from orchtrace_corpus.findings import printable, quote, suggestion
 from orchtrace_corpus.pool import intake
 from orchtrace_corpus.pool.fields import NOT_APPLICABLE, TO_BE_WRITTEN, is_key
 from orchtrace_corpus.pool.model import Evidence, Paper, Pool, Tag
+from orchtrace_corpus.pool.people import typed
 from orchtrace_corpus.pool.tag_rules import ANY_EVIDENCE
 from orchtrace_corpus.pool.taxonomy import Facet, Taxonomy
 
@@ -88,7 +88,8 @@ def finished(
         facets: Mapping[str, Tag] = given.evidence
         note = words.note
         if questions is not None:
-            paper = _answered(paper, pool.taxonomy, questions)
+            questions.about(one.name)
+            paper = _answered(paper, words, pool.taxonomy, questions)
             note, source, facets = _evidence_answered(paper, note, source, facets, pool.taxonomy, questions)
         if note:
             fields = split_names(words.supported) if words.supported else _supported(paper, pool.taxonomy)
@@ -107,11 +108,6 @@ def finished(
     return papers
 
 
-def read_authors(text: str) -> tuple[str, ...]:
-    """Authors as people type them: `Family, Given; Family, Given`, or joined by `and` as in BibTeX."""
-    return tuple(name.strip() for name in re.split(r";|\s+and\s+", text) if name.strip())
-
-
 def refuse_words(asked: Sequence[Asked], words: Words, given: Given, pool: Pool) -> None:
     """Refuse what words cannot mean, whatever the papers are.
 
@@ -124,6 +120,7 @@ def refuse_words(asked: Sequence[Asked], words: Words, given: Given, pool: Pool)
         raise CommandUseError(f"{quote(words.key)} is no key: use lower-case letters, digits and single hyphens")
     if words.key in {paper.key for paper in pool.papers}:
         raise CommandUseError(f"{quote(words.key)} is the key of another paper", "Leave out --key for a proposal.")
+    typed(words.authors)
     if (words.source or words.supported or given.evidence) and not words.note:
         raise CommandUseError(
             "an item of evidence needs a note", "Say with --evidence what in the source supports the tags."
@@ -138,7 +135,7 @@ def with_words(paper: Paper, words: Words) -> Paper:
     """A paper with what was said of it, which goes before what services say."""
     return paper._replace(
         title=words.title or paper.title,
-        authors=read_authors(words.authors) or paper.authors,
+        authors=typed(words.authors) or paper.authors,
         year=words.year or paper.year,
         venue=words.venue or paper.venue,
         affiliation=words.affiliation or paper.affiliation,
@@ -160,17 +157,21 @@ def _says_something(tag: Tag | None) -> bool:
     return bool(tag) and tag not in (NOT_APPLICABLE, (NOT_APPLICABLE,))
 
 
-def _answered(paper: Paper, taxonomy: Taxonomy, questions: Questions) -> Paper:
-    """The paper with answers to everything that is missing, the key and the evidence apart."""
+def _answered(paper: Paper, words: Words, taxonomy: Taxonomy, questions: Questions) -> Paper:
+    """The paper with answers to everything that is missing, the key and the evidence apart.
+
+    A paper on arXiv may have been published elsewhere since, so its venue is asked for, too.
+    """
     authors = "; ".join(paper.authors[:_SHOWN_AUTHORS]) + (" ..." if len(paper.authors) > _SHOWN_AUTHORS else "")
     known = (paper.title, authors, str(paper.year or ""), paper.venue, next(iter(paper.urls), ""))
     questions.say("\n" + "\n".join(printable(text, limit=300) for text in known if text))
+    is_known = bool(words.venue) or paper.venue not in ("", intake.PREPRINT)
     paper = paper._replace(
-        title=paper.title or questions.text("Title"),
-        authors=paper.authors or read_authors(questions.text("Authors, as Family, Given; Family, Given")),
+        title=paper.title or questions.text("Title", option="--title"),
+        authors=paper.authors or questions.authors(),
         year=paper.year or questions.year(),
-        venue=paper.venue or questions.text("Venue"),
-        urls=paper.urls or (questions.address("Address"),),
+        venue=paper.venue if is_known else questions.text("Venue, such as NeurIPS 2025", paper.venue, option="--venue"),
+        urls=paper.urls or (questions.address("Address", option="--url"),),
     )
     tags: dict[str, Tag] = {}
     for facet in taxonomy.papers:
@@ -178,7 +179,7 @@ def _answered(paper: Paper, taxonomy: Taxonomy, questions: Questions) -> Paper:
         if tag is not None:
             tags[facet.field] = tag
     questions.say("")
-    summary = paper.summary or questions.text("Summary, one sentence of your own", TO_BE_WRITTEN)
+    summary = paper.summary or questions.text("Summary, one sentence of your own", TO_BE_WRITTEN, option="--summary")
     return paper._replace(tags=tags, summary=summary)
 
 
@@ -191,13 +192,14 @@ def _evidence_answered(
         for rule in demands:
             questions.say(rule.message)
         enter = "" if demands else ", or Enter"
-        note = questions.text(f"Evidence: what in the source supports the tags{enter}", needed=bool(demands))
+        prompt = f"Evidence: what in the source supports the tags{enter}"
+        note = questions.text(prompt, option="--evidence", needed=bool(demands))
         if not note:
             return "", "", {}
-        source = questions.address("Source of the evidence", source)
+        source = questions.address("Source of the evidence", source, option="--evidence-source")
     answers = dict(facets)
     for facet in taxonomy.evidence:
-        tag = answers[facet.field] if facet.field in answers else questions.tag(facet)
+        tag = answers[facet.field] if facet.field in answers else questions.tag(facet, is_evidence=True)
         if tag is not None:
             answers[facet.field] = tag
     return note, source, answers

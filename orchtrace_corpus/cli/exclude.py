@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from orchtrace_corpus.cli import options
+from orchtrace_corpus.cli import options, repeating
 from orchtrace_corpus.cli.amend import amend, editable
 from orchtrace_corpus.cli.facets import ExclusionCommand, given
 from orchtrace_corpus.cli.lookup import Service, looked_up, recognised, refused_if_known, told
@@ -56,6 +56,7 @@ def exclude(
       corpus exclude https://example.org/docs --title "Documentation of a Team" --dry-run
     """
     session = Session(*ctx.obj)
+    options.refuse_together(no_fetch=no_fetch, offline=offline, refresh=refresh)
     root = session.writable_root()
     loaded, pool = editable(root)
     tagged = given(ctx, pool.taxonomy.exclusions, tags).tags
@@ -68,14 +69,17 @@ def exclude(
         return code
     exclusion = exclusion_of(new[0].paper, loaded, reason, screened, tagged)
     questions = Questions(session.output) if can_ask() and not yes else None
-    exclusion = whole(exclusion, new[0].name, pool.taxonomy, questions)
-    called = identifier or intake.screened_identifier(new[0].paper._replace(title=exclusion.title))
-    exclusion = exclusion._replace(identifier=called)
-    style = exclusion_style(pool.taxonomy)
-    text = added(loaded.exclusion_places.file, fields(exclusion, pool.taxonomy), style)
-    outcome = amend(session, root, {store.EXCLUSIONS: text}, was=loaded, dry_run=dry_run)
+    with repeating.kept(session, ctx, questions, {new[0].name: (name,)}):
+        exclusion = whole(exclusion, new[0].name, pool.taxonomy, questions)
+        called = identifier or intake.screened_identifier(new[0].paper._replace(title=exclusion.title))
+        exclusion = exclusion._replace(identifier=called)
+        style = exclusion_style(pool.taxonomy)
+        text = added(loaded.exclusion_places.file, fields(exclusion, pool.taxonomy), style)
+        outcome = amend(session, root, {store.EXCLUSIONS: text}, was=loaded, dry_run=dry_run)
     if outcome == ExitCode.DONE and not dry_run:
         session.output.note(f"excluded as {exclusion.id}: {printable(exclusion.title)}")
+    else:
+        repeating.tell(session, ctx, questions, {new[0].name: (name,)})
     return outcome
 
 

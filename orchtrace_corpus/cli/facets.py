@@ -4,7 +4,7 @@ They are those of the corpus that the command is about. Where its taxonomy canno
 missing, and the command says why when it reads the corpus itself.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from typer.core import TyperCommand, TyperOption
@@ -118,6 +118,25 @@ def given(ctx: Any, facets: tuple[Facet, ...], others: list[str] | None) -> Give
     return Given({facet.field: tags[facet.field] for facet in facets if facet.field in tags}, state.given.evidence)
 
 
+def chosen(ctx: Any) -> list[tuple[str, str]]:
+    """What the options of the taxonomy were given, `--tag` left out: fields (of evidence, `evidence_FIELD`)."""
+    given: Given = ctx.meta[_KEY].given
+    tags = [(field, in_words(tag)) for field, tag in given.tags.items()]
+    return tags + [(f"evidence_{field}", in_words(tag)) for field, tag in given.evidence.items()]
+
+
+def word_for(ctx: Any, name: str, value: str) -> tuple[str, str]:
+    """The words of a command line that give a value: to an option, such as `--title`, or to the field of a facet.
+
+    A facet whose option another has taken is reached by `--tag`.
+    """
+    state: _State = ctx.meta[_KEY]
+    options = {word for section in state.options.values() for option in section for word in option.opts}
+    if name.startswith("--") or option_name(name) in options:
+        return (name if name.startswith("--") else option_name(name)), value
+    return "--tag", f"{name}={value}"
+
+
 def option_name(field: str) -> str:
     """The option of a field, such as `--credit-unit`."""
     return f"--{field.replace('_', '-')}"
@@ -183,9 +202,9 @@ def _taking(facet: Facet, tags: dict[str, Tag], term: str = "") -> Callable[[str
 
 
 def _option(name: str, metavar: str, help_text: str, take: Callable[[str], None]) -> TyperOption:
-    def callback(ctx: Any, param: Any, value: str | None) -> None:
+    def callback(ctx: Any, param: Any, values: Sequence[str] | None) -> None:
         del ctx, param
-        if value is not None:
+        for value in values or ():
             take(value)
 
     return TyperOption(
@@ -193,6 +212,7 @@ def _option(name: str, metavar: str, help_text: str, take: Callable[[str], None]
         metavar=metavar,
         help=help_text,
         callback=callback,
+        multiple=True,
         expose_value=False,
     )
 

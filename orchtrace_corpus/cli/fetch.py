@@ -7,7 +7,7 @@ import typer
 
 from orchtrace_corpus.cli import progress
 from orchtrace_corpus.cli.amend import amend, editable
-from orchtrace_corpus.cli.options import ArxivUrl, FindingsForm, Offline, Refresh, Strict
+from orchtrace_corpus.cli.options import ArxivUrl, FindingsForm, Offline, Refresh, Strict, refuse_together
 from orchtrace_corpus.cli.session import Session
 from orchtrace_corpus.errors import CommandUseError, ExitCode, UpstreamError
 from orchtrace_corpus.findings import Finding, beyond, has_errors, printable, quote
@@ -60,6 +60,7 @@ def fetch(
       corpus fetch --offline --format json
     """
     session = Session(*ctx.obj)
+    refuse_together(offline=offline, refresh=refresh)
     root = session.writable_root() if write else session.root_folder()
     loaded, pool = editable(root)
     papers = _named(pool, names) if names else pool.papers
@@ -76,11 +77,13 @@ def fetch(
     except UpstreamError as error:
         broken, answer = error, Client(arxiv_url, offline=True).fetch(ids)
     found = {**{name: known[name] for name in answer.unasked if name in known}, **answer.found}
+    kept = _kept(arxiv_url, answer, known)
     if not found and (broken or answer.unasked):
         raise broken or UpstreamError(
             f"nothing is kept of {_numbered(ids)} with an arXiv id", "Run corpus fetch with a network first."
         )
     answers = Answers(merged(known, found, found), answer.missing, answer.malformed)
+    spoken = answers._replace(found={**merged(known, kept, kept), **answers.found})
     refused = False
     if write and not broken:
         changes = _harmless(root, loaded, pool, _changes(loaded, answers, known))
@@ -90,12 +93,21 @@ def fetch(
         }
         refused = amend(session, root, texts, was=loaded, show=session.output.tell) != ExitCode.DONE
         loaded = store.load(root)
-    findings = _judged(loaded, answers, known)
+    findings = _judged(loaded, spoken, known)
     session.show_findings(findings, output_format)
-    session.output.note(f"{render.summary(findings)} in {_numbered(answers.found)} of arXiv")
-    if _tell_gaps(session, answer, answers, broken):
+    judged = (*spoken.found, *spoken.missing, *spoken.refused)
+    if judged:
+        session.output.note(f"{render.summary(findings)} in {_numbered(judged)} of arXiv")
+    if _tell_gaps(session, answer, spoken, broken):
         return ExitCode.UPSTREAM
     return ExitCode.FINDINGS if refused or has_errors(findings) or (strict and findings) else ExitCode.DONE
+
+
+def _kept(arxiv_url: str, answer: Answer, known: Mapping[str, Metadata]) -> dict[str, Metadata]:
+    """What was kept from earlier runs of the papers that arXiv has said nothing of now; it is reported, not written."""
+    gaps = (*answer.throttled, *answer.unparseable)
+    earlier = Client(arxiv_url, offline=True).fetch(gaps).found if gaps else {}
+    return {**{name: known[name] for name in gaps if name in known}, **earlier}
 
 
 def _named(pool: Pool, names: Sequence[str]) -> tuple[Paper, ...]:
@@ -173,7 +185,9 @@ def _tell_gaps(session: Session, answer: Answer, answers: Answers, broken: Upstr
         (() if broken else unknown, "nothing is kept of", "Run corpus fetch without --offline."),
     ):
         if ids:
-            session.output.tell(f"corpus: {reason} {_numbered(ids)}: {_some(ids)}\n{mend}")
+            kept = [name for name in ids if name in answers.found]
+            told = f"\nThe report has {len(kept)} of them, as kept from earlier runs." if kept else ""
+            session.output.tell(f"corpus: {reason} {_numbered(ids)}: {_some(ids)}{told}\n{mend}")
     if broken:
         session.output.tell("corpus: not everything could be asked; the report is of what was kept from earlier runs")
         session.output.tell(f"corpus: {broken}")

@@ -8,6 +8,8 @@ from orchtrace_corpus import build
 from orchtrace_corpus.cli.options import Check
 from orchtrace_corpus.cli.session import Session
 from orchtrace_corpus.cli.settle import settle
+from orchtrace_corpus.errors import ExitCode
+from orchtrace_corpus.findings import printable
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
@@ -37,4 +39,8 @@ def figures(
     source = build.figure_source(root, session.pool())
     documents = build.figure_documents(root, source, names or [])
     mend = " ".join(("corpus figures", *(names or [])))
-    return settle(session, root, documents, check=check, mend=mend)
+    code = settle(session, root, documents, check=check, mend=mend)
+    orphans = [] if names else build.orphaned_figures(root, source)
+    for name in orphans:
+        session.output.tell(f"corpus: {printable(name, limit=300)} is drawn no longer; remove it")
+    return max(code, ExitCode.FINDINGS) if check and orphans else code

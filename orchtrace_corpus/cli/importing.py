@@ -18,6 +18,7 @@ from orchtrace_corpus.pool.rules.dates import today
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
 _STANDARD_INPUT = "-"
+_SHOWN = 3
 
 
 @app.command(name="import")
@@ -45,11 +46,13 @@ def import_(
       corpus import jsonl papers.jsonl
     """
     session = Session(*ctx.obj)
-    one = registry.find(name)
+    one = registry.find(name, to_read=True)
     root = session.writable_root()
     loaded, pool = editable(root)
     shown = "<standard input>" if path == _STANDARD_INPUT else path
     items = one.read(_data(path), pool.taxonomy, profile, shown)
+    if not items:
+        raise DataFileError(f"there are no entries in {printable(shown, limit=300)}", "Nothing can be brought in.")
     merged = merge(loaded.paper_places.file, items, pool.taxonomy, today().isoformat())
     if merged.problems:
         lines = (f"{printable(shown, limit=300)}:{problem.line}: {problem.message}" for problem in merged.problems)
@@ -60,6 +63,8 @@ def import_(
     code = amend(session, root, {store.PAPERS: merged.text}, was=loaded, dry_run=dry_run)
     if code == ExitCode.DONE:
         session.output.note(_counted(merged))
+        if merged.blank:
+            session.output.note(_kept(merged))
     return code
 
 
@@ -79,6 +84,20 @@ def _data(path: str) -> bytes:
             return file.read()
     except OSError as error:
         raise DataFileError(f"cannot read {printable(path, limit=300)}: {error.strerror}") from error
+
+
+def _kept(merged: Merge) -> str:
+    """What is said of empty cells: they change nothing."""
+    number = len(merged.blank)
+    shown = ", ".join(f"{field} of {printable(key)}" for key, field in merged.blank[:_SHOWN])
+    more = f" and {number - _SHOWN} more" if number > _SHOWN else ""
+    head = (
+        "1 empty cell changes nothing: the record keeps"
+        if number == 1
+        else (f"{number} empty cells change nothing: the records keep")
+    )
+    mend = "To take a field away, remove it in data/papers.yaml; an optional tag: corpus tag KEY FIELD="
+    return f"corpus: {head} {shown}{more}\n{mend}"
 
 
 def _counted(merged: Merge) -> str:

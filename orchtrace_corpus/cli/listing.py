@@ -7,10 +7,12 @@ import typer
 from orchtrace_corpus.cli.options import Columns, OutputFormat, Sort, Where, split_names
 from orchtrace_corpus.cli.session import Session, paper_query
 from orchtrace_corpus.errors import ExitCode
+from orchtrace_corpus.pool import store
 from orchtrace_corpus.pool.attributes import exclusion_attributes, find_all, paper_attributes
 from orchtrace_corpus.pool.listing import sort_records
 from orchtrace_corpus.pool.model import Record
 from orchtrace_corpus.pool.query import parse
+from orchtrace_corpus.pool.taxonomy import Taxonomy
 from orchtrace_corpus.render import Format
 from orchtrace_corpus.render.records import listing, records_json
 
@@ -31,7 +33,8 @@ def list_records(
 
     On a terminal, wide columns are cut to fit; in a pipe, nothing is. "corpus terms" names the
     fields and their terms; "--columns all" shows every field. JSON without --columns holds whole
-    records. A comma separates alternatives; quote a value that holds one.
+    records. A comma separates alternatives; quote a value that holds one. The tags that filters are
+    about are shown, too, and marked where they are contested.
 
     \b
     Examples:
@@ -48,13 +51,17 @@ def list_records(
     records: tuple[Record, ...]
     if exclusions:
         noun, attributes = "exclusion", exclusion_attributes(pool.taxonomy)
-        records = parse(where or [], attributes).select(pool.exclusions)
-        names: tuple[str, ...] = ("id", *(facet.field for facet in pool.taxonomy.exclusions), "title")
+        query = parse(where or [], attributes)
+        records = query.select(pool.exclusions)
+        names: tuple[str, ...] = ("id", *(facet.field for facet in pool.taxonomy.exclusions))
     else:
         noun, attributes = "paper", paper_attributes(pool.taxonomy)
-        records = paper_query(where or [], pool.taxonomy).select(pool.papers)
+        query = paper_query(where or [], pool.taxonomy)
+        records = query.select(pool.papers)
         axes = (axis.field for axis in pool.taxonomy.axes if axis.kind != "levels")
-        names = ("key", "year", *axes, "title")
+        names = ("key", "year", *axes)
+    asked = tuple(condition.attribute.name for condition in query.filters if condition.attribute.terms)
+    names = (*dict.fromkeys((*names, *asked)), "title")
     if columns == "all":
         shown = tuple(attributes.values())
     else:
@@ -66,9 +73,19 @@ def list_records(
     if output_format is Format.JSON and not columns:
         session.output.write(records_json(records, "list"))
     else:
-        session.show_tables([listing(f"{noun}s", records, shown)], "list", output_format)
+        is_read = output_format in (Format.TABLE, Format.MARKDOWN) and not exclusions
+        marks = _contested(session, pool.taxonomy, asked) if asked and is_read else frozenset()
+        session.show_tables([listing(f"{noun}s", records, shown, contested=marks)], "list", output_format)
     left_out = f", {len(records)} shown" if len(records) < total else ""
     session.output.note(f"{total} {noun}{'' if total == 1 else 's'}{left_out}")
     if not records and any(", " in text for text in where or []):
         session.output.note("A comma separates alternatives; for one inside a value write: --where 'field=\"a, b\"'")
     return ExitCode.DONE
+
+
+def _contested(session: Session, taxonomy: Taxonomy, asked: tuple[str, ...]) -> frozenset[tuple[str, str]]:
+    """The tags in open dispute among those that filters are about, as pairs of a paper's key and a tag."""
+    from orchtrace_corpus.pool.disputes import contested
+
+    disputes = store.read_disputes(session.root_folder(), taxonomy).disputes
+    return frozenset(mark for mark in contested(disputes) if mark[1] in asked)

@@ -39,6 +39,7 @@ class Asked(NamedTuple):
         source: The address of what was read, for evidence to name.
         problem: Why it cannot be taken; empty as long as it can.
         code: The exit code that the problem stands for.
+        again: What calls it on a command line, with all that is known of it, where `name` cannot.
     """
 
     name: str
@@ -47,6 +48,12 @@ class Asked(NamedTuple):
     source: str = ""
     problem: str = ""
     code: ExitCode = ExitCode.DONE
+    again: tuple[str, ...] | None = None
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """What calls it on a command line."""
+        return (self.name,) if self.again is None else self.again
 
     def refused(self, problem: str, code: ExitCode = ExitCode.FINDINGS) -> "Asked":
         """The same, with a reason why it cannot be taken."""
@@ -165,14 +172,31 @@ def _entries(path: str, pool: Pool) -> list[Asked]:
     if len(data) > _LARGEST_BYTES:
         raise DataFileError(f"{printable(path, limit=300)} is larger than {_LARGEST_BYTES // 2**20} MiB")
     asked = []
-    for item in registry.find("bibtex").read(data, pool.taxonomy, path=path):
+    items = registry.find("bibtex").read(data, pool.taxonomy, path=path)
+    if not items:
+        raise DataFileError(f"there are no entries in {printable(path, limit=300)}", "Nothing can be added.")
+    for item in items:
         values, _ = completed(item, None)
         key = str(values.get("key", ""))
         paper = intake.from_fields(values)._replace(key=key if is_key(key) else "")
-        one = Asked(f"{path}:{item.line}", paper, source=paper.urls[0] if paper.urls else "")
+        one = Asked(f"{path}:{item.line}", paper, source=paper.urls[0] if paper.urls else "", again=_again(paper))
         problem = intake.misspelt(str(values.get(IdentifierKind.ARXIV, "")), pool)
         asked.append(one.refused(problem, ExitCode.USAGE) if problem else one)
     return asked
+
+
+def _again(paper: Paper) -> tuple[str, ...]:
+    """The words of a command line that say what a file says of a paper."""
+    identifier = next((value for kind in IdentifierKind if (value := getattr(paper, kind.value))), None)
+    called = identifier or next(iter(paper.urls), None)
+    said = (
+        ("--title", paper.title),
+        ("--authors", "".join(f"{name};" for name in paper.authors)),
+        ("--year", str(paper.year or "")),
+        ("--venue", paper.venue),
+    )
+    words = (word for option, value in said if value for word in (option, value))
+    return (*((called,) if called else ()), "--no-fetch", *words)
 
 
 def _from_arxiv(session: Session, asked: Sequence[Asked], service: Service) -> dict[str | None, Asked]:

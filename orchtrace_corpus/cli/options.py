@@ -83,6 +83,17 @@ Sort: TypeAlias = Annotated[
 Columns: TypeAlias = Annotated[str, typer.Option("--columns", metavar="A,B,...", help="Which columns, in which order.")]
 
 
+def refuse_together(**given: bool) -> None:
+    """Refuse options of which each excludes the others, by their names with underscores.
+
+    Raises:
+        CommandUseError: More than one is given.
+    """
+    both = [f"--{name.replace('_', '-')}" for name, is_given in given.items() if is_given]
+    if len(both) > 1:
+        raise CommandUseError(f"{' and '.join(both)} contradict each other", "Give one of them.")
+
+
 def split_names(text: str) -> tuple[str, ...]:
     """The names in a comma-separated list.
 

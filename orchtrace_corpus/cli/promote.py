@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from orchtrace_corpus.cli import options
+from orchtrace_corpus.cli import options, repeating
 from orchtrace_corpus.cli.amend import amend, editable, target
 from orchtrace_corpus.cli.drafts import Words, finished, refuse_words, with_words
 from orchtrace_corpus.cli.facets import PaperCommand, given
@@ -59,6 +59,7 @@ def promote(
       corpus promote E007 --tier supporting --key metagpt
     """
     session = Session(*ctx.obj)
+    options.refuse_together(no_fetch=no_fetch, offline=offline, refresh=refresh)
     root = session.writable_root()
     loaded, pool = editable(root)
     tagged = given(ctx, pool.taxonomy.papers, tags)
@@ -86,16 +87,19 @@ def promote(
     if not new:
         return code
     questions = Questions(session.output) if can_ask() and not yes else None
-    promoted = finished(new, said, tagged, pool, today().isoformat(), questions)[0]
-    texts = {
-        store.PAPERS: added(loaded.paper_places.file, fields(promoted, pool.taxonomy), paper_style(pool.taxonomy)),
-        store.EXCLUSIONS: changed(
-            found.file, found.place, {"promoted_to": promoted.key}, exclusion_style(pool.taxonomy)
-        ),
-    }
-    outcome = amend(session, root, texts, was=loaded, dry_run=dry_run)
+    with repeating.kept(session, ctx, questions, {exclusion.id: (name,)}):
+        promoted = finished(new, said, tagged, pool, today().isoformat(), questions)[0]
+        texts = {
+            store.PAPERS: added(loaded.paper_places.file, fields(promoted, pool.taxonomy), paper_style(pool.taxonomy)),
+            store.EXCLUSIONS: changed(
+                found.file, found.place, {"promoted_to": promoted.key}, exclusion_style(pool.taxonomy)
+            ),
+        }
+        outcome = amend(session, root, texts, was=loaded, dry_run=dry_run)
     if outcome == ExitCode.DONE and not dry_run:
         session.output.note(f"{exclusion.id} became {promoted.key}: {printable(promoted.title)}")
+    else:
+        repeating.tell(session, ctx, questions, {exclusion.id: (name,)})
     return outcome
 
 

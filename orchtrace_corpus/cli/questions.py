@@ -11,12 +11,14 @@ from typing import TypeVar
 
 import typer
 
+from orchtrace_corpus.cli.facets import in_words
 from orchtrace_corpus.cli.output import Output
 from orchtrace_corpus.errors import CommandUseError, ExitCode
 from orchtrace_corpus.findings import printable
 from orchtrace_corpus.pool.addresses import url_problem
 from orchtrace_corpus.pool.fields import NOT_APPLICABLE, is_key
 from orchtrace_corpus.pool.model import Tag
+from orchtrace_corpus.pool.people import typed
 from orchtrace_corpus.pool.tagging import in_order, read_level, read_tag
 from orchtrace_corpus.pool.taxonomy import Facet, Kind, Term
 from orchtrace_corpus.render.layout import wrap
@@ -34,10 +36,25 @@ def can_ask() -> bool:
 
 
 class Questions:
-    """Asks one question after the other."""
+    """Asks one question after the other.
+
+    Attributes:
+        answers: The answers so far, by what they are about: each with the option, such as `--title`, or
+            the field of the facet that it is for, in the words of a command line.
+    """
 
     def __init__(self, output: Output) -> None:
         self._output = output
+        self.answers: dict[str, list[tuple[str, str]]] = {}
+
+    def about(self, name: str) -> None:
+        """Take what follows as answers about something, by what it is called."""
+        self.answers.setdefault(name, [])
+
+    def _noted(self, name: str, value: str) -> None:
+        """Keep an answer: the option that gives it, or the field of the facet, and the text."""
+        if self.answers and name and value:
+            self.answers[next(reversed(self.answers))].append((name, value))
 
     def say(self, text: str) -> None:
         """Say something on lines that fit the terminal."""
@@ -46,32 +63,47 @@ class Questions:
             for part in wrap(line, shutil.get_terminal_size().columns - 1, first=indent, rest=indent):
                 self._output.tell(part.replace(_GLUE, " "))
 
-    def text(self, prompt: str, proposal: str = "", *, needed: bool = True) -> str:
-        """Ask for a line of text; an empty answer takes the proposal."""
+    def text(self, prompt: str, proposal: str = "", *, option: str, needed: bool = True) -> str:
+        """Ask for a line of text, which the option would give; an empty answer takes the proposal."""
 
         def read(answer: str) -> str:
             if not answer and not proposal and needed:
                 raise CommandUseError("An answer is needed here; Ctrl-C stops without writing anything.")
+            self._noted(option, answer)
             return answer or proposal
 
         return self._ask(f"{prompt}{f' [{printable(proposal)}]' if proposal else ''}: ", read)
 
-    def address(self, prompt: str, proposal: str = "") -> str:
-        """Ask for a web address."""
+    def address(self, prompt: str, proposal: str = "", *, option: str) -> str:
+        """Ask for a web address, which the option would give."""
 
         def read(answer: str) -> str:
             problem = url_problem(answer or proposal)
             if problem:
                 raise CommandUseError(f"This {problem}.")
+            self._noted(option, answer or proposal)
             return answer or proposal
 
         return self._ask(f"{prompt}{f' [{printable(proposal)}]' if proposal else ''}: ", read)
+
+    def authors(self) -> tuple[str, ...]:
+        """Ask for a list of authors."""
+
+        def read(answer: str) -> tuple[str, ...]:
+            names = typed(answer)
+            if not names:
+                raise CommandUseError("An answer is needed here; Ctrl-C stops without writing anything.")
+            self._noted("--authors", answer)
+            return names
+
+        return self._ask("Authors, as Family, Given; Family, Given: ", read)
 
     def year(self) -> int:
         """Ask for a year."""
 
         def read(answer: str) -> int:
             if len(answer) == 4 and answer.isascii() and answer.isdigit():
+                self._noted("--year", answer)
                 return int(answer)
             raise CommandUseError("Write four digits.")
 
@@ -85,26 +117,28 @@ class Questions:
                 raise CommandUseError(f"{answer} is the key of another paper.")
             if answer and not is_key(answer):
                 raise CommandUseError("Use lower-case letters, digits and single hyphens.")
+            self._noted("--key", answer or proposal)
             return answer or proposal
 
         return self._ask(f"Key [{proposal}]: ", read)
 
-    def tag(self, facet: Facet) -> Tag | None:
-        """Ask for the tag of a facet; None where it may be, and is, left out."""
+    def tag(self, facet: Facet, *, is_evidence: bool = False) -> Tag | None:
+        """Ask for the tag of a facet, of papers or of evidence; None where it may be, and is, left out."""
         self.say(f"\n{facet.label}: {facet.definition}")
-        if facet.kind is Kind.LEVELS:
-            return self._levels(facet)
+        tag = self._levels(facet) if facet.kind is Kind.LEVELS else self._term(facet)
+        if tag is not None:
+            self._noted(f"evidence_{facet.field}" if is_evidence else facet.field, in_words(tag))
+        return tag
+
+    def _term(self, facet: Facet) -> Tag | None:
         names = [term.id for term in facet.terms] + ([NOT_APPLICABLE] if facet.allows_na else [])
         self.say(_numbered(names))
-        empty: Tag | None = None
-        proposal = "none" if not facet.required else NOT_APPLICABLE if facet.allows_na else ""
-        if proposal == NOT_APPLICABLE:
-            empty = (NOT_APPLICABLE,) if facet.kind is Kind.MANY else NOT_APPLICABLE
+        proposal = "" if facet.required else "none"  # that a field does not apply is for somebody to say
 
         def read(answer: str) -> Tag | None:
             if not answer and not proposal:
                 raise CommandUseError("An answer is needed here: a number or a name.")
-            return read_tag(facet, _spelled(answer, names)) if answer else empty
+            return read_tag(facet, _spelled(answer, names)) if answer else None
 
         several = ", several with commas" if facet.kind is Kind.MANY else ""
         prompt = f"{facet.field}{several}{f' [{proposal}]' if proposal else ''}, {_HELP} explains: "
@@ -163,4 +197,4 @@ def _spelled(answer: str, names: Sequence[str]) -> str:
 
 
 def _is_number(part: str, names: Sequence[str]) -> bool:
-    return part not in names and part.isdecimal() and 0 < int(part) <= len(names)
+    return part not in names and part.isascii() and part.isdigit() and 0 < int(part) <= len(names)

@@ -1,7 +1,7 @@
 """The documents about the tool itself, made from the tool.
 
 Whole ones, docs/cli.md from the command table and docs/rules.md from the rulebook; and the marked regions of
-docs/traces.md, docs/measures.md and docs/credit.md.
+docs/traces.md, docs/measures.md, docs/credit.md and docs/dataset.md.
 """
 
 from collections.abc import Callable, Iterator
@@ -29,6 +29,7 @@ def tool_regions() -> dict[str, dict[str, Callable[[], str]]]:
         "docs/traces.md": {"fields": traces.fields, "rules": traces.graph_rules, "labels": traces.label_rules},
         "docs/measures.md": {"measures": traces.measures},
         "docs/credit.md": {"units": traces.credit_units},
+        "docs/dataset.md": {"columns": traces.dataset_columns},
     }
 
 

@@ -1,6 +1,7 @@
 """`corpus remove`."""
 
 import sys
+from functools import partial
 from typing import Annotated
 
 import typer
@@ -9,7 +10,7 @@ from orchtrace_corpus.cli.amend import Target, amend, editable
 from orchtrace_corpus.cli.amend import target as find_target
 from orchtrace_corpus.cli.options import DryRun
 from orchtrace_corpus.cli.session import Session
-from orchtrace_corpus.errors import CommandUseError, ExitCode
+from orchtrace_corpus.errors import CommandUseError
 from orchtrace_corpus.findings import printable
 from orchtrace_corpus.pool.edits import removed
 from orchtrace_corpus.pool.model import Paper, Pool
@@ -43,10 +44,9 @@ def remove(
     loaded, pool = editable(root)
     target = find_target(loaded, name)
     _refuse_if_needed(target, pool, unpublished=unpublished)
-    if not yes and not dry_run and not _agreed(target):
-        session.output.note("corpus: nothing was removed")
-        return ExitCode.DONE
-    return amend(session, root, {target.name: removed(target.file, target.place)}, was=loaded, dry_run=dry_run)
+    texts = {target.name: removed(target.file, target.place)}
+    agreed = None if yes else partial(_agreed, session, target)
+    return amend(session, root, texts, was=loaded, dry_run=dry_run, agreed=agreed)
 
 
 def _refuse_if_needed(target: Target, pool: Pool, *, unpublished: bool) -> None:
@@ -75,8 +75,8 @@ def _refuse_if_needed(target: Target, pool: Pool, *, unpublished: bool) -> None:
         )
 
 
-def _agreed(target: Target) -> bool:
-    """Whether whoever sits at the terminal agrees.
+def _agreed(session: Session, target: Target) -> bool:
+    """Whether whoever sits at the terminal agrees; that nothing happens is said, else.
 
     Raises:
         CommandUseError: There is no terminal to ask at.
@@ -85,4 +85,7 @@ def _agreed(target: Target) -> bool:
         raise CommandUseError("remove asks first, and there is no terminal to ask at", "Add --yes, or --dry-run.")
     question = f"Remove {printable(target.called)} ({printable(target.record.title)}) from {target.name}? [y/N] "
     print(question, end="", file=sys.stderr, flush=True)  # noqa: T201 - Typer's own question goes to standard output
-    return sys.stdin.readline().strip().lower() in ("y", "yes")
+    is_agreed = sys.stdin.readline().strip().lower() in ("y", "yes")
+    if not is_agreed:
+        session.output.note("corpus: nothing was removed")
+    return is_agreed

@@ -59,10 +59,12 @@ def whole(exclusion: Exclusion, name: str, taxonomy: Taxonomy, questions: Questi
         if gaps:
             raise incomplete({name: gaps})
         return exclusion
+    questions.about(name)
     shown = (exclusion.id, exclusion.title, exclusion.url)
     questions.say("\n" + "\n".join(printable(text, limit=300) for text in shown if text))
     exclusion = exclusion._replace(
-        title=exclusion.title or questions.text("Title"), url=exclusion.url or questions.address("Address")
+        title=exclusion.title or questions.text("Title", option="--title"),
+        url=exclusion.url or questions.address("Address", option="--url"),
     )
     tags: dict[str, Tag] = {}
     for facet in taxonomy.exclusions:
@@ -70,7 +72,9 @@ def whole(exclusion: Exclusion, name: str, taxonomy: Taxonomy, questions: Questi
         if tag is not None:
             tags[facet.field] = tag
     questions.say("")
-    return exclusion._replace(tags=tags, reason=exclusion.reason or questions.text("Reason, in one sentence"))
+    return exclusion._replace(
+        tags=tags, reason=exclusion.reason or questions.text("Reason, in one sentence", option="--reason")
+    )
 
 
 def _gaps(exclusion: Exclusion, taxonomy: Taxonomy) -> Iterator[Gap]:

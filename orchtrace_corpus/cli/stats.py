@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from orchtrace_corpus.cli.options import IncludeEmpty, OutputFormat, Where
+from orchtrace_corpus.cli.options import IncludeEmpty, OutputFormat, Where, refuse_together
 from orchtrace_corpus.cli.session import Session, paper_query
 from orchtrace_corpus.errors import CommandUseError, ExitCode
 from orchtrace_corpus.pool.attributes import Attribute, exclusion_attributes, find, paper_attributes
@@ -56,6 +56,7 @@ def stats(
         raise CommandUseError("--by and --cross exclude each other")
     if full and (by or crossed):
         raise CommandUseError("--full shows all statistics; leave out --by and --cross")
+    refuse_together(write=write, check=check)
     if write or check:
         if by or crossed or where or full:
             raise CommandUseError("--write and --check are about docs/STATS.md only; leave out other options")

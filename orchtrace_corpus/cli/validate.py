@@ -7,7 +7,7 @@ import typer
 
 from orchtrace_corpus.cli.options import FindingsForm, Strict
 from orchtrace_corpus.cli.session import Session
-from orchtrace_corpus.errors import ExitCode
+from orchtrace_corpus.errors import CommandUseError, ExitCode
 from orchtrace_corpus.findings import Finding, codes, has_errors, is_malformed, select
 from orchtrace_corpus.pool import rules, store
 from orchtrace_corpus.pool.fixes import FIXES, changes
@@ -56,6 +56,8 @@ def validate(
     session = Session(*ctx.obj)
     chosen = [code for prefixes in wanted or [] for prefix in prefixes.split(",") for code in codes(prefix.strip())]
     unwanted = [code for prefixes in ignored or [] for prefix in prefixes.split(",") for code in codes(prefix.strip())]
+    if chosen and set(chosen) <= set(unwanted):
+        raise CommandUseError("--ignore leaves out everything that --select names", "Give one of them.")
     root = session.writable_root()
     if fix:
         _mend(session, chosen, unwanted)

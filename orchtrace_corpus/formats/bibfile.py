@@ -123,7 +123,7 @@ def _value(raw: str, strings: Mapping[str, str], place: Problem, problems: list[
         part, rest = rest[:length], rest[length:].lstrip()
         if part[:1] in ("{", '"'):
             parts.append(part[1:-1])
-        elif part.isdigit() or part.lower() in strings:
+        elif (part.isascii() and part.isdigit()) or part.lower() in strings:
             parts.append(strings.get(part.lower(), part))
         elif part:
             message = f"{place.message}: there is no string {quote(part)}; define it with @string, or write {{{part}}}"

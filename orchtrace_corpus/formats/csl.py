@@ -132,7 +132,7 @@ def _year(issued: object, line: int, problems: list[Problem]) -> int | None:
         return None
     try:
         year = issued["date-parts"][0][0] if isinstance(issued, dict) else None
-        number = int(str(year))
+        number = int(str(year)) if str(year).isascii() else 0
     except (KeyError, IndexError, TypeError, ValueError):
         number = 0
     if not 1000 <= number <= 9999:

@@ -10,11 +10,12 @@ Reference: the syntax of GitHub's form schema
 
 import re
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import NamedTuple
 
 from orchtrace_corpus.errors import CommandUseError
 from orchtrace_corpus.findings import quote
-from orchtrace_corpus.pool.fields import NOT_APPLICABLE
+from orchtrace_corpus.pool.fields import ACTIVE_ELEMENTS, NOT_APPLICABLE, PLAIN_ELEMENTS
 from orchtrace_corpus.pool.model import Tag
 from orchtrace_corpus.pool.tagging import joined, read_level, read_tag
 from orchtrace_corpus.pool.taxonomy import Facet, Kind, Taxonomy, Term
@@ -93,6 +94,7 @@ _AFTER = (
 )
 _NOTES = ("notes", "Notes", "One sentence that a reader of the record should know.")
 _LONG = frozenset({"summary", "note", "notes"})
+_ADDRESSES = frozenset({"identifier", "source"})
 
 
 def questions(taxonomy: Taxonomy) -> tuple[Question, ...]:
@@ -136,7 +138,7 @@ def read(body: str, taxonomy: Taxonomy) -> Form:
         if len(block.strip()) > LONGEST_ANSWER:
             remarks.append(f"the answer to {quote(heading)} is longer than {LONGEST_ANSWER} characters, and left out")
             continue
-        answer = _plain(block)
+        answer = _plain(block, only_address=question.name in _ADDRESSES)
         if answer and question.facet is None:
             texts[question.name] = answer
             if answer != " ".join(block.split()):
@@ -174,8 +176,12 @@ def _blocks(body: str) -> Iterator[tuple[str, str]]:
             lines.append(line)
 
 
-def _plain(text: str) -> str:
-    """An answer as one line of visible text, without the marks that Markdown and HTML act on."""
+def _plain(text: str, *, only_address: bool = False) -> str:
+    """An answer as one line of visible text, without the marks that Markdown and HTML act on.
+
+    A link keeps its address behind its text, or alone where nothing but an address is asked for. What is no
+    element of HTML, as in `x<y and y>z`, stays.
+    """
     if text.strip() == NO_ANSWER:
         return ""
     from html import unescape  # only for who reads answers: the form itself is made at each check
@@ -185,12 +191,27 @@ def _plain(text: str) -> str:
         before = text
         text = re.sub(r"<(https?://[^<>\s]+)>", r"\1", text)
         text = re.sub(r"<(https?://[^<>\s]+)>", r"\1", text)
-        text = re.sub(r"<!--.*?(?:-->|$)|</?[A-Za-z][^<>]*>", " ", text, flags=re.DOTALL)
-        text = re.sub(r"!?\[([^\[\]]*)\]\([^()]*(?:\([^()]*\)[^()]*)*\)", r"\1", text)
+        text = re.sub(r"<!--.*?(?:-->|$)", " ", text, flags=re.DOTALL)
+        text = re.sub(
+            rf"</?(?:{ACTIVE_ELEMENTS}|{PLAIN_ELEMENTS})(?:\s[^<>]*=[^<>]*|\s*)/?>", " ", text, flags=re.IGNORECASE
+        )
+        text = re.sub(_LINK, partial(_unlinked, only_address=only_address), text)
         text = re.sub(r"`+|\*\*+", "", unescape(text))
     text = re.sub(r"<(?=[A-Za-z/!?])", "< ", text).replace("](", "] (")  # what is left of either stands open
     visible = (c if c.isprintable() else " " if c.isspace() else "" for c in text)
     return " ".join("".join(visible).split())
+
+
+_LINK = r"(!?)\[([^\[\]]*)\]\(([^()]*(?:\([^()]*\)[^()]*)*)\)"
+
+
+def _unlinked(link: re.Match[str], *, only_address: bool) -> str:
+    """A link of Markdown as text; an image is what stands for it."""
+    is_image, text, target = link.groups()
+    address = target.split()[0].strip("<>") if target.split() else ""
+    if is_image or not re.match(r"https?://", address) or address == text.strip():
+        return text
+    return address if only_address or not text.strip() else f"{text} ({address})"
 
 
 def _tag(question: Question, facet: Facet, answer: str) -> Tag:

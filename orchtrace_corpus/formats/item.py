@@ -20,11 +20,13 @@ class Item(NamedTuple):
         heads: Lists of which the format holds the first item only, by field: `authors` in a CSV
             with a first author, `urls` in BibTeX. Such a field is not among `values`: a record that
             has the list keeps it if it begins with that item.
+        blank: Fields for which the file has a place, and nothing in it. A record keeps them.
     """
 
     values: Mapping[str, Value]
     line: int
     heads: Mapping[str, str] = {}
+    blank: tuple[str, ...] = ()
 
 
 class Problem(NamedTuple):

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from orchtrace_corpus.errors import CommandUseError
+from orchtrace_corpus.errors import MissingLibraryError
 from orchtrace_corpus.formats.frame import to_pandas
 from orchtrace_corpus.pool.model import Paper
 from orchtrace_corpus.pool.taxonomy import Taxonomy
@@ -12,15 +12,12 @@ def write(papers: Sequence[Paper], taxonomy: Taxonomy, profile: str, categories:
     """The papers as a Parquet file, `key` its first column.
 
     Raises:
-        CommandUseError: pyarrow is not installed.
+        MissingLibraryError: pyarrow is not installed.
     """
     del profile, categories
     import importlib.util
 
     if importlib.util.find_spec("pyarrow") is None:
-        raise CommandUseError(
-            "Parquet needs pyarrow, which is not installed",
-            "Install it: python -m pip install 'orchtrace-corpus[parquet]'",
-        )
+        raise MissingLibraryError("Parquet", "pyarrow", "parquet")
     written: bytes = to_pandas(papers, taxonomy).reset_index().to_parquet(engine="pyarrow", index=False)
     return written

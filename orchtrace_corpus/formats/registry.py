@@ -127,15 +127,20 @@ FORMATS: dict[str, FileFormat] = {
 """Every format by its name."""
 
 
-def find(name: str) -> FileFormat:
+def find(name: str, *, to_read: bool = False) -> FileFormat:
     """A format by its name.
+
+    Args:
+        name: Its name, in capitals or not.
+        to_read: Whether only formats that can be read are named where there is none of that name.
 
     Raises:
         CommandUseError: There is none; the message names the nearest.
     """
     found = FORMATS.get(name.lower())
     if found is None:
-        raise CommandUseError(f"unknown format {quote(name)}{suggestion(name, list(FORMATS))}")
+        known = readable() if to_read else tuple(FORMATS)
+        raise CommandUseError(f"unknown format {quote(name)}{suggestion(name, known)}")
     return found
 
 

@@ -63,14 +63,27 @@ def read(text: str, taxonomy: Taxonomy, profile: str, path: str) -> list[Item]:
     key = next((name for name, column in published.items() if column.field == "key"), "key")
     rows = list(_rows(text, published or _full_columns(taxonomy), key, problems))
     items = []
-    for line, cells in rows:
+    for line, row in rows:
+        cells = {name: cell for name, cell in row.items() if cell}
         if published:
-            items.append(_published_item(cells, published, taxonomy, line, problems))
+            item = _published_item(cells, published, taxonomy, line, problems)
         else:
-            items.append(_full_item(cells, taxonomy, line, problems))
+            item = _full_item(cells, taxonomy, line, problems)
+        fields_of_blank = (_field_of(name, published, taxonomy) for name, cell in row.items() if not cell)
+        blank = dict.fromkeys(field for field in fields_of_blank if field not in item.values)
+        items.append(item._replace(blank=tuple(blank)))
     if problems:
         raise FormatError(path, problems)
     return items
+
+
+def _field_of(name: str, published: Mapping[str, Column], taxonomy: Taxonomy) -> str:
+    """The field that a column is about, or a part of."""
+    if published:
+        field = published[name].field
+        return "authors" if field == "first_author" else field
+    facet = _full_columns(taxonomy)[name]
+    return name if facet is None else facet.field
 
 
 def _published(taxonomy: Taxonomy) -> tuple[Column, ...]:
@@ -192,7 +205,7 @@ def _number(name: str, cell: str) -> Value:
 def _rows(
     text: str, known: Mapping[str, object], key: str, problems: list[Problem]
 ) -> Iterator[tuple[int, dict[str, str]]]:
-    """The rows behind the header, each with its line and its cells that are not empty, by column."""
+    """The rows behind the header, each with its line and its cells by column."""
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)
     header: list[str] = []
     line = 1
@@ -208,7 +221,7 @@ def _rows(
                 if len(row) != len(header):
                     problems.append(Problem(start, f"{len(row)} cells under {len(header)} columns"))
                     continue
-                yield start, {name: _bare(cell) for name, cell in zip(header, row, strict=True) if cell}
+                yield start, {name: _bare(cell) for name, cell in zip(header, row, strict=True)}
     except csv.Error as error:
         problems.append(Problem(line, f"not a table of comma-separated values: {error}"))
     if not header:

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from orchtrace_corpus.errors import CommandUseError
+from orchtrace_corpus.errors import MissingLibraryError
 from orchtrace_corpus.pool.coding import Column, Sheet
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def compare(
         seed: The seed of the drawing.
 
     Raises:
-        CommandUseError: The libraries are not installed.
+        MissingLibraryError: The libraries are not installed.
     """
     found = []
     for field in dict.fromkeys(column.field for column in columns):
@@ -175,11 +175,8 @@ def _alpha(counts: "Array") -> float | None:
     return float(krippendorff.alpha(value_counts=counts, level_of_measurement="nominal"))
 
 
-def _missing(error: ImportError) -> CommandUseError:
-    return CommandUseError(
-        f"comparing needs {error.name}, which is not installed",
-        "Install it: python -m pip install 'orchtrace-corpus[audit]'",
-    )
+def _missing(error: ImportError) -> MissingLibraryError:
+    return MissingLibraryError("comparing", error.name or "a library", "audit")
 
 
 def _estimate(value: float | None, resampled: Sequence[float | None]) -> Estimate:

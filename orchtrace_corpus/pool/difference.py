@@ -18,6 +18,9 @@ from orchtrace_corpus.pool.pairing import paired, signs
 from orchtrace_corpus.pool.shifts import Shift, cell_shifts, exclusion_shifts, paper_shifts
 from orchtrace_corpus.yamlfile.form import Form, differences
 
+_ENTRY_NAMES = {"data/disputes.yaml": ("record", "tag"), "data/scale.yaml": ("system", "quantity")}
+"""What tells the entries of the files beside the records apart."""
+
 
 class State(NamedTuple):
     """A corpus at one time.
@@ -30,6 +33,7 @@ class State(NamedTuple):
         contents: What else the corpus holds, by the names of its files, fit for comparing.
         name: What the state is called.
         claims: Its own claims.
+        claims_unread: The ids of those that could not be read; None where not all ids are known.
         unread: The fields that stand in a record but could not be decoded, as pairs of the record's
             name and the field.
         cut_off: Whether a part of the papers and of the exclusions could not be read at all.
@@ -43,6 +47,7 @@ class State(NamedTuple):
     contents: Mapping[str, object] = {}
     name: str = ""
     claims: tuple[Claim, ...] = ()
+    claims_unread: frozenset[str] | None = frozenset()
     unread: frozenset[tuple[str, str]] = frozenset()
     cut_off: tuple[bool, bool] = (False, False)
     remarks: tuple[str, ...] = ()
@@ -77,6 +82,22 @@ class Changed(NamedTuple):
     rest: tuple[Change, ...]
 
 
+class EntryChange(NamedTuple):
+    """An entry of a file beside the records, such as a dispute, that is new, gone or changed.
+
+    Attributes:
+        name: The values that tell it from others: of a dispute, the paper and the tag.
+        fields: What changed of its other fields; empty for one that is new or gone.
+        is_new: Whether there was none before.
+        is_gone: Whether there is none any more.
+    """
+
+    name: tuple[str, ...]
+    fields: tuple[str, ...] = ()
+    is_new: bool = False
+    is_gone: bool = False
+
+
 class Difference(NamedTuple):
     """What changed from one state of a corpus to another.
 
@@ -101,6 +122,7 @@ class Difference(NamedTuple):
         claims_gone: The claims that are made no longer.
         claims_left: How many claims hold or fail as before.
         beside: The names of other files of the corpus that hold something else.
+        entries: What changed in those of them that are lists: for each file, its entries that are other ones now.
         reordered: What stands in another order, of what is in both: `records`, `terms`.
         form: What of the form of the files differs, where nothing changed in meaning.
         remarks: What is to be known of the two states, in sentences.
@@ -126,6 +148,7 @@ class Difference(NamedTuple):
     claims_gone: tuple[Claim, ...]
     claims_left: int
     beside: tuple[str, ...]
+    entries: Mapping[str, tuple["EntryChange", ...]]
     reordered: tuple[str, ...]
     form: tuple[Form, ...]
     remarks: tuple[str, ...]
@@ -190,13 +213,22 @@ def compare(before: State, after: State) -> Difference:
             for name, claim in now.items()
             if name in was and taxonomy_changes.without_places(claim) != taxonomy_changes.without_places(was[name])
         ),
-        claims_gone=tuple(claim for name, claim in was.items() if name not in now),
+        claims_gone=tuple(
+            claim
+            for name, claim in was.items()
+            if name not in now and after.claims_unread is not None and name not in after.claims_unread
+        ),
         claims_left=left,
         beside=tuple(
             name
             for name in sorted({*before.contents, *after.contents})
             if before.contents.get(name) != after.contents.get(name)
         ),
+        entries={
+            name: entry_changes(before.contents.get(name), after.contents.get(name), names)
+            for name, names in _ENTRY_NAMES.items()
+            if before.contents.get(name) != after.contents.get(name)
+        },
         reordered=(
             *(("records",) if _is_reordered(papers, old.papers) or _is_reordered(exclusions, old.exclusions) else ()),
             *(("terms",) if taxonomy_changes.is_reordered(old.taxonomy, new.taxonomy) else ()),
@@ -209,6 +241,32 @@ def compare(before: State, after: State) -> Difference:
         if change.has_meaning
         else change._replace(form=_form(before, after, is_reordered=bool(change.reordered)))
     )
+
+
+def entry_changes(before: object, after: object, names: tuple[str, ...]) -> tuple[EntryChange, ...]:
+    """The entries that are new, gone or changed between two lists of mappings; nothing where one is no such list.
+
+    Args:
+        before: What a file said; None where there was none.
+        after: What it says now.
+        names: The fields that tell its entries apart.
+    """
+    sides = []
+    for side in (before, after):
+        items = side if isinstance(side, list) else []
+        sides.append(
+            {tuple(str(item.get(name, "")) for name in names): item for item in items if isinstance(item, dict)}
+        )
+    was, now = sides
+    changes = []
+    for name in dict.fromkeys((*was, *now)):
+        old, new = was.get(name), now.get(name)
+        if old is None or new is None:
+            changes.append(EntryChange(name, is_new=old is None, is_gone=new is None))
+        elif old != new:
+            fields_changed = tuple(field for field in dict.fromkeys((*old, *new)) if old.get(field) != new.get(field))
+            changes.append(EntryChange(name, fields_changed))
+    return tuple(changes)
 
 
 def unread(loaded: Loaded) -> frozenset[tuple[str, str]]:
@@ -315,11 +373,14 @@ def _turned(before: State, after: State) -> tuple[tuple[tuple[Verdict | None, Ve
     """The claims that are new, or hold or fail otherwise than before, and how many others there are."""
     if before.verdicts is None or after.verdicts is None:
         return (), 0
-    made = {claim.id for claim in before.claims}
+    if before.claims_unread is None:
+        return (), 0
+    made = {claim.id for claim in before.claims} | before.claims_unread
     verdicts = {verdict.claim.id: verdict for verdict in before.verdicts if verdict.claim.id in made}
     turned = tuple(
         (verdicts.get(verdict.claim.id), verdict)
         for verdict in after.verdicts
-        if verdict.claim.id not in verdicts or verdicts[verdict.claim.id].holds != verdict.holds
+        if (verdict.claim.id not in verdicts and verdict.claim.id not in before.claims_unread)
+        or (verdict.claim.id in verdicts and verdicts[verdict.claim.id].holds != verdict.holds)
     )
     return turned, len(after.verdicts) - len(turned)

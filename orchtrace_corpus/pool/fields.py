@@ -24,6 +24,17 @@ OTHERS = "others"
 TO_BE_WRITTEN = "To be written."
 """Stands for a summary that nobody has written yet. No record stays with it: a rule asks for the real one."""
 
+ACTIVE_ELEMENTS = (
+    "script|style|iframe|object|embed|img|svg|link|meta|base|textarea|title|plaintext|xmp|noscript|template|form"
+)
+"""Elements of HTML that a browser acts on as soon as they are opened, as a pattern."""
+
+PLAIN_ELEMENTS = (
+    "a|b|i|u|s|em|strong|sub|sup|br|hr|p|div|span|pre|code|small|big|font|center|table|tr|td|th|ul|ol|li|dl|dt|dd|"
+    "h[1-6]|details|summary|video|audio|input|button|select|body|html|head|blockquote"
+)
+"""Those that need their closing `>`. What is neither, such as the <think> of a reasoning model, is text."""
+
 _JOINERS = "\u200c\u200d"  # invisible, but part of words in some scripts
 _TURNERS = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 

@@ -35,6 +35,9 @@ subsequence of both, doubled, to the sum of their lengths. Of the 6,670 pairs am
 corpus, the most alike reaches 79; titles of one work in two wordings, such as those of two of its versions, mostly lie
 above 92."""
 
+PREPRINT = "arXiv"
+"""The venue of a paper that is known from arXiv alone."""
+
 _LEAST_WORDS = 3
 """What stands behind a name is compared by itself if it has this many words: `A Survey` says nothing."""
 
@@ -88,7 +91,7 @@ def from_metadata(metadata: Metadata) -> Paper:
         title=plain(metadata.title),
         authors=tuple(bibliographic(plain(name)) for name in people(metadata.authors)),
         year=max(int(metadata.published[:4]), arxiv_year(metadata.arxiv_id)),
-        venue="arXiv",
+        venue=PREPRINT,
         arxiv_id=metadata.arxiv_id,
         doi=doi.value if doi is not None and doi.kind is IdentifierKind.DOI else None,
         urls=(ADDRESSES[IdentifierKind.ARXIV] + metadata.arxiv_id,),
@@ -102,7 +105,7 @@ def from_fields(values: Mapping[str, Value]) -> Paper:
     """
     title, venue = (plain(str(values.get(name, ""))) for name in ("title", "venue"))
     paper = Paper(title=title, venue=venue, authors=tuple(plain(name) for name in _items(values, "authors")))
-    if str(values.get("year", "")).isdecimal():
+    if re.fullmatch(r"[0-9]{4}", str(values.get("year", ""))):
         paper = paper._replace(year=int(str(values["year"])))
     urls = [url for url in _items(values, "urls") if not url_problem(url)]
     for kind in IdentifierKind:
@@ -216,6 +219,8 @@ def misspelt(name: str, pool: Pool) -> str:
     if recognised is not None and len(number) == digits:
         return ""
     nearest = _nearest(month, number, digits, pool)
+    if not 1 <= int(month[2:]) <= 12:
+        return f"{quote(name)} is no arXiv id: it begins with year and month, and {month[2:]} is no month{nearest}"
     return f"{quote(name)} is no arXiv id, which is YYMM, a period and {digits} digits{nearest}"
 
 

@@ -31,6 +31,7 @@ class Merge(NamedTuple):
         added: The keys of the papers that are new.
         unchanged: The keys of the papers that say the same already.
         problems: What is wrong with the records, by their lines in the file that they come from.
+        blank: Fields that a paper has and keeps although its cell is empty, each with the paper's key.
     """
 
     text: str
@@ -38,6 +39,7 @@ class Merge(NamedTuple):
     added: tuple[str, ...]
     unchanged: tuple[str, ...]
     problems: tuple[Problem, ...]
+    blank: tuple[tuple[str, str], ...] = ()
 
 
 class _Part(NamedTuple):
@@ -67,6 +69,7 @@ def merge(file: YamlFile, items: Sequence[Item], taxonomy: Taxonomy, today: str)
         places.setdefault(record.get("key"), []).append(place)
     problems = _wrong_keys(items, places)
     parts = []
+    blank = []
     for item in items:
         key = str(item.values.get("key", ""))
         here = places.get(key, [None])[0]
@@ -81,6 +84,7 @@ def merge(file: YamlFile, items: Sequence[Item], taxonomy: Taxonomy, today: str)
         if here is None:
             values.setdefault("added", today)
         else:
+            blank += [(key, name) for name in item.blank if present[here].get(name)]
             values = {name: value for name, value in values.items() if _plain(value) != _plain(present[here].get(name))}
         parts.append(_Part(key, item.line, values, here))
     new = [part for part in parts if part.place is None]
@@ -98,6 +102,7 @@ def merge(file: YamlFile, items: Sequence[Item], taxonomy: Taxonomy, today: str)
         tuple(part.key for part in new),
         tuple(part.key for part in parts if part.place is not None and not part.values),
         tuple(sorted(problems)),
+        tuple(blank),
     )
 
 

@@ -11,6 +11,8 @@ from enum import IntEnum
 from functools import lru_cache
 from typing import NamedTuple
 
+from orchtrace_corpus.errors import CommandUseError
+from orchtrace_corpus.findings import printable, quote
 from orchtrace_corpus.pool.fields import OTHERS
 
 _LETTERS = str.maketrans({"ø": "o", "ł": "l", "đ": "d", "ð": "d", "þ": "th", "æ": "ae", "œ": "oe"})
@@ -52,6 +54,32 @@ class Comparison(NamedTuple):
     def differs(self) -> bool:
         """Whether other people, or people in another order, are listed."""
         return bool(self.foreign or self.absent or self.reordered or self.nobody)
+
+
+def typed(text: str) -> tuple[str, ...]:
+    """Authors as people type them: `Family, Given; Family, Given`, or joined by `and` as in BibTeX.
+
+    A comma stands within a name, not between two. So several commas in one name are refused, and so is a
+    single name with two words or more on either side of its comma, `Ada Example, Ben Sample`: that is
+    mostly two. A semicolon behind it says that it is one.
+
+    Raises:
+        CommandUseError: Commas seem to separate names.
+    """
+    names = [name.strip() for name in re.split(r";|\s+and\s+", text) if name.strip()]
+    for name in names:
+        parts = [part.strip() for part in name.split(",")]
+        has_suffix = len(parts) == 3 and parts[1].rstrip(".").casefold() in _SUFFIXES
+        sides = [part.split() for part in parts]
+        is_particle = bool(sides[0]) and sides[0][0].casefold() in _PARTICLES
+        is_pair = len(sides) == 2 and all(len(side) > 1 for side in sides) and ";" not in text and not is_particle
+        if (len(parts) > 2 and not has_suffix) or is_pair or not all(parts):
+            raise CommandUseError(
+                f"{quote(name)} is no author's name: a comma stands between family and given name only",
+                'Write ";" or " and " between authors: "Example, Ada; Sample, Ben"'
+                + (f'. If it is one: "{printable(name)};"' if is_pair and len(names) == 1 else "."),
+            )
+    return tuple(", ".join(part.strip() for part in name.split(",")) for name in names)
 
 
 def compare(listed: Sequence[str], actual: Sequence[str]) -> Comparison:

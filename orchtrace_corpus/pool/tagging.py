@@ -46,13 +46,19 @@ def read_level(facet: Facet, text: str) -> str:
 
 
 def joined(facet: Facet, first: Tag | None, second: Tag) -> Tag:
-    """Two tags of one facet of kind `levels` as one.
+    """Two tags of one facet as one: the terms of both, where there can be several.
 
     Raises:
-        CommandUseError: Both give a term, and not the same level.
+        CommandUseError: The facet takes one term, and they differ; or both give a term another level, or one
+            says that none applies.
     """
-    if not isinstance(first, Mapping) or not isinstance(second, Mapping):
+    if first is None or first == second:
         return second
+    if isinstance(first, tuple) and isinstance(second, tuple) and (NOT_APPLICABLE,) not in (first, second):
+        return tuple(dict.fromkeys((*first, *second)))
+    if not isinstance(first, Mapping) or not isinstance(second, Mapping):
+        shown = (tag if isinstance(tag, str) else ",".join(tag) for tag in (first, second))
+        raise CommandUseError(f"{facet.field} is given twice: {' and '.join(shown)}", "Give it once.")
     for term in second:
         if first.get(term, second[term]) != second[term]:
             raise CommandUseError(f"{term} of {facet.field} is given twice: {first[term]} and {second[term]}")
@@ -86,6 +92,9 @@ def _named(terms: Sequence[Term], text: str, noun: str, allowed: Sequence[str]) 
         found = [term.id for term in terms if getattr(term, name).casefold() == wanted]
         if len(found) == 1 and wanted:
             return found[0]
+        if found and wanted:
+            message = f"{quote(text.strip())} is the {name} of {len(found)} terms of {noun}: {', '.join(found)}"
+            raise CommandUseError(message, "Name one of them.")
     raise CommandUseError(f"unknown {noun} {quote(text.strip())}{suggestion(text.strip(), allowed)}")
 
 

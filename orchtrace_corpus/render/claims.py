@@ -17,20 +17,34 @@ _PIPE_WIDTH = 100
 _FILTER_LIMIT = 1000
 
 
-def overview(verdicts: Sequence[Verdict], robust: Mapping[str, Robustness], unread: Sequence[str] = ()) -> Table:
-    """One row for each claim; with what breaks it, for those that were stressed."""
+def overview(
+    verdicts: Sequence[Verdict],
+    robust: Mapping[str, Robustness],
+    unread: Sequence[str] = (),
+    beside: Sequence[str] = (),
+) -> Table:
+    """One row for each claim; with what breaks it, for those that were stressed.
+
+    Args:
+        verdicts: What the claims come to.
+        robust: What breaks them, by id; empty where they were not stressed.
+        unread: The ids of claims that could not be read.
+        beside: The ids of claims that hold, and in which something else is wrong.
+    """
     if robust:
         rows: tuple[tuple[Cell, ...], ...] = tuple(_stress_row(verdict, robust) for verdict in verdicts)
         columns = ("claim", "verdict", "fewest", "disputes", "near misses", "rows")
         not_asked = (_NOT_ASKED,) * (not all(found.holds for found in robust.values()))
-        return Table("claims", "", columns, rows, (*_STRESS_NOTES, *not_asked, *told_unread(unread)))
+        notes = (*_STRESS_NOTES, *not_asked, *told_beside(beside), *told_unread(unread))
+        return Table("claims", "", columns, rows, notes, whole="claim")
     rows = tuple(
         (verdict.claim.id, _word(verdict), len(verdict.rows), len(verdict.contested), verdict.claim.claim)
         for verdict in verdicts
     )
     failing = tuple(_failure(verdict) for verdict in verdicts if not verdict.holds)
-    notes = (*failing, summary(verdicts), *told_unread(unread))
-    return Table("claims", "", ("claim", "verdict", "rows", "contested", "sentence"), rows, notes, wrapped="sentence")
+    notes = (*failing, summary(verdicts), *told_beside(beside), *told_unread(unread))
+    shown = ("claim", "verdict", "rows", "contested", "sentence")
+    return Table("claims", "", shown, rows, notes, wrapped="sentence")
 
 
 def flat(verdicts: Sequence[Verdict], robust: Mapping[str, Robustness]) -> Table:
@@ -53,6 +67,15 @@ def summary(verdicts: Sequence[Verdict]) -> str:
     if not failing:
         return f"{number} hold{'s' * (len(verdicts) == 1)}"
     return f"{len(failing)} of {number} fail{'s' * (len(failing) == 1)}: {', '.join(failing)}"
+
+
+def told_beside(ids: Sequence[str]) -> tuple[str, ...]:
+    """Which claims hold although something else in them is wrong; nothing where there is none."""
+    if not ids:
+        return ()
+    verb = "holds, but names" if len(ids) == 1 else "hold, but name"
+    named = ", ".join(printable(name) for name in ids)
+    return (f"{len(ids)} of these {verb} records that are not there, or are not counted: {named}",)
 
 
 def told_unread(unread: Sequence[str]) -> tuple[str, ...]:
@@ -84,12 +107,17 @@ def card_markdown(verdict: Verdict, robustness: Robustness | None) -> str:
     return "\n".join((head, "", markdown_text(verdict.claim.claim), "", *items)) + "\n"
 
 
-def data(verdicts: Sequence[Verdict], robust: Mapping[str, Robustness], unread: Sequence[str] = ()) -> str:
-    """Claims for programs: the verdict, what is behind it, and what breaks it, for those that were stressed."""
+def data(
+    verdicts: Sequence[Verdict],
+    robust: Mapping[str, Robustness],
+    unread: Sequence[str] = (),
+    beside: Sequence[str] = (),
+) -> str:
+    """Claims for programs: the verdict, what is behind it, and what breaks it; arguments as for `overview`."""
     told = [_mapping(verdict, robust.get(verdict.claim.id)) for verdict in verdicts]
     failing = sum(not verdict.holds for verdict in verdicts)
     numbers = {"hold": len(verdicts) - failing, "fail": failing, "unread": len(unread)}
-    return envelope("claims", {**numbers, "claims": told})
+    return envelope("claims", {**numbers, "flawed": list(beside), "claims": told})
 
 
 _STRESS_NOTES = (

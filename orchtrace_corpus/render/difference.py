@@ -5,7 +5,7 @@ from typing import Any
 
 from orchtrace_corpus.findings import Finding, printable
 from orchtrace_corpus.pool.claims import Verdict, name_of
-from orchtrace_corpus.pool.difference import Change, Changed, Difference
+from orchtrace_corpus.pool.difference import Change, Changed, Difference, EntryChange
 from orchtrace_corpus.pool.edits import Value, fields
 from orchtrace_corpus.pool.model import Record
 from orchtrace_corpus.pool.shifts import Shift
@@ -104,7 +104,7 @@ def sections(
         "Claims new": [_claim(pair[1]) for pair in change.claims if pair[0] is None],
         "Claims changed": [f"{claim.id}: {claim.claim}" for claim in change.claims_reworded],
         "Claims gone": [f"{claim.id}: {claim.claim}" for claim in change.claims_gone],
-        "Other data files changed": list(change.beside),
+        "Other data files changed": [_beside(name, change.entries.get(name, ())) for name in change.beside],
         "Findings new": [_finding(finding) for finding in change.findings_new],
         "Findings gone": [_finding(finding) for finding in change.findings_gone],
     }
@@ -148,7 +148,7 @@ def value_text(value: Value | None) -> str:
 
 
 def data(change: Difference, taxonomy: Taxonomy) -> str:
-    """The change for programs."""
+    """The change for programs; docs/schema/diff.schema.json describes the document."""
     return envelope(
         "diff",
         {
@@ -195,6 +195,17 @@ def data(change: Difference, taxonomy: Taxonomy) -> str:
                 "left": change.claims_left,
             },
             "other_files": list(change.beside),
+            "other_entries": {
+                name: [
+                    {
+                        "name": list(one.name),
+                        "change": "added" if one.is_new else "removed" if one.is_gone else "changed",
+                        "fields": list(one.fields),
+                    }
+                    for one in entries
+                ]
+                for name, entries in change.entries.items()
+            },
         },
     )
 
@@ -286,6 +297,15 @@ def _parts(change: Change) -> str:
 def _claim(verdict: Verdict) -> str:
     state = "holds" if verdict.holds else f"fails: expected {verdict.expected}; found {verdict.found}"
     return f"{verdict.claim.id} {state}. {verdict.claim.claim}"
+
+
+def _beside(name: str, entries: Sequence[EntryChange]) -> str:
+    """A file beside the records, with its entries that are other ones now."""
+    told = []
+    for one in entries:
+        what = "added" if one.is_new else "removed" if one.is_gone else f"{', '.join(one.fields)} changed"
+        told.append(f"{' '.join(one.name)} {what}")
+    return f"{name}: {'; '.join(told)}" if told else name
 
 
 def _finding(finding: Finding) -> str:

@@ -255,7 +255,10 @@ def _first_author(paper: Paper) -> str:
 
 def _names_year(venue: str) -> bool:
     """Whether a venue holds its year, like `NeurIPS 2025`."""
-    return any(len(word) == 4 and word.isdigit() for word in venue.replace("(", " ").replace(")", " ").split())
+    return any(
+        len(word) == 4 and word.isascii() and word.isdigit()
+        for word in venue.replace("(", " ").replace(")", " ").split()
+    )
 
 
 def _sentence(summary: str) -> str:

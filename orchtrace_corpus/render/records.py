@@ -1,6 +1,6 @@
 """Papers and exclusions: listings and single records."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from orchtrace_corpus.pool.attributes import Attribute, ValueKind
@@ -15,10 +15,22 @@ if TYPE_CHECKING:
 _PIPE_WIDTH = 100
 
 
-def listing(name: str, records: Sequence[Record], columns: Sequence[Attribute], title: str = "") -> Table:
-    """Records as rows, the values of attributes as columns."""
-    rows = tuple(tuple(_cell(record, column) for column in columns) for record in records)
+def listing(
+    name: str,
+    records: Sequence[Record],
+    columns: Sequence[Attribute],
+    title: str = "",
+    contested: Collection[tuple[str, str]] = (),
+) -> Table:
+    """Records as rows, the values of attributes as columns; those in open dispute, by key and tag, are marked."""
+    rows = tuple(tuple(_marked(record, column, contested) for column in columns) for record in records)
     return Table(name, title, tuple(column.name for column in columns), rows)
+
+
+def _marked(record: Record, column: Attribute, contested: Collection[tuple[str, str]]) -> Cell:
+    cell = _cell(record, column)
+    is_contested = isinstance(record, Paper) and (record.key, column.name) in contested
+    return f"{cell or 'none'} (contested)" if is_contested else cell
 
 
 def card(record: Record, taxonomy: Taxonomy, width: int | None, disputes: Sequence["Dispute"] = ()) -> list[Line]:

@@ -20,6 +20,9 @@ Cell: TypeAlias = str | int | float | tuple[str, ...] | Missing | None
 
 SCHEMA_VERSION = 1
 
+_NARROWEST = 4
+"""How many cells of a column are left at least beside one that is kept whole."""
+
 
 class Table(NamedTuple):
     """Rows of values under named columns.
@@ -31,6 +34,7 @@ class Table(NamedTuple):
         rows: One value for each column; None where there is none.
         notes: Sentences below the table, for people.
         wrapped: A column whose text is wrapped rather than cut where it does not fit.
+        whole: A column that is never cut, since its texts are what one types next.
     """
 
     name: str
@@ -39,6 +43,7 @@ class Table(NamedTuple):
     rows: tuple[tuple[Cell, ...], ...]
     notes: tuple[str, ...] = ()
     wrapped: str = ""
+    whole: str = ""
 
 
 def render(tables: Sequence[Table], schema: str, output: Format) -> str:
@@ -67,7 +72,11 @@ def lines(table: Table, width: int | None, glyphs: Glyphs = UNICODE) -> list[Lin
     gap = 2
     if width is not None:
         gap = 2 if sum(widths) + 2 * (len(widths) - 1) <= width else 1
-        widths = fit(widths, width - gap * (len(widths) - 1))
+        kept = table.columns.index(table.whole) if table.whole in table.columns else len(widths)
+        others = [*widths[:kept], *widths[kept + 1 :]]
+        room = width - gap * (len(widths) - 1) - sum(widths[kept : kept + 1])
+        others = fit(others, room, _NARROWEST) if table.whole else fit(others, room)
+        widths = [*others[:kept], *widths[kept : kept + 1], *others[kept:]]
     layout = _Layout(widths, numeric, " " * gap, glyphs)
     result: list[Line] = [line(table.title, "heading")] if table.title else []
     result.append(_row(table.columns, layout, "muted"))
@@ -100,15 +109,25 @@ def markdown(table: Table, escape: Callable[[str], str] | None = None) -> str:
 
 
 def csv(columns: Sequence[str], rows: Iterable[Sequence[Cell]]) -> str:
-    """The rows as comma-separated values (RFC 4180, lines ended by a line feed), several items joined by ' ; '."""
+    """The rows as comma-separated values (RFC 4180, lines ended by a line feed), several items joined by ' ; '.
+
+    A text that a spreadsheet would take for a formula gets an apostrophe in front, as in `formats.table`.
+    """
     import csv as writer
     import io
 
     text = io.StringIO()
     out = writer.writer(text, lineterminator="\n")
     out.writerow(columns)
-    out.writerows([cell_text(None if cell is Missing.ABSENT else cell, join=" ; ") for cell in row] for row in rows)
+    out.writerows([_csv_cell(cell) for cell in row] for row in rows)
     return text.getvalue()
+
+
+def _csv_cell(cell: Cell) -> str:
+    """A cell as text; numbers stay numbers, whatever their sign."""
+    text = cell_text(None if cell is Missing.ABSENT else cell, join=" ; ")
+    is_formula = not isinstance(cell, (int, float)) and text.lstrip("'").startswith(("=", "+", "-", "@", "\t", "\r"))
+    return f"'{text}" if is_formula else text
 
 
 def envelope(schema: str, content: dict[str, object]) -> str:

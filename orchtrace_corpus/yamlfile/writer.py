@@ -267,10 +267,12 @@ def _assign_line(found: _Comments, file: YamlFile, at: int, text: str, index: in
     places = _places(records[index], ()) if index >= 0 else iter(())
     following = next((place for place in places if place[0] > at), None)
     if following is not None:
-        _, path, is_key = following
-        if not is_key or len(path) > 1:
-            raise MisplacedCommentError(at)
+        place, path, is_key = following
+        if not is_key or len(path) > 1 or _column(file.text, at) > _column(file.text, place):
+            raise MisplacedCommentError(at)  # one that is set in further ends the list above it
         found.before_field.setdefault((index, str(path[0])), []).append(text)
+    elif index >= 0 and _column(file.text, at) > _column(file.text, file.text.rfind("-", 0, records[index].at)):
+        raise MisplacedCommentError(at)  # at the end of a record, and set in as its fields are
     elif index + 1 < len(records):
         line_end = file.text.find("\n", at)
         rest = file.text[line_end + 1 :]
@@ -281,6 +283,10 @@ def _assign_line(found: _Comments, file: YamlFile, at: int, text: str, index: in
             found.before_record.setdefault(index + 1, []).append(text)
     else:
         found.footer.append(text)
+
+
+def _column(text: str, at: int) -> int:
+    return at - text.rfind("\n", 0, at) - 1
 
 
 def _blank_before_next_content(rest: str) -> bool:

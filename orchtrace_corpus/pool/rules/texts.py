@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from orchtrace_corpus.findings import Finding, quote
-from orchtrace_corpus.pool.fields import OTHERS, TO_BE_WRITTEN
+from orchtrace_corpus.pool.fields import ACTIVE_ELEMENTS, OTHERS, PLAIN_ELEMENTS, TO_BE_WRITTEN
 from orchtrace_corpus.pool.model import Exclusion, Loaded, Paper, Places
 
 MAX_SENTENCE = 200
@@ -13,16 +13,9 @@ MAX_SENTENCE = 200
 LATEX = r"\{[\"'`^~=]\w\}|\{?\\\S+|\$(?=\S)[^$]+(?<=\S)\$(?!\d)|``[^`']*''"
 """What shows that a text is meant to be read by LaTeX."""
 
-# Elements that a browser acts on as soon as they are opened, and those that need their closing `>`.
-# Others, such as the <think> of a reasoning model, are text.
-_ACTIVE = "script|style|iframe|object|embed|img|svg|link|meta|base|textarea|title|plaintext|xmp|noscript|template|form"
-_PLAIN = (
-    "a|b|i|u|s|em|strong|sub|sup|br|hr|p|div|span|pre|code|small|big|font|center|table|tr|td|th|ul|ol|li|dl|dt|dd|"
-    "h[1-6]|details|summary|video|audio|input|button|select|body|html|head|blockquote"
-)
 _ACCENTED = "[a-z](?:acute|grave|uml|circ|tilde|cedil|ring)|szlig"
 _ENTITY = rf"&(?:#\d+|#x[0-9a-f]+|amp|lt|gt|quot|apos|nbsp|[nm]dash|hellip|[lr][sd]quo|{_ACCENTED});"
-_MARKUP = rf"<!--|<\?|</?(?:{_ACTIVE})\b|</?(?:{_PLAIN})(?:\s[^<>]*)?/?>|\]\(|`|{_ENTITY}"
+_MARKUP = rf"<!--|<\?|</?(?:{ACTIVE_ELEMENTS})\b|</?(?:{PLAIN_ELEMENTS})(?:\s[^<>]*)?/?>|\]\(|`|{_ENTITY}"
 
 
 def check_markup(loaded: Loaded) -> Iterator[Finding]:

@@ -303,6 +303,12 @@ class Asker:
         return feed
 
     def _refusal(self, response: Response) -> UpstreamError:
+        if 200 <= response.status < 300:
+            return UpstreamError(
+                f"{self._service.name} sends something else than metadata: {_shown(response)}",
+                "The login page of a network or a proxy may stand between, or the service is at work on itself. "
+                "Open its address in a browser, or try again in an hour; what it has answered so far is kept.",
+            )
         return UpstreamError(
             f"{self._service.name} refuses to answer: {_shown(response)}",
             "Wait an hour before you try again; what it has answered so far is kept.",

@@ -82,15 +82,29 @@ class Cache:
             return None
         return entry.metadata
 
-    def write(self, asked: str, metadata: Metadata) -> None:
-        """Keep an answer.
+    def is_missing(self, asked: str) -> bool:
+        """Whether the last answer about an id was that there is no such paper. Online, it is asked for again."""
+        try:
+            with open(self._path(asked), "rb") as file:
+                content = json.loads(file.read(_LARGEST_BYTES))
+        except (OSError, ValueError, RecursionError):
+            return False
+        return (
+            isinstance(content, dict)
+            and (content.get("form"), content.get("asked")) == (FORM, asked)
+            and (content.get("metadata", "") is None)
+        )
+
+    def write(self, asked: str, metadata: Metadata | None) -> None:
+        """Keep an answer; None where there is no such paper, which ends what was kept of one.
 
         Raises:
             CacheError: The disk does not allow it.
         """
         make_folder(self._folder)
         path = self._path(asked)
-        entry = {"form": FORM, "asked": asked, "asked_at": self._wall(), "metadata": metadata._asdict()}
+        values = None if metadata is None else metadata._asdict()
+        entry = {"form": FORM, "asked": asked, "asked_at": self._wall(), "metadata": values}
         try:
             write_atomic(path, json.dumps(entry, indent=1) + "\n")
         except DataFileError as error:

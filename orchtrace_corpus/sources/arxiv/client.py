@@ -126,7 +126,8 @@ class Client:
 
         Each answer is kept as soon as it is there, so that a run which is interrupted goes on where it
         was. An id that was found before, or stands in an answer without any entry, is asked for a
-        second time before it is missing: arXiv has been seen to find nothing by mistake.
+        second time before it is missing: arXiv has been seen to find nothing by mistake. What is missing
+        then is forgotten, so that no later run answers with what there was.
 
         Args:
             ids: In any spelling; with a version for that version.
@@ -146,7 +147,9 @@ class Client:
                 outcomes[known_id] = metadata
         messages: tuple[str, ...] = ()
         if self._offline:
-            outcomes |= dict.fromkeys((asked for asked in wanted if asked not in outcomes), Miss.UNASKED)
+            for name in wanted:
+                if name not in outcomes:
+                    outcomes[name] = Miss.MISSING if self._cache.is_missing(name) else Miss.UNASKED
         elif len(outcomes) < len(wanted):
             before = {asked for each in known if (asked := asked_form(each))}
             messages = self._ask(wanted, outcomes, before, progress)
@@ -191,6 +194,9 @@ class Client:
             ]
             for ids in batches_apart(lost):
                 asker.ask(ids, report)
+            for asked, outcome in asker.outcomes.items():
+                if outcome is Miss.MISSING and asked in lost:
+                    self._cache.write(asked, None)
         outcomes |= asker.outcomes
         return tuple(asker.messages)
 
