@@ -168,6 +168,24 @@ def figure_documents(root: str, source: "Source", names: Sequence[str] = ()) -> 
     return drawn if names else [document(root, FIGURES, _marked(gallery.page(said))), *drawn]
 
 
+def orphaned_figures(root: str, source: "Source") -> list[str]:
+    """The names of figures on disk that are ours and drawn no longer, such as that of an axis that was renamed.
+
+    A figure of ours says its own name in its first line.
+    """
+    from orchtrace_corpus.render.figures import plan
+
+    known = {figure.path for figure in plan.plan(source.pool.taxonomy, with_scale=bool(source.scale))}
+    folder = os.path.dirname(next(iter(known)))
+    listed = sorted(os.listdir(os.path.join(root, folder))) if os.path.isdir(os.path.join(root, folder)) else []
+    orphans = []
+    for path in (f"{folder}/{name}" for name in listed if name.endswith(".svg")):
+        stem = os.path.basename(path).removesuffix(".svg")
+        if path not in known and f'aria-labelledby="{stem}-title {stem}-desc"' in (_read(root, path) or ""):
+            orphans.append(path)
+    return orphans
+
+
 def figure_source(
     root: str,
     pool: Pool,

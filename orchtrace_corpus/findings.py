@@ -309,6 +309,11 @@ _WARNINGS = _rules(
         "T206": "spawned agent that never acts",
         "T211": "call without a result",
         "T219": "two parents",
+        "T223": "spawned agent that no edge leads to",
+        "T224": "return that nothing depends on",
+        "T225": "agents that no edge joins",
+        "T226": "result of another tool",
+        "T227": "trace id used twice",
     },
 )
 

@@ -402,3 +402,28 @@ def test_a_process_that_ends_leaves_its_turn_but_its_request_counts(tmp_path: Pa
         turn.begin()
 
     assert 0.4 < time.monotonic() - began < 5
+
+
+def test_that_there_is_no_such_paper_is_kept_until_there_is_one(tmp_path: Path) -> None:
+    cache = Cache(str(tmp_path), FakeClock().wall)
+    assert not cache.is_missing("2401.00001")
+
+    cache.write("2401.00001", PAPER)
+    cache.write("2401.00001", None)
+    assert (cache.read("2401.00001"), cache.is_missing("2401.00001")) == (None, True)
+    assert not cache.is_missing("2401.00001v2")
+
+    cache.write("2401.00001", PAPER)
+    assert (cache.read("2401.00001"), cache.is_missing("2401.00001")) == (PAPER, False)
+
+
+@pytest.mark.parametrize(
+    "damage", [b"", b"[]", b'{"form": 1}', b'{"form": 1, "asked": "x", "metadata": null}', b"\xff"]
+)
+def test_a_damaged_answer_says_of_no_paper_that_it_is_missing(tmp_path: Path, damage: bytes) -> None:
+    cache = Cache(str(tmp_path), FakeClock().wall)
+    cache.write("2401.00001", None)
+    (path,) = tmp_path.iterdir()
+    path.write_bytes(damage)
+
+    assert not cache.is_missing("2401.00001")

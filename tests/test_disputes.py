@@ -257,3 +257,40 @@ def test_check_reports_a_dispute_that_the_data_has_left_behind(root: Path) -> No
     assert "disputes.yaml:3:11: C204 'formal' does not stand, for 'rose-garden' has style 'cottage'" in stdout
     assert "disputes  failed 1 error; to mend: see above\n" in stdout
     assert run(root, "validate").code == 0, "disputes are checked by check alone"
+
+
+def test_check_says_what_it_skips_while_the_data_has_errors(tmp_path: Path) -> None:
+    root = tmp_path / "corpus"
+    shutil.copytree(TOY, root)
+    (root / "data" / "disputes.yaml").write_text(ROSES, encoding="utf-8")
+    (root / "data" / "claims.yaml").write_text("[]\n", encoding="utf-8")
+    papers = root / "data" / "papers.yaml"
+    papers.write_text(papers.read_text(encoding="utf-8").replace("size: small", "size: tiny", 1), encoding="utf-8")
+
+    checked = run(root, "check")
+
+    assert checked.code == 1
+    assert [line for line in checked.stdout.splitlines() if "skipped" in line] == [
+        "claims    skipped: the data has errors",
+        "disputes  skipped: the data has errors",
+        "fmt       skipped: the data has errors",
+        "build     skipped: the data has errors",
+    ]
+
+
+def test_a_listing_shows_what_filters_are_about_and_marks_what_is_contested(tmp_path: Path) -> None:
+    root = tmp_path / "corpus"
+    shutil.copytree(TOY, root)
+    (root / "data" / "disputes.yaml").write_text(ROSES + WATER, encoding="utf-8")
+
+    assert run(root, "list", "--where", "water=daily,weekly").stdout == (
+        "key            year  style    water              title\n"
+        "rose-garden    2021  formal   daily (contested)  Röses: A Garden in Four Beds\n"
+        "mixed-borders  2023  cottage  weekly             Borders without Lines\n"
+    )
+    assert "formal (contested)" in run(root, "list", "--where", "style=formal", "-f", "markdown").stdout
+    assert run(root, "list", "--where", "water=daily", "-f", "csv").stdout == (
+        "key,year,style,water,title\nrose-garden,2021,formal,daily,Röses: A Garden in Four Beds\n"
+    )
+    assert "contested" not in run(root, "list").stdout
+    assert run(root, "list", "--exclusions", "--where", "stage=path").stdout.startswith("id")

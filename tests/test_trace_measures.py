@@ -64,7 +64,7 @@ HAND_WORKED: dict[str, dict[str, float | None]] = {
     # 73.5 s, of which 60 s wait for a person: 4 + 6 + 1.5 + 2 s are left.
     "harness": {
         "work": 13.5, "span": 13.5, "wall": 13.5, "human_wait": 60, "steps": 3, "critical_steps": 3,
-        "critical_step_path": 3, "tokens": 8900, "agents": 4,
+        "critical_step_path": 3, "tokens": 8900, "agents": 3,
     },
     # Counts steps, has no tokens and no ends; of the booker, who logs no inference, each visible act is a step.
     "mixed": {
@@ -248,6 +248,45 @@ def test_waiting_for_people_is_taken_out_even_while_a_tool_is_open() -> None:
     assert values(run, "human_wait", "wall", "work", "span") == {"human_wait": 70, "wall": 30, "work": 40, "span": 30}
 
 
+def test_nobody_seen_to_intervene_is_no_wait_unless_one_is_stated() -> None:
+    events = [event("a", 0, "inference", "x", t_end=10)]
+
+    assert value(raw(events), "human_wait") == 0
+    assert value(raw(events, excluded_human_wait_s=None), "human_wait") == 0
+    assert value(raw(events, excluded_human_wait_s=3), "human_wait") == 3
+    asked = measure(trace(raw([*events, event("h", 2, "human_intervention", "p")])), ["human_wait"])["human_wait"]
+    assert (asked.value, asked.reason) == (None, "none of the 1 human interventions has an end")
+
+
+def test_all_that_a_comparison_lacks_is_said_at_once() -> None:
+    events = [event("a", 0, "inference", "x")]
+
+    assert reason(raw(events), "error_amplification") == (
+        "no baseline: declare a single agent's run on the same task as `baseline`, with `error_rate`; "
+        "`metrics.error_rate` is unknown"
+    )
+    assert reason(raw(events, baseline={"turns": 0}), "coordination_efficiency") == (
+        "`baseline.turns` is 0; `metrics.task_success` is unknown"
+    )
+    assert reason(raw(events, metrics={"error_rate": 0.5}), "error_amplification") == (
+        "no baseline: declare a single agent's run on the same task as `baseline`, with `error_rate`"
+    )
+
+
+def test_what_has_no_tokens_is_called_by_its_kind() -> None:
+    events = [event("m", 0, "message", "x", to="y"), event("r", 1, "return", "y")]
+
+    assert reason(raw(events, "m>r"), "communication_tokens") == "1 of 1 messages have no tokens: m"
+    assert reason(raw(events, "m>r"), "protocol_share") == (
+        "2 of 2 spawns, messages, returns and aggregates have no tokens: m, r"
+    )
+    assert reason(raw(events[1:]), "communication_tokens") == "there are no messages"
+
+
+def reason(document: dict[str, Any], name: str) -> str:
+    return measure(trace(document), [name])[name].reason
+
+
 def test_a_stated_wait_that_leaves_too_little_time_is_refused() -> None:
     events = [event("a", 0, "inference", "x", t_end=10)]
 
@@ -317,3 +356,19 @@ def test_what_measures_share_is_computed_once() -> None:
 
     assert run.once(counted) is run.once(counted)
     assert len(calls) == 1
+
+
+def test_people_are_no_agents() -> None:
+    run = raw(
+        [
+            event("ask", 0, "human_intervention", "anna", t_end=1),
+            event("a", 1, "inference", "lead", t_end=2),
+            event("say", 1, "message", "ben", to="lead"),
+            event("b", 2, "inference", "helper", t_end=3),
+        ],
+        agents=[{"id": "ben", "kind": "human"}],
+    )
+
+    found = measure(trace(run), ("agents", "width"))
+
+    assert {name: one.value for name, one in found.items()} == {"agents": 2, "width": 2}

@@ -93,9 +93,10 @@ def many(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A file of so many traces that a command works on it for seconds in several processes."""
     path = tmp_path_factory.mktemp("many") / "many.jsonl"
     events = [event(f"e{n}", n, "inference", f"a{n % 3}", t_end=n + 0.5) for n in range(40)]
+    edges = " ".join(f"e{n}>e{n + 1}" for n in range(39))
     with path.open("w", encoding="utf-8") as file:
         for number in range(4000):
-            file.write(json.dumps(raw(events, trace_id=f"run-{number}")) + "\n")
+            file.write(json.dumps(raw(events, edges, trace_id=f"run-{number}")) + "\n")
     return path
 
 

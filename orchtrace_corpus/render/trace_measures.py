@@ -77,4 +77,5 @@ def shown(value: float | None, *, exact: bool) -> Cell:
     """A figure without a needless fraction; rounded unless it is for programs."""
     if value is None or value == int(value):
         return None if value is None else int(value)
-    return value if exact else float(f"{value:.{_DIGITS}g}")
+    rounded = value if exact else float(f"{value:.{_DIGITS}g}")
+    return int(rounded) if rounded == int(rounded) else rounded

@@ -98,9 +98,9 @@ def _head(trace: Trace, times: Timing, agents: Sequence[Appearance], room: int, 
         parts.append(f"{times.waited:.6g} s of waiting for people left out")
     totals = [(trace.costs.get(name), unit) for name, unit in (("tokens", "tokens"), ("wall_clock_s", "s"))]
     stated = " and ".join(f"{value:,.10g} {unit}" for value, unit in totals if value is not None)
-    parts += [f"{stated} as stated by costs"] if stated else []
     parts += ["tokens unknown"] if totals[0][0] is None else []
     parts += ["wall clock unknown"] if totals[1][0] is None else []
+    parts += [f"{stated} as stated by costs"] if stated else []
     for text in wrap(glyphs.separator.join(parts), room):
         yield line(text)
 

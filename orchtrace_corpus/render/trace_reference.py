@@ -1,6 +1,7 @@
-"""What the documents say of traces, made from the code: fields, rules, measures, labels, credit units.
+"""What the documents say of traces, made from the code: fields, rules, measures, labels, credit units, columns.
 
-`cli.reference` puts these tables into the marked regions of docs/traces.md, docs/measures.md and docs/credit.md.
+`cli.reference` puts these tables into the marked regions of docs/traces.md, docs/measures.md, docs/credit.md and
+docs/dataset.md.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -8,6 +9,7 @@ from typing import Any
 
 from orchtrace_corpus.findings import RULES
 from orchtrace_corpus.render.rules import anchor
+from orchtrace_corpus.trace.columns import TABLES
 from orchtrace_corpus.trace.credit.assign import UNITS
 from orchtrace_corpus.trace.decode import schema
 from orchtrace_corpus.trace.label import RULES as LABELS
@@ -102,6 +104,16 @@ def credit_units() -> str:
     """Which methods give credit to which units."""
     rows = [(f"`{unit}`", *("yes" if unit in units else "" for units in UNITS.values())) for unit in CREDIT_UNITS]
     return _table(("unit", *(f"`{method.value}`" for method in UNITS)), rows)
+
+
+def dataset_columns() -> str:
+    """The columns of every table of a dataset."""
+    sections = [
+        f"### {name}\n\n"
+        + _table(("column", "type", "meaning"), [(f"`{one.name}`", one.type, one.meaning) for one in columns])
+        for name, columns in TABLES.items()
+    ]
+    return "\n\n".join(sections)
 
 
 def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -5,6 +5,7 @@ from orchtrace_corpus.rulebook.entry import Entry
 _SPAWN = '{"id": "e1", "t": 0, "type": "spawn", "agent": "lead", "to": "scout"}'
 _CALL = '{"id": "e1", "t": 0, "type": "tool_call", "agent": "lead", "call_id": "c1"}'
 _RESULT = '{"id": "e2", "t": 1, "type": "tool_result", "agent": "lead", "call_id": "c1"}'
+_EDGE = ',\n"edges": [{"src": "e1", "dst": "e2", "type": "spawn"}]'
 _TWO = """\
 "events": [
   {"id": "e1", "t": 0, "type": "inference", "agent": "lead"},
@@ -24,6 +25,16 @@ def _event(kind: str, **fields: str | float) -> str:
     )
     return "{" + ", ".join(parts) + "}"
 
+
+_TEAM = (
+    _events(
+        _SPAWN,
+        _event("inference", id="e2", t=1, agent="scout"),
+        _event("return", id="e3", t=2, agent="scout", to="lead"),
+        _event("inference", id="e4", t=3),
+    )
+    + ',\n"edges": [\n  {"src": "e2", "dst": "e3", "type": "causal"},\n  '
+)
 
 ENTRIES = {
     "T101": Entry(
@@ -100,22 +111,29 @@ ENTRIES = {
     "T205": Entry(
         "A spawn without its agent says that somebody came into being, but not who.",
         _events(_event("spawn")),
-        _events(_SPAWN, _event("inference", id="e2", t=1, agent="scout")),
+        _events(_SPAWN, _event("inference", id="e2", t=1, agent="scout")) + _EDGE,
     ),
     "T206": Entry(
         "An agent that was spawned and never acts has mostly lost its log. One that was ended at once is possible.",
         _events(_SPAWN),
-        _events(_SPAWN, _event("inference", id="e2", t=1, agent="scout")),
+        _events(_SPAWN, _event("inference", id="e2", t=1, agent="scout")) + _EDGE,
     ),
     "T207": Entry(
         "Nobody acts before coming into being; the times or the names of agents are mixed up.",
-        _events(_event("inference", agent="scout"), _event("spawn", id="e2", t=1, to="scout")),
-        _events(_SPAWN, _event("inference", id="e2", t=1, agent="scout")),
+        _events(
+            _event("spawn", t=1, to="scout"),
+            _event("inference", id="e2", t=1, agent="scout"),
+            _event("inference", id="e3", t=0, agent="scout"),
+        )
+        + _EDGE,
+        _events(_SPAWN, _event("inference", id="e2", t=1, agent="scout")) + _EDGE,
     ),
     "T208": Entry(
         "Nobody acts after being ended, unless spawned again.",
-        _events(_event("despawn", to="scout"), _event("inference", id="e2", t=1, agent="scout")),
-        _events(_event("inference", agent="scout"), _event("despawn", id="e2", t=1, to="scout")),
+        _events(_event("despawn", to="scout"), _event("inference", id="e2", t=1, agent="scout"))
+        + _EDGE.replace("spawn", "temporal"),
+        _events(_event("inference", agent="scout"), _event("despawn", id="e2", t=1, to="scout"))
+        + _EDGE.replace("spawn", "temporal"),
     ),
     "T209": Entry(
         "A result with a `call_id` answers the call of that id. Without it, neither duration nor cause is known.",
@@ -138,8 +156,9 @@ ENTRIES = {
             _SPAWN,
             _event("inference", id="e2", t=1, agent="clerk"),
             _event("return", id="e3", t=2, agent="scout", to="clerk"),
-        ),
-        _events(_SPAWN, _event("return", id="e2", t=2, agent="scout", to="lead")),
+        )
+        + _EDGE.replace("e2", "e3"),
+        _events(_SPAWN, _event("return", id="e2", t=2, agent="scout", to="lead")) + _EDGE,
     ),
     "T213": Entry(
         "An aggregate makes one result of several, so edges from them lead to it.",
@@ -174,8 +193,8 @@ ENTRIES = {
     ),
     "T219": Entry(
         "An agent has one parent: the one that spawned it. Trees of agents and returns rest on it.",
-        _events(_SPAWN, _event("inference", id="e2", t=1, agent="scout", parent_agent="clerk")),
-        _events(_SPAWN, _event("inference", id="e2", t=1, agent="scout", parent_agent="lead")),
+        _events(_SPAWN, _event("inference", id="e2", t=1, agent="scout", parent_agent="clerk")) + _EDGE,
+        _events(_SPAWN, _event("inference", id="e2", t=1, agent="scout", parent_agent="lead")) + _EDGE,
     ),
     "T220": Entry(
         "Tokens of reasoning are a part of the output; counted beside it, they would be counted twice.",
@@ -191,5 +210,34 @@ ENTRIES = {
         "Sums, squares and ratios of a figure this large, or this near to 0, would no longer be numbers.",
         '"rewards": {"team": 1e200}',
         '"rewards": {"team": 1}',
+    ),
+    "T223": Entry(
+        "What a spawned agent does depends on its spawn, and only an edge says so. Without one the agent seems to wait "
+        "for nobody: the critical path leaves out what came before, and credit is divided wrongly.",
+        _TEAM + '{"src": "e3", "dst": "e4", "type": "return"}]',
+        _TEAM + '{"src": "e1", "dst": "e2", "type": "spawn"},\n  {"src": "e3", "dst": "e4", "type": "return"}]',
+    ),
+    "T224": Entry(
+        "The agent that a result goes to, or one above it, goes on, but not with this result: an edge is missing, or "
+        "nobody used it. The critical path leaves the agent out. Where a log was cut off, there is nothing to mend.",
+        _TEAM + '{"src": "e1", "dst": "e2", "type": "spawn"}]',
+        _TEAM + '{"src": "e1", "dst": "e2", "type": "spawn"},\n  {"src": "e3", "dst": "e4", "type": "return"}]',
+    ),
+    "T225": Entry(
+        "Within an agent, what comes later waits for what came before, edge or not. Between agents, only edges say "
+        "who waits for whom; without any, all of them seem to work side by side, and span and credit are wrong.",
+        _events(_SPAWN, _event("inference", id="e2", t=1, agent="scout")),
+        _events(_SPAWN, _event("inference", id="e2", t=1, agent="scout")) + _EDGE,
+    ),
+    "T226": Entry(
+        "A result names the tool of its call, or none. Two names mean that the result is one of another call.",
+        _events(_CALL[:-1] + ', "tool": "grep"}', _RESULT[:-1] + ', "tool": "sed"}'),
+        _events(_CALL[:-1] + ', "tool": "grep"}', _RESULT[:-1] + ', "tool": "grep"}'),
+    ),
+    "T227": Entry(
+        "Tables of several runs name them by their `trace_id`, so two of one name cannot be told apart. All traces "
+        "that one `corpus trace validate` is given are compared.",
+        '(line 1) {"trace_id": "run-1", …}\n(line 2) {"trace_id": "run-1", …}',
+        '(line 1) {"trace_id": "run-1", …}\n(line 2) {"trace_id": "run-2", …}',
     ),
 }

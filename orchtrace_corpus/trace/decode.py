@@ -9,19 +9,25 @@ import json
 import re
 from collections.abc import Iterator
 from functools import cache
-from typing import Any, BinaryIO, NamedTuple, NoReturn
+from typing import Any, BinaryIO, NamedTuple
 
 import msgspec
 
 from orchtrace_corpus.errors import DataFileError
-from orchtrace_corpus.findings import Finding, printable, quote
+from orchtrace_corpus.findings import Finding, printable
 from orchtrace_corpus.trace.locate import Path, Places
 from orchtrace_corpus.trace.model import Edge, Event, Trace
 from orchtrace_corpus.trace.plain import loads
+from orchtrace_corpus.trace.syntax import syntax_problem
 from orchtrace_corpus.trace.wording import worded
 
 MOST_PROBLEMS = 100
 """So many wrong events and wrong edges of one trace are described; of a log of another format, all would be."""
+
+
+class _Named(msgspec.Struct):
+    trace_id: str = ""
+
 
 _ANY = msgspec.json.Decoder(msgspec.Raw)
 _TRACE = msgspec.json.Decoder(Trace)
@@ -31,7 +37,7 @@ _PARTS: dict[str, msgspec.json.Decoder[Any]] = {
     "events": msgspec.json.Decoder(Event),
     "edges": msgspec.json.Decoder(Edge),
 }
-_ESCAPE = rb"\\u[dD][89abAB]..\\u[dD][c-fC-F]..|(?P<half>\\u[dD][89a-fA-F]..)|\\."
+_NAMED = msgspec.json.Decoder(_Named)
 _STANDING_IN: dict[str, list[dict[str, Any]]] = {
     "events": [{"id": "-", "t": 0, "type": "message", "agent": "-"}],
     "edges": [],
@@ -76,12 +82,18 @@ def documents(path: str) -> Iterator[Document]:
     shown = printable(path, limit=300)
     try:
         with open(path, "rb") as file:
-            yield from _documents(file, shown)
+            yield from documents_in(file, shown)
     except OSError as error:
         raise DataFileError(f"cannot read {shown}: {error.strerror}") from error
 
 
-def _documents(file: BinaryIO, path: str) -> Iterator[Document]:
+def documents_in(file: BinaryIO, path: str) -> Iterator[Document]:
+    """The traces of an open file, as those of `documents`.
+
+    Args:
+        file: The file, such as standard input.
+        path: What it is called, to show.
+    """
     number, first = 1, file.readline()
     while first and not first.strip():
         number, first = number + 1, file.readline()
@@ -111,18 +123,28 @@ def decode(document: Document) -> Decoded:
             data.decode("utf-8")
         return Decoded(document, _TRACE.decode(data))
     except UnicodeDecodeError as error:
-        finding = _at_byte(document, "T103", error.start, "not UTF-8; save the file in UTF-8")
+        finding = Finding("T103", "not UTF-8; save the file in UTF-8", document.places.location(error.start))
         return Decoded(document, None, (finding,))
     except msgspec.ValidationError as error:
         problem = error
     except (msgspec.DecodeError, RecursionError) as error:
-        return Decoded(document, None, (_syntax_problem(document, error),))
+        return Decoded(document, None, (syntax_problem(data, document.places, error),))
     try:
         _ANY.decode(data)  # the types refused a value, and nothing behind it was read yet
         found = sorted(_problems(document), key=lambda finding: finding.location) or [_as_refused(document, problem)]
+        record = _record(data)
+        found = [finding._replace(record=record) for finding in found]
     except (msgspec.DecodeError, RecursionError) as error:
-        found = [_syntax_problem(document, error)]
+        found = [syntax_problem(data, document.places, error)]
     return Decoded(document, None, tuple(found))
+
+
+def _record(data: bytes) -> str:
+    """The name of a trace that is refused, if it has one."""
+    try:
+        return _NAMED.decode(data).trace_id
+    except msgspec.ValidationError:
+        return ""
 
 
 @cache
@@ -207,45 +229,3 @@ def _as_refused(document: Document, error: msgspec.ValidationError) -> Finding:
     code = "T104" if message == "Number out of range" else "T115"
     hint = "" if code == "T104" else "; is the name given twice?"
     return Finding(code, f"{json_path(path)}: {message[:1].lower()}{message[1:]}{hint}", document.places.locate(path))
-
-
-def _syntax_problem(document: Document, refusal: Exception) -> Finding:
-    """Where the text ceases to be JSON.
-
-    Args:
-        document: What was refused.
-        refusal: The decoder's own error, which names no line; Python's names one, but takes more than JSON is.
-    """
-    text = document.data.decode()
-    if not text.strip():
-        return Finding("T102", "nothing in the file; a trace is a JSON object", document.places.location(0))
-    try:
-        json.loads(text, parse_constant=_refuse, parse_int=float)
-    except json.JSONDecodeError as error:
-        at = len(text[: error.pos].rstrip().encode())
-        return _at_byte(document, "T101", at, f"not JSON: {error.msg[:1].lower()}{error.msg[1:]}")
-    except _NotFiniteError as error:
-        known = re.search(r"\(byte (\d+)\)$", str(refusal))
-        at = document.data.find(error.word.encode(), max(int(known[1]) - len("-I"), 0) if known else 0)
-        return _at_byte(document, "T104", at, f"{quote(error.word)} is no finite number; write null for unknown")
-    except RecursionError:
-        return _at_byte(document, "T101", 0, "nested too deeply")
-    for escape in re.finditer(_ESCAPE, document.data):
-        if escape["half"]:
-            message = "half of a surrogate pair, which stands for no character"
-            return _at_byte(document, "T101", escape.start(), message)
-    return _at_byte(document, "T101", 0, f"not JSON: {printable(str(refusal), limit=200)}")
-
-
-def _at_byte(document: Document, code: str, at: int, message: str) -> Finding:
-    return Finding(code, message, document.places.location(at))
-
-
-class _NotFiniteError(Exception):
-    def __init__(self, word: str) -> None:
-        super().__init__()
-        self.word = word
-
-
-def _refuse(word: str) -> NoReturn:
-    raise _NotFiniteError(word)

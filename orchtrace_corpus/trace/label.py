@@ -35,9 +35,16 @@ RULES: dict[str, tuple[Decision, str]] = {
     "stop": (Decision.STOP, "The agent stops."),
     "end-other": (Decision.STOP, "An agent ends another: a despawn that was logged, not inferred."),
     "abort": (Decision.STOP, "A safety event that failed or was cancelled ends what it was about."),
-    "last-step": (Decision.STOP, "The last step of an agent that nobody spawned, where it logs no stop."),
+    "last-step": (
+        Decision.STOP,
+        "The last step of an agent that nobody spawned, where it logs no stop and does no more.",
+    ),
 }
 """What each rule gives, and when it fires, in the order of the sub-decisions."""
+
+
+_ACTS = frozenset({EventType.SPAWN, EventType.MESSAGE, EventType.TOOL_CALL})
+"""What an agent does after a step that was not its last word."""
 
 
 def labels(trace: Trace) -> list[Label]:
@@ -103,11 +110,12 @@ def _joins(trace: Trace, of: Graph) -> Iterator[int]:
 
 
 def _last_steps(trace: Trace, of: Graph, known: Lives) -> Iterator[int]:
-    """The last steps of agents that nobody spawned and that log no stop."""
+    """The last steps of agents that nobody spawned and that log no stop; a step that leads to an act is none."""
     asked = set(steps(trace))
     last: dict[str, int] = {}
     for number in order(of):
-        agent = trace.events[number].agent
-        if number in asked and agent not in known.parents and agent not in known.stops:
-            last[agent] = number
-    yield from last.values()
+        event = trace.events[number]
+        acts = number in asked or event.type in _ACTS
+        if acts and event.agent not in known.parents and event.agent not in known.stops:
+            last[event.agent] = number
+    yield from (number for number in last.values() if number in asked)

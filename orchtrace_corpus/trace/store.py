@@ -13,6 +13,7 @@ SUFFIXES = (".json", ".jsonl", ".ndjson")
 
 _NOT_JSON = "T10"
 _SHOWN_FINDINGS = 5
+_HINT = "See corpus trace validate for all that is wrong; mend it, or leave the file out."
 
 
 class InvalidTraceError(CorpusError):
@@ -63,6 +64,7 @@ def refusal(findings: Sequence[Finding]) -> CorpusError:
     shown = [str(finding) for finding in findings[:_SHOWN_FINDINGS]]
     more = len(findings) - len(shown)
     shown += [f"… and {more} more"] if more else []
+    if is_unreadable(findings):
+        return DataFileError("\n".join(("this is not JSON, so there is no trace in it:", *shown)), _HINT)
     message = "\n".join(("the trace has errors, so nothing derived from it would be true:", *shown))
-    error = DataFileError if is_unreadable(findings) else InvalidTraceError
-    return error(message, "Run corpus trace validate for all of them.")
+    return InvalidTraceError(message, _HINT)

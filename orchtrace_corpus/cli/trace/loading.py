@@ -1,19 +1,30 @@
 """How commands come by traces that can be measured: decoded, and without errors."""
 
+import os
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Generic, NamedTuple, TypeVar
 
 from orchtrace_corpus.cli.session import Session
 from orchtrace_corpus.errors import CommandUseError, DataFileError
-from orchtrace_corpus.findings import Finding, has_errors, quote
+from orchtrace_corpus.findings import Finding, has_errors, printable, quote
 from orchtrace_corpus.trace import rules
-from orchtrace_corpus.trace.decode import Document, decode, documents
+from orchtrace_corpus.trace.decode import Document, decode, documents, documents_in
 from orchtrace_corpus.trace.model import Trace
 from orchtrace_corpus.trace.parallel import in_order
 from orchtrace_corpus.trace.store import refusal, trace_files
 
 Made = TypeVar("Made")
+
+FILES_HELP = "Traces as JSON or JSON Lines; folders; - for standard input."
+"""What the traces of a command may be."""
+
+FILE_HELP = "A trace as JSON; - for standard input."
+"""What the only trace of a command may be."""
+
+_STANDARD_INPUT, _ITS_NAME = "-", "<stdin>"
+_LARGE_BYTES = 50_000_000
 
 
 def sound_traces(session: Session, paths: Sequence[str]) -> Iterator[Trace]:
@@ -23,34 +34,62 @@ def sound_traces(session: Session, paths: Sequence[str]) -> Iterator[Trace]:
         DataFileError: A file cannot be read, or not as JSON.
         InvalidTraceError: A trace has errors; the message shows the first of them.
     """
-    for document in documents_of(paths):
-        yield _told(session, _outcome(_itself, document))
+    warnings = _Warnings()
+    for document in documents_of(session, paths):
+        yield warnings.sound(_outcome(_itself, document))
+    warnings.tell(session)
 
 
-def documents_of(paths: Sequence[str]) -> Iterator[Document]:
-    """The documents of files and folders, none of them decoded yet.
+def documents_of(session: Session, paths: Sequence[str]) -> Iterator[Document]:
+    """The documents of files, folders and standard input, none of them decoded yet.
+
+    Reading a large file is told where somebody sits at a terminal.
 
     Raises:
+        CommandUseError: Standard input is wanted twice, or it is a terminal.
         DataFileError: A file cannot be read.
     """
-    for file in (file for path in paths for file in trace_files(path)):
-        yield from documents(file)
+    if paths.count(_STANDARD_INPUT) > 1:
+        raise CommandUseError("standard input can be read only once")
+    for path in paths:
+        if path == _STANDARD_INPUT:
+            if sys.stdin is None or sys.stdin.isatty():
+                raise CommandUseError("there is nothing on standard input", "Name a file, or pipe a trace in.")
+            yield from documents_in(sys.stdin.buffer, _ITS_NAME)
+        else:
+            for file in trace_files(path):
+                _tell_of_large(session, file)
+                yield from documents(file)
+
+
+def _tell_of_large(session: Session, file: str) -> None:
+    size = os.path.getsize(file) if os.path.isfile(file) else 0
+    if size > _LARGE_BYTES and session.output.talk_width is not None:
+        session.output.note(f"corpus: reading {printable(file, limit=300)}, {size / 1e6:,.0f} MB")
 
 
 def one_trace(session: Session, path: str) -> Trace:
-    """The only trace of a file.
+    """The only trace of a file, or of standard input; errors as for `one_document`."""
+    return one_document(session, path)[1]
+
+
+def one_document(session: Session, path: str) -> tuple[Document, Trace]:
+    """The only trace of a file, or of standard input, as text and as values.
 
     Raises:
         CommandUseError: The file holds several.
         DataFileError: It cannot be read, or not as JSON.
         InvalidTraceError: The trace has errors.
     """
-    found = list(sound_traces(session, [path]))
+    found = list(documents_of(session, [path]))
     if len(found) > 1:
         raise CommandUseError(
             f"{quote(path)} holds {len(found)} traces, and one is wanted", "Take a line of it as a file of its own."
         )
-    return found[0]
+    warnings = _Warnings()
+    trace = warnings.sound(_outcome(_itself, found[0]))
+    warnings.tell(session)
+    return found[0], trace
 
 
 def derived(session: Session, given: Iterable[Document], derive: Callable[[Trace], Made]) -> Iterator[Made]:
@@ -65,8 +104,10 @@ def derived(session: Session, given: Iterable[Document], derive: Callable[[Trace
         DataFileError: A file cannot be read, or not as JSON.
         InvalidTraceError: A trace has errors; the message shows the first of them.
     """
+    warnings = _Warnings()
     for outcome in in_order(partial(_outcome, derive), given):
-        yield _told(session, outcome)
+        yield warnings.sound(outcome)
+    warnings.tell(session)
 
 
 class _Outcome(NamedTuple, Generic[Made]):
@@ -82,13 +123,29 @@ def _outcome(derive: Callable[[Trace], Made], document: Document) -> _Outcome[Ma
     return _Outcome(f"{document.path}:{document.line}", findings, made)
 
 
-def _told(session: Session, outcome: _Outcome[Made]) -> Made:
-    if outcome.made is None:
-        raise refusal(outcome.findings)
-    if outcome.findings:
-        number = f"{len(outcome.findings)} {'warning' if len(outcome.findings) == 1 else 'warnings'}"
-        session.output.note(f"corpus: {outcome.place}: {number}; see corpus trace validate")
-    return outcome.made
+class _Warnings:
+    """How many warnings there were, in how many traces."""
+
+    def __init__(self) -> None:
+        self._number = 0
+        self._places: list[str] = []
+
+    def sound(self, outcome: _Outcome[Made]) -> Made:
+        """What was made of a trace without errors; its warnings are counted."""
+        if outcome.made is None:
+            raise refusal(outcome.findings)
+        if outcome.findings:
+            self._number += len(outcome.findings)
+            self._places.append(outcome.place)
+        return outcome.made
+
+    def tell(self, session: Session) -> None:
+        """Say how many there were, and where if it is one trace."""
+        if self._places:
+            number = f"{self._number} {'warning' if self._number == 1 else 'warnings'}"
+            where = f" in {len(self._places)} traces" if len(self._places) > 1 else ""
+            place = "" if where else f"{self._places[0]}: "
+            session.output.note(f"corpus: {place}{number}{where}; see corpus trace validate")
 
 
 def _itself(trace: Trace) -> Trace:

@@ -9,7 +9,7 @@ import typer
 
 from orchtrace_corpus.cli.options import OutputFormat, split_names
 from orchtrace_corpus.cli.session import Session
-from orchtrace_corpus.cli.trace.loading import derived, documents_of, sound_traces
+from orchtrace_corpus.cli.trace.loading import FILES_HELP, derived, documents_of, sound_traces
 from orchtrace_corpus.errors import CommandUseError, ExitCode
 from orchtrace_corpus.findings import quote, suggestion
 from orchtrace_corpus.render import Format
@@ -25,7 +25,7 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None)
 @app.command(name="measure")
 def measure_traces(
     ctx: typer.Context,
-    paths: Annotated[list[str], typer.Argument(metavar="FILE...", help="Traces as JSON or JSON Lines; or folders.")],
+    paths: Annotated[list[str], typer.Argument(metavar="FILE...", help=FILES_HELP)],
     only: Annotated[str, typer.Option("--only", metavar="A,B,...", help="Which measures, in which order.")] = "",
     spent_by: Annotated[
         str, typer.Option("--ledger", metavar="BY", help="Tokens and cost instead, by agent, role, model or type.")
@@ -35,7 +35,8 @@ def measure_traces(
     """Measure traces: work and span, steps, team, tokens, errors.
 
     A measure that a trace does not support has no value, and the reason why. docs/measures.md gives the
-    formula and the source of each. Several traces are one row each.
+    formula and the source of each. Several traces are one row each; one with errors stops them all, and is
+    named.
 
     \b
     Examples:
@@ -56,7 +57,7 @@ def measure_traces(
         tables = [render.spent(trace, spent_by, ledger(trace, spent_by)) for trace in traces]
         session.show_tables(tables, "trace-ledger", output_format)
         return ExitCode.DONE
-    given = documents_of(paths)
+    given = documents_of(session, paths)
     if output_format is Format.JSON:
         content = list(derived(session, given, partial(_data, names)))
         session.output.write(envelope("trace-measures", {"traces": content}))

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from orchtrace_corpus.cli.session import Session
-from orchtrace_corpus.cli.trace.loading import sound_traces
+from orchtrace_corpus.cli.trace.loading import FILES_HELP, sound_traces
 from orchtrace_corpus.errors import ExitCode
 from orchtrace_corpus.render import trace_page as render
 
@@ -15,7 +15,7 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None)
 @app.command()
 def show(
     ctx: typer.Context,
-    paths: Annotated[list[str], typer.Argument(metavar="FILE...", help="Traces as JSON or JSON Lines; or folders.")],
+    paths: Annotated[list[str], typer.Argument(metavar="FILE...", help=FILES_HELP)],
     agents: Annotated[int, typer.Option("--agents", metavar="N", min=1, help="Show no more than N agents.")] = 40,
 ) -> int:
     """Show who spawned whom, and who worked when.

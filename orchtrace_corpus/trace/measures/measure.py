@@ -7,7 +7,7 @@ from typing import NamedTuple
 from msgspec import UNSET
 
 from orchtrace_corpus.trace.lives import Lives, lives
-from orchtrace_corpus.trace.model import Event, EventType, Trace
+from orchtrace_corpus.trace.model import AgentKind, Event, EventType, Trace
 from orchtrace_corpus.trace.rules.totals import total
 from orchtrace_corpus.trace.timing import Timing
 
@@ -39,6 +39,19 @@ class Run:
         if compute not in self._known:
             self._known[compute] = compute(self)
         return self._known[compute]
+
+    @cached_property
+    def people(self) -> frozenset[str]:
+        """Who acts but is no agent: declared as `human`, or only known by human interventions."""
+        found = {agent.id for agent in self.trace.agents if agent.kind is AgentKind.HUMAN}
+        events, of_type = self.trace.events, self.times.of.of_type
+        intervening = of_type.get(EventType.HUMAN)
+        if intervening:
+            by_agent = self.times.by_agent
+            for agent in {events[number].agent for number in intervening}:
+                if all(events[number].type is EventType.HUMAN for number in by_agent[agent]):
+                    found.add(agent)
+        return frozenset(found)
 
     @cached_property
     def steps(self) -> list[int]:

@@ -70,7 +70,7 @@ def coordination_efficiency(run: Run) -> Measure:
     single, success = _baseline(run, "turns"), _metric(run, "task_success")
     number = len(run.steps)
     if single.value is None or success.value is None or not number:
-        return Measure(None, single.reason or success.reason or "no step is logged")
+        return Measure(None, _reasons(single, success) or "no step is logged")
     return Measure(success.value / (number / single.value))
 
 
@@ -78,14 +78,14 @@ def error_amplification(run: Run) -> Measure:
     """E / E_single: the run's error rate by the single agent's."""
     single, rate = _baseline(run, "error_rate"), _metric(run, "error_rate")
     if single.value is None or rate.value is None:
-        return Measure(None, single.reason or rate.reason)
+        return Measure(None, _reasons(single, rate))
     return Measure(rate.value / single.value)
 
 
 def _baseline(run: Run, name: str) -> Measure:
     """A figure of the single agent's run, greater than 0."""
     if not isinstance(run.trace.baseline, Baseline):
-        return Measure(None, "no baseline: declare a single agent's run on the same task as `baseline`")
+        return Measure(None, f"no baseline: declare a single agent's run on the same task as `baseline`, with `{name}`")
     value = getattr(run.trace.baseline, name)
     if not value:
         return Measure(None, f"`baseline.{name}` is {'0' if value == 0 else 'unknown'}")
@@ -95,6 +95,11 @@ def _baseline(run: Run, name: str) -> Measure:
 def _metric(run: Run, name: str) -> Measure:
     value = run.trace.metrics.get(name)
     return Measure(value, "" if value is not None else f"`metrics.{name}` is unknown")
+
+
+def _reasons(*measures: Measure) -> str:
+    """All that is missing, so that nobody mends one thing only to be told of the next."""
+    return "; ".join(measure.reason for measure in measures if measure.reason)
 
 
 DEFINITIONS = (

@@ -56,8 +56,8 @@ def critical_step_path(run: Run) -> Measure:
 
 
 def agent_count(run: Run) -> Measure:
-    """The number of agents that act."""
-    return Measure(float(len(run.times.by_agent)))
+    """The number of agents that act; people are none."""
+    return Measure(float(len(run.times.by_agent.keys() - run.people)))
 
 
 def delegation_depth(run: Run) -> Measure:
@@ -66,7 +66,10 @@ def delegation_depth(run: Run) -> Measure:
 
 
 def width(run: Run) -> Measure:
-    """The most agents alive at one instant, from spawn or first act to despawn or last act, both included."""
+    """The most agents alive at one instant, from spawn or first act to despawn or last act, both included.
+
+    People are no agents.
+    """
     starts, ends = run.times.starts, run.times.ends
     first = {agent: starts[numbers[0]] for agent, numbers in run.times.by_agent.items()}
     last = {agent: max(map(ends.__getitem__, numbers)) for agent, numbers in run.times.by_agent.items()}
@@ -76,6 +79,9 @@ def width(run: Run) -> Measure:
     for agent, despawns in run.lives.despawns.items():
         if agent in last:
             last[agent] = max(last[agent], starts[despawns[-1]])
+    for person in run.people:
+        first.pop(person, None)
+        last.pop(person, None)
     changes = sorted([(start, 0, 1) for start in first.values()] + [(end, 1, -1) for end in last.values()])
     most = alive = 0
     for _, _, change in changes:
@@ -108,13 +114,13 @@ def message_density(run: Run) -> Measure:
 
 def communication_tokens(run: Run) -> Measure:
     """The tokens of all messages."""
-    return _tokens_of(run, (EventType.MESSAGE,), "message")
+    return _tokens_of(run, (EventType.MESSAGE,), "messages")
 
 
 def protocol_share(run: Run) -> Measure:
     """The share of all tokens that spawns, messages, returns and aggregates take."""
-    everything = _tokens_of(run, tuple(run.spending), "event")
-    protocol = _tokens_of(run, _PROTOCOL, "spawn, message, return or aggregate")
+    everything = _tokens_of(run, tuple(run.spending), "events")
+    protocol = _tokens_of(run, _PROTOCOL, "spawns, messages, returns and aggregates")
     if everything.value is None or protocol.value is None:
         return Measure(None, protocol.reason or everything.reason)
     return Measure(protocol.value / everything.value) if everything.value else Measure(None, "no token is logged")
@@ -126,15 +132,15 @@ _MAY_LACK = frozenset(
 """Events of which a model writes nothing beyond what another event has: without tokens they have none."""
 
 
-def _tokens_of(run: Run, kinds: Sequence[EventType], noun: str) -> Measure:
+def _tokens_of(run: Run, kinds: Sequence[EventType], nouns: str) -> Measure:
     """The tokens of the events of some types; None where one that should have tokens has none."""
     spent = {kind: run.spending[kind] for kind in kinds if kind in run.spending}
     wanted = sum([one.events for one in spent.values()])
     if not wanted:
-        return Measure(None, f"there is no {noun}")
+        return Measure(None, f"there are no {nouns}")
     lacking = [number for kind, one in spent.items() if one.lacking and kind not in _MAY_LACK for number in one.lacking]
     if lacking:
-        return Measure(None, f"{len(lacking)} of {wanted} have no tokens: {named(run.trace, sorted(lacking))}")
+        return Measure(None, f"{len(lacking)} of {wanted} {nouns} have no tokens: {named(run.trace, sorted(lacking))}")
     return Measure(sum([one.tokens for one in spent.values()]))
 
 

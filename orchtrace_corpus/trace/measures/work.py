@@ -33,7 +33,7 @@ def span(run: Run) -> Measure:
 
 
 def human_wait(run: Run) -> Measure:
-    """Time in which the run waited for people: found in the trace, else as the trace states it."""
+    """Time in which the run waited for people: found in the trace, else as stated; 0 if nobody is seen to intervene."""
     people = [run.trace.events[number] for number in run.times.of.of_type.get(EventType.HUMAN, ())]
     if any(event.t_end is not None for event in people) or not people:
         stated = run.trace.excluded_human_wait_s

@@ -10,7 +10,7 @@ from orchtrace_corpus.findings import Finding
 from orchtrace_corpus.trace.decode import Decoded, json_path
 from orchtrace_corpus.trace.model import Trace
 from orchtrace_corpus.trace.problem import Problem
-from orchtrace_corpus.trace.rules import agents, calls, order, totals
+from orchtrace_corpus.trace.rules import agents, calls, joins, order, totals
 from orchtrace_corpus.trace.rules.subject import Subject
 
 Check = Callable[[Subject], Iterator[Problem]]
@@ -26,6 +26,7 @@ CHECKS: tuple[Check, ...] = (
     agents.check_returns,
     agents.check_stops,
     agents.check_aggregates,
+    joins.check_joins,
     calls.check_calls,
     totals.check_magnitudes,
     totals.check_tokens,

@@ -77,7 +77,10 @@ def check_lives(subject: Subject) -> Iterator[Problem]:
             continue  # its own end may come at any time
         if agent in spawns and begins_after(event, spawns[agent], events, skew):
             first = events[spawns[agent][0]]
-            message = f"{quote(agent)} acts at {time:g}, before {quote(first.id)} spawns it at {first.t:g}"
+            message = (
+                f"{quote(agent)} acts at {time:g}, before {quote(first.id)} spawns it at {first.t:g}; "
+                "correct the times or the agent's name, or declare $.clock.skew"
+            )
             yield Problem("T207", message, ("events", number, "t"))
         end = agent in despawns and ends_before(event, spawns.get(agent, ()), despawns[agent], events, skew)
         if end:
@@ -131,8 +134,10 @@ def check_aggregates(subject: Subject) -> Iterator[Problem]:
     aggregates = of.of_type.get(EventType.AGGREGATE)
     if not aggregates:
         return
-    temporal = EdgeType.TEMPORAL
-    fed = {target for edge, target in zip(of.edges, of.targets, strict=True) if edge.type is not temporal}
+    last = dict(zip(of.targets, of.edges, strict=True))  # of the edges to each event one: mostly, that is enough to see
+    if all(number in last and last[number].type is not EdgeType.TEMPORAL for number in aggregates):
+        return
+    fed = {target for edge, target in zip(of.edges, of.targets, strict=True) if edge.type is not EdgeType.TEMPORAL}
     for number in aggregates:
         if number not in fed:
             message = "nothing leads to this aggregate; add an edge from each of its inputs"

@@ -9,7 +9,7 @@ from orchtrace_corpus.trace.rules.subject import Subject
 
 
 def check_calls(subject: Subject) -> Iterator[Problem]:
-    """Each result answers one call, each call has one result at most; a call without one is a warning."""
+    """Each result answers one call, of the same tool; each call has one result at most, and none is a warning."""
     events, of_type = subject.trace.events, subject.graph.of_type
     calls: dict[str, int] = {}
     results: dict[str, int] = {}
@@ -20,10 +20,19 @@ def check_calls(subject: Subject) -> Iterator[Problem]:
                 message = f"call_id {quote(call_id)} is that of the {what} $.events[{seen[call_id]}], too"
                 yield Problem("T210", message, ("events", number, "call_id"))
     if results.keys() != calls.keys():
+        unanswered = [call_id for call_id in calls if call_id not in results]
+        waiting = f" (calls without a result: {', '.join(map(quote, unanswered[:3]))})" if unanswered else ""
         for call_id, number in results.items():
             if call_id not in calls:
-                yield Problem("T209", f"no call has the call_id {quote(call_id)}", ("events", number, "call_id"))
+                message = f"no call has the call_id {quote(call_id)}{waiting}; correct it, or add the call"
+                yield Problem("T209", message, ("events", number, "call_id"))
         for call_id, number in calls.items():
             if call_id not in results:
                 message = f"the call {quote(call_id)} has no result"
                 yield Problem("T211", message, ("events", number, "call_id"))
+    for call_id, number in results.items():
+        tool = events[number].tool
+        if tool and call_id in calls and events[calls[call_id]].tool not in ("", tool):
+            call = events[calls[call_id]]
+            message = f"the call {quote(call_id)} is one of {quote(call.tool)}, its result one of {quote(tool)}"
+            yield Problem("T226", message, ("events", number, "tool"))

@@ -6,8 +6,14 @@ from operator import lt
 
 from orchtrace_corpus.findings import quote
 from orchtrace_corpus.trace.graph import CycleError, Graph, order
+from orchtrace_corpus.trace.model import Edge
 from orchtrace_corpus.trace.problem import Problem
 from orchtrace_corpus.trace.rules.subject import Subject
+
+_MOST_GUESSES, _MOST_NAMES = 10, 10_000
+"""For so many ids of no event, in a trace of so many events, another spelling is looked for, which takes time."""
+
+_NO_DIGITS = dict.fromkeys(map(ord, "0123456789"))
 
 
 def check_ids(subject: Subject) -> Iterator[Problem]:
@@ -31,10 +37,29 @@ def check_edges(subject: Subject) -> Iterator[Problem]:
     trace, of = subject.trace, subject.graph
     if len(of.edges) == len(trace.edges):
         return
+    told = 0
     for number, edge in enumerate(trace.edges):
         for end, name in (("src", edge.src), ("dst", edge.dst)):
             if name not in of.numbers:
-                yield Problem("T202", f"there is no event {quote(name)}", ("edges", number, end))
+                near = _near(name, of) if told < _MOST_GUESSES else ""
+                told += 1
+                message = f"there is no event {quote(name)}{near}; correct the id, or remove the edge"
+                yield Problem("T202", message, ("edges", number, end))
+
+
+def _near(name: str, of: Graph) -> str:
+    """The event whose id is spelled nearly so, unless the ids differ in their numbers alone."""
+    if len(of.numbers) > _MOST_NAMES:
+        return ""
+    from difflib import get_close_matches  # only for who has made a mistake
+
+    known = [one for one in of.numbers if _letters(one) != _letters(name)]
+    near = get_close_matches(name[:80], known, n=1, cutoff=0.8)
+    return f" (did you mean {quote(near[0])}?)" if near else ""
+
+
+def _letters(name: str) -> str:
+    return name.translate(_NO_DIGITS)
 
 
 def check_cycles(subject: Subject) -> Iterator[Problem]:
@@ -47,8 +72,16 @@ def check_cycles(subject: Subject) -> Iterator[Problem]:
         shown = " -> ".join(quote(of.events[number].id) for number in circle[:6])
         more = f" -> … ({len(error.events)} events)" if len(circle) > 6 else ""
         steps = set(pairwise(circle))
-        closing = next(n for n, edge in enumerate(trace.edges) if _ends(edge.src, edge.dst, of) in steps)
-        yield Problem("T203", f"the edges go round in a circle: {shown}{more}", ("edges", closing))
+        places = [number for number, edge in enumerate(trace.edges) if _ends(edge.src, edge.dst, of) in steps]
+        closing = max(places, key=lambda number: (_back(trace.edges[number], of), number))
+        message = f"the edges go round in a circle: {shown}{more}; remove the one that leads back, or turn it round"
+        yield Problem("T203", message, ("edges", closing))
+
+
+def _back(edge: Edge, of: Graph) -> tuple[float, float]:
+    """How far an edge leads back in time, and in the order of the log."""
+    source, target = (of.events[number] for number in _ends(edge.src, edge.dst, of))
+    return source.t - target.t, (source.seq or 0) - (target.seq or 0)
 
 
 def check_times(subject: Subject) -> Iterator[Problem]:

@@ -1,8 +1,10 @@
 """A trace under examination, with what several rules need of it."""
 
+from msgspec import UNSET
+
 from orchtrace_corpus.trace.graph import Graph, graph
 from orchtrace_corpus.trace.lives import Lineage, Lives, lives
-from orchtrace_corpus.trace.model import Trace
+from orchtrace_corpus.trace.model import Tokens, Trace
 
 
 class Subject:
@@ -13,6 +15,7 @@ class Subject:
         self.graph: Graph = graph(trace)
         self._lives: Lives | None = None
         self._lineage: Lineage | None = None
+        self._tokens: list[Tokens] | None = None
 
     @property
     def lives(self) -> Lives:
@@ -27,3 +30,10 @@ class Subject:
         if self._lineage is None:
             self._lineage = Lineage(self.lives.parents)
         return self._lineage
+
+    @property
+    def tokens(self) -> list[Tokens]:
+        """The tokens of the events that have any, those of copied context included."""
+        if self._tokens is None:
+            self._tokens = [event.tokens for event in self.trace.events if event.tokens is not UNSET]
+        return self._tokens

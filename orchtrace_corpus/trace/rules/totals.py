@@ -1,6 +1,8 @@
 """Figures: totals that hold what the events say, reasons for what is unknown, channels that exist."""
 
 from collections.abc import Iterator, Mapping
+from itertools import chain
+from operator import attrgetter
 
 from msgspec import UNSET
 
@@ -13,6 +15,8 @@ from orchtrace_corpus.trace.timing import SECONDS
 
 _TOLERANCE = 1e-9
 _MOST, _LEAST = 1e100, 1e-100
+_REASONING, _IS_COPIED = attrgetter("reasoning"), attrgetter("copied_context")
+_SUMMANDS = attrgetter("input", "output", "cache_read", "cache_write")
 
 
 def total(tokens: Tokens) -> float:
@@ -55,6 +59,8 @@ def _beyond(value: float, path: Path) -> Problem:
 
 def check_tokens(subject: Subject) -> Iterator[Problem]:
     """Reasoning is a part of the output, so it cannot be more."""
+    if not any(map(_REASONING, subject.tokens)):
+        return
     for number, event in enumerate(subject.trace.events):
         tokens = event.tokens
         if tokens is UNSET or not tokens.reasoning or tokens.output is None:
@@ -68,10 +74,16 @@ def check_costs(subject: Subject) -> Iterator[Problem]:
     """A total is at least what the events sum up to; what was only copied does not count."""
     trace, of = subject.trace, subject.graph
     events = trace.events
-    spent = [event.tokens for event in events if event.tokens is not UNSET and not event.copied_context]
-    sums: dict[str, float] = {"tokens": sum(map(total, spent))}
-    for name, kind in (("tool_calls", EventType.TOOL_CALL), ("messages", EventType.MESSAGE)):
-        sums[name] = len([number for number in of.of_type.get(kind, ()) if not events[number].copied_context])
+    spent = subject.tokens
+    calls, messages = (of.of_type.get(kind, []) for kind in (EventType.TOOL_CALL, EventType.MESSAGE))
+    if any(map(_IS_COPIED, events)):
+        spent = [event.tokens for event in events if event.tokens is not UNSET and not event.copied_context]
+        calls, messages = ([n for n in numbers if not events[n].copied_context] for numbers in (calls, messages))
+    sums: dict[str, float] = {
+        "tokens": sum(filter(None, chain.from_iterable(map(_SUMMANDS, spent)))),
+        "tool_calls": len(calls),
+        "messages": len(messages),
+    }
     if trace.clock.unit is not Unit.STEP:
         last = max(max(of.times), max(filter(None, of.ends), default=0.0))
         slack = trace.clock.skew * SECONDS[trace.clock.unit] + (trace.excluded_human_wait_s or 0)
