@@ -21,6 +21,8 @@ from importlib.metadata import version
 from pathlib import Path
 
 import synthesize
+from bench_dataset import dataset_claims
+from bench_importers import import_claims
 from bench_traces import trace_claims
 from measured import Claim, run
 
@@ -43,6 +45,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=21, help="fresh processes for each start-up measurement")
     parser.add_argument("--events", type=int, nargs=2, default=[100_000, 1_000_000], help="sizes of made-up traces")
     parser.add_argument("--traces", type=int, default=100_000, help="how many small traces")
+    parser.add_argument("--logs", type=int, default=100, help="size of the made-up logs of each format, in MB")
     parser.add_argument("--peers", type=Path, default=Path(sys.prefix), help="where the other programs are installed")
     arguments = parser.parse_args()
     # Installers compile what they install, but not an editable source tree.
@@ -50,6 +53,8 @@ def main() -> None:
     claims = [*start_up_claims(arguments.rounds), *validation_claims(arguments.records)]
     middle, large = arguments.events
     claims += trace_claims((middle, large), arguments.traces, arguments.rounds, arguments.peers)
+    claims += dataset_claims(large)
+    claims += import_claims(arguments.logs)
     print(report(claims))
 
 

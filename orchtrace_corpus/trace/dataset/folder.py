@@ -1,0 +1,290 @@
+"""The folder of a dataset: its tables, and the private part that says which logs they are made of.
+
+    DIR/traces/part-UNIT-0.parquet      and likewise events, edges, agents, ledger
+    DIR/.build/dataset.json             the salt of the hashes; for the owner's eyes only
+    DIR/.build/units/UNIT.json          what a unit is made of; written last, so that a unit is there or is not
+
+Everything is written beside its place and renamed. What a killed build leaves behind is in no unit: it is not read,
+and the next build removes it. Whoever hands a dataset on leaves `.build` out.
+"""
+
+import os
+import shutil
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+
+import msgspec
+from msgspec import Struct
+
+from orchtrace_corpus.errors import CommandUseError, DataFileError
+from orchtrace_corpus.files import locked, sweep, write_atomic
+from orchtrace_corpus.findings import quote
+from orchtrace_corpus.trace.columns import TABLES
+
+_PRIVATE = ".build"
+_LOCK_WAIT_SECONDS = 2.0
+_SALT_BYTES = 16
+_VERSION = 1
+
+
+class FileState(Struct, gc=False):
+    """A file of a log as it was when it was read.
+
+    Attributes:
+        digest: BLAKE2b of what was read; empty where it could not be read, so that it is tried again.
+    """
+
+    path: str
+    name: str
+    size: int
+    mtime_ns: int
+    digest: str = ""
+
+
+class Done(Struct, gc=False):
+    """What was read of a session, or of a part of a file that holds finished traces.
+
+    Attributes:
+        form: The format.
+        files: Its files.
+        key: What the keys of its traces begin with.
+        begin: The first byte that was read.
+        end: The byte behind the last one; -1 for the file's end.
+        traces: How many traces it gave.
+        errors: What was left out of it, and why.
+    """
+
+    form: str
+    files: tuple[FileState, ...]
+    key: str
+    begin: int = 0
+    end: int = -1
+    traces: int = 0
+    errors: tuple[str, ...] = ()
+
+
+class Unit(Struct):
+    """Sessions whose rows are in one file of each table.
+
+    Attributes:
+        name: Its name; the files are `part-NAME-GENERATION.parquet`.
+        sessions: What it is made of.
+        settings: Of the build: another price table, or another version of the program, makes other rows.
+        generation: How often the unit was written anew without some of its sessions.
+    """
+
+    name: str
+    sessions: tuple[Done, ...]
+    settings: str
+    generation: int = 0
+
+    @property
+    def file(self) -> str:
+        """The name of its file in each table."""
+        return f"part-{self.name}-{self.generation}.parquet"
+
+
+class _Identity(Struct):
+    version: int
+    salt: str
+
+
+class Folder:
+    """The folder of a dataset.
+
+    Attributes:
+        path: Where it is.
+    """
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+    @property
+    def _identity_file(self) -> str:
+        return os.path.join(self.path, _PRIVATE, "dataset.json")
+
+    @property
+    def temporary(self) -> str:
+        """A folder for what is not finished."""
+        return os.path.join(self.path, _PRIVATE, "tmp")
+
+    @property
+    def _unfinished(self) -> str:
+        return os.path.join(self.path, _PRIVATE, "unfinished")
+
+    def log_file(self, worker: int) -> str:
+        """Where a worker's standard error goes."""
+        return os.path.join(self.path, _PRIVATE, f"worker-{worker}.log")
+
+    @contextmanager
+    def writing(self, salt: str) -> Iterator[bytes]:
+        """Be the only one who builds in the folder, which is made if it is not there; gives the salt of its hashes.
+
+        Args:
+            salt: The salt wanted, for a new dataset; else random.
+
+        Raises:
+            CommandUseError: The dataset has another salt.
+            DataFileError: The folder is no dataset, cannot be written, or is being written by another process.
+        """
+        try:
+            os.makedirs(self.path, exist_ok=True)
+        except OSError as error:
+            raise DataFileError(f"cannot make {quote(self.path)}: {error.strerror}") from error
+        with locked(self.path, _LOCK_WAIT_SECONDS):
+            known = self._prepared(salt)
+            try:
+                self._sweep()
+                write_atomic(self._unfinished, "")
+                yield known
+            finally:
+                shutil.rmtree(self.temporary, ignore_errors=True)
+
+    def finish(self) -> None:
+        """Say that the build has come to its end."""
+        os.unlink(self._unfinished)
+
+    @property
+    def is_unfinished(self) -> bool:
+        """Whether a build is at work, or was broken off."""
+        return os.path.exists(self._unfinished)
+
+    def _prepared(self, salt: str) -> bytes:
+        wanted = salt.encode("utf-8", "replace")
+        try:
+            with open(self._identity_file, "rb") as file:
+                identity = msgspec.json.decode(file.read(), type=_Identity)
+        except FileNotFoundError:
+            return self._made(wanted or os.urandom(_SALT_BYTES))
+        except (OSError, msgspec.DecodeError) as error:
+            raise DataFileError(f"cannot read {quote(self._identity_file)}: {error}") from error
+        known = bytes.fromhex(identity.salt)
+        if wanted and wanted != known:
+            raise CommandUseError(
+                "the dataset has another salt", "Leave --salt out, or build a new dataset: hashes must be comparable."
+            )
+        return known
+
+    def _made(self, salt: bytes) -> bytes:
+        """Make the folder a dataset; the salt is there for its owner only, and whole or not at all."""
+        if set(os.listdir(self.path)) - {_PRIVATE}:
+            raise DataFileError(
+                f"{quote(self.path)} is no dataset, and not empty", "Name a new folder, or the folder of a dataset."
+            )
+        beside = f"{self._identity_file}.new"
+        try:
+            os.makedirs(os.path.join(self.path, _PRIVATE), mode=0o700, exist_ok=True)
+            with open(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+                file.write(msgspec.json.encode(_Identity(_VERSION, salt.hex())))
+            os.rename(beside, self._identity_file)
+        except OSError as error:
+            raise DataFileError(f"cannot write in {quote(self.path)}: {error.strerror}") from error
+        return salt
+
+    def _sweep(self) -> None:
+        """Remove what a killed build has left behind, and make room for this one."""
+        shutil.rmtree(self.temporary, ignore_errors=True)
+        for folder in (self.temporary, os.path.join(self.path, _PRIVATE, "units")):
+            os.makedirs(folder, exist_ok=True)
+        for table in TABLES:
+            os.makedirs(os.path.join(self.path, table), exist_ok=True)
+        sweep(os.path.join(self.path, _PRIVATE, "units"))
+        private = os.path.join(self.path, _PRIVATE)
+        for name in os.listdir(private):
+            if name.startswith("worker-") and name.endswith(".log"):
+                os.unlink(os.path.join(private, name))
+        known = {unit.file for unit in self.units()}
+        for table in TABLES:
+            folder = os.path.join(self.path, table)
+            for name in os.listdir(folder):
+                if name.startswith("part-") and name.endswith(".parquet") and name not in known:
+                    os.unlink(os.path.join(folder, name))
+
+    def units(self) -> list[Unit]:
+        """The units, by name; none where the folder has no private part.
+
+        Raises:
+            DataFileError: One cannot be read.
+        """
+        folder = os.path.join(self.path, _PRIVATE, "units")
+        found = []
+        decoder = msgspec.json.Decoder(Unit)
+        for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else ():
+            if name.endswith(".json"):
+                path = os.path.join(folder, name)
+                try:
+                    with open(path, "rb") as file:
+                        found.append(decoder.decode(file.read()))
+                except (OSError, msgspec.DecodeError) as error:
+                    raise DataFileError(
+                        f"cannot read {quote(path)}: {error}", "Remove it; what it stands for is built again."
+                    ) from error
+        return found
+
+    def parts(self) -> dict[str, list[str]]:
+        """The files of each table.
+
+        Raises:
+            DataFileError: There is no dataset, or it holds nothing.
+        """
+        if os.path.isdir(os.path.join(self.path, _PRIVATE)):
+            names = [unit.file for unit in self.units()]
+            found = {table: [os.path.join(self.path, table, name) for name in names] for table in TABLES}
+        else:
+            found = {table: _parquet_files(os.path.join(self.path, table)) for table in TABLES}
+        if not all(found.values()):
+            lacking = next(table for table, files in found.items() if not files)
+            hint = "corpus trace dataset build LOGS... -o DIR makes one."
+            raise DataFileError(f"{quote(self.path)} is no dataset, or an empty one: no {lacking}", hint)
+        return found
+
+    def put(self, unit: Unit, written: str) -> None:
+        """Take over the finished files of a unit: first the tables, at last the unit itself.
+
+        Args:
+            unit: The unit; one of its name is replaced.
+            written: The folder with a file for each table.
+        """
+        for table in TABLES:
+            os.rename(os.path.join(written, f"{table}.parquet"), os.path.join(self.path, table, unit.file))
+        self.note(unit)
+        shutil.rmtree(written, ignore_errors=True)
+
+    def note(self, unit: Unit) -> None:
+        """Write down what a unit is made of."""
+        write_atomic(self._unit_file(unit), msgspec.json.encode(unit))
+
+    def keep(self, unit: Unit, sessions: Sequence[Done]) -> None:
+        """Write a unit anew with some of its sessions only, or remove it where there is none."""
+        if not sessions:
+            os.unlink(self._unit_file(unit))
+        else:
+            written = os.path.join(self.temporary, f"keep-{unit.name}")
+            os.mkdir(written)
+            for table in TABLES:
+                old = os.path.join(self.path, table, unit.file)
+                _copy(old, os.path.join(written, f"{table}.parquet"), {session.key for session in sessions})
+            self.put(Unit(unit.name, tuple(sessions), unit.settings, unit.generation + 1), written)
+        for table in TABLES:
+            os.unlink(os.path.join(self.path, table, unit.file))
+
+    def _unit_file(self, unit: Unit) -> str:
+        return os.path.join(self.path, _PRIVATE, "units", f"{unit.name}.json")
+
+
+def _parquet_files(folder: str) -> list[str]:
+    if not os.path.isdir(folder):
+        return []
+    return [os.path.join(folder, name) for name in sorted(os.listdir(folder)) if name.endswith(".parquet")]
+
+
+def _copy(old: str, new: str, keys: Collection[str]) -> None:
+    """Copy the rows of a Parquet file whose traces' keys begin as given, one row group in memory at a time."""
+    import pyarrow
+    from pyarrow import parquet
+
+    with parquet.ParquetFile(old) as source, parquet.ParquetWriter(new, source.schema_arrow, compression="zstd") as to:
+        for number in range(source.num_row_groups):
+            rows = source.read_row_group(number)
+            kept = [str(trace).rpartition("-")[0] in keys for trace in rows.column("trace").to_pylist()]
+            to.write_table(rows.filter(pyarrow.array(kept)))

@@ -1,0 +1,360 @@
+"""Statistics of a dataset, written once as Ibis expressions, so that any engine that Ibis speaks can compute them.
+
+Figures do not depend on the order in which an engine comes to the rows. Quantiles are interpolated between the two
+nearest values (type 7 of R. J. Hyndman and Y. Fan, "Sample quantiles in statistical packages", The American
+Statistician 50, 1996). Sums are sums of whole numbers: the whole part of each value and its billionths.
+"""
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from orchtrace_corpus.errors import CommandUseError
+from orchtrace_corpus.findings import quote, suggestion
+from orchtrace_corpus.trace import columns as of
+from orchtrace_corpus.trace.columns import DECISIONS, TABLES
+from orchtrace_corpus.trace.dataset.opening import Tables, need
+from orchtrace_corpus.trace.measures import DEFINITIONS
+from orchtrace_corpus.trace.measures.ledger import KINDS
+from orchtrace_corpus.trace.measures.measure import ASKED
+from orchtrace_corpus.trace.model import Decision, Unit
+
+if TYPE_CHECKING:
+    import ibis.expr.types as ir
+
+QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
+FENCE = 3.0
+"""An outlier lies so many interquartile ranges beyond the quartiles: J. W. Tukey's far out values (1977)."""
+
+FEWEST = 20
+"""Fewer values of a measure in a group have no outliers: their quartiles say too little."""
+
+MOST_OUTLIERS = 20
+GROUPINGS = ("system", "topology", "format", "version", "model", "clock_unit", "task_id")
+"""The columns of `traces` that statistics can be divided by."""
+
+EXTRA = {"event_count": "1"}
+"""Columns that are described beside the measures, with their units."""
+
+_COUNTED = 4  # the kinds before reasoning
+_LARGEST = 1e12  # a sum of a million such values still fits into 64 bits
+_BILLION = 1e9
+_DIGITS = 12
+
+
+class Overview(NamedTuple):
+    """How much there is, and how sound it is."""
+
+    traces: int
+    trace_ids: int
+    events: int
+    edges: int
+    warnings: int
+    dropped: int
+    unknown_kinds: int
+    problems: int
+
+
+class Distribution(NamedTuple):
+    """A measure in a group of traces.
+
+    Attributes:
+        group: The values that the group has in common; empty for unknown.
+        unit: Its unit; times of traces that count steps are apart, under `step`.
+        null: In how many traces it has no value.
+        mean: None, too, where a value is beyond 10^12.
+        quantiles: As `QUANTILES` names them.
+    """
+
+    group: tuple[str, ...]
+    measure: str
+    unit: str
+    n: int
+    null: int
+    mean: float | None
+    least: float | None
+    quantiles: tuple[float | None, ...]
+    greatest: float | None
+
+
+class Coverage(NamedTuple):
+    """A sub-decision in a group: in how many traces some event takes it, and how many events do."""
+
+    group: tuple[str, ...]
+    decision: Decision
+    traces: int
+    having: int
+    events: int
+
+
+class Spent(NamedTuple):
+    """What a model was asked in a group, and what it spent; what was merely copied does not count.
+
+    Attributes:
+        model: Its name; empty where none is given.
+        events: Events with tokens.
+        without_tokens: Inferences, decisions and aggregates that have none.
+        tokens: By kind; a kind is None where no event gives it.
+        cost_usd: None where no event has a cost.
+    """
+
+    group: tuple[str, ...]
+    model: str
+    events: int
+    without_tokens: int
+    tokens: tuple[int | None, ...]
+    cost_usd: float | None
+
+    @property
+    def total(self) -> int:
+        """All tokens; reasoning is a part of the output."""
+        return sum(number or 0 for number in self.tokens[:_COUNTED])
+
+
+class Outlier(NamedTuple):
+    """A trace far outside its group: by so many interquartile ranges beyond the nearer quartile, below 0 if below."""
+
+    group: tuple[str, ...]
+    measure: str
+    unit: str
+    value: float
+    ranges: float
+    trace: str
+    trace_id: str
+
+
+class Statistics(NamedTuple):
+    """All statistics of a dataset. `outlying` counts all outliers; `outliers` holds the farthest."""
+
+    by: tuple[str, ...]
+    overview: Overview
+    distributions: list[Distribution]
+    coverage: list[Coverage]
+    models: list[Spent]
+    outlying: int
+    outliers: list[Outlier]
+
+
+def statistics(tables: Tables, by: Sequence[str]) -> Statistics:
+    """The statistics of an opened dataset.
+
+    Raises:
+        CommandUseError: Ibis is not installed, or traces cannot be divided like that.
+        DataFileError: The tables cannot be read.
+    """
+    for name in by:
+        if name not in GROUPINGS:
+            raise CommandUseError(f"cannot divide traces by {quote(name)}{suggestion(name, GROUPINGS)}")
+    need("ibis")
+    groups = tuple(dict.fromkeys(by))
+    number = len(groups)
+    traces, events = declared("traces"), declared("events")
+    places = {name: place for place, name in enumerate((*EXTRA, *DEFINITIONS))}
+    described = [_distribution(row, number) for row in _rows(tables, distributions(traces, groups))]
+    covered = [
+        Coverage(row[:number], Decision(row[number]), *row[number + 1 :])
+        for row in _rows(tables, coverage(traces, groups))
+    ]
+    spent = [_spent(row, number) for row in _rows(tables, models(traces, events, groups))]
+    outlying = outliers(traces, groups)
+    farthest = outlying.order_by(outlying.ranges.abs().desc(), "measure", "trace").limit(MOST_OUTLIERS)
+    return Statistics(
+        groups,
+        _overview(_rows(tables, overview(traces))[0]),
+        sorted(described, key=lambda one: (one.group, places[one.measure], one.unit)),
+        sorted(covered, key=lambda one: (one.group, list(Decision).index(one.decision))),
+        sorted(spent, key=lambda one: (one.group, -one.total, one.model)),
+        _rows(tables, outlying.aggregate(number=outlying.count()))[0][0],
+        [_outlier(row, number) for row in _rows(tables, farthest)],
+    )
+
+
+def declared(table: str) -> "ir.Table":
+    """A table as an expression that no engine stands behind yet."""
+    import ibis
+
+    types = {
+        of.TEXT: "string",
+        of.WHOLE: "int64",
+        of.NUMBER: "float64",
+        of.FLAG: "boolean",
+        of.TEXTS: "array<string>",
+        of.WORDS: "map<string, string>",
+        of.FIGURES: "map<string, float64>",
+    }
+    return ibis.table({column.name: types[column.type] for column in TABLES[table]}, name=table)
+
+
+def overview(traces: "ir.Table") -> "ir.Table":
+    """One row: how much there is."""
+    sums = ("event_count", "edge_count", "warnings", "dropped", "unknown_kinds", "problems")
+    return traces.aggregate(
+        traces=traces.count(),
+        trace_ids=traces.trace_id.nunique(),
+        **{name: traces[name].sum().cast("string") for name in sums},
+    )
+
+
+def values(traces: "ir.Table", by: Sequence[str]) -> "ir.Table":
+    """A row for each measure of each trace: the group, `measure`, `unit`, `value`, `trace`, `trace_id`.
+
+    Times of traces that count steps are no seconds: their unit is `step`.
+    """
+    import ibis
+
+    measures = [*EXTRA, *DEFINITIONS]
+    kept = traces.select(
+        *_groups(traces, by),
+        "trace",
+        "trace_id",
+        (traces.clock_unit == str(Unit.STEP)).name("counts_steps"),
+        *(traces[name].cast("float64").name(name) for name in measures),
+    )
+    long = kept.pivot_longer(measures, names_to="measure", values_to="value")
+    units = {name: one.unit for name, one in DEFINITIONS.items()} | EXTRA
+    stated = ibis.cases(*((long.measure == name, unit) for name, unit in units.items()), else_="1")
+    return long.mutate(unit=ibis.ifelse(long.counts_steps & (stated == "s"), "step", stated)).drop("counts_steps")
+
+
+def distributions(traces: "ir.Table", by: Sequence[str]) -> "ir.Table":
+    """A row for each measure of each group: group, measure, unit, n, null, sums, least, quantiles, greatest."""
+    long = values(traces, by)
+    value = long.value
+    return long.group_by(*by, "measure", "unit").aggregate(
+        n=value.count(),
+        null=value.isnull().sum(),
+        **_sums(value),
+        least=value.min(),
+        quantiles=value.quantile(list(QUANTILES)),
+        greatest=value.max(),
+    )
+
+
+def coverage(traces: "ir.Table", by: Sequence[str]) -> "ir.Table":
+    """A row for each sub-decision of each group: group, decision, traces, those that have it, events that take it."""
+    columns = {name: str(decision) for decision, name in DECISIONS.items()}
+    kept = traces.select(
+        *_groups(traces, by),
+        *(traces[name].name(decision) for name, decision in columns.items()),
+    )
+    long = kept.pivot_longer(list(columns.values()), names_to="decision", values_to="events")
+    return long.group_by(*by, "decision").aggregate(
+        traces=long.count(), having=(long.events > 0).sum(), events=long.events.sum()
+    )
+
+
+def models(traces: "ir.Table", events: "ir.Table", by: Sequence[str]) -> "ir.Table":
+    """A row for each model of each group: group, asked, events, those without tokens, tokens by kind, sums of costs."""
+    import ibis
+
+    kinds = [f"{kind}_tokens" for kind in KINDS]
+    has_tokens = ibis.or_(*(events[kind].notnull() for kind in kinds))
+    spent = events.filter(~events.copied_context).select(
+        "trace",
+        *kinds,
+        asked=events.model.fill_null(""),
+        cost=events.cost_usd,
+        has_tokens=has_tokens,
+        lacks=~has_tokens & events.type.isin(sorted(ASKED)),
+    )
+    spent = spent.filter(spent.has_tokens | spent.lacks | spent.cost.notnull())
+    if by:
+        spent = spent.join(traces.select("trace", *_groups(traces, by)), "trace")
+    return spent.group_by(*by, "asked").aggregate(
+        events=spent.has_tokens.sum(),
+        without=spent.lacks.sum(),
+        **{kind: _summed(spent[kind]) for kind in kinds},
+        **_sums(spent.cost),
+    )
+
+
+def outliers(traces: "ir.Table", by: Sequence[str]) -> "ir.Table":
+    """A row for each value beyond the fences of its group: group, measure, unit, value, ranges, trace, trace_id."""
+    import ibis
+
+    long = values(traces, by)
+    quartiles = long.group_by(*by, "measure", "unit").aggregate(
+        n=long.value.count(), quartiles=long.value.quantile([0.25, 0.75])
+    )
+    fences = quartiles.select(*by, "measure", "unit", "n", lower=quartiles.quartiles[0], upper=quartiles.quartiles[1])
+    fences = fences.filter((fences.n >= FEWEST) & (fences.upper > fences.lower))
+    both = long.join(fences, [*by, "measure", "unit"])
+    width = both.upper - both.lower
+    ranges = ibis.cases(
+        (both.value > both.upper, (both.value - both.upper) / width),
+        (both.value < both.lower, (both.value - both.lower) / width),
+        else_=0.0,
+    )
+    found = both.select(*by, "measure", "unit", "value", ranges=ranges, trace=both.trace, trace_id=both.trace_id)
+    return found.filter(found.ranges.abs() > FENCE)
+
+
+def _groups(traces: "ir.Table", by: Sequence[str]) -> "list[ir.Value]":
+    """The columns that traces are divided by; unknown is empty, since no engine joins on what is unknown."""
+    return [traces[name].fill_null("").name(name) for name in by]
+
+
+def _summed(value: "ir.Value") -> "ir.Value":
+    """The sum of whole numbers, as text: it may be larger than any type of the engine that holds fractions exactly."""
+    return value.cast("int64").sum().cast("string")
+
+
+def _sums(value: "ir.Value") -> "dict[str, ir.Value]":
+    """A sum in parts that are the same in whatever order they are added: whole parts, and billionths."""
+    small = value.abs() <= _LARGEST
+    return {
+        "wholes": _summed(small.ifelse(value.floor(), None)),
+        "billionths": _summed(small.ifelse(((value - value.floor()) * _BILLION).round(), None)),
+        "large": (~small).sum(),
+    }
+
+
+def _rows(tables: Tables, expression: "ir.Table") -> list[tuple[Any, ...]]:
+    import ibis
+
+    return [row for batch in tables.run(str(ibis.to_sql(expression, dialect="duckdb"))).batches for row in batch]
+
+
+def _outlier(row: Sequence[Any], number: int) -> Outlier:
+    measure, unit, value, ranges, trace, trace_id = row[number:]
+    shown = float(_figure(value) or 0.0), float(_figure(ranges) or 0.0)
+    return Outlier(tuple(row[:number]), measure, unit, *shown, trace, trace_id)
+
+
+def _overview(row: Sequence[Any]) -> Overview:
+    return Overview(*(int(value or 0) for value in row))
+
+
+def _distribution(row: Sequence[Any], number: int) -> Distribution:
+    measure, unit, n, null, wholes, billionths, large, least, quantiles, greatest = row[number:]
+    total = _total(wholes, billionths, large)
+    return Distribution(
+        tuple(row[:number]),
+        measure,
+        unit,
+        n,
+        null,
+        None if total is None else _figure(total / n),
+        _figure(least),
+        tuple(map(_figure, quantiles or (None,) * len(QUANTILES))),
+        _figure(greatest),
+    )
+
+
+def _spent(row: Sequence[Any], number: int) -> Spent:
+    model, events, without, *kinds, wholes, billionths, large = row[number:]
+    cost = _total(wholes, billionths, large)
+    tokens = tuple(None if kind is None else int(kind) for kind in kinds)
+    return Spent(tuple(row[:number]), model, events, without, tokens, None if cost is None else _figure(float(cost)))
+
+
+def _total(wholes: str | None, billionths: str | None, large: int | None) -> Fraction | None:
+    """A sum from its parts; None where there is nothing to add, or something too large."""
+    if wholes is None or billionths is None or large:
+        return None
+    return int(wholes) + Fraction(int(billionths), int(_BILLION))
+
+
+def _figure(value: float | Fraction | None) -> float | None:
+    """A figure to as many digits as all engines agree on."""
+    return None if value is None else float(f"{float(value):.{_DIGITS}g}")

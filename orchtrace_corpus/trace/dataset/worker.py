@@ -1,0 +1,160 @@
+"""The process that reads logs and writes the tables of one unit at a time, in a temporary folder.
+
+A reader of foreign logs may run out of memory, or die. So it is a process of its own, which says what it is about to
+read: whoever started it knows, then, what killed it.
+"""
+
+import gc
+import os
+import signal
+from collections.abc import Iterator, Mapping
+from multiprocessing.connection import Connection
+from typing import Any, NamedTuple
+
+from orchtrace_corpus.errors import DataFileError
+from orchtrace_corpus.trace import importers, prices
+from orchtrace_corpus.trace.dataset.folder import Done
+from orchtrace_corpus.trace.dataset.plan import Task
+from orchtrace_corpus.trace.dataset.sources import TRACE, Source, digest, lines, state
+from orchtrace_corpus.trace.decode import Document, decode, documents
+from orchtrace_corpus.trace.importers.logs import EmptyLogError
+from orchtrace_corpus.trace.importers.privacy import Privacy
+from orchtrace_corpus.trace.model import Trace
+from orchtrace_corpus.trace.prices import Prices
+from orchtrace_corpus.trace.store import InvalidTraceError
+from orchtrace_corpus.trace.tables import Writer
+
+_MOST_ERRORS = 5
+_COLLECT_BYTES = 8 * 1024 * 1024
+
+
+class Job(NamedTuple):
+    """What holds for all units of a build."""
+
+    salt: bytes
+    prices: Prices | None
+    log_file: str
+
+
+class Order(NamedTuple):
+    """A unit to be made, and the folder to write its tables into, which is there."""
+
+    task: Task
+    folder: str
+
+
+class Begun(NamedTuple):
+    """Said before a source of the order is read."""
+
+    number: int
+
+
+class Made(NamedTuple):
+    """Said when the tables of the order are written: what was read, source by source."""
+
+    sessions: tuple[Done, ...]
+
+
+class Stopped(NamedTuple):
+    """Said when the tables cannot be written: no other order would go better."""
+
+    why: str
+
+
+def serve(connection: Connection, job: Job) -> None:
+    """Work off orders until there is nobody who gives any. The main function of a process."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the one who gives orders decides what an interruption means
+    with open(job.log_file, "wb") as log:
+        os.dup2(log.fileno(), 2)
+    gc.disable()
+    while True:
+        try:
+            order: Order = connection.recv()
+            connection.send(_made(order, job, connection))
+        except (EOFError, BrokenPipeError):
+            return
+
+
+def _made(order: Order, job: Job, connection: Connection) -> Made | Stopped:
+    try:
+        return make(order, job, connection)
+    except BrokenPipeError:
+        raise
+    except OSError as error:  # logs that cannot be read are no OSError here
+        return Stopped(error.strerror or str(error))
+
+
+def make(order: Order, job: Job, connection: Connection) -> Made:
+    """Write the tables of a unit."""
+    found = []
+    read = 0
+    with Writer(order.folder) as writer:
+        for number, source in enumerate(order.task.sources):
+            connection.send(Begun(number))
+            found.append(_read(source, job, writer))
+            read += sum(max(file.size, 0) for file in found[-1].files)
+            if read > _COLLECT_BYTES:  # what importers leave behind goes round in circles
+                gc.collect()
+                read = 0
+        writer.finish()
+    for name in os.listdir(order.folder):
+        handle = os.open(os.path.join(order.folder, name), os.O_RDONLY)
+        os.fsync(handle)
+        os.close(handle)
+    return Made(tuple(found))
+
+
+def _read(source: Source, job: Job, writer: Writer) -> Done:
+    """Add the traces of a source to the tables; what has errors is left out."""
+    files = [state(file) for file in source.files]
+    key = source.key(job.salt)
+    traces = 0
+    errors = []
+    try:
+        for trace, problem in _finished(source, job.salt) if source.form == TRACE else _imported(source, job):
+            try:
+                if trace is None:
+                    errors.append(problem)
+                else:
+                    writer.add(trace, f"{key}-{traces}")
+                    traces += 1
+            except InvalidTraceError as error:
+                errors.append(f"{problem}: {error}" if problem else str(error))
+    except EmptyLogError:
+        pass  # nothing ran, which is no mistake
+    except DataFileError as error:
+        errors.append(str(error))
+    for file, read in zip(files, source.files, strict=True):
+        file.digest = digest(read.path, source.begin, source.end)
+    more = len(errors) - _MOST_ERRORS
+    errors[_MOST_ERRORS:] = [f"and {more} more"] if more > 0 else []
+    return Done(source.form, tuple(files), key, source.begin, source.end, traces, tuple(errors))
+
+
+def _imported(source: Source, job: Job) -> Iterator[tuple[Mapping[str, Any], str]]:
+    """The traces of a session."""
+    for trace in importers.read(importers.Session(source.form, source.files), Privacy(job.salt)):
+        if job.prices is not None:
+            prices.apply(job.prices, trace)
+        yield trace, ""
+
+
+def _finished(source: Source, salt: bytes) -> Iterator[tuple[Trace | None, str]]:
+    """Finished traces, or what is wrong with them; contents that they keep become hashes."""
+    privacy = Privacy(salt)
+    path, name = source.files[0]
+    found: Iterator[Document]
+    if source.end < 0:
+        found = (document._replace(path=name) for document in documents(path))
+    else:
+        found = (Document(line, f"{name}, byte {at}") for at, line in lines(path, source.begin, source.end))
+    for document in found:
+        where = f"{document.path}:{document.line}" if source.end < 0 else document.path
+        decoded = decode(document)
+        if decoded.trace is None:
+            yield None, str(decoded.findings[0])
+            continue
+        for event in decoded.trace.events:
+            if event.content_ref and not event.content_ref.startswith("sha256:"):
+                event.content_ref = privacy.reference(event.content_ref)
+        yield decoded.trace, where

@@ -1,0 +1,189 @@
+"""Traces as five tables in Parquet, with the columns that `columns` declares. Needs pyarrow, which is optional."""
+
+import os
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from orchtrace_corpus.errors import CommandUseError, DataFileError
+from orchtrace_corpus.findings import RULES, Severity, printable, quote
+from orchtrace_corpus.trace import columns as of
+from orchtrace_corpus.trace import rules
+from orchtrace_corpus.trace.columns import TABLES, Row, Scene
+from orchtrace_corpus.trace.decode import json_path
+from orchtrace_corpus.trace.model import Trace
+from orchtrace_corpus.trace.store import InvalidTraceError
+
+if TYPE_CHECKING:
+    import pyarrow
+
+MOST_ROWS = 20_000
+"""So many rows of a table, or events of traces, are kept in memory before they are written, as one row group."""
+
+
+class Writer:
+    """Writes the tables of traces into a folder that is there, as `TABLE.parquet` each. A context manager.
+
+    Raises:
+        CommandUseError: pyarrow is not installed.
+    """
+
+    def __init__(self, folder: str) -> None:
+        need_pyarrow()
+        from pyarrow import parquet
+
+        self._pending: dict[str, list[Row]] = {name: [] for name in TABLES}
+        self._waiting = 0
+        self._schemas = {name: schema(name) for name in TABLES}
+        self._used: dict[str, int] = {}
+        self._files = {
+            name: parquet.ParquetWriter(
+                os.path.join(folder, f"{name}.parquet"), self._schemas[name], compression="zstd"
+            )
+            for name in TABLES
+        }
+
+    def __enter__(self) -> "Writer":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for file in self._files.values():
+            file.close()
+
+    def add(self, trace: Trace | Mapping[str, Any], key: str = "") -> None:
+        """Add a trace.
+
+        Args:
+            trace: A trace, or one as JSON has it, as importers make it.
+            key: Its name in the tables; else its `trace_id`, with a number where that was used before.
+
+        Raises:
+            InvalidTraceError: The trace has errors; nothing of it is added.
+        """
+        scene = _scene(trace, key)
+        if not key:
+            name = scene.trace.trace_id
+            self._used[name] = number = self._used.get(name, 0) + 1
+            scene.key = name if number == 1 else f"{name}#{number}"
+        for name in TABLES:
+            for row in of.rows(name, scene):
+                self._pending[name].append(row)
+                if len(self._pending[name]) == MOST_ROWS:
+                    self._flush(name)
+        self._waiting += len(scene.trace.events)
+        if self._waiting >= MOST_ROWS:
+            self.finish()
+
+    def finish(self) -> None:
+        """Write what is still in memory."""
+        for name in TABLES:
+            self._flush(name)
+        self._waiting = 0
+
+    def _flush(self, name: str) -> None:
+        import pyarrow
+
+        rows, fields = self._pending[name], self._schemas[name]
+        if rows:
+            arrays = [
+                _array(list(map(column.value, rows)), field.type)
+                for column, field in zip(TABLES[name], fields, strict=True)
+            ]
+            self._files[name].write_table(pyarrow.Table.from_arrays(arrays, schema=fields), row_group_size=MOST_ROWS)
+            self._pending[name] = []
+
+
+def _array(values: list[Any], kind: "pyarrow.DataType") -> "pyarrow.Array":
+    """The values of a column; what is not Unicode in texts, such as parts of some files' names, is escaped."""
+    import pyarrow
+
+    try:
+        return pyarrow.array(values, kind)
+    except UnicodeEncodeError:
+        return pyarrow.array(list(map(_escaped, values)), kind)
+
+
+def _escaped(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.encode("utf-8", "backslashreplace").decode()
+    return type(value)(map(_escaped, value)) if isinstance(value, (list, tuple)) else value
+
+
+def _scene(trace: Trace | Mapping[str, Any], key: str) -> Scene:
+    """A trace that the schema and the graph rules have no error against, to be made into rows."""
+    try:
+        one = trace if isinstance(trace, Trace) else msgspec.convert(trace, Trace)
+    except msgspec.ValidationError as error:
+        raise InvalidTraceError(f"the schema refuses the trace: {printable(str(error), limit=200)}") from error
+    found = rules.problems(one)
+    errors = [problem for problem in found if RULES[problem.code].severity is Severity.ERROR]
+    if errors:
+        code, message, path = errors[0]
+        more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
+        raise InvalidTraceError(f"{code} {json_path(path)}: {message}{more}")
+    return Scene(one, key, len(found))
+
+
+def write(traces: Iterable[Trace | Mapping[str, Any]], folder: str) -> int:
+    """Write the tables of traces into a new folder, which is there only when all is written; how many there were.
+
+    Raises:
+        CommandUseError: pyarrow is not installed.
+        DataFileError: The folder is there already, or cannot be written.
+        InvalidTraceError: A trace has errors.
+    """
+    import shutil
+
+    need_pyarrow()
+    taken = DataFileError(f"{quote(folder)} exists already", "Choose a new name, or remove it first.")
+    if os.path.lexists(folder):
+        raise taken
+    folder = folder.rstrip(os.sep) or folder
+    beside = f"{folder}.{os.getpid()}.part"
+    number = 0
+    try:
+        os.mkdir(beside)
+        with Writer(beside) as writer:
+            for trace in traces:
+                writer.add(trace)
+                number += 1
+            writer.finish()
+        if os.path.lexists(folder):
+            raise taken
+        os.rename(beside, folder)
+    except OSError as error:
+        raise DataFileError(f"cannot write {quote(folder)}: {error.strerror or printable(str(error))}") from error
+    finally:
+        shutil.rmtree(beside, ignore_errors=True)
+    return number
+
+
+def schema(table: str) -> "pyarrow.Schema":
+    """The columns of a table as pyarrow has them."""
+    import pyarrow
+
+    text = pyarrow.string()
+    types = {
+        of.TEXT: text,
+        of.WHOLE: pyarrow.int64(),
+        of.NUMBER: pyarrow.float64(),
+        of.FLAG: pyarrow.bool_(),
+        of.TEXTS: pyarrow.list_(text),
+        of.WORDS: pyarrow.map_(text, text),
+        of.FIGURES: pyarrow.map_(text, pyarrow.float64()),
+    }
+    return pyarrow.schema([(column.name, types[column.type]) for column in TABLES[table]])
+
+
+def need_pyarrow() -> None:
+    """See that pyarrow is there.
+
+    Raises:
+        CommandUseError: It is not installed.
+    """
+    try:
+        import pyarrow  # noqa: F401
+    except ImportError as error:
+        hint = "Install it: python -m pip install 'orchtrace-corpus[scale]'"
+        raise CommandUseError("Parquet needs pyarrow, which is not installed", hint) from error

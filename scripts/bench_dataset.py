@@ -1,0 +1,292 @@
+"""Measure what one machine does with datasets of traces, and write it down.
+
+    python scripts/bench_dataset.py > docs/scale.md                      # about 15 minutes, 3 GB of disk
+    python scripts/bench_dataset.py --sizes 10000 100000                 # about a minute
+
+Traces and logs are made up, in a temporary folder, for one measurement after another. Every command is a fresh process.
+"""
+
+import argparse
+import json
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import NamedTuple
+
+from measured import Claim, Run, run
+
+ROOT = Path(__file__).resolve().parents[1]
+CORPUS = str(Path(sys.executable).parent / "corpus")
+DATASET = (CORPUS, "trace", "dataset")
+PLAIN = (sys.executable, str(ROOT / "scripts" / "plain_statistics.py"))
+EVENTS_OF_A_TRACE = 20
+MOST_FOR_THE_LOOP = 1_000_000
+_BEYOND = (100_000_000, 1_000_000_000)
+STATS_LIMIT = 0.4
+BUILD_LIMIT = 3.0
+
+
+class Row(NamedTuple):
+    """What was measured of one input; sizes in bytes.
+
+    Attributes:
+        again: The build once more, with nothing changed.
+        plain: The statistics in a plain Python loop, where that was run.
+    """
+
+    what: str
+    events: int
+    traces: int
+    input_size: int
+    tables_size: int
+    build: Run
+    again: Run
+    stats: Run
+    plain: Run | None
+
+
+def main() -> None:
+    """Run the script."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    sizes = [10_000, 100_000, 1_000_000, 10_000_000]
+    parser.add_argument("--sizes", type=int, nargs="+", default=sizes, help="events in small traces")
+    parser.add_argument("--single", type=int, nargs="*", default=[100_000, 1_000_000], help="events in one trace")
+    parser.add_argument("--megabytes", type=int, default=200, help="logs of Claude Code")
+    parser.add_argument("--files", type=int, default=20_000, help="small sessions, a file each")
+    parser.add_argument("--folder", help="where to make room for it (else the folder for temporary files)")
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory(dir=arguments.folder) as name:
+        place = Path(name)
+        many = [_small_traces(place, events) for events in arguments.sizes]
+        single = [_one_trace(place, events) for events in arguments.single]
+        others = [_logs(place, arguments.megabytes), _files(place, arguments.files)]
+    print(document(many, single, others))
+
+
+def dataset_claims(events: int) -> Iterator[Claim]:
+    """The claims about datasets, for `bench.py`."""
+    with tempfile.TemporaryDirectory() as name:
+        log = Path(name) / "traces.jsonl"
+        _synthesize(log, EVENTS_OF_A_TRACE, max(events // EVENTS_OF_A_TRACE, 1))
+        measure = run((CORPUS, "trace", "measure", str(log), "--format", "csv"))
+        found = _measured("", Path(name), log, rounds=2)
+    if found.plain is None:
+        raise RuntimeError("too many events for a plain loop")
+    yield Claim(
+        f"`corpus trace dataset stats`, {found.events:,} events, against a plain Python loop with the same figures",
+        found.stats.seconds / found.plain.seconds,
+        STATS_LIMIT,
+        _against(found.stats, found.plain),
+    )
+    yield Claim(
+        f"`corpus trace dataset build`, {found.events:,} events, against `corpus trace measure` of the same file",
+        found.build.seconds / measure.seconds,
+        BUILD_LIMIT,
+        _against(found.build, measure),
+    )
+
+
+def _against(one: Run, other: Run) -> str:
+    return f"{one.seconds:.2f} s and {one.peak_mib:.0f} MiB against {other.seconds:.2f} s and {other.peak_mib:.0f} MiB"
+
+
+def _small_traces(place: Path, events: int) -> Row:
+    log = place / "traces.jsonl"
+    _synthesize(log, EVENTS_OF_A_TRACE, max(events // EVENTS_OF_A_TRACE, 1))
+    return _measured(f"traces of {EVENTS_OF_A_TRACE} events", place, log)
+
+
+def _one_trace(place: Path, events: int) -> Row:
+    log = place / "trace.json"
+    _synthesize(log, events, 1)
+    return _measured("one trace", place, log)
+
+
+def _logs(place: Path, megabytes: int) -> Row:
+    script = str(ROOT / "scripts" / "synthesize_logs.py")
+    run((sys.executable, script, "claude_code", str(megabytes), str(place / "logs")))
+    return _measured("logs of Claude Code", place, place / "logs")
+
+
+def _files(place: Path, number: int) -> Row:
+    for session in range(number):
+        name = f"{session:08x}-0000-4000-8000-000000000000"
+        shared = {"sessionId": name, "isSidechain": False, "version": "2.1.0"}
+        usage = {"input_tokens": session, "output_tokens": 3}
+        answer = {"id": f"m{session}", "role": "assistant", "model": "small", "usage": usage,
+                  "content": [{"type": "text", "text": "Done."}]}  # fmt: skip
+        rows = [
+            {"type": "user", "uuid": "u", "parentUuid": None, "timestamp": "2026-05-01T10:00:00.000Z", **shared,
+             "message": {"role": "user", "content": f"Question {session}"}},
+            {"type": "assistant", "uuid": "a", "parentUuid": "u", "timestamp": "2026-05-01T10:00:05.000Z", **shared,
+             "message": answer},
+        ]  # fmt: skip
+        path = place / "files" / f"{session % 100:02}" / f"{name}.jsonl"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return _measured("sessions of two records, a file each", place, place / "files")
+
+
+def _measured(what: str, place: Path, log: Path, rounds: int = 1) -> Row:
+    """Build a dataset, describe it, and remove it and what it was made of.
+
+    Raises:
+        RuntimeError: The plain loop finds other figures.
+    """
+    folder = place / "dataset"
+    build = run((*DATASET, "build", str(log), "-o", str(folder)))
+    again = run((*DATASET, "build", str(log), "-o", str(folder)))
+    stats = min(run((*DATASET, "stats", str(folder), "--format", "json")) for _ in range(rounds))
+    counted = json.loads(_output((*DATASET, "stats", str(folder), "--format", "json")))
+    numbers = {row["what"]: row["number"] for row in counted["overview"]}
+    plain = None
+    if numbers["events"] <= MOST_FOR_THE_LOOP + EVENTS_OF_A_TRACE:
+        plain = min(run((*PLAIN, str(folder))) for _ in range(rounds))
+        if json.loads(_output((*PLAIN, str(folder)))) != counted:
+            raise RuntimeError("the plain loop finds other figures")
+    found = Row(what, numbers["events"], numbers["traces"], _size(log), _size(folder), build, again, stats, plain)
+    shutil.rmtree(folder)
+    shutil.rmtree(log) if log.is_dir() else log.unlink()
+    return found
+
+
+def _output(command: Sequence[str]) -> str:
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+def _size(path: Path) -> int:
+    return (
+        sum(file.stat().st_size for file in path.rglob("*") if file.is_file()) if path.is_dir() else path.stat().st_size
+    )
+
+
+def _synthesize(path: Path, events: int, traces: int) -> None:
+    script = str(ROOT / "scripts" / "synthesize_traces.py")
+    run((sys.executable, script, str(events), str(path), "--traces", str(traces)))
+
+
+def document(many: Sequence[Row], single: Sequence[Row], others: Sequence[Row]) -> str:
+    """What was measured, as docs/scale.md."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    machine = (
+        f"{platform.python_implementation()} {platform.python_version()}, {cores} processors, {platform.machine()}"
+    )
+    libraries = ", ".join(f"{name} {version(name)}" for name in ("duckdb", "ibis-framework", "pyarrow"))
+    first, last = many[0], many[-1]
+    per_event = (last.build.seconds - first.build.seconds) / max(last.events - first.events, 1)
+    traces = max(last.traces - first.traces, 1)
+    per_trace = (last.stats.seconds - first.stats.seconds) / traces
+    held = (last.stats.peak_mib - first.stats.peak_mib) / traces
+    stored, written = last.tables_size / last.events, last.input_size / last.events
+    reckoned = [
+        ("build", *(_hours(events * per_event) for events in _BEYOND)),
+        ("tables", *(f"{events * stored / 1e9:.1f} GB" for events in _BEYOND)),
+        ("statistics, time", *(_hours(events / EVENTS_OF_A_TRACE * per_trace) for events in _BEYOND)),
+        ("statistics, memory", *(f"{events / EVENTS_OF_A_TRACE * held / 1024:.1f} GiB" for events in _BEYOND)),
+    ]
+    return f"""# Scale
+
+What one machine does with [datasets](dataset.md), measured by `python scripts/bench_dataset.py > docs/scale.md`.
+All inputs are made up, every command is a fresh process, and memory is that of the largest process.
+{machine}; {libraries}.
+
+## Many small traces
+
+{_table(many)}
+
+`nothing new` is the same build again. `loop` is a plain Python loop that computes the figures of `stats` row by row;
+that both find the same is checked each time. It is left out where it would take minutes.
+
+- **Building grows with the events:** {1e6 * per_event:.0f} µs each, start-up left out, with all processors at work.
+  Most of it is the graph: rules checked, measures, labels. Memory does not grow with the number of traces.
+- **Statistics grow with the traces:** {1e6 * per_trace:.0f} µs and {1024 * held:.1f} KiB for each, since quantiles
+  need every value of every measure at once.
+- **Tables** take {stored:.0f} bytes for each event, against {written:.0f} of JSON. Made-up traces repeat themselves;
+  tables of real ones are larger.
+
+## One large trace
+
+{_table(single)}
+
+A trace is in memory as a whole, and one process reads it: the graph is one piece.
+
+## Logs
+
+{_table(others)}
+
+A log is mostly contents, which a dataset does not keep. Many files cost time each: one process finds them all, and
+looks at how each begins, before anything is read.
+
+## Where one machine ends
+
+Reckoned from the figures above for traces of {EVENTS_OF_A_TRACE} events, not measured:
+
+{_lines(("", *(f"10^{len(str(events)) - 1} events" for events in _BEYOND)), reckoned)}
+
+- A build ends where patience does. It can be divided: a dataset for each part of the logs, on any number of machines,
+  with salts of their own; their files are then put into one folder, `.build` left out. Logs of one session stay
+  together.
+- Statistics end where the values of all measures of all traces do not fit into memory. `sql` can ask for one measure
+  at a time; beyond that, the same expressions are for the engine of a cluster
+  ([dataset.md](dataset.md#from-other-programs)).
+- A single trace ends where it does not fit into memory: {_kib(single)} for each event.
+"""
+
+
+def _kib(single: Sequence[Row]) -> str:
+    if len(single) < 2:
+        return "a few KiB"
+    first, last = single[0], single[-1]
+    return f"{1024 * (last.build.peak_mib - first.build.peak_mib) / (last.events - first.events):.1f} KiB"
+
+
+def _hours(seconds: float) -> str:
+    return f"{seconds / 3600:.1f} h" if seconds >= 3600 else f"{max(seconds, 1) / 60:.1f} min"
+
+
+def _table(rows: Sequence[Row]) -> str:
+    columns = (
+        "input",
+        "events",
+        "traces",
+        "size",
+        "tables",
+        "build",
+        "memory",
+        "nothing new",
+        "stats",
+        "memory",
+        "loop",
+    )
+    lines = [
+        (
+            row.what,
+            f"{row.events:,}",
+            f"{row.traces:,}",
+            f"{row.input_size / 1e6:,.1f} MB",
+            f"{row.tables_size / 1e6:,.1f} MB",
+            f"{row.build.seconds:,.1f} s",
+            f"{row.build.peak_mib:,.0f} MiB",
+            f"{row.again.seconds:,.1f} s",
+            f"{row.stats.seconds:,.1f} s",
+            f"{row.stats.peak_mib:,.0f} MiB",
+            f"{row.plain.seconds:,.1f} s" if row.plain else "",
+        )
+        for row in rows
+    ]
+    return _lines(columns, lines)
+
+
+def _lines(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    rule = ("---", *("---:" for _ in columns[1:]))
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in (columns, rule, *rows))
+
+
+if __name__ == "__main__":
+    main()

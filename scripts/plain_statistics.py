@@ -1,0 +1,202 @@
+"""The statistics of a dataset in a plain Python loop, without an engine: to check the engine's, and to race it.
+
+    python scripts/plain_statistics.py DIR [--by system,topology]
+
+Prints what `corpus trace dataset stats DIR --format json` prints.
+"""
+
+import argparse
+import glob
+import os
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
+from math import floor
+from typing import Any
+
+from orchtrace_corpus.render import Format, table
+from orchtrace_corpus.render import trace_dataset as render
+from orchtrace_corpus.trace.columns import DECISIONS
+from orchtrace_corpus.trace.dataset.statistics import (
+    EXTRA,
+    FENCE,
+    FEWEST,
+    MOST_OUTLIERS,
+    QUANTILES,
+    Coverage,
+    Distribution,
+    Outlier,
+    Overview,
+    Spent,
+    Statistics,
+)
+from orchtrace_corpus.trace.measures import DEFINITIONS
+from orchtrace_corpus.trace.measures.ledger import KINDS
+
+ASKED = ("inference", "orchestrator_decision", "aggregate")
+UNITS = {**EXTRA, **{name: one.unit for name, one in DEFINITIONS.items()}}
+Values = list[tuple[Any, str, str]]
+Group = tuple[str, ...]
+
+
+def main() -> None:
+    """Run the script."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", help="the dataset")
+    parser.add_argument("--by", default="", help="columns of traces, with commas between them")
+    arguments = parser.parse_args()
+    by = tuple(dict.fromkeys(arguments.by.split(","))) if arguments.by else ()
+    print(
+        table.render(render.tables(statistics(arguments.folder, by), exact=True), "trace-dataset", Format.JSON), end=""
+    )
+
+
+def statistics(folder: str, by: Group) -> Statistics:
+    """The statistics of a dataset, row by row."""
+    totals = dict.fromkeys(Overview._fields, 0)
+    ids: set[str] = set()
+    values: dict[tuple[Group, str, str], Values] = defaultdict(list)
+    covered: dict[tuple[Group, str], list[int]] = defaultdict(lambda: [0, 0, 0])
+    groups: dict[str, Group] = {}
+    for trace in rows(folder, "traces"):
+        group = tuple(trace[name] or "" for name in by)
+        groups[trace["trace"]] = group
+        ids.add(trace["trace_id"])
+        totals["traces"] += 1
+        for name, column in (
+            ("events", "event_count"),
+            ("edges", "edge_count"),
+            *((n, n) for n in Overview._fields[4:]),
+        ):
+            totals[name] += trace[column] or 0
+        for name, unit in UNITS.items():
+            shown = "step" if unit == "s" and trace["clock_unit"] == "step" else unit
+            values[group, name, shown].append((trace[name], trace["trace"], trace["trace_id"]))
+        for decision, column in DECISIONS.items():
+            counts = covered[group, str(decision)]
+            counts[0] += 1
+            counts[1] += trace[column] > 0
+            counts[2] += trace[column]
+    totals["trace_ids"] = len(ids)
+    described = [distribution(*key, found) for key, found in values.items()]
+    far = [outlier for key, found in values.items() for outlier in outliers(*key, found)]
+    names, decisions = list(UNITS), [str(decision) for decision in DECISIONS]
+    return Statistics(
+        by,
+        Overview(**totals),
+        sorted(described, key=lambda one: (one.group, names.index(one.measure), one.unit)),
+        [
+            Coverage(group, next(one for one in DECISIONS if one == decision), *counts)
+            for (group, decision), counts in sorted(
+                covered.items(), key=lambda pair: (pair[0][0], decisions.index(pair[0][1]))
+            )
+        ],
+        sorted(models(folder, groups), key=lambda one: (one.group, -one.total, one.model)),
+        len(far),
+        [
+            figured(one)
+            for one in sorted(far, key=lambda one: (-abs(one.ranges), one.measure, one.trace))[:MOST_OUTLIERS]
+        ],
+    )
+
+
+def rows(folder: str, name: str) -> Iterator[Mapping[str, Any]]:
+    """The rows of a table, one after another."""
+    from pyarrow import parquet
+
+    for file in sorted(glob.glob(os.path.join(glob.escape(folder), name, "*.parquet"))):
+        with parquet.ParquetFile(file) as part:
+            for batch in part.iter_batches():
+                yield from batch.to_pylist()
+
+
+def distribution(group: Group, measure: str, unit: str, found: Values) -> Distribution:
+    """What `statistics.distributions` gives for one measure of one group."""
+    known = sorted(value for value, _, _ in found if value is not None)
+    if not known:
+        return Distribution(group, measure, unit, 0, len(found), None, None, (None,) * len(QUANTILES), None)
+    total = exact_sum(known)
+    return Distribution(
+        group,
+        measure,
+        unit,
+        len(known),
+        len(found) - len(known),
+        None if total is None else figure(total / len(known)),
+        figure(known[0]),
+        tuple(figure(quantile(known, share)) for share in QUANTILES),
+        figure(known[-1]),
+    )
+
+
+def outliers(group: Group, measure: str, unit: str, found: Values) -> Iterator[Outlier]:
+    """What `statistics.outliers` gives for one measure of one group."""
+    known = sorted(value for value, _, _ in found if value is not None)
+    if len(known) < FEWEST:
+        return
+    lower, upper = quantile(known, 0.25), quantile(known, 0.75)
+    if not upper > lower:
+        return
+    for value, trace, trace_id in found:
+        if value is not None:
+            beyond = value - upper if value > upper else value - lower if value < lower else 0.0
+            ranges = beyond / (upper - lower)
+            if abs(ranges) > FENCE:
+                yield Outlier(group, measure, unit, value, ranges, trace, trace_id)
+
+
+def models(folder: str, groups: Mapping[str, Group]) -> Iterator[Spent]:
+    """What `statistics.models` gives."""
+    found: dict[tuple[Group, str], list[Any]] = defaultdict(lambda: [0, 0, [None] * len(KINDS), []])
+    for event in rows(folder, "events"):
+        tokens = [event[f"{kind}_tokens"] for kind in KINDS]
+        has_tokens = any(number is not None for number in tokens)
+        lacks = not has_tokens and event["type"] in ASKED
+        if event["copied_context"] or not (has_tokens or lacks or event["cost_usd"] is not None):
+            continue
+        entry = found[groups[event["trace"]], event["model"] or ""]
+        entry[0] += has_tokens
+        entry[1] += lacks
+        entry[2] = [old if new is None else (old or 0) + new for old, new in zip(entry[2], tokens, strict=True)]
+        if event["cost_usd"] is not None:
+            entry[3].append(event["cost_usd"])
+    for (group, model), (events, without, tokens, costs) in found.items():
+        total = exact_sum(costs) if costs else None
+        yield Spent(group, model, events, without, tuple(tokens), None if total is None else figure(total))
+
+
+def quantile(ordered: Sequence[float], share: float) -> float:
+    """The value at a share of the way, interpolated (type 7 of Hyndman and Fan)."""
+    place = (len(ordered) - 1) * share
+    before = floor(place)
+    after = min(before + 1, len(ordered) - 1)
+    part = place - before
+    return ordered[before] * (1 - part) + ordered[after] * part
+
+
+def exact_sum(values: Sequence[float]) -> Fraction | None:
+    """The sum of values to a billionth each; None where one is beyond 10^12."""
+    if any(abs(value) > 1e12 for value in values):
+        return None
+    wholes = sum(floor(value) for value in values)
+    return wholes + Fraction(sum(nearest((value - floor(value)) * 1e9) for value in values), 10**9)
+
+
+def nearest(value: float) -> int:
+    """The nearest whole number, halves up."""
+    below = floor(value)
+    return below + (value - below >= 0.5)
+
+
+def figure(value: float | Fraction) -> float:
+    """A figure to twelve digits."""
+    return float(f"{float(value):.12g}")
+
+
+def figured(one: Outlier) -> Outlier:
+    """An outlier with its figures to twelve digits."""
+    return one._replace(value=figure(one.value), ranges=figure(one.ranges))
+
+
+if __name__ == "__main__":
+    main()
