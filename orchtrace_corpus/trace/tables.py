@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from orchtrace_corpus.errors import CommandUseError, DataFileError
+from orchtrace_corpus.errors import DataFileError, MissingLibraryError
 from orchtrace_corpus.findings import RULES, Severity, printable, quote
 from orchtrace_corpus.trace import columns as of
 from orchtrace_corpus.trace import rules
@@ -185,5 +185,4 @@ def need_pyarrow() -> None:
     try:
         import pyarrow  # noqa: F401
     except ImportError as error:
-        hint = "Install it: python -m pip install 'orchtrace-corpus[scale]'"
-        raise CommandUseError("Parquet needs pyarrow, which is not installed", hint) from error
+        raise MissingLibraryError("Parquet", "pyarrow", "scale") from error

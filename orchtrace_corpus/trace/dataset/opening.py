@@ -8,13 +8,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from orchtrace_corpus.errors import CommandUseError, DataFileError
+from orchtrace_corpus.errors import CommandUseError, DataFileError, MissingLibraryError
 from orchtrace_corpus.findings import printable
 
 if TYPE_CHECKING:
     import duckdb
 
-_HINT = "Install it: python -m pip install 'orchtrace-corpus[scale]'"
+
+_DAMAGED = "If a build is at work on them, try again; else build the dataset anew, in another folder."
 
 
 class Answer(NamedTuple):
@@ -36,7 +37,7 @@ def need(*modules: str) -> None:
         try:
             import_module(module)
         except ImportError as error:
-            raise CommandUseError(f"a dataset needs {module}, which is not installed", _HINT) from error
+            raise MissingLibraryError("a dataset", module, "scale") from error
 
 
 class Tables:
@@ -133,7 +134,7 @@ def opened(parts: Mapping[str, Sequence[str]]) -> Iterator[Tables]:
                 connection.execute("SET enable_external_access = false")
                 connection.execute("SET lock_configuration = true")
             except duckdb.Error as error:
-                raise DataFileError(f"cannot open the tables: {_lines(error)}") from error
+                raise DataFileError(f"cannot open the tables: {_lines(error)}", _DAMAGED) from error
             yield Tables(connection)
 
 
@@ -159,7 +160,7 @@ def _explained(error: Exception) -> CommandUseError | DataFileError:
     if isinstance(error, duckdb.OutOfMemoryException):
         return DataFileError("the query needs more memory than there is", "Ask for fewer columns, or for parts.")
     if isinstance(error, duckdb.IOException):
-        return DataFileError(f"cannot read the tables: {_lines(error)}", "Is a build at work on them? Try again.")
+        return DataFileError(f"cannot read the tables: {_lines(error)}", _DAMAGED)
     return CommandUseError(_lines(error))
 
 

@@ -12,7 +12,7 @@ from orchtrace_corpus.trace.dataset.folder import Done, FileState, Unit
 from orchtrace_corpus.trace.dataset.sources import Source, digest, place, state
 
 MOST_BYTES = 32 * 1024 * 1024
-MOST_SESSIONS = 1000
+MOST_SESSIONS = 250
 """A unit takes sessions until it has so many, or so many bytes; a larger session is a unit by itself."""
 
 
