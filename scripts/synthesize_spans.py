@@ -6,6 +6,22 @@ from typing import Any, NamedTuple
 
 from made_up_teams import START, Files, Round, end_of, moment
 
+INSTRUCTIONS = "Read before you answer, and say in which file you have seen what you say.\n" * 20
+TOOLS = [
+    {
+        "type": "function",
+        "name": name,
+        "description": "Reads a file of the project, or a part of it, and prints it with the numbers of its lines.",
+        "parameters": {
+            "type": "object",
+            "properties": {"path": {"type": "string", "description": "The file, from the folder of the project."}},
+            "required": ["path"],
+        },
+    }
+    for name in ("read_file", "list_files", "search_files", "run_tests")
+]
+"""What a model is told besides the messages."""
+
 
 class _Act(NamedTuple):
     """A span: of an agent, a model call, or a tool's run. `read` holds the messages that a model was given."""
@@ -196,6 +212,8 @@ def _genai(act: _Act) -> dict[str, Any]:
         "gen_ai.operation.name": "chat",
         "gen_ai.provider.name": "openai",
         "gen_ai.request.model": "gpt-5",
+        "gen_ai.system_instructions": json.dumps([{"type": "text", "content": INSTRUCTIONS}]),
+        "gen_ai.tool.definitions": json.dumps(TOOLS),
         "gen_ai.input.messages": json.dumps(given),
         "gen_ai.output.messages": json.dumps([{"role": "assistant", "parts": parts}]),
         "gen_ai.usage.input_tokens": read,

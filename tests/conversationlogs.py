@@ -148,6 +148,19 @@ def _by_number(edge: str) -> tuple[int, ...]:
     return tuple(int(word[1:]) for word in edge.replace("->", " ").split("-")[0].split() if word[1:].isdecimal())
 
 
+def documented(title: str) -> list[str]:
+    """The lines of the ledger that the section of a format documents."""
+    section = (ROOT / "docs" / "importers.md").read_text("utf-8").partition(f"\n## {title}\n")[2].partition("\n## ")[0]
+    table = section.partition("| line of the ledger | meaning |\n")[2].partition("\n\n")[0]
+    return sorted(row.split("|")[1].strip() for row in table.splitlines()[1:])
+
+
+def ledger_lines(*modules: Any) -> list[str]:
+    """The lines that modules can write into a ledger."""
+    values = (value for module in modules for name, value in vars(module).items() if name.isupper())
+    return sorted(value for value in values if str(value).startswith(("counted", "left out", "unknown", "repaired")))
+
+
 class Claude:
     """The rows of one Claude Code file; each goes behind the one before unless `parentUuid` says otherwise."""
 

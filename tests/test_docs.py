@@ -11,6 +11,7 @@ import orchtrace_corpus as oc
 from orchtrace_corpus.cli.app import COMMANDS
 from orchtrace_corpus.cli.reference import tool_documents
 from orchtrace_corpus.cli.trace import COMMANDS as TRACE_COMMANDS
+from orchtrace_corpus.cli.trace.dataset import COMMANDS as DATASET_COMMANDS
 from orchtrace_corpus.pool.decode import exclusion_schema, paper_schema
 from tests.conftest import ROOT, run_corpus
 
@@ -78,10 +79,10 @@ def test_the_architecture_names_every_module_and_no_other() -> None:
     commands = {name for name in modules if name.startswith("cli/")} - named
     assert {name.removeprefix("cli/").removesuffix(".py") for name in commands} == {
         command.module.replace(".", "/")
-        for table in (COMMANDS, TRACE_COMMANDS)
+        for table in (COMMANDS, TRACE_COMMANDS, DATASET_COMMANDS)
         for group in table.values()
         for command in group.values()
-        if command.module != "trace"  # the group itself
+        if command.module not in ("trace", "trace.dataset")  # the groups themselves
     }
     assert named == modules - commands
 

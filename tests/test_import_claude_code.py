@@ -7,6 +7,8 @@ import pytest
 
 from orchtrace_corpus.errors import DataFileError
 from orchtrace_corpus.trace import importers
+from orchtrace_corpus.trace.importers.answers import Answers
+from orchtrace_corpus.trace.importers.claude_code import content, reading, spending, workflows
 from orchtrace_corpus.trace.importers.privacy import Privacy
 from orchtrace_corpus.trace.timing import timing
 from tests.conversationlogs import (
@@ -15,7 +17,9 @@ from tests.conversationlogs import (
     Claude,
     by_agent,
     claude_usage,
+    documented,
     ledger,
+    ledger_lines,
     links,
     of_type,
     parents,
@@ -213,7 +217,7 @@ def test_a_session_that_goes_on_in_a_second_file_is_one(tmp_path: Path, main: Cl
 
     trace = trace_of(tmp_path)
     assert tokens(trace)["output"] == 11
-    assert ledger(trace)["left out: row that repeats an earlier one (same uuid, time and content)"] == 1
+    assert ledger(trace)["left out: row that repeats an earlier one (same uuid, time and message)"] == 1
     assert of_type(trace, "human_intervention") == ["user human_intervention > main"] * 2
 
 
@@ -681,7 +685,7 @@ def test_the_output_of_a_sub_agent_is_a_placeholder_that_its_result_replaces(tmp
     assert ledger(trace) == {
         "left out: totalTokens of a sub-agent's result (its last context, not a sum)": 1,
         "counted: usage of the last row of an answer": 1,
-        "counted: output as of before the model stopped, so the least it can be": 1,
+        "counted: output noted before the model had finished, so the least it can be": 1,
         "counted: output from the sub-agent's result, where its last row had less": 1,
     }
 
@@ -703,7 +707,7 @@ def test_a_result_that_speaks_of_another_answer_is_told_and_not_taken(
     trace = placeholder(tmp_path, main, stated)
 
     assert by_agent(trace)["aaa"] == (3, 21, 130, 10, 0)
-    assert problems(trace) == {"usage of a sub-agent's result is not that of its last answer: the rows count": 1}
+    assert problems(trace) == {spending.DISAGREEING: 1}
 
 
 def test_an_answer_without_usage_is_unknown_and_not_zero(tmp_path: Path, main: Claude) -> None:
@@ -955,8 +959,65 @@ def test_rows_of_unknown_types_are_counted_and_stop_nothing(tmp_path: Path, main
     }  # fmt: skip
 
 
+@pytest.mark.parametrize("odd", [-5, "many", 1.5, True, 2**53])
+def test_usage_that_is_no_number_is_unknown_and_called_so(tmp_path: Path, main: Claude, odd: Any) -> None:
+    main.answer(1, "m1", text("A"), usage=(odd, odd, odd, odd))
+    main.answer(2, "m2", text("B"), usage=(3, odd, 0, 0))
+    main.answer(3, "m3", text("C"), usage=(1, 2, 0, 0))
+    main.write(tmp_path)
+
+    trace = trace_of(tmp_path)
+    assert (trace["costs"]["tokens"], trace["reasons"]) == (None, {"costs.tokens": "usage that is no number: 2"})
+    assert ledger(trace)["unknown: usage that is no number"] == 2
+    assert tokens(trace)["input"] == 4
+
+
+def test_a_file_has_one_name_in_all_of_a_report(tmp_path: Path, main: Claude) -> None:
+    main.say(0, "Go.")
+    main.answer(1, "m1", text("A"))
+    main.rows += [b"{nonsense\n", {"type": "user", "message": "text"}]
+    main.write(tmp_path / "project")
+
+    dropped = trace_of(tmp_path)["import_report"]["dropped"]
+    assert [entry["for_example"] for entry in dropped.values()] == [[f"{SESSION}.jsonl:3"], [f"{SESSION}.jsonl:4"]]
+
+
+def test_an_agent_whose_file_has_a_dot_in_its_name_is_called_by_all_of_it(tmp_path: Path, main: Claude) -> None:
+    main.say(0, "Go.")
+    main.answer(1, "m1", text("A"))
+    main.write(tmp_path)
+    child = Claude(agent="jane.doe@corp.example")
+    child.say(2, "Do it.")
+    child.answer(3, "c1", text("Done."))
+    child.write(tmp_path)
+
+    (agent,) = {agent["id"] for agent in trace_of(tmp_path)["agents"]} - {"main", "user"}
+    assert agent.startswith("…")
+    assert len(agent) == 5
+
+
+def test_an_answer_of_two_sessions_is_told_in_the_later_one(tmp_path: Path, main: Claude) -> None:
+    for number in range(2):
+        copy = Claude(f"{number}{SESSION[1:]}")
+        copy.say(number, f"Go {number}.")
+        row = copy.answer(number + 1, "m1", text("A"))
+        row["uuid"] = f"{number}" * 36
+        copy.answer(number + 2, f"m2{number}", text("B"))
+        copy.write(tmp_path)
+    sessions, answers = importers.sessions(str(tmp_path)), Answers()
+    first, second = (trace for one in sessions for trace in importers.read(one, Privacy(b"salt"), answers))
+
+    assert (problems(first), problems(second)) == ({}, {content.OTHER_SESSION: 1})
+    assert first["costs"]["tokens"] == second["costs"]["tokens"] == 4
+    assert [problems(trace) for trace in traces(tmp_path)] == [{}, {}]
+
+
 def test_files_without_a_conversation_are_refused(tmp_path: Path) -> None:
     path = write(tmp_path / "x.jsonl", [{"type": "summary", "summary": "A talk", "leafUuid": "u"}])
 
     with pytest.raises(DataFileError, match=r"no row of a conversation in x\.jsonl"):
         list(importers.read(importers.sessions(str(path))[0], Privacy(b"salt")))
+
+
+def test_the_lines_of_the_ledger_are_those_that_are_documented() -> None:
+    assert ledger_lines(content, reading, spending, workflows) == documented("Claude Code")

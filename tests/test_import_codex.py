@@ -8,6 +8,7 @@ import pytest
 
 from orchtrace_corpus.errors import DataFileError
 from orchtrace_corpus.trace import importers
+from orchtrace_corpus.trace.importers.codex import counting, linking
 from orchtrace_corpus.trace.importers.privacy import Privacy
 from orchtrace_corpus.trace.timing import timing
 from tests.conversationlogs import (
@@ -15,7 +16,9 @@ from tests.conversationlogs import (
     Codex,
     by_agent,
     codex_usage,
+    documented,
     ledger,
+    ledger_lines,
     links,
     moment,
     of_type,
@@ -820,6 +823,35 @@ def test_rows_of_unknown_types_are_counted_and_stop_nothing(tmp_path: Path, main
     }  # fmt: skip
 
 
+@pytest.mark.parametrize("odd", [-5, "many", 1.5])
+def test_a_count_that_is_no_number_is_unknown_until_a_total_contains_it(tmp_path: Path, main: Codex, odd: Any) -> None:
+    main.typed(1, "Go.")
+    main.says(2, "A")
+    main.count(2.1, 100, 0, 10, 0)
+    main.says(3, "B")
+    main.event(3.1, "token_count", info={"total_token_usage": {"input_tokens": odd, "output_tokens": 20}})
+    main.write(tmp_path)
+    trace = trace_of(tmp_path)
+    assert (trace["costs"]["tokens"], trace["reasons"]) == (None, {"costs.tokens": "usage that is no number: 1"})
+    assert problems(trace) == {"usage that is no number: left out": 1}
+
+    main.says(4, "C")
+    main.event(4.1, "token_count", info={"total_token_usage": {"input_tokens": 300, "output_tokens": 40}})
+    main.write(tmp_path)
+    assert trace_of(tmp_path)["costs"]["tokens"] == 340
+
+
+def test_two_rollouts_without_an_id_stay_two(tmp_path: Path, main: Codex) -> None:
+    for person in ("ann", "bob"):
+        main.says(1, "A")
+        main.count(1.1, 100, 0, 10, 0)
+        rows = [row for row in main.rows if row["type"] != "session_meta"]
+        write(tmp_path / f"rollout-_home_{person}_plan.jsonl", rows)
+
+    found = traces(tmp_path)
+    assert len({trace["trace_id"] for trace in found}) == 2
+
+
 def test_files_without_a_conversation_are_refused(tmp_path: Path) -> None:
     path = Codex(P).write(tmp_path)
 
@@ -836,3 +868,7 @@ def test_a_bundle_of_codexs_own_rollout_trace_is_refused(tmp_path: Path) -> None
 
     with pytest.raises(DataFileError, match="is no log of a format that we know"):
         importers.sessions(str(tmp_path))
+
+
+def test_the_lines_of_the_ledger_are_those_that_are_documented() -> None:
+    assert ledger_lines(counting, linking) == documented("Codex CLI")

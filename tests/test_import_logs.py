@@ -18,7 +18,7 @@ from orchtrace_corpus.trace.importers.logs import JsonDocument, LogFile
 from orchtrace_corpus.trace.importers.parts import Part
 from orchtrace_corpus.trace.importers.privacy import Privacy, masked
 from orchtrace_corpus.trace.importers.report import Report
-from tests.conftest import ROOT
+from tests.conftest import ROOT, run_corpus
 from tests.spanlogs import LOGS, sdk_span, usage
 
 GOOD = json.dumps(sdk_span("g", None, "generation", 0, 1, usage=usage(10, 1))) + "\n"
@@ -51,6 +51,49 @@ def test_logs_are_found_in_order_and_links_out_of_the_folder_are_not(tmp_path: P
     assert [file.name for file in logs.find(str(inside))] == ["a.json", "own.jsonl", "b/1.ndjson", "b/2.jsonl"]
     sessions = importers.sessions(str(inside))
     assert sorted(file.name for session in sessions for file in session.files) == ["a.json", "b/1.ndjson", "b/2.jsonl"]
+
+
+def test_links_that_lead_out_and_folders_that_may_not_be_read_are_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inside, outside = tmp_path / "logs", tmp_path / "outside"
+    for folder in (inside / "closed", inside / "open", outside):
+        folder.mkdir(parents=True)
+        (folder / "x.jsonl").write_text(GOOD)
+    (inside / "link.jsonl").symlink_to(outside / "x.jsonl")
+    (inside / "open" / "folder").symlink_to(outside)
+    (inside / "open" / "own").symlink_to(inside / "closed")
+    listed = os.scandir
+
+    def scandir(path: str) -> object:
+        if path == str(inside / "closed"):
+            raise PermissionError(13, "Permission denied", path)
+        return listed(path)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    found = logs.look(str(inside))
+
+    assert [file.name for file in found.files] == ["open/x.jsonl"]
+    assert found.passed_over == [
+        f"2 links lead out of {str(inside)!r}: not followed",
+        f"1 folder, {str(inside / 'closed')!r}, cannot be read: Permission denied",
+    ]
+    for command in ("import", "doctor"):
+        told = run_corpus("trace", command, str(inside)).stderr
+        assert "corpus: 2 links lead out of " in told
+        assert "cannot be read: Permission denied" in told
+    (inside / "open" / "x.jsonl").unlink()
+    with pytest.raises(DataFileError, match="no log in") as refusal:
+        logs.find(str(inside))
+    assert "2 links lead out of" in str(refusal.value.hint)
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
+def test_a_log_in_utf_16_is_refused_with_what_to_do(tmp_path: Path, encoding: str) -> None:
+    (tmp_path / "x.jsonl").write_bytes(GOOD.encode(encoding))
+
+    with pytest.raises(DataFileError, match="it is UTF-16; save it as UTF-8"):
+        importers.sessions(str(tmp_path / "x.jsonl"))
 
 
 def test_a_folder_whose_name_begins_like_the_given_one_is_outside(tmp_path: Path) -> None:
@@ -105,8 +148,8 @@ def test_lines_that_are_no_records_are_counted_and_the_rest_is_read(tmp_path: Pa
 
     assert rows == [(1, {"a": 1}), (7, {"a": "caf\ufffd"}), (10, {"b": 2})]
     assert report["dropped"] == {
-        "not an object": {"number": 1, "for_example": ["x.jsonl:4"]},
-        "not JSON": {"number": 4, "for_example": ["x.jsonl:5", "x.jsonl:6", "x.jsonl:8"]},
+        "not an object": {"number": 2, "for_example": ["x.jsonl:4", "x.jsonl:5"]},
+        "not JSON": {"number": 3, "for_example": ["x.jsonl:6", "x.jsonl:8", "x.jsonl:9"]},
         "cut off at the end": {"number": 1, "for_example": ["x.jsonl:11"]},
     }
     assert (report["records_read"], report["repaired"]) == (3, 1)
@@ -126,6 +169,39 @@ def test_a_line_that_is_too_long_is_skipped_unread(tmp_path: Path, monkeypatch: 
 
     assert rows == [(1, {"a": 1}), (3, {"b": 2})]
     assert report["dropped"] == {"line too long": {"number": 2, "for_example": ["x.jsonl:2", "x.jsonl:4"]}}
+
+
+@pytest.mark.parametrize(
+    ("form", "name"),
+    [
+        ("claude_code", "inline.jsonl"),
+        ("codex", "lone"),
+        ("openai_agents", "single.json"),
+        ("otlp", "single.openinference.jsonl"),
+        ("langsmith", "react.jsonl"),
+    ],
+)
+@pytest.mark.parametrize("damage", ["broken", "long", "cut"])
+def test_tokens_are_unknown_where_a_line_could_not_be_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: str, name: str, damage: str
+) -> None:
+    source = LOGS / form / name
+    path = next(source.rglob("*.jsonl")) if source.is_dir() else source
+    whole = path.read_bytes().strip()
+    if path.suffix == ".json":
+        whole = b"\n".join(json.dumps(item).encode() for item in json.loads(whole)["data"])
+    begin, _, rest = whole.partition(b"\n")
+    bad = {"broken": b'{"a" 1}\n', "long": b'{"a": "' + b"x" * 1_000_000 + b'"}\n', "cut": b""}[damage]
+    monkeypatch.setattr(logs, "MOST_LINE_BYTES", 900_000)
+    target = tmp_path / "x.jsonl"
+    target.write_bytes(begin + b"\n" + bad + rest + b"\n" + (b'{"cut": "o' if damage == "cut" else b""))
+    (session,) = importers.sessions(str(target))
+    (trace,) = importers.read(session, Privacy(b"salt"))
+
+    assert trace["costs"]["tokens"] is None
+    assert trace["reasons"] == {"costs.tokens": "1 line could not be read, which may have reported tokens"}
+    (tokens,) = [line for line in run_corpus("trace", "doctor", str(target)).stdout.splitlines() if "Tokens " in line]
+    assert "Tokens    at least" in tokens
 
 
 LIMITED = """\
@@ -283,15 +359,16 @@ def test_the_beginning_of_a_document_is_looked_at_in_linear_time(tmp_path: Path)
 
 SECRETS = {
     "ann.bo+x@mail.example.org": "…",
-    "run by ann@example.org.": "run by …",
+    "run by ann@example.org.": "run by ….",
     "/home/ann/project": "…",
     "C:\\Users\\ann\\x y": "… y",
+    "C:\\Users\\ann lee\\x y": "… y",
     "sk-proj-abc123def456ghi789": "…",
     "ghp_abcdefghij0123456789": "…",
     "github_pat_11ABCDEFG0123456789": "…",
     "AKIAIOSFODNN7EXAMPLE": "…",
     "xoxb-123456789012-abc": "…",
-    "eyJhbGciOiJIUzI1NiJ9.e30.x": "….e30.x",
+    "eyJhbGciOiJIUzI1NiJ9.e30.x": "…",
     "read_file": "read_file",
     "pkg_resources_extern": "pkg_resources_extern",
     "task-0123456789abcdef": "task-0123456789abcdef",

@@ -10,6 +10,7 @@ import pytest
 from orchtrace_corpus.errors import DataFileError
 from orchtrace_corpus.trace.importers import logs
 from orchtrace_corpus.trace.importers import usage as usage_rules
+from orchtrace_corpus.trace.importers.logs import EmptyLogError
 from orchtrace_corpus.trace.importers.report import Report
 from orchtrace_corpus.trace.importers.spans import Kind, Span
 from orchtrace_corpus.trace.importers.spantree import COPY, tree
@@ -829,6 +830,57 @@ def test_tool_calls_are_found_in_every_form_of_an_answer(tmp_path: Path) -> None
         assert [event["call_id"] for event in trace["events"] if event["type"] == "tool_call"] == ["c"], attributes
 
 
+def test_messages_and_arguments_may_be_values_instead_of_text(tmp_path: Path) -> None:
+    def value(plain: Any) -> dict[str, Any]:
+        if isinstance(plain, list):
+            return {"arrayValue": {"values": [value(each) for each in plain]}}
+        if isinstance(plain, dict):
+            return {"kvlistValue": {"values": [{"key": name, "value": value(each)} for name, each in plain.items()]}}
+        return {"stringValue": plain}
+
+    given = {"path": "x.py"}
+    message = {"role": "assistant", "parts": [{"type": "tool_call", "id": "c", "name": "f", "arguments": given}]}
+    asks, does = chat(1, 0, 0, 1), otel_span(2, 0, "f", 1, 2, gen_ai__operation__name="execute_tool")
+    asks["attributes"].append({"key": "gen_ai.output.messages", "value": value([message])})
+    does["attributes"].append({"key": "gen_ai.tool.call.arguments", "value": value(given)})
+    does["name"] = "execute_tool f"
+    one(tmp_path / "x.jsonl", [request([asks, does])], "otlp")
+    (trace,) = imported(tmp_path / "x.jsonl", form="otlp", keep_content=True)
+
+    call = next(event for event in trace["events"] if event["type"] == "tool_call")
+    assert (call["call_id"], call["tool"], json.loads(call["content_ref"])) == ("c", "f", given)
+
+
+def test_spans_without_an_operation_are_known_by_what_they_name(tmp_path: Path) -> None:
+    spans = [
+        otel_span(1, 0, "agent run", 0, 9, agent_name="a", model_name="m"),
+        otel_span(2, 1, "chat m", 1, 2, gen_ai__request__model="m"),
+        otel_span(3, 1, "running tool", 3, 4, gen_ai__tool__name="f"),
+        otel_span(4, 1, "running tool: e", 5, 6, gen_ai__tool__call__id="c", gen_ai__tool__name="e"),
+        otel_span(5, 1, "GET /", 7, 8, http__method="GET"),
+    ]
+
+    assert said(one(tmp_path / "x.jsonl", [request(spans)], "otlp")) == [
+        *("a inference", "a tool_call f", "a tool_result f", "a tool_call e", "a tool_result e", "a stop"),
+    ]
+
+
+@pytest.mark.parametrize("output", ["c", '{"output": "c"}', '{"goto": "c", "update": {}}'])
+def test_what_a_conditional_edge_answers_is_read_from_openinference_too(tmp_path: Path, output: str) -> None:
+    def task(number: int, parent: int, kind: str, begin: float, name: str, step: int, **more: str) -> dict[str, Any]:
+        metadata = json.dumps(node(name, step))
+        span = {"openinference__span__kind": kind, "metadata": metadata, **more}
+        return otel_span(number, parent, name, begin, begin + 1, **span)
+
+    spans = [
+        otel_span(1, 0, "graph", 0, 20, openinference__span__kind="CHAIN"),
+        *(task(2, 1, "CHAIN", 1, "a", 1), task(3, 2, "LLM", 1, "a", 1), task(4, 2, "CHAIN", 2, "a", 1, output__value=output)),
+        *(task(5, 1, "CHAIN", 5, "c", 2), task(6, 5, "LLM", 5, "c", 2)),
+    ]  # fmt: skip
+
+    assert said(one(tmp_path / "x.jsonl", [request(spans)], "otlp"))[:2] == ["a orchestrator_decision", "a message > c"]
+
+
 def test_proposed_and_inferred_handoffs_of_opentelemetry(tmp_path: Path) -> None:
     def agent(number: int, name: str, begin: float, **more: Any) -> list[dict[str, Any]]:
         known = {"gen_ai__operation__name": "invoke_agent", "gen_ai__agent__name": name, **more}
@@ -1073,6 +1125,9 @@ def test_several_traces_of_a_file_are_several(tmp_path: Path) -> None:
     assert [trace["trace_id"] for trace in traces] == ["ta", "tb", "tc"]
     assert [trace["import_report"]["records_read"] for trace in traces] == [1, 1, 1]
     assert [list(trace["import_report"]["dropped"]) for trace in traces] == [["cut off at the end"], [], []]
+    assert {trace["reasons"]["costs.tokens"] for trace in traces} == {
+        "1 line could not be read, which may have reported tokens"
+    }
 
 
 def test_a_trace_in_several_files_is_one(tmp_path: Path) -> None:
@@ -1136,9 +1191,10 @@ def test_a_strange_row_never_stops_an_import(tmp_path: Path, form: str) -> None:
     path.write_bytes(json.dumps(good).encode() + strange + b'{"cut": "of')
     (trace,) = imported(path, form=form)
 
-    assert trace["costs"]["tokens"] == 11
+    assert trace["costs"]["tokens"] is None
+    assert trace["reasons"]["costs.tokens"].endswith("lines could not be read, which may have reported tokens")
     assert trace["import_report"]["dropped"]["cut off at the end"]["number"] == 1
-    assert trace["import_report"]["dropped"]["not JSON"]["number"] >= 4
+    assert trace["import_report"]["dropped"]["not JSON"]["number"] >= 3
 
 
 def test_bytes_that_are_no_utf8_are_replaced(tmp_path: Path) -> None:
@@ -1163,7 +1219,16 @@ def test_a_log_without_a_single_act_is_refused(tmp_path: Path, form: str, conten
     path = tmp_path / "x.json"
     path.write_text(json.dumps(content, indent=1), "utf-8")
 
-    with pytest.raises(DataFileError, match="no agent, model call or tool call in"):
+    with pytest.raises(EmptyLogError, match=r"no agent, model call or tool call in the \d spans of 'x\.json'"):
+        imported(path, form=form)
+
+
+@pytest.mark.parametrize("form", MODULES)
+def test_a_log_of_another_format_is_refused_with_the_number_of_its_records(tmp_path: Path, form: str) -> None:
+    path = tmp_path / "x.jsonl"
+    path.write_text('{"type": "user"}\n' * 3, "utf-8")
+
+    with pytest.raises(DataFileError, match=f"none of the 3 records of 'x.jsonl' is one of the format {form}"):
         imported(path, form=form)
 
 

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from orchtrace_corpus.errors import DataFileError
 from orchtrace_corpus.trace import importers
+from orchtrace_corpus.trace.importers.logs import LogFile
 from orchtrace_corpus.trace.importers.privacy import Privacy
 from orchtrace_corpus.trace.importers.report import Report
 from orchtrace_corpus.trace.importers.spanevents import trace_of
@@ -143,6 +144,7 @@ def _import_mutated(tmp_path: Path, seeds: range) -> None:
         broken.write_bytes(_mutated(path, chance))
         try:
             with watched(tmp_path):
+                importers.recognise(LogFile(str(broken), broken.name))
                 traces = imported(broken, form=form)
             for trace in traces:
                 assert_ledger_adds_up(trace)
@@ -242,6 +244,6 @@ def test_any_spans_give_a_sound_trace_whose_ledger_adds_up(bundle: Bundle) -> No
 
 @pytest.mark.slow
 @given(bundles())
-@settings(max_examples=10_000, deadline=None)
+@settings(max_examples=4_000, deadline=None)
 def test_many_spans_give_sound_traces_whose_ledgers_add_up(bundle: Bundle) -> None:
     _check_bundle(bundle)

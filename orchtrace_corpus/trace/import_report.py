@@ -5,6 +5,9 @@ from msgspec import Struct
 
 from orchtrace_corpus.trace.model import Trace
 
+_MISSING = "unknown: "
+_UNSURE = "the least it can be"
+
 
 class Noted(Struct):
     """Something that was met a number of times, with some of the places."""
@@ -27,11 +30,13 @@ class Prices(Struct):
         date: Of which day they are.
         last_day: The last day of the run; empty where that is unknown.
         without: How many events have no cost, by model.
+        unused: The models of the table that the run does not have.
     """
 
     date: str
     last_day: str = ""
     without: dict[str, int] = {}
+    unused: tuple[str, ...] = ()
 
 
 class ImportReport(Struct):
@@ -43,6 +48,19 @@ class ImportReport(Struct):
     token_ledger: dict[str, Line] = {}
     prices: Prices | None = None
 
+    def missing(self) -> dict[str, int]:
+        """What the ledger has no tokens of, and of how many such records it knows."""
+        known = {
+            what.partition(": ")[2]: line.records
+            for what, line in self.token_ledger.items()
+            if what.startswith(_MISSING)
+        }
+        return {what: records for what, records in known.items() if records}
+
+    def unsure(self) -> list[str]:
+        """What is counted, but may be more."""
+        return [what.partition(": ")[2] for what in self.token_ledger if _UNSURE in what]
+
 
 def report_of(trace: Trace) -> ImportReport | None:
     """The import report of a trace, empty where it has none; None where it is in the form of another program."""
@@ -50,3 +68,9 @@ def report_of(trace: Trace) -> ImportReport | None:
         return msgspec.convert(trace.import_report, ImportReport)
     except msgspec.ValidationError:
         return None
+
+
+def has_all_tokens(trace: Trace) -> bool:
+    """Whether the tokens of the events are all that were spent, as far as the trace and its report say."""
+    report = report_of(trace) or ImportReport()
+    return trace.costs.get("tokens") is not None and not report.missing() and not report.unsure()

@@ -1,15 +1,16 @@
 """Importers: logs that agent teams already write, as traces. One module for each format."""
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from importlib import import_module
 from typing import Any, NamedTuple, Protocol
 
 from orchtrace_corpus.errors import CommandUseError, DataFileError
 from orchtrace_corpus.findings import quote, suggestion
 from orchtrace_corpus.trace.importers import logs
+from orchtrace_corpus.trace.importers.answers import Answers
 from orchtrace_corpus.trace.importers.logs import Head, LogFile
-from orchtrace_corpus.trace.importers.privacy import Privacy
+from orchtrace_corpus.trace.importers.privacy import Privacy, masked
 
 FORMATS: Mapping[str, str] = {
     "claude_code": "Claude Code transcripts (JSON Lines)",
@@ -71,9 +72,9 @@ def sessions(paths: str | Sequence[str], form: str = "") -> list[Session]:
         DataFileError: There is no log there, or no file is a log of any format.
     """
     given = [paths] if isinstance(paths, str) else list(paths)
-    once: dict[str, LogFile] = {}
+    once: dict[Hashable, LogFile] = {}
     for file in (file for path in given for file in logs.find(path)):
-        once.setdefault(os.path.realpath(file.path), file)
+        once.setdefault(_identity(file.path), file)
     files = list(once.values())
     forbidden = dict.fromkeys(file for file in files if not os.access(file.path, os.R_OK))
     by_format: dict[str, list[LogFile]] = {}
@@ -90,29 +91,50 @@ def sessions(paths: str | Sequence[str], form: str = "") -> list[Session]:
     return [*found, *(Session("", (file,)) for file in forbidden)]
 
 
+def _identity(path: str) -> Hashable:
+    """By what a file is known under any name; its path where it has gone meanwhile."""
+    try:
+        status = os.stat(path)
+    except OSError:
+        return path
+    return status.st_dev, status.st_ino
+
+
 def recognise(file: LogFile) -> str:
     """The format of a file; empty where it is of none.
 
     Raises:
         DataFileError: The file cannot be read.
     """
-    for most_rows in (1, logs.HEAD_ROWS):  # mostly the first says it, and the others take their time
-        beginning = logs.head(file, most_rows)
-        for name in FORMATS:
-            if importer(name).recognises(beginning):
-                return name
-    return ""
+    found = _format_of(logs.head(file, 1, logs.FIRST_BYTES))  # mostly enough, and the rest takes its time
+    return found or _format_of(logs.head(file))
 
 
-def read(session: Session, privacy: Privacy) -> Iterator[dict[str, Any]]:
+def _format_of(beginning: Head) -> str:
+    return next((name for name in FORMATS if importer(name).recognises(beginning)), "")
+
+
+def read(session: Session, privacy: Privacy, answers: Answers | None = None) -> Iterator[dict[str, Any]]:
     """The traces of a session, as JSON has them.
+
+    Args:
+        session: The session.
+        privacy: How contents are referred to.
+        answers: What sessions before it had, if they are parts of one import.
 
     Raises:
         DataFileError: A file cannot be read, or is no log of the format.
     """
     if not session.form:
         raise DataFileError(f"cannot read {quote(session.files[0].path)}: Permission denied")
-    yield from importer(session.form).read(session.files, privacy)
+    traces = importer(session.form).read(session.files, privacy)
+    known = answers or Answers()
+    while True:
+        with privacy.names_apart(), known.kept_in_mind():
+            trace = next(traces, None)
+        if trace is None:
+            return
+        yield trace
 
 
 def _description(file: LogFile) -> str:
@@ -120,6 +142,8 @@ def _description(file: LogFile) -> str:
     beginning = logs.head(file)
     if not beginning.text.strip():
         return "is empty"
+    if beginning.is_utf16:
+        return "is UTF-16; save it as UTF-8"
     if beginning.rows:
-        return f"begins with an object of {', '.join(quote(name) for name in list(beginning.rows[0])[:5])}"
-    return f"begins with {quote(beginning.text[:40])}"
+        return f"begins with an object of {', '.join(quote(masked(name)) for name in list(beginning.rows[0])[:5])}"
+    return f"begins with {quote(masked(beginning.text)[:40])}"

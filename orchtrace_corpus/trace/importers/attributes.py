@@ -12,7 +12,7 @@ from msgspec import Raw, Struct
 
 from orchtrace_corpus.trace.importers import spans
 from orchtrace_corpus.trace.importers.parts import decoded
-from orchtrace_corpus.trace.importers.privacy import Privacy
+from orchtrace_corpus.trace.importers.privacy import Privacy, masked
 from orchtrace_corpus.trace.importers.report import Report
 from orchtrace_corpus.trace.importers.spans import Call, Kind, Span, Usage, error_kind, items, mapping, text
 
@@ -54,7 +54,11 @@ _OUTPUT = ("gen_ai.tool.call.result", "gen_ai.output.messages", "output.value", 
 _ANSWER = (*_OUTPUT, "gen_ai.completion.0.content")
 _CONTENTS = frozenset({*_ARGUMENTS, *_ANSWER})
 _ERROR = ("error.type", "exception.type")
+_ANSWERS = ("gen_ai.output.messages", "output.value")
 _TARGET = ("gen_ai.transfer.target.name", "gen_ai.agent.handoff.target.name")
+
+_HANDS_OVER = frozenset(_TARGET)
+_FAILS = frozenset(_ERROR)
 
 _GENAI_USAGE = {
     "input": ("gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens", "llm.usage.prompt_tokens"),
@@ -77,9 +81,11 @@ _OF_GENAI = frozenset(name for names in _GENAI_USAGE.values() for name in names)
 _OF_OPENINFERENCE = frozenset(name for names in _OPENINFERENCE_USAGE.values() for name in names)
 
 _HANDOFF = "handoff to "
+_CALLS = ("tool_call", "function_call")
 _HOLDERS = ("parts", "output", "message", "kwargs", "generations", "messages", "choices")
 """The members of an answer in which calls are looked for."""
 
+_NESTED = frozenset({"arrayValue", "array_value", "kvlistValue", "kvlist_value"})
 _FLAT = ("llm.output_messages.", "gen_ai.completion.")
 _FLAT_CALLS = tuple(zip(_FLAT, (".tool_call.", ".tool_calls."), strict=True))
 
@@ -205,8 +211,11 @@ class Reader:
 
     def _calls(self, known: dict[str, Any]) -> Iterator[Call]:
         """The tool calls that a model's answer asks for, from the first dialect that has any."""
-        found = list(_flat_calls(known)) or list(_calls_in(_content(known, "gen_ai.output.messages")))
-        for name, tool, arguments in found or _calls_in(_content(known, "output.value")):
+        found = list(_flat_calls(known))
+        for answer in _ANSWERS:
+            if not found and answer in known:
+                found = list(_calls_in(_content(known, answer)))
+        for name, tool, arguments in found:
             if tool:
                 yield Call(text(name), text(tool), self._privacy.reference(arguments))
 
@@ -236,12 +245,12 @@ def _value(value: Any) -> Any:
     if not isinstance(value, dict):
         return None
     for kind, content in value.items():
-        if kind in ("arrayValue", "array_value"):
-            return [_value(each) for each in items(mapping(content).get("values"))]
-        if kind in ("kvlistValue", "kvlist_value"):
-            members = map(mapping, items(mapping(content).get("values")))
-            return {text(each.get("key")): _value(each.get("value")) for each in members}
-        return content
+        if kind not in _NESTED:
+            return content
+        inner = items(mapping(content).get("values"))
+        if kind.startswith("array"):
+            return [_value(each) for each in inner]
+        return {text(each.get("key")): _value(each.get("value")) for each in map(mapping, inner)}
     return None
 
 
@@ -256,19 +265,19 @@ def _first(known: Mapping[str, Any], names: tuple[str, ...]) -> str:
 
 def _kind(known: Mapping[str, Any], title: str) -> tuple[Kind, str]:
     """What a span stands for, and what it calls itself if that is unknown."""
-    if _first(known, _TARGET):
+    if not _HANDS_OVER.isdisjoint(known) and _first(known, _TARGET):
         calls = known.get("gen_ai.transfer.mode") == "return_to_caller"
         return (Kind.TOOL if calls else Kind.HANDOFF), ""
-    named = text(known.get("openinference.span.kind")).upper()
+    named = text(known.get("openinference.span.kind"))
     if named:
-        kind = _BY_OPENINFERENCE.get(named)
+        kind = _BY_OPENINFERENCE.get(named.upper())
         if kind is Kind.TOOL and title.startswith(_HANDOFF) and not _first(known, _TOOL):
             kind = Kind.HANDOFF
-        return kind or Kind.CHAIN, "" if kind else f"span of kind {named[:50]}"
+        return kind or Kind.CHAIN, "" if kind else f"span of kind {masked(named)[:50]}"
     operation = text(known.get("gen_ai.operation.name"))
     if operation:
         kind = _BY_OPERATION.get(operation)
-        return kind or Kind.CHAIN, "" if kind else f"operation {operation[:50]}"
+        return kind or Kind.CHAIN, "" if kind else f"operation {masked(operation)[:50]}"
     if (entity := known.get("traceloop.span.kind")) in _BY_TRACELOOP:
         return _BY_TRACELOOP[entity], ""
     if known.get("gen_ai.tool.call.id") or known.get("gen_ai.tool.name"):
@@ -293,14 +302,14 @@ def _counts(known: Mapping[str, Any], names: Mapping[str, tuple[str, ...]], own:
 
 def _error(status: Mapping[str, Any], events: Raw, known: Mapping[str, Any]) -> tuple[bool, str]:
     """Whether a span failed, and by which kind of error."""
-    named = _first(known, _ERROR)
+    named = "" if _FAILS.isdisjoint(known) else _first(known, _ERROR)
     if not named and status.get("code") not in (2, "2", "STATUS_CODE_ERROR", "ERROR"):
         return False, ""
     for event in items(decoded(events)):
         for each in items(mapping(event).get("attributes")):
             if mapping(each).get("key") == "exception.type":
                 named = named or text(_value(each.get("value")))
-    return True, named.rsplit(".", 1)[-1] or error_kind(status.get("message")) or "other"
+    return True, masked(named).rsplit(".", 1)[-1] or error_kind(status.get("message")) or "other"
 
 
 def _metadata(value: Any) -> Mapping[str, Any]:
@@ -322,7 +331,7 @@ def _flat_calls(known: Mapping[str, Any]) -> Iterator[tuple[Any, Any, Any]]:
     """Calls whose every part is an attribute, such as `llm.output_messages.0.message.tool_calls.0.tool_call.id`."""
     found: dict[str, dict[str, Any]] = {}
     for name, value in known.items():
-        for beginning, middle in _FLAT_CALLS:
+        for beginning, middle in _FLAT_CALLS if name.startswith(_FLAT) else ():
             if name.startswith(beginning) and middle in name:
                 call, _, part = name.rpartition(middle)
                 if middle == ".tool_calls.":
@@ -345,11 +354,11 @@ def _calls_in(output: Any) -> Iterator[tuple[Any, Any, Any]]:
         if isinstance(value, list):
             waiting += reversed(value)
         elif isinstance(value, dict):
-            if value.get("type") in ("tool_call", "function_call") and "name" in value:
+            if value.get("type") in _CALLS and "name" in value:
                 yield value.get("call_id") or value.get("id"), value["name"], value.get("arguments", value.get("args"))
                 continue
-            calls = [mapping(call) for call in items(value.get("tool_calls"))]
-            for call in calls:
+            calls = items(value.get("tool_calls"))
+            for call in map(mapping, calls):
                 function = mapping(call.get("function")) or call
                 yield call.get("id"), function.get("name"), function.get("arguments", function.get("args"))
             if not calls:

@@ -116,6 +116,8 @@ class Builder:
         spent = [_sum(kinds) for kinds in totals["agent"].values()]
         stated = costs or {}
         known = max(sum(spent), stated.get("tokens", 0)) if spent or "tokens" in stated else None
+        if lost := self._lost():
+            unknown = f"{unknown.rstrip('.')}; {lost}" if unknown else lost
         tokens = None if unknown else known
         reasons = {} if tokens is not None else {"costs.tokens": unknown or NO_TOKENS}
         return {
@@ -135,6 +137,13 @@ class Builder:
             **({"reasons": reasons} if reasons else {}),
             "import_report": {**self.report.as_data(), "token_totals": totals},
         }
+
+    def _lost(self) -> str:
+        """What is missing of the log, so that tokens may be missing."""
+        lost = self.report.lost
+        return f"{lost:,} {'line' if lost == 1 else 'lines'} could not be read, which may have reported tokens" * (
+            lost > 0
+        )
 
     def _forward_edges(self) -> Iterator[dict[str, str]]:
         """The edges, without those that the log's own times contradict, and without circles at one instant."""
@@ -177,16 +186,20 @@ def _sum(tokens: dict[str, float]) -> float:
 
 def _totals(events: Iterable[dict[str, Any]]) -> dict[str, dict[str, dict[str, float]]]:
     """The tokens counted, by agent and by model, each by kind."""
-    totals: dict[str, dict[str, dict[str, float]]] = {"agent": {}, "model": {}}
+    both: dict[tuple[str, str], dict[str, float]] = {}
     for event in events:
-        if "tokens" not in event or event.get("copied_context"):
-            continue
-        tokens = event["tokens"].items()
-        for by, names in totals.items():
-            kinds = names.setdefault(event.get(by, ""), {})
-            for kind, number in tokens:
-                kinds[kind] = kinds.get(kind, 0) + (number or 0)
+        if "tokens" in event and not event.get("copied_context"):
+            _add(both.setdefault((event["agent"], event.get("model", "")), {}), event["tokens"])
+    totals: dict[str, dict[str, dict[str, float]]] = {"agent": {}, "model": {}}
+    for (agent, model), kinds in both.items():
+        _add(totals["agent"].setdefault(agent, {}), kinds)
+        _add(totals["model"].setdefault(model, {}), kinds)
     return totals
+
+
+def _add(known: dict[str, float], more: dict[str, float]) -> None:
+    for kind, number in more.items():
+        known[kind] = known.get(kind, 0) + (number or 0)
 
 
 def _count(events: Iterable[dict[str, Any]], kind: str) -> int:

@@ -14,7 +14,7 @@ from orchtrace_corpus.trace.importers import spans
 from orchtrace_corpus.trace.importers.builder import seconds
 from orchtrace_corpus.trace.importers.logs import Head, LogFile
 from orchtrace_corpus.trace.importers.parts import Part, decoded
-from orchtrace_corpus.trace.importers.privacy import Privacy
+from orchtrace_corpus.trace.importers.privacy import Privacy, masked
 from orchtrace_corpus.trace.importers.spans import (
     Bundle,
     Call,
@@ -140,7 +140,7 @@ def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[dict[str, Any]]
     Raises:
         DataFileError: A file cannot be read, or holds no run that is an event.
     """
-    found = Gathering()
+    found = Gathering(files)
     runs = _Runs(privacy, found)
     for file in files:
         for record in spans.records(file, found.report, _Run):
@@ -282,7 +282,7 @@ def _span(run: _Run, run_type: str, file: str, line: int, privacy: Privacy) -> S
         error_type=error_type,
         is_interrupted=error_type.endswith("Interrupt"),
         task=spans.langgraph_task(metadata),
-        unknown="" if run_type in _KINDS else f"run of type {run_type[:50]}",
+        unknown="" if run_type in _KINDS else f"run of type {masked(run_type)[:50]}",
     )
     if kind is Kind.CHAIN:
         output = bytes(run.outputs) if span.task else b""

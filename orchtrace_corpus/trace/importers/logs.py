@@ -5,8 +5,7 @@ the report, and the rest is read.
 """
 
 import os
-import re
-from codecs import BOM_UTF8
+from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -15,7 +14,7 @@ import msgspec
 from orchtrace_corpus.errors import DataFileError
 from orchtrace_corpus.findings import quote
 from orchtrace_corpus.trace.importers import parts
-from orchtrace_corpus.trace.importers.privacy import masked
+from orchtrace_corpus.trace.importers.privacy import masked_path
 from orchtrace_corpus.trace.importers.report import Report
 
 SUFFIXES = (".jsonl", ".ndjson", ".json")
@@ -23,12 +22,15 @@ MOST_LINE_BYTES = 64 * 1024 * 1024
 """A longer line is dropped, and said so: no event is that large."""
 MOST_DOCUMENT_BYTES = 1024 * 1024 * 1024
 """A larger JSON document is refused; the same as JSON Lines is read line by line."""
-_HOME_IN_NAME = r"(?<![^/\\])(?:[A-Za-z]-)?-(?:home|Users|root)-[^/\\]*"
 _CHUNK_BYTES = 1024 * 1024
 _HEAD_BYTES = 256 * 1024
+FIRST_BYTES = 8 * 1024
+"""Most files tell their format within these, and so much is read first."""
 HEAD_ROWS = 50
 """So many rows of a file are looked at when its format is recognised."""
 _UNDECODABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+_NOTHING = object()
+"""Stands for the value of a line that has none; `null` is one."""
 
 
 class EmptyLogError(DataFileError):
@@ -55,6 +57,18 @@ class Row(NamedTuple):
     data: Any
 
 
+class Found(NamedTuple):
+    """What was found in a folder.
+
+    Attributes:
+        files: The files that may be logs.
+        passed_over: What could hold more, and was not looked into: sentences, one for each reason.
+    """
+
+    files: list[LogFile]
+    passed_over: list[str]
+
+
 def find(path: str) -> list[LogFile]:
     """The file itself, or the files in a folder and below it that may be logs, by name.
 
@@ -63,27 +77,50 @@ def find(path: str) -> list[LogFile]:
     Raises:
         DataFileError: There is nothing of that name, or the folder holds no such file.
     """
+    found = look(path)
+    if not found.files:
+        hint = " ".join((f"Logs end in {', '.join(SUFFIXES)}.", *(f"{said}." for said in found.passed_over)))
+        raise DataFileError(f"no log in {quote(path)}", hint)
+    return found.files
+
+
+def look(path: str) -> Found:
+    """As `find`, with what was not looked into: links that lead out of a folder, folders that may not be read.
+
+    Raises:
+        DataFileError: There is nothing of that name.
+    """
     if os.path.isfile(path):
-        return [LogFile(path, _called(os.path.basename(path)))]
+        return Found([LogFile(path, masked_path(os.path.basename(path)))], [])
     if not os.path.isdir(path):
         raise DataFileError(f"cannot read {quote(path)}: No such file or directory")
     inside = os.path.realpath(path) + os.sep
-    found = []
-    for folder, below, names in os.walk(path):
+    found: list[LogFile] = []
+    unread: list[OSError] = []
+    leading_out = 0
+    for folder, below, names in os.walk(path, onerror=unread.append):
         below.sort()
+        links = (os.path.join(folder, name) for name in below)
+        leading_out += sum(_leads_out(link, inside) for link in links)
         for name in sorted(names):
             file = os.path.join(folder, name)
-            is_inside = not os.path.islink(file) or os.path.realpath(file).startswith(inside)
-            if name.endswith(SUFFIXES) and is_inside and os.path.isfile(file):
-                found.append(LogFile(file, _called(os.path.relpath(file, path))))
-    if not found:
-        raise DataFileError(f"no log in {quote(path)}", f"Logs end in {', '.join(SUFFIXES)}.")
-    return found
+            if name.endswith(SUFFIXES) and os.path.isfile(file):
+                if _leads_out(file, inside):
+                    leading_out += 1
+                else:
+                    found.append(LogFile(file, masked_path(os.path.relpath(file, path))))
+    passed_over = []
+    if leading_out:
+        lead = "1 link leads" if leading_out == 1 else f"{leading_out:,} links lead"
+        passed_over.append(f"{lead} out of {quote(path)}: not followed")
+    if unread:
+        what = "1 folder" if len(unread) == 1 else f"{len(unread):,} folders, the first"
+        passed_over.append(f"{what}, {quote(str(unread[0].filename))}, cannot be read: {unread[0].strerror}")
+    return Found(found, passed_over)
 
 
-def _called(path: str) -> str:
-    """How events call a file: without a home folder, which some programs put into the names of theirs, and in UTF-8."""
-    return masked(re.sub(_HOME_IN_NAME, "…", path)).encode("utf-8", "backslashreplace").decode()
+def _leads_out(path: str, inside: str) -> bool:
+    return os.path.islink(path) and not os.path.realpath(path).startswith(inside)
 
 
 def rows(file: LogFile, report: Report, shape: Any = None) -> Iterator[Row]:
@@ -107,26 +144,26 @@ def rows(file: LogFile, report: Report, shape: Any = None) -> Iterator[Row]:
         if isinstance(row, (dict, msgspec.Struct)):
             report.read += 1
             yield Row(number, row)
-        elif row is not None:
+        elif row is not _NOTHING:
             report.drop("not an object", file.name, number)
         elif not line.endswith(b"\n"):
-            report.drop("cut off at the end", file.name, number)
+            report.lose("cut off at the end", file.name, number)
         else:
-            report.drop("not JSON", file.name, number)
+            report.lose("not JSON", file.name, number)
 
 
 def _decoded(line: bytes, report: Report) -> Any:
-    """A line's value; None where there is none to be had. Bytes that are no UTF-8 are replaced."""
+    """A line's value; `_NOTHING` where there is none to be had. Bytes that are no UTF-8 are replaced."""
     try:
         return msgspec.json.decode(line)
     except (msgspec.DecodeError, RecursionError):
-        return None
+        return _NOTHING
     except UnicodeDecodeError:
         report.repaired += 1
         try:
             return msgspec.json.decode(line.decode("utf-8", "replace"))
         except (msgspec.DecodeError, RecursionError):
-            return None
+            return _NOTHING
 
 
 def _lines(file: LogFile, report: Report) -> Iterator[tuple[int, bytes]]:
@@ -139,7 +176,7 @@ def _lines(file: LogFile, report: Report) -> Iterator[tuple[int, bytes]]:
                 if number == 1:
                     line = line.removeprefix(BOM_UTF8)
                 if len(line) > MOST_LINE_BYTES:
-                    report.drop("line too long", file.name, number)
+                    report.lose("line too long", file.name, number)
                     while line and not line.endswith(b"\n"):
                         line = handle.readline(_CHUNK_BYTES)
                 elif not line.isspace():
@@ -184,25 +221,28 @@ class Head(NamedTuple):
     Attributes:
         rows: Its first records, where it is JSON Lines.
         text: Its first bytes as text.
+        is_utf16: Whether that text is in UTF-16, which no log is.
     """
 
     rows: Sequence[dict[str, Any]]
     text: str
+    is_utf16: bool = False
 
 
-def head(file: LogFile, most_rows: int = HEAD_ROWS) -> Head:
+def head(file: LogFile, most_rows: int = HEAD_ROWS, most_bytes: int = _HEAD_BYTES) -> Head:
     """The beginning of a file.
 
     Args:
         file: The file.
         most_rows: How many of its first lines are looked at.
+        most_bytes: How much of it is read.
 
     Raises:
         DataFileError: The file cannot be read.
     """
     try:
         with open(file.path, "rb") as handle:
-            data = handle.read(_HEAD_BYTES).removeprefix(BOM_UTF8)
+            data = handle.read(most_bytes).removeprefix(BOM_UTF8)
     except OSError as error:
         raise DataFileError(f"cannot read {quote(file.path)}: {error.strerror}") from error
     found = []
@@ -210,4 +250,5 @@ def head(file: LogFile, most_rows: int = HEAD_ROWS) -> Head:
         row = _decoded(line, Report()) if line.strip() else None
         if isinstance(row, dict):
             found.append(row)
-    return Head(found, data.decode("utf-8", "replace"))
+    is_utf16 = data.startswith((BOM_UTF16_LE, BOM_UTF16_BE)) or data[:2] in (b"{\0", b"\0{", b"[\0", b"\0[")
+    return Head(found, data.decode("utf-8", "replace"), is_utf16)

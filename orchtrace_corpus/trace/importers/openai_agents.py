@@ -13,7 +13,7 @@ from orchtrace_corpus.trace.importers import spans
 from orchtrace_corpus.trace.importers.builder import seconds
 from orchtrace_corpus.trace.importers.logs import Head, LogFile
 from orchtrace_corpus.trace.importers.parts import decoded
-from orchtrace_corpus.trace.importers.privacy import Privacy
+from orchtrace_corpus.trace.importers.privacy import Privacy, masked
 from orchtrace_corpus.trace.importers.spans import (
     Call,
     Gathering,
@@ -114,7 +114,7 @@ def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[dict[str, Any]]
     Raises:
         DataFileError: A file cannot be read, or holds no span that is an event.
     """
-    found = Gathering()
+    found = Gathering(files)
     for file in files:
         for record in spans.records(file, found.report, _Item):
             for item, line in _items(record):
@@ -163,7 +163,7 @@ def _span(item: _Item, data: _Data, file: str, line: int, privacy: Privacy) -> S
         end=seconds(item.ended_at),
         is_error=bool(item.error),
         error_type=_error_type(item.error),
-        unknown="" if text(data.type) in _KINDS else f"span of type {text(data.type)[:50] or 'none'}",
+        unknown="" if text(data.type) in _KINDS else f"span of type {masked(text(data.type))[:50] or 'none'}",
     )
     if kind is Kind.AGENT:
         span.is_named = True

@@ -120,7 +120,7 @@ def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[dict[str, Any]]
     Raises:
         DataFileError: A file cannot be read, or holds no span that is an event.
     """
-    found = Gathering()
+    found = Gathering(files)
     reader = Reader(privacy, found.report)
     for file in files:
         for record in spans.records(file, found.report, _Request):
@@ -202,7 +202,8 @@ def _gather(span: _Span | None, file: str, line: int, program: _Program, reader:
         bundle.system, bundle.version = program
     known = plain(span.attributes)
     logged = identifier(span.parent_span_id)
-    virtual = identifier(known.get("virtual_parent.genai"))  # the next GenAI span above, in files of Visual Studio
+    # The next GenAI span above, in files of Visual Studio.
+    virtual = identifier(known["virtual_parent.genai"]) if "virtual_parent.genai" in known else ""
     read = reader.span(
         known,
         name=name,

@@ -90,7 +90,7 @@ def decoded(raw: Any, shape: Any = Any) -> Any:
     try:
         return _ANYTHING.decode(raw) if shape is Any else msgspec.json.decode(raw, type=shape)
     except UnicodeDecodeError:
-        return decoded(bytes(raw).decode("utf-8", "replace").encode(), shape)
+        return decoded(bytes(raw).decode("utf-8", "replace"), shape)
     except (msgspec.DecodeError, RecursionError):
         return None
 

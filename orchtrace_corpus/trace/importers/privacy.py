@@ -1,26 +1,64 @@
-"""Keeps what people wrote out of traces: contents become salted hashes, names lose addresses and paths."""
+"""Keeps what people wrote out of traces: contents become salted hashes, names lose addresses, folders and keys."""
 
 import hmac
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import lru_cache
+from hashlib import sha256
 from typing import Any, NamedTuple
 
 import msgspec
 
 _MASKED = "…"
+_TAG_DIGITS = 4
 _MOST_NAME = 200
 _MOST_READ = 1_000
-"""So much of a name is looked at: enough that nothing private is cut in two at its end."""
+"""So much of a name is looked at."""
+_TORN = 100
+"""So much before the end of what is looked at may be the beginning of something private, too short to be known."""
 
-_HINT = r"[@/\\]|[spr]k[-_]|gh[a-z]_|github_pat_|glpat-|hf_|xox|AKIA|AIza|eyJ"
+_HINT = (
+    r"[@~/\\]|%40|%2[5Ff]|[-_](?:home|HOME|[Uu]sers|USERS|root)[-_]|[SPRspr][Kk][-_]|[Gg][Hh][A-Za-z]_"
+    r"|[Gg][Ll][Pp][Aa][Tt]-|[HPhp][FMfm]_|[Xx][Oo][Xx]|[Xx][Aa][IPip]|[Bb]_[Pp][Aa][Tt]_|[Ss][Vv]2_"
+    r"|A[KS]IA|akia|AI[Zz][Aa]|aiza|[Ee][Yy]J|eyj"
+)
 """A name without any of these holds nothing private, which is quickly seen."""
 
-_PRIVATE = (
-    r"[\w.+-]{1,64}@[\w-]+\.[\w.-]+",  # e-mail addresses
-    r"(?:/home/|/Users/|/root\b|[A-Za-z]:\\Users\\)[^\s\"']*",  # home folders
-    r"\b[spr]k[-_](?=[\w-]*\d)[\w-]{12,}",  # keys of well-known services
-    r"\b(?:gh[a-z]_|github_pat_|glpat-|hf_|xox[a-z]-|AKIA|AIza|eyJ)[\w-]{12,}",
+_SLASH = r"(?:[\\/]|%2[Ff]|%5[Cc])+"
+_REST = r"[^\s\"']*"
+_LONG = r"(?=[A-Za-z]*\d)[A-Za-z0-9]{16,}"
+_BODY = rf"(?:{_LONG}|[A-Za-z0-9]{{30,}})[\w-]*"
+"""What follows the mark of a key: a run such as no word of a name is."""
+_ALONE = r"(?<![A-Za-z])"
+"""What begins like this is no end of a word, as the sk of `task-` is; digits and underscores may be before it."""
+_APART = r"(?<![A-Za-z0-9])"
+
+_PRIVATE = "|".join(
+    (
+        r"[\w.+-]{1,64}(?:@|%(?:25)*40)(?:[\w-]+\.)+[^\W\d_][\w-]+",  # e-mail addresses
+        rf"[A-Za-z]:{_SLASH}(?i:users){_SLASH}[^\\/\"']*{_REST}",  # home folders; Windows has blanks in them
+        rf"{_SLASH}(?:home|HOME|Users|USERS){_SLASH}{_REST}",
+        rf"/root\b{_REST}",
+        rf"(?:{_APART}~(?=[A-Za-z])|~(?=[\w.-]*[\\/])){_REST}",
+        rf"{_APART}(?:[A-Za-z]-)?-(?:home|HOME|Users|USERS)-{_REST}",  # the same, made into names
+        rf"(?:(?<![A-Za-z0-9_])|(?<=__))_(?:home|HOME|Users|USERS)_{_REST}",
+        rf"{_ALONE}[SPRspr][Kk][-_](?=(?:[\w-]*[-_])?(?=[A-Za-z]*\d)[A-Za-z0-9]{{10,}})[\w-]{{12,}}",  # keys
+        rf"[spr]k[-_](?:ant|proj|svcacct|admin|or|live|test|lf)[-_](?=[\w-]*[A-Z])(?=(?:[\w-]*[-_])?{_LONG})[\w-]+",
+        r"[spr]k[-_](?=[A-Za-z0-9]*[a-z])(?=[A-Za-z0-9]*[A-Z])(?=[A-Za-z]*\d)[A-Za-z0-9]{20,}[\w-]*",
+        rf"(?i:gh[pousr]_|github_pat_|hf_|npm_|gsk_|xai-|lsv2_[a-z]{{2}}_){_BODY}",
+        r"(?i:glpat-|xox[a-z]-|xapp-\d-)(?=[\w-]*\d)[\w-]{12,}",
+        r"AKIA[0-9A-Z]{12,}|ASIA(?=[A-Z]*\d)[0-9A-Z]{16,}|akia(?=[a-z]*\d)[0-9a-z]{16,}",
+        r"AIza[\w-]{12,}|(?i:aizasy)(?=[\w-]*\d)[\w-]{20,}",
+        rf"(?:(?i:eyj)[\w-]{{8,}}\.(?i:eyj)[\w-]+|{_ALONE}eyJ[\w-]{{12,}})(?:\.[\w-]*)*",  # JSON Web Tokens
+    )
 )
+
+_FOLDER = r"(?<![A-Za-z0-9])(?:[A-Za-z]-)?[-_](?:home|HOME|Users|USERS|root)[-_][^/\\]*"
+"""A home folder in the name of a file or folder, as programs make it that have a folder for each project."""
+
+_SALT: ContextVar[bytes] = ContextVar("salt", default=b"")
 
 
 class Privacy(NamedTuple):
@@ -41,17 +79,45 @@ class Privacy(NamedTuple):
         text = content if isinstance(content, str) else _canonical(content)
         if self.keep_content:
             return text
-        return "sha256:" + hmac.digest(self.salt, text.encode("utf-8", "replace"), "sha256").hex()[:24]
+        return "sha256:" + sha256(self.salt + text.encode("utf-8", "replace")).hexdigest()[:24]
+
+    @contextmanager
+    def names_apart(self) -> Iterator[None]:
+        """While this lasts, `masked` marks what it cuts out, by this salt: names of two people stay two names."""
+        before = _SALT.set(self.salt)
+        try:
+            yield
+        finally:
+            _SALT.reset(before)
+
+
+def masked(name: str) -> str:
+    """A name as it may leave the machine: e-mail addresses, home folders and keys are cut out."""
+    return _masked(name[: _MOST_READ + 1], _SALT.get())
+
+
+def masked_path(path: str) -> str:
+    """How a file may be called where others see it, in UTF-8: its folders and its name masked."""
+    salt = _SALT.get()
+    path = re.sub(_FOLDER, lambda found: _MASKED + _tag(found.group(), salt), path)
+    return masked(path).encode("utf-8", "backslashreplace").decode()
 
 
 @lru_cache(maxsize=10_000)
-def masked(name: str) -> str:
-    """A name as it may leave the machine: e-mail addresses, home folders and keys are cut out."""
-    name = name[:_MOST_READ]
+def _masked(name: str, salt: bytes) -> str:
+    is_torn = len(name) > _MOST_READ
     if re.search(_HINT, name):
-        for pattern in _PRIVATE:
-            name = re.sub(pattern, _MASKED, name)
+        name = re.sub(_PRIVATE, lambda found: _MASKED + _tag(found.group(), salt), name[:_MOST_READ])
+        if is_torn:
+            name = name[:-_TORN]
     return name[:_MOST_NAME]
+
+
+def _tag(private: str, salt: bytes) -> str:
+    """Few digits by which two masked names differ: too few to find out what was there, for who knows the salt."""
+    if not salt:
+        return ""
+    return hmac.digest(salt, private.encode("utf-8", "replace"), "sha256").hex()[:_TAG_DIGITS]
 
 
 def _canonical(content: Any) -> str:

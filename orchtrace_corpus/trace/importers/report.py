@@ -14,12 +14,14 @@ class Report:
         read: Records read.
         repaired: Records of which bytes that are no UTF-8 were replaced.
         out_of_order: Records whose time lies before that of the record in front of them.
+        lost: Lines that could not be read, so that nobody knows what they say.
     """
 
     def __init__(self) -> None:
         self.read = 0
         self.repaired = 0
         self.out_of_order = 0
+        self.lost = 0
         self._dropped: dict[str, list[Any]] = {}
         self._unknown: dict[str, int] = {}
         self._passed: dict[str, int] = {}
@@ -29,6 +31,11 @@ class Report:
     def drop(self, why: str, file: str, line: int) -> None:
         """Note a record that was left out."""
         _note(self._dropped, why, f"{file}:{line}")
+
+    def lose(self, why: str, file: str, line: int) -> None:
+        """Note a line that could not be read: it may have reported tokens."""
+        self.lost += 1
+        self.drop(why, file, line)
 
     def unknown(self, kind: str) -> None:
         """Note a record of a kind that the importer does not know; it is left out."""

@@ -172,10 +172,15 @@ class Bundle:
 
 
 class Gathering:
-    """Spans by trace while files are read; what is wrong with the files stands in the first trace's report."""
+    """Spans by trace while files are read; what is wrong with the files stands in the first trace's report.
 
-    def __init__(self) -> None:
+    Args:
+        files: The files.
+    """
+
+    def __init__(self, files: Sequence[LogFile]) -> None:
         self.report = Report()
+        self._files = files
         self._bundles: dict[str, Bundle] = {}
 
     def bundle(self, trace_id: str) -> Bundle:
@@ -188,7 +193,8 @@ class Gathering:
         """The traces of all bundles that hold an event, as JSON has them.
 
         Raises:
-            DataFileError: There is none.
+            EmptyLogError: There is none.
+            DataFileError: No record is a span.
         """
         from orchtrace_corpus.trace.importers.spanevents import trace_of
 
@@ -201,8 +207,14 @@ class Gathering:
             if trace is not None:
                 yield trace
                 report, found = Report(), True
+                report.lost = self.report.lost  # nobody knows whose trace they were of
         if not found:
-            raise EmptyLogError(f"no agent, model call or tool call in the {number} spans of the log")
+            more = f" and {len(self._files) - 1} more files" if len(self._files) > 1 else ""
+            where = f"{quote(self._files[0].name)}{more}"
+            dropped = sum(entry["number"] for entry in self.report.as_data()["dropped"].values())
+            if dropped and not number:
+                raise DataFileError(f"none of the {dropped:,} records of {where} is one of the format {form}")
+            raise EmptyLogError(f"no agent, model call or tool call in the {number:,} spans of {where}")
 
 
 class Record(NamedTuple):
@@ -285,7 +297,7 @@ def grouped(files: Sequence[LogFile]) -> Iterator[Sequence[LogFile]]:
 
     first_with: dict[str, int] = {}
     for number, file in enumerate(files):
-        for name in re.findall(r'"trace_?[iI]d"\s*:\s*"([^"]{1,100})"', logs.head(file).text):
+        for name in re.findall(r'"trace_?[iI]d"\s*:\s*"([^"]{1,100})"', logs.head(file, 0).text):
             first, own = sorted((leader(first_with.setdefault(name, number)), leader(number)))
             leaders[own] = first
     groups: dict[int, list[LogFile]] = {}

@@ -153,10 +153,14 @@ class _Graphs:
         """The tasks of a step that lead to a node, the one that ends last at the end; without a name: to any other."""
         before = sorted(before, key=lambda each: (self._end(each), each))
         free = [each for each in before if not routes[each]]
-        found: dict[str, list[int]] = {"": free or before}
-        for node in dict.fromkeys(node for each in before for node in sorted(routes[each] or ())):
-            found[node] = [each for each in before if not routes[each] or node in (routes[each] or ())]
-        return found
+        chosen: dict[str, list[int]] = {}
+        for each in before:
+            for node in sorted(routes[each] or ()):
+                chosen.setdefault(node, []).append(each)
+        if len(free) * len(chosen) <= _MOST_PAIRS:
+            places = {each: place for place, each in enumerate(before)}
+            chosen = {node: sorted((*free, *named), key=places.__getitem__) for node, named in chosen.items()}
+        return {"": free or before, **chosen}
 
     def _to(
         self, number: int, task: Task, sources: list[int], routes: Mapping[int, set[str] | None]

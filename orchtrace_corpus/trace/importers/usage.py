@@ -60,7 +60,7 @@ class _Accounts:
         self._of = of
         self._report = report
         count = len(of.spans)
-        self._usages = [self._usable(number) for number in range(count)]
+        self._usages = [span.usage and self._usable(span.usage) for span in of.spans]
         self._calls = [0] * count  # model calls in the span, itself included
         self._last_call = [NOBODY] * count
         self._is_counted_below = [False] * count
@@ -80,11 +80,8 @@ class _Accounts:
         uncounted = sum(not self._is_counted[number] and not self._of.spans[number].is_error for number in unknown)
         return Spending(self._spent, uncounted)
 
-    def _usable(self, number: int) -> Usage | None:
-        """The span's usage, if it tells what went in or out."""
-        usage = self._of.spans[number].usage
-        if usage is None:
-            return None
+    def _usable(self, usage: Usage) -> Usage | None:
+        """A span's usage, if it tells what went in or out."""
         if not usage.is_known:
             if usage.total:
                 self._report.ledger(UNDIVIDED, total=usage.total)
@@ -110,7 +107,7 @@ class _Accounts:
             else:
                 self._count(number, usage)
         parent = self._of.parents[number]
-        if parent != NOBODY:
+        if parent != NOBODY and (self._calls[number] or self._is_counted_below[number]):
             self._calls[parent] += self._calls[number]
             self._last_call[parent] = self._later(self._last_call[parent], self._last_call[number])
             self._is_counted_below[parent] |= self._is_counted_below[number]

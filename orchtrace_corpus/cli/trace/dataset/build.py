@@ -15,6 +15,7 @@ from orchtrace_corpus.trace.dataset.build import Wish
 from orchtrace_corpus.trace.dataset.build import build as bring
 from orchtrace_corpus.trace.dataset.folder import Folder
 from orchtrace_corpus.trace.dataset.sources import FORMATS
+from orchtrace_corpus.trace.importers import logs
 from orchtrace_corpus.trace.parallel import processors
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
@@ -65,6 +66,8 @@ def build(
     except KeyboardInterrupt:
         session.output.note(f"corpus: {done[0]} of {done[1]} sources were read; the same command goes on from there")
         raise
+    for said in (said for path in paths for said in logs.look(path).passed_over):
+        session.output.note(f"corpus: {said}")
     for line in render.outcome(outcome):
         session.output.note(line)
     if outcome.failures and not outcome.traces:

@@ -1,6 +1,6 @@
 """What the rows of a Claude Code session tell about who spawned whom, kept until all rows are read."""
 
-from typing import Any
+from typing import Any, TypeGuard
 
 from msgspec import Struct, field
 
@@ -23,12 +23,14 @@ class Written(Struct):
     Attributes:
         rows: How many of its rows there are.
         is_open: Whether its last row was written before the model stopped: its output is a placeholder.
+        is_odd: Whether the usage of its last row gives something for tokens that is no number of them.
     """
 
     call: Call
     thread: Thread
     rows: int = 1
     is_open: bool = False
+    is_odd: bool = False
 
 
 class Result(Struct):
@@ -133,9 +135,21 @@ def tokens(usage: Any) -> dict[str, int] | None:
     found = {}
     for kind, name in _USAGE:
         number = usage.get(name)
-        if type(number) is int and 0 <= number <= _MOST_TOKENS:
+        if _is_number(number):
             found[kind] = number
     return found or None
+
+
+def is_odd(usage: Any) -> bool:
+    """Whether a `usage` gives something for tokens that is no number of them."""
+    if not isinstance(usage, dict):
+        return False
+    given = (usage.get(name) for _, name in _USAGE)
+    return any(number is not None and not _is_number(number) for number in given)
+
+
+def _is_number(value: Any) -> TypeGuard[int]:
+    return type(value) is int and 0 <= value <= _MOST_TOKENS
 
 
 def result(answer: Answer, thread: Thread, call: str, text: str, details: Details | None) -> Result:
@@ -143,12 +157,12 @@ def result(answer: Answer, thread: Thread, call: str, text: str, details: Detail
     found = Result(answer, thread, call, tail=wording.agent_in_tail(text), done="<status>completed" in text)
     found.refused = '"success": false' in text or '"success":false' in text
     if details is not None:
-        found.agent = rows.text(details.agent) or rows.text(details.teammate)
-        found.run, found.task = rows.text(details.run), rows.text(details.task)
-        found.launched = details.is_async is True or rows.text(details.status).endswith(("_launched", "_spawned"))
+        found.agent = rows.string(details.agent) or rows.string(details.teammate)
+        found.run, found.task = rows.string(details.run), rows.string(details.task)
+        found.launched = details.is_async is True or rows.string(details.status).endswith(("_launched", "_spawned"))
         found.usage = tokens(details.usage)
         total = details.total
-        found.total = total if type(total) is int and 0 <= total <= _MOST_TOKENS else None
+        found.total = total if _is_number(total) else None
     return found
 
 

@@ -5,6 +5,7 @@ A model's answer comes in several rows, one for each of its blocks, which repeat
 
 from typing import Any, NamedTuple
 
+from orchtrace_corpus.trace.importers import answers
 from orchtrace_corpus.trace.importers.claude_code import clues, wording
 from orchtrace_corpus.trace.importers.claude_code.clues import (
     Aimed,
@@ -16,8 +17,7 @@ from orchtrace_corpus.trace.importers.claude_code.clues import (
     Written,
     text_field,
 )
-from orchtrace_corpus.trace.importers.claude_code.rows import Line, details
-from orchtrace_corpus.trace.importers.claude_code.rows import text as row_text
+from orchtrace_corpus.trace.importers.claude_code.rows import Line, details, string
 from orchtrace_corpus.trace.importers.claude_code.wording import Said
 from orchtrace_corpus.trace.importers.privacy import Privacy, masked
 from orchtrace_corpus.trace.importers.report import Report
@@ -35,6 +35,7 @@ from orchtrace_corpus.trace.importers.transcript import (
 )
 
 SAME_ANSWER = "left out: row before the last of its answer (same message.id and requestId)"
+OTHER_SESSION = "answer that an earlier session of this import has, too: counted in both"
 OTHER_THREAD = "left out: answer that another file of the session has, too (same message.id and requestId)"
 
 _DEEDS = {
@@ -75,6 +76,7 @@ class Content:
         self._privacy = privacy
         self._report = report
         self._written: dict[tuple[str, str, str], Written] = {}
+        self._answers = answers.current()
 
     def take_assistant(self, entry: Entry) -> None:
         """A row of a model's answer."""
@@ -104,7 +106,7 @@ class Content:
     def _answer(self, entry: Entry) -> Written | None:
         """The answer that a row is a part of; None where another thread holds it already."""
         row, message, thread, time, place = entry
-        answer, request = text_field(message, "id"), row_text(row.request_id)
+        answer, request = text_field(message, "id"), string(row.request_id)
         # Both ids together are the service's own. A message's alone may be made up, and says nothing beyond its thread.
         key = (answer, request, "" if request else thread.key)
         spent = clues.tokens(message.get("usage"))
@@ -117,12 +119,15 @@ class Content:
             self._report.ledger(SAME_ANSWER, **(written.call.tokens or {}))
             written.rows += 1
         else:
+            if answer and request and not self._answers.is_new(answer, request):
+                self._report.problem(OTHER_SESSION, str(place))
             written = Written(Call(time, place, end=time, model=masked(text_field(message, "model"))), thread)
             thread.add(written.call)
             self.clues.written.append(written)
             self._written[key] = written
         written.call.end = max(written.call.end, time)
         written.call.tokens = spent or written.call.tokens
+        written.is_odd = clues.is_odd(message.get("usage"))
         return written
 
     def _note_text(self, call: Call, text: str) -> None:
@@ -148,7 +153,7 @@ class Content:
                 prompt = text_field(details, "prompt") or text_field(details, "script")
                 act.ref, act.role = self._privacy.reference(prompt), masked(text_field(details, "subagent_type"))
                 spawn = Spawn(act, thread, use, wording.mark(prompt), text_field(details, "name"),
-                              text_field(details, "team_name"), row_text(entry.row.uuid))  # fmt: skip
+                              text_field(details, "team_name"), string(entry.row.uuid))  # fmt: skip
                 self.clues.spawns.append(spawn)
             case Deed.MESSAGE:
                 body = text_field(details, "content") or text_field(details, "message")
@@ -248,7 +253,7 @@ class Content:
         """A row that says how far a call has come, and with which agent."""
         data = row.data
         if text_field(data, "type") == "agent_progress":
-            self.clues.progress.setdefault(text_field(data, "agentId"), row_text(row.parent_tool_use))
+            self.clues.progress.setdefault(text_field(data, "agentId"), string(row.parent_tool_use))
 
 
 def _is_put_there(row: Line) -> bool:

@@ -1,6 +1,6 @@
 """Reads the files of a Claude Code session into threads: one for the session itself, one for each sub-agent."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from orchtrace_corpus.trace.importers import logs
@@ -8,7 +8,7 @@ from orchtrace_corpus.trace.importers.builder import seconds
 from orchtrace_corpus.trace.importers.claude_code import clues
 from orchtrace_corpus.trace.importers.claude_code.clues import Beginning, text_field
 from orchtrace_corpus.trace.importers.claude_code.content import Content, Entry
-from orchtrace_corpus.trace.importers.claude_code.rows import Line, line, text
+from orchtrace_corpus.trace.importers.claude_code.rows import Line, line, string
 from orchtrace_corpus.trace.importers.claude_code.sources import Part, Source, source
 from orchtrace_corpus.trace.importers.logs import EmptyLogError, LogFile
 from orchtrace_corpus.trace.importers.privacy import Privacy, masked
@@ -18,7 +18,7 @@ from orchtrace_corpus.trace.importers.transcript import NO_TIME, Place, Thread, 
 MAIN = "main"
 """The agent that the user talks to."""
 
-SAME_ROW = "left out: row that repeats an earlier one (same uuid, time and content)"
+SAME_ROW = "left out: row that repeats an earlier one (same uuid, time and message)"
 
 _SILENT = frozenset(
     (
@@ -77,7 +77,7 @@ class Reading:
         is_main = one.part is Part.MAIN
         own = self.thread(MAIN if is_main else one.agent)
         before = NO_TIME
-        for number, found in logs.rows(one.file, self.report, Line):
+        for number, found in logs.rows(one.file._replace(name=one.shown), self.report, Line):
             row = line(found)
             kind, stamp = row.kind, row.timestamp
             known = seconds(stamp) if isinstance(stamp, str) else None
@@ -118,7 +118,7 @@ class Reading:
         Such rows name no agent. Each belongs to that of its parent row; one whose parent row is missing, to
         that of the row before; and one whose parent row is of the session itself begins a new thread.
         """
-        key, uuid, parent = text(row.agent_id), text(row.uuid), text(row.parent_uuid)
+        key, uuid, parent = string(row.agent_id), string(row.uuid), string(row.parent_uuid)
         if not key:
             key = self._inline.get(parent, "")
             if not key and parent and parent not in self._rows:
@@ -137,8 +137,8 @@ class Reading:
             return
         if time == NO_TIME:
             self.report.problem("row without a time: that of the row before it is taken", str(place))
-        self.session = self.session or masked(text(row.session_id).partition("#")[0])
-        self.version = self.version or masked(text(row.version))
+        self.session = self.session or masked(string(row.session_id).partition("#")[0])
+        self.version = self.version or masked(string(row.version))
         if self._is_repeated(row, kind, message, place):
             spent = clues.tokens(message.get("usage"))
             if spent:
@@ -152,10 +152,12 @@ class Reading:
 
     def _is_repeated(self, row: Line, kind: str, message: dict[str, Any], place: Place) -> bool:
         """Whether the row is one that came before, as in a session that goes on in a second file."""
-        uuid = text(row.uuid)
+        uuid = string(row.uuid)
         if not uuid:
             return False
-        mark = hash((kind, text(row.timestamp), text_field(message, "id"), *_outline(message.get("content"))))
+        content = message.get("content")
+        size = len(content) if isinstance(content, (str, list)) else 0
+        mark = hash((kind, string(row.timestamp), text_field(message, "id"), size))
         known = self._rows.get(uuid)
         if known is None:
             self._rows[uuid] = mark
@@ -176,11 +178,3 @@ class Reading:
                 self.report.problem("second result of a call: the first counts", str(found.answer.place))
             else:
                 answer(act, found.answer)
-
-
-def _outline(content: Any) -> Iterator[str | int]:
-    """What a content is told by: the ids and lengths of its blocks."""
-    if isinstance(content, str):
-        yield len(content)
-    for block in content if isinstance(content, list) else ():
-        yield text_field(block, "id") or text_field(block, "tool_use_id") or len(text_field(block, "text"))

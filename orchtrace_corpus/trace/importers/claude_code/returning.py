@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from orchtrace_corpus.trace.importers.claude_code.clues import Aimed, Arrival
 from orchtrace_corpus.trace.importers.claude_code.reading import MAIN, Reading
 from orchtrace_corpus.trace.importers.returns import Back, add_returns
-from orchtrace_corpus.trace.importers.transcript import Act, Deed, Note, Thread
+from orchtrace_corpus.trace.importers.transcript import Act, Deed, Thread
 
 if TYPE_CHECKING:
     from orchtrace_corpus.trace.importers.claude_code.linking import Family
@@ -118,4 +118,4 @@ class _Returning:
                 step.sent = waiting.pop(number)
                 return
         if step.sender == thread.agent:
-            thread.steps[thread.steps.index(step)] = Note(step.time, step.place, step.order)
+            step.sender = ""  # what it tells itself is but a note

@@ -53,15 +53,13 @@ class Details(Struct, gc=False):
     total: Any = field(default=None, name="totalTokens")
 
 
+_line = msgspec.json.Decoder(Line).decode
 _details = msgspec.json.Decoder(Details).decode
 
 
 def line(row: Any) -> Line:
     """A row that was decoded in full, because bytes in it had to be repaired."""
     return row if type(row) is Line else _line(msgspec.json.encode(row))
-
-
-_line = msgspec.json.Decoder(Line).decode
 
 
 def details(of: Line) -> Details | None:
@@ -75,6 +73,6 @@ def details(of: Line) -> Details | None:
         return None
 
 
-def text(value: Any) -> str:
+def string(value: Any) -> str:
     """A value that is text; empty where it is anything else."""
     return value if type(value) is str else ""

@@ -13,13 +13,14 @@ from typing import Any, NamedTuple
 
 from orchtrace_corpus.trace.importers import logs
 from orchtrace_corpus.trace.importers.logs import Head, LogFile
-from orchtrace_corpus.trace.importers.privacy import masked
+from orchtrace_corpus.trace.importers.privacy import masked_path
 
 _ROW_TYPES = frozenset(
     ("user", "assistant", "system", "summary", "progress", "attachment", "queue-operation", "file-history-snapshot")
 )
 _DOCUMENTS = (("agentType",), ("toolUseId",), ("runId", "workflowName"), ("runId", "workflowProgress"))
 """By which fields the files beside transcripts are known."""
+_SUFFIXES = (".jsonl", ".ndjson", ".json", ".meta")
 _LEAST_ID_LENGTH = 32
 """Shorter ids are made up by people; the same one in two files says nothing."""
 
@@ -83,10 +84,12 @@ def source(file: LogFile) -> Source:
     below = folders.index("subagents") if "subagents" in folders else -1
     if below < 0 and folders[-1:] == ["workflows"] and name.endswith(".json"):
         return Source(file, Part.RUN, _shown(folders[-2:], name), run=name.removesuffix(".json"))
-    agent = name.removeprefix("agent-").partition(".")[0]
+    agent = name.removeprefix("agent-")
+    for suffix in _SUFFIXES:
+        agent = agent.removesuffix(suffix)
     if below < 0:
         agent = agent if name.startswith("agent-") else _only_agent(file)
-        return Source(file, Part.AGENT if agent else Part.MAIN, masked(name), agent)
+        return Source(file, Part.AGENT if agent else Part.MAIN, masked_path(name), agent)
     shown = _shown(folders[max(below - 1, 0) :], name)
     run = folders[below + 2] if folders[below + 1 : below + 2] == ["workflows"] and len(folders) > below + 2 else ""
     if name == "journal.jsonl":
@@ -103,7 +106,7 @@ def _only_agent(file: LogFile) -> str:
 
 
 def _shown(folders: Sequence[str], name: str) -> str:
-    return masked("/".join((*folders, name)))
+    return masked_path("/".join((*folders, name)))
 
 
 def sessions(files: Sequence[LogFile]) -> Iterator[Sequence[LogFile]]:

@@ -13,11 +13,12 @@ from orchtrace_corpus.trace.importers.transcript import Call, Thread
 
 COUNTED = "counted: usage of the last row of an answer"
 REPLACED = "counted: output from the sub-agent's result, where its last row had less"
-PLACEHOLDER = "counted: output as of before the model stopped, so the least it can be"
+PLACEHOLDER = "counted: output noted before the model had finished, so the least it can be"
 UNKNOWN = "unknown: answers without usage"
+ODD = "unknown: usage that is no number"
 MISSING = "unknown: sub-agents without a transcript"
 CONTEXT = "left out: totalTokens of a sub-agent's result (its last context, not a sum)"
-DISAGREEING = "usage of a sub-agent's result is not that of its last answer: the rows count"
+DISAGREEING = "result of a sub-agent states another usage than its last answer: that of the answer is counted"
 
 _INPUTS = ("input", "cache_read", "cache_write")
 
@@ -49,15 +50,19 @@ def settle(
                 report.ledger(CONTEXT, total=spawn.result.total)
     for one in written:
         tokens, basis = one.call.tokens, one.call.basis
-        if tokens is None:
+        if one.is_odd:
+            report.ledger(ODD)
+        elif tokens is None:
             report.ledger(UNKNOWN)
-        else:
+        if tokens is not None:
             line = REPLACED if id(one.call) in replaced else PLACEHOLDER if basis == "placeholder" else COUNTED
             report.ledger(line, **tokens)
     if missing:
         report.ledger(MISSING, missing)
-    without = sum(one.call.tokens is None for one in written)
-    reasons = (("sub-agents without a transcript among the files", missing), ("answers without usage", without))
+    odd = sum(one.is_odd for one in written)
+    without = sum(one.call.tokens is None and not one.is_odd for one in written)
+    reasons = (("sub-agents without a transcript among the files", missing), ("answers without usage", without),
+               ("usage that is no number", odd))  # fmt: skip
     return "; ".join(f"{what}: {number}" for what, number in reasons if number)
 
 

@@ -96,6 +96,6 @@ def _returned(sources: list[Source], reading: Reading) -> set[str] | None:
     """The agents of which the run's journal has a result; None where it has no journal."""
     for one in sources:
         if one.part is Part.JOURNAL:
-            rows = (row for _, row in logs.rows(one.file, reading.report))
+            rows = (row for _, row in logs.rows(one.file._replace(name=one.shown), reading.report))
             return {text_field(row, "agentId") for row in rows if row.get("type") == "result"}
     return None

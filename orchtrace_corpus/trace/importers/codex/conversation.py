@@ -11,9 +11,8 @@ from msgspec import Struct
 
 from orchtrace_corpus.trace.importers.codex import wording
 from orchtrace_corpus.trace.importers.codex.clues import Aimed, Arrival, Clues, Ending, Spawn
-from orchtrace_corpus.trace.importers.codex.counting import Amounts, Count, amounts
-from orchtrace_corpus.trace.importers.codex.rows import Payload, as_payload
-from orchtrace_corpus.trace.importers.codex.rows import text as field_text
+from orchtrace_corpus.trace.importers.codex.counting import Amounts, Count, amounts, is_odd
+from orchtrace_corpus.trace.importers.codex.rows import Payload, as_payload, string
 from orchtrace_corpus.trace.importers.codex.sources import text_field
 from orchtrace_corpus.trace.importers.privacy import Privacy, masked
 from orchtrace_corpus.trace.importers.report import Report
@@ -78,6 +77,7 @@ class Conversation:
         counts: Its counter of tokens, row by row.
         clues: What it tells about other threads.
         model: The model that answers from now on.
+        odd: How many states of its counter are no numbers, with none behind them that would contain theirs.
     """
 
     def __init__(self, thread: Thread, privacy: Privacy, report: Report, *, is_child: bool) -> None:
@@ -85,6 +85,7 @@ class Conversation:
         self.counts: list[Count] = []
         self.clues = Clues()
         self.model = ""
+        self.odd = 0
         self._privacy, self._report, self._is_child = privacy, report, is_child
         self._call: Call | None = None  # the answer whose items come in
         self._unpaid: Call | None = None  # the last answer that no count was about
@@ -100,8 +101,8 @@ class Conversation:
     def take_item(self, payload: Payload, at: Moment) -> None:
         """An item of the conversation with the model."""
         self._end_approval(at)
-        kind = field_text(payload.type) or "message"
-        if kind == "message" and field_text(payload.role) != "assistant":
+        kind = string(payload.type) or "message"
+        if kind == "message" and string(payload.role) != "assistant":
             self._take_input(payload, at)
         elif kind in ("message", "reasoning"):
             self._items.add(kind)
@@ -117,7 +118,7 @@ class Conversation:
 
     def take_event(self, payload: Payload, at: Moment) -> bool:
         """An event for the screen; whether it says that the counter of tokens has moved."""
-        kind = field_text(payload.type)
+        kind = string(payload.type)
         if kind == "token_count":
             return self._take_count(payload.info, at)
         self._end_approval(at)
@@ -125,20 +126,20 @@ class Conversation:
         if kind == "item_completed" and text_field(item, "type").replace("_", "").lower() == "subagentactivity":
             kind, payload = "sub_agent_activity", as_payload(item)
         if kind == "user_message":
-            self._take_typed(field_text(payload.message), at)
+            self._take_typed(string(payload.message), at)
         elif kind in _ANSWERS:
             if _ANSWERS[kind] not in self._items:
-                self._note_text(self._output(at), field_text(payload.message) or field_text(payload.text))
+                self._note_text(self._output(at), string(payload.message) or string(payload.text))
         elif kind == "turn_aborted":
             if not self._is_child:
                 self._add(Typed(at.time, at.place, waited=False, status="cancelled"), at)
         elif kind in _APPROVALS:
             self._is_asked = True
         elif kind == "guardian_assessment":
-            if field_text(payload.status) in ("denied", "rejected", "blocked"):
+            if string(payload.status) in ("denied", "rejected", "blocked"):
                 self._add(Alarm(at.time, at.place, error=wording.FORBIDDEN), at)
         elif kind in ("collab_agent_spawn_end", "collab_tool_call"):
-            self.clues.started.setdefault(field_text(payload.new_thread), field_text(payload.call_id))
+            self.clues.started.setdefault(string(payload.new_thread), string(payload.call_id))
         elif kind == "collab_waiting_end":
             for name, status, brought in wording.endings(payload.statuses):
                 self._end(name, status, brought, at)
@@ -193,7 +194,7 @@ class Conversation:
         found = list(wording.notification(text))
         for name, status, brought in found:
             self._end(name, status, brought, at)
-        if self._is_child or found or field_text(payload.role) != "user" or wording.is_put_there(text):
+        if self._is_child or found or string(payload.role) != "user" or wording.is_put_there(text):
             self._add(Note(at.time, at.place), at)
         else:
             typed = Typed(at.time, at.place, ref=self._privacy.reference(text or payload.content))
@@ -222,8 +223,8 @@ class Conversation:
             self._add(Typed(at.time, at.place), at)
 
     def _take_call(self, kind: str, payload: Payload, call: Call, at: Moment) -> None:
-        name = field_text(payload.name) or kind.removesuffix("_call")
-        use = field_text(payload.call_id) or field_text(payload.id)
+        name = string(payload.name) or kind.removesuffix("_call")
+        use = string(payload.call_id) or string(payload.id)
         given = next((part for part in (payload.arguments, payload.input, payload.action) if part is not None), None)
         deed = _DEEDS.get(name.rpartition(".")[2].rpartition("__")[2], Deed.TOOL)
         act = Act(at.time, at.place, deed=deed, call=call, id=masked(use), tool=masked(name),
@@ -232,7 +233,7 @@ class Conversation:
         self._add(act, at)
         self._acts.setdefault(use, []).append(act)
         if kind in _ANSWERED_AT_ONCE:
-            status = field_text(payload.status)
+            status = string(payload.status)
             failed = status if status not in ("", "completed") else ""
             done = Answer(at.time, at.place, status="error" if failed else "ok", error=masked(failed))
             self._add(done, at)
@@ -263,7 +264,7 @@ class Conversation:
         found = Answer(at.time, at.place, status="error" if failed else "ok", error=failed,
                        ref=self._privacy.reference(text or output))  # fmt: skip
         self._add(found, at)
-        use = field_text(payload.call_id) or field_text(payload.id)
+        use = string(payload.call_id) or string(payload.id)
         self._results.append((use, found))
         if use in self._spawns:
             self._spawns[use].names += [wording.agent_named(details), *wording.uuids(text)]
@@ -274,11 +275,11 @@ class Conversation:
             self._add(Alarm(at.time, at.place, error=failed), at)
 
     def _take_activity(self, payload: Payload, at: Moment) -> None:
-        name = field_text(payload.agent_thread) or field_text(payload.agent_thread_too)
-        kind = field_text(payload.kind)
+        name = string(payload.agent_thread) or string(payload.agent_thread_too)
+        kind = string(payload.kind)
         if kind == "started":
-            path = field_text(payload.agent_path) or field_text(payload.agent_path_too)
-            self.clues.started.setdefault(name, field_text(payload.call_id) or path)
+            path = string(payload.agent_path) or string(payload.agent_path_too)
+            self.clues.started.setdefault(name, string(payload.call_id) or path)
         elif kind == "interrupted":
             self._end(name, "cancelled", "", at)
 
@@ -286,12 +287,17 @@ class Conversation:
         """A state of the counter of tokens; whether it has moved."""
         details = info if isinstance(info, dict) else {}
         total, last = amounts(details.get("total_token_usage")), amounts(details.get("last_token_usage"))
+        if total is None and (is_odd(details.get("total_token_usage")) or is_odd(details.get("last_token_usage"))):
+            self._report.problem("usage that is no number: left out", str(at.place))
+            self.odd += 1
+            return False
         if total is None and last is None:
             self._report.passed("token_count without usage")
             return False
         before, last_before = self._before
         moved = total != before if total is not None else last != last_before
         self._before = (total if total is not None else before, last)
+        self.odd = self.odd if total is None else 0
         call = self._unpaid
         if moved and call is None:
             call = self._output(at)

@@ -51,12 +51,19 @@ class Count(Struct, gc=False):
 
 
 def amounts(usage: Any) -> Amounts | None:
-    """The amounts of a usage; None where it has none."""
-    if not isinstance(usage, dict):
+    """The amounts of a usage; None where it has none, or one that is no number."""
+    if not isinstance(usage, dict) or is_odd(usage):
         return None
     found = [usage.get(name) for name in _FIELDS]
-    whole = [number if type(number) is int and 0 <= number <= _MOST_TOKENS else 0 for number in found]
-    return tuple(whole) if any(number is not None for number in found) else None
+    return None if found == [None] * len(found) else tuple(number or 0 for number in found)
+
+
+def is_odd(usage: Any) -> bool:
+    """Whether a usage gives something for tokens that is no number of them."""
+    if not isinstance(usage, dict):
+        return False
+    given = (usage.get(name) for name in _FIELDS)
+    return any(number is not None and not (type(number) is int and 0 <= number <= _MOST_TOKENS) for number in given)
 
 
 def tokens(spent: Amounts) -> dict[str, int]:

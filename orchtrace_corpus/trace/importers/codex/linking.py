@@ -16,6 +16,7 @@ MAIN = "main"
 """The agent that the user talks to."""
 
 UNKNOWN = "unknown: answers without usage"
+ODD = "unknown: usage that is no number"
 COVERED = "counted with the answer behind them: answers without a count of their own"
 MISSING = "unknown: sub-agents without a rollout"
 
@@ -44,7 +45,11 @@ def link(rollouts: Sequence[Rollout], report: Report) -> Linked:
     without = sum(_count_unpaid(rollout, report) for rollout in rollouts)
     if missing:
         report.ledger(MISSING, missing)
-    reasons = (("sub-agents without a rollout among the files", missing), ("answers without usage", without))
+    odd = sum(rollout.conversation.odd for rollout in rollouts)
+    if odd:
+        report.ledger(ODD, odd)
+    reasons = (("sub-agents without a rollout among the files", missing), ("answers without usage", without),
+               ("usage that is no number", odd))  # fmt: skip
     unknown = "; ".join(f"{what}: {number}" for what, number in reasons if number)
     return Linked([rollout.thread for rollout in rollouts if rollout.thread.steps], unknown)
 
@@ -91,6 +96,7 @@ def _count_unpaid(rollout: Rollout, report: Report) -> int:
     unknown = sum(step.order > last for step in without)
     if len(without) > unknown:
         report.ledger(COVERED, len(without) - unknown)
+    unknown = max(unknown - rollout.conversation.odd, 0)
     if unknown:
         report.ledger(UNKNOWN, unknown)
     return unknown
@@ -114,7 +120,8 @@ class _Links:
         meta, thread = rollout.meta, rollout.thread
         thread.is_root = not meta.parent
         path = meta.path.rpartition("/")[2]
-        thread.agent = self._new_name(MAIN if thread.is_root else meta.nickname or path or meta.id)
+        shown = masked(meta.path.removeprefix("/root")).rpartition("/")[2]
+        thread.agent = self._new_name(MAIN if thread.is_root else meta.nickname or shown or meta.id)
         for name in (meta.id, meta.path, meta.nickname, path):
             if name:
                 self._names.setdefault(name, thread.agent)
@@ -169,7 +176,9 @@ class _Links:
         if found is None or found.act.target:
             arrivals = rollout.conversation.clues.arrivals
             waiting = index.by_task.get(arrivals[0].mark, []) if arrivals else []
-            found = next((spawn for spawn in waiting if not spawn.act.target), None)
+            while waiting and waiting[0].act.target:
+                del waiting[0]
+            found = waiting[0] if waiting else None
         return found
 
     def _conclude_spawn(self, rollout: Rollout, parent: Rollout) -> None:
@@ -183,11 +192,13 @@ class _Links:
         """Name the sub-agents of which there is no rollout, and say how many."""
         missing = 0
         for rollout in self._rollouts:
-            for spawn in rollout.conversation.clues.spawns:
+            clues = rollout.conversation.clues
+            started = {call: thread for thread, call in reversed(clues.started.items())}
+            for spawn in clues.spawns:
                 act = spawn.act
                 if act.target:
                     continue
-                names = [name for name in (*spawn.names, _key_of(rollout.conversation.clues.started, spawn.id)) if name]
+                names = [name for name in (*spawn.names, started.get(spawn.id, "")) if name]
                 if act.answer is not None and act.answer.status == "error":
                     act.deed = Deed.TOOL  # nothing came into being
                     continue
@@ -254,7 +265,3 @@ class _Index:
                     self.by_name.setdefault(name, spawn)
             if not any(name in threads for name in spawn.names):
                 self.by_task.setdefault(spawn.mark, []).append(spawn)
-
-
-def _key_of(started: dict[str, str], use: str) -> str:
-    return next((thread for thread, call in started.items() if call == use and thread), "")

@@ -9,7 +9,7 @@ from orchtrace_corpus.trace.importers import logs
 from orchtrace_corpus.trace.importers.builder import seconds
 from orchtrace_corpus.trace.importers.codex.conversation import Conversation, Moment
 from orchtrace_corpus.trace.importers.codex.replay import Trail
-from orchtrace_corpus.trace.importers.codex.rows import Line, Payload, line, text
+from orchtrace_corpus.trace.importers.codex.rows import Line, Payload, line, string
 from orchtrace_corpus.trace.importers.codex.sources import Meta, shown
 from orchtrace_corpus.trace.importers.logs import LogFile
 from orchtrace_corpus.trace.importers.privacy import Privacy, masked
@@ -17,7 +17,7 @@ from orchtrace_corpus.trace.importers.report import Report
 from orchtrace_corpus.trace.importers.transcript import NO_TIME, Thread
 
 _KINDS = frozenset(("session_meta", "response_item", "event_msg", "turn_context", "compacted"))
-_COPYING_SECONDS = 60.0
+_COPYING_SECONDS = 10.0
 """History is copied within such a time, if it is given new times at all."""
 _NEUTRAL_EVENTS = frozenset(("thread_settings_applied", "thread_name_updated"))
 
@@ -53,7 +53,7 @@ class Rollout:
 
     def _read(self, file: LogFile, *, is_first: bool, is_only: bool) -> None:
         before, name = NO_TIME, shown(file)
-        for number, found in logs.rows(file, self._report, Line):
+        for number, found in logs.rows(file._replace(name=name), self._report, Line):
             row = line(found)
             payload, stamp = row.payload, row.timestamp
             if payload is None:
@@ -90,7 +90,7 @@ class Rollout:
         elif kind == "event_msg":
             moved = self.conversation.take_event(payload, at)
         elif kind == "turn_context":
-            self.conversation.model = masked(text(payload.model)) or self.conversation.model
+            self.conversation.model = masked(string(payload.model)) or self.conversation.model
             self._report.passed(kind)
         else:
             self._report.passed(kind)
@@ -111,8 +111,8 @@ class Rollout:
     def _sign(self, kind: str, payload: Payload, *, moved: bool) -> str:
         """What a row says of where copied history ends, in the words of `Trail`; empty where it says nothing."""
         if kind == "session_meta":
-            return "meta" if text(payload.id) not in ("", self.meta.id) else ""
-        inner = text(payload.type)
+            return "meta" if string(payload.id) not in ("", self.meta.id) else ""
+        inner = string(payload.type)
         if kind == "turn_context" or inner in ("task_started", "turn_started"):
             return "turn" if self._is_own_turn(payload) else "" if kind == "turn_context" else "row"
         if inner == "token_count":
@@ -127,7 +127,7 @@ class Rollout:
         started = payload.started_at
         if isinstance(started, (int, float)) and not isinstance(started, bool):
             return bool((started / 1000 if started > 1e11 else started) >= int(created))
-        digits = text(payload.turn_id).replace("-", "").lower()
+        digits = string(payload.turn_id).replace("-", "").lower()
         if len(digits) != 32 or digits[12] != "7" or not set(digits) <= set("0123456789abcdef"):
             return False
         return int(digits[:12], 16) / 1000 >= created - 1

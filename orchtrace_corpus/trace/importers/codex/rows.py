@@ -62,6 +62,6 @@ def as_payload(value: Any) -> Payload:
     return msgspec.convert(value, Payload) if isinstance(value, dict) else Payload()
 
 
-def text(value: Any) -> str:
+def string(value: Any) -> str:
     """A value that is text; empty where it is anything else."""
     return value if type(value) is str else ""

@@ -1,5 +1,6 @@
 """Which files make up a Codex session: one rollout for each thread, tied together by what their first rows say."""
 
+import os
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
@@ -50,8 +51,11 @@ def first_meta(file: LogFile) -> Meta:
     Raises:
         DataFileError: The file cannot be read.
     """
-    first = (row for _, row in islice(logs.rows(file, Report()), logs.HEAD_ROWS) if row.get("type") == "session_meta")
-    return meta(_inside(next(first, {}), "payload"), shown(file).removesuffix(".jsonl"))
+    rows = logs.head(file, 1, logs.FIRST_BYTES).rows
+    if not any(row.get("type") == "session_meta" for row in rows):
+        rows = [row for _, row in islice(logs.rows(file, Report()), logs.HEAD_ROWS)]
+    first = next((row for row in rows if row.get("type") == "session_meta"), {})
+    return meta(_inside(first, "payload"), os.path.basename(file.path).removesuffix(".jsonl"))
 
 
 def meta(payload: dict[str, Any], fallback: str) -> Meta:
