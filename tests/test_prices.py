@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 
 from orchtrace_corpus.errors import DataFileError
 from orchtrace_corpus.trace.prices import KINDS, Prices, apply, load
-from tests.conftest import ROOT
+from tests.conftest import ROOT, run_corpus
+
+SESSION = ROOT / "tests" / "data" / "session"
 
 TABLE = """\
 date: 2026-05-04
@@ -136,6 +138,7 @@ def test_the_report_says_by_which_prices_and_what_has_none(tmp_path: Path) -> No
         "last_day": "2026-05-04",
         "events": 1,
         "without": {"unheard-of": 1, "(no model)": 1},
+        "unused": ["another-model"],
     }
     assert [one.get("cost_usd") for one in run["events"]] == [9e-5, None, None, None]
 
@@ -183,7 +186,9 @@ def test_a_run_over_midnight_has_two_days_and_one_without_a_date_none(tmp_path: 
         ("0.5", "[1, 2]", ":5:26: a price is one number; of prices in tiers"),
         ("  another", "  some-model: {input: 1}\n  another", "key 'some-model' is given twice"),
         ("date: 2026-05-04", "date: [2026-05-04]", ":1:7: 'date' must be text"),
-        (TABLE, "", ":1:1: Y114 the file holds nothing"),
+        (TABLE, "", ":1:1: the price table is empty"),
+        (TABLE, "# nothing yet\n", ":1:1: the price table is empty"),
+        (TABLE[TABLE.index("models") :], "models: {}\n", ":3:9: 'models' names no model"),
         (TABLE, "- 1\n", ":1:1: the price table must be a mapping of names to values"),
         ("{input: 0.5", "{input: [0.5", "not valid YAML"),
     ],
@@ -203,6 +208,29 @@ def test_a_wrong_table_is_refused_at_its_place_with_the_mend(tmp_path: Path, old
 def test_a_table_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(DataFileError, match=r"cannot read .*nowhere\.yaml: No such file"):
         load(str(tmp_path / "nowhere.yaml"))
+
+
+def test_models_of_the_table_that_the_run_has_not_are_told_and_may_be_misspelt(tmp_path: Path) -> None:
+    prices = table(tmp_path, TABLE.replace("some-model", "example-larg"))
+
+    doctor = run_corpus("trace", "doctor", str(SESSION), "--prices", prices)
+    imported = run_corpus("trace", "import", str(SESSION), "--prices", prices)
+
+    said = "The price table names example-larg, another-model, of which the run has no event."
+    assert "Cost      unknown: no price, or no count, for example-large-20260115, example-small.\n" in doctor.stdout
+    assert f"          {said}\n" in doctor.stdout
+    assert f"{said}\n" in imported.stderr
+
+
+def test_prices_of_a_day_that_has_not_come_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1777680000")  # 2026-05-02
+    too_late = run_corpus("trace", "doctor", str(SESSION), "--prices", table(tmp_path))
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1777766400")  # 2026-05-03: the 4th has begun somewhere on earth
+    in_time = run_corpus("trace", "doctor", str(SESSION), "--prices", table(tmp_path))
+
+    assert too_late.code == 3
+    assert "prices.yaml: the day of the prices, 2026-05-04, has not come yet\n" in too_late.stderr
+    assert in_time.code == 0
 
 
 spent = st.dictionaries(st.sampled_from(KINDS), st.integers(0, 10**9), min_size=1)

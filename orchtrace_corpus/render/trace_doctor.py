@@ -46,8 +46,10 @@ def _drawn(look: Story, most: int, room: int, glyphs: Glyphs) -> list[Line]:
     """The agents that fit, each with its line of time; how many do not; the signs that were used."""
     shown = _shown(look, most)
     end = duration(look.run.times.wall, look.run.times.unit)
-    named = look.names
-    lines = timelines(look.run.trace, look.run.times, shown, room, glyphs, names=named, end=broken(end, room)[0])
+    lines = timelines(
+        look.run.trace, look.run.times, shown, room, glyphs,
+        names=look.names, end=broken(end, room)[0], assumed=look.assumed,
+    )  # fmt: skip
     free = room - sum(display_width(span.text) for span in lines[0])
     if free > len(_TOKENS) and any(one.tokens is not None for one in shown):
         lines[0] = (*lines[0], Span(_TOKENS.rjust(free), "muted"))
@@ -57,6 +59,8 @@ def _drawn(look: Story, most: int, room: int, glyphs: Glyphs) -> list[Line]:
         text = f"{glyphs.ellipsis} and {counted(left_out, 'more agent')}, in the sums"
         lines += [line(part, "muted") for part in broken(text, room)]
     signs = [f"{glyphs.shades[0]} model", f"{glyphs.shades[2]} tool", f"{glyphs.empty} idle"]
+    if any(look.run.trace.events[number].agent in {one.agent for one in shown} for number in look.assumed):
+        signs.insert(1, f"{glyphs.shades[1]} assumed")
     signs += [f"{sign} {words}" for sign, words in _MARKS.items() if any(sign in text for text in drawn)]
     if look.run.times.wall:
         lines += [line(text, "muted") for text in broken(", ".join(map(kept, signs)), room)]
@@ -68,7 +72,8 @@ def _shown(look: Story, most: int) -> list[Appearance]:
     everybody = look.everybody
     if len(everybody) <= most:
         return list(everybody)
-    on_path = {look.run.trace.events[number].agent for number in look.path.events if look.run.times.works[number] > 0}
+    events = look.run.trace.events
+    on_path = {events[n].agent for n, part in zip(look.chain.events, look.chain.parts, strict=True) if part > 0}
     kept_places: set[int] = set()
     places = sorted(
         range(len(everybody)),

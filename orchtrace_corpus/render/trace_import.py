@@ -1,6 +1,6 @@
 """What an import did with every record of a log, in plain words for a sceptic."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from orchtrace_corpus.findings import printable
@@ -65,6 +65,9 @@ class Tally:
         without = self._prices.setdefault("without", {})
         for model, number in prices["without"].items():
             without[model] = without.get(model, 0) + number
+        unused = prices.get("unused", [])
+        known = self._prices.get("unused", unused)
+        self._prices["unused"] = [model for model in known if model in unused]
         self._prices["date"] = prices["date"]
         self._prices["last_day"] = max(self._prices.get("last_day", ""), prices.get("last_day", ""))
 
@@ -144,6 +147,8 @@ class Tally:
             named = [f"{printable(model)} ({noun(number, 'event')})" for model, number in ordered[:_MOST_SHOWN]]
             more = [noun(len(ordered) - _MOST_SHOWN, "more model")] if len(ordered) > _MOST_SHOWN else []
             yield f"Not in the cost, for want of a price or a count: {', '.join([*named, *more])}."
+            if self._prices["unused"]:
+                yield f"{unused_prices(self._prices['unused'])}."
 
 
 def prices_of(day: str, last_day: str) -> str:
@@ -152,6 +157,13 @@ def prices_of(day: str, last_day: str) -> str:
     if not last or last == date:
         return f"the prices of {date}"
     return f"the prices of {date}, {'older' if last > date else 'newer'} than the run of {last}"
+
+
+def unused_prices(models: Sequence[str]) -> str:
+    """Which models of a price table a run does not have; one of them may be a misspelt name of a model that it has."""
+    named = ", ".join(printable(model) for model in models[:_MOST_SHOWN])
+    more = ", …" if len(models) > _MOST_SHOWN else ""
+    return f"The price table names {named}{more}, of which the run has no event"
 
 
 def noun(number: int, name: str) -> str:

@@ -57,6 +57,7 @@ def timelines(
     *,
     names: Mapping[str, str] | None = None,
     end: str = "",
+    assumed: frozenset[int] = frozenset(),
 ) -> list[Line]:
     """A line of time for each agent, with its tokens at the end, below the scale of the time.
 
@@ -68,6 +69,7 @@ def timelines(
         glyphs: The characters to draw with.
         names: What the agents are called, if not by their own names and roles.
         end: How the end of the scale is written, if not as a number of seconds.
+        assumed: The numbers of events whose time nobody saw; they are drawn in another shade.
     """
     labels = [_label(one) if names is None else "  " * one.depth + names[one.agent] for one in agents]
     label_width = min(max(map(display_width, labels)), _MOST_LABEL, max(room // 3, 8))
@@ -78,7 +80,7 @@ def timelines(
     lines: list[Line] = [(Span(pad("", label_width + 2) + scale, "muted"),)]
     for one, label in zip(agents, labels, strict=True):
         name = pad(clip(label, label_width, glyphs.ellipsis), label_width)
-        spans = _timeline(trace, times, one, cells, glyphs)
+        spans = _timeline(trace, times, one, cells, glyphs, assumed)
         lines.append((Span(name, "key" if one.depth == 0 else ""), Span("  "), *spans,
                       Span(f"  {_tokens(one).rjust(token_width)}".rstrip(), "muted")))  # fmt: skip
     return lines
@@ -118,7 +120,9 @@ def _tokens(one: Appearance) -> str:
     return "" if one.tokens is None else f"{one.tokens:,.10g}"
 
 
-def _timeline(trace: Trace, times: Timing, one: Appearance, cells: int, glyphs: Glyphs) -> list[Span]:
+def _timeline(
+    trace: Trace, times: Timing, one: Appearance, cells: int, glyphs: Glyphs, assumed: frozenset[int]
+) -> list[Span]:
     zero = min(times.starts)
     scale = (cells - 1) / times.wall if times.wall else 0.0
 
@@ -135,7 +139,7 @@ def _timeline(trace: Trace, times: Timing, one: Appearance, cells: int, glyphs: 
             tool = event.type is EventType.TOOL_CALL
             last = max(cell(times.ends[number]) - 1, cell(times.starts[number]))
             for place in range(cell(times.starts[number]), last + 1):
-                characters[place] = glyphs.shades[2 if tool else 0]
+                characters[place] = glyphs.shades[2 if tool else 1 if number in assumed else 0]
                 styles[place] = "implicit" if tool else "bar"
     for number in one.events:
         event = trace.events[number]

@@ -6,18 +6,22 @@ from typing import NamedTuple
 from orchtrace_corpus.findings import printable
 from orchtrace_corpus.render.table import Cell, Table
 from orchtrace_corpus.render.trace_names import broken, counted, duration, money
+from orchtrace_corpus.trace.import_report import ImportReport, has_all_tokens, report_of
 from orchtrace_corpus.trace.measures.ledger import ledger
 from orchtrace_corpus.trace.model import AgentKind, Status, Trace
 from orchtrace_corpus.trace.timing import timing
 
 _COST = "USD"
-_WORDS = ("session", "began")
+_AT_LEAST = "+"
+_FILE = "file"
+_WORDS = ("session", "began", _FILE)
 """The columns that are words; the others are figures, and stand to the right."""
 
 _DISPENSABLE = ("events", "began", "errors", "agents")
 """The columns that a narrow terminal does without, in this order."""
 
 _LEAST_NAME = 12
+_MOST_FILE = 40
 
 
 class Glance(NamedTuple):
@@ -33,6 +37,9 @@ class Glance(NamedTuple):
         errors: How many events failed.
         tokens: Its tokens as far as they are known; None where none are.
         cost_usd: Its cost as far as that is known; None where nothing of it is.
+        has_more_tokens: Whether it spent more tokens than are known.
+        costs_more: Whether it cost more than is known.
+        file: The file that it begins in, which tells sessions of one name apart.
     """
 
     name: str
@@ -44,10 +51,13 @@ class Glance(NamedTuple):
     errors: int
     tokens: float | None
     cost_usd: float | None
+    has_more_tokens: bool = False
+    costs_more: bool = False
+    file: str = ""
 
 
-def glance(trace: Trace) -> Glance:
-    """A run among many.
+def glance(trace: Trace, file: str = "") -> Glance:
+    """A run among many, and the file that it begins in.
 
     Raises:
         CycleError: The edges go round in a circle.
@@ -57,6 +67,7 @@ def glance(trace: Trace) -> Glance:
     entries = ledger(trace, "type")
     tokens = [entry.total for entry in entries if entry.total is not None]
     costs = [entry.cost_usd for entry in entries if entry.cost_usd is not None]
+    has_all, prices = has_all_tokens(trace), (report_of(trace) or ImportReport()).prices
     return Glance(
         trace.trace_id,
         (trace.clock.epoch or "")[:10],
@@ -67,6 +78,9 @@ def glance(trace: Trace) -> Glance:
         sum(event.status is Status.ERROR for event in trace.events),
         sum(tokens) if tokens else None,
         sum(costs) if costs else None,
+        not has_all,
+        not has_all or bool(prices and prices.without),
+        file,
     )
 
 
@@ -87,19 +101,20 @@ def overview(glances: Sequence[Glance], *, has_prices: bool, most: int, width: i
         shown.append(_together("all", found))
     rows = [_texts(one) for one in shown]
     widths = {name: max(len(name), *(len(row[name]) for row in rows)) for name in rows[0]}
-    columns = [name for name in widths if has_prices or name != _COST]
+    are_alike = len({one.name for one in found}) < len(found)
+    columns = [name for name in widths if (has_prices or name != _COST) and (are_alike or name != _FILE)]
     for name in _DISPENSABLE:
         if width is not None and _LEAST_NAME + sum(widths[one] + 1 for one in columns[1:]) > width:
             columns.remove(name)
     cells: list[tuple[Cell, ...]] = [
         tuple(row[name] if name in _WORDS else row[name].rjust(widths[name]) for name in columns) for row in rows
     ]
-    notes = (
-        "Time without waits for people; tokens and costs as far as they are known.",
-        "More of one: --session, with the beginning of its name.",
-    )
+    notes = ["Time without waits for people; tokens and costs as far as they are known."]
+    if any(_AT_LEAST in row[name] for row in rows for name in ("tokens", _COST)):
+        notes.append(f"{_AT_LEAST} at least: the logs do not say all of it. Empty: nothing of it is known.")
+    notes.append(f"More of one: --session, with the beginning of its name{', or with its file' if are_alike else ''}.")
     heading = [name if name in _WORDS else name.rjust(widths[name]) for name in columns]
-    return Table("sessions", f"{len(found):,} sessions", tuple(heading), tuple(cells), notes)
+    return Table("sessions", f"{len(found):,} sessions", tuple(heading), tuple(cells), tuple(notes))
 
 
 def _together(name: str, glances: Sequence[Glance]) -> Glance:
@@ -116,6 +131,8 @@ def _together(name: str, glances: Sequence[Glance]) -> Glance:
         sum(one.errors for one in glances),
         sum(tokens) if tokens else None,
         sum(costs) if costs else None,
+        any(one.has_more_tokens for one in glances),
+        any(one.costs_more for one in glances),
     )
 
 
@@ -128,6 +145,7 @@ def _texts(one: Glance) -> dict[str, str]:
         "events": f"{one.events:,}",
         "errors": f"{one.errors:,}" if one.errors else "",
         "time": one.time,
-        "tokens": "" if one.tokens is None else f"{one.tokens:,.0f}",
-        _COST: "" if one.cost_usd is None else money(one.cost_usd),
+        "tokens": "" if one.tokens is None else f"{one.tokens:,.0f}{_AT_LEAST if one.has_more_tokens else ''}",
+        _COST: "" if one.cost_usd is None else f"{money(one.cost_usd)}{_AT_LEAST if one.costs_more else ''}",
+        _FILE: printable(one.file if len(one.file) <= _MOST_FILE else f"…{one.file[1 - _MOST_FILE :]}"),
     }

@@ -2,28 +2,26 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from itertools import groupby
 from typing import NamedTuple
 
 from orchtrace_corpus.findings import printable
-from orchtrace_corpus.render.trace_import import prices_of
+from orchtrace_corpus.render import trace_chain
+from orchtrace_corpus.render.trace_import import prices_of, unused_prices
 from orchtrace_corpus.render.trace_ledger import ADDED, KINDS, Row
 from orchtrace_corpus.render.trace_names import counted, duration, kept, money, names
-from orchtrace_corpus.trace.import_report import ImportReport, Line, report_of
+from orchtrace_corpus.trace.import_report import ImportReport, Line, has_all_tokens, report_of
 from orchtrace_corpus.trace.measures import Run
 from orchtrace_corpus.trace.measures.ledger import ledger
 from orchtrace_corpus.trace.measures.measure import ASKED
 from orchtrace_corpus.trace.measures.work import concurrency, critical_path
-from orchtrace_corpus.trace.model import AgentKind, Event, EventType, Status, Trace
+from orchtrace_corpus.trace.model import AgentKind, Event, EventType, Source, Status, Trace
 from orchtrace_corpus.trace.roster import Appearance, roster
-from orchtrace_corpus.trace.timing import Path, timing
+from orchtrace_corpus.trace.timing import Chain, timing, waited_for
 
 _MOST_AGENTS = 8
-_MOST_STRETCHES = 7
 _MOST_PROBLEMS = 3
 _MOST_SHARES = 4
 _MOST_PLACE = 32
-_UNSURE = "the least it can be"
 
 
 class Case(NamedTuple):
@@ -34,26 +32,14 @@ class Case(NamedTuple):
         form: What it was read from, in words.
         has_prices: Whether costs are known or were asked for.
         hint: What more could be given, in a sentence; empty where nothing could.
+        file: The file that it begins in, below the given folder.
     """
 
     trace: Trace
     form: str
     has_prices: bool = False
     hint: str = ""
-
-
-class _Stretch(NamedTuple):
-    """A part of the critical path on which one agent works.
-
-    Attributes:
-        agent: The agent.
-        seconds: How long, without what overlaps with the stretch before.
-        mostly: The tool that takes most of it, in brackets; empty where that is the model.
-    """
-
-    agent: str
-    seconds: float
-    mostly: str
+    file: str = ""
 
 
 class Story:
@@ -78,9 +64,14 @@ class Story:
         self.roles = {one.agent: one.role for one in self.everybody}
 
     @cached_property
-    def path(self) -> Path:
-        """The critical path."""
-        return critical_path(self.run)
+    def chain(self) -> Chain:
+        """The critical path: what the end waited for."""
+        return waited_for(self.run.times)
+
+    @cached_property
+    def assumed(self) -> frozenset[int]:
+        """The numbers of the events whose time nobody saw."""
+        return trace_chain.unseen(self.run.times)
 
     def head(self) -> str:
         """How many, and how long."""
@@ -123,9 +114,9 @@ class Story:
         said = [f"{self._name(agent)} spawned {self._these(found)}" for agent, found in list(spawned.items())[:3]]
         if len(spawned) > 3:
             said.append(f"{counted(len(spawned) - 3, 'more agent')} spawned others")
-        alone = len(self.team) - sum(map(len, spawned.values())) - 1
+        alone = [one for one in self.team if not one.depth and one.agent not in spawned]
         if alone:
-            said.append(f"nobody is known to have spawned {alone:,} more" if said else "nobody spawned another")
+            said.append(f"unknown who spawned {self._these(alone)}" if said else "nobody spawned another")
         return f"{'; '.join(said)}."
 
     def _these(self, spawned: Sequence[Appearance]) -> str:
@@ -148,52 +139,27 @@ class Story:
         alone, idle = profile.get(1, 0.0) / wall, profile.get(0, 0.0) / wall
         together = sum(time for number, time in profile.items() if number > 1) / wall
         tools = sum(run.times.works[n] for n in run.times.of.of_type.get(EventType.TOOL_CALL, ()))
-        kinds = f"models {self._time(work - tools)}, tools {self._time(tools)}"
+        guessed = sum(run.times.works[n] for n in self.assumed)
+        kinds = f"models {self._time(work - tools)}{f', tools {self._time(tools)}' if tools else ''}"
+        kinds += f"; {self._time(guessed)} of it assumed" if guessed else ""
         idly = f", nobody {idle:.0%}" if idle >= 0.005 else ""
         if together:
             said = f"up to {max(profile)} at once {together:.0%} of the time, one alone {alone:.0%}{idly}."
             yield "Parallel", f"{said} One after another it would take {self._time(work)} ({kinds})."
         else:
-            yield "Parallel", f"nothing: one at work {alone:.0%} of the time{idly} ({kinds})."
+            yield "Parallel", f"nothing ran beside another: one at work {alone:.0%} of the time{idly} ({kinds})."
 
     def _path(self) -> Iterator[tuple[str, str]]:
-        """The critical path: its stretches, of one agent each, or where they are many, whose they are."""
-        if not self.path.length:
+        """The critical path, and below which time no team could come."""
+        least = critical_path(self.run).length
+        if not least:
             return
-        stretches = list(self._stretches())
-        if len(stretches) <= _MOST_STRETCHES:
-            said = " -> ".join(
-                kept(f"{self._name(one.agent)} {self._time(one.seconds)}") + one.mostly for one in stretches
-            )
-        else:
-            by_role: dict[str, list[float]] = {}
-            for one in stretches:
-                by_role.setdefault(self._role(one.agent), []).append(one.seconds)
-            ordered = sorted(by_role.items(), key=lambda pair: -sum(pair[1]))[:_MOST_SHARES]
-            said = ", ".join(kept(f"{role} {self._time(sum(times))} ({len(times):,} times)") for role, times in ordered)
-            longest = max(stretches, key=lambda one: one.seconds)
-            said += (
-                f"; the longest at once {kept(self._name(longest.agent))} {self._time(longest.seconds)}{longest.mostly}"
-            )
+        words = trace_chain.Words(self._name, self._role, self._time)
+        said = trace_chain.said(self.run.times, self.chain, self.assumed, words)
         unknown = len(self.run.times.unknown)
         note = f" {counted(unknown, 'call')} without an end: taken as 0 s." if unknown else ""
-        share = f"{self._time(self.path.length)} of {self._time(self.run.times.wall)}"
-        yield "Critical", f"path {share}: {said}.{note}"
-
-    def _stretches(self) -> Iterator["_Stretch"]:
-        events, times = self.run.trace.events, self.run.times
-        reached = 0.0
-        working = (number for number in self.path.events if times.works[number] > 0)
-        for agent, numbers in groupby(working, key=lambda number: events[number].agent):
-            took: dict[str, float] = {}
-            for number in numbers:
-                added = max(times.ends[number] - max(times.starts[number], reached), 0.0)
-                reached = max(reached, times.ends[number])
-                what = _doing(events[number])
-                took[what] = took.get(what, 0.0) + added
-            longest = max(took, key=took.__getitem__)
-            mostly = f" (mostly {longest})" if longest and len(took) > 1 else f" ({longest})" if longest else ""
-            yield _Stretch(agent, sum(took.values()), mostly)
+        bound = f"No team could be faster than {self._time(least)}."
+        yield "Critical", f"path: {said}. {bound}{note}"
 
     def _tokens(self) -> Iterator[tuple[str, str]]:
         trace = self.case.trace
@@ -203,11 +169,12 @@ class Story:
             yield "Tokens", f"unknown{f' ({reason})' if reason else ''}."
             return
         lines = self._report.token_ledger
-        unsure = [what.partition(": ")[2] for what in lines if _UNSURE in what]
+        unsure = self._report.unsure()
+        missing = "" if reason else self._missing()
         known = sum(entry.total or 0.0 for entry in entries)
         kinds = {kind: sum(entry.tokens[kind] or 0.0 for entry in entries) for kind in ADDED}
         parts = [kept(f"{number:,.15g} {KINDS[kind]}") for kind, number in kinds.items() if number]
-        least = "at least " if reason or unsure else ""
+        least = "at least " if reason or unsure or missing else ""
         yield "Tokens", f"{least}{known:,.15g} ({', '.join(parts)})." if parts else f"{least}{known:,.15g}."
         models = [(printable(one.name, limit=40) or "not named", one.total) for one in entries if one.total]
         by_model = f"By model: {_shares(models, known)}." if len(models) > 1 else ""
@@ -217,9 +184,14 @@ class Story:
             yield "", shares
         for what in unsure:
             yield "", f"Not certain: {printable(what, limit=200)}."
-        if reason:
-            yield "", f"Not known: {reason}."
+        if reason or missing:
+            yield "", f"Not known: {reason or missing}."
         yield from _left_out(lines)
+
+    def _missing(self) -> str:
+        """Of which records the log gives no tokens, though the trace gives a total."""
+        known = self._report.missing().items()
+        return ", ".join(kept(f"{records:,} x") + f" {printable(what, limit=120)}" for what, records in known)
 
     def _spenders(self, known: float) -> str:
         """Who spent the tokens: the agents, or where they are many, their roles."""
@@ -241,27 +213,41 @@ class Story:
         priced = [entry for entry in ledger(trace, "agent") if entry.cost_usd is not None]
         without = prices.without if prices else {}
         named = ", ".join(printable(model) for model in list(without)[:_MOST_SHARES])
+        unused = [("", f"{unused_prices(prices.unused)}.")] if prices and prices.unused and without else []
         if not priced:
             yield "Cost", f"unknown: no price, or no count, for {named}." if named else "unknown: no tokens are known."
+            yield from unused
             return
-        least = "at least " if without or trace.costs.get("tokens") is None else ""
+        least = "at least " if without or not has_all_tokens(trace) else ""
         priced.sort(key=lambda entry: -(entry.cost_usd or 0.0))
         parts = [kept(f"{self._name(entry.name)} {money(entry.cost_usd or 0.0)}") for entry in priced[:_MOST_SHARES]]
         shares = f" ({', '.join(parts)}{', …' if len(priced) > _MOST_SHARES else ''})" if len(priced) > 1 else ""
         at = f" at {prices_of(prices.date, prices.last_day)}" if prices else ", as the trace states it"
         yield "Cost", f"{least}{money(sum(entry.cost_usd or 0.0 for entry in priced))} USD{at}{shares}."
         if without:
-            yield (
-                "",
-                f"Not in it, for want of a price or a count: {named}{', …' if len(without) > _MOST_SHARES else ''}.",
-            )
+            more = ", …" if len(without) > _MOST_SHARES else ""
+            yield "", f"Not in it, for want of a price or a count: {named}{more}."
+            yield from unused
+
+    def _place(self, text: str) -> str:
+        """The end of a place in a file, which tells it from others: long names of files begin alike.
+
+        Of events that depend on one another, which only the trace names, it is the place of the later.
+        """
+        source = self._sources.get(text.rpartition(" -> ")[2]) if " -> " in text else None
+        place = text if source is None else f"{source.file}:{source.line}"
+        return printable(place if len(place) <= _MOST_PLACE else f"…{place[-_MOST_PLACE:]}")
+
+    @cached_property
+    def _sources(self) -> dict[str, Source]:
+        return {event.id: event.source for event in self.case.trace.events if isinstance(event.source, Source)}
 
     @cached_property
     def _found(self) -> list[str]:
         report = self._report
         found: list[tuple[int, str]] = []
         for what, noted in (*report.problems.items(), *report.dropped.items()):
-            where = f" ({_place(noted.for_example[0])})" if noted.for_example else ""
+            where = f" ({self._place(noted.for_example[0])})" if noted.for_example else ""
             found.append((noted.number, printable(what, limit=120) + where))
         if report.unknown_kinds:
             found.append((sum(report.unknown_kinds.values()), "row of a kind that is not known"))
@@ -294,7 +280,7 @@ def _left_out(lines: Mapping[str, Line]) -> Iterator[tuple[str, str]]:
     tokens = sum(row.total for row in rows)
     if tokens:
         records = counted(sum(row.records or 0 for row in rows), "record")
-        yield "", f"Left out: {kept(f'{tokens:,.15g} tokens')} of {records}, repeating or summing up others."
+        yield "", f"Not counted twice: {kept(f'{tokens:,.15g} tokens')} of {records}, repeats or sums."
 
 
 def _shares(found: Sequence[tuple[str, float]], known: float) -> str:
@@ -308,16 +294,4 @@ def _percent(share: float) -> str:
 
 
 def _act(event: Event) -> str:
-    return _doing(event) or ("model" if event.type in ASKED else event.type.value.replace("_", " "))
-
-
-def _place(text: str) -> str:
-    """The end of a place in a file, which tells it from others; long names of files begin alike."""
-    return printable(text if len(text) <= _MOST_PLACE else f"…{text[-_MOST_PLACE:]}")
-
-
-def _doing(event: Event) -> str:
-    """The tool that an event runs; empty for a model."""
-    if event.type not in (EventType.TOOL_CALL, EventType.TOOL_RESULT):
-        return ""
-    return printable(event.tool, limit=30) or "tools"
+    return trace_chain.doing(event) or ("model" if event.type in ASKED else event.type.value.replace("_", " "))

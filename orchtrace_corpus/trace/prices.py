@@ -47,11 +47,12 @@ class Prices(NamedTuple):
 
     def of(self, model: str) -> Mapping[str, float] | None:
         """The prices of a model, or of the model whose dated snapshot it is; None where it has none."""
-        found = self.models.get(model)
-        if found is None:
-            snapshot = re.fullmatch(_SNAPSHOT, model)
-            found = self.models.get(snapshot[1]) if snapshot else None
-        return found
+        return self.models.get(self.name_of(model))
+
+    def name_of(self, model: str) -> str:
+        """What the table calls a model, if it has it: by its own name, else by that without the date."""
+        snapshot = None if model in self.models else re.fullmatch(_SNAPSHOT, model)
+        return snapshot[1] if snapshot else model
 
     def cost(self, model: str, tokens: Mapping[str, float | None]) -> float | None:
         """What tokens of a model cost in US dollars; None where they, or the price of any of them, are unknown.
@@ -79,6 +80,8 @@ def load(path: str) -> Prices:
     """
     file = read(path, printable(path, limit=300))
     root = file.root()
+    if any(finding.code == "Y114" for finding in file.findings):
+        raise _error(file, None, "the price table is empty")
     if file.findings:
         raise DataFileError("\n".join(map(str, file.findings[:5])), _HINT)
     fields = _fields(file, root, "the price table", ("date", "currency", "models"))
@@ -91,7 +94,10 @@ def load(path: str) -> Prices:
     if currency != "USD":
         raise _error(file, fields["currency"], f"prices are in USD, not in {quote(currency)}")
     models = {}
-    for model, node in _fields(file, fields["models"], "models", ()).items():
+    named = _fields(file, fields["models"], "models", ())
+    if not named:
+        raise _error(file, fields["models"], "'models' names no model")
+    for model, node in named.items():
         prices = _fields(file, node, f"the prices of {quote(model)}", KINDS)
         models[model] = {kind: _amount(file, price) for kind, price in prices.items()}
     return Prices(day, models)
@@ -101,7 +107,8 @@ def apply(prices: Prices, trace: dict[str, Any]) -> None:
     """Put costs on the events of a trace, and say in its report by which prices, and what has none.
 
     The report's `prices` has the day of the table, the first and the last day of the run, how many events have a
-    cost, and how many have none, by model. Costs that the trace had before are not mixed with these.
+    cost, how many have none, by model, and which models of the table the run does not have. Costs that the trace
+    had before are not mixed with these.
 
     Args:
         prices: The prices.
@@ -109,6 +116,7 @@ def apply(prices: Prices, trace: dict[str, Any]) -> None:
     """
     priced = 0
     unpriced: dict[str, int] = {}
+    met = {prices.name_of(event.get("model", "")) for event in trace["events"]}
     for event in trace["events"]:
         event.pop("cost_usd", None)
         tokens = event.get("tokens")
@@ -123,6 +131,7 @@ def apply(prices: Prices, trace: dict[str, Any]) -> None:
             priced += 1
             event["cost_usd"] = cost
     used = {"date": prices.date, "currency": "USD", **_days(trace), "events": priced, "without": unpriced}
+    used["unused"] = [model for model in prices.models if model not in met]
     trace.setdefault("import_report", {})["prices"] = used
 
 

@@ -234,3 +234,66 @@ def longest_path(times: Timing, weights: list[float], *, overlapping: bool) -> P
     while before[path[-1]] >= 0:
         path.append(before[path[-1]])
     return Path(best[last], path[::-1])
+
+
+class Chain(NamedTuple):
+    """What the end of a run waited for: `parts`, `gaps` and `after` add up to the wall time.
+
+    Attributes:
+        events: The numbers of its events, first to last.
+        parts: How long each of them worked while the rest of the chain waited for it.
+        gaps: For each of them the time before it in which nothing of the chain happened; before the first, time
+            of which nothing says what it waited for.
+        after: The time behind the last of them.
+    """
+
+    events: list[int]
+    parts: list[float]
+    gaps: list[float]
+    after: float
+
+
+def waited_for(times: Timing) -> Chain:
+    """The chain of events that the end of the run waited for, walked back from the event that ended last.
+
+    The event before one on the chain is that which released it: among those that edges lead from, and those of
+    its own agent that had ended before, the one that ended last. What only works beside the chain is not on it,
+    however long it takes, and making that shorter gains nothing. `longest_path` is another thing: the path of
+    the most work, wherever it lies. It bounds what a team could reach that never waits, and says nothing of
+    what this run waited for. Linear in events and edges.
+
+    A working event ends when its work does, every other at once. What still worked when its successor began
+    counts up to that moment. Copied history released nothing: it happened elsewhere.
+    """
+    starts, incoming, happened = times.starts, times.incoming, times.of.events
+    ends = [start + work for start, work in zip(starts, times.works, strict=True)]
+    rank = [0] * len(starts)
+    for place, number in enumerate(times.sequence):
+        rank[number] = place
+    last_of_own: dict[str, list[int]] = {}  # of so many of an agent's events, as in `finished`, the one that ended last
+
+    def lastly(number: int) -> tuple[bool, float, float, int]:
+        return not happened[number].copied_context, ends[number], starts[number], rank[number]
+
+    number = max(times.sequence, key=lastly)
+    limit = max(times.ends)
+    events, parts, gaps = [], [], list[float]()
+    while True:
+        end, begin = min(ends[number], limit), min(starts[number], limit)
+        events.append(number)
+        parts.append(end - begin)
+        gaps.append(limit - end)
+        limit = begin
+        candidates = list(incoming[number])
+        if times.finished_before[number]:
+            agent = happened[number].agent
+            if agent not in last_of_own:
+                last_of_own[agent] = list(accumulate(times.finished[agent], lambda *two: max(two, key=lastly)))
+            candidates.append(last_of_own[agent][times.finished_before[number] - 1])
+        candidates = [one for one in candidates if not happened[one].copied_context]
+        if not candidates:
+            break
+        start = starts[number]
+        number = max(candidates, key=lambda one: (min(ends[one], start), ends[one] <= start, starts[one], rank[one]))
+    after, *before = gaps
+    return Chain(events[::-1], parts[::-1], [limit - min(starts), *before[::-1]], after)

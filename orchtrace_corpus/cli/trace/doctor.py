@@ -3,23 +3,25 @@
 import os
 import shutil
 from collections.abc import Iterator, Sequence
+from enum import StrEnum
 from typing import Annotated, Any, NamedTuple
 
 import typer
 
 from orchtrace_corpus.cli.session import Session
 from orchtrace_corpus.cli.trace import logs
-from orchtrace_corpus.cli.trace.loading import sound_traces
+from orchtrace_corpus.cli.trace.loading import sound_documents
 from orchtrace_corpus.errors import CommandUseError, ExitCode
 from orchtrace_corpus.findings import printable, quote
-from orchtrace_corpus.render import Format
+from orchtrace_corpus.render import Format, trace_case
 from orchtrace_corpus.render import trace_doctor as render
+from orchtrace_corpus.render.table import envelope
 from orchtrace_corpus.render.trace_sessions import Glance, glance, overview
 from orchtrace_corpus.render.trace_story import Case
 from orchtrace_corpus.trace import importers
 from orchtrace_corpus.trace.import_report import report_of
 from orchtrace_corpus.trace.importers import FORMATS
-from orchtrace_corpus.trace.model import Trace
+from orchtrace_corpus.trace.model import Source, Trace
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
@@ -27,10 +29,18 @@ _MOST_NAMED = 5
 
 
 class _Choice(NamedTuple):
-    """The run that is shown on a page, and what is said of all."""
+    """The run that is shown on a page, what is said of all, and the figures of those that are asked for."""
 
     case: Case | None
     glances: list[Glance]
+    data: list[dict[str, Any]]
+
+
+class Form(StrEnum):
+    """For whom a run is described."""
+
+    TEXT = "text"
+    JSON = "json"
 
 
 @app.command()
@@ -41,7 +51,10 @@ def doctor(
         typer.Argument(metavar="PATH...", help="Logs or traces, or folders of them; all files of a session at once."),
     ],
     name: Annotated[
-        str, typer.Option("--session", metavar="NAME", help="Of several, the one whose name begins like this.")
+        str,
+        typer.Option(
+            "--session", metavar="NAME", help="Of several, the one whose name begins like this, or whose file it is."
+        ),
     ] = "",
     form: Annotated[
         str, typer.Option("--from", metavar="FORMAT", help=f"One of {', '.join(FORMATS)} (else recognised).")
@@ -50,6 +63,9 @@ def doctor(
         str, typer.Option("--prices", metavar="FILE", help="A dated price table, for costs (see docs/importers.md).")
     ] = "",
     limit: Annotated[int, typer.Option("--limit", min=1, help="List so many of several sessions.")] = 15,
+    output_format: Annotated[
+        Form, typer.Option("--format", help="For people; or all figures of all sessions, for programs.")
+    ] = Form.TEXT,
 ) -> int:
     """Say in a page where the time and the money of a logged run went.
 
@@ -63,6 +79,7 @@ def doctor(
     Examples:
       corpus trace doctor path/to/logs
       corpus trace doctor data/traces/hierarchical.json
+      corpus trace doctor data/traces/swarm.json --format json
     """
     session = Session(*ctx.obj)
     price = logs.pricing(price_table)
@@ -71,8 +88,11 @@ def doctor(
         cases = _of_logs(reading, paths, logs.found(session, paths, form), price)
     except logs.TracesGivenError:
         cases = _of_traces(session, paths, price)
-    choice = _choose(cases, name)
-    if choice.case is not None:
+    as_data = output_format is Form.JSON
+    choice = _choose(cases, name, as_data=as_data)
+    if as_data:
+        session.output.write(envelope("trace-doctor", {"sessions": choice.data}))
+    elif choice.case is not None:
         page = render.page(choice.case, _size(session), session.output.glyphs)
         session.output.show(page)
     else:
@@ -89,53 +109,81 @@ def _of_logs(
         if price is not None:
             price(imported.trace)
         trace = _decoded(imported.trace)
-        yield Case(trace, FORMATS[imported.form].partition(" (")[0], price is not None, _hint(paths, trace))
+        form = FORMATS[imported.form].partition(" (")[0]
+        yield Case(trace, form, price is not None, _hint(paths, trace), _file(trace))
 
 
 def _of_traces(session: Session, paths: Sequence[str], price: logs.Pricing | None) -> Iterator[Case]:
     from msgspec import to_builtins
 
-    for trace in sound_traces(session, paths):
+    for document, trace in sound_documents(session, paths):
         if price is not None:
             plain = to_builtins(trace)
             price(plain)
-            yield Case(_decoded(plain), "Trace", has_prices=True)
+            yield Case(_decoded(plain), "Trace", has_prices=True, file=document.path)
         else:
-            yield Case(trace, "Trace", any(event.cost_usd is not None for event in trace.events))
+            has_costs = any(event.cost_usd is not None for event in trace.events)
+            yield Case(trace, "Trace", has_costs, file=document.path)
 
 
-def _choose(cases: Iterator[Case], name: str) -> _Choice:
+def _file(trace: Trace) -> str:
+    """The file that the first event is from."""
+    source = trace.events[0].source if trace.events else None
+    return source.file if isinstance(source, Source) else ""
+
+
+def _choose(cases: Iterator[Case], name: str, *, as_data: bool) -> _Choice:
     """The only run, or the one that is asked for; else a glance at each.
 
     Raises:
         CommandUseError: None is called so, or several are.
     """
-    rank, alike = 0, list[str]()
+    rank, alike = 0, list[Glance]()
     best: Case | None = None
     glances: list[Glance] = []
+    data: list[dict[str, Any]] = []
     for case in cases:
-        own = case.trace.trace_id
-        fit = 2 if own == name else 1 if own.startswith(name) else 0  # the very name goes before longer ones
+        glances.append(glance(case.trace, case.file))
+        if as_data and not name:
+            data.append(trace_case.as_data(case))
+        fit = _fit(glances[-1], name)
         if fit > rank:
-            rank, alike, best = fit, [own], case
+            rank, alike, best = fit, [glances[-1]], case
         elif fit and fit == rank:
-            alike.append(own)
+            alike.append(glances[-1])
             best = None
-        glances.append(glance(case.trace))
     if name and len(alike) != 1:
-        raise _wrong_name(name, alike, [one.name for one in glances])
-    return _Choice(best, glances)
+        raise _wrong_name(name, alike, glances)
+    if as_data and name and best is not None:
+        data.append(trace_case.as_data(best))
+    return _Choice(best, glances, data)
 
 
-def _wrong_name(name: str, found: Sequence[str], others: Sequence[str]) -> CommandUseError:
+def _fit(one: Glance, name: str) -> int:
+    """How well a name says which session is meant: its file, its very name, the beginning of it; 0 for not at all."""
+    if name and one.file:
+        given, own = (os.sep + os.path.normpath(path) for path in (name, one.file))
+        if given.endswith(own) or own.endswith(given):
+            return 3
+    return 2 if one.name == name else 1 if one.name.startswith(name) else 0
+
+
+def _wrong_name(name: str, found: Sequence[Glance], others: Sequence[Glance]) -> CommandUseError:
     if not found:
-        shown = ", ".join(printable(other) for other in others[:_MOST_NAMED])
-        more = ", …" if len(others) > _MOST_NAMED else ""
-        return CommandUseError(f"no session begins with {quote(name)}", f"There are: {shown}{more}")
-    shown = ", ".join(printable(other) for other in found[:_MOST_NAMED])
-    more = ", …" if len(found) > _MOST_NAMED else ""
-    hint = "Write more of the name." if len(set(found)) > 1 else "Name the file of the one that you mean."
-    return CommandUseError(f"{len(found)} sessions begin with {quote(name)}: {shown}{more}", hint)
+        return CommandUseError(f"no session begins with {quote(name)}", f"There are: {_listed(others)}")
+    verb = "begin with" if found[0].name.startswith(name) else "are in"
+    are_alike = len({one.name for one in found}) < len(found)
+    hint = "Write more of the name." if not are_alike else "Name the file of the one that you mean: --session FILE"
+    said = f"{len(found)} sessions {verb} {quote(name)}: {_listed(found, with_files=are_alike)}"
+    return CommandUseError(said, hint)
+
+
+def _listed(some: Sequence[Glance], *, with_files: bool = False) -> str:
+    shown = [
+        printable(one.name) + (f" ({printable(one.file, limit=100)})" if with_files and one.file else "")
+        for one in some[:_MOST_NAMED]
+    ]
+    return ", ".join(shown) + (", …" if len(some) > _MOST_NAMED else "")
 
 
 def _size(session: Session) -> tuple[int, int] | None:

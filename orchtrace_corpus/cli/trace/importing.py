@@ -3,6 +3,7 @@
 import itertools
 import json
 import os
+import signal
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from enum import StrEnum
@@ -31,6 +32,9 @@ class Form(StrEnum):
     PARQUET = "parquet"
 
 
+_ENDINGS = {"": Form.JSONL, ".jsonl": Form.JSONL, ".json": Form.JSON, ".parquet": Form.PARQUET}
+
+
 @app.command(name="import")
 def import_(
     ctx: typer.Context,
@@ -42,7 +46,7 @@ def import_(
     ] = "",
     to: Annotated[
         Form | None,
-        typer.Option("--to", help="One trace a line; one trace laid out; five tables (else by the name of OUT)."),
+        typer.Option("--to", help="One trace a line; one trace laid out; five tables (else by the ending of OUT)."),
     ] = None,
     form: Annotated[
         str, typer.Option("--from", metavar="FORMAT", help=f"One of {', '.join(FORMATS)} (else recognised).")
@@ -72,7 +76,7 @@ def import_(
       corpus trace import path/to/logs --to parquet -o tables
     """
     session = Session(*ctx.obj)
-    chosen = to or (Form.JSON if output.endswith(".json") else Form.JSONL)
+    chosen = to or _form_of(output)
     if chosen is Form.PARQUET and not output:
         raise CommandUseError("Parquet is written to a folder", "Name a new one: --to parquet -o FOLDER")
     price = logs.pricing(price_table)
@@ -89,7 +93,8 @@ def import_(
             tally.add(imported.trace)
             yield imported.trace
 
-    _write(session, chosen, output, traces())
+    with _ended_in_order():
+        _write(session, chosen, output, traces())
     if session.output.is_closed:
         return ExitCode.DONE
     for line in tally.lines(session.output.talk_width):
@@ -99,6 +104,19 @@ def import_(
     if output:
         session.output.note(f"wrote {printable(output, limit=300)}")
     return ExitCode.FINDINGS if reading.failed else ExitCode.DONE
+
+
+def _form_of(output: str) -> Form:
+    """The form that a name's ending stands for; without one, a trace on each line.
+
+    Raises:
+        CommandUseError: It stands for something else.
+    """
+    ending = os.path.splitext(output.rstrip(os.sep))[1].lower()
+    if ending not in _ENDINGS:
+        hint = f"Name a file in {', '.join(name for name in _ENDINGS if name)}, or say --to {'|'.join(Form)}."
+        raise CommandUseError(f"no form of traces ends in {quote(ending)}", hint)
+    return _ENDINGS[ending]
 
 
 def _write(session: Session, form: Form, path: str, traces: _Traces) -> None:
@@ -115,6 +133,16 @@ def _write(session: Session, form: Form, path: str, traces: _Traces) -> None:
             write(json.dumps(trace, ensure_ascii=False, allow_nan=False) + "\n")
             if session.output.is_closed:
                 break
+
+
+@contextmanager
+def _ended_in_order() -> Iterator[None]:
+    """Lets SIGTERM do what Ctrl-C does, so that it leaves no half-written file behind either."""
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _only(traces: _Traces) -> dict[str, Any]:

@@ -34,9 +34,15 @@ def sound_traces(session: Session, paths: Sequence[str]) -> Iterator[Trace]:
         DataFileError: A file cannot be read, or not as JSON.
         InvalidTraceError: A trace has errors; the message shows the first of them.
     """
+    for _, trace in sound_documents(session, paths):
+        yield trace
+
+
+def sound_documents(session: Session, paths: Sequence[str]) -> Iterator[tuple[Document, Trace]]:
+    """The traces of files and folders as text and as values; warnings and errors as for `sound_traces`."""
     warnings = _Warnings()
     for document in documents_of(session, paths):
-        yield warnings.sound(_outcome(_itself, document))
+        yield document, warnings.sound(_outcome(_itself, document))
     warnings.tell(session)
 
 

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
+from datetime import date, timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
@@ -12,6 +13,7 @@ from orchtrace_corpus.errors import CommandUseError, DataFileError
 from orchtrace_corpus.findings import printable, quote
 from orchtrace_corpus.trace import importers
 from orchtrace_corpus.trace.importers import logs
+from orchtrace_corpus.trace.importers.answers import Answers
 from orchtrace_corpus.trace.importers.privacy import Privacy
 
 if TYPE_CHECKING:
@@ -61,13 +63,14 @@ class Reading:
             DataFileError: There is no trace at all; the message is about the first session.
         """
         failed: list[DataFileError] = []
+        answers = Answers()
         read = 0
         with progress.shown(self._session.output, "sessions") if is_shown else nullcontext() as show:
             report = _reporter(show, len(sessions))
             for number, one in enumerate(sessions):
                 report(number)
                 try:
-                    for trace in importers.read(one, how):
+                    for trace in importers.read(one, how, answers):
                         read += 1
                         yield Imported(one.form, trace)
                 except DataFileError as error:
@@ -106,13 +109,18 @@ def pricing(path: str) -> Pricing | None:
     """A function that puts costs on a trace, by a price table; None where there is no table.
 
     Raises:
-        DataFileError: The table cannot be read, or is wrong.
+        DataFileError: The table cannot be read, is wrong, or of a day that has not come.
     """
     if not path:
         return None
+    from orchtrace_corpus.pool.rules.dates import today
     from orchtrace_corpus.trace import prices  # which brings PyYAML, for who has prices
 
-    return partial(prices.apply, prices.load(path))
+    table = prices.load(path)
+    if date.fromisoformat(table.date) > today() + timedelta(days=1):  # tomorrow has begun somewhere on earth
+        where, hint = printable(path, limit=300), "Date it by the day on which the prices were looked up."
+        raise DataFileError(f"{where}: the day of the prices, {table.date}, has not come yet", hint)
+    return partial(prices.apply, table)
 
 
 def found(session: Session, paths: Sequence[str], form: str) -> list[importers.Session]:
@@ -134,7 +142,10 @@ def found(session: Session, paths: Sequence[str], form: str) -> list[importers.S
             raise TracesGivenError(f"{quote(paths[0])} holds traces already, and no log", hint) from error
         raise
     used = {file.path for one in sessions for file in one.files}
-    others = [file.name for path in paths for file in logs.find(path) if file.path not in used]
+    looked = [logs.look(path) for path in paths]
+    for said in (said for one in looked for said in one.passed_over):
+        session.output.note(f"corpus: {said}")
+    others = [file.name for one in looked for file in one.files if file.path not in used]
     if others:
         named = ", ".join(printable(name, limit=100) for name in others[:3])
         more = ", …" if len(others) > 3 else ""
