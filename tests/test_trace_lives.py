@@ -166,6 +166,6 @@ def test_long_chains_and_many_lives_take_time_that_grows_with_them() -> None:
     states = list(replay(run))
     assert states[-1].counts == (length + 1, length, length)
     assert (len(states[-1].live), len(states[-1].open_calls), states[0].live) == (length + 1, length, ("a0",))
-    assert len(labels(run)) == 4 * length + 1
+    assert len(labels(run)) == 4 * length
     assert len(structure(run).agents) > 0
     assert page(run, 80)
