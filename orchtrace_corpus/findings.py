@@ -107,6 +107,11 @@ def quote(text: str) -> str:
     return f"'{printable(text)}'"
 
 
+def quote_path(path: str) -> str:
+    """Quote a path for a message, escaped but whole: what tells paths apart is at their ends."""
+    return f"'{printable(path, limit=4096)}'"
+
+
 def suggestion(wrong: str, allowed: Sequence[str], *, always_list: bool = True) -> str:
     """The end of a message about a word outside a vocabulary: the nearest spelling and what is allowed.
 

@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterator, Sequence
 
 from orchtrace_corpus.errors import CorpusError, DataFileError, ExitCode
-from orchtrace_corpus.findings import Finding, has_errors, quote
+from orchtrace_corpus.findings import Finding, has_errors, quote_path
 from orchtrace_corpus.trace.decode import Decoded
 from orchtrace_corpus.trace.model import Trace
 
@@ -44,7 +44,7 @@ def trace_files(path: str) -> Iterator[str]:
                 found = True
                 yield os.path.join(folder, name)
     if not found:
-        raise DataFileError(f"no trace in {quote(path)}", f"Traces end in {', '.join(SUFFIXES)}.")
+        raise DataFileError(f"no trace in {quote_path(path)}", f"Traces end in {', '.join(SUFFIXES)}.")
 
 
 def sound(decoded: Decoded, findings: Sequence[Finding]) -> Trace:

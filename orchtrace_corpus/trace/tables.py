@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from orchtrace_corpus.errors import DataFileError, MissingLibraryError
-from orchtrace_corpus.findings import RULES, Severity, printable, quote
+from orchtrace_corpus.findings import RULES, Severity, printable, quote_path
 from orchtrace_corpus.trace import columns as of
 from orchtrace_corpus.trace import rules
 from orchtrace_corpus.trace.columns import TABLES, Row, Scene
@@ -136,7 +136,7 @@ def write(traces: Iterable[Trace | Mapping[str, Any]], folder: str) -> int:
     import shutil
 
     need_pyarrow()
-    taken = DataFileError(f"{quote(folder)} exists already", "Choose a new name, or remove it first.")
+    taken = DataFileError(f"{quote_path(folder)} exists already", "Choose a new name, or remove it first.")
     if os.path.lexists(folder):
         raise taken
     folder = folder.rstrip(os.sep) or folder
@@ -153,7 +153,7 @@ def write(traces: Iterable[Trace | Mapping[str, Any]], folder: str) -> int:
             raise taken
         os.rename(beside, folder)
     except OSError as error:
-        raise DataFileError(f"cannot write {quote(folder)}: {error.strerror or printable(str(error))}") from error
+        raise DataFileError(f"cannot write {quote_path(folder)}: {error.strerror or printable(str(error))}") from error
     finally:
         shutil.rmtree(beside, ignore_errors=True)
     return number

@@ -9,7 +9,7 @@ from orchtrace_corpus.cli.options import OutputFormat
 from orchtrace_corpus.cli.session import Session
 from orchtrace_corpus.cli.trace.loading import FILES_HELP, derived, documents_of
 from orchtrace_corpus.errors import DataFileError, ExitCode
-from orchtrace_corpus.findings import printable, quote
+from orchtrace_corpus.findings import printable, quote_path
 from orchtrace_corpus.render import Format
 from orchtrace_corpus.render import trace_credit as render
 from orchtrace_corpus.render.table import envelope
@@ -88,6 +88,6 @@ def _read(path: str) -> str:
         with open(path, encoding="utf-8") as file:
             return file.read()
     except OSError as error:
-        raise DataFileError(f"cannot read {quote(path)}: {error.strerror}") from error
+        raise DataFileError(f"cannot read {quote_path(path)}: {error.strerror}") from error
     except UnicodeDecodeError as error:
-        raise DataFileError(f"cannot read {quote(path)}: not UTF-8") from error
+        raise DataFileError(f"cannot read {quote_path(path)}: not UTF-8") from error

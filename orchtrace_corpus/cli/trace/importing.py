@@ -14,7 +14,7 @@ import typer
 from orchtrace_corpus.cli.session import Session
 from orchtrace_corpus.cli.trace import logs
 from orchtrace_corpus.errors import CommandUseError, DataFileError, ExitCode
-from orchtrace_corpus.findings import printable, quote
+from orchtrace_corpus.findings import printable, quote, quote_path
 from orchtrace_corpus.render.trace_import import Tally
 from orchtrace_corpus.trace.importers import FORMATS
 from orchtrace_corpus.trace.write import text
@@ -182,7 +182,7 @@ def _writer(session: Session, path: str) -> Iterator[Callable[[str], object]]:
     except FileExistsError as error:
         raise _there_already(path) from error
     except OSError as error:
-        raise DataFileError(f"cannot write {quote(path)}: {error.strerror}") from error
+        raise DataFileError(f"cannot write {quote_path(path)}: {error.strerror}") from error
 
 
 def _name(beside: str, path: str) -> None:
@@ -198,4 +198,4 @@ def _name(beside: str, path: str) -> None:
 
 
 def _there_already(path: str) -> DataFileError:
-    return DataFileError(f"{quote(path)} exists already", "Choose a new name, or remove it first.")
+    return DataFileError(f"{quote_path(path)} exists already", "Choose a new name, or remove it first.")

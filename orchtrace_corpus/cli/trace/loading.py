@@ -8,7 +8,7 @@ from typing import Generic, NamedTuple, TypeVar
 
 from orchtrace_corpus.cli.session import Session
 from orchtrace_corpus.errors import CommandUseError, DataFileError
-from orchtrace_corpus.findings import Finding, has_errors, printable, quote
+from orchtrace_corpus.findings import Finding, has_errors, printable, quote_path
 from orchtrace_corpus.trace import rules
 from orchtrace_corpus.trace.decode import Document, decode, documents, documents_in
 from orchtrace_corpus.trace.model import Trace
@@ -90,7 +90,8 @@ def one_document(session: Session, path: str) -> tuple[Document, Trace]:
     found = list(documents_of(session, [path]))
     if len(found) > 1:
         raise CommandUseError(
-            f"{quote(path)} holds {len(found)} traces, and one is wanted", "Take a line of it as a file of its own."
+            f"{quote_path(path)} holds {len(found)} traces, and one is wanted",
+            "Take a line of it as a file of its own.",
         )
     warnings = _Warnings()
     trace = warnings.sound(_outcome(_itself, found[0]))
@@ -168,6 +169,6 @@ def write_new(path: str, text: str) -> None:
         with open(path, "x", encoding="utf-8", newline="") as file:
             file.write(text)
     except FileExistsError as error:
-        raise DataFileError(f"{quote(path)} exists already", "Choose a new name, or remove it first.") from error
+        raise DataFileError(f"{quote_path(path)} exists already", "Choose a new name, or remove it first.") from error
     except OSError as error:
-        raise DataFileError(f"cannot write {quote(path)}: {error.strerror}") from error
+        raise DataFileError(f"cannot write {quote_path(path)}: {error.strerror}") from error

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from orchtrace_corpus.cli import progress
 from orchtrace_corpus.cli.session import Session
 from orchtrace_corpus.errors import CommandUseError, DataFileError
-from orchtrace_corpus.findings import printable, quote
+from orchtrace_corpus.findings import printable, quote_path
 from orchtrace_corpus.trace import importers
 from orchtrace_corpus.trace.importers import logs
 from orchtrace_corpus.trace.importers.answers import Answers
@@ -139,7 +139,7 @@ def found(session: Session, paths: Sequence[str], form: str) -> list[importers.S
     except DataFileError as error:
         if _have_traces(paths):
             hint = "Give them to corpus trace validate, show, doctor, measure or replay."
-            raise TracesGivenError(f"{quote(paths[0])} holds traces already, and no log", hint) from error
+            raise TracesGivenError(f"{quote_path(paths[0])} holds traces already, and no log", hint) from error
         raise
     used = {file.path for one in sessions for file in one.files}
     looked = [logs.look(path) for path in paths]

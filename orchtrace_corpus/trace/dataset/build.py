@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from orchtrace_corpus import __version__
 from orchtrace_corpus.errors import DataFileError
-from orchtrace_corpus.findings import printable, quote
+from orchtrace_corpus.findings import printable, quote_path
 from orchtrace_corpus.trace.columns import TABLES
 from orchtrace_corpus.trace.dataset.folder import Folder, Unit
 from orchtrace_corpus.trace.dataset.plan import Plan, Task, plan
@@ -194,7 +194,7 @@ def _made(
                     done += len(message.sessions)
                     deaths = 0
                 elif isinstance(message, Stopped):
-                    raise DataFileError(f"cannot write in {quote(folder.path)}: {printable(message.why)}")
+                    raise DataFileError(f"cannot write in {quote_path(folder.path)}: {printable(message.why)}")
                 else:
                     worker.end()
                     workers.remove(worker)
@@ -229,7 +229,7 @@ def _cause(worker: _Worker) -> str:
     if code < 0:
         hint = ", perhaps for want of memory" if -code == signal.SIGKILL else ""
         return f"{signal.Signals(-code).name}{hint}"
-    return f"exit code {code}; see {quote(worker.log_file)}"
+    return f"exit code {code}; see {quote_path(worker.log_file)}"
 
 
 def _speaking(workers: Sequence[_Worker]) -> list[_Worker]:

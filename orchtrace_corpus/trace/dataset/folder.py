@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from orchtrace_corpus.errors import CommandUseError, DataFileError
 from orchtrace_corpus.files import locked, sweep, write_atomic
-from orchtrace_corpus.findings import quote
+from orchtrace_corpus.findings import quote_path
 from orchtrace_corpus.trace.columns import TABLES
 
 _PRIVATE = ".build"
@@ -130,7 +130,7 @@ class Folder:
         try:
             os.makedirs(self.path, exist_ok=True)
         except OSError as error:
-            raise DataFileError(f"cannot make {quote(self.path)}: {error.strerror}") from error
+            raise DataFileError(f"cannot make {quote_path(self.path)}: {error.strerror}") from error
         with locked(self.path, _LOCK_WAIT_SECONDS):
             known = self._prepared(salt)
             try:
@@ -157,7 +157,7 @@ class Folder:
         except FileNotFoundError:
             return self._made(wanted or os.urandom(_SALT_BYTES))
         except (OSError, msgspec.DecodeError) as error:
-            raise DataFileError(f"cannot read {quote(self._identity_file)}: {error}") from error
+            raise DataFileError(f"cannot read {quote_path(self._identity_file)}: {error}") from error
         known = bytes.fromhex(identity.salt)
         if wanted and wanted != known:
             raise CommandUseError(
@@ -169,7 +169,8 @@ class Folder:
         """Make the folder a dataset; the salt is there for its owner only, and whole or not at all."""
         if set(os.listdir(self.path)) - {_PRIVATE}:
             raise DataFileError(
-                f"{quote(self.path)} is no dataset, and not empty", "Name a new folder, or the folder of a dataset."
+                f"{quote_path(self.path)} is no dataset, and not empty",
+                "Name a new folder, or the folder of a dataset.",
             )
         beside = f"{self._identity_file}.new"
         try:
@@ -178,7 +179,7 @@ class Folder:
                 file.write(msgspec.json.encode(_Identity(_VERSION, salt.hex())))
             os.rename(beside, self._identity_file)
         except OSError as error:
-            raise DataFileError(f"cannot write in {quote(self.path)}: {error.strerror}") from error
+            raise DataFileError(f"cannot write in {quote_path(self.path)}: {error.strerror}") from error
         return salt
 
     def _sweep(self) -> None:
@@ -217,7 +218,7 @@ class Folder:
                         found.append(decoder.decode(file.read()))
                 except (OSError, msgspec.DecodeError) as error:
                     raise DataFileError(
-                        f"cannot read {quote(path)}: {error}", "Remove it; what it stands for is built again."
+                        f"cannot read {quote_path(path)}: {error}", "Remove it; what it stands for is built again."
                     ) from error
         return found
 
@@ -235,7 +236,7 @@ class Folder:
         if not all(found.values()):
             lacking = next(table for table, files in found.items() if not files)
             hint = "corpus trace dataset build LOGS... -o DIR makes one."
-            raise DataFileError(f"{quote(self.path)} is no dataset, or an empty one: no {lacking}", hint)
+            raise DataFileError(f"{quote_path(self.path)} is no dataset, or an empty one: no {lacking}", hint)
         return found
 
     def put(self, unit: Unit, written: str) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from orchtrace_corpus.errors import CommandUseError, DataFileError
-from orchtrace_corpus.findings import quote
+from orchtrace_corpus.findings import quote, quote_path
 from orchtrace_corpus.trace import importers
 from orchtrace_corpus.trace.dataset.folder import FileState
 from orchtrace_corpus.trace.importers import logs
@@ -191,4 +191,4 @@ def lines(path: str, begin: int, end: int) -> Iterator[tuple[int, bytes]]:
                     yield at, line
                 at += len(line)
     except OSError as error:
-        raise DataFileError(f"cannot read {quote(path)}: {error.strerror}") from error
+        raise DataFileError(f"cannot read {quote_path(path)}: {error.strerror}") from error

@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import Any, NamedTuple, Protocol
 
 from orchtrace_corpus.errors import CommandUseError, DataFileError
-from orchtrace_corpus.findings import quote, suggestion
+from orchtrace_corpus.findings import quote, quote_path, suggestion
 from orchtrace_corpus.trace.importers import logs
 from orchtrace_corpus.trace.importers.answers import Answers
 from orchtrace_corpus.trace.importers.logs import Head, LogFile
@@ -83,8 +83,8 @@ def sessions(paths: str | Sequence[str], form: str = "") -> list[Session]:
         if recognised:
             by_format.setdefault(recognised, []).append(file)
     if not by_format and not forbidden:
-        first = "it" if len(files) == 1 else f"of {len(files):,} files the first, {quote(files[0].name)},"
-        message = f"{', '.join(map(quote, given[:3]))} is no log of a format that we know: {first}"
+        first = "it" if len(files) == 1 else f"of {len(files):,} files the first, {quote_path(files[0].name)},"
+        message = f"{', '.join(map(quote_path, given[:3]))} is no log of a format that we know: {first}"
         hint = f"Formats: {', '.join(FORMATS)}; --from names one."
         raise DataFileError(f"{message} {_description(files[0])}", hint)
     found = [Session(name, tuple(group)) for name, of in by_format.items() for group in importer(name).sessions(of)]
@@ -126,7 +126,7 @@ def read(session: Session, privacy: Privacy, answers: Answers | None = None) -> 
         DataFileError: A file cannot be read, or is no log of the format.
     """
     if not session.form:
-        raise DataFileError(f"cannot read {quote(session.files[0].path)}: Permission denied")
+        raise DataFileError(f"cannot read {quote_path(session.files[0].path)}: Permission denied")
     traces = importer(session.form).read(session.files, privacy)
     known = answers or Answers()
     while True:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from orchtrace_corpus.errors import DataFileError
-from orchtrace_corpus.findings import quote
+from orchtrace_corpus.findings import quote_path
 from orchtrace_corpus.trace.importers import parts
 from orchtrace_corpus.trace.importers.privacy import masked_path
 from orchtrace_corpus.trace.importers.report import Report
@@ -80,7 +80,7 @@ def find(path: str) -> list[LogFile]:
     found = look(path)
     if not found.files:
         hint = " ".join((f"Logs end in {', '.join(SUFFIXES)}.", *(f"{said}." for said in found.passed_over)))
-        raise DataFileError(f"no log in {quote(path)}", hint)
+        raise DataFileError(f"no log in {quote_path(path)}", hint)
     return found.files
 
 
@@ -93,7 +93,7 @@ def look(path: str) -> Found:
     if os.path.isfile(path):
         return Found([LogFile(path, masked_path(os.path.basename(path)))], [])
     if not os.path.isdir(path):
-        raise DataFileError(f"cannot read {quote(path)}: No such file or directory")
+        raise DataFileError(f"cannot read {quote_path(path)}: No such file or directory")
     inside = os.path.realpath(path) + os.sep
     found: list[LogFile] = []
     unread: list[OSError] = []
@@ -112,10 +112,10 @@ def look(path: str) -> Found:
     passed_over = []
     if leading_out:
         lead = "1 link leads" if leading_out == 1 else f"{leading_out:,} links lead"
-        passed_over.append(f"{lead} out of {quote(path)}: not followed")
+        passed_over.append(f"{lead} out of {quote_path(path)}: not followed")
     if unread:
         what = "1 folder" if len(unread) == 1 else f"{len(unread):,} folders, the first"
-        passed_over.append(f"{what}, {quote(str(unread[0].filename))}, cannot be read: {unread[0].strerror}")
+        passed_over.append(f"{what}, {quote_path(str(unread[0].filename))}, cannot be read: {unread[0].strerror}")
     return Found(found, passed_over)
 
 
@@ -182,7 +182,7 @@ def _lines(file: LogFile, report: Report) -> Iterator[tuple[int, bytes]]:
                 elif not line.isspace():
                     yield number, line
     except OSError as error:
-        raise DataFileError(f"cannot read {quote(file.path)}: {error.strerror}") from error
+        raise DataFileError(f"cannot read {quote_path(file.path)}: {error.strerror}") from error
 
 
 class JsonDocument:
@@ -199,15 +199,15 @@ class JsonDocument:
         try:
             if os.path.getsize(file.path) > MOST_DOCUMENT_BYTES:
                 limit = f"{MOST_DOCUMENT_BYTES >> 20} MiB"
-                raise DataFileError(f"{quote(file.name)} is larger than {limit}", "Convert it to JSON Lines.")
+                raise DataFileError(f"{quote_path(file.name)} is larger than {limit}", "Convert it to JSON Lines.")
             with open(file.path, "rb") as handle:
                 data = handle.read().removeprefix(BOM_UTF8)
         except OSError as error:
-            raise DataFileError(f"cannot read {quote(file.path)}: {error.strerror}") from error
+            raise DataFileError(f"cannot read {quote_path(file.path)}: {error.strerror}") from error
         try:
             self.top = parts.whole(data)
         except (msgspec.DecodeError, RecursionError) as error:
-            raise DataFileError(f"{quote(file.name)} is no JSON: {error}") from error
+            raise DataFileError(f"{quote_path(file.name)} is no JSON: {error}") from error
 
     @property
     def value(self) -> Any:
@@ -244,7 +244,7 @@ def head(file: LogFile, most_rows: int = HEAD_ROWS, most_bytes: int = _HEAD_BYTE
         with open(file.path, "rb") as handle:
             data = handle.read(most_bytes).removeprefix(BOM_UTF8)
     except OSError as error:
-        raise DataFileError(f"cannot read {quote(file.path)}: {error.strerror}") from error
+        raise DataFileError(f"cannot read {quote_path(file.path)}: {error.strerror}") from error
     found = []
     for line in data.split(b"\n", most_rows)[:most_rows]:
         row = _decoded(line, Report()) if line.strip() else None

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from orchtrace_corpus.errors import DataFileError
-from orchtrace_corpus.findings import quote
+from orchtrace_corpus.findings import quote, quote_path
 from orchtrace_corpus.trace.importers import logs
 from orchtrace_corpus.trace.importers.logs import EmptyLogError, Head, JsonDocument, LogFile
 from orchtrace_corpus.trace.importers.parts import Part, encoded
@@ -269,7 +269,7 @@ def _is_of_lines(file: LogFile) -> bool:
                 if start == b"{" and _is_json(line):
                     return True
     except OSError as error:
-        raise DataFileError(f"cannot read {quote(file.path)}: {error.strerror}") from error
+        raise DataFileError(f"cannot read {quote_path(file.path)}: {error.strerror}") from error
     return False
 
 
