@@ -771,6 +771,15 @@ def test_a_missing_extra_is_named_with_the_command_that_installs_it(
     assert not (tmp_path / "new").exists()
 
 
+def test_a_table_that_is_not_there_is_answered_with_those_that_are(various: Path) -> None:
+    result = run_corpus("trace", "dataset", "sql", str(various), "SELECT * FROM runs")
+
+    assert result.code == 2
+    assert result.stderr.endswith(
+        "The tables are traces, events, edges, agents, ledger; DESCRIBE shows the columns of one.\n"
+    )
+
+
 def test_help_loads_no_engine() -> None:
     code = (
         "import sys; from orchtrace_corpus.cli.main import run; run(['trace', 'dataset', 'stats', '--help'])\n"

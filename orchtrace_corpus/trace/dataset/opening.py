@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from orchtrace_corpus.errors import CommandUseError, DataFileError, MissingLibraryError
 from orchtrace_corpus.findings import printable
+from orchtrace_corpus.trace.columns import TABLES
 
 if TYPE_CHECKING:
     import duckdb
@@ -161,6 +162,8 @@ def _explained(error: Exception) -> CommandUseError | DataFileError:
         return DataFileError("the query needs more memory than there is", "Ask for fewer columns, or for parts.")
     if isinstance(error, duckdb.IOException):
         return DataFileError(f"cannot read the tables: {_lines(error)}", _DAMAGED)
+    if isinstance(error, duckdb.CatalogException):
+        return CommandUseError(_lines(error), f"The tables are {', '.join(TABLES)}; DESCRIBE shows the columns of one.")
     return CommandUseError(_lines(error))
 
 

@@ -117,21 +117,15 @@ class _Run(Struct):
         return {name: getattr(self, name) for name in names}
 
 
+sessions = spans.grouped
+
+
 def recognises(beginning: Head) -> bool:
     """Whether a file begins with runs, or with a request or an answer full of them."""
     if beginning.rows:
         return any(map(_holds_runs, beginning.rows[:5]))
     names = spans.outline(beginning)
     return "run_type" in names and bool(_RUN & names)
-
-
-def sessions(files: Sequence[LogFile]) -> Iterator[Sequence[LogFile]]:
-    """The files by the traces that they begin with.
-
-    Raises:
-        DataFileError: A file cannot be read.
-    """
-    return spans.grouped(files)
 
 
 def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[dict[str, Any]]:

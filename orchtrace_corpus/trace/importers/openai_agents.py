@@ -91,21 +91,15 @@ class _Item(Struct):
     data: "list[_Item] | None" = None
 
 
+sessions = spans.grouped
+
+
 def recognises(beginning: Head) -> bool:
     """Whether a file begins with `trace` or `trace.span` objects, or with a request full of them."""
     if beginning.rows:
         return any(_is_object(row) or any(map(_is_object, items(row.get("data")))) for row in beginning.rows[:5])
     names = spans.outline(beginning)
     return "object" in names and bool({"workflow_name", "span_data"} & names)
-
-
-def sessions(files: Sequence[LogFile]) -> Iterator[Sequence[LogFile]]:
-    """The files by the traces that they begin with.
-
-    Raises:
-        DataFileError: A file cannot be read.
-    """
-    return spans.grouped(files)
 
 
 def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[dict[str, Any]]:

@@ -99,19 +99,13 @@ class _Program(NamedTuple):
 _Found = tuple[_Span | None, int, _Program]
 
 
+sessions = spans.grouped
+
+
 def recognises(beginning: Head) -> bool:
     """Whether a file begins with requests of spans, or with spans."""
     names = spans.outline(beginning)
     return bool(names.intersection(_RESOURCES)) or bool(names & _SPAN and names & _START)
-
-
-def sessions(files: Sequence[LogFile]) -> Iterator[Sequence[LogFile]]:
-    """The files by the traces that they begin with.
-
-    Raises:
-        DataFileError: A file cannot be read.
-    """
-    return spans.grouped(files)
 
 
 def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[dict[str, Any]]:
