@@ -16,9 +16,10 @@ from typing import Any
 import pytest
 
 from orchtrace_corpus.errors import ExitCode, UpstreamError
+from orchtrace_corpus.progress import Progress
 from orchtrace_corpus.sources import http
 from orchtrace_corpus.sources.arxiv import asking, feed
-from orchtrace_corpus.sources.arxiv.client import MAX_AGE_SECONDS, PATIENCE_SECONDS, Answer, Client, Progress
+from orchtrace_corpus.sources.arxiv.client import MAX_AGE_SECONDS, PATIENCE_SECONDS, Answer, Client
 from orchtrace_corpus.sources.arxiv.service import SPACING_SECONDS
 from orchtrace_corpus.sources.http import RedirectError, Transport
 from tests import arxiv_feeds

@@ -11,16 +11,16 @@ import pytest
 
 from orchtrace_corpus.cli import progress as cli
 from orchtrace_corpus.cli.output import Output
+from orchtrace_corpus.progress import Progress
 from orchtrace_corpus.render.layout import ASCII, UNICODE, display_width
 from orchtrace_corpus.render.progress import line
-from orchtrace_corpus.sources.arxiv.client import Progress
 
 RUN = textwrap.dedent(
     """
     import sys
     from orchtrace_corpus.cli import progress
     from orchtrace_corpus.cli.output import Output
-    from orchtrace_corpus.sources.arxiv.client import Progress
+    from orchtrace_corpus.progress import Progress
     output = Output()
     output.quiet = "--quiet" in sys.argv
     with progress.shown(output) as show:

@@ -15,11 +15,11 @@ from orchtrace_corpus.findings import printable
 from orchtrace_corpus.pool import links as addresses
 from orchtrace_corpus.pool.links import Tried, Verdict
 from orchtrace_corpus.pool.rules import waivers
+from orchtrace_corpus.progress import Progress
 from orchtrace_corpus.render import findings as render
 from orchtrace_corpus.render.findings import FindingsFormat
 from orchtrace_corpus.sources import links as source
 from orchtrace_corpus.sources.arxiv.cache import default_folder
-from orchtrace_corpus.sources.arxiv.client import Progress
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 

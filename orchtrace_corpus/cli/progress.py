@@ -12,7 +12,7 @@ from orchtrace_corpus.render.layout import ASCII, UNICODE
 from orchtrace_corpus.render.progress import line
 
 if TYPE_CHECKING:
-    from orchtrace_corpus.sources.arxiv.client import Progress
+    from orchtrace_corpus.progress import Progress
 
 _ERASE = "\r\x1b[K"
 

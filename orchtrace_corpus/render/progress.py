@@ -6,7 +6,7 @@ from orchtrace_corpus.findings import printable
 from orchtrace_corpus.render.layout import Glyphs, bar, clip
 
 if TYPE_CHECKING:
-    from orchtrace_corpus.sources.arxiv.client import Progress
+    from orchtrace_corpus.progress import Progress
 
 _BAR_WIDTH = 24
 

@@ -17,7 +17,7 @@ from orchtrace_corpus.trace.importers.answers import Answers
 from orchtrace_corpus.trace.importers.privacy import Privacy
 
 if TYPE_CHECKING:
-    from orchtrace_corpus.sources.arxiv.client import Progress
+    from orchtrace_corpus.progress import Progress
 
 Pricing: TypeAlias = Callable[[dict[str, Any]], None]
 
@@ -163,7 +163,7 @@ def _have_traces(paths: Sequence[str]) -> bool:
 def _reporter(show: "Callable[[Progress], None] | None", total: int) -> Callable[[int], None]:
     def report(done: int) -> None:
         if show is not None:
-            from orchtrace_corpus.sources.arxiv.client import Progress
+            from orchtrace_corpus.progress import Progress
 
             show(Progress(done, total))
 

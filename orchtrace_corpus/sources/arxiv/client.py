@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from orchtrace_corpus.pool.metadata import Metadata
+from orchtrace_corpus.progress import Progress
 from orchtrace_corpus.sources.arxiv.asking import Asker, Miss, Outcome, batches_apart
 from orchtrace_corpus.sources.arxiv.cache import Cache, default_folder
 from orchtrace_corpus.sources.arxiv.limiter import Clock, Limiter
@@ -18,7 +19,7 @@ from orchtrace_corpus.sources.arxiv.service import DEFAULT_URL, base_url, servic
 from orchtrace_corpus.sources.arxiv.wanted import asked_form
 from orchtrace_corpus.sources.http import Transport
 
-__all__ = ["DEFAULT_URL", "MAX_AGE_SECONDS", "PATIENCE_SECONDS", "Answer", "Client", "Progress", "base_url"]
+__all__ = ["DEFAULT_URL", "MAX_AGE_SECONDS", "PATIENCE_SECONDS", "Answer", "Client", "base_url"]
 
 PATIENCE_SECONDS = 600.0
 """How long to go on after trouble, in one run, before the rest is given up."""
@@ -54,22 +55,6 @@ class Answer(NamedTuple):
     def is_complete(self) -> bool:
         """Whether the service has spoken on every id; what it has said may be that there is none."""
         return not (self.throttled or self.unparseable or self.unasked)
-
-
-class Progress(NamedTuple):
-    """How far a run has come.
-
-    Attributes:
-        done: How many ids have an outcome.
-        total: How many there are.
-        waiting_seconds: How long nothing will be asked yet; 0 while something is.
-        reason: Why that is; empty for the usual time between two requests.
-    """
-
-    done: int
-    total: int
-    waiting_seconds: float = 0.0
-    reason: str = ""
 
 
 class Client:

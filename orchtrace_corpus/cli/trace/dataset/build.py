@@ -80,7 +80,7 @@ def build(
 
 def _reporter(show: "Callable[[Any], None] | None", done: list[int]) -> Callable[[int, int], None]:
     """What the build tells its progress to: it is kept in `done`, and shown where somebody looks."""
-    from orchtrace_corpus.sources.arxiv.client import Progress
+    from orchtrace_corpus.progress import Progress
 
     def report(number: int, total: int) -> None:
         done[:] = number, total

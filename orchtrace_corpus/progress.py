@@ -1,0 +1,19 @@
+"""How far long work has come, as a value: the work says it, and whoever likes shows it."""
+
+from typing import NamedTuple
+
+
+class Progress(NamedTuple):
+    """How far a run has come.
+
+    Attributes:
+        done: How many of what is counted are done.
+        total: How many there are.
+        waiting_seconds: How long nothing will be asked yet; 0 while something is.
+        reason: Why that is; empty for the usual time between two requests.
+    """
+
+    done: int
+    total: int
+    waiting_seconds: float = 0.0
+    reason: str = ""
