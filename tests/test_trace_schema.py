@@ -28,7 +28,7 @@ from orchtrace_corpus.render.table import envelope
 from orchtrace_corpus.trace import model, rules
 from orchtrace_corpus.trace.compare import compare
 from orchtrace_corpus.trace.credit.assign import Choices, Method, assign
-from orchtrace_corpus.trace.decode import Document, decode, schema
+from orchtrace_corpus.trace.decode import Document, decode
 from orchtrace_corpus.trace.label import labels
 from orchtrace_corpus.trace.measures import measure
 from orchtrace_corpus.trace.measures.ledger import GROUPINGS, ledger
@@ -36,6 +36,7 @@ from orchtrace_corpus.trace.model import CREDIT_UNITS, REWARD_FAMILIES, Trace
 from orchtrace_corpus.trace.plain import Oversized, loads, writable
 from orchtrace_corpus.trace.published import published
 from orchtrace_corpus.trace.replay import replay
+from orchtrace_corpus.trace.schema import schema
 from orchtrace_corpus.trace.write import text
 from tests.conftest import ROOT
 from tests.test_trace_views import PUBLISHED

@@ -51,7 +51,7 @@ COMMANDS: dict[str, dict[str, Command]] = {
         ),
     },
     "Traces": {
-        "trace": Command("trace", "Check, replay, measure and label traces of agent teams."),
+        "trace": Command("trace.group", "Check, replay, measure and label traces of agent teams."),
     },
 }
 """All commands by name, in the groups in which `--help` shows them."""

@@ -11,11 +11,11 @@ from orchtrace_corpus.findings import RULES
 from orchtrace_corpus.render.rules import anchor
 from orchtrace_corpus.trace.columns import TABLES
 from orchtrace_corpus.trace.credit.assign import UNITS
-from orchtrace_corpus.trace.decode import schema
 from orchtrace_corpus.trace.label import RULES as LABELS
 from orchtrace_corpus.trace.measures import DEFINITIONS
 from orchtrace_corpus.trace.model import CREDIT_UNITS, Decision
 from orchtrace_corpus.trace.published import EVENT_FIELDS, TRACE_FIELDS
+from orchtrace_corpus.trace.schema import schema
 
 _PARTS = ("event", "tokens", "source", "edge", "costs", "clock", "agent", "baseline")
 _PUBLISHED: Mapping[str, Sequence[str]] = {

@@ -5,7 +5,6 @@ afterwards: the members of an object or array are taken apart undecoded (`msgspe
 gives its length, the next one's place follows from it.
 """
 
-import json
 from bisect import bisect_right
 from collections.abc import Iterator
 from typing import TypeAlias
@@ -19,6 +18,7 @@ Path: TypeAlias = tuple[str | int, ...]
 _BLANK = b" \t\n\r"
 _MEMBERS = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _ITEMS = msgspec.json.Decoder(list[msgspec.Raw])
+_NAME = msgspec.json.Decoder(str)
 
 
 class Places:
@@ -123,7 +123,7 @@ class Places:
             end = self._data.index(b'"', end) + 1
             slashes = end - 1 - len(self._data[at : end - 1].rstrip(b"\\")) - at
             if slashes % 2 == 0:
-                return json.loads(self._data[at:end]), end
+                return _NAME.decode(self._data[at:end]), end
 
     def _skip_blank(self, at: int) -> int:
         while at < len(self._data) and self._data[at] in _BLANK:

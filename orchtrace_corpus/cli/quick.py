@@ -1,0 +1,40 @@
+"""What hooks and continuous integration run over and over, without Typer.
+
+Importing Typer takes longer than what these commands do. An invocation with any option, or with a wrong argument, is
+none of these: Typer reads it.
+"""
+
+from collections.abc import Callable, Sequence
+
+from orchtrace_corpus.cli.output import Output
+from orchtrace_corpus.cli.session import Session
+
+
+def find(arguments: Sequence[str]) -> Callable[[Output], int] | None:
+    """What runs an invocation; None if Typer is needed for it."""
+    match list(arguments):
+        case ["check"]:
+            return _check
+        case ["validate"]:
+            return _validate
+        case ["trace", "validate", *paths] if paths and not any(path.startswith("-") for path in paths):
+            return lambda output: _validate_traces(output, paths)
+    return None
+
+
+def _check(output: Output) -> int:
+    from orchtrace_corpus.cli.checking import check
+
+    return check(Session(output, ""))
+
+
+def _validate(output: Output) -> int:
+    from orchtrace_corpus.cli.validating import Options, report
+
+    return report(Session(output, ""), Options())
+
+
+def _validate_traces(output: Output, paths: Sequence[str]) -> int:
+    from orchtrace_corpus.cli.trace.validating import Options, report
+
+    return report(Session(output, ""), paths, Options())

@@ -1,0 +1,69 @@
+"""`corpus trace`: the commands about orchestration traces."""
+
+import typer
+
+from orchtrace_corpus.cli.lazy import Command, LazyGroup
+
+COMMANDS: dict[str, dict[str, Command]] = {
+    "Bring in": {
+        "import": Command("trace.importing", "Make traces of the logs that agent teams already write."),
+        "doctor": Command("trace.doctor", "Say in a page where the time and the money of a logged run went."),
+        "dataset": Command("trace.dataset", "Bring many logs into tables, and describe and query them there."),
+    },
+    "Check": {
+        "validate": Command(
+            "trace.validate", "Report every mistake in traces: against the schema, and against the rules of the graph."
+        ),
+    },
+    "Look": {
+        "show": Command("trace.show", "Show who spawned whom, and who worked when."),
+        "replay": Command(
+            "trace.replay", "Run a trace again: who lives, what is open, what was spent, after each event."
+        ),
+        "graph": Command(
+            "trace.graph", "Write a trace as a graph for Mermaid or Graphviz, or as a picture of its timeline."
+        ),
+    },
+    "Measure": {
+        "measure": Command("trace.measure", "Measure traces: work and span, steps, team, tokens, errors."),
+        "label": Command("trace.label", "Say which events take which of the five sub-decisions, and by which rule."),
+        "credit": Command(
+            "trace.credit", "Divide a run's reward among its tokens, turns, messages, calls, agents or roles."
+        ),
+    },
+    "Hand on": {
+        "diff": Command(
+            "trace.difference",
+            "Compare two runs of one task: rewards, costs, measures, agents, tools, models, structure.",
+        ),
+        "export": Command(
+            "trace.export", "Write a trace with an event on each line, for our schema or for the published one."
+        ),
+    },
+}
+"""All commands by name, under the headings of `corpus trace --help`."""
+
+
+class _Commands(LazyGroup):
+    table = COMMANDS
+
+
+app = typer.Typer(
+    cls=_Commands,
+    add_completion=False,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+@app.callback()
+def trace() -> None:
+    """Check, replay, measure and label traces of agent teams.
+
+    \b
+    Examples:
+      corpus trace validate data/traces
+      corpus trace show data/traces/swarm.json
+      corpus trace measure data/traces/swarm.json
+    """
