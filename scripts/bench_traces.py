@@ -11,6 +11,7 @@ ROOT = Path(__file__).resolve().parents[1]
 TRACE = (str(Path(sys.executable).parent / "corpus"), "trace")
 SCHEMA = ROOT / "orchtrace_corpus" / "trace" / "schema.json"
 JSON_ONE = "import json, sys; json.loads(open(sys.argv[1], 'rb').read())"
+JSON_UNCOLLECTED = "import gc, json, sys; gc.disable(); json.loads(open(sys.argv[1], 'rb').read())"
 JSON_LINES = "import json, sys\nfor line in open(sys.argv[1], 'rb'): json.loads(line)"
 
 START_UP_LIMIT = 10.0
@@ -111,25 +112,27 @@ def _small(folder: Path, rounds: int, peers: Path) -> Iterator[Claim]:
 
 def _large(folder: Path, sizes: tuple[int, int]) -> Iterator[Claim]:
     start_up = _best((*TRACE, "validate", str(folder / "small.json")), 5).seconds
+    bare = _best((sys.executable, "-c", "import json"), 5).seconds
     costs = []
     for size in sizes:
         path = folder / f"{size}.json"
         _synthesize(path, size)
         validate, measure = (_best((*TRACE, command, str(path)), 3) for command in ("validate", "measure"))
-        costs.append([(spent.seconds - start_up) / size for spent in (validate, measure)])
+        uncollected = _best((sys.executable, "-c", JSON_UNCOLLECTED, str(path)), 3)
+        costs.append([(validate.seconds - start_up) / size, (measure.seconds - start_up) / size,
+                      (uncollected.seconds - bare) / size])  # fmt: skip
         if size == max(sizes):
             plain = _best((sys.executable, "-c", JSON_ONE, str(path)), 3)
             yield from _against_json(f"{size:,} events in one trace", validate, measure, plain)
-    (small_validate, small_measure), (large_validate, large_measure) = costs
-    for command, small, large in (
-        ("validate", small_validate, large_validate),
-        ("measure", small_measure, large_measure),
-    ):
+    growths = [large / small for small, large in zip(*costs, strict=True)]
+    shown = [f"{1e6 * large:.1f} µs against {1e6 * small:.1f} µs" for small, large in zip(*costs, strict=True)]
+    for command, growth, detail in zip(("validate", "measure"), growths, shown, strict=False):
         yield Claim(
-            f"`corpus trace {command}`, an event of {sizes[1]:,} against one of {sizes[0]:,}, start-up left out",
-            large / small,
+            f"`corpus trace {command}`, what an event of {sizes[1]:,} costs against one of {sizes[0]:,}, start-up left "
+            "out, by the same of `json.loads` with the collector off",
+            growth / growths[-1],
             GROWTH_LIMIT,
-            f"{1e6 * large:.1f} µs against {1e6 * small:.1f} µs",
+            f"{detail}, which is {growth:.2f}; `json.loads` {shown[-1]}, which is {growths[-1]:.2f}",
         )
 
 

@@ -10,8 +10,8 @@ import pytest
 import orchtrace_corpus as oc
 from orchtrace_corpus.cli.app import COMMANDS
 from orchtrace_corpus.cli.reference import tool_documents
-from orchtrace_corpus.cli.trace.group import COMMANDS as TRACE_COMMANDS
 from orchtrace_corpus.cli.trace.dataset import COMMANDS as DATASET_COMMANDS
+from orchtrace_corpus.cli.trace.group import COMMANDS as TRACE_COMMANDS
 from orchtrace_corpus.pool.decode import exclusion_schema, paper_schema
 from tests.conftest import ROOT, run_corpus
 

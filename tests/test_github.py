@@ -367,13 +367,20 @@ def test_what_the_audit_of_workflows_leaves_out_is_named_with_the_reason() -> No
 def test_hooks_for_other_lists() -> None:
     hooks = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8"))
 
-    assert [hook["id"] for hook in hooks] == ["corpus-validate", "corpus-fmt", "corpus-check"]
+    assert [hook["id"] for hook in hooks] == [
+        "corpus-validate", "corpus-fmt", "corpus-check", "corpus-trace-validate"
+    ]  # fmt: skip
     for hook in hooks:
         assert hook["entry"] == hook["id"].replace("-", " ")
-        assert hook["entry"].removeprefix("corpus ") in NAMES | COMING
-        assert (hook["language"], hook["pass_filenames"]) == ("python", False)
+        assert hook["entry"].split()[1] in NAMES | COMING
+        assert hook["language"] == "python"
+    for hook in hooks[:3]:
+        assert hook["pass_filenames"] is False
         assert re.search(hook["files"], "data/papers.yaml")
         assert not re.search(hook["files"], "tests/data/papers.yaml")
+    assert "pass_filenames" not in hooks[3]
+    assert re.search(hooks[3]["files"], "traces/run.jsonl")
+    assert not re.search(hooks[3]["files"], "data/arxiv.json")
 
 
 @pytest.mark.parametrize(

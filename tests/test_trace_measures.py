@@ -12,6 +12,7 @@ from orchtrace_corpus.trace.measures import DEFINITIONS, Measure, measure
 from orchtrace_corpus.trace.measures.ledger import ledger
 from orchtrace_corpus.trace.measures.measure import Run
 from orchtrace_corpus.trace.measures.work import concurrency
+from orchtrace_corpus.trace.subject import Subject
 from orchtrace_corpus.trace.timing import timing
 from tests.conftest import ROOT, run_corpus
 from tests.traces import EXAMPLES, documents, event, example, raw, trace
@@ -347,7 +348,7 @@ def test_measures_as_json_name_their_schema_and_keep_null_apart_from_zero() -> N
 
 
 def test_what_measures_share_is_computed_once() -> None:
-    run = Run(example("swarm"), timing(example("swarm")))
+    run = Run(Subject(example("swarm")))
     calls: list[int] = []
 
     def counted(of: Run) -> Measure:

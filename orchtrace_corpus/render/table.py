@@ -119,14 +119,16 @@ def csv(columns: Sequence[str], rows: Iterable[Sequence[Cell]]) -> str:
     text = io.StringIO()
     out = writer.writer(text, lineterminator="\n")
     out.writerow(columns)
-    out.writerows([_csv_cell(cell) for cell in row] for row in rows)
+    out.writerows([cell if isinstance(cell, (int, float)) else _csv_cell(cell) for cell in row] for row in rows)
     return text.getvalue()
 
 
 def _csv_cell(cell: Cell) -> str:
-    """A cell as text; numbers stay numbers, whatever their sign."""
-    text = cell_text(None if cell is Missing.ABSENT else cell, join=" ; ")
-    is_formula = not isinstance(cell, (int, float)) and text.lstrip("'").startswith(("=", "+", "-", "@", "\t", "\r"))
+    """A cell that is no number, as text."""
+    if cell is None or cell is Missing.ABSENT:
+        return ""
+    text = cell_text(cell, join=" ; ")
+    is_formula = text.lstrip("'").startswith(("=", "+", "-", "@", "\t", "\r"))
     return f"'{text}" if is_formula else text
 
 

@@ -35,7 +35,7 @@ def as_data(case: Case) -> dict[str, Any]:
         "work": sum(times.works),
         "work_assumed": sum(times.works[number] for number in look.assumed),
         "unknown_durations": len(times.unknown),
-        "span": critical_path(look.run).length,
+        "span": critical_path(look.run.times).length,
         "agents": [
             {
                 "agent": one.agent,

@@ -7,7 +7,6 @@ from typing import NamedTuple
 from orchtrace_corpus.findings import printable
 from orchtrace_corpus.render.drawing import LARGE, SMALL, Drawing, text_width, wrap
 from orchtrace_corpus.trace.graph import graph
-from orchtrace_corpus.trace.measures.measure import Run
 from orchtrace_corpus.trace.measures.work import critical_path
 from orchtrace_corpus.trace.model import EdgeType, Event, EventType, Status, Trace
 from orchtrace_corpus.trace.roster import Appearance, roster
@@ -31,10 +30,10 @@ class _Critical(NamedTuple):
     text: str
 
 
-def _critical(trace: Trace, times: Timing) -> _Critical:
+def _critical(times: Timing) -> _Critical:
     if times.unknown:
         return _Critical([], set(), "No critical path: some events have no end.")
-    path = critical_path(Run(trace, times))
+    path = critical_path(times)
     return _Critical(
         path.events, set(pairwise(path.events)), f"Thick: the critical path, {path.length:.6g} {times.unit}."
     )
@@ -48,7 +47,7 @@ def mermaid(trace: Trace) -> str:
     Raises:
         CycleError: The edges go round in a circle.
     """
-    critical = _critical(trace, timing(trace))
+    critical = _critical(timing(trace))
     lines = ["flowchart LR", f"  %% {critical.text}"]
     for place, (agent, numbers) in enumerate(_by_agent(trace).items()):
         lines.append(f'  subgraph a{place}["{_mermaid_text(agent)}"]')
@@ -83,7 +82,7 @@ def dot(trace: Trace) -> str:
     Raises:
         CycleError: The edges go round in a circle.
     """
-    critical = _critical(trace, timing(trace))
+    critical = _critical(timing(trace))
     thick = set(critical.events)
     lines = [
         "digraph trace {",
@@ -151,7 +150,7 @@ def timeline(trace: Trace) -> str:
         CycleError: The edges go round in a circle.
     """
     times = timing(trace)
-    critical = set(_critical(trace, times).events)
+    critical = set(_critical(times).events)
     lanes = roster(trace, times)[:_MOST_LANES]
     drawing = Drawing("trace", _WIDTH)
     y = _MARGIN + LARGE

@@ -75,7 +75,8 @@ def spent(trace: Trace, by: str, entries: Sequence[Entry]) -> Table:
 
 def shown(value: float | None, *, exact: bool) -> Cell:
     """A figure without a needless fraction; rounded unless it is for programs."""
-    if value is None or value == int(value):
-        return None if value is None else int(value)
-    rounded = value if exact else float(f"{value:.{_DIGITS}g}")
-    return int(rounded) if rounded == int(rounded) else rounded
+    if value is None:
+        return None
+    rounded = value if exact or value == int(value) else float(f"{value:.{_DIGITS}g}")
+    whole = int(rounded)
+    return whole if rounded == whole else rounded

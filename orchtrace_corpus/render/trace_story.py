@@ -16,7 +16,8 @@ from orchtrace_corpus.trace.measures.measure import ASKED
 from orchtrace_corpus.trace.measures.work import concurrency, critical_path
 from orchtrace_corpus.trace.model import AgentKind, Event, EventType, Source, Status, Trace
 from orchtrace_corpus.trace.roster import Appearance, roster
-from orchtrace_corpus.trace.timing import Chain, timing, waited_for
+from orchtrace_corpus.trace.subject import Subject
+from orchtrace_corpus.trace.timing import Chain, waited_for
 
 _MOST_AGENTS = 8
 _MOST_PROBLEMS = 3
@@ -54,7 +55,7 @@ class Story:
 
     def __init__(self, case: Case) -> None:
         self.case = case
-        self.run = Run(case.trace, timing(case.trace))
+        self.run = Run(Subject(case.trace))
         self.people = frozenset(agent.id for agent in case.trace.agents if agent.kind is AgentKind.HUMAN)
         self.everybody = roster(case.trace, self.run.times)
         self.team = [one for one in self.everybody if one.agent not in self.people]
@@ -151,7 +152,7 @@ class Story:
 
     def _path(self) -> Iterator[tuple[str, str]]:
         """The critical path, and below which time no team could come."""
-        least = critical_path(self.run).length
+        least = critical_path(self.run.times).length
         if not least:
             return
         words = trace_chain.Words(self._name, self._role, self._time)

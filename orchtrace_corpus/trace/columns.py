@@ -10,9 +10,10 @@ from typing import Any, NamedTuple
 from orchtrace_corpus.trace.label import Label, labels
 from orchtrace_corpus.trace.measures import DEFINITIONS, Measure, Run
 from orchtrace_corpus.trace.measures.ledger import Entry, ledger
-from orchtrace_corpus.trace.model import AgentKind, Decision, Source, TokenBasis, Tokens, Trace
+from orchtrace_corpus.trace.model import AgentKind, Decision, Source, TokenBasis, Tokens
 from orchtrace_corpus.trace.roster import roster
-from orchtrace_corpus.trace.timing import SECONDS, timing
+from orchtrace_corpus.trace.subject import Subject
+from orchtrace_corpus.trace.timing import SECONDS
 
 TEXT, WHOLE, NUMBER, FLAG = "text", "whole number", "number", "yes or no"
 TEXTS, WORDS, FIGURES = "list of texts", "map of text to text", "map of text to number"
@@ -29,12 +30,12 @@ class Scene:
         scale: Seconds in a unit of its clock.
     """
 
-    def __init__(self, trace: Trace, key: str, warnings: int) -> None:
-        self.trace = trace
+    def __init__(self, subject: Subject, key: str, warnings: int) -> None:
+        self.trace = trace = subject.trace
         self.key = key
         self.warnings = warnings
         self.scale = SECONDS[trace.clock.unit]
-        self.run = Run(trace, timing(trace))
+        self.run = Run(subject)
 
     @cached_property
     def measures(self) -> dict[str, Measure]:

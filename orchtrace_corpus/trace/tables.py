@@ -14,6 +14,7 @@ from orchtrace_corpus.trace.columns import TABLES, Row, Scene
 from orchtrace_corpus.trace.decode import json_path
 from orchtrace_corpus.trace.model import Trace
 from orchtrace_corpus.trace.store import InvalidTraceError
+from orchtrace_corpus.trace.subject import Subject
 
 if TYPE_CHECKING:
     import pyarrow
@@ -116,13 +117,14 @@ def _scene(trace: Trace | Mapping[str, Any], key: str) -> Scene:
         one = trace if isinstance(trace, Trace) else msgspec.convert(trace, Trace)
     except msgspec.ValidationError as error:
         raise InvalidTraceError(f"the schema refuses the trace: {printable(str(error), limit=200)}") from error
-    found = rules.problems(one)
+    subject = Subject(one)
+    found = rules.problems(subject)
     errors = [problem for problem in found if RULES[problem.code].severity is Severity.ERROR]
     if errors:
         code, message, path = errors[0]
         more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
         raise InvalidTraceError(f"{code} {json_path(path)}: {message}{more}")
-    return Scene(one, key, len(found))
+    return Scene(subject, key, len(found))
 
 
 def write(traces: Iterable[Trace | Mapping[str, Any]], folder: str) -> int:

@@ -10,12 +10,13 @@ in which no model works. A tool call that is open meanwhile waits, too, and does
 """
 
 from bisect import bisect_right
-from functools import cached_property
+from collections.abc import Iterable
 from itertools import accumulate
 from typing import NamedTuple
 
-from orchtrace_corpus.trace.graph import Graph, graph, order
+from orchtrace_corpus.trace.graph import Graph
 from orchtrace_corpus.trace.model import EventType, Trace, Unit
+from orchtrace_corpus.trace.subject import Subject
 
 SECONDS = {Unit.SECOND: 1.0, Unit.MILLISECOND: 1e-3, Unit.MICROSECOND: 1e-6, Unit.NANOSECOND: 1e-9, Unit.STEP: 1.0}
 """Seconds in a unit of time; a step counts as one, and figures then are in steps."""
@@ -40,6 +41,13 @@ class Timing:
         unknown: The working events whose duration is unknown.
         waited: How long the run waited for people.
         unit: `s`, or `step` where the trace counts steps.
+        incoming: For each event the numbers of those that edges lead from.
+        by_agent: The numbers of each agent's events, by time.
+        finished: The numbers of each agent's events by their ends, those of one end by their starts.
+        ended: The events in the order in which, along the sequence, they turn out to have ended before the next event
+            of their agent.
+        ended_before: For each place of the sequence, how many of `ended` there are then: those between the numbers of
+            the place before and of this one are events of this one's agent, by their ends.
     """
 
     def __init__(
@@ -53,68 +61,51 @@ class Timing:
     ) -> None:
         self.of = of
         self.sequence = sequence
-        self.starts, self.ends = spans
+        self.starts, self.ends = starts, ends = spans
         self.works = [0.0] * len(sequence)
         for kind in WORKING:
             for number in of.of_type.get(kind, ()):
-                self.works[number] = self.ends[number] - self.starts[number]
+                self.works[number] = ends[number] - starts[number]
         self.unknown = unknown
         self.waited = waited
         self.unit = unit
+        self.incoming: list[list[int]] = [[] for _ in sequence]
+        for source, target in zip(of.sources, of.targets, strict=True):
+            self.incoming[target].append(source)
+        self.by_agent: dict[str, list[int]] = {}
+        for number in sorted(sequence, key=starts.__getitem__):
+            self.by_agent.setdefault(of.events[number].agent, []).append(number)
+        self.finished = {agent: sorted(numbers, key=ends.__getitem__) for agent, numbers in self.by_agent.items()}
+        self.ended, self.ended_before = self._ended()
 
     @property
     def wall(self) -> float:
         """From the first beginning to the last end."""
         return max(self.ends) - min(self.starts)
 
-    @cached_property
-    def incoming(self) -> list[list[int]]:
-        """For each event the numbers of those that edges lead from."""
-        found: list[list[int]] = [[] for _ in self.sequence]
-        for source, target in zip(self.of.sources, self.of.targets, strict=True):
-            found[target].append(source)
-        return found
+    def _ended(self) -> tuple[list[int], list[int]]:
+        """`ended` and `ended_before`.
 
-    @cached_property
-    def by_agent(self) -> dict[str, list[int]]:
-        """The numbers of each agent's events, by time."""
-        found: dict[str, list[int]] = {}
-        events = self.of.events
-        for number in sorted(self.sequence, key=self.starts.__getitem__):
-            agent = events[number].agent
-            if agent in found:
-                found[agent].append(number)
-            else:
-                found[agent] = [number]
-        return found
-
-    @cached_property
-    def finished(self) -> dict[str, list[int]]:
-        """The numbers of each agent's events by their ends, those of one end by their starts."""
-        return {agent: sorted(numbers, key=self.ends.__getitem__) for agent, numbers in self.by_agent.items()}
-
-    @cached_property
-    def finished_before(self) -> list[int]:
-        """For each event how many of its agent's, as in `finished`, had ended before it began.
-
-        Of two that began at one instant, `seq` decides, or they are concurrent. What comes later in the
-        sequence does not count, and neither does anything that ended behind it.
+        Of two that began at one instant, `seq` decides, or they are concurrent. What comes later in the sequence
+        does not count, and neither does anything that ended behind it.
         """
-        found = [-1] * len(self.sequence)  # below 0: not yet come to in the sequence
-        places = dict.fromkeys(self.finished, 0)
+        ended: list[int] = []
+        before: list[int] = []
         events, starts, ends = self.of.events, self.starts, self.ends
+        begun = [False] * len(self.sequence)
+        waiting = {agent: numbers[::-1] for agent, numbers in self.finished.items()}
         for number in self.sequence:
-            agent, start = events[number].agent, starts[number]
-            queue, place = self.finished[agent], places[agent]
-            while place < len(queue):
-                candidate = queue[place]
-                if ends[candidate] > start or found[candidate] < 0:
+            queue, start = waiting[events[number].agent], starts[number]
+            while queue:
+                candidate = queue[-1]
+                if ends[candidate] > start or not begun[candidate]:
                     break
                 if starts[candidate] == start and (events[candidate].seq or 0) >= (events[number].seq or 0):
                     break
-                place += 1
-            found[number] = places[agent] = place
-        return found
+                ended.append(queue.pop())
+            begun[number] = True
+            before.append(len(ended))
+        return ended, before
 
 
 def timing(trace: Trace) -> Timing:
@@ -123,7 +114,12 @@ def timing(trace: Trace) -> Timing:
     Raises:
         CycleError: The edges go round in a circle.
     """
-    of = graph(trace)
+    return timed(Subject(trace))
+
+
+def timed(subject: Subject) -> Timing:
+    """The times of a trace whose graph is known; errors as for `timing`."""
+    trace, of = subject.trace, subject.graph
     scale, zero = SECONDS[trace.clock.unit], min(of.times)
     finished = list(of.ends)
     results = {of.events[n].call_id: of.times[n] for n in of.of_type.get(EventType.TOOL_RESULT, ())}
@@ -142,7 +138,7 @@ def timing(trace: Trace) -> Timing:
         starts, ends = (_without(waits, moments) for moments in (starts, ends))
     unit = "step" if trace.clock.unit is Unit.STEP else "s"
     waited = sum(end - begin for begin, end in waits)
-    return Timing(of, order(of), (starts, ends), unknown, waited, unit)
+    return Timing(of, subject.sequence, (starts, ends), unknown, waited, unit)
 
 
 def _waits(of: Graph, starts: list[float], ends: list[float]) -> list[tuple[float, float]]:
@@ -179,6 +175,24 @@ def _without(waits: list[tuple[float, float]], moments: list[float]) -> list[flo
     return found
 
 
+def most_at_once(begins: Iterable[float], ends: Iterable[float], *, closed: bool = False) -> int:
+    """The most intervals that hold one instant.
+
+    Args:
+        begins: When each begins.
+        ends: When each ends, in any order, none before it begins.
+        closed: Whether their ends belong to them, so that one that begins as another ends is beside it.
+    """
+    upcoming = sorted(ends)
+    most = over = 0
+    for number, begin in enumerate(sorted(begins), 1):
+        while upcoming[over] < begin or (upcoming[over] == begin and not closed):
+            over += 1
+        if number - over > most:
+            most = number - over
+    return most
+
+
 class Path(NamedTuple):
     """A longest path through the graph.
 
@@ -203,30 +217,26 @@ def longest_path(times: Timing, weights: list[float], *, overlapping: bool) -> P
         overlapping: Whether weights are durations, so that what began before the end of what it depends on
             adds only the time behind that end.
     """
-    events, starts, incoming = times.of.events, times.starts, times.incoming
+    events, starts, incoming, ended = times.of.events, times.starts, times.incoming, times.ended
+    place = 0
     reached = [start + weight for start, weight in zip(starts, weights, strict=True)] if overlapping else starts
     best, before = [0.0] * len(weights), [-1] * len(weights)
-    finished, finished_before = times.finished, times.finished_before
-    heaviest: dict[str, tuple[int, int]] = {}  # of so many of an agent's events, in the order of their ends
-    for number in times.sequence:
-        start = starts[number]
+    heaviest = dict.fromkeys(times.by_agent, -1)  # among each agent's events that have ended so far
+    for number, ended_before in zip(times.sequence, times.ended_before, strict=True):
         longest, previous = 0.0, -1
         for source in incoming[number]:
             length = best[source]
-            if overlapping and reached[source] > start:
-                length -= reached[source] - start
+            if overlapping and reached[source] > starts[number]:
+                length -= reached[source] - starts[number]
             if length > longest or (length == longest and previous < 0):
                 longest, previous = length, source
-        if finished_before[number]:
-            agent = events[number].agent
-            count, own = heaviest.get(agent) or (0, finished[agent][0])
-            if count < finished_before[number]:
-                for candidate in finished[agent][count : finished_before[number]]:
-                    if best[candidate] >= best[own]:
-                        own = candidate
-                heaviest[agent] = finished_before[number], own
-            if best[own] > longest or (best[own] == longest and previous < 0):
-                longest, previous = best[own], own
+        own = heaviest[events[number].agent]
+        while place < ended_before:
+            if own < 0 or best[ended[place]] >= best[own]:
+                heaviest[events[number].agent] = own = ended[place]
+            place += 1
+        if own >= 0 and (best[own] > longest or (best[own] == longest and previous < 0)):
+            longest, previous = best[own], own
         best[number] = longest + weights[number]
         before[number] = previous
     last = max(times.sequence, key=best.__getitem__)
@@ -270,11 +280,20 @@ def waited_for(times: Timing) -> Chain:
     rank = [0] * len(starts)
     for place, number in enumerate(times.sequence):
         rank[number] = place
-    last_of_own: dict[str, list[int]] = {}  # of so many of an agent's events, as in `finished`, the one that ended last
 
     def lastly(number: int) -> tuple[bool, float, float, int]:
         return not happened[number].copied_context, ends[number], starts[number], rank[number]
 
+    released_by = list(rank)  # the event of its own agent that ended last before each; itself where there is none
+    last_of_own: dict[str, int] = {}
+    place = 0
+    for number, ended_before in zip(times.sequence, times.ended_before, strict=True):
+        agent = happened[number].agent
+        for candidate in times.ended[place:ended_before]:
+            if agent not in last_of_own or lastly(candidate) > lastly(last_of_own[agent]):
+                last_of_own[agent] = candidate
+        place = ended_before
+        released_by[number] = last_of_own.get(agent, number)
     number = max(times.sequence, key=lastly)
     limit = max(times.ends)
     events, parts, gaps = [], [], list[float]()
@@ -285,11 +304,8 @@ def waited_for(times: Timing) -> Chain:
         gaps.append(limit - end)
         limit = begin
         candidates = list(incoming[number])
-        if times.finished_before[number]:
-            agent = happened[number].agent
-            if agent not in last_of_own:
-                last_of_own[agent] = list(accumulate(times.finished[agent], lambda *two: max(two, key=lastly)))
-            candidates.append(last_of_own[agent][times.finished_before[number] - 1])
+        if released_by[number] != number:
+            candidates.append(released_by[number])
         candidates = [one for one in candidates if not happened[one].copied_context]
         if not candidates:
             break

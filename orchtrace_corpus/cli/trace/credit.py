@@ -7,7 +7,7 @@ import typer
 
 from orchtrace_corpus.cli.options import OutputFormat
 from orchtrace_corpus.cli.session import Session
-from orchtrace_corpus.cli.trace.loading import FILES_HELP, derived, documents_of
+from orchtrace_corpus.cli.trace.loading import FILES_HELP, sound_documents
 from orchtrace_corpus.errors import DataFileError, ExitCode
 from orchtrace_corpus.findings import printable, quote_path
 from orchtrace_corpus.render import Format
@@ -73,14 +73,10 @@ def _read_traces(session: Session, paths: Sequence[str]) -> tuple[tuple[str, ...
     """The traces, and where each was read."""
     files: list[str] = []
     traces: list[Trace] = []
-    for document in documents_of(session, paths):
+    for document, trace in sound_documents(session, paths):
         files.append(document.path)
-        traces += derived(session, [document], _itself)
+        traces.append(trace)
     return tuple(files), traces
-
-
-def _itself(trace: Trace) -> Trace:
-    return trace
 
 
 def _read(path: str) -> str:

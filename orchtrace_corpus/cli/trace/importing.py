@@ -1,7 +1,6 @@
 """`corpus trace import`."""
 
 import itertools
-import json
 import os
 import signal
 from collections.abc import Callable, Iterable, Iterator
@@ -17,7 +16,7 @@ from orchtrace_corpus.errors import CommandUseError, DataFileError, ExitCode
 from orchtrace_corpus.findings import printable, quote, quote_path
 from orchtrace_corpus.render.trace_import import Tally
 from orchtrace_corpus.trace.importers import FORMATS
-from orchtrace_corpus.trace.write import text
+from orchtrace_corpus.trace.write import one_line, text
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
@@ -130,7 +129,7 @@ def _write(session: Session, form: Form, path: str, traces: _Traces) -> None:
             write(text(_only(traces)))
             return
         for trace in traces:
-            write(json.dumps(trace, ensure_ascii=False, allow_nan=False) + "\n")
+            write(one_line(trace))
             if session.output.is_closed:
                 break
 

@@ -14,6 +14,7 @@ from orchtrace_corpus.trace.decode import Document, decode, documents, documents
 from orchtrace_corpus.trace.model import Trace
 from orchtrace_corpus.trace.parallel import in_order
 from orchtrace_corpus.trace.store import refusal, trace_files
+from orchtrace_corpus.trace.subject import Subject
 
 Made = TypeVar("Made")
 
@@ -42,7 +43,7 @@ def sound_documents(session: Session, paths: Sequence[str]) -> Iterator[tuple[Do
     """The traces of files and folders as text and as values; warnings and errors as for `sound_traces`."""
     warnings = _Warnings()
     for document in documents_of(session, paths):
-        yield document, warnings.sound(_outcome(_itself, document))
+        yield document, warnings.sound(_outcome(itself, document))
     warnings.tell(session)
 
 
@@ -94,12 +95,12 @@ def one_document(session: Session, path: str) -> tuple[Document, Trace]:
             "Take a line of it as a file of its own.",
         )
     warnings = _Warnings()
-    trace = warnings.sound(_outcome(_itself, found[0]))
+    trace = warnings.sound(_outcome(itself, found[0]))
     warnings.tell(session)
     return found[0], trace
 
 
-def derived(session: Session, given: Iterable[Document], derive: Callable[[Trace], Made]) -> Iterator[Made]:
+def derived(session: Session, given: Iterable[Document], derive: Callable[[Subject], Made]) -> Iterator[Made]:
     """What a function makes of each trace, in several processes where there are many.
 
     Args:
@@ -123,11 +124,14 @@ class _Outcome(NamedTuple, Generic[Made]):
     made: Made | None
 
 
-def _outcome(derive: Callable[[Trace], Made], document: Document) -> _Outcome[Made]:
+def _outcome(derive: Callable[[Subject], Made], document: Document) -> _Outcome[Made]:
     decoded = decode(document)
-    findings = rules.check(decoded)
-    made = None if decoded.trace is None or has_errors(findings) else derive(decoded.trace)
-    return _Outcome(f"{document.path}:{document.line}", findings, made)
+    place = f"{document.path}:{document.line}"
+    if decoded.trace is None:
+        return _Outcome(place, decoded.findings, None)
+    subject = Subject(decoded.trace)
+    findings = rules.findings(document, subject)
+    return _Outcome(place, findings, None if has_errors(findings) else derive(subject))
 
 
 class _Warnings:
@@ -155,8 +159,9 @@ class _Warnings:
             session.output.note(f"corpus: {place}{number}{where}; see corpus trace validate")
 
 
-def _itself(trace: Trace) -> Trace:
-    return trace
+def itself(subject: Subject) -> Trace:
+    """The trace that is under examination."""
+    return subject.trace
 
 
 def write_new(path: str, text: str) -> None:

@@ -15,9 +15,9 @@ from orchtrace_corpus.findings import quote, suggestion
 from orchtrace_corpus.render import Format
 from orchtrace_corpus.render import trace_measures as render
 from orchtrace_corpus.render.table import Cell, Table, envelope
-from orchtrace_corpus.trace.measures import DEFINITIONS, measure
+from orchtrace_corpus.trace.measures import DEFINITIONS, measure_subject
 from orchtrace_corpus.trace.measures.ledger import GROUPINGS, ledger
-from orchtrace_corpus.trace.model import Trace
+from orchtrace_corpus.trace.subject import Subject
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
@@ -72,13 +72,13 @@ def measure_traces(
     return ExitCode.DONE
 
 
-def _data(names: Sequence[str], trace: Trace) -> dict[str, Any]:
-    return render.data(trace, measure(trace, names))
+def _data(names: Sequence[str], subject: Subject) -> dict[str, Any]:
+    return render.data(subject.trace, measure_subject(subject, names))
 
 
-def _row(names: Sequence[str], exact: bool, trace: Trace) -> tuple[Cell, ...]:
-    return render.row(trace, measure(trace, names), exact=exact)
+def _row(names: Sequence[str], exact: bool, subject: Subject) -> tuple[Cell, ...]:
+    return render.row(subject.trace, measure_subject(subject, names), exact=exact)
 
 
-def _table(names: Sequence[str], exact: bool, trace: Trace) -> Table:
-    return render.one(trace, measure(trace, names), exact=exact)
+def _table(names: Sequence[str], exact: bool, subject: Subject) -> Table:
+    return render.one(subject.trace, measure_subject(subject, names), exact=exact)

@@ -7,7 +7,7 @@ from orchtrace_corpus.findings import quote, suggestion
 from orchtrace_corpus.trace.measures import ledger, outcome, team, work
 from orchtrace_corpus.trace.measures.measure import Definition, Measure, Run
 from orchtrace_corpus.trace.model import Trace
-from orchtrace_corpus.trace.timing import timing
+from orchtrace_corpus.trace.subject import Subject
 
 DEFINITIONS: dict[str, Definition] = {
     one.name: one for one in (*work.DEFINITIONS, *team.DEFINITIONS, *ledger.DEFINITIONS, *outcome.DEFINITIONS)
@@ -28,9 +28,14 @@ def measure(trace: Trace, names: Iterable[str] = ()) -> dict[str, Measure]:
         CycleError: The edges go round in a circle.
         CommandUseError: There is no measure of that name.
     """
+    return measure_subject(Subject(trace), names)
+
+
+def measure_subject(subject: Subject, names: Iterable[str] = ()) -> dict[str, Measure]:
+    """Measure a trace whose graph is known; arguments and errors as for `measure`."""
     wanted = tuple(names) or tuple(DEFINITIONS)
     for name in wanted:
         if name not in DEFINITIONS:
             raise CommandUseError(f"there is no measure {quote(name)}{suggestion(name, list(DEFINITIONS))}")
-    run = Run(trace, timing(trace))
+    run = Run(subject)
     return {name: run.once(DEFINITIONS[name].compute) for name in wanted}

@@ -4,15 +4,16 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
-from msgspec import UNSET
+from msgspec import UNSET, Struct
 
-from orchtrace_corpus.trace.lives import Lives, lives
-from orchtrace_corpus.trace.model import AgentKind, Event, EventType, Trace
+from orchtrace_corpus.trace.lives import Lives
+from orchtrace_corpus.trace.model import AgentKind, EventType, Trace
 from orchtrace_corpus.trace.rules.totals import total
-from orchtrace_corpus.trace.timing import Timing
+from orchtrace_corpus.trace.subject import Subject
+from orchtrace_corpus.trace.timing import timed
 
 
-class Measure(NamedTuple):
+class Measure(Struct, frozen=True, gc=False):
     """What was measured.
 
     Attributes:
@@ -27,18 +28,24 @@ class Measure(NamedTuple):
 
 
 class Run:
-    """A trace with what every measure needs of it; what several measures rest on is computed once."""
+    """A trace with what every measure needs of it; what several measures rest on is computed once.
 
-    def __init__(self, trace: Trace, times: Timing) -> None:
-        self.trace = trace
-        self.times = times
+    Raises:
+        CycleError: The edges go round in a circle.
+    """
+
+    def __init__(self, subject: Subject) -> None:
+        self.trace = subject.trace
+        self.times = timed(subject)
+        self._subject = subject
         self._known: dict[Callable[[Run], Measure], Measure] = {}
 
     def once(self, compute: "Callable[[Run], Measure]") -> Measure:
         """A measure of this run, computed when it is first asked for."""
-        if compute not in self._known:
-            self._known[compute] = compute(self)
-        return self._known[compute]
+        known = self._known.get(compute)
+        if known is None:
+            self._known[compute] = known = compute(self)
+        return known
 
     @cached_property
     def people(self) -> frozenset[str]:
@@ -64,13 +71,18 @@ class Run:
         found = {kind: Spending() for kind in self.times.of.of_type}
         for number, event in enumerate(self.trace.events):
             if not event.copied_context:
-                found[event.type].add(number, event)
+                spent = found[event.type]
+                spent.events += 1
+                if event.tokens is UNSET:
+                    spent.lacking.append(number)
+                else:
+                    spent.tokens += total(event.tokens)
         return found
 
-    @cached_property
+    @property
     def lives(self) -> Lives:
         """Who spawned whom, and when the agents live."""
-        return lives(self.trace, self.times.of)
+        return self._subject.lives
 
 
 class Spending:
@@ -88,14 +100,6 @@ class Spending:
         self.events = 0
         self.tokens = 0.0
         self.lacking: list[int] = []
-
-    def add(self, number: int, event: Event) -> None:
-        """Count one more event."""
-        self.events += 1
-        if event.tokens is UNSET:
-            self.lacking.append(number)
-        else:
-            self.tokens += total(event.tokens)
 
 
 class Definition(NamedTuple):

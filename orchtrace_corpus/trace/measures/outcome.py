@@ -4,8 +4,6 @@ Comparisons with a single agent (Kim et al., arXiv 2512.08296) need a baseline, 
 one they are refused, since no figure of the run itself could stand in for it.
 """
 
-from collections import Counter
-
 from orchtrace_corpus.trace.measures.measure import Definition, Measure, Run
 from orchtrace_corpus.trace.model import Baseline, EventType, Status
 
@@ -19,21 +17,21 @@ def duplicate_call_rate(run: Run) -> Measure:
     calls = [call for call in map(run.trace.events.__getitem__, numbers) if not call.copied_context]
     if not calls:
         return Measure(None, "no tool is called")
-    if not all(call.content_ref for call in calls):
+    distinct = {(call.tool, call.content_ref) for call in calls}
+    if any(not content for _, content in distinct):
         lacking = sum(not call.content_ref for call in calls)
         return Measure(None, f"{lacking} of {len(calls)} tool calls have no content_ref to compare them by")
-    counted = Counter((call.tool, call.content_ref) for call in calls)
-    return Measure(sum(number - 1 for number in counted.values()) / len(calls))
+    return Measure((len(calls) - len(distinct)) / len(calls))
 
 
 def error_spread(run: Run) -> Measure:
     """Errors that follow from other errors, by error that follows from none."""
     events, times = run.trace.events, run.times
     statuses = [event.status for event in events]
-    failed = {number for number, status in enumerate(statuses) if status == Status.ERROR}
-    if not failed:
+    if Status.ERROR not in statuses:
         known = any(status != Status.UNKNOWN for status in statuses)
         return Measure(None, "there is no error" if known else "no event has a status")
+    failed = {number for number, status in enumerate(statuses) if status == Status.ERROR}
     tainted: set[int] = set()
     roots: list[str] = []
     for number in times.sequence:

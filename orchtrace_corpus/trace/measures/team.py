@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from orchtrace_corpus.trace.lives import depths
 from orchtrace_corpus.trace.measures.measure import Definition, Measure, Run, named
 from orchtrace_corpus.trace.model import EventType
-from orchtrace_corpus.trace.timing import longest_path
+from orchtrace_corpus.trace.timing import longest_path, most_at_once
 
 _PARL = "Critical Steps of PARL (Kimi K2.5, arXiv 2602.02276)"
 _SCALING = "message density (Kim et al., arXiv 2512.08296)"
@@ -52,7 +52,8 @@ def critical_step_path(run: Run) -> Measure:
     for number in run.steps:
         weights[number] = 1.0
     path = longest_path(run.times, weights, overlapping=False)
-    return Measure(path.length, events=tuple(run.trace.events[n].id for n in path.events if weights[n]))
+    events = run.trace.events
+    return Measure(path.length, events=tuple([events[number].id for number in path.events if weights[number]]))
 
 
 def agent_count(run: Run) -> Measure:
@@ -72,22 +73,17 @@ def width(run: Run) -> Measure:
     """
     starts, ends = run.times.starts, run.times.ends
     first = {agent: starts[numbers[0]] for agent, numbers in run.times.by_agent.items()}
-    last = {agent: max(map(ends.__getitem__, numbers)) for agent, numbers in run.times.by_agent.items()}
+    last = {agent: ends[numbers[-1]] for agent, numbers in run.times.finished.items()}
     for agent, spawns in run.lives.spawns.items():
         first[agent] = min(first.get(agent, starts[spawns[0]]), starts[spawns[0]])
-        last[agent] = max(last.get(agent, 0.0), *map(ends.__getitem__, spawns))
+        last[agent] = max(last.get(agent, 0.0), max([ends[number] for number in spawns]))
     for agent, despawns in run.lives.despawns.items():
         if agent in last:
             last[agent] = max(last[agent], starts[despawns[-1]])
     for person in run.people:
         first.pop(person, None)
         last.pop(person, None)
-    changes = sorted([(start, 0, 1) for start in first.values()] + [(end, 1, -1) for end in last.values()])
-    most = alive = 0
-    for _, _, change in changes:
-        alive += change
-        most = max(most, alive)
-    return Measure(float(most))
+    return Measure(float(most_at_once(first.values(), last.values(), closed=True)))
 
 
 def fan_out(run: Run) -> Measure:
@@ -99,8 +95,12 @@ def fan_out(run: Run) -> Measure:
     decisions: set[int | tuple[str, float]] = set()
     for number in spawns:
         spawn = events[number]
-        causes = (source for source in incoming[number] if events[source].agent == spawn.agent)
-        decisions.add(next(causes, (spawn.agent, spawn.t)))
+        for source in incoming[number]:
+            if events[source].agent == spawn.agent:
+                decisions.add(source)
+                break
+        else:
+            decisions.add((spawn.agent, spawn.t))
     return Measure(len(spawns) / len(decisions))
 
 
@@ -108,7 +108,7 @@ def message_density(run: Run) -> Measure:
     """Messages between agents by step."""
     number = len(run.steps)
     sent = run.times.of.of_type.get(EventType.MESSAGE, ())
-    messages = sum(not run.trace.events[n].copied_context for n in sent)
+    messages = len([n for n in sent if not run.trace.events[n].copied_context])
     return Measure(messages / number) if number else Measure(None, "no step is logged")
 
 
@@ -134,14 +134,21 @@ _MAY_LACK = frozenset(
 
 def _tokens_of(run: Run, kinds: Sequence[EventType], nouns: str) -> Measure:
     """The tokens of the events of some types; None where one that should have tokens has none."""
-    spent = {kind: run.spending[kind] for kind in kinds if kind in run.spending}
-    wanted = sum([one.events for one in spent.values()])
+    wanted, spent = 0, 0.0
+    lacking: list[int] = []
+    spending = run.spending
+    for kind in kinds:
+        if kind in spending:
+            one = spending[kind]
+            wanted += one.events
+            spent += one.tokens
+            if one.lacking and kind not in _MAY_LACK:
+                lacking += one.lacking
     if not wanted:
         return Measure(None, f"there are no {nouns}")
-    lacking = [number for kind, one in spent.items() if one.lacking and kind not in _MAY_LACK for number in one.lacking]
     if lacking:
         return Measure(None, f"{len(lacking)} of {wanted} {nouns} have no tokens: {named(run.trace, sorted(lacking))}")
-    return Measure(sum([one.tokens for one in spent.values()]))
+    return Measure(spent)
 
 
 DEFINITIONS = (

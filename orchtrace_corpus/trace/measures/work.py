@@ -7,7 +7,7 @@ multithreaded algorithms). An event's work is its duration; the processors are t
 
 from orchtrace_corpus.trace.measures.measure import Definition, Measure, Run, named
 from orchtrace_corpus.trace.model import EventType
-from orchtrace_corpus.trace.timing import Path, Timing, longest_path
+from orchtrace_corpus.trace.timing import Path, Timing, longest_path, most_at_once
 
 _BOOK = "work-span model (Brent 1974)"
 
@@ -18,9 +18,9 @@ def work(run: Run) -> Measure:
     return unknown or Measure(sum(run.times.works))
 
 
-def critical_path(run: Run) -> Path:
+def critical_path(times: Timing) -> Path:
     """The path of the greatest duration: no number of agents could have been faster."""
-    return longest_path(run.times, run.times.works, overlapping=True)
+    return longest_path(times, times.works, overlapping=True)
 
 
 def span(run: Run) -> Measure:
@@ -28,8 +28,9 @@ def span(run: Run) -> Measure:
     unknown = _unknown(run)
     if unknown:
         return unknown
-    path = critical_path(run)
-    return Measure(path.length, events=tuple(run.trace.events[n].id for n in path.events if run.times.works[n] > 0))
+    path = critical_path(run.times)
+    events, works = run.trace.events, run.times.works
+    return Measure(path.length, events=tuple([events[number].id for number in path.events if works[number] > 0]))
 
 
 def human_wait(run: Run) -> Measure:
@@ -50,7 +51,7 @@ def wall(run: Run) -> Measure:
         return Measure(None, "no event says when it ended")
     stated = (run.once(human_wait).value or 0.0) - times.waited
     rest = times.wall - max(stated, 0.0)
-    busy = critical_path(run).length if stated > 0 else 0.0
+    busy = critical_path(run.times).length if stated > 0 else 0.0
     if rest < busy:
         return Measure(None, f"the stated wait for people leaves {rest:g}, less than the critical path of {busy:g}")
     return Measure(rest)
@@ -88,7 +89,11 @@ def concurrency(times: Timing) -> dict[int, float]:
 def max_concurrency(run: Run) -> Measure:
     """P: the largest number of events worked on at once."""
     unknown = _unknown(run)
-    return unknown or Measure(float(max(concurrency(run.times), default=0)))
+    if unknown:
+        return unknown
+    times = run.times
+    working = [number for number, duration in enumerate(times.works) if duration > 0]
+    return Measure(float(most_at_once([times.starts[n] for n in working], [times.ends[n] for n in working])))
 
 
 def efficiency(run: Run) -> Measure:

@@ -7,11 +7,10 @@ every event once, so that all of them together stay linear.
 from collections.abc import Callable, Iterator
 
 from orchtrace_corpus.findings import Finding
-from orchtrace_corpus.trace.decode import Decoded, json_path
-from orchtrace_corpus.trace.model import Trace
+from orchtrace_corpus.trace.decode import Decoded, Document, json_path
 from orchtrace_corpus.trace.problem import Problem
 from orchtrace_corpus.trace.rules import agents, calls, joins, order, totals
-from orchtrace_corpus.trace.rules.subject import Subject
+from orchtrace_corpus.trace.subject import Subject
 
 Check = Callable[[Subject], Iterator[Problem]]
 
@@ -40,9 +39,8 @@ MOST_OF_A_KIND = 100
 """So many findings of one rule are given for one trace."""
 
 
-def problems(trace: Trace) -> list[Problem]:
+def problems(subject: Subject) -> list[Problem]:
     """Everything that the graph rules find wrong, `MOST_OF_A_KIND` of each rule at most."""
-    subject = Subject(trace)
     found: list[Problem] = []
     counts: dict[str, int] = {}
     for check in CHECKS:
@@ -59,15 +57,18 @@ def problems(trace: Trace) -> list[Problem]:
 
 def check(decoded: Decoded) -> tuple[Finding, ...]:
     """All findings of a document: those of the schema, or, where it has none, those of the graph rules."""
-    if decoded.trace is None:
-        return decoded.findings
-    found = problems(decoded.trace)
+    return decoded.findings if decoded.trace is None else findings(decoded.document, Subject(decoded.trace))
+
+
+def findings(document: Document, subject: Subject) -> tuple[Finding, ...]:
+    """What the graph rules find wrong with the trace of a document, by place."""
+    found = problems(subject)
     if not found:
-        return decoded.findings
-    places = decoded.document.places
-    record = decoded.trace.trace_id
-    findings = [
+        return ()
+    places = document.places
+    record = subject.trace.trace_id
+    placed = [
         Finding(code, f"{json_path(path)}: {message}" if path else message, places.locate(path), record)
         for code, message, path in found
     ]
-    return tuple(sorted(findings, key=lambda finding: finding.location))
+    return tuple(sorted(placed, key=lambda finding: finding.location))

@@ -8,7 +8,7 @@ from orchtrace_corpus.trace.lives import ancestors, begins_after, ends_before, i
 from orchtrace_corpus.trace.locate import Path
 from orchtrace_corpus.trace.model import EdgeType, EventType
 from orchtrace_corpus.trace.problem import Problem
-from orchtrace_corpus.trace.rules.subject import Subject
+from orchtrace_corpus.trace.subject import Subject
 
 
 def check_spawns(subject: Subject) -> Iterator[Problem]:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from orchtrace_corpus.findings import quote
 from orchtrace_corpus.trace.model import EventType
 from orchtrace_corpus.trace.problem import Problem
-from orchtrace_corpus.trace.rules.subject import Subject
+from orchtrace_corpus.trace.subject import Subject
 
 
 def check_calls(subject: Subject) -> Iterator[Problem]:

@@ -6,7 +6,7 @@ from orchtrace_corpus.findings import quote
 from orchtrace_corpus.trace.lives import ancestors, is_after
 from orchtrace_corpus.trace.model import Event, EventType
 from orchtrace_corpus.trace.problem import Problem
-from orchtrace_corpus.trace.rules.subject import Subject
+from orchtrace_corpus.trace.subject import Subject
 
 _ENDS = (EventType.DESPAWN, EventType.STOP)
 

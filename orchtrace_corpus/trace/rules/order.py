@@ -5,10 +5,10 @@ from itertools import pairwise
 from operator import lt
 
 from orchtrace_corpus.findings import quote
-from orchtrace_corpus.trace.graph import CycleError, Graph, order
+from orchtrace_corpus.trace.graph import CycleError, Graph
 from orchtrace_corpus.trace.model import Edge
 from orchtrace_corpus.trace.problem import Problem
-from orchtrace_corpus.trace.rules.subject import Subject
+from orchtrace_corpus.trace.subject import Subject
 
 _MOST_GUESSES, _MOST_NAMES = 10, 10_000
 """For so many ids of no event, in a trace of so many events, another spelling is looked for, which takes time."""
@@ -66,7 +66,7 @@ def check_cycles(subject: Subject) -> Iterator[Problem]:
     """Edges that lead back to where they began: each event would have to be before itself."""
     trace, of = subject.trace, subject.graph
     try:
-        order(of)
+        subject.sequence  # noqa: B018 -- there is one, or there is a circle
     except CycleError as error:
         circle = [*error.events, error.events[0]]
         shown = " -> ".join(quote(of.events[number].id) for number in circle[:6])

@@ -10,7 +10,7 @@ from orchtrace_corpus.findings import quote, suggestion
 from orchtrace_corpus.trace.locate import Path
 from orchtrace_corpus.trace.model import BASELINE_FIGURES, CREDIT_UNITS, REWARD_FAMILIES, EventType, Tokens, Unit
 from orchtrace_corpus.trace.problem import Problem
-from orchtrace_corpus.trace.rules.subject import Subject
+from orchtrace_corpus.trace.subject import Subject
 from orchtrace_corpus.trace.timing import SECONDS
 
 _TOLERANCE = 1e-9

@@ -1,21 +1,33 @@
-"""A trace under examination, with what several rules need of it."""
+"""A trace under examination, with what rules and measures need of it."""
 
 from msgspec import UNSET
 
-from orchtrace_corpus.trace.graph import Graph, graph
+from orchtrace_corpus.trace.graph import Graph, graph, order
 from orchtrace_corpus.trace.lives import Lineage, Lives, lives
 from orchtrace_corpus.trace.model import Tokens, Trace
 
 
 class Subject:
-    """A trace and its graph; what not every trace needs is worked out when a rule first asks for it."""
+    """A trace and its graph; what not every trace needs is worked out when it is first asked for."""
 
     def __init__(self, trace: Trace) -> None:
         self.trace = trace
         self.graph: Graph = graph(trace)
+        self._sequence: list[int] | None = None
         self._lives: Lives | None = None
         self._lineage: Lineage | None = None
         self._tokens: list[Tokens] | None = None
+
+    @property
+    def sequence(self) -> list[int]:
+        """The numbers of the events in an order that edges respect.
+
+        Raises:
+            CycleError: The edges go round in a circle.
+        """
+        if self._sequence is None:
+            self._sequence = order(self.graph)
+        return self._sequence
 
     @property
     def lives(self) -> Lives:
