@@ -66,9 +66,9 @@ def _lacks_tokens(event: Event) -> bool:
 
 def tokens(run: Run) -> Measure:
     """All tokens of the events, each counted once."""
-    lacking = sorted(number for kind in ASKED if kind in run.spending for number in run.spending[kind].lacking)
+    lacking = [number for kind in ASKED if kind in run.spending for number in run.spending[kind].lacking]
     if lacking:
-        return Measure(None, f"{len(lacking)} inferences have no tokens: {named(run.trace, lacking)}")
+        return Measure(None, f"{len(lacking)} inferences have no tokens: {named(run.trace, sorted(lacking))}")
     spent = [one for one in run.spending.values() if one.events > len(one.lacking)]
     return Measure(sum(one.tokens for one in spent)) if spent else Measure(None, "no event has tokens")
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from msgspec import UNSET, Struct
 
-from orchtrace_corpus.trace.lives import Lives
+from orchtrace_corpus.trace.lives import Lives, depths
 from orchtrace_corpus.trace.model import AgentKind, EventType, Trace
 from orchtrace_corpus.trace.rules.totals import total
 from orchtrace_corpus.trace.subject import Subject
@@ -78,6 +78,11 @@ class Run:
                 else:
                     spent.tokens += total(event.tokens)
         return found
+
+    @cached_property
+    def depths(self) -> dict[str, int]:
+        """How many agents are above each agent that has a parent or is one."""
+        return depths(self.lives.parents)
 
     @property
     def lives(self) -> Lives:

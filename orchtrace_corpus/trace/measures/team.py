@@ -3,7 +3,6 @@
 from bisect import bisect_right
 from collections.abc import Sequence
 
-from orchtrace_corpus.trace.lives import depths
 from orchtrace_corpus.trace.measures.measure import Definition, Measure, Run, named
 from orchtrace_corpus.trace.model import EventType
 from orchtrace_corpus.trace.timing import longest_path, most_at_once
@@ -31,7 +30,7 @@ def critical_steps(run: Run) -> Measure:
         own.setdefault(run.trace.events[number].agent, []).append(starts[number])
     for own_starts in own.values():
         own_starts.sort()
-    below = depths(parents)
+    below = run.depths
     stages: dict[str, dict[int, int]] = {}
     most = 0
     for agent in sorted(born.keys() | below.keys(), key=lambda agent: -below.get(agent, 0)):
@@ -63,7 +62,7 @@ def agent_count(run: Run) -> Measure:
 
 def delegation_depth(run: Run) -> Measure:
     """The longest chain of spawns: 0 for an agent alone."""
-    return Measure(float(max(depths(run.lives.parents).values(), default=0)))
+    return Measure(float(max(run.depths.values(), default=0)))
 
 
 def width(run: Run) -> Measure:
