@@ -113,6 +113,20 @@ def otel_span(name: int, parent: int, title: str, begin: float, end: float, **at
     }
 
 
+GENAI = {"gen_ai__operation__name": "invoke_agent", "gen_ai__agent__name": "a"}
+"""The attributes of an agent's span."""
+
+
+def chat(number: int, parent: int, begin: float, end: float, **more: Any) -> dict[str, Any]:
+    """The span of a model call."""
+    return otel_span(number, parent, "chat m", begin, end, gen_ai__operation__name="chat", **more)
+
+
+def counts(read: int, written: int, **more: int) -> dict[str, int]:
+    """The attributes that say what a model call has spent."""
+    return {"gen_ai__usage__input_tokens": read, "gen_ai__usage__output_tokens": written, **more}
+
+
 def request(spans: Sequence[Any], service: str = "svc") -> dict[str, Any]:
     """Spans as a request of OTLP."""
     resource = {"attributes": [{"key": "service.name", "value": {"stringValue": service}}]}

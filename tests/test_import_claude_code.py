@@ -1,5 +1,6 @@
 """Claude Code transcripts imported: hand-written sessions whole, and every trap of the format by itself."""
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from orchtrace_corpus.trace.importers.answers import Answers
 from orchtrace_corpus.trace.importers.claude_code import content, reading, spending, workflows
 from orchtrace_corpus.trace.importers.privacy import Privacy
 from orchtrace_corpus.trace.timing import timing
+from orchtrace_corpus.trace.write import one_line
 from tests.conversationlogs import (
     LOGS,
     SESSION,
@@ -1010,6 +1012,28 @@ def test_an_answer_of_two_sessions_is_told_in_the_later_one(tmp_path: Path, main
     assert (problems(first), problems(second)) == ({}, {content.OTHER_SESSION: 1})
     assert first["costs"]["tokens"] == second["costs"]["tokens"] == 4
     assert [problems(trace) for trace in traces(tmp_path)] == [{}, {}]
+
+
+@pytest.mark.parametrize("odd", [["a"], {"a": 1}, 7, None])
+def test_an_agent_that_is_no_text_is_none(tmp_path: Path, main: Claude, odd: Any) -> None:
+    main.say(0, "Go.", isSidechain=True, agentId=odd)
+    main.answer(1, "m1", text("A"), isSidechain=True, agentId=odd)
+    main.write(tmp_path)
+
+    assert trace_of(tmp_path)["costs"]["tokens"] == 2
+
+
+def test_bytes_in_the_name_of_a_file_that_are_no_utf8_are_written_out(tmp_path: Path, main: Claude) -> None:
+    agent = Claude(agent="a1")
+    agent.say(1, "Look.")
+    agent.answer(2, "m2", text("A"))
+    agent.write(tmp_path).rename(tmp_path / SESSION / "subagents" / os.fsdecode(b"agent-a\xff.jsonl"))
+    main.say(0, "Go.")
+    main.write(tmp_path)
+
+    trace = trace_of(tmp_path)
+    assert [agent["id"] for agent in trace["agents"]] == ["user", "main", "a\\udcff"]
+    assert one_line(trace).encode("utf-8")
 
 
 def test_files_without_a_conversation_are_refused(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """Codex rollouts imported: hand-written sessions whole, and every trap of the format by itself."""
 
+import gc
 import json
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from orchtrace_corpus.errors import DataFileError
 from orchtrace_corpus.trace import importers
 from orchtrace_corpus.trace.importers.codex import counting, linking
 from orchtrace_corpus.trace.importers.privacy import Privacy
+from orchtrace_corpus.trace.importers.transcript import Step
 from orchtrace_corpus.trace.timing import timing
 from tests.conversationlogs import (
     LOGS,
@@ -260,6 +262,25 @@ def test_history_of_the_parent_is_left_out_of_a_child(
     assert [event["tokens"] for event in copies] == [{"input": 1800, "cache_read": 1200, "output": 300, "reasoning": 0}]
     assert ledger(trace)["left out: history copied from another thread, counted there"] == 2
     assert of_type(_without_copies(trace), "inference").count("Ada inference") == 1
+
+
+def test_history_that_is_left_out_leaves_memory_though_no_collector_runs(tmp_path: Path, main: Codex) -> None:
+    main.call(2, "shell", "c")
+    main.output(3, "c", "done")
+    main.count(3.1, 1000, 400, 100, 0)
+    child = replaying(main, A, 10.01, source=spawned(P, agent_nickname="Ada"))
+    child.says(15, "Done.")
+    child.write(tmp_path)
+    spawning(main)
+    main.write(tmp_path)
+
+    gc.collect()
+    gc.disable()
+    try:
+        assert any("copied_context" in event for event in trace_of(tmp_path)["events"])
+        assert not any(isinstance(one, Step) for one in gc.get_objects())
+    finally:
+        gc.enable()
 
 
 def test_history_that_was_cut_is_known_by_its_totals(tmp_path: Path, main: Codex) -> None:

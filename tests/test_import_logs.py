@@ -53,6 +53,18 @@ def test_logs_are_found_in_order_and_links_out_of_the_folder_are_not(tmp_path: P
     assert sorted(file.name for session in sessions for file in session.files) == ["a.json", "b/1.ndjson", "b/2.jsonl"]
 
 
+@pytest.mark.parametrize("folder", ["logs", "logs/", "./logs", "logs//", "logs/../logs", "."])
+def test_files_are_called_by_their_path_below_the_folder_however_that_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: str
+) -> None:
+    path = tmp_path / "logs" / "b" / "1.jsonl"
+    path.parent.mkdir(parents=True)
+    path.write_text(GOOD)
+    monkeypatch.chdir(tmp_path)
+
+    assert [file.name for file in logs.find(folder)] == ["b/1.jsonl" if "logs" in folder else "logs/b/1.jsonl"]
+
+
 def test_links_that_lead_out_and_folders_that_may_not_be_read_are_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -352,6 +364,27 @@ def test_the_beginning_of_a_document_is_looked_at_in_linear_time(tmp_path: Path)
 
     with pytest.raises(DataFileError, match="is no log"):
         importers.sessions(str(tmp_path / "x.json"))
+
+
+LEFT_BEHIND = """
+import gc, sys
+from orchtrace_corpus.trace import importers
+from orchtrace_corpus.trace.importers.privacy import Privacy
+from orchtrace_corpus.trace.importers.transcript import Step
+gc.disable()
+for session in importers.sessions(sys.argv[1]):
+    for trace in importers.read(session, Privacy(b"salt")):
+        pass
+gc.set_debug(gc.DEBUG_SAVEALL)
+gc.collect()
+print(sum(isinstance(one, (Step, dict)) for one in gc.garbage))
+"""
+
+
+@pytest.mark.parametrize("form", importers.FORMATS)
+def test_an_import_leaves_nothing_in_memory_though_no_collector_runs(form: str) -> None:
+    arguments = [sys.executable, "-c", LEFT_BEHIND, str(LOGS / form)]
+    assert subprocess.run(arguments, capture_output=True, text=True, check=True).stdout == "0\n"
 
 
 # What may leave the machine

@@ -1,17 +1,18 @@
 """What may leave the machine: whatever position of a log holds something private, no trace and no message has it."""
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from orchtrace_corpus.errors import DataFileError
 from orchtrace_corpus.trace import importers
-from orchtrace_corpus.trace.importers import claude_code, codex, langsmith, openai_agents, otlp
+from orchtrace_corpus.trace.importers import claude_code, codex, langsmith, openai_agents, otlp, privacy
 from orchtrace_corpus.trace.importers.privacy import Privacy, masked, masked_path
 from tests.conftest import run_corpus
 from tests.conversationlogs import LOGS, Claude, text, use, write
@@ -33,7 +34,7 @@ KEYS = (
 ADDRESSES = ("jane.doe@corp-janedoe.example", "jane.doe%40corp-janedoe.example")
 HOMES = (
     "/home/janedoe/plan", "/Users/janedoe/plan", "C:\\Users\\janedoe\\plan", "c:/users/janedoe/plan", "~janedoe/x",
-    "%2Fhome%2Fjanedoe%2Fplan",
+    "%2Fhome%2Fjanedoe%2Fplan", "C:%5CUsers%5Cjanedoe%5Cplan",
 )  # fmt: skip
 FLAT = ("-home-janedoe-plan", "-Users-janedoe-plan", "C--Users-janedoe-plan", "_home_janedoe_plan", "~janedoe")
 ANYWHERE = (*KEYS, *ADDRESSES, *HOMES)
@@ -110,6 +111,20 @@ def test_ids_and_hashes_stay_as_they_are(uuid: Any, digest: bytes, before: str) 
 )  # fmt: skip
 def test_what_only_looks_a_little_like_a_secret_stays(name: str) -> None:
     assert masked(name) == name
+
+
+PIECES = (
+    "home", "Users", "uſers", "root", "sk", "SK", "pk", "ghp", "GHO", "github_pat", "glpat", "hf", "npm", "gsK", "xai", "xoxb",
+    "xapp-1", "lsv2_pt", "AKIA", "ASIA", "akia", "AIza", "aizasy", "eyJ", "eyj", "C:", "a", "b7", "%2F", "%5c", "%40", "%2540",
+    "/", "\\", "-", "_", "~", "@", ".", "mail.example.org", "0123456789abcdefABCDEFGHIJ", "abcdefghijklmnop0",
+)  # fmt: skip
+
+
+@given(st.lists(st.sampled_from(PIECES), max_size=6).map("".join))
+@settings(max_examples=2_000)
+def test_what_is_private_is_never_missed_by_the_quick_look(name: str) -> None:
+    if re.search(privacy._PRIVATE, name):
+        assert masked(name) != name
 
 
 # Names that differ only in what is cut out

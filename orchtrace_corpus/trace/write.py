@@ -1,14 +1,16 @@
-"""Traces as JSON text, an event or an edge on each line, so that a difference between two shows what changed."""
+"""Traces as JSON text: laid out, so that a difference between two shows what changed, or on one line."""
 
 import json
 from collections.abc import Mapping
 from typing import Any
 
+import msgspec
+
 _LISTS = ("events", "edges", "agents")
 
 
 def text(trace: Mapping[str, Any]) -> str:
-    """A trace as JSON.
+    """A trace as JSON, an event or an edge on each line.
 
     Args:
         trace: The trace as read by `json.loads`, so that fields of its own that events may have are kept.
@@ -21,6 +23,11 @@ def text(trace: Mapping[str, Any]) -> str:
         else:
             parts.append(f"  {_line(name)}: {_line(value)}")
     return "{\n" + ",\n".join(parts) + "\n}\n"
+
+
+def one_line(trace: Mapping[str, Any]) -> str:
+    """A trace as one line of JSON, without blanks: many traces are written several times faster so."""
+    return f"{msgspec.json.encode(trace).decode()}\n"
 
 
 def _line(value: Any) -> str:

@@ -1,7 +1,9 @@
 """Collects the events of a run while a log is read, and makes a trace of them."""
 
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
+from types import MappingProxyType
 from typing import Any
 
 from orchtrace_corpus.trace.importers.circles import closing_edges
@@ -10,6 +12,7 @@ from orchtrace_corpus.trace.importers.report import Report
 
 NO_TOKENS = "No model call of the log reports its usage."
 NO_TIME = "No event of the log has a time."
+_NO_FIELDS: Mapping[str, Any] = MappingProxyType({})
 
 
 class Builder:
@@ -26,7 +29,7 @@ class Builder:
         self.report = report
         self.privacy = privacy
         self._head = {"trace_id": trace_id, "task_id": task_id, "system": system}
-        self._form, self._version = form, version
+        self._origin = {"format": form, "version": version} if version else {"format": form}
         self._events: dict[str, dict[str, Any]] = {}
         self._edges: dict[tuple[str, str, str], None] = {}
         self._agents: dict[str, dict[str, str]] = {}
@@ -36,11 +39,11 @@ class Builder:
         kind: str,
         agent: str,
         time: float | None,
+        fields: Mapping[str, Any] = _NO_FIELDS,
         *,
         file: str,
         line: int,
         end: float | None = None,
-        **fields: Any,
     ) -> str:
         """Add an event and return its id.
 
@@ -48,10 +51,10 @@ class Builder:
             kind: Its type, as the schema names it.
             agent: The agent that acts.
             time: When it began; None takes the time of the event before it, and notes a problem.
+            fields: Further fields of the schema; empty, false and None ones are left out.
             file: The file of the log that it comes from.
             line: The line.
             end: When it ended.
-            fields: Further fields of the schema (`sender` for `from`); empty, false and None ones are left out.
         """
         name = f"e{len(self._events) + 1}"
         if time is None:
@@ -60,12 +63,8 @@ class Builder:
         event: dict[str, Any] = {"id": name, "t": time, "type": kind, "agent": agent}
         if end is not None:
             event["t_end"] = max(end, time)
-        for field, value in fields.items():
-            if value:
-                event["from" if field == "sender" else field] = value
-        event["source"] = source = {"file": file, "line": line, "format": self._form}
-        if self._version:
-            source["version"] = self._version
+        event |= {field: value for field, value in fields.items() if value}
+        event["source"] = {"file": file, "line": line, **self._origin}
         self._events[name] = event
         return name
 
@@ -106,13 +105,14 @@ class Builder:
         """
         events = sorted(self._events.values(), key=lambda event: (event["t"], event["type"] != "spawn"))
         zero = events[0]["t"] if events else 0.0
-        last = max((event.get("t_end", event["t"]) for event in events), default=zero)
+        last = max([event.get("t_end", event["t"]) for event in events], default=zero)
         for place, event in enumerate(events):
             event["seq"] = place
             event["t"] = round(event["t"] - zero, 6)
             if "t_end" in event:
                 event["t_end"] = round(event["t_end"] - zero, 6)
         totals = _totals(events)
+        counts = Counter([event["type"] for event in events if "copied_context" not in event])
         spent = [_sum(kinds) for kinds in totals["agent"].values()]
         stated = costs or {}
         known = max(sum(spent), stated.get("tokens", 0)) if spent or "tokens" in stated else None
@@ -131,8 +131,8 @@ class Builder:
             "costs": {
                 "tokens": tokens,
                 "wall_clock_s": round(last - zero, 6),
-                "tool_calls": _count(events, "tool_call"),
-                "messages": _count(events, "message"),
+                "tool_calls": counts["tool_call"],
+                "messages": counts["message"],
             },
             **({"reasons": reasons} if reasons else {}),
             "import_report": {**self.report.as_data(), "token_totals": totals},
@@ -147,33 +147,34 @@ class Builder:
 
     def _forward_edges(self) -> Iterator[dict[str, str]]:
         """The edges, without those that the log's own times contradict, and without circles at one instant."""
-        forward = []
+        forward, same = [], []
         for edge in self._edges:
             source, target, _ = edge
-            if self._events[target]["t"] < self._events[source]["t"]:
+            begin, end = self._events[source]["t"], self._events[target]["t"]
+            if end < begin:
                 self.report.problem("dependency against the order of time: left out", f"{source} -> {target}")
-            else:
-                forward.append(edge)
-        same = [edge for edge in forward if self._events[edge[0]]["t"] == self._events[edge[1]]["t"]]
+                continue
+            forward.append(edge)
+            if end == begin:
+                same.append(edge)
         closing = closing_edges(same)
         for edge in forward:
-            if edge in closing:
-                self.report.problem("dependency in a circle at one instant: left out", f"{edge[0]} -> {edge[1]}")
+            source, target, kind = edge
+            if closing and edge in closing:
+                self.report.problem("dependency in a circle at one instant: left out", f"{source} -> {target}")
             else:
-                yield {"src": edge[0], "dst": edge[1], "type": edge[2]}
+                yield {"src": source, "dst": target, "type": kind}
 
 
 def seconds(text: Any) -> float | None:
     """An ISO 8601 instant, in UTC unless it says otherwise, or a number, as seconds since 1970; None for neither."""
-    if isinstance(text, (int, float)) and not isinstance(text, bool):
-        return float(text)
-    if not isinstance(text, str):
-        return None
-    try:
-        moment = datetime.fromisoformat(text)
-        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
-    except (ValueError, OverflowError):
-        return None
+    if isinstance(text, str):
+        try:
+            moment = datetime.fromisoformat(text)
+            return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+        except (ValueError, OverflowError):
+            return None
+    return float(text) if isinstance(text, (int, float)) and not isinstance(text, bool) else None
 
 
 def _instant(moment: float) -> str:
@@ -200,7 +201,3 @@ def _totals(events: Iterable[dict[str, Any]]) -> dict[str, dict[str, dict[str, f
 def _add(known: dict[str, float], more: dict[str, float]) -> None:
     for kind, number in more.items():
         known[kind] = known.get(kind, 0) + (number or 0)
-
-
-def _count(events: Iterable[dict[str, Any]], kind: str) -> int:
-    return sum(event["type"] == kind and not event.get("copied_context") for event in events)

@@ -3,6 +3,7 @@
 from collections import deque
 from typing import NamedTuple
 
+from orchtrace_corpus.trace.importers.names import Names
 from orchtrace_corpus.trace.importers.privacy import masked
 from orchtrace_corpus.trace.importers.report import Report
 from orchtrace_corpus.trace.importers.spans import Call, Span
@@ -32,7 +33,7 @@ class CallIds:
         self._report = report
         self._waiting: dict[tuple[int, str], deque[tuple[Call, str]]] = {}
         self._asked: dict[tuple[int, str], str] = {}
-        self._used: dict[str, int] = {}
+        self._used = Names()
 
     def ask(self, owner: int, call: Call, event: str) -> None:
         """Note that a model asks for a call in the event of an activation."""
@@ -62,11 +63,7 @@ class CallIds:
 
     def _unique(self, name: str, span: Span) -> str:
         """The id itself, or with a number behind it where other calls have it."""
-        candidate, number = name, self._used.get(name, 0) + 1
-        if number > 1:
+        found = self._used.new(name)
+        if found != name:
             self._report.problem("call id used again: numbered", span.where)
-            while (candidate := f"{name}#{number}") in self._used:
-                number += 1
-            self._used[candidate] = 1
-        self._used[name] = number
-        return candidate
+        return found

@@ -6,8 +6,9 @@ the report, and the rest is read.
 
 import os
 from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
-from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
@@ -22,13 +23,14 @@ MOST_LINE_BYTES = 64 * 1024 * 1024
 """A longer line is dropped, and said so: no event is that large."""
 MOST_DOCUMENT_BYTES = 1024 * 1024 * 1024
 """A larger JSON document is refused; the same as JSON Lines is read line by line."""
-_CHUNK_BYTES = 1024 * 1024
+_CHUNK_BYTES = 128 * 1024
 _HEAD_BYTES = 256 * 1024
 FIRST_BYTES = 8 * 1024
 """Most files tell their format within these, and so much is read first."""
 HEAD_ROWS = 50
 """So many rows of a file are looked at when its format is recognised."""
 _UNDECODABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+_Shape = TypeVar("_Shape")
 _NOTHING = object()
 """Stands for the value of a line that has none; `null` is one."""
 
@@ -49,12 +51,10 @@ class LogFile(NamedTuple):
     path: str
     name: str
 
-
-class Row(NamedTuple):
-    """One record of a log, with the line on which it begins: an object, or what was made of it."""
-
-    line: int
-    data: Any
+    @property
+    def path_text(self) -> str:
+        """Its path in UTF-8, whatever bytes are in it: what names are made of, and not what is opened."""
+        return self.path.encode("utf-8", "backslashreplace").decode()
 
 
 class Found(NamedTuple):
@@ -95,6 +95,7 @@ def look(path: str) -> Found:
     if not os.path.isdir(path):
         raise DataFileError(f"cannot read {quote_path(path)}: No such file or directory")
     inside = os.path.realpath(path) + os.sep
+    above = len(os.path.join(path, ""))
     found: list[LogFile] = []
     unread: list[OSError] = []
     leading_out = 0
@@ -108,7 +109,7 @@ def look(path: str) -> Found:
                 if _leads_out(file, inside):
                     leading_out += 1
                 else:
-                    found.append(LogFile(file, masked_path(os.path.relpath(file, path))))
+                    found.append(LogFile(file, masked_path(file[above:])))
     passed_over = []
     if leading_out:
         lead = "1 link leads" if leading_out == 1 else f"{leading_out:,} links lead"
@@ -123,8 +124,10 @@ def _leads_out(path: str, inside: str) -> bool:
     return os.path.islink(path) and not os.path.realpath(path).startswith(inside)
 
 
-def rows(file: LogFile, report: Report, shape: Any = None) -> Iterator[Row]:
+def rows(file: LogFile, report: Report, shape: Any = Any) -> Iterator[tuple[int, Any]]:
     """The records of a JSON Lines file, one in memory at a time; what is no record is counted in the report.
+
+    Each comes with the line on which it stands: an object, or what was made of it.
 
     Args:
         file: The file.
@@ -135,15 +138,15 @@ def rows(file: LogFile, report: Report, shape: Any = None) -> Iterator[Row]:
     Raises:
         DataFileError: The file cannot be read.
     """
-    decode = msgspec.json.Decoder(Any if shape is None else shape).decode
+    decode = msgspec.json.Decoder(shape).decode
     for number, line in _lines(file, report):
         try:
             row = decode(line)
         except _UNDECODABLE:
             row = _decoded(line, report)
-        if isinstance(row, (dict, msgspec.Struct)):
+        if type(row) is shape or type(row) is dict:
             report.read += 1
-            yield Row(number, row)
+            yield number, row
         elif row is not _NOTHING:
             report.drop("not an object", file.name, number)
         elif not line.endswith(b"\n"):
@@ -215,18 +218,26 @@ class JsonDocument:
         return self.top.value()
 
 
-class Head(NamedTuple):
+class Head:
     """The beginning of a file, by which its format is recognised.
 
     Attributes:
         rows: Its first records, where it is JSON Lines.
-        text: Its first bytes as text.
-        is_utf16: Whether that text is in UTF-16, which no log is.
     """
 
-    rows: Sequence[dict[str, Any]]
-    text: str
-    is_utf16: bool = False
+    def __init__(self, data: bytes, most_rows: int) -> None:
+        self.rows: list[dict[str, Any]] = _first_rows(data, dict[str, Any], most_rows)
+        self._data = data
+
+    @cached_property
+    def text(self) -> str:
+        """Its first bytes as text."""
+        return self._data.decode("utf-8", "replace")
+
+    @property
+    def is_utf16(self) -> bool:
+        """Whether it is text in UTF-16, which no log is."""
+        return self._data.startswith((BOM_UTF16_LE, BOM_UTF16_BE, b"{\0", b"\0{", b"[\0", b"\0["))
 
 
 def head(file: LogFile, most_rows: int = HEAD_ROWS, most_bytes: int = _HEAD_BYTES) -> Head:
@@ -240,15 +251,41 @@ def head(file: LogFile, most_rows: int = HEAD_ROWS, most_bytes: int = _HEAD_BYTE
     Raises:
         DataFileError: The file cannot be read.
     """
+    return Head(_first_bytes(file, most_bytes), most_rows)
+
+
+def first_rows(file: LogFile, shape: type[_Shape], most_bytes: int = _HEAD_BYTES) -> list[_Shape]:
+    """The first records of a JSON Lines file as structs of a shape, by which it is told what the file is.
+
+    Args:
+        file: The file.
+        shape: The type of struct; what it does not name is passed over, which saves most of the time.
+        most_bytes: How much of the file is read.
+
+    Raises:
+        DataFileError: The file cannot be read.
+    """
+    return _first_rows(_first_bytes(file, most_bytes), shape, HEAD_ROWS)
+
+
+def _first_bytes(file: LogFile, most: int) -> bytes:
     try:
-        with open(file.path, "rb") as handle:
-            data = handle.read(most_bytes).removeprefix(BOM_UTF8)
+        with open(file.path, "rb", buffering=0) as handle:
+            return (handle.read(most) or b"").removeprefix(BOM_UTF8)
     except OSError as error:
         raise DataFileError(f"cannot read {quote_path(file.path)}: {error.strerror}") from error
+
+
+def _first_rows(data: bytes, shape: type[_Shape], most: int) -> list[_Shape]:
+    decode = msgspec.json.Decoder(shape).decode
     found = []
-    for line in data.split(b"\n", most_rows)[:most_rows]:
-        row = _decoded(line, Report()) if line.strip() else None
-        if isinstance(row, dict):
-            found.append(row)
-    is_utf16 = data.startswith((BOM_UTF16_LE, BOM_UTF16_BE)) or data[:2] in (b"{\0", b"\0{", b"[\0", b"\0[")
-    return Head(found, data.decode("utf-8", "replace"), is_utf16)
+    for line in data.split(b"\n", most)[:most]:
+        if not line:
+            continue
+        try:
+            found.append(decode(line))
+        except _UNDECODABLE:
+            row = _decoded(line, Report())
+            if isinstance(row, dict):
+                found.append(msgspec.convert(row, shape))
+    return found

@@ -57,10 +57,13 @@ class Report:
             records: How many usage records.
             tokens: Their tokens by kind: those counted, or those left out, as the line says.
         """
-        entry = self._ledger.setdefault(what, {"records": 0, "tokens": {}})
+        entry = self._ledger.get(what)
+        if entry is None:
+            entry = self._ledger[what] = {"records": 0, "tokens": {}}
         entry["records"] += records
+        known = entry["tokens"]
         for kind, number in tokens.items():
-            entry["tokens"][kind] = entry["tokens"].get(kind, 0) + number
+            known[kind] = known.get(kind, 0) + number
 
     def as_data(self) -> dict[str, Any]:
         """The report as the trace keeps it."""

@@ -103,7 +103,7 @@ class _Script:
     def _event(self, kind: str, owner: int, time: float, span: Span, *, end: float | None = None, **fields: Any) -> str:
         self.is_written = True
         agent = self._team.activations[owner].agent
-        event = self._builder.event(kind, agent, time, file=span.file, line=span.line, end=end, **fields)
+        event = self._builder.event(kind, agent, time, fields, file=span.file, line=span.line, end=end)
         if kind not in ("stop", "despawn"):
             self.frames[owner].note(event, span)
         return event
@@ -221,7 +221,7 @@ class _Script:
             event = self._event("spawn", number, time, span, to=receiver.agent, role=receiver.name, inferred=True)
             self.frames[target].entries.append((event, "spawn"))
         else:
-            fields: dict[str, Any] = {"sender": activation.agent, "to": receiver.agent, "content_ref": span.output}
+            fields: dict[str, Any] = {"from": activation.agent, "to": receiver.agent, "content_ref": span.output}
             event = self._event("message", number, time, span, end=time, inferred=True, **fields)
             self.frames[target].entries.append((event, "message"))
         frame.exits.append(event)
@@ -311,7 +311,7 @@ class _Script:
         span, start, end = self._of.spans[number], self._of.starts[number], self._of.ends[number]
         target = self._team.handoffs.get(number, NOBODY)
         receiver = self._team.activations[target].agent if target != NOBODY else masked(span.target)
-        fields: dict[str, Any] = {"sender": self._team.activations[owner].agent, "to": receiver, **_status(span)}
+        fields: dict[str, Any] = {"from": self._team.activations[owner].agent, "to": receiver, **_status(span)}
         event = self._event("message", owner, start, span, end=end, **fields)
         self._act(number, Act("handoff", start, end, event, event))
         if target != NOBODY:

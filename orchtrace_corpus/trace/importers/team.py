@@ -7,6 +7,7 @@ may be at work again later under the same name.
 
 from heapq import heappop, heappush
 
+from orchtrace_corpus.trace.importers.names import Names
 from orchtrace_corpus.trace.importers.privacy import masked
 from orchtrace_corpus.trace.importers.report import Report
 from orchtrace_corpus.trace.importers.spankinds import Meanings
@@ -127,7 +128,7 @@ class Team:
     def _name_agents(self) -> None:
         """Give each activation its agent: a new one, or one of the same name that has finished and takes over again."""
         free: dict[tuple[int, int, int, str], list[tuple[float, int]]] = {}
-        used: dict[str, int] = {}
+        names = Names()
         last: dict[str, int] = {}
         order = sorted(range(len(self.activations)), key=self._by_time)
         for number in order:
@@ -141,7 +142,7 @@ class Team:
                 before.is_last = False
                 activation.spawner = before.spawner
             else:
-                agent = _unused(activation.name, used)
+                agent = names.new(activation.name)
                 activation.is_first = True
             activation.agent, activation.is_last = agent, True
             last[agent] = number
@@ -179,14 +180,3 @@ class Team:
             else:
                 break
         return ""
-
-
-def _unused(name: str, used: dict[str, int]) -> str:
-    """A name that no agent has: the name itself, else with a number behind it."""
-    while True:
-        used[name] = number = used.get(name, 0) + 1
-        candidate = name if number == 1 else f"{name}#{number}"
-        if number == 1 or candidate not in used:
-            if number > 1:
-                used[candidate] = 1
-            return candidate

@@ -5,9 +5,13 @@ the threads. A thread is a list of steps, each with the moment and the place in 
 """
 
 from collections import Counter
+from collections.abc import Iterable
 from enum import StrEnum
+from typing import Any
 
 from msgspec import Struct, field
+
+from orchtrace_corpus.trace.importers.builder import seconds
 
 USER = "user"
 """The name under which people act in a trace."""
@@ -20,6 +24,12 @@ SCRIPT = "tool"
 
 NO_TIME = -1.0
 """Stands for the time of a step whose row has none."""
+
+
+def moment(stamp: Any) -> float:
+    """The time of a row, as it says; `NO_TIME` where that is no instant since 1970."""
+    time = seconds(stamp) if type(stamp) is str else None
+    return NO_TIME if time is None or time < 0 else time
 
 
 class Place(Struct, gc=False, frozen=True):
@@ -205,3 +215,10 @@ def answer(act: Act, found: Answer) -> None:
     act.answer, found.act = found, act
     if found.time < act.time or (found.time == act.time and found.order < act.order):
         found.time, found.order = act.time, act.order + 0.5
+
+
+def part(steps: Iterable[Step]) -> None:
+    """Undo `answer` for steps that are done with: in circles, they would stay in memory where no collector runs."""
+    for step in steps:
+        if isinstance(step, Answer):
+            step.act = None

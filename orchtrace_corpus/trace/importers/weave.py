@@ -7,11 +7,13 @@ its spawn to its return. An agent that was spawned ends with the last that is kn
 """
 
 from bisect import bisect_left, bisect_right
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from operator import attrgetter
 from typing import Any
 
 from orchtrace_corpus.trace.importers.builder import Builder
+from orchtrace_corpus.trace.importers.names import Names
 from orchtrace_corpus.trace.importers.transcript import (
     NO_TIME,
     REJECTED,
@@ -28,10 +30,8 @@ from orchtrace_corpus.trace.importers.transcript import (
     Step,
     Thread,
     Typed,
+    part,
 )
-
-_ACTING = (Call, Act, Answer, Alarm)
-"""Steps with which an agent does something; while it does, nobody waits for a person."""
 
 _STARTS = frozenset(("inference", "orchestrator_decision", "aggregate", "spawn"))
 """Events with which an agent begins its work."""
@@ -45,6 +45,8 @@ def weave(threads: Sequence[Thread], builder: Builder) -> None:
     loom.join_threads()
     loom.end_lives()
     loom.declare()
+    for thread in threads:
+        part(thread.steps)
 
 
 def topology(threads: Iterable[Thread]) -> str:
@@ -66,23 +68,24 @@ class _Loom:
         self._acting = {thread.agent for thread in threads if thread.steps}
         self._begins = self._first_times()
         self._last: dict[str, tuple[float, Step]] = {}
-        self._own: dict[str, list[tuple[float, str]]] = {}
-        self._starts: dict[str, list[tuple[float, str]]] = {}
-        self._call_ids: dict[str, int] = {}
+        self._own: defaultdict[str, list[tuple[float, str]]] = defaultdict(list)
+        self._starts: defaultdict[str, list[tuple[float, str]]] = defaultdict(list)
+        self.call_ids = Names()
         self._spawned: dict[str, list[tuple[float, str]]] = {}
         self._returns: list[tuple[str, str, float]] = []
         self._later: list[tuple[Act, str]] = []
         self._absent: list[tuple[str, Act]] = []
         self._closed: dict[str, tuple[str, Act]] = {}
 
-    def emit(self, kind: str, agent: str, step: Step, time: float, **fields: Any) -> str:
+    def emit(self, kind: str, agent: str, step: Step, time: float, *, end: float | None = None, **fields: Any) -> str:
         """Add an event, and remember it as the agent's own."""
-        event = self.builder.event(kind, agent, time, file=step.place.file, line=step.place.line, **fields)
+        place = step.place
+        event = self.builder.event(kind, agent, time, fields, file=place.file, line=place.line, end=end)
         self.lives(agent, time, step)
         if kind not in ("return", "message"):
-            self._own.setdefault(agent, []).append((time, event))
+            self._own[agent].append((time, event))
         if kind in _STARTS and not fields.get("copied_context"):
-            self._starts.setdefault(agent, []).append((time, event))
+            self._starts[agent].append((time, event))
         return event
 
     def lives(self, agent: str, time: float, step: Step) -> None:
@@ -90,11 +93,6 @@ class _Loom:
         last = self._last.get(agent)
         if last is None or time >= last[0]:
             self._last[agent] = (time, step)
-
-    def call_id(self, name: str) -> str:
-        """The id of a call, made unique: some logs use an id twice."""
-        number = self._call_ids[name] = self._call_ids.get(name, 0) + 1
-        return name if number == 1 or not name else self.call_id(f"{name}#{number}")
 
     def join_to_sender(self, delivery: Delivery, target: str) -> None:
         """An event depends on a message whose own event may still be to come."""
@@ -148,9 +146,10 @@ class _Loom:
         def note(agent: str, time: float) -> None:
             found[agent] = min(found.get(agent, time), time)
 
-        for thread in reversed(self.threads):
+        for thread in self.threads:
+            if thread.steps:
+                note(thread.agent, min([step.time for step in thread.steps]))
             for step in thread.steps:
-                note(thread.agent, step.time)
                 if isinstance(step, Delivery) and step.sender:
                     note(step.sender, step.time)
                 elif isinstance(step, Return):
@@ -218,8 +217,8 @@ class _ThreadLoom:
         self._builder = loom.builder
         self._thread = thread
         self._agent = thread.agent
-        self._ready: float | None = None  # when the input of the next answer was there
-        self._busy: float | None = None  # when the agent last did something
+        self._ready = NO_TIME  # when the input of the next answer was there
+        self._busy = NO_TIME  # when the agent last did something: while it does, nobody waits for a person
         self._call = ""  # the event of the last answer
         self._inputs: list[tuple[str, str]] = []  # events that the next answer depends on, and how
         self._deliveries: list[Delivery] = []
@@ -228,15 +227,18 @@ class _ThreadLoom:
     def weave(self) -> None:
         self._thread.steps.sort(key=attrgetter("time", "order"))
         for step in self._thread.steps:
-            done = step.time
             match step:
                 case Call():
                     self._take_call(step)
-                    done = step.end
+                    self._busy = max(self._busy, step.end)
+                    continue
                 case Act():
                     self._take_act(step)
+                    self._busy = max(self._busy, step.time)
+                    continue
                 case Answer():
                     self._take_answer(step)
+                    self._busy = max(self._busy, step.time)
                 case Typed():
                     self._take_typed(step)
                 case Return():
@@ -245,27 +247,20 @@ class _ThreadLoom:
                 case Delivery():
                     self._take_delivery(step)
                 case Alarm():
-                    event = self._emit("safety_event", step, tool=step.tool, status=step.status,
-                                       error_type=step.error, content_ref=step.ref)  # fmt: skip
-                    self._builder.edge(self._call, event, "safety_flow")
+                    self._take_alarm(step)
+                    self._busy = max(self._busy, step.time)
                 case Copy():
-                    self._emit("inference", step, end=step.time, tokens=step.tokens, token_basis="reported",
-                               copied_context=True, inferred=True)  # fmt: skip
-            if not isinstance(step, (Call, Act)):
-                self._ready = step.time
-            if isinstance(step, _ACTING):
-                self._busy = done if self._busy is None else max(self._busy, done)
-
-    def _emit(self, kind: str, step: Step, time: float | None = None, **fields: Any) -> str:
-        return self._loom.emit(kind, self._agent, step, step.time if time is None else time, **fields)
+                    self._loom.emit("inference", self._agent, step, step.time, end=step.time, tokens=step.tokens,
+                                    token_basis="reported", copied_context=True, inferred=True)  # fmt: skip
+            self._ready = step.time
 
     def _take_call(self, call: Call) -> None:
-        begin = max((moment for moment in (self._ready, self._busy) if moment is not None), default=call.time)
+        begin = max(self._ready, self._busy)
         kind = "orchestrator_decision" if call.decides else "aggregate" if self._returned else "inference"
-        call.event = self._emit(kind, call, min(begin, call.time), end=call.end, model=call.model,
-                                tokens=call.tokens, token_basis=call.basis, content_ref=call.ref,
-                                status="error" if call.error else "", error_type=call.error,
-                                inferred=True)  # fmt: skip
+        call.event = self._loom.emit(kind, self._agent, call, call.time if begin == NO_TIME else min(begin, call.time),
+                                     end=call.end, model=call.model, tokens=call.tokens, token_basis=call.basis,
+                                     content_ref=call.ref, status="error" if call.error else "", error_type=call.error,
+                                     inferred=True)  # fmt: skip
         self._loom.lives(self._agent, call.end, call)
         for event, how in self._inputs:
             self._builder.edge(event, call.event, how)
@@ -280,11 +275,12 @@ class _ThreadLoom:
             case Deed.SPAWN:
                 self._loom.spawn(self._agent, act)
             case Deed.MESSAGE:
-                act.event = self._emit("message", act, to=act.target, tool=act.tool, call_id=act.id,
-                                       content_ref=act.ref)  # fmt: skip
+                act.event = self._loom.emit("message", self._agent, act, act.time, to=act.target, tool=act.tool,
+                                            call_id=act.id, content_ref=act.ref)  # fmt: skip
             case Deed.TOOL | Deed.ASK:
-                act.id = self._loom.call_id(act.id)
-                act.event = self._emit("tool_call", act, tool=act.tool, call_id=act.id, content_ref=act.ref)
+                act.id = act.id and self._loom.call_ids.new(act.id)  # some logs use an id twice
+                act.event = self._loom.emit("tool_call", self._agent, act, act.time, tool=act.tool, call_id=act.id,
+                                            content_ref=act.ref)  # fmt: skip
             case Deed.CLOSE:
                 self._loom.close(self._agent, act)
         self._builder.edge(cause, act.event, "causal")
@@ -304,14 +300,20 @@ class _ThreadLoom:
             if act.deed is Deed.MESSAGE and act.event:
                 self._builder.amend(act.event, status=answer.status, error_type=answer.error or None)
             return
-        event = self._emit("tool_result", answer, tool=act.tool if act else "", call_id=act.id if act else "",
-                           status=answer.status, error_type=answer.error, content_ref=answer.ref)  # fmt: skip
+        tool, call_id = (act.tool, act.id) if act is not None else ("", "")
+        event = self._loom.emit("tool_result", self._agent, answer, answer.time, tool=tool, call_id=call_id,
+                                status=answer.status, error_type=answer.error, content_ref=answer.ref)  # fmt: skip
         if act is not None:
             self._builder.edge(act.event, event, "tool_dependency")
         self._inputs.append((event, "tool_dependency"))
 
+    def _take_alarm(self, alarm: Alarm) -> None:
+        event = self._loom.emit("safety_event", self._agent, alarm, alarm.time, tool=alarm.tool, status=alarm.status,
+                                error_type=alarm.error, content_ref=alarm.ref)  # fmt: skip
+        self._builder.edge(self._call, event, "safety_flow")
+
     def _take_typed(self, step: Typed) -> None:
-        since = self._busy if self._busy is not None else step.since if step.since != NO_TIME else step.time
+        since = next((time for time in (self._busy, step.since) if time != NO_TIME), step.time)
         waited_from = min(since, step.time) if step.waited else step.time
         event = self._loom.emit("human_intervention", USER, step, waited_from, end=step.time, to=self._agent,
                                 content_ref=step.ref, status=step.status)  # fmt: skip
@@ -322,8 +324,8 @@ class _ThreadLoom:
         if step.sent is not None:
             self._deliveries.append(step)
         elif step.sender:
-            fields = {"to": self._agent, "content_ref": step.ref}
-            self._inputs.append((self._loom.emit("message", step.sender, step, step.time, **fields), "message"))
+            event = self._loom.emit("message", step.sender, step, step.time, to=self._agent, content_ref=step.ref)
+            self._inputs.append((event, "message"))
 
 
 def _parents_first(threads: Sequence[Thread]) -> list[Thread]:

@@ -128,24 +128,21 @@ class Clues(Struct):
     beginnings: dict[str, Beginning] = field(default_factory=dict)
 
 
-def tokens(usage: Any) -> dict[str, int] | None:
-    """The tokens of a `usage`; None where it has none. Claude's input excludes what was read from caches."""
-    if not isinstance(usage, dict):
-        return None
-    found = {}
+def usage_of(value: Any) -> tuple[dict[str, int] | None, bool]:
+    """The tokens of a `usage`, and whether it gives something for tokens that is no number of them.
+
+    There are none where it has none. Claude's input excludes what was read from caches.
+    """
+    if type(value) is not dict:
+        return None, False
+    found, is_odd = {}, False
     for kind, name in _USAGE:
-        number = usage.get(name)
+        number = value.get(name)
         if _is_number(number):
             found[kind] = number
-    return found or None
-
-
-def is_odd(usage: Any) -> bool:
-    """Whether a `usage` gives something for tokens that is no number of them."""
-    if not isinstance(usage, dict):
-        return False
-    given = (usage.get(name) for _, name in _USAGE)
-    return any(number is not None and not _is_number(number) for number in given)
+        elif number is not None:
+            is_odd = True
+    return found or None, is_odd
 
 
 def _is_number(value: Any) -> TypeGuard[int]:
@@ -160,7 +157,7 @@ def result(answer: Answer, thread: Thread, call: str, text: str, details: Detail
         found.agent = rows.string(details.agent) or rows.string(details.teammate)
         found.run, found.task = rows.string(details.run), rows.string(details.task)
         found.launched = details.is_async is True or rows.string(details.status).endswith(("_launched", "_spawned"))
-        found.usage = tokens(details.usage)
+        found.usage, _ = usage_of(details.usage)
         total = details.total
         found.total = total if _is_number(total) else None
     return found

@@ -109,7 +109,7 @@ class Content:
         answer, request = text_field(message, "id"), string(row.request_id)
         # Both ids together are the service's own. A message's alone may be made up, and says nothing beyond its thread.
         key = (answer, request, "" if request else thread.key)
-        spent = clues.tokens(message.get("usage"))
+        spent, is_odd = clues.usage_of(message.get("usage"))
         written = self._written.get(key) if answer else None
         if written is not None and written.thread is not thread:
             self._report.ledger(OTHER_THREAD, **(spent or {}))
@@ -127,7 +127,7 @@ class Content:
             self._written[key] = written
         written.call.end = max(written.call.end, time)
         written.call.tokens = spent or written.call.tokens
-        written.is_odd = clues.is_odd(message.get("usage"))
+        written.is_odd = is_odd
         return written
 
     def _note_text(self, call: Call, text: str) -> None:

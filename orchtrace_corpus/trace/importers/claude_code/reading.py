@@ -4,16 +4,16 @@ from collections.abc import Sequence
 from typing import Any
 
 from orchtrace_corpus.trace.importers import logs
-from orchtrace_corpus.trace.importers.builder import seconds
 from orchtrace_corpus.trace.importers.claude_code import clues
 from orchtrace_corpus.trace.importers.claude_code.clues import Beginning, text_field
 from orchtrace_corpus.trace.importers.claude_code.content import Content, Entry
 from orchtrace_corpus.trace.importers.claude_code.rows import Line, line, string
 from orchtrace_corpus.trace.importers.claude_code.sources import Part, Source, source
 from orchtrace_corpus.trace.importers.logs import EmptyLogError, LogFile
+from orchtrace_corpus.trace.importers.names import Names
 from orchtrace_corpus.trace.importers.privacy import Privacy, masked
 from orchtrace_corpus.trace.importers.report import Report
-from orchtrace_corpus.trace.importers.transcript import NO_TIME, Place, Thread, answer
+from orchtrace_corpus.trace.importers.transcript import NO_TIME, Place, Thread, answer, moment
 
 MAIN = "main"
 """The agent that the user talks to."""
@@ -53,7 +53,7 @@ class Reading:
         self._rows: dict[str, int] = {}
         self._inline: dict[str, str] = {}
         self._last_inline = ""
-        self._names: set[str] = set()
+        self._names = Names()
         self.sources = sorted(map(source, files), key=lambda one: (one.part is not Part.MAIN, one.run, one.shown))
         for one in self.sources:
             if one.part in (Part.MAIN, Part.AGENT):
@@ -65,13 +65,7 @@ class Reading:
 
     def name(self, wanted: str) -> str:
         """A name for an agent that may leave the machine, and that no other agent of the session has."""
-        base = name = masked(wanted) or "agent"
-        number = 1
-        while name in self._names:
-            number += 1
-            name = f"{base}#{number}"
-        self._names.add(name)
-        return name
+        return self._names.new(masked(wanted) or "agent")
 
     def _read(self, one: Source) -> None:
         is_main = one.part is Part.MAIN
@@ -79,11 +73,11 @@ class Reading:
         before = NO_TIME
         for number, found in logs.rows(one.file._replace(name=one.shown), self.report, Line):
             row = line(found)
-            kind, stamp = row.kind, row.timestamp
-            known = seconds(stamp) if isinstance(stamp, str) else None
-            time = NO_TIME if known is None or known < 0 else known
+            kind = row.kind
+            time = moment(row.timestamp)
             if time != NO_TIME:
-                self.report.out_of_order += time < before
+                if time < before:
+                    self.report.out_of_order += 1
                 before = time
             thread = self._inline_thread(row) if is_main and row.is_sidechain is True else own
             if kind in ("assistant", "user"):
@@ -103,7 +97,7 @@ class Reading:
         if thread is None:
             aside, dash, _ = key.partition("-")
             if key == MAIN:
-                self._names.add(MAIN)
+                self._names.new(MAIN)
                 thread = Thread(MAIN, key, is_root=True)
             elif dash and aside == "acompact":
                 thread = Thread(MAIN, key, aside="compaction")
@@ -140,7 +134,7 @@ class Reading:
         self.session = self.session or masked(string(row.session_id).partition("#")[0])
         self.version = self.version or masked(string(row.version))
         if self._is_repeated(row, kind, message, place):
-            spent = clues.tokens(message.get("usage"))
+            spent, _ = clues.usage_of(message.get("usage"))
             if spent:
                 self.report.ledger(SAME_ROW, **spent)
             else:

@@ -11,22 +11,30 @@ from msgspec import Raw, Struct, field
 _NOTHING = Raw(b"null")
 
 
-class Line(Struct, gc=False, rename="camel"):
-    """A row.
+class Opening(Struct, gc=False, rename="camel"):
+    """A row among the first of a file, as far as it tells what the file is, and of which session.
 
     Attributes:
         kind: Its type.
-        tool_use_result: The structured part of a result, which repeats what the tool has printed; decoded by
-            `details` where something is to be learnt from it.
     """
 
     kind: Any = field(default=None, name="type")
     timestamp: Any = None
     uuid: Any = None
-    parent_uuid: Any = None
     is_sidechain: Any = None
     session_id: Any = None
     agent_id: Any = None
+
+
+class Line(Opening, gc=False, rename="camel"):
+    """A row.
+
+    Attributes:
+        tool_use_result: The structured part of a result, which repeats what the tool has printed; decoded by
+            `details` where something is to be learnt from it.
+    """
+
+    parent_uuid: Any = None
     version: Any = None
     request_id: Any = None
     is_meta: Any = None

@@ -12,6 +12,7 @@ from enum import StrEnum
 from typing import Any, NamedTuple
 
 from orchtrace_corpus.trace.importers import logs
+from orchtrace_corpus.trace.importers.claude_code.rows import Opening, string
 from orchtrace_corpus.trace.importers.logs import Head, LogFile
 from orchtrace_corpus.trace.importers.privacy import masked_path
 
@@ -73,13 +74,17 @@ def _is_row(row: dict[str, Any]) -> bool:
     return "sessionId" in row or "uuid" in row or "leafUuid" in row or "messageId" in row
 
 
-def source(file: LogFile) -> Source:
+def source(file: LogFile, openings: Sequence[Opening] | None = None) -> Source:
     """What a file is, as its path tells, or, where that of a sub-agent was given another name, its first rows.
+
+    Args:
+        file: The file.
+        openings: The first rows of its conversation, where they are at hand.
 
     Raises:
         DataFileError: The file cannot be read.
     """
-    folders = file.path.replace(os.sep, "/").split("/")
+    folders = file.path_text.replace(os.sep, "/").split("/")
     name = folders.pop()
     below = folders.index("subagents") if "subagents" in folders else -1
     if below < 0 and folders[-1:] == ["workflows"] and name.endswith(".json"):
@@ -88,7 +93,8 @@ def source(file: LogFile) -> Source:
     for suffix in _SUFFIXES:
         agent = agent.removesuffix(suffix)
     if below < 0:
-        agent = agent if name.startswith("agent-") else _only_agent(file)
+        if not name.startswith("agent-"):
+            agent = _only_agent(_openings(file) if openings is None else openings)
         return Source(file, Part.AGENT if agent else Part.MAIN, masked_path(name), agent)
     shown = _shown(folders[max(below - 1, 0) :], name)
     run = folders[below + 2] if folders[below + 1 : below + 2] == ["workflows"] and len(folders) > below + 2 else ""
@@ -97,12 +103,15 @@ def source(file: LogFile) -> Source:
     return Source(file, Part.META if name.endswith(".meta.json") else Part.AGENT, shown, agent, run)
 
 
-def _only_agent(file: LogFile) -> str:
+def _openings(file: LogFile) -> list[Opening]:
+    """The rows of the conversation among the first of a file."""
+    return [row for row in logs.first_rows(file, Opening) if row.kind in ("user", "assistant")]
+
+
+def _only_agent(openings: Sequence[Opening]) -> str:
     """The sub-agent of which all first rows of a file are; empty where there is none."""
-    rows = [row for row in logs.head(file).rows if row.get("type") in ("user", "assistant")]
-    agents = {row.get("agentId") if row.get("isSidechain") is True else None for row in rows}
-    only = agents.pop() if len(agents) == 1 else None
-    return only if isinstance(only, str) else ""
+    agents = {string(row.agent_id) if row.is_sidechain is True else "" for row in openings}
+    return agents.pop() if len(agents) == 1 else ""
 
 
 def _shown(folders: Sequence[str], name: str) -> str:
@@ -125,9 +134,9 @@ def sessions(files: Sequence[LogFile]) -> Iterator[Sequence[LogFile]]:
         if "subagents" in inside:
             session = "/".join(inside[: inside.index("subagents")])
         else:
-            part = source(file).part
-            rows = [row for row in logs.head(file).rows if row.get("type") in ("user", "assistant")]
-            named = next((row["sessionId"] for row in rows if isinstance(row.get("sessionId"), str)), "")
+            openings = _openings(file)
+            part = source(file, openings).part
+            named = next((row.session_id for row in openings if isinstance(row.session_id, str)), "")
             session = f"{folder}/{name.removesuffix('.jsonl')}"
             if part is Part.RUN:
                 session = "/".join(inside[:-1])
@@ -136,10 +145,9 @@ def sessions(files: Sequence[LogFile]) -> Iterator[Sequence[LogFile]]:
             elif part is Part.MAIN:
                 if len(named) >= _LEAST_ID_LENGTH:
                     groups.join(session, f"{folder}/{named}")
-                for row in rows[:2]:
-                    uuid = row.get("uuid")
-                    if isinstance(uuid, str) and len(uuid) >= _LEAST_ID_LENGTH:
-                        groups.join(session, f"{folder}\n{uuid} {row.get('timestamp')}")
+                for row in openings[:2]:
+                    if len(string(row.uuid)) >= _LEAST_ID_LENGTH:
+                        groups.join(session, f"{folder}\n{row.uuid} {row.timestamp}")
         groups.add(session, file)
     yield from groups.found()
 

@@ -100,13 +100,16 @@ class Conversation:
 
     def take_item(self, payload: Payload, at: Moment) -> None:
         """An item of the conversation with the model."""
-        self._end_approval(at)
+        if self._is_asked:
+            self._end_approval(at)
         kind = string(payload.type) or "message"
         if kind == "message" and string(payload.role) != "assistant":
             self._take_input(payload, at)
         elif kind in ("message", "reasoning"):
             self._items.add(kind)
-            self._note_text(self._output(at), wording.text_of(payload.content))
+            call = self._output(at)
+            if payload.content:
+                self._note_text(call, wording.text_of(payload.content))
         elif kind.endswith("_call"):
             self._take_call(kind, payload, self._output(at), at)
         elif kind.endswith("_output"):
@@ -121,7 +124,8 @@ class Conversation:
         kind = string(payload.type)
         if kind == "token_count":
             return self._take_count(payload.info, at)
-        self._end_approval(at)
+        if self._is_asked:
+            self._end_approval(at)
         item = payload.item
         if kind == "item_completed" and text_field(item, "type").replace("_", "").lower() == "subagentactivity":
             kind, payload = "sub_agent_activity", as_payload(item)
@@ -170,8 +174,8 @@ class Conversation:
                 self._report.problem("second output of a call: the first counts", str(found.place))
 
     def _add(self, step: Step, at: Moment) -> None:
-        self.thread.add(step)
         step.order = float(at.row)
+        self.thread.steps.append(step)
 
     def _output(self, at: Moment) -> Call:
         """The answer to which something that the model wrote belongs."""
@@ -218,14 +222,14 @@ class Conversation:
 
     def _end_approval(self, at: Moment) -> None:
         """A person was asked for leave, and whatever comes next says that the answer is there."""
-        if self._is_asked:
-            self._is_asked = False
-            self._add(Typed(at.time, at.place), at)
+        self._is_asked = False
+        self._add(Typed(at.time, at.place), at)
 
     def _take_call(self, kind: str, payload: Payload, call: Call, at: Moment) -> None:
         name = string(payload.name) or kind.removesuffix("_call")
         use = string(payload.call_id) or string(payload.id)
-        given = next((part for part in (payload.arguments, payload.input, payload.action) if part is not None), None)
+        given = payload.arguments if payload.arguments is not None else payload.input
+        given = given if given is not None else payload.action
         deed = _DEEDS.get(name.rpartition(".")[2].rpartition("__")[2], Deed.TOOL)
         act = Act(at.time, at.place, deed=deed, call=call, id=masked(use), tool=masked(name),
                   ref=self._privacy.reference(given))  # fmt: skip

@@ -22,6 +22,7 @@ DISAGREEING = "difference of totals other than the usage of the last answer: the
 RESTARTED = "counter that begins anew: its usage of the last answer counts"
 
 _FIELDS = ("input_tokens", "cached_input_tokens", "output_tokens", "reasoning_output_tokens")
+_NOTHING = (None,) * len(_FIELDS)
 _MOST_TOKENS = 2**53 - 1
 
 Amounts = tuple[int, ...]
@@ -52,25 +53,35 @@ class Count(Struct, gc=False):
 
 def amounts(usage: Any) -> Amounts | None:
     """The amounts of a usage; None where it has none, or one that is no number."""
-    if not isinstance(usage, dict) or is_odd(usage):
+    found = _given(usage)
+    if found == _NOTHING or not _are_numbers(found):
         return None
-    found = [usage.get(name) for name in _FIELDS]
-    return None if found == [None] * len(found) else tuple(number or 0 for number in found)
+    return found if None not in found else tuple([number or 0 for number in found])
 
 
 def is_odd(usage: Any) -> bool:
     """Whether a usage gives something for tokens that is no number of them."""
-    if not isinstance(usage, dict):
-        return False
-    given = (usage.get(name) for name in _FIELDS)
-    return any(number is not None and not (type(number) is int and 0 <= number <= _MOST_TOKENS) for number in given)
+    return not _are_numbers(_given(usage))
+
+
+def _given(usage: Any) -> tuple[Any, ...]:
+    return tuple(map(usage.get, _FIELDS)) if type(usage) is dict else _NOTHING
+
+
+def _are_numbers(given: tuple[Any, ...]) -> bool:
+    """Whether each is a number of tokens, or not there."""
+    for number in given:  # a loop, since every row of the counter comes here twice
+        if number is not None and not (type(number) is int and 0 <= number <= _MOST_TOKENS):
+            return False
+    return True
 
 
 def tokens(spent: Amounts) -> dict[str, int]:
     """Tokens as the schema has them: input without what came from caches; reasoning within the output."""
     read, cached, written, thought = spent
     return {
-        "input": max(read - cached, 0), "cache_read": cached, "output": max(written, thought), "reasoning": thought,
+        "input": read - cached if read > cached else 0, "cache_read": cached,
+        "output": max(written, thought), "reasoning": thought,
     }  # fmt: skip
 
 

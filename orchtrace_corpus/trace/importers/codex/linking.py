@@ -7,10 +7,11 @@ from orchtrace_corpus.trace.importers.codex.clues import Spawn
 from orchtrace_corpus.trace.importers.codex.counting import spend
 from orchtrace_corpus.trace.importers.codex.reading import Rollout
 from orchtrace_corpus.trace.importers.codex.replay import Trails, boundary
+from orchtrace_corpus.trace.importers.names import Names
 from orchtrace_corpus.trace.importers.privacy import masked
 from orchtrace_corpus.trace.importers.report import Report
 from orchtrace_corpus.trace.importers.returns import Back, add_returns
-from orchtrace_corpus.trace.importers.transcript import NO_TIME, Act, Call, Copy, Deed, Place, Thread, Typed
+from orchtrace_corpus.trace.importers.transcript import NO_TIME, Act, Call, Copy, Deed, Place, Thread, Typed, part
 
 MAIN = "main"
 """The agent that the user talks to."""
@@ -78,6 +79,7 @@ def _leave_out_copies(rollout: Rollout, trails: dict[str, Trails], report: Repor
         copied_steps = (step for step in thread.steps if step.order <= end)
         ends = (step.end if isinstance(step, Call) else step.time for step in copied_steps)
         begins.since = max(ends, default=NO_TIME)
+    part(step for step in thread.steps if step.order <= end)
     if copied is not None:
         kept.append(Copy(first, Place(counts[0].place.file, counts[0].place.line), 0.0, copied))
     thread.steps = kept
@@ -111,7 +113,7 @@ class _Links:
         self._by_id = {rollout.meta.id: rollout for rollout in rollouts}
         self._parents: dict[str, Rollout] = {}
         self._indices: dict[str, _Index] = {}
-        self._agents: set[str] = set()
+        self._agents = Names()
         self._names: dict[str, str] = {}  # agents by every name under which the log speaks of them
         for rollout in rollouts:
             self._name_thread(rollout)
@@ -127,13 +129,7 @@ class _Links:
                 self._names.setdefault(name, thread.agent)
 
     def _new_name(self, wanted: str) -> str:
-        base = name = masked(wanted) or "agent"
-        number = 1
-        while name in self._agents:
-            number += 1
-            name = f"{base}#{number}"
-        self._agents.add(name)
-        return name
+        return self._agents.new(masked(wanted) or "agent")
 
     def find_parents(self) -> None:
         """Find the call that spawned each thread; where there is none, conclude it from the thread itself."""

@@ -51,11 +51,11 @@ def first_meta(file: LogFile) -> Meta:
     Raises:
         DataFileError: The file cannot be read.
     """
-    rows = logs.head(file, 1, logs.FIRST_BYTES).rows
+    rows: Sequence[dict[str, Any]] = logs.head(file, 1, logs.FIRST_BYTES).rows
     if not any(row.get("type") == "session_meta" for row in rows):
         rows = [row for _, row in islice(logs.rows(file, Report()), logs.HEAD_ROWS)]
     first = next((row for row in rows if row.get("type") == "session_meta"), {})
-    return meta(_inside(first, "payload"), os.path.basename(file.path).removesuffix(".jsonl"))
+    return meta(_inside(first, "payload"), os.path.basename(file.path_text).removesuffix(".jsonl"))
 
 
 def meta(payload: dict[str, Any], fallback: str) -> Meta:
@@ -65,22 +65,18 @@ def meta(payload: dict[str, Any], fallback: str) -> Meta:
         payload: Its payload.
         fallback: The id of a thread that has none.
     """
-    source = payload.get("source")
-    spawn = _inside(_inside(source, "subagent"), "thread_spawn")
-
-    def said(name: str) -> str:
-        return text_field(payload, name) or text_field(spawn, name)
-
+    spawn = _inside(_inside(payload.get("source"), "subagent"), "thread_spawn")
+    said = {name: value for name, value in (*spawn.items(), *payload.items()) if value and type(value) is str}
     return Meta(
-        said("id") or fallback,
-        said("parent_thread_id"),
-        said("forked_from_id"),
-        said("spawn_call_id"),
-        said("agent_role"),
-        said("agent_nickname"),
-        said("agent_path"),
-        said("cli_version"),
-        seconds(said("timestamp")),
+        said.get("id", fallback),
+        said.get("parent_thread_id", ""),
+        said.get("forked_from_id", ""),
+        said.get("spawn_call_id", ""),
+        said.get("agent_role", ""),
+        said.get("agent_nickname", ""),
+        said.get("agent_path", ""),
+        said.get("cli_version", ""),
+        seconds(said.get("timestamp")),
     )
 
 

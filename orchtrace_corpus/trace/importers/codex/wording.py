@@ -37,7 +37,7 @@ def text_of(content: Any) -> str:
         return content
     if not isinstance(content, list):
         return ""
-    return "\n".join(filter(None, (text_field(part, "text") for part in content)))
+    return "\n".join([text for part in content if (text := text_field(part, "text"))])
 
 
 def parsed(value: Any) -> dict[str, Any]:
