@@ -53,3 +53,24 @@ def test_a_circle_at_one_instant_is_broken_and_told() -> None:
     assert trace["import_report"]["problems"] == {
         "dependency in a circle at one instant: left out": {"number": 1, "for_example": ["e3 -> e1"]}
     }
+
+
+def test_events_of_one_instant_are_put_in_the_order_of_their_edges_and_of_each_agents_log() -> None:
+    builder = Builder("t", "t", system="x", form="codex", version="", privacy=Privacy(b""), report=Report())
+    names = [builder.event("inference", agent, 1.0, file="f", line=line, end=1.0)
+             for line, agent in enumerate(("lead", "lead", "w", "w"), 1)]  # fmt: skip
+    builder.edge(names[2], names[1], "return")  # the worker's first comes before the lead's second
+
+    trace = builder.trace()
+    checked(trace)
+    assert [(event["source"]["line"], event["seq"]) for event in trace["events"]] == [(1, 0), (3, 1), (2, 2), (4, 3)]
+
+
+def test_where_edges_and_the_order_of_a_log_contradict_each_other_edges_count() -> None:
+    builder = Builder("t", "t", system="x", form="codex", version="", privacy=Privacy(b""), report=Report())
+    one, two = (builder.event("inference", "a", 1.0, file="f", line=line, end=1.0) for line in (1, 2))
+    builder.edge(two, one, "causal")
+
+    trace = builder.trace()
+    checked(trace)
+    assert [event["source"]["line"] for event in trace["events"]] == [2, 1]

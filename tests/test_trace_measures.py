@@ -256,7 +256,122 @@ def test_nobody_seen_to_intervene_is_no_wait_unless_one_is_stated() -> None:
     assert value(raw(events, excluded_human_wait_s=None), "human_wait") == 0
     assert value(raw(events, excluded_human_wait_s=3), "human_wait") == 3
     asked = measure(trace(raw([*events, event("h", 2, "human_intervention", "p")])), ["human_wait"])["human_wait"]
-    assert (asked.value, asked.reason) == (None, "none of the 1 human interventions has an end")
+    assert (asked.value, asked.reason) == (None, "1 of 1 human interventions have no end: h")
+
+
+def test_one_intervention_without_an_end_leaves_only_what_is_stated() -> None:
+    events = [event("a", 0, "inference", "x", t_end=1), event("h", 1, "human_intervention", "p", t_end=3),
+              event("b", 3, "inference", "x", t_end=4), event("i", 4, "human_intervention", "p"),
+              event("c", 100, "inference", "x", t_end=101)]  # fmt: skip
+
+    asked = measure(trace(raw(events)), ["human_wait", "wall"])
+    assert (asked["human_wait"].value, asked["human_wait"].reason) == (
+        None, "1 of 2 human interventions have no end: i"
+    )  # fmt: skip
+    assert asked["wall"].value == 99
+    assert values(raw(events, excluded_human_wait_s=98), "human_wait", "wall") == {"human_wait": 98, "wall": 3}
+
+
+def test_seconds_of_waiting_are_not_taken_from_steps() -> None:
+    run = raw([event("a", 0, "inference", "x", t_end=10)], clock={"unit": "step"}, excluded_human_wait_s=7)
+
+    said = "the wait is stated in seconds, and the trace counts steps"
+    assert [(one.value, one.reason) for one in measure(trace(run), ["human_wait", "wall"]).values()] == [
+        (None, said)
+    ] * 2
+
+
+def test_a_stated_wait_leaves_the_time_in_which_any_agent_works() -> None:
+    alone = [event("a", 0, "inference", "x", t_end=10), event("b", 10, "inference", "y", t_end=20)]
+
+    assert values(raw(alone, excluded_human_wait_s=10), "wall", "speed_up", "efficiency") == {
+        "wall": None, "speed_up": None, "efficiency": None
+    }  # fmt: skip
+
+
+def test_the_wall_time_is_unknown_while_the_last_event_has_no_end() -> None:
+    run = raw([event("a", 0, "inference", "x", t_end=1), event("b", 5, "inference", "x")])
+
+    assert reason(run, "wall") == "the last event has no end: b"
+    assert value(raw([*run["events"], event("c", 6, "return", "x")]), "wall") == 6
+
+
+def test_tokens_of_which_no_kind_is_known_are_unknown() -> None:
+    for tokens in ({}, {"input": None}, {"reasoning": 3}):
+        run = raw([event("a", 0, "inference", "x", t_end=1, tokens=tokens)])
+        assert reason(run, "tokens") == "1 inferences have no tokens: a"
+        assert [(one.total, one.without_tokens) for one in ledger(trace(run), "agent")] == [(None, 1)]
+    assert value(raw([event("a", 0, "inference", "x", t_end=1, tokens={"output": 0})]), "tokens") == 0
+
+
+def test_the_cost_is_unknown_while_one_inference_states_none() -> None:
+    paid, unpaid = event("a", 0, "inference", "x", cost_usd=1), event("b", 1, "inference", "x")
+
+    assert value(raw([paid, event("c", 1, "tool_call", "x", cost_usd=2)]), "cost") == 3
+    assert reason(raw([paid, unpaid]), "cost") == "1 of 2 inferences state no cost: b"
+    assert value(raw([paid, {**unpaid, "copied_context": True}]), "cost") == 1
+
+
+def test_what_people_do_is_no_step() -> None:
+    said = [event(f"m{n}", n, "message", "user", to="bot") for n in range(2)]
+    asked = [event(f"i{n}", n + 2, "inference", "bot", t_end=n + 3) for n in range(2)]
+    run = raw([*said, *asked], "m0>i0 m1>i0 i0>i1", agents=[{"id": "user", "kind": "human"}])
+
+    assert values(run, "steps", "critical_steps", "critical_step_path") == {
+        "steps": 2, "critical_steps": 2, "critical_step_path": 2
+    }  # fmt: skip
+
+
+def test_what_was_copied_took_its_time_elsewhere() -> None:
+    copied = {"copied_context": True, "status": "error"}
+    events = [event("old", 0, "inference", "x", t_end=50, **copied), event("a", 100, "inference", "x", t_end=101)]
+
+    assert values(raw(events, "old>a"), "work", "span", "wall", "max_concurrency", "width") == {
+        "work": 1, "span": 1, "wall": 1, "max_concurrency": 1, "width": 1
+    }  # fmt: skip
+    assert reason(raw(events, "old>a"), "error_spread") == "no event has a status"
+
+
+def test_at_one_instant_seq_says_which_stage_a_spawn_belongs_to() -> None:
+    def steps(of_spawn: int) -> float:
+        return value(raw([
+            event("l1", 0, "inference", "lead", t_end=1),
+            event("s1", 1, "spawn", "lead", to="w1"), event("w1a", 1, "inference", "w1", t_end=2),
+            event("s2", 2, "spawn", "lead", to="w2", seq=of_spawn), event("w2a", 2, "inference", "w2", t_end=3),
+            event("l2", 2, "inference", "lead", t_end=3, seq=3),
+        ], "s1>w1a s2>w2a"), "critical_steps")  # fmt: skip
+
+    assert steps(of_spawn=2) == 3  # both workers between the lead's steps
+    assert steps(of_spawn=4) == 4  # one before its second step, one after it
+
+
+def test_at_one_instant_seq_says_what_came_after_the_result() -> None:
+    events = [event("r1", 1, "return", "w", seq=1), event("r2", 1, "return", "v", seq=2),
+              event("i", 1, "inference", "lead", seq=3, t_end=2)]  # fmt: skip
+
+    assert measure(trace(raw(events)), ["stop_regret"])["stop_regret"] == Measure(1, events=("r2",))
+
+
+def test_spawns_one_after_another_have_one_decision_in_whatever_order_edges_stand() -> None:
+    events = [event("d", 0, "orchestrator_decision", "lead", t_end=1)]
+    for place in (1, 2, 3):
+        events += [event(f"s{place}", place, "spawn", "lead", to=f"w{place}"),
+                   event(f"a{place}", place, "inference", f"w{place}", t_end=9)]  # fmt: skip
+    edges = "d>s1 s1>s2 s2>s3 s1>a1 s2>a2 s3>a3 d>s3".split()
+
+    assert value(raw(events, " ".join(edges)), "fan_out") == 3
+    assert value(raw(events[::-1], " ".join(edges[::-1])), "fan_out") == 3
+    assert value(raw(events, "s1>s2 s2>s3 s1>a1 s2>a2 s3>a3"), "fan_out") == 3
+
+
+def test_a_ledger_knows_the_roles_and_models_that_agents_are_declared_with() -> None:
+    events = [event("d", 0, "orchestrator_decision", "lead", tokens={"output": 5}),
+              event("s", 1, "spawn", "lead", to="w", role="hand"),
+              event("i", 1, "inference", "w", tokens={"output": 7})]  # fmt: skip
+    run = trace(raw(events, "s>i", agents=[{"id": "lead", "role": "boss", "model": "big"}]))
+
+    assert [(one.name, one.total) for one in ledger(run, "role")] == [("hand", 7), ("boss", 5)]
+    assert [(one.name, one.total) for one in ledger(run, "model")] == [("", 7), ("big", 5)]
 
 
 def test_all_that_a_comparison_lacks_is_said_at_once() -> None:
@@ -295,7 +410,7 @@ def test_a_stated_wait_that_leaves_too_little_time_is_refused() -> None:
     found = measure(trace(raw(events, excluded_human_wait_s=4)), ["wall"])["wall"]
     assert (found.value, found.reason) == (
         None,
-        "the stated wait for people leaves 6, less than the critical path of 10",
+        "the stated wait for people leaves 6, less than the 10 in which agents work",
     )
 
 

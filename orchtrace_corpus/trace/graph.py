@@ -88,16 +88,26 @@ def order(of: Graph) -> list[int]:
     place = rank.__getitem__
     if all(map(lt, map(place, of.sources), map(place, of.targets))):
         return timely
-    return _sorted_out(of, timely, rank)
+    return sorted_out(of.sources, of.targets, timely, rank)
 
 
-def _sorted_out(of: Graph, timely: list[int], rank: list[int]) -> list[int]:
-    """A topological order (Kahn 1962) that takes the earliest event first among those that may come next."""
+def sorted_out(sources: Sequence[int], targets: Sequence[int], timely: Sequence[int], rank: Sequence[int]) -> list[int]:
+    """A topological order (Kahn 1962) that takes the earliest event first among those that may come next.
+
+    Args:
+        sources: For each edge the number of its earlier event.
+        targets: For each edge the number of its later event.
+        timely: The numbers of the events by time.
+        rank: For each event its place in `timely`.
+
+    Raises:
+        CycleError: The edges go round in a circle.
+    """
     from heapq import heapify, heappop, heappush
 
     waiting = [0] * len(timely)
     later: list[list[int]] = [[] for _ in timely]
-    for source, target in zip(of.sources, of.targets, strict=True):
+    for source, target in zip(sources, targets, strict=True):
         waiting[target] += 1
         later[source].append(target)
     ready = [rank[number] for number in timely if not waiting[number]]

@@ -115,6 +115,11 @@ class Tokens(Struct, forbid_unknown_fields=True, omit_defaults=True, gc=False):
     cache_write: Whole | None = None
     reasoning: Whole | None = None
 
+    @property
+    def is_known(self) -> bool:
+        """Whether any kind is given whose sum is the tokens of the event."""
+        return not (self.input is self.output is self.cache_read is self.cache_write is None)
+
 
 class Source(Struct, forbid_unknown_fields=True, omit_defaults=True, gc=False):
     """Where an event was found in the log that it was imported from."""

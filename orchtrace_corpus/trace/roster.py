@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 from orchtrace_corpus.trace.lives import lives
 from orchtrace_corpus.trace.model import EventType, Tokens, Trace
+from orchtrace_corpus.trace.roles import roles_of
 from orchtrace_corpus.trace.rules.totals import total
 from orchtrace_corpus.trace.timing import Timing
 
@@ -37,7 +38,7 @@ def roster(trace: Trace, times: Timing) -> list[Appearance]:
     parents = lives(trace, times.of).parents
     events: dict[str, list[int]] = {}
     begin: dict[str, float] = {}
-    roles = {agent.id: agent.role for agent in trace.agents if agent.role}
+    roles = roles_of(trace)
     for number in times.sequence:
         event = trace.events[number]
         events.setdefault(event.agent, []).append(number)
@@ -45,10 +46,6 @@ def roster(trace: Trace, times: Timing) -> list[Appearance]:
         if event.type is EventType.SPAWN and event.target:
             events.setdefault(event.target, [])
             begin.setdefault(event.target, times.starts[number])
-            if event.role:
-                roles.setdefault(event.target, event.role)
-        elif event.role:
-            roles.setdefault(event.agent, event.role)
     children: dict[str, list[str]] = {}
     for agent in events:
         parent = parents.get(agent, "")

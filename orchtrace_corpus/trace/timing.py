@@ -3,7 +3,8 @@
 Working events are those in which an agent computes: `inference`, `orchestrator_decision`, `aggregate`,
 `message` and `tool_call`. A spawn is none, since it may stand for its child's whole life, and neither is a
 human intervention. A tool call lasts until its result, unless it says itself when it ended; a message that
-has no end takes no time. Every other working event without an end has an unknown duration.
+has no end takes no time. Every other working event without an end has an unknown duration. Copied context is
+none: it happened elsewhere, at another time.
 
 Time in which the run waits for a person is taken out of all times: every moment inside a human intervention
 in which no model works. A tool call that is open meanwhile waits, too, and does not get longer by it.
@@ -35,14 +36,17 @@ class Timing:
     Attributes:
         of: The trace's graph.
         sequence: The events in an order that edges respect.
+        copied: The numbers of the events that are copied context. They take no time, and no agent acts in them.
         starts: When each began, in seconds from the earliest, waits for people taken out.
         ends: When each ended; where that is unknown, when it began.
         works: How long each computed; 0 for events that are not working.
         unknown: The working events whose duration is unknown.
         waited: How long the run waited for people.
         unit: `s`, or `step` where the trace counts steps.
+        begin: When the first event begins that is no copy.
+        end: When the last of them ends.
         incoming: For each event the numbers of those that edges lead from.
-        by_agent: The numbers of each agent's events, by time.
+        by_agent: The numbers of each agent's events, by time, copied ones left out.
         finished: The numbers of each agent's events by their ends, those of one end by their starts.
         ended: The events in the order in which, along the sequence, they turn out to have ended before the next event
             of their agent.
@@ -61,19 +65,27 @@ class Timing:
     ) -> None:
         self.of = of
         self.sequence = sequence
+        self.copied = frozenset([number for number, event in enumerate(of.events) if event.copied_context])
         self.starts, self.ends = starts, ends = spans
         self.works = [0.0] * len(sequence)
         for kind in WORKING:
             for number in of.of_type.get(kind, ()):
                 self.works[number] = ends[number] - starts[number]
-        self.unknown = unknown
+        acting, self.unknown = sequence, unknown
+        if self.copied:
+            for number in self.copied:
+                self.works[number] = 0.0
+            acting = [number for number in sequence if number not in self.copied] or sequence
+            self.unknown = [number for number in unknown if number not in self.copied]
         self.waited = waited
         self.unit = unit
         self.incoming: list[list[int]] = [[] for _ in sequence]
         for source, target in zip(of.sources, of.targets, strict=True):
             self.incoming[target].append(source)
         self.by_agent: dict[str, list[int]] = {}
-        for number in sorted(sequence, key=starts.__getitem__):
+        self.begin = min([starts[number] for number in acting])
+        self.end = max([ends[number] for number in acting])
+        for number in sorted(acting, key=starts.__getitem__):
             self.by_agent.setdefault(of.events[number].agent, []).append(number)
         self.finished = {agent: sorted(numbers, key=ends.__getitem__) for agent, numbers in self.by_agent.items()}
         self.ended, self.ended_before = self._ended()
@@ -81,7 +93,7 @@ class Timing:
     @property
     def wall(self) -> float:
         """From the first beginning to the last end."""
-        return max(self.ends) - min(self.starts)
+        return self.end - self.begin
 
     def _ended(self) -> tuple[list[int], list[int]]:
         """`ended` and `ended_before`.
@@ -95,8 +107,8 @@ class Timing:
         begun = [False] * len(self.sequence)
         waiting = {agent: numbers[::-1] for agent, numbers in self.finished.items()}
         for number in self.sequence:
-            queue, start = waiting[events[number].agent], starts[number]
-            while queue:
+            queue, start = waiting.get(events[number].agent), starts[number]
+            while queue and number not in self.copied:
                 candidate = queue[-1]
                 if ends[candidate] > start or not begun[candidate]:
                     break
@@ -132,7 +144,7 @@ def timed(subject: Subject) -> Timing:
         for start, end, time in zip(starts, finished, of.times, strict=True)
     ]
     lasting = WORKING - {EventType.MESSAGE}
-    unknown = sorted(n for kind in lasting for n in of.of_type.get(kind, ()) if finished[n] is None)
+    unknown = sorted([n for kind in lasting for n in of.of_type.get(kind, ()) if finished[n] is None])
     waits = _waits(of, starts, ends)
     if waits:
         starts, ends = (_without(waits, moments) for moments in (starts, ends))
@@ -221,7 +233,7 @@ def longest_path(times: Timing, weights: list[float], *, overlapping: bool) -> P
     place = 0
     reached = [start + weight for start, weight in zip(starts, weights, strict=True)] if overlapping else starts
     best, before = [0.0] * len(weights), [-1] * len(weights)
-    heaviest = dict.fromkeys(times.by_agent, -1)  # among each agent's events that have ended so far
+    heaviest: dict[str, int] = {}  # among each agent's events that have ended so far
     for number, ended_before in zip(times.sequence, times.ended_before, strict=True):
         longest, previous = 0.0, -1
         for source in incoming[number]:
@@ -230,7 +242,7 @@ def longest_path(times: Timing, weights: list[float], *, overlapping: bool) -> P
                 length -= reached[source] - starts[number]
             if length > longest or (length == longest and previous < 0):
                 longest, previous = length, source
-        own = heaviest[events[number].agent]
+        own = heaviest.get(events[number].agent, -1)
         while place < ended_before:
             if own < 0 or best[ended[place]] >= best[own]:
                 heaviest[events[number].agent] = own = ended[place]
@@ -295,7 +307,7 @@ def waited_for(times: Timing) -> Chain:
         place = ended_before
         released_by[number] = last_of_own.get(agent, number)
     number = max(times.sequence, key=lastly)
-    limit = max(times.ends)
+    limit = times.end
     events, parts, gaps = [], [], list[float]()
     while True:
         end, begin = min(ends[number], limit), min(starts[number], limit)
@@ -312,4 +324,4 @@ def waited_for(times: Timing) -> Chain:
         start = starts[number]
         number = max(candidates, key=lambda one: (min(ends[one], start), ends[one] <= start, starts[one], rank[one]))
     after, *before = gaps
-    return Chain(events[::-1], parts[::-1], [limit - min(starts), *before[::-1]], after)
+    return Chain(events[::-1], parts[::-1], [limit - times.begin, *before[::-1]], after)

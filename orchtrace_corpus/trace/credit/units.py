@@ -1,13 +1,12 @@
 """What credit can be assigned to: the parts of a trace by credit unit."""
 
-from collections.abc import Mapping
-
 from orchtrace_corpus.errors import CommandUseError
 from orchtrace_corpus.findings import quote, suggestion
 from orchtrace_corpus.trace.graph import graph
 from orchtrace_corpus.trace.lives import lives
 from orchtrace_corpus.trace.measures.measure import steps
 from orchtrace_corpus.trace.model import CREDIT_UNITS, EventType, Trace
+from orchtrace_corpus.trace.roles import roles_of
 
 _DECISIONS = frozenset({EventType.SPAWN, EventType.DECISION, EventType.AGGREGATE, EventType.STOP, EventType.DESPAWN})
 
@@ -55,15 +54,3 @@ def parts_if_any(trace: Trace, unit: str) -> dict[str, list[int]]:
         elif unit == "orchestrator" and event.agent in above and event.type in _DECISIONS:
             found.setdefault(event.agent, []).append(number)
     return found
-
-
-def roles_of(trace: Trace) -> Mapping[str, str]:
-    """The role of each agent, where the trace gives it: declared, given at its spawn, or at its own events."""
-    roles: dict[str, str] = {}
-    for event in trace.events:
-        if event.role:
-            roles.setdefault(
-                event.target if event.type is EventType.SPAWN and event.target else event.agent, event.role
-            )
-    roles.update({agent.id: agent.role for agent in trace.agents if agent.role})
-    return roles

@@ -1,11 +1,13 @@
 """Collects the events of a run while a log is read, and makes a trace of them."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from operator import lt
 from types import MappingProxyType
 from typing import Any
 
+from orchtrace_corpus.trace.graph import CycleError, sorted_out
 from orchtrace_corpus.trace.importers.circles import closing_edges
 from orchtrace_corpus.trace.importers.privacy import Privacy, masked
 from orchtrace_corpus.trace.importers.report import Report
@@ -106,11 +108,14 @@ class Builder:
         events = sorted(self._events.values(), key=lambda event: (event["t"], event["type"] != "spawn"))
         zero = events[0]["t"] if events else 0.0
         last = max([event.get("t_end", event["t"]) for event in events], default=zero)
-        for place, event in enumerate(events):
-            event["seq"] = place
+        for event in events:
             event["t"] = round(event["t"] - zero, 6)
             if "t_end" in event:
                 event["t_end"] = round(event["t_end"] - zero, 6)
+        edges = list(self._forward_edges())
+        events = _settled(events, edges)
+        for place, event in enumerate(events):
+            event["seq"] = place
         totals = _totals(events)
         counts = Counter([event["type"] for event in events if "copied_context" not in event])
         spent = [_sum(kinds) for kinds in totals["agent"].values()]
@@ -126,7 +131,7 @@ class Builder:
             "clock": {"unit": "s", **({"epoch": _instant(zero)} if zero > 0 else {})},
             "agents": list(self._agents.values()),
             "events": events,
-            "edges": list(self._forward_edges()),
+            "edges": edges,
             "rewards": {},
             "costs": {
                 "tokens": tokens,
@@ -164,6 +169,31 @@ class Builder:
                 self.report.problem("dependency in a circle at one instant: left out", f"{source} -> {target}")
             else:
                 yield {"src": source, "dst": target, "type": kind}
+
+
+def _settled(events: list[dict[str, Any]], edges: Sequence[Mapping[str, str]]) -> list[dict[str, Any]]:
+    """The events by time, those of one instant so that edges lead forward and each agent keeps the order of its log.
+
+    Where both cannot be had, edges count.
+    """
+    places = {event["id"]: place for place, event in enumerate(events)}
+    sources, targets = ([places[edge[end]] for edge in edges] for end in ("src", "dst"))
+    if all(map(lt, sources, targets)):
+        return events
+    last: dict[str, int] = {}
+    rows = []
+    for place, event in enumerate(events):
+        before = last.get(event["agent"], place)
+        if before < place and events[before]["t"] == event["t"]:
+            rows.append((before, place))
+        last[event["agent"]] = place
+    timely = range(len(events))
+    try:
+        followed = [*sources, *(before for before, _ in rows)], [*targets, *(place for _, place in rows)]
+        order = sorted_out(*followed, timely, timely)
+    except CycleError:
+        order = sorted_out(sources, targets, timely, timely)
+    return [events[place] for place in order]
 
 
 def seconds(text: Any) -> float | None:

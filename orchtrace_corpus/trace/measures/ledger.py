@@ -1,10 +1,11 @@
 """The ledger of tokens and money: who spent what, on which model, in which kind of event."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from orchtrace_corpus.trace.measures.measure import ASKED, Definition, Measure, Run, named
 from orchtrace_corpus.trace.model import Event, Tokens, Trace
+from orchtrace_corpus.trace.roles import roles_of
 from orchtrace_corpus.trace.rules.totals import total
 
 GROUPINGS = ("agent", "role", "model", "type")
@@ -34,17 +35,29 @@ class Entry(NamedTuple):
 
 
 def ledger(trace: Trace, by: str) -> list[Entry]:
-    """The entries of a ledger, the largest total first; events without the attribute stand under the empty name."""
+    """The entries of a ledger, the largest total first.
+
+    Of an event that names no role, the role of its agent counts; of one in which a model is asked that it does not
+    name, the model that its agent is declared with. Events of which neither is known stand under the empty name.
+    """
+    known: Mapping[str, str] = {}
+    if by == "role":
+        known = roles_of(trace)
+    elif by == "model":
+        known = {agent.id: agent.model for agent in trace.agents}
     groups: dict[str, list[Event]] = {}
     for event in trace.events:
         if not event.copied_context:
-            groups.setdefault(str(getattr(event, by)), []).append(event)
+            name = str(getattr(event, by))
+            if not name and (by == "role" or event.type in ASKED):
+                name = known.get(event.agent, "")
+            groups.setdefault(name, []).append(event)
     entries = [_entry(name, events) for name, events in groups.items()]
     return sorted(entries, key=lambda entry: (-(entry.total or 0), entry.name))
 
 
 def _entry(name: str, events: list[Event]) -> Entry:
-    spent = [event.tokens for event in events if isinstance(event.tokens, Tokens)]
+    spent = [event.tokens for event in events if isinstance(event.tokens, Tokens) and event.tokens.is_known]
     return Entry(
         name,
         len(events),
@@ -61,7 +74,7 @@ def _sum(values: Iterable[float | None]) -> float | None:
 
 
 def _lacks_tokens(event: Event) -> bool:
-    return event.type in ASKED and not isinstance(event.tokens, Tokens)
+    return event.type in ASKED and not (isinstance(event.tokens, Tokens) and event.tokens.is_known)
 
 
 def tokens(run: Run) -> Measure:
@@ -74,9 +87,17 @@ def tokens(run: Run) -> Measure:
 
 
 def cost(run: Run) -> Measure:
-    """The money that the events state."""
-    stated = _sum([event.cost_usd for event in run.trace.events if not event.copied_context])
-    return Measure(stated, "" if stated is not None else "no event states a cost")
+    """The money that the events state; None where some in which a model is asked state none."""
+    events = run.trace.events
+    stated = _sum([event.cost_usd for event in events if not event.copied_context])
+    if stated is None:
+        return Measure(None, "no event states a cost")
+    asked = [number for kind in ASKED for number in run.times.of.of_type.get(kind, ())]
+    asked = [number for number in asked if not events[number].copied_context]
+    lacking = sorted(number for number in asked if events[number].cost_usd is None)
+    if lacking:
+        return Measure(None, f"{len(lacking)} of {len(asked)} inferences state no cost: {named(run.trace, lacking)}")
+    return Measure(stated)
 
 
 DEFINITIONS = (

@@ -1,6 +1,6 @@
 """A measure of a trace: a figure with its unit, or the reason why there is none."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
@@ -49,21 +49,14 @@ class Run:
 
     @cached_property
     def people(self) -> frozenset[str]:
-        """Who acts but is no agent: declared as `human`, or only known by human interventions."""
-        found = {agent.id for agent in self.trace.agents if agent.kind is AgentKind.HUMAN}
-        events, of_type = self.trace.events, self.times.of.of_type
-        intervening = of_type.get(EventType.HUMAN)
-        if intervening:
-            by_agent = self.times.by_agent
-            for agent in {events[number].agent for number in intervening}:
-                if all(events[number].type is EventType.HUMAN for number in by_agent[agent]):
-                    found.add(agent)
-        return frozenset(found)
+        """Who acts but is no agent; see `people`."""
+        is_possible = self.trace.agents or EventType.HUMAN in self.times.of.of_type
+        return people(self.trace) if is_possible else frozenset()
 
     @cached_property
     def steps(self) -> list[int]:
         """The numbers of the steps; see `steps`."""
-        return steps(self.trace)
+        return _steps(self.trace, self.people)
 
     @cached_property
     def spending(self) -> dict[EventType, "Spending"]:
@@ -73,10 +66,10 @@ class Run:
             if not event.copied_context:
                 spent = found[event.type]
                 spent.events += 1
-                if event.tokens is UNSET:
-                    spent.lacking.append(number)
-                else:
+                if event.tokens is not UNSET and event.tokens.is_known:
                     spent.tokens += total(event.tokens)
+                else:
+                    spent.lacking.append(number)
         return found
 
     @cached_property
@@ -131,18 +124,32 @@ ASKED = frozenset({EventType.INFERENCE, EventType.DECISION, EventType.AGGREGATE}
 _VISIBLE_ACTS = frozenset({EventType.MESSAGE, EventType.TOOL_CALL, EventType.RETURN})
 
 
+def people(trace: Trace) -> frozenset[str]:
+    """Who acts but is no agent: declared as `human`, or only known by human interventions."""
+    intervening = {event.agent for event in trace.events if event.type is EventType.HUMAN}
+    if intervening:
+        intervening -= {event.agent for event in trace.events if event.type is not EventType.HUMAN}
+    return frozenset(intervening.union(agent.id for agent in trace.agents if agent.kind is AgentKind.HUMAN))
+
+
 def steps(trace: Trace) -> list[int]:
     """The numbers of the events in which a model is asked: inference, orchestrator decision, aggregate.
 
     Of an agent whose trace holds none of these, each message, tool call and return counts as one: its log shows
-    only what it did. What was merely copied does not count.
+    only what it did. What was merely copied does not count, and what people do is no step.
     """
-    asked = {event.agent for event in trace.events if event.type in ASKED}
-    return [
+    return _steps(trace, people(trace))
+
+
+def _steps(trace: Trace, nobody: Collection[str]) -> list[int]:
+    events = trace.events
+    asked = {event.agent for event in events if event.type in ASKED}
+    found = [
         number
-        for number, event in enumerate(trace.events)
+        for number, event in enumerate(events)
         if event.type in (ASKED if event.agent in asked else _VISIBLE_ACTS) and not event.copied_context
     ]
+    return [number for number in found if events[number].agent not in nobody] if nobody else found
 
 
 def named(trace: Trace, numbers: Sequence[int], most: int = 5) -> str:

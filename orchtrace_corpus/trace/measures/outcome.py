@@ -4,6 +4,7 @@ Comparisons with a single agent (Kim et al., arXiv 2512.08296) need a baseline, 
 one they are refused, since no figure of the run itself could stand in for it.
 """
 
+from orchtrace_corpus.trace.lives import is_after
 from orchtrace_corpus.trace.measures.measure import Definition, Measure, Run
 from orchtrace_corpus.trace.model import Baseline, EventType, Status
 
@@ -27,7 +28,7 @@ def duplicate_call_rate(run: Run) -> Measure:
 def error_spread(run: Run) -> Measure:
     """Errors that follow from other errors, by error that follows from none."""
     events, times = run.trace.events, run.times
-    statuses = [event.status for event in events]
+    statuses = [Status.UNKNOWN if event.copied_context else event.status for event in events]
     if Status.ERROR not in statuses:
         known = any(status != Status.UNKNOWN for status in statuses)
         return Measure(None, "there is no error" if known else "no event has a status")
@@ -45,13 +46,15 @@ def error_spread(run: Run) -> Measure:
 
 def stop_regret(run: Run) -> Measure:
     """The steps that begin after the last event that brought a result up: a return or an aggregate."""
-    events, starts = run.trace.events, run.times.starts
+    events, starts, ends = run.trace.events, run.times.starts, run.times.ends
     of_type = run.times.of.of_type
     results = [n for kind in _RESULTS for n in of_type.get(kind, ()) if not events[n].copied_context]
     if not results:
         return Measure(None, "nothing is returned or aggregated, so nothing says when the result stood")
-    last = max(results, key=lambda number: (run.times.ends[number], starts[number], -number))
-    late = [number for number in run.steps if number != last and starts[number] > run.times.ends[last]]
+    last = max(results, key=lambda number: (ends[number], starts[number], events[number].seq or 0, events[number].id))
+    late = [number for number in run.steps if starts[number] > ends[last]]
+    if ends[last] == starts[last]:  # at one instant, `seq` may say what came later
+        late += [n for n in run.steps if starts[n] == starts[last] and is_after(events[n], events[last], 0.0)]
     return Measure(float(len(late)), events=(events[last].id,))
 
 

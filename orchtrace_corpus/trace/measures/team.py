@@ -2,7 +2,9 @@
 
 from bisect import bisect_right
 from collections.abc import Sequence
+from math import inf
 
+from orchtrace_corpus.trace.lives import is_after
 from orchtrace_corpus.trace.measures.measure import Definition, Measure, Run, named
 from orchtrace_corpus.trace.model import EventType
 from orchtrace_corpus.trace.timing import longest_path, most_at_once
@@ -22,15 +24,14 @@ def critical_steps(run: Run) -> Measure:
 
     A sub-agent that spawns others counts by the same rule. Of several agents that nobody spawned, the largest.
     """
-    parents, starts = run.lives.parents, run.times.starts
-    own: dict[str, list[float]] = {}
-    born = {agent: starts[numbers[0]] for agent, numbers in run.times.by_agent.items()}
-    born.update({agent: starts[spawns[0]] for agent, spawns in run.lives.spawns.items()})
+    parents, below, events = run.lives.parents, run.depths, run.trace.events
+    own: dict[str, list[tuple[float, int]]] = {}
     for number in run.steps:
-        own.setdefault(run.trace.events[number].agent, []).append(starts[number])
-    for own_starts in own.values():
-        own_starts.sort()
-    below = run.depths
+        own.setdefault(events[number].agent, []).append((run.times.starts[number], number))
+    for taken in own.values():
+        taken.sort()
+    born = {agent: numbers[0] for agent, numbers in run.times.by_agent.items()}
+    born.update({agent: spawns[0] for agent, spawns in run.lives.spawns.items()})
     stages: dict[str, dict[int, int]] = {}
     most = 0
     for agent in sorted(born.keys() | below.keys(), key=lambda agent: -below.get(agent, 0)):
@@ -39,10 +40,20 @@ def critical_steps(run: Run) -> Measure:
         if parent is None:
             most = max(most, counted)
             continue
-        stage = bisect_right(own.get(parent, ()), born.get(agent, 0.0))
+        stage = _steps_before(born[agent], own.get(parent, ()), run) if agent in born else 0
         longest = stages.setdefault(parent, {})
         longest[stage] = max(longest.get(stage, 0), counted)
     return Measure(float(most))
+
+
+def _steps_before(number: int, taken: Sequence[tuple[float, int]], run: Run) -> int:
+    """How many of some steps, given by time, come before an event; of those at its instant, `seq` may say otherwise."""
+    start, events = run.times.starts[number], run.trace.events
+    place = before = bisect_right(taken, (start, inf))
+    while place and taken[place - 1][0] == start:
+        place -= 1
+        before -= is_after(events[taken[place][1]], events[number], 0.0)
+    return before
 
 
 def critical_step_path(run: Run) -> Measure:
@@ -87,20 +98,26 @@ def width(run: Run) -> Measure:
 
 def fan_out(run: Run) -> Measure:
     """Spawns by decision that spawns: the event of the same agent that leads to a spawn, or the same instant."""
-    events, incoming = run.trace.events, run.times.incoming
-    spawns = run.times.of.of_type.get(EventType.SPAWN, [])
+    events, times = run.trace.events, run.times
+    spawns = times.of.of_type.get(EventType.SPAWN, [])
     if not spawns:
         return Measure(None, "nothing is spawned")
-    decisions: set[int | tuple[str, float]] = set()
+    decisions: dict[int, int | tuple[str, float]] = {}
+    following: dict[int, int] = {}
     for number in spawns:
         spawn = events[number]
-        for source in incoming[number]:
-            if events[source].agent == spawn.agent:
-                decisions.add(source)
-                break
+        own = [source for source in times.incoming[number] if events[source].agent == spawn.agent]
+        if len(own) > 1:
+            own = [source for source in own if events[source].type is not EventType.SPAWN] or own
+            own = [max(own, key=lambda source: (events[source].t, events[source].seq or 0, events[source].id))]
+        if own and events[own[0]].type is EventType.SPAWN:
+            following[number] = own[0]
         else:
-            decisions.add((spawn.agent, spawn.t))
-    return Measure(len(spawns) / len(decisions))
+            decisions[number] = own[0] if own else (spawn.agent, spawn.t)
+    for number in times.sequence if following else ():
+        if number in following:
+            decisions[number] = decisions[following[number]]
+    return Measure(len(spawns) / len(set(decisions.values())))
 
 
 def message_density(run: Run) -> Measure:

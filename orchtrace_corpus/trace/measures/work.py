@@ -35,26 +35,38 @@ def span(run: Run) -> Measure:
 
 def human_wait(run: Run) -> Measure:
     """Time in which the run waited for people: found in the trace, else as stated; 0 if nobody is seen to intervene."""
-    people = [run.trace.events[number] for number in run.times.of.of_type.get(EventType.HUMAN, ())]
-    if any(event.t_end is not None for event in people) or not people:
-        stated = run.trace.excluded_human_wait_s
-        return Measure(run.times.waited if people or stated is None else stated)
-    if run.trace.excluded_human_wait_s is not None:
-        return Measure(run.trace.excluded_human_wait_s)
-    return Measure(None, f"none of the {len(people)} human interventions has an end")
+    events, stated = run.trace.events, run.trace.excluded_human_wait_s
+    numbers = run.times.of.of_type.get(EventType.HUMAN, ())
+    endless = [number for number in numbers if events[number].t_end is None]
+    if numbers and not endless:
+        return Measure(run.times.waited)
+    if stated is not None:
+        if stated and run.times.unit == "step":
+            return Measure(None, "the wait is stated in seconds, and the trace counts steps")
+        return Measure(max(stated, run.times.waited))
+    if endless:
+        shown = named(run.trace, endless)
+        return Measure(None, f"{len(endless)} of {len(numbers)} human interventions have no end: {shown}")
+    return Measure(0.0)
 
 
 def wall(run: Run) -> Measure:
     """Tp: from the first event to the last, without waits for people as far as they are known."""
-    times = run.times
+    times, waited = run.times, run.once(human_wait)
     if times.unknown and not any(times.works):
         return Measure(None, "no event says when it ended")
-    stated = (run.once(human_wait).value or 0.0) - times.waited
-    rest = times.wall - max(stated, 0.0)
-    busy = critical_path(run.times).length if stated > 0 else 0.0
-    if rest < busy:
-        return Measure(None, f"the stated wait for people leaves {rest:g}, less than the critical path of {busy:g}")
-    return Measure(rest)
+    last = [number for number in times.unknown if times.starts[number] >= times.end]
+    if last and times.unit != "step":
+        return Measure(None, f"the last event has no end: {named(run.trace, last)}")
+    if waited.value is None and run.trace.excluded_human_wait_s is not None:
+        return waited
+    further = (waited.value or 0.0) - times.waited  # as stated, and not taken out yet
+    if further > 0:
+        busy = times.wall - concurrency(times).get(0, 0.0)
+        if times.wall - further < busy:
+            shown = f"{times.wall - further:g}, less than the {busy:g} in which agents work"
+            return Measure(None, f"the stated wait for people leaves {shown}")
+    return Measure(times.wall - max(further, 0.0))
 
 
 def parallelism(run: Run) -> Measure:
@@ -68,21 +80,23 @@ def speed_up(run: Run) -> Measure:
 
 
 def concurrency(times: Timing) -> dict[int, float]:
-    """For how long how many events were worked on at once; 0 for idle time within the run."""
+    """For how long how many events were worked on at once; 0 for idle time within the run.
+
+    The times add up to the wall time, and each times its number to the work, where no duration is unknown.
+    """
     changes: list[tuple[float, int]] = []
     for number, duration in enumerate(times.works):
         if duration > 0:
             changes += [(times.starts[number], 1), (times.ends[number], -1)]
     changes.sort()
     profile: dict[int, float] = {}
-    at, active = min(times.starts), 0
+    at, active = times.begin, 0
     for moment, change in changes:
         if moment > at:
             profile[active] = profile.get(active, 0.0) + moment - at
         at, active = moment, active + change
-    last = max(times.ends)
-    if last > at:
-        profile[0] = profile.get(0, 0.0) + last - at
+    if times.end > at:
+        profile[0] = profile.get(0, 0.0) + times.end - at
     return dict(sorted(profile.items()))
 
 
