@@ -25,28 +25,13 @@ from orchtrace_corpus.trace.columns import TABLES
 from orchtrace_corpus.trace.dataset.folder import Folder
 from orchtrace_corpus.trace.tables import Writer, write
 from tests.conftest import ROOT, run_corpus
+from tests.datasets import building, built, finished, left_alive, rows, summary, transcript, unit_count
 from tests.traces import EXAMPLES, event, example, raw
 
 sys.path.insert(0, str(ROOT / "scripts"))
 from synthesize_traces import trace as synthesized
 
 PLAIN = ROOT / "scripts" / "plain_statistics.py"
-
-
-def transcript(path: Path, name: str, tokens: int = 7, text: str = "Go on.") -> None:
-    """A transcript of Claude Code: one question, one answer."""
-    rows = [
-        {"type": "user", "uuid": f"{name}-u", "parentUuid": None, "sessionId": name, "isSidechain": False,
-         "timestamp": "2026-05-01T10:00:00.000Z", "version": "2.1.0", "cwd": "/home/jo/secret",
-         "message": {"role": "user", "content": text}},
-        {"type": "assistant", "uuid": f"{name}-a", "parentUuid": f"{name}-u", "sessionId": name, "isSidechain": False,
-         "timestamp": "2026-05-01T10:00:05.000Z", "version": "2.1.0", "requestId": f"r-{name}",
-         "message": {"id": f"m-{name}", "role": "assistant", "model": "small-20260101",
-                     "content": [{"type": "text", "text": "Done."}],
-                     "usage": {"input_tokens": tokens, "output_tokens": 3}}},
-    ]  # fmt: skip
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
 
 
 @pytest.fixture
@@ -58,23 +43,6 @@ def logs(tmp_path: Path) -> Path:
     made = [json.dumps(synthesized(f"run-{number}", 20, chance)) for number in range(5)]
     (tmp_path / "logs" / "traces.jsonl").write_text("\n".join(made) + "\n", encoding="utf-8")
     return tmp_path / "logs"
-
-
-def built(logs: Path, folder: Path, *options: str, code: int = 0) -> str:
-    """What a build says that has to succeed, but for what it leaves out."""
-    result = run_corpus("trace", "dataset", "build", str(logs), "-o", str(folder), "--jobs", "2", *options)
-    assert (result.code, result.stdout) == (code, ""), result.stderr
-    return result.stderr
-
-
-def rows(folder: Path) -> dict[str, list[str]]:
-    """The rows of all tables, in no order."""
-    from pyarrow import parquet
-
-    return {
-        table: sorted(repr(row) for file in files for row in parquet.ParquetFile(file).read().to_pylist())
-        for table, files in Folder(str(folder)).parts().items()
-    }
 
 
 def asked(folder: Path, query: str, *options: str) -> Any:
@@ -252,6 +220,14 @@ def test_another_price_table_makes_other_rows(logs: Path, tmp_path: Path) -> Non
     assert asked(tmp_path / "d", "SELECT cost FROM traces WHERE trace_id = 's07'") == [{"cost": 7.0}]
     assert "0 sources read" in built(logs, tmp_path / "d", "--prices", str(tmp_path / "prices.yaml"))
 
+    transcript(logs / "s03.jsonl", "s03", tokens=100)  # rewrites a unit, which keeps its date
+    built(logs, tmp_path / "d", "--prices", str(tmp_path / "prices.yaml"))
+    assert built(logs, tmp_path / "d").splitlines() == [
+        "17 traces in the dataset: 13 sources read, 0 as they were.",
+        "Costs are left out: 12 sources had been read with --prices, and not this time.",  # finished traces keep theirs
+    ]
+    assert built(logs, tmp_path / "d") == summary(17, 0, 0, 13)
+
 
 def test_what_cannot_be_read_is_told_and_does_not_stop_the_rest(logs: Path, tmp_path: Path) -> None:
     bad = raw([event("a", 1, "inference", "x"), event("a", 1, "inference", "x")])
@@ -324,76 +300,7 @@ def test_a_large_file_of_traces_is_read_in_parts(tmp_path: Path, monkeypatch: py
     assert "31 traces in the dataset: 1 source read" in built(tmp_path / "many.jsonl", tmp_path / "d")
 
 
-# Real processes, with a hand in them: the hook is loaded by every Python that starts, workers included.
-
-HOOK = """
-import os, signal, sys, time
-if os.environ.get("HAND"):
-    from orchtrace_corpus.trace.dataset import folder, plan, worker
-    hand = dict(part.split("=") for part in os.environ["HAND"].split(","))
-    plan.MOST_SESSIONS = int(hand.get("unit", 3))
-    read, rename, write = worker._read, os.rename, folder.write_atomic
-    done = {"rename": 0, "write": 0}
-    def reading(source, job, writer):
-        time.sleep(float(hand.get("slow", 0)))
-        if source.name == hand.get("fatal"):
-            os.kill(os.getpid(), signal.SIGKILL)
-        if source.name == hand.get("bug"):
-            raise RuntimeError("a bug of ours")
-        return read(source, job, writer)
-    def counted(name, call):
-        def counting(*arguments):
-            done[name] += 1
-            if done[name] == int(hand.get(name, -1)):
-                os.kill(os.getpid(), signal.SIGKILL)
-            return call(*arguments)
-        return counting
-    if "start" in hand:
-        def serve(connection, job):
-            os._exit(7)
-        worker.serve.__code__ = serve.__code__
-    if "full" in hand:
-        def finish(writer):
-            raise OSError(28, "No space left on device")
-        worker.Writer.finish = finish
-    worker._read, folder.os.rename, folder.write_atomic = reading, counted("rename", rename), counted("write", write)
-"""
-
-
-@pytest.fixture
-def hand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "hook").mkdir()
-    (tmp_path / "hook" / "sitecustomize.py").write_text(HOOK, encoding="utf-8")
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "hook"))
-
-
-def building(logs: Path, folder: Path, words: str, *options: str) -> subprocess.Popen[str]:
-    """A build in a process of its own."""
-    command = [sys.executable, "-m", "orchtrace_corpus", "trace", "dataset", "build", str(logs), "-o", str(folder)]
-    return subprocess.Popen(
-        [*command, "--jobs", "2", "--salt", "x", *options],
-        env={**os.environ, "HAND": words}, stderr=subprocess.PIPE, text=True, start_new_session=True,
-    )  # fmt: skip
-
-
-def unit_count(folder: Path) -> int:
-    return len(list((folder / ".build" / "units").glob("*.json")))
-
-
-def alive(group: int) -> list[str]:
-    """The processes of a group that run."""
-    listed = subprocess.run(["ps", "-A", "-o", "pgid=,stat=,args="], capture_output=True, text=True, check=True).stdout
-    processes = (line.split(maxsplit=2) for line in listed.splitlines())
-    return [args for pgid, state, args in processes if int(pgid) == group and "Z" not in state]
-
-
-def left_alive(group: int) -> list[str]:
-    """The processes of a group that run on, some time after the one that started them has ended."""
-    until = time.monotonic() + 20
-    while alive(group) and time.monotonic() < until:
-        time.sleep(0.05)
-    return alive(group)
-
+# Builds that are killed, or that meet with trouble.
 
 # Renames: one for the salt, then five for the tables of a unit. Writes: one for the mark, then one for each unit.
 KILLS = ["rename=1", "rename=2", "rename=4", "rename=9", "write=1", "write=2", "write=3", "units=2"]
@@ -411,7 +318,7 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[st
 
 @pytest.mark.parametrize("moment", KILLS)
 def test_a_killed_build_goes_on_where_it_was(
-    moment: str, hand: None, undisturbed: tuple[Path, dict[str, list[str]]], tmp_path: Path
+    moment: str, undisturbed: tuple[Path, dict[str, list[str]]], tmp_path: Path
 ) -> None:
     logs, expected = undisturbed
     folder = tmp_path / "d"
@@ -424,20 +331,19 @@ def test_a_killed_build_goes_on_where_it_was(
         process.communicate(timeout=60)
     assert process.returncode == -signal.SIGKILL
     assert left_alive(process.pid) == []
-    units = Folder(str(folder)).units() if (folder / ".build").exists() else []
-    kept = sum(len(unit.sessions) for unit in units)
-    assert kept == {"rename=9": 3, "write=3": 3}.get(moment, kept if name == "units" else 0)
+    units, taken = map(len, finished(folder))
+    assert units == {"rename=9": 3, "write=3": 3}.get(moment, units if name == "units" else 0)
 
     told = built(logs, folder, "--salt", "x")
 
-    assert told == f"12 traces in the dataset: {12 - kept} sources read, {kept} as they were.\n"
+    assert told == summary(12, 12 - units - taken, taken, units)
     assert rows(folder) == expected
     for table in TABLES:
         assert set(os.listdir(folder / table)) == {unit.file for unit in Folder(str(folder)).units()}
     assert sorted(os.listdir(folder / ".build")) == ["dataset.json", "units"]
 
 
-def test_finished_units_of_a_killed_build_can_be_described(hand: None, logs: Path, tmp_path: Path) -> None:
+def test_finished_units_of_a_killed_build_can_be_described(logs: Path, tmp_path: Path) -> None:
     with building(logs, tmp_path / "d", "rename=8") as process:
         process.communicate(timeout=60)
 
@@ -456,7 +362,7 @@ def test_finished_units_of_a_killed_build_can_be_described(hand: None, logs: Pat
     ("how", "cause"), [("fatal", "SIGKILL, perhaps for want of memory"), ("bug", "exit code 1; see")]
 )
 def test_a_worker_that_dies_takes_down_one_session_which_is_named(
-    how: str, cause: str, hand: None, logs: Path, tmp_path: Path
+    how: str, cause: str, logs: Path, tmp_path: Path
 ) -> None:
     with building(logs, tmp_path / "d", f"{how}=s04.jsonl") as process:
         _, told = process.communicate(timeout=60)
@@ -489,17 +395,15 @@ def test_a_dataset_among_its_logs_is_no_log(tmp_path: Path) -> None:
     assert built(tmp_path, tmp_path / "d") == "1 trace in the dataset: 0 sources read, 1 as they were.\n"
 
 
-def test_a_full_disk_stops_a_build_with_a_word(hand: None, logs: Path, tmp_path: Path) -> None:
+def test_a_full_disk_stops_a_build_with_a_word(logs: Path, tmp_path: Path) -> None:
     with building(logs, tmp_path / "d", "full=1") as process:
         _, told = process.communicate(timeout=60)
 
     assert process.returncode == 3
-    assert told == f"corpus: cannot write in '{tmp_path / 'd'}': No space left on device\n"
+    assert told == f"corpus: cannot go on in '{tmp_path / 'd'}': No space left on device\n"
 
 
-def test_workers_that_all_die_stop_a_build(
-    hand: None, logs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_workers_that_all_die_stop_a_build(logs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with building(logs, tmp_path / "d", "start=1") as process:
         _, told = process.communicate(timeout=120)
 
@@ -507,9 +411,7 @@ def test_workers_that_all_die_stop_a_build(
     assert "processes died, and nothing got done; the last: exit code 7" in told
 
 
-def test_an_interrupted_build_keeps_what_is_finished_and_leaves_nobody_behind(
-    hand: None, logs: Path, tmp_path: Path
-) -> None:
+def test_an_interrupted_build_keeps_what_is_finished_and_leaves_nobody_behind(logs: Path, tmp_path: Path) -> None:
     with building(logs, tmp_path / "d", "slow=0.15,unit=2") as process:
         while process.poll() is None and unit_count(tmp_path / "d") < 2:
             time.sleep(0.01)
@@ -518,12 +420,14 @@ def test_an_interrupted_build_keeps_what_is_finished_and_leaves_nobody_behind(
 
     assert process.returncode == 130
     assert re.fullmatch(
-        r"corpus: \d+ of 13 sources were read; the same command goes on from there\ncorpus: interrupted\n", told
+        r"corpus: \d+ of 13 sources are read, and kept; the same command goes on from there\ncorpus: interrupted\n",
+        told,
     )
     assert left_alive(process.pid) == []
-    kept = sum(len(unit.sessions) for unit in Folder(str(tmp_path / "d")).units())
-    assert kept >= 4
-    assert f"{13 - kept} sources read, {kept} as they were" in built(logs, tmp_path / "d")
+    units, taken = map(len, finished(tmp_path / "d"))
+    assert units >= 4
+    assert units + taken >= int(told.split()[1])
+    assert built(logs, tmp_path / "d") == summary(17, 13 - units - taken, taken, units)
 
 
 # Statistics.
@@ -651,6 +555,21 @@ def test_a_dataset_handed_on_without_its_private_part_says_the_same(various: Pat
     assert first.code == 0
 
 
+def test_a_dataset_handed_on_without_its_private_part_is_not_built_on(logs: Path, tmp_path: Path) -> None:
+    built(logs, tmp_path / "d")
+    shutil.move(tmp_path / "d" / ".build", tmp_path / "private")
+
+    result = run_corpus("trace", "dataset", "build", str(logs), "-o", str(tmp_path / "d"))
+
+    assert (result.code, result.stdout) == (3, "")
+    message, hint = result.stderr.splitlines()
+    assert message.endswith("without its .build: it can be described and queried, not built on")
+    assert hint.startswith("Copy .build to it from where it was built.")
+    assert not (tmp_path / "d" / ".build").exists()
+    shutil.move(tmp_path / "private", tmp_path / "d" / ".build")
+    assert built(logs, tmp_path / "d") == summary(17, 0, 0, 13)
+
+
 @pytest.mark.parametrize("width", [50, 80, 150])
 def test_figures_are_never_cut_on_narrow_terminals(width: int) -> None:
     columns = ("system", "measure", "unit", "n", "null", "mean", "min", "p5", "p25", "p50", "p75", "p95", "max")
@@ -718,6 +637,21 @@ def test_answers_in_all_forms_hold_nothing_that_a_terminal_obeys(various: Path) 
         assert not set(shown) & {"\x1b", "\x9b"}
     assert json.loads(shown)["rows"] == [
         {"a": "\x1b[2J\x9b", "b": [1, 2], "c": {"x": None}, "d": "1.500", "e": "nan", "f": True}
+    ]
+
+
+def test_numbers_are_rounded_for_people_and_exact_for_programs(various: Path) -> None:
+    query = "SELECT 1/3 AS a, 2.0::DOUBLE AS b, [1/3, 1e-9] AS c, 'inf'::DOUBLE AS d, 1e300 AS e, 12345678 AS f"
+    shown = {
+        form: run_corpus("trace", "dataset", "sql", str(various), query, "--format", form).stdout
+        for form in ("table", "markdown", "csv", "json")
+    }
+
+    assert shown["table"].splitlines()[1].split() == "0.333333 2 0.333333, 1e-09 inf 1e+300 12345678".split()
+    assert "| 0.333333 |   2 | 0.333333, 1e-09 | inf | 1e+300 | 12345678 |" in shown["markdown"]
+    assert shown["csv"].splitlines()[1].startswith('0.3333333333333333,2.0,"0.3333333333333333, 1e-09",inf,')
+    assert json.loads(shown["json"])["rows"] == [
+        {"a": 1 / 3, "b": 2.0, "c": [1 / 3, 1e-9], "d": "inf", "e": 1e300, "f": 12345678}
     ]
 
 

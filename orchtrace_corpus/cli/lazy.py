@@ -55,3 +55,18 @@ class LazyGroup(TyperGroup):
         for heading, commands in self.table.items():
             with formatter.section(heading):
                 formatter.write_dl([(name, command.help) for name, command in commands.items()])
+
+
+def group(commands: Mapping[str, Mapping[str, Command]]) -> typer.Typer:
+    """A group below the main command, with the commands of a table; its callback is its help."""
+
+    class Commands(LazyGroup):
+        table = commands
+
+    return typer.Typer(
+        cls=Commands,
+        add_completion=False,
+        no_args_is_help=True,
+        rich_markup_mode=None,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )

@@ -13,16 +13,24 @@ from orchtrace_corpus.trace.dataset.statistics import FENCE, FEWEST, QUANTILES, 
 from orchtrace_corpus.trace.measures.ledger import KINDS
 
 _MOST_FAILURES = 5
+_MOST_DIGITS = 1e15  # beyond it, doubles are not whole to the last digit
 
 
 def outcome(found: Outcome) -> list[str]:
     """What a build has done, in words."""
-    parts = [f"{_counted(found.built, 'source')} read", f"{found.unchanged:,} as they were"]
+    parts = [f"{_counted(found.built, 'source')} read"]
+    if found.resumed:
+        parts.append(f"{found.resumed:,} taken over from a build that was broken off")
+    parts.append(f"{found.unchanged:,} as they were")
     if found.kept:
         parts.append(f"{found.kept:,} kept whose logs are gone or were not named (--prune drops them)")
     if found.removed:
         parts.append(f"{found.removed:,} dropped whose logs are gone or were not named")
     lines = [f"{_counted(found.traces, 'trace')} in the dataset: {', '.join(parts)}."]
+    if found.unpriced:
+        lines.append(
+            f"Costs are left out: {_counted(found.unpriced, 'source')} had been read with --prices, and not this time."
+        )
     if found.empty:
         lines.append(f"In {_counted(found.empty, 'source')} nothing ran: no trace was made of it.")
     if found.passed_over:
@@ -167,30 +175,34 @@ def _group(group: Iterable[str]) -> tuple[Cell, ...]:
 
 
 def answer(columns: Sequence[str], rows: Iterable[Sequence[Any]], notes: Sequence[str] = ()) -> Table:
-    """The answer to a question in SQL as a table; nothing in it reaches a terminal as it is."""
-    return Table("rows", "", tuple(map(printable, columns)), cells(rows), tuple(notes))
+    """The answer to a question in SQL as a table for people; nothing in it reaches a terminal as it is."""
+    return Table("rows", "", tuple(map(printable, columns)), cells(rows, exact=False), tuple(notes))
 
 
-def cells(rows: Iterable[Sequence[Any]]) -> tuple[tuple[Cell, ...], ...]:
-    """Values of an engine as cells of a table."""
-    return tuple(tuple(map(_cell, row)) for row in rows)
+def cells(rows: Iterable[Sequence[Any]], *, exact: bool) -> tuple[tuple[Cell, ...], ...]:
+    """Values of an engine as cells of a table; numbers with a fraction are rounded unless it is for programs."""
+    return tuple(tuple(_cell(value, exact=exact) for value in row) for row in rows)
 
 
-def _cell(value: Any) -> Cell:
+def _cell(value: Any, *, exact: bool) -> Cell:
+    if isinstance(value, float) and not exact and abs(value) < _MOST_DIGITS:
+        return shown(value, exact=False)
     if value is None or (isinstance(value, (int, float)) and not isinstance(value, bool)):
         return value
-    text = _text(value)
+    text = _text(value, exact=exact)
     return printable(text, limit=len(text))
 
 
-def _text(value: Any) -> str:
+def _text(value: Any, *, exact: bool) -> str:
     """A value in words: lists and mappings by their members."""
     if isinstance(value, bool):
         return "true" if value else "false"
+    if isinstance(value, float):
+        return str(_cell(value, exact=exact))
     if isinstance(value, (list, tuple)):
-        return ", ".join(map(_text, value))
+        return ", ".join(_text(item, exact=exact) for item in value)
     if isinstance(value, dict):
-        return ", ".join(f"{_text(name)}: {_text(item)}" for name, item in value.items())
+        return ", ".join(f"{_text(name, exact=exact)}: {_text(item, exact=exact)}" for name, item in value.items())
     return "" if value is None else str(value)
 
 

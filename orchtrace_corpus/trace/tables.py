@@ -1,7 +1,7 @@
 """Traces as five tables in Parquet, with the columns that `columns` declares. Needs pyarrow, which is optional."""
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -20,22 +20,32 @@ if TYPE_CHECKING:
     import pyarrow
 
 MOST_ROWS = 20_000
-"""So many rows of a table, or events of traces, are kept in memory before they are written, as one row group."""
+"""So many rows of a table are kept in memory before they are written, as one row group."""
+
+Values = dict[str, list[list[Any]]]
+"""Rows of tables: for each table the values of each of its columns, in their order."""
 
 
 class Writer:
     """Writes the tables of traces into a folder that is there, as `TABLE.parquet` each. A context manager.
 
+    A trace becomes rows, which hold all of it; rows become values, once; values become a row group.
+
+    Args:
+        folder: The folder.
+        note: Told the values that were worked out, of at most `MOST_ROWS` rows of a table, before they are written.
+
     Raises:
         CommandUseError: pyarrow is not installed.
     """
 
-    def __init__(self, folder: str) -> None:
+    def __init__(self, folder: str, note: Callable[[Values], None] | None = None) -> None:
         need_pyarrow()
         from pyarrow import parquet
 
-        self._pending: dict[str, list[Row]] = {name: [] for name in TABLES}
-        self._waiting = 0
+        self._note = note
+        self._rows: dict[str, list[Row]] = {name: [] for name in TABLES}
+        self._values = _no_values()
         self._schemas = {name: schema(name) for name in TABLES}
         self._used: dict[str, int] = {}
         self._files = {
@@ -67,32 +77,54 @@ class Writer:
             name = scene.trace.trace_id
             self._used[name] = number = self._used.get(name, 0) + 1
             scene.key = name if number == 1 else f"{name}#{number}"
-        for name in TABLES:
+        for name, rows in self._rows.items():
+            room = MOST_ROWS - len(self._values[name][0])
             for row in of.rows(name, scene):
-                self._pending[name].append(row)
-                if len(self._pending[name]) == MOST_ROWS:
-                    self._flush(name)
-        self._waiting += len(scene.trace.events)
-        if self._waiting >= MOST_ROWS:
-            self.finish()
+                rows.append(row)
+                if len(rows) >= room:
+                    self.settle()
+                    room = MOST_ROWS
+
+    def settle(self) -> None:
+        """Work out the values of all rows that were added."""
+        values: Values = {}
+        for name, rows in self._rows.items():
+            if rows:  # column by column: this is faster than row by row
+                values[name] = [list(map(column.value, rows)) for column in TABLES[name]]
+                rows.clear()
+        if values and self._note:
+            self._note(values)
+        self.take(values)
+
+    def take(self, values: Values) -> None:
+        """Add rows whose values are known, at most `MOST_ROWS` of each table."""
+        most = max((len(self._values[name][0]) + len(columns[0]) for name, columns in values.items()), default=0)
+        if most > MOST_ROWS:
+            self._write()
+        for name, columns in values.items():
+            for known, more in zip(self._values[name], columns, strict=True):
+                known += more
+        if most == MOST_ROWS:
+            self._write()
 
     def finish(self) -> None:
         """Write what is still in memory."""
-        for name in TABLES:
-            self._flush(name)
-        self._waiting = 0
+        self.settle()
+        self._write()
 
-    def _flush(self, name: str) -> None:
+    def _write(self) -> None:
         import pyarrow
 
-        rows, fields = self._pending[name], self._schemas[name]
-        if rows:
-            arrays = [
-                _array(list(map(column.value, rows)), field.type)
-                for column, field in zip(TABLES[name], fields, strict=True)
-            ]
-            self._files[name].write_table(pyarrow.Table.from_arrays(arrays, schema=fields), row_group_size=MOST_ROWS)
-            self._pending[name] = []
+        for name, columns in self._values.items():
+            if columns[0]:
+                fields = self._schemas[name]
+                arrays = [_array(values, field.type) for values, field in zip(columns, fields, strict=True)]
+                self._files[name].write_table(pyarrow.Table.from_arrays(arrays, schema=fields))
+        self._values = _no_values()
+
+
+def _no_values() -> Values:
+    return {name: [[] for _ in columns] for name, columns in TABLES.items()}
 
 
 def _array(values: list[Any], kind: "pyarrow.DataType") -> "pyarrow.Array":
@@ -102,13 +134,14 @@ def _array(values: list[Any], kind: "pyarrow.DataType") -> "pyarrow.Array":
     try:
         return pyarrow.array(values, kind)
     except UnicodeEncodeError:
-        return pyarrow.array(list(map(_escaped, values)), kind)
+        return pyarrow.array(escaped(values), kind)
 
 
-def _escaped(value: Any) -> Any:
+def escaped(value: Any) -> Any:
+    """A value, or a list of them, in whose texts everything that is not Unicode is escaped."""
     if isinstance(value, str):
         return value.encode("utf-8", "backslashreplace").decode()
-    return type(value)(map(_escaped, value)) if isinstance(value, (list, tuple)) else value
+    return type(value)(map(escaped, value)) if isinstance(value, (list, tuple)) else value
 
 
 def _scene(trace: Trace | Mapping[str, Any], key: str) -> Scene:

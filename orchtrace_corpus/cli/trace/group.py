@@ -1,8 +1,6 @@
 """`corpus trace`: the commands about orchestration traces."""
 
-import typer
-
-from orchtrace_corpus.cli.lazy import Command, LazyGroup
+from orchtrace_corpus.cli.lazy import Command, group
 
 COMMANDS: dict[str, dict[str, Command]] = {
     "Bring in": {
@@ -44,17 +42,7 @@ COMMANDS: dict[str, dict[str, Command]] = {
 """All commands by name, under the headings of `corpus trace --help`."""
 
 
-class _Commands(LazyGroup):
-    table = COMMANDS
-
-
-app = typer.Typer(
-    cls=_Commands,
-    add_completion=False,
-    no_args_is_help=True,
-    rich_markup_mode=None,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
+app = group(COMMANDS)
 
 
 @app.callback()

@@ -1,13 +1,14 @@
 """Builds a dataset: logs read by several processes at once, what is finished kept, whatever happens.
 
 Each worker writes a unit into a temporary folder; this process alone puts finished units in their place. A worker
-that dies takes down the session that it was reading, which is named; the rest of its unit is given out again.
+that dies takes down the session that it was reading, which is named; the rest of its unit is given out again, and what
+its journal has is not read again. So it is with the journals of a build that was broken off.
 """
 
 import hashlib
 import os
 import signal
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from multiprocessing import connection, get_context
 from multiprocessing.context import SpawnProcess
@@ -18,8 +19,9 @@ from orchtrace_corpus.errors import DataFileError
 from orchtrace_corpus.findings import printable, quote_path
 from orchtrace_corpus.trace.columns import TABLES
 from orchtrace_corpus.trace.dataset.folder import Folder, Unit
-from orchtrace_corpus.trace.dataset.plan import Plan, Task, plan
-from orchtrace_corpus.trace.dataset.sources import find
+from orchtrace_corpus.trace.dataset.journal import Kept, kept_in
+from orchtrace_corpus.trace.dataset.plan import Task, plan, taken_over
+from orchtrace_corpus.trace.dataset.sources import TRACE, Source, find
 from orchtrace_corpus.trace.dataset.worker import Begun, Job, Made, Order, Stopped, serve
 from orchtrace_corpus.trace.prices import Prices
 from orchtrace_corpus.trace.tables import need_pyarrow
@@ -57,6 +59,8 @@ class Outcome(NamedTuple):
 
     Attributes:
         built: Sessions that were read.
+        resumed: Sessions that were taken over as a build that was broken off had read them.
+        unpriced: Sessions that were in the dataset with costs, and are built again without prices.
         unchanged: Sessions that stood as they were.
         empty: Sessions in which nothing ran.
         kept: Sessions that stay although their logs are not there, or were not named.
@@ -67,6 +71,8 @@ class Outcome(NamedTuple):
     """
 
     built: int
+    resumed: int
+    unpriced: int
     unchanged: int
     empty: int
     kept: int
@@ -94,20 +100,25 @@ def build(paths: Sequence[str], folder: Folder, wish: Wish, report: Callable[[in
     found = find(paths, wish.form, folder.path)
     with folder.writing(wish.salt) as salt:
         settings = _settings(wish.prices)
-        todo = plan(found.sources, folder.units(), settings, salt, prune=wish.prune)
+        standing = folder.units()
+        todo = plan(found.sources, standing, settings, salt, prune=wish.prune)
         for unit in todo.renewed:
             folder.note(unit)
         for unit, kept in todo.shrunk:
             folder.keep(unit, kept)
-        failures = _made(todo, folder, Job(salt, wish.prices, ""), settings, wish.jobs, report)
+        wanted = [source for task in todo.tasks for source in task.sources]
+        taken = _taken(folder, wanted, settings, salt)
+        resumed = len(taken)
+        failures = _made(todo.tasks, taken, folder, Job(salt, wish.prices, settings), wish.jobs, report)
         units = folder.units()
         folder.finish()
     sessions = [session for unit in units for session in unit.sessions]
     failures += [Failure(name, why) for name, why in found.unreadable]
     failures += [Failure(session.files[0].name, why) for session in sessions for why in session.errors]
-    total = sum(len(task.sources) for task in todo.tasks)
     return Outcome(
-        built=total,
+        built=len(wanted) - resumed,
+        resumed=resumed,
+        unpriced=_unpriced(wanted, standing, salt) if wish.prices is None else 0,
         unchanged=len(todo.unchanged),
         empty=sum(not session.traces and not session.errors for session in sessions),
         kept=todo.kept,
@@ -116,6 +127,21 @@ def build(paths: Sequence[str], folder: Folder, wish: Wish, report: Callable[[in
         traces=sum(session.traces for session in sessions),
         failures=failures,
     )
+
+
+def _taken(folder: Folder, wanted: Sequence[Source], settings: str, salt: bytes) -> dict[Source, Kept]:
+    """What a build that was broken off has read already; journals that have nothing of it are removed."""
+    journals = folder.journals()
+    taken = taken_over((one for path in journals for one in kept_in(path)), wanted, settings, salt)
+    for path in {*journals} - {one.journal for one in taken.values()}:
+        os.unlink(path)
+    return taken
+
+
+def _unpriced(wanted: Sequence[Source], units: Sequence[Unit], salt: bytes) -> int:
+    """How many sessions had costs by a price table."""
+    priced = {session.key for unit in units if unit.prices for session in unit.sessions}
+    return sum(source.form != TRACE and source.key(salt) in priced for source in wanted) if priced else 0
 
 
 def _settings(prices: Prices | None) -> str:
@@ -133,7 +159,8 @@ class _Worker:
         self.number = number
         self.connection, theirs = context.Pipe()
         self.log_file = folder.log_file(number)
-        arguments = (theirs, job._replace(log_file=self.log_file))
+        self.journal = folder.new_journal()
+        arguments = (theirs, job._replace(log_file=self.log_file, journal=self.journal))
         self.process: SpawnProcess = context.Process(target=serve, args=arguments, daemon=True)
         # The worker inherits the mask: an interruption at the terminal is for this process to deal with.
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
@@ -145,11 +172,12 @@ class _Worker:
         self.order: Order | None = None
         self.at = -1
 
-    def give(self, task: Task, folder: Folder) -> None:
+    def give(self, task: Task, folder: Folder, taken: Mapping[Source, Kept]) -> None:
         """Have it make a unit."""
         place = os.path.join(folder.temporary, f"{task.name}.{self.number}")
         os.mkdir(place)
-        self.order, self.at = Order(task, place), -1
+        self.order = Order(task, place, {source: taken[source] for source in task.sources if source in taken})
+        self.at = -1
         with suppress(BrokenPipeError, ConnectionResetError):  # its death is heard of as soon as it is listened to
             self.connection.send(self.order)
 
@@ -163,15 +191,28 @@ class _Worker:
 
 
 def _made(
-    todo: Plan, folder: Folder, job: Job, settings: str, jobs: int, report: Callable[[int, int], None]
+    tasks: Sequence[Task],
+    taken: dict[Source, Kept],
+    folder: Folder,
+    job: Job,
+    jobs: int,
+    report: Callable[[int, int], None],
 ) -> list[Failure]:
     """Have all units made, and put them in their place; what killed a worker is returned.
+
+    Args:
+        tasks: The units.
+        taken: Sources that need not be read; what workers had read that died is added.
+        folder: The dataset.
+        job: What holds for all units.
+        jobs: How many workers there are to be.
+        report: Told how many sources of how many are done.
 
     Raises:
         DataFileError: The tables cannot be written, or workers die one after another and nothing gets done.
     """
-    waiting = list(reversed(todo.tasks))
-    total = sum(len(task.sources) for task in todo.tasks)
+    waiting = list(reversed(tasks))
+    total = sum(len(task.sources) for task in tasks)
     done = 0
     failures: list[Failure] = []
     started = deaths = 0
@@ -182,7 +223,7 @@ def _made(
                 started += 1
             for worker in workers:
                 if waiting and worker.order is None:
-                    worker.give(waiting.pop(), folder)
+                    worker.give(waiting.pop(), folder, taken)
             report(done + sum(max(worker.at, 0) for worker in workers), total)
             for worker in _speaking(workers):
                 message = _heard(worker)
@@ -190,15 +231,18 @@ def _made(
                     worker.at = message.number
                 elif isinstance(message, Made) and worker.order is not None:
                     order, worker.order, worker.at = worker.order, None, -1
-                    folder.put(Unit(order.task.name, message.sessions, settings), order.folder)
+                    folder.put(job.unit(order.task.name, message.sessions), order.folder)
                     done += len(message.sessions)
                     deaths = 0
                 elif isinstance(message, Stopped):
-                    raise DataFileError(f"cannot write in {quote_path(folder.path)}: {printable(message.why)}")
+                    raise DataFileError(f"cannot go on in {quote_path(folder.path)}: {printable(message.why)}")
                 else:
                     worker.end()
                     workers.remove(worker)
-                    done += _blamed(worker, waiting, failures)
+                    if worker.order is not None:
+                        read = worker.order.task.sources
+                        taken |= taken_over(kept_in(worker.journal), read, job.settings, job.salt)
+                        done += _blamed(worker, worker.order.task, taken, waiting, failures)
                     deaths += 1
                     if deaths > _MOST_DEATHS:
                         raise DataFileError(
@@ -208,15 +252,14 @@ def _made(
     return failures
 
 
-def _blamed(worker: _Worker, waiting: list[Task], failures: list[Failure]) -> int:
-    """Give the rest of a dead worker's unit out again, as the last one; how many sessions are left out of it."""
-    if worker.order is None:
-        return 0
-    task = worker.order.task
-    if worker.at < 0:
+def _blamed(
+    worker: _Worker, task: Task, taken: Mapping[Source, Kept], waiting: list[Task], failures: list[Failure]
+) -> int:
+    """Give a dead worker's unit out again, as the last one, without what killed it; how many sessions that is."""
+    fatal = task.sources[worker.at] if worker.at >= 0 else None
+    if fatal is None or fatal in taken:  # it died before it read anything, or had read all of it
         waiting.insert(0, task)
         return 0
-    fatal = task.sources[worker.at]
     failures.append(Failure(fatal.name, f"the process that read it died: {_cause(worker)}"))
     rest = tuple(source for source in task.sources if source is not fatal)
     if rest:
@@ -242,7 +285,7 @@ def _heard(worker: _Worker) -> object:
     """What a worker says; None if it has died."""
     try:
         return worker.connection.recv()
-    except (EOFError, ConnectionResetError):
+    except (EOFError, OSError):  # OSError: it died in the middle of a message
         worker.process.join()
         return None
 

@@ -3,18 +3,21 @@
     DIR/traces/part-UNIT-0.parquet      and likewise events, edges, agents, ledger
     DIR/.build/dataset.json             the salt of the hashes; for the owner's eyes only
     DIR/.build/units/UNIT.json          what a unit is made of; written last, so that a unit is there or is not
+    DIR/.build/journals/NAME            what workers have read for units that are not finished
 
-Everything is written beside its place and renamed. What a killed build leaves behind is in no unit: it is not read,
-and the next build removes it. Whoever hands a dataset on leaves `.build` out.
+All else is written beside its place and renamed. What a killed build leaves behind is in no unit: it is not read, and
+the next build removes it; journals it takes over. Whoever hands a dataset on leaves `.build` out.
 """
 
 import os
 import shutil
+import tempfile
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from orchtrace_corpus.errors import CommandUseError, DataFileError
 from orchtrace_corpus.files import locked, sweep, write_atomic
@@ -71,12 +74,14 @@ class Unit(Struct):
         sessions: What it is made of.
         settings: Of the build: another price table, or another version of the program, makes other rows.
         generation: How often the unit was written anew without some of its sessions.
+        prices: The date of the price table behind its costs; empty without one.
     """
 
     name: str
     sessions: tuple[Done, ...]
     settings: str
     generation: int = 0
+    prices: str = ""
 
     @property
     def file(self) -> str:
@@ -112,6 +117,20 @@ class Folder:
     def _unfinished(self) -> str:
         return os.path.join(self.path, _PRIVATE, "unfinished")
 
+    @property
+    def _journals(self) -> str:
+        return os.path.join(self.path, _PRIVATE, "journals")
+
+    def journals(self) -> list[str]:
+        """The journals that builds which were broken off have left."""
+        return [os.path.join(self._journals, name) for name in sorted(os.listdir(self._journals))]
+
+    def new_journal(self) -> str:
+        """Make an empty journal."""
+        handle, path = tempfile.mkstemp(dir=self._journals, prefix="")
+        os.close(handle)
+        return path
+
     def log_file(self, worker: int) -> str:
         """Where a worker's standard error goes."""
         return os.path.join(self.path, _PRIVATE, f"worker-{worker}.log")
@@ -141,7 +160,8 @@ class Folder:
                 shutil.rmtree(self.temporary, ignore_errors=True)
 
     def finish(self) -> None:
-        """Say that the build has come to its end."""
+        """Say that the build has come to its end: every source is in a unit, or was left out."""
+        shutil.rmtree(self._journals)
         os.unlink(self._unfinished)
 
     @property
@@ -167,7 +187,15 @@ class Folder:
 
     def _made(self, salt: bytes) -> bytes:
         """Make the folder a dataset; the salt is there for its owner only, and whole or not at all."""
-        if set(os.listdir(self.path)) - {_PRIVATE}:
+        there = set(os.listdir(self.path)) - {_PRIVATE}
+        if there.issuperset(TABLES):
+            raise DataFileError(
+                f"{quote_path(self.path)} has the tables of a dataset without its .build: it can be described and "
+                "queried, not built on",
+                "Copy .build to it from where it was built. Or build what is new into another folder, with -o; put "
+                "together, the files of both in each table are one dataset.",
+            )
+        if there:
             raise DataFileError(
                 f"{quote_path(self.path)} is no dataset, and not empty",
                 "Name a new folder, or the folder of a dataset.",
@@ -185,7 +213,7 @@ class Folder:
     def _sweep(self) -> None:
         """Remove what a killed build has left behind, and make room for this one."""
         shutil.rmtree(self.temporary, ignore_errors=True)
-        for folder in (self.temporary, os.path.join(self.path, _PRIVATE, "units")):
+        for folder in (self.temporary, self._journals, os.path.join(self.path, _PRIVATE, "units")):
             os.makedirs(folder, exist_ok=True)
         for table in TABLES:
             os.makedirs(os.path.join(self.path, table), exist_ok=True)
@@ -265,7 +293,7 @@ class Folder:
             for table in TABLES:
                 old = os.path.join(self.path, table, unit.file)
                 _copy(old, os.path.join(written, f"{table}.parquet"), {session.key for session in sessions})
-            self.put(Unit(unit.name, tuple(sessions), unit.settings, unit.generation + 1), written)
+            self.put(replace(unit, sessions=tuple(sessions), generation=unit.generation + 1), written)
         for table in TABLES:
             os.unlink(os.path.join(self.path, table, unit.file))
 

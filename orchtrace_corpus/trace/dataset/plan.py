@@ -5,11 +5,14 @@ the digest of its content decides. A session stands if it has the same files, an
 """
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from orchtrace_corpus.trace.dataset.folder import Done, FileState, Unit
-from orchtrace_corpus.trace.dataset.sources import Source, digest, place, state
+from msgspec.structs import replace
+
+from orchtrace_corpus.trace.dataset.folder import Done, Unit
+from orchtrace_corpus.trace.dataset.journal import Kept
+from orchtrace_corpus.trace.dataset.sources import Source, digest, place, size, state
 
 MOST_BYTES = 32 * 1024 * 1024
 MOST_SESSIONS = 250
@@ -53,9 +56,7 @@ def plan(sources: Sequence[Source], units: Sequence[Unit], settings: str, salt: 
         salt: Of the dataset.
         prune: Whether sessions go whose logs are not there any more, or are not named.
     """
-    wanted = {
-        (source.form, tuple(place(file.path) for file in source.files), source.begin): source for source in sources
-    }
+    wanted = _by_identity(sources)
     taken = {(path, begin) for _, paths, begin in wanted for path in paths}
     shrunk, renewed = [], []
     unchanged: list[Done] = []
@@ -64,14 +65,14 @@ def plan(sources: Sequence[Source], units: Sequence[Unit], settings: str, salt: 
         kept: list[Done] = []
         is_renewed = False
         for done in unit.sessions:
-            identity = done.form, tuple(file.path for file in done.files), done.begin
+            identity = _identity(done)
             source = wanted.get(identity)
-            if source is not None and unit.settings == settings and source.end == done.end:
+            if source is not None and unit.settings == settings:
                 now = _standing(source, done)
-                if now:
-                    is_renewed = is_renewed or now != done.files
-                    kept.append(Done(done.form, now, done.key, done.begin, done.end, done.traces, done.errors))
-                    unchanged.append(kept[-1])
+                if now is not None:
+                    is_renewed = is_renewed or now != done
+                    kept.append(now)
+                    unchanged.append(now)
                     del wanted[identity]
             elif not any((file.path, done.begin) in taken for file in done.files):
                 vanished += 1
@@ -79,26 +80,60 @@ def plan(sources: Sequence[Source], units: Sequence[Unit], settings: str, salt: 
         if len(kept) < len(unit.sessions):
             shrunk.append((unit, tuple(kept)))
         elif is_renewed:
-            renewed.append(Unit(unit.name, tuple(kept), unit.settings, unit.generation))
+            renewed.append(replace(unit, sessions=tuple(kept)))
     removed = vanished if prune else 0
     return Plan(_tasks(list(wanted.values()), salt), shrunk, renewed, unchanged, vanished - removed, removed)
 
 
-def _standing(source: Source, done: Done) -> tuple[FileState, ...]:
-    """The files of a session as they are now, if they hold what they did; else nothing."""
+def taken_over(kept: Iterable[Kept], sources: Iterable[Source], settings: str, salt: bytes) -> dict[Source, Kept]:
+    """The sources that need not be read, since a journal has the rows that reading them would give.
+
+    Args:
+        kept: What journals hold.
+        sources: What is to be read.
+        settings: Those of this build.
+        salt: Of the dataset.
+    """
+    usable = [one for one in kept if one.settings == settings]
+    wanted = _by_identity(sources) if usable else {}
+    found = {}
+    for one in usable:
+        source = wanted.get(_identity(one.done))
+        if source is not None and source.key(salt) == one.done.key:
+            now = _standing(source, one.done)
+            if now is not None:
+                found[source] = one._replace(done=now)
+    return found
+
+
+_Identity = tuple[str, tuple[str, ...], int]
+
+
+def _identity(done: Done) -> _Identity:
+    return done.form, tuple(file.path for file in done.files), done.begin
+
+
+def _by_identity(sources: Iterable[Source]) -> dict[_Identity, Source]:
+    return {(source.form, tuple(place(file.path) for file in source.files), source.begin): source for source in sources}
+
+
+def _standing(source: Source, done: Done) -> Done | None:
+    """What was read of a source, with its files as they are now, if they hold what they did."""
+    if source.end != done.end:
+        return None
     found = []
     for file, known in zip(source.files, done.files, strict=True):
         now = state(file)
         is_same_part = done.end >= 0 and now.size >= done.end
         if not known.digest or (now.size != known.size and not is_same_part):
-            return ()
+            return None
         if (now.size, now.mtime_ns) != (known.size, known.mtime_ns) and (
             digest(file.path, done.begin, done.end) != known.digest
         ):
-            return ()
+            return None
         now.name, now.digest = known.name, known.digest
         found.append(now)
-    return tuple(found)
+    return replace(done, files=tuple(found))
 
 
 def _tasks(sources: list[Source], salt: bytes) -> list[Task]:
@@ -107,15 +142,15 @@ def _tasks(sources: list[Source], salt: bytes) -> list[Task]:
     alone: list[list[Source]] = []
     room = 0
     for source in sources:
-        size = sum(max(state(file).size, 0) for file in source.files) if source.end < 0 else source.end - source.begin
-        if size >= MOST_BYTES:
+        weight = sum(map(size, source.files)) if source.end < 0 else source.end - source.begin
+        if weight >= MOST_BYTES:
             alone.append([source])
             continue
-        if size > room or len(batches[-1]) >= MOST_SESSIONS:
+        if weight > room or len(batches[-1]) >= MOST_SESSIONS:
             batches.append([])
             room = MOST_BYTES
         batches[-1].append(source)
-        room -= size
+        room -= weight
     return [Task(_name(batch, salt), tuple(batch)) for batch in (*alone, *batches)]
 
 

@@ -46,8 +46,7 @@ class Source(NamedTuple):
 
     def key(self, salt: bytes) -> str:
         """What the keys of its traces begin with: always the same for the same place."""
-        name = f"{place(self.files[0].path)}\0{self.begin}"
-        return hmac.digest(salt, name.encode(), "sha256").hex()[:_KEY_DIGITS]
+        return key(place(self.files[0].path), self.begin, salt)
 
 
 class Found(NamedTuple):
@@ -142,6 +141,19 @@ def _is_lines(file: LogFile) -> bool:
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return False
     return first.lstrip()[:1] == b"{"
+
+
+def key(where: str, begin: int, salt: bytes) -> str:
+    """What the keys of traces begin with that are read from a byte on of the file, or the first file, at a place."""
+    return hmac.digest(salt, f"{where}\0{begin}".encode(), "sha256").hex()[:_KEY_DIGITS]
+
+
+def size(file: LogFile) -> int:
+    """The bytes of a file; 0 where it is not there."""
+    try:
+        return os.stat(file.path).st_size
+    except OSError:
+        return 0
 
 
 def state(file: LogFile) -> FileState:

@@ -8,14 +8,16 @@ import gc
 import os
 import signal
 from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
 from multiprocessing.connection import Connection
 from typing import Any, NamedTuple
 
 from orchtrace_corpus.errors import DataFileError
 from orchtrace_corpus.trace import importers, prices
-from orchtrace_corpus.trace.dataset.folder import Done
+from orchtrace_corpus.trace.dataset.folder import Done, Unit
+from orchtrace_corpus.trace.dataset.journal import Journal, Kept, rows_of
 from orchtrace_corpus.trace.dataset.plan import Task
-from orchtrace_corpus.trace.dataset.sources import TRACE, Source, digest, lines, state
+from orchtrace_corpus.trace.dataset.sources import TRACE, Source, digest, key, lines, state
 from orchtrace_corpus.trace.decode import Document, decode, documents
 from orchtrace_corpus.trace.importers.logs import EmptyLogError
 from orchtrace_corpus.trace.importers.privacy import Privacy
@@ -29,18 +31,39 @@ _COLLECT_BYTES = 8 * 1024 * 1024
 
 
 class Job(NamedTuple):
-    """What holds for all units of a build."""
+    """What holds for all units that a worker makes.
+
+    Attributes:
+        salt: Of the dataset.
+        prices: What tokens cost.
+        settings: What rows depend on besides the logs, in short.
+        log_file: Where the worker's standard error goes.
+        journal: Its journal.
+    """
 
     salt: bytes
     prices: Prices | None
-    log_file: str
+    settings: str
+    log_file: str = ""
+    journal: str = ""
+
+    def unit(self, name: str, sessions: tuple[Done, ...]) -> Unit:
+        """What a finished unit is made of."""
+        return Unit(name, sessions, self.settings, prices="" if self.prices is None else self.prices.date)
 
 
 class Order(NamedTuple):
-    """A unit to be made, and the folder to write its tables into, which is there."""
+    """A unit to be made.
+
+    Attributes:
+        task: It.
+        folder: Where its tables are written to; it is there.
+        taken: Those of its sources that need not be read.
+    """
 
     task: Task
     folder: str
+    taken: Mapping[Source, Kept]
 
 
 class Begun(NamedTuple):
@@ -56,7 +79,7 @@ class Made(NamedTuple):
 
 
 class Stopped(NamedTuple):
-    """Said when the tables cannot be written: no other order would go better."""
+    """Said when the dataset's own files cannot be written or read: no other order would go better."""
 
     why: str
 
@@ -71,27 +94,42 @@ def serve(connection: Connection, job: Job) -> None:
         try:
             order: Order = connection.recv()
             connection.send(_made(order, job, connection))
-        except (EOFError, BrokenPipeError):
+        except (EOFError, ConnectionError):
             return
 
 
 def _made(order: Order, job: Job, connection: Connection) -> Made | Stopped:
     try:
         return make(order, job, connection)
-    except BrokenPipeError:
+    except ConnectionError:
         raise
     except OSError as error:  # logs that cannot be read are no OSError here
         return Stopped(error.strerror or str(error))
+    except DataFileError as error:  # nor this: it is a journal, which somebody has removed, say
+        return Stopped(str(error))
 
 
 def make(order: Order, job: Job, connection: Connection) -> Made:
     """Write the tables of a unit."""
     found = []
     read = 0
-    with Writer(order.folder) as writer:
+    with ExitStack() as stack:
+        journal = None
+        if len(order.task.sources) > 1:  # else all is read again, or nothing
+            journal = stack.enter_context(Journal(job.journal, job.settings))
+        writer = stack.enter_context(Writer(order.folder, journal.rows if journal else None))
         for number, source in enumerate(order.task.sources):
             connection.send(Begun(number))
+            kept = order.taken.get(source)
+            if kept is not None:
+                for values in rows_of(kept):
+                    writer.take(values)
+                found.append(kept.done)
+                continue
             found.append(_read(source, job, writer))
+            if journal:
+                writer.settle()
+                journal.done(found[-1])
             read += sum(max(file.size, 0) for file in found[-1].files)
             if read > _COLLECT_BYTES:  # what importers leave behind goes round in circles
                 gc.collect()
@@ -107,7 +145,7 @@ def make(order: Order, job: Job, connection: Connection) -> Made:
 def _read(source: Source, job: Job, writer: Writer) -> Done:
     """Add the traces of a source to the tables; what has errors is left out."""
     files = [state(file) for file in source.files]
-    key = source.key(job.salt)
+    name = key(files[0].path, source.begin, job.salt)
     traces = 0
     errors = []
     try:
@@ -116,7 +154,7 @@ def _read(source: Source, job: Job, writer: Writer) -> Done:
                 if trace is None:
                     errors.append(problem)
                 else:
-                    writer.add(trace, f"{key}-{traces}")
+                    writer.add(trace, f"{name}-{traces}")
                     traces += 1
             except InvalidTraceError as error:
                 errors.append(f"{problem}: {error}" if problem else str(error))
@@ -128,7 +166,7 @@ def _read(source: Source, job: Job, writer: Writer) -> Done:
         file.digest = digest(read.path, source.begin, source.end)
     more = len(errors) - _MOST_ERRORS
     errors[_MOST_ERRORS:] = [f"and {more} more"] if more > 0 else []
-    return Done(source.form, tuple(files), key, source.begin, source.end, traces, tuple(errors))
+    return Done(source.form, tuple(files), name, source.begin, source.end, traces, tuple(errors))
 
 
 def _imported(source: Source, job: Job) -> Iterator[tuple[Mapping[str, Any], str]]:

@@ -49,8 +49,8 @@ def build(
     """Bring logs and traces into the tables of a dataset, many at once.
 
     Several processes read. Run again, it reads only what is new or has changed; broken off, by whatever, it goes on
-    where it was. What cannot be read is told, does not stop the rest, and makes the exit code 1. Nothing that was
-    written leaves the logs.
+    where it was, and repeats at most the one source that each process was at. What cannot be read is told, does not
+    stop the rest, and makes the exit code 1. Nothing that was written leaves the logs.
 
     \b
     Examples:
@@ -64,7 +64,9 @@ def build(
         with progress.shown(session.output, "sources") as show:
             outcome = bring(paths, Folder(output), wish, _reporter(show, done))
     except KeyboardInterrupt:
-        session.output.note(f"corpus: {done[0]} of {done[1]} sources were read; the same command goes on from there")
+        session.output.note(
+            f"corpus: {done[0]:,} of {done[1]:,} sources are read, and kept; the same command goes on from there"
+        )
         raise
     for said in (said for path in paths for said in logs.look(path).passed_over):
         session.output.note(f"corpus: {said}")

@@ -61,7 +61,7 @@ def sql(
 def _write_csv(session: Session, answer: Answer) -> None:
     session.output.write(table.csv(render.answer(answer.columns, ()).columns, ()))
     for batch in answer.batches:
-        text = table.csv((), render.cells(batch))
+        text = table.csv((), render.cells(batch, exact=True))
         session.output.write(text.partition("\n")[2])
 
 

@@ -1,0 +1,146 @@
+"""Datasets for tests: logs, builds, builds with a hand in them that stops or kills them, and the rows that come of it."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from orchtrace_corpus.trace.dataset.folder import Folder
+from orchtrace_corpus.trace.dataset.journal import kept_in
+from tests.conftest import run_corpus
+
+
+def transcript(path: Path, name: str, tokens: int = 7, text: str = "Go on.") -> None:
+    """A transcript of Claude Code: one question, one answer."""
+    rows = [
+        {"type": "user", "uuid": f"{name}-u", "parentUuid": None, "sessionId": name, "isSidechain": False,
+         "timestamp": "2026-05-01T10:00:00.000Z", "version": "2.1.0", "cwd": "/home/jo/secret",
+         "message": {"role": "user", "content": text}},
+        {"type": "assistant", "uuid": f"{name}-a", "parentUuid": f"{name}-u", "sessionId": name, "isSidechain": False,
+         "timestamp": "2026-05-01T10:00:05.000Z", "version": "2.1.0", "requestId": f"r-{name}",
+         "message": {"id": f"m-{name}", "role": "assistant", "model": "small-20260101",
+                     "content": [{"type": "text", "text": "Done."}],
+                     "usage": {"input_tokens": tokens, "output_tokens": 3}}},
+    ]  # fmt: skip
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+
+
+def built(logs: Path, folder: Path, *options: str, code: int = 0) -> str:
+    """What a build says that has to succeed, but for what it leaves out."""
+    result = run_corpus("trace", "dataset", "build", str(logs), "-o", str(folder), "--jobs", "2", *options)
+    assert (result.code, result.stdout) == (code, ""), result.stderr
+    return result.stderr
+
+
+def rows(folder: Path) -> dict[str, list[str]]:
+    """The rows of all tables, in no order."""
+    from pyarrow import parquet
+
+    return {
+        table: sorted(repr(row) for file in files for row in parquet.ParquetFile(file).read().to_pylist())
+        for table, files in Folder(str(folder)).parts().items()
+    }
+
+
+# Real processes, with a hand in them: the hook is loaded by every Python that starts, workers included.
+
+HOOK = r"""
+import os, signal, sys, time
+if os.environ.get("HAND"):
+    from orchtrace_corpus.trace.dataset import folder, plan, worker
+    hand = dict(part.split("=") for part in os.environ["HAND"].split(","))
+    plan.MOST_SESSIONS = int(hand.get("unit", 3))
+    read, rename, write = worker._read, os.rename, folder.write_atomic
+    done = {"rename": 0, "write": 0}
+    def reading(source, job, writer):
+        if "reads" in hand:
+            with open(hand["reads"], "a") as file:
+                file.write(f"{os.getpid()} {source.name}\n")
+        time.sleep(float(hand.get("slow", 0)))
+        if source.name == hand.get("fatal"):
+            os.kill(os.getpid(), signal.SIGKILL)
+        if source.name == hand.get("bug"):
+            raise RuntimeError("a bug of ours")
+        return read(source, job, writer)
+    done_with = worker.Journal.done
+    def noting(journal, found):
+        done_with(journal, found)
+        if found.files[0].name == hand.get("after"):
+            os.kill(os.getpid(), signal.SIGKILL)
+    worker.Journal.done = noting
+    def counted(name, call):
+        def counting(*arguments):
+            done[name] += 1
+            if done[name] == int(hand.get(name, -1)):
+                os.kill(os.getpid(), signal.SIGKILL)
+            return call(*arguments)
+        return counting
+    if "start" in hand:
+        def serve(connection, job):
+            os._exit(7)
+        worker.serve.__code__ = serve.__code__
+    if "full" in hand:
+        def finish(writer):
+            raise OSError(28, "No space left on device")
+        worker.Writer.finish = finish
+    worker._read, folder.os.rename, folder.write_atomic = reading, counted("rename", rename), counted("write", write)
+"""
+
+
+def building(logs: Path, folder: Path, words: str, *options: str) -> subprocess.Popen[str]:
+    """A build in a process of its own, with a hand in it.
+
+    Args:
+        logs: What is read.
+        folder: The dataset.
+        words: What the hand does, as `NAME=VALUE,...`: see `HOOK`.
+        options: More words of the command.
+    """
+    hook = folder.parent / "hook"
+    hook.mkdir(exist_ok=True)
+    (hook / "sitecustomize.py").write_text(HOOK, encoding="utf-8")
+    command = [sys.executable, "-m", "orchtrace_corpus", "trace", "dataset", "build", str(logs), "-o", str(folder)]
+    return subprocess.Popen(
+        [*command, "--jobs", "2", "--salt", "x", *options],
+        env={**os.environ, "HAND": words, "PYTHONPATH": str(hook)}, stderr=subprocess.PIPE, text=True, start_new_session=True,
+    )  # fmt: skip
+
+
+def finished(folder: Path) -> tuple[set[str], set[str]]:
+    """The names of the sources that a dataset has in its units, and of those that only journals have."""
+    if not (folder / ".build").exists():
+        return set(), set()
+    units = {session.files[0].name for unit in Folder(str(folder)).units() for session in unit.sessions}
+    journals = (folder / ".build" / "journals").glob("*")
+    kept = {one.done.files[0].name for path in journals for one in kept_in(str(path))}
+    return units, kept - units
+
+
+def summary(traces: int, read: int, taken: int = 0, unchanged: int = 0) -> str:
+    """What a build says that left nothing out."""
+    parts = [f"{read} source{'s' * (read != 1)} read", f"{unchanged} as they were"]
+    if taken:
+        parts.insert(1, f"{taken} taken over from a build that was broken off")
+    return f"{traces} traces in the dataset: {', '.join(parts)}.\n"
+
+
+def unit_count(folder: Path) -> int:
+    return len(list((folder / ".build" / "units").glob("*.json")))
+
+
+def alive(group: int) -> list[str]:
+    """The processes of a group that run."""
+    listed = subprocess.run(["ps", "-A", "-o", "pgid=,stat=,args="], capture_output=True, text=True, check=True).stdout
+    processes = (line.split(maxsplit=2) for line in listed.splitlines())
+    return [args for pgid, state, args in processes if int(pgid) == group and "Z" not in state]
+
+
+def left_alive(group: int) -> list[str]:
+    """The processes of a group that run on, some time after the one that started them has ended."""
+    until = time.monotonic() + 20
+    while alive(group) and time.monotonic() < until:
+        time.sleep(0.05)
+    return alive(group)
