@@ -112,6 +112,19 @@ def quote_path(path: str) -> str:
     return f"'{printable(path, limit=4096)}'"
 
 
+_OBEYED = "[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]"
+
+
+def unobeyed(text: str) -> str:
+    """JSON, in which a terminal obeys nothing: control characters and those that turn writing round become escapes.
+
+    JSON lets them stand in texts as they are, but for those below U+0020, which every writer of JSON escapes.
+    """
+    if text.isascii() and "\x7f" not in text:
+        return text
+    return re.sub(_OBEYED, lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
 def suggestion(wrong: str, allowed: Sequence[str], *, always_list: bool = True) -> str:
     """The end of a message about a word outside a vocabulary: the nearest spelling and what is allowed.
 
@@ -277,6 +290,7 @@ _ERRORS = _rules(
         "T220": "more reasoning than output",
         "T221": "agent above itself",
         "T222": "figure that cannot be computed with",
+        "T228": "result before its call",
     },
 )
 _WARNINGS = _rules(

@@ -5,10 +5,19 @@ from pathlib import Path
 
 import pytest
 
-from orchtrace_corpus.errors import DataFileError
+from orchtrace_corpus.errors import CommandUseError, DataFileError
 from orchtrace_corpus.trace import api
-from orchtrace_corpus.trace.api import InvalidTraceError, parse_trace, read_traces, validate_traces
-from tests.conftest import ROOT
+from orchtrace_corpus.trace.api import (
+    InvalidTraceError,
+    agent_tree,
+    as_data,
+    as_published,
+    as_text,
+    parse_trace,
+    read_traces,
+    validate_traces,
+)
+from tests.conftest import ROOT, run_corpus
 from tests.traces import EXAMPLES, event, raw
 
 SOUND = json.dumps(raw([event("a", 0, "inference", "x", t_end=1)]))
@@ -27,7 +36,7 @@ def test_lines_are_read_one_after_another(tmp_path: Path) -> None:
     assert [next(traces).trace_id, next(traces).trace_id] == ["t", "t"]
     with pytest.raises(DataFileError, match=r"two\.jsonl:4:2: T101 not JSON"):
         next(traces)
-    assert [finding.code for finding in validate_traces(tmp_path / "two.jsonl")] == ["T101"]
+    assert [finding.code for finding in validate_traces(tmp_path / "two.jsonl")] == ["T227", "T101"]
 
 
 def test_a_trace_with_errors_is_refused_with_the_first_of_them(tmp_path: Path) -> None:
@@ -40,6 +49,43 @@ def test_a_trace_with_errors_is_refused_with_the_first_of_them(tmp_path: Path) -
     assert str(raised.value).count("T202") == 5
     assert "… and 2 more" in str(raised.value)
     assert len(validate_traces(tmp_path)) == 7
+
+
+def test_names_that_two_traces_of_a_folder_have_are_among_the_problems(tmp_path: Path) -> None:
+    for name in ("a.json", "b.json"):
+        (tmp_path / name).write_text(SOUND, encoding="utf-8")
+
+    assert [str(finding) for finding in validate_traces(tmp_path)] == [
+        f"{tmp_path / 'b.json'}:1:1: T227 warning: $.trace_id: 't' is that of {tmp_path / 'a.json'}:1, too; "
+        "give each run its own [t]"
+    ]
+
+
+def test_agents_come_as_a_tree_each_with_its_time() -> None:
+    (run,) = read_traces(ROOT / "data" / "traces" / "hierarchical.json")
+
+    assert [(one.agent, one.depth, one.begin, one.end) for one in agent_tree(run)] == [
+        ("lead", 0, 0, 10), ("manager", 1, 1, 9), ("w1", 2, 3, 7), ("w2", 2, 3, 5),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_a_trace_is_written_and_read_again(path: Path) -> None:
+    (run,) = read_traces(path)
+
+    assert parse_trace(as_text(as_data(run))) == run
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_the_published_form_is_that_of_the_command(path: Path) -> None:
+    (run,) = read_traces(path)
+    result = run_corpus("trace", "export", str(path), "--profile", "published")
+
+    if result.code:
+        with pytest.raises(CommandUseError, match="cannot be left unknown"):
+            as_published(run)
+    else:
+        assert {"topology": "unknown", **as_published(run)} == json.loads(result.stdout)
 
 
 @pytest.mark.parametrize("text", [SOUND, SOUND.encode()])

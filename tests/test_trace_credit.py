@@ -2,6 +2,8 @@
 
 import json
 import random
+import subprocess
+import sys
 import time
 from itertools import permutations
 from pathlib import Path
@@ -11,10 +13,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchtrace_corpus.errors import CommandUseError
+from orchtrace_corpus.errors import CommandUseError, DataFileError
+from orchtrace_corpus.render import trace_credit as render
+from orchtrace_corpus.render.table import envelope
 from orchtrace_corpus.trace.credit import advantages
 from orchtrace_corpus.trace.credit import reach as proxy
-from orchtrace_corpus.trace.credit.assign import Choices, Method, assign
+from orchtrace_corpus.trace.credit.assign import Assignment, Choices, Method, assign
 from orchtrace_corpus.trace.credit.coalitions import Coalition, Value
 from orchtrace_corpus.trace.credit.reach import Reach
 from orchtrace_corpus.trace.credit.shapley import Share, difference_rewards, exact, sampled, shapley
@@ -476,7 +480,7 @@ def test_groups_and_steps_from_the_command_line(tmp_path: Path) -> None:
         "trace", "credit", str(tmp_path / "two.json"), "--method", "mean", "--unit", "role", "--values",
         str(tmp_path / "v.txt"), "--format", "csv", "--lambda", "0",
     )  # fmt: skip
-    assert mean.stdout == "role,credit\njudge,1\n"
+    assert mean.stdout == "trace,role,credit\ntwo,judge,1\n"
 
 
 def test_difference_rewards_ask_only_for_runs_without_one(tmp_path: Path) -> None:
@@ -487,7 +491,7 @@ def test_difference_rewards_ask_only_for_runs_without_one(tmp_path: Path) -> Non
     (tmp_path / "v.json").write_text(json.dumps({"values": rows}), encoding="utf-8")
     values = ["--values", str(tmp_path / "v.json"), "--format", "csv"]
 
-    assert run_corpus("trace", "credit", SWARM, "--method", "difference", *values).stdout.endswith("\nw3,0\n")
+    assert run_corpus("trace", "credit", SWARM, "--method", "difference", *values).stdout.endswith("\nswarm,w3,0\n")
     result = run_corpus("trace", "credit", SWARM, *values)
     assert (result.code, result.stdout) == (2, "")
     assert "has no value for 26 of 32 coalitions that are asked for:" in result.stderr
@@ -539,3 +543,132 @@ def test_a_trace_without_steps_has_no_steps_to_credit(tmp_path: Path) -> None:
 
     assert result.code == 2
     assert "has no step that credit could go to" in result.stderr
+
+
+@given(st.floats(-1e100, 1e100), st.integers(2, 9))
+def test_equal_rewards_have_no_advantage_over_one_another(reward: float, runs: int) -> None:
+    names = [str(number) for number in range(runs)]
+
+    assert advantages.group_relative(dict.fromkeys(names, reward)) == dict.fromkeys(names, 0.0)
+    assert advantages.group_relative({"a": 0.1, "b": 0.1, "c": 0.1}) == {"a": 0.0, "b": 0.0, "c": 0.0}
+
+
+@given(st.lists(st.floats(-1e100, 1e100), min_size=2, max_size=9).filter(lambda rewards: len(set(rewards)) > 1))
+def test_group_relative_advantages_have_mean_0_and_deviation_1(rewards: list[float]) -> None:
+    found = advantages.group_relative({str(place): reward for place, reward in enumerate(rewards)}).values()
+
+    if max(rewards) - min(rewards) > 1e-6 * max(map(abs, rewards)):  # else the mean has no digits left
+        assert sum(found) / len(found) == pytest.approx(0, abs=1e-6)
+        assert sum(one * one for one in found) / len(found) == pytest.approx(1, abs=1e-6)
+
+
+@pytest.mark.parametrize("value", ["nan", "inf", "-0.5", "1.5"])
+@pytest.mark.parametrize(("option", "field"), [("--gamma", "gamma"), ("--lambda", "lam")])
+def test_a_discount_that_is_no_number_from_0_to_1_is_refused(option: str, field: str, value: str) -> None:
+    result = run_corpus("trace", "credit", SWARM, option, value)
+    choices = Choices()._replace(**{field: float(value)})
+
+    assert (result.code, result.stdout) == (2, "")
+    with pytest.raises(CommandUseError, match=rf"^{option[2:]} is {value}, and a number from 0 to 1 is wanted$"):
+        assign([trace(raw([event("a", 0, "inference", "x")]))], "agent", Method.SHAPLEY, choices)
+
+
+def test_json_never_has_a_number_that_is_none() -> None:
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        envelope("trace-credit", {"credit": float("nan")})
+
+
+def two_runs(folder: Path) -> list[str]:
+    """The files of two runs of one task."""
+    for name, reward in (("one", 1.0), ("two", 2.0)):
+        acts = [event("a", 0, "inference", "x"), event("b", 1, "aggregate", "y")]
+        run = raw(acts, "a>b", rewards={"team": reward}, trace_id=name)
+        (folder / f"{name}.json").write_text(json.dumps(run), encoding="utf-8")
+    return [str(folder / "one.json"), str(folder / "two.json")]
+
+
+def test_csv_of_several_traces_is_one_table_that_names_the_trace(tmp_path: Path) -> None:
+    result = run_corpus("trace", "credit", *two_runs(tmp_path), "--format", "csv")
+
+    assert result.stdout == "trace,agent,credit\none,x,0.75\none,y,0.25\ntwo,x,1.5\ntwo,y,0.5\n"
+
+
+def test_csv_has_a_column_of_errors_where_some_figure_is_sampled() -> None:
+    share, sample = Share(0.5), Share(0.25, 0.125)
+    found = [Assignment("one", {"x": share}, ""), Assignment("two", {"y": sample}, "", samples=4)]
+
+    assert render.exact(found, "agent")[2:4] == (
+        ("trace", "agent", "credit", "standard error"),
+        (("one", "x", 0.5, None), ("two", "y", 0.25, 0.125)),
+    )
+
+
+def test_where_no_channel_is_named_it_is_team_or_the_only_one(tmp_path: Path) -> None:
+    def credited(rewards: dict[str, float], *words: str) -> Any:
+        run = raw([event("a", 0, "inference", "x")], rewards=rewards)
+        (tmp_path / "t.json").write_text(json.dumps(run), encoding="utf-8")
+        return run_corpus("trace", "credit", str(tmp_path / "t.json"), "--format", "json", *words)
+
+    several, only = credited({"verifier": 3.0, "team": 2.0}), credited({"verifier": 3.0})
+    assert [json.loads(one.stdout)["channel"] for one in (several, only)] == ["team", "verifier"]
+    assert [json.loads(one.stdout)["traces"][0]["sum"] for one in (several, only)] == [2.0, 3.0]
+    assert "taking the reward" not in several.stderr
+    assert only.stderr.endswith("corpus: taking the reward 'verifier', the only one there is\n")
+    assert "taking" not in credited({"verifier": 3.0}, "--channel", "verifier").stderr
+
+    neither = credited({"verifier": 3.0, "debate": 2.0})
+    assert (neither.code, neither.stdout) == (2, "")
+    assert neither.stderr.endswith(
+        "corpus: the trace 't' has no reward 'team' (allowed: verifier, debate)\n"
+        "Say which is to be divided: --channel NAME.\n"
+    )
+    named = credited({"verifier": 3.0}, "--channel", "team")
+    assert "the trace 't' has no reward 'team' (allowed: verifier)" in named.stderr
+    none = credited({})
+    assert none.stderr.endswith(
+        "corpus: the trace 't' has no reward that could be divided\n"
+        'State one in the trace, such as "rewards": {"team": 1}.\n'
+    )
+
+
+def test_runs_whose_only_rewards_differ_have_to_be_told_which() -> None:
+    runs = [raw([event("a", 0, "inference", "x")], rewards={name: 1.0}) for name in ("debate", "verifier")]
+    lines = "\n".join(map(json.dumps, runs))
+    result = run_with_input(lines, "trace", "credit", "-")
+
+    assert "the trace 't' has no reward 'team' (allowed: debate)" in result.stderr
+
+
+def run_with_input(given_text: str, *words: str) -> subprocess.CompletedProcess[str]:
+    """A command that something is piped into."""
+    command = [sys.executable, "-m", "orchtrace_corpus", *words]
+    return subprocess.run(command, input=given_text, capture_output=True, text=True, check=False)
+
+
+def test_values_are_read_from_standard_input_unless_the_trace_is() -> None:
+    everybody = ["lead", "w1", "w2", "w3", "w4"]
+    rows = [{"members": [one for one in everybody if one != left], "value": 0.5} for left in ["", *everybody]]
+    words = ["trace", "credit", "--method", "difference", "--values", "-"]
+    result = run_with_input(json.dumps({"values": rows}), *words, SWARM)
+
+    assert (result.returncode, result.stdout.splitlines()[-1]) == (0, "Basis: values of coalitions from '<stdin>'.")
+    assert run_with_input("[]", *words, SWARM).stderr.startswith("corpus: <stdin>:1:1: a list, where an object")
+    both = run_with_input("[]", *words, "-")
+    assert (both.returncode, both.stdout) == (2, "")
+    assert both.stderr == (
+        "corpus: standard input can be read only once\nName a file for the traces, or for --values.\n"
+    )
+
+
+def test_very_many_strangers_in_a_file_of_values_are_found_in_no_time(tmp_path: Path) -> None:
+    names = [f"e{number}" for number in range(20_000)]
+    run = trace(raw([event(name, 0, "inference", "x") for name in names], rewards={"team": 1.0}))
+    rows = {"steps": [{"id": f"z{name}", "value": 0} for name in names]}
+    members = {"values": [{"members": [f"z{name}"], "value": 0} for name in names]}
+    begin = time.process_time()
+    with pytest.raises(DataFileError, match=r"has no value for 20,000 of 20,000 steps"):
+        assign([run], "turn", Method.GAE, Choices(values=json.dumps(rows)))
+    with pytest.raises(DataFileError, match=r"the trace has no turn 'ze0'"):
+        assign([run], "turn", Method.DIFFERENCE, Choices(values=json.dumps(members)))
+
+    assert time.process_time() - begin < 5  # looking each up in a set made anew took a minute

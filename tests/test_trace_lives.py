@@ -31,7 +31,7 @@ MOMENTS = st.builds(happening, st.integers(0, 6), st.none() | st.integers(0, 3))
 @given(MOMENTS, st.lists(MOMENTS, max_size=6), st.lists(MOMENTS, max_size=6), st.sampled_from([0.0, 1.0, 2.5]))
 def test_lives_end_and_begin_as_defined(one: Event, births: list[Event], deaths: list[Event], skew: float) -> None:
     def moment(of: Event) -> tuple[float, float]:
-        return of.t, of.seq or 0
+        return of.t, -1 if of.seq is None else of.seq
 
     births, deaths = sorted(births, key=moment), sorted(deaths, key=moment)
     events = [*births, *deaths]
@@ -59,7 +59,7 @@ def test_parents_are_a_forest_whatever_a_trace_says(parents: dict[str, str]) -> 
     assert {**known.parents, **known.circular} == parents
     lineage, deep = Lineage(known.parents), depths(known.parents)
     for agent in AGENTS:
-        above = ancestors(agent, known.parents)
+        above = list(ancestors(agent, known.parents))
         assert agent not in above
         assert deep.get(agent, 0) == len(above)
         assert [one for one in AGENTS if lineage.is_above(one, agent)] == sorted(above)

@@ -374,6 +374,40 @@ def test_a_ledger_knows_the_roles_and_models_that_agents_are_declared_with() -> 
     assert [(one.name, one.total) for one in ledger(run, "model")] == [("", 7), ("big", 5)]
 
 
+def test_the_concurrency_profile_is_shown_and_adds_up() -> None:
+    swarm = str(ROOT / "data" / "traces" / "swarm.json")
+    shown = run_corpus("trace", "measure", swarm, "--profile").stdout
+    table = run_corpus("trace", "measure", swarm, "--profile", "--format", "csv").stdout
+    document = json.loads(run_corpus("trace", "measure", swarm, "--profile", "--format", "json").stdout)
+
+    assert (
+        shown
+        == """\
+swarm: events worked on at once
+at once   s  % of time
+      1  10       50.0
+      2   7       35.0
+      3   1        5.0
+      4   2       10.0
+"""
+    )
+    assert table == "trace,at_once,time,unit\nswarm,1,10,s\nswarm,2,7,s\nswarm,3,1,s\nswarm,4,2,s\n"
+    (one,) = document["traces"]
+    assert sum(part["time"] for part in one["profile"]) == 20
+    assert sum(part["time"] * part["at_once"] for part in one["profile"]) == 35
+
+
+def test_there_is_no_profile_of_unknown_durations() -> None:
+    mixed = str(ROOT / "data" / "traces" / "mixed.json")
+    document = json.loads(run_corpus("trace", "measure", mixed, "--profile", "--format", "json").stdout)
+
+    (one,) = document["traces"]
+    assert (one["unit"], one["profile"], one["reason"]) == (
+        "step", [], "2 of 3 working events have no end: e1, e7"
+    )  # fmt: skip
+    assert "No profile: 2 of 3" in run_corpus("trace", "measure", mixed, "--profile").stdout
+
+
 def test_all_that_a_comparison_lacks_is_said_at_once() -> None:
     events = [event("a", 0, "inference", "x")]
 

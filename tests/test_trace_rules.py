@@ -6,17 +6,21 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from time import process_time
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from orchtrace_corpus.cli.output import Output
 from orchtrace_corpus.cli.trace import loading
 from orchtrace_corpus.findings import RULES
 from orchtrace_corpus.rulebook import ENTRIES
 from orchtrace_corpus.trace import rules
-from orchtrace_corpus.trace.decode import Document, decode
+from orchtrace_corpus.trace.decode import Document, decode, documents, documents_in
 from tests.conftest import ROOT, TOY, run_corpus
 
 BASE: dict[str, Any] = {
@@ -121,7 +125,12 @@ def agents_at_work(*edges: str) -> dict[str, Any]:
 
 def short(trace: dict[str, Any]) -> list[tuple[str, str]]:
     """The codes of the findings, each with the value that it is about."""
-    return [re.findall(r": (T\d+) (?:warning: )?(\S+): ", line)[0] for line in found(trace)]
+    return short_of(found(trace))
+
+
+def short_of(lines: list[str]) -> list[tuple[str, str]]:
+    """The same of findings as they are shown."""
+    return [re.findall(r": (T\d+) (?:warning: )?(\S+): ", line)[0] for line in lines]
 
 
 def test_a_forgotten_edge_between_two_agents_is_a_warning() -> None:
@@ -187,7 +196,230 @@ def test_a_circle_is_shown_at_the_edge_that_leads_back() -> None:
     events = [event(f"e{number}", 0, "inference", "lead", seq=number) for number in range(3)]
     pairs = [("e2", "e0"), ("e0", "e1"), ("e1", "e2")]
     edges = [{"src": src, "dst": dst, "type": "causal"} for src, dst in pairs]
-    assert short({"events": events, "edges": edges}) == [("T203", "$.edges[0]")]
+    assert short({"events": events, "edges": edges}) == [("T203", "$.edges[0]"), ("T204", "$.edges[0]")]
+
+
+def test_of_two_events_at_one_time_seq_says_which_an_edge_may_lead_from() -> None:
+    def between(first: int | None, second: int | None, **more: Any) -> list[str]:
+        events = [event("a", 5, "inference", "lead", seq=first), event("b", 5, "inference", "lead", seq=second)]
+        return found({"events": events, "edges": [{"src": "a", "dst": "b", "type": "causal"}], **more})
+
+    assert [line.partition("T204 ")[2] for line in between(5, 2)] == [
+        "$.edges[0]: the edge goes back in time: at t 5, from seq 5 to seq 2; turn it round, or correct the seq of "
+        "either [t]"
+    ]
+    assert short_of(between(5, 2, clock={"skew": 9})) == [("T204", "$.edges[0]")]
+    assert between(2, 5) == between(2, 2) == between(5, None) == between(None, 0) == []
+
+
+def test_edges_back_in_time_are_found_beside_edges_to_no_event() -> None:
+    events = [event("a", 5, "inference", "lead"), event("b", 4, "inference", "lead")]
+    edges = [{"src": "a", "dst": "x", "type": "causal"}, {"src": "a", "dst": "b", "type": "causal"}]
+
+    assert short({"events": events, "edges": edges}) == [("T202", "$.edges[0].dst"), ("T204", "$.edges[1]")]
+
+
+def test_a_result_comes_after_its_call() -> None:
+    def called(t: float, seq: int | None, **more: Any) -> list[tuple[str, str]]:
+        events = [
+            event("c", t, "tool_call", "lead", call_id="1", seq=seq),
+            event("r", 3, "tool_result", "lead", call_id="1", seq=2),
+        ]
+        return short({"events": events, **more})
+
+    assert called(5, None) == [("T228", "$.events[1].t")]
+    assert called(5, None, clock={"skew": 1}) == [("T228", "$.events[1].t")]
+    assert called(3, 4, clock={"skew": 1}) == [("T228", "$.events[1].seq")]
+    assert called(5, 1, clock={"skew": 2}) == called(3, 1) == called(3, None) == []
+
+
+def test_a_return_goes_to_an_agent_that_has_not_stopped() -> None:
+    stop = event("e3", 2, "stop", "lead")
+    run = {
+        "events": [
+            event("e1", 0, "spawn", "lead", to="scout"), event("e2", 1, "inference", "scout"), stop,
+            event("e4", 3, "return", "scout", to="lead"),
+        ],
+        "edges": [{"src": "e1", "dst": "e2", "type": "spawn"}],
+    }  # fmt: skip
+
+    assert [line.partition("T212 ")[2] for line in found(run)] == [
+        "$.events[3].to: 'lead' no longer lives: 'e3' stopped at 2 [t]"
+    ]
+    assert found({**run, "clock": {"skew": 1}}) == []
+    stop["t"] = 3
+    assert found(run) == []
+
+
+def test_a_return_may_go_to_an_agent_that_has_stopped_and_was_spawned_again() -> None:
+    run = {
+        "events": [
+            event("e1", 0, "spawn", "boss", to="lead"), event("e2", 1, "spawn", "lead", to="scout"),
+            event("e3", 2, "stop", "lead"), event("e4", 3, "despawn", "boss", to="lead"),
+            event("e5", 4, "spawn", "boss", to="lead"), event("e6", 5, "return", "scout", to="lead"),
+            event("e7", 6, "despawn", "boss", to="lead"), event("e8", 7, "return", "scout", to="lead"),
+        ],
+        "edges": [{"src": "e1", "dst": "e2", "type": "spawn"}, {"src": "e2", "dst": "e6", "type": "spawn"}],
+    }  # fmt: skip
+
+    assert [line.partition("T212 ")[2] for line in found(run)] == [
+        "$.events[7].to: 'lead' no longer lives: 'e7' ended it at 6 [t]"
+    ]
+
+
+def test_an_agent_that_has_stopped_acts_again_only_when_it_is_spawned_again() -> None:
+    def codes_of(*between: dict[str, Any]) -> list[str]:
+        first = [event("e1", 0, "spawn", "boss", to="w"), event("e2", 1, "inference", "w"), event("e3", 2, "stop", "w")]
+        edges = [{"src": "e1", "dst": "e2", "type": "spawn"}]
+        run = {"events": [*first, *between, event("e9", 5, "inference", "w")], "edges": edges}
+        return [line.split()[1] for line in found(run) if "T214" in line]
+
+    assert codes_of() == ["T214"]
+    assert codes_of(event("e4", 3, "spawn", "boss", to="w")) == []
+
+
+def spawned_by(*spawners: str, **more: Any) -> list[str]:
+    """What is found where agents spawn the same one, one after another."""
+    events = [event(f"s{t}", t, "spawn", agent, to="w") for t, agent in enumerate(spawners)]
+    edge = {"src": "s0", "dst": "i", "type": "spawn"}
+    return found({"events": [*events, event("i", 9, "inference", "w")], "edges": [edge], **more})
+
+
+def test_an_agent_that_two_others_spawn_has_two_parents() -> None:
+    assert [line.partition(": ")[2] for line in spawned_by("lead", "lead", "clerk")] == [
+        "T219 warning: $.events[2].agent: 'clerk' spawns 'w', and so does 'lead', by 's0'; give each agent a name of "
+        "its own, or correct who spawns it [t]"
+    ]
+    assert spawned_by("lead", "lead") == []
+
+
+def test_where_a_parent_is_declared_each_spawn_is_held_against_it_once() -> None:
+    agents = [{"id": "w", "parent": "clerk"}]
+
+    assert short_of(spawned_by("lead", "clerk", agents=agents)) == [("T219", "$.events[0].agent")]
+
+
+def test_who_an_agent_says_its_parent_is_is_held_against_its_first_spawn() -> None:
+    events = [
+        event("i", 5, "inference", "w", parent_agent="boss"),
+        event("s2", 2, "spawn", "b", to="w"),
+        event("s1", 1, "spawn", "z", to="w"),
+    ]
+
+    assert [line.partition("T219 warning: ")[2] for line in found({"events": events})][:1] == [
+        "$.events[0].parent_agent: 'w' was spawned by 'z' [t]"
+    ]
+
+
+def test_a_circle_of_parents_stands_where_the_parent_is_stated() -> None:
+    events = [
+        event("i", 0, "inference", "a", parent_agent="b"),
+        event("j", 0, "inference", "b", parent_agent="a"),
+        event("k", 0, "inference", "a", parent_agent="b"),
+    ]
+    assert ("T221", "$.events[0].parent_agent") in short({"events": events})
+
+    declared = [{"id": "a", "parent": "b"}]
+    assert ("T221", "$.agents[0].parent") in short({"events": events, "agents": declared})
+
+
+def test_returns_without_receiver_are_held_against_others_than_the_sender() -> None:
+    joined = [{"src": "e1", "dst": "e2", "type": "message"}]
+    events = [event("e1", 0, "message", "a"), event("e2", 1, "return", "b"), event("e3", 2, "inference", "b")]
+
+    assert found({"events": events, "edges": joined}) == []
+    events[0]["t"] = 1
+    assert short({"events": events, "edges": joined}) == [("T224", "$.events[1]")]
+
+
+SOME = ["a", "b", "c", "d"]
+PLACES = st.none() | st.integers(0, 2)
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from(SOME), st.integers(0, 3), PLACES), min_size=1, max_size=6),
+    st.lists(st.tuples(st.sampled_from(SOME), st.integers(0, 3), PLACES, st.sampled_from(["", *SOME])), max_size=3),
+    st.lists(st.integers(0, 2), max_size=3),
+)
+def test_a_return_is_unused_where_its_receiver_or_one_above_goes_on(
+    acts: list[tuple[str, int, int | None]], returns: list[tuple[str, int, int | None, str]], up: list[int]
+) -> None:
+    """By definition: some event of those above is not certainly earlier than the return."""
+    made = [event(f"m{n}", t, "message", agent, seq=seq) for n, (agent, t, seq) in enumerate(acts)]
+    made += [event(f"r{n}", t, "return", agent, seq=seq, to=to) for n, (agent, t, seq, to) in enumerate(returns)]
+    parents = {SOME[n + 1]: SOME[min(above, n)] for n, above in enumerate(up)}
+    agents = [{"id": agent, "parent": parent} for agent, parent in parents.items()]
+    joined = [event("y", 0, "message", "x"), event("z", 0, "message", "y")]
+    edges = [{"src": "y", "dst": "z", "type": "message"}]
+    trace = {"events": [*made, *joined], "edges": edges, "agents": agents}
+
+    def is_later(one: dict[str, Any], other: dict[str, Any]) -> bool:
+        if one["t"] == other["t"] and None not in (one["seq"], other["seq"]):
+            return bool(one["seq"] > other["seq"])
+        return bool(one["t"] > other["t"])
+
+    wanted = set()
+    for number, one in enumerate(made):
+        if one["type"] == "return":
+            receiver = one["to"] or parents.get(one["agent"], "")
+            above = []
+            while receiver:
+                above.append(receiver)
+                receiver = parents.get(receiver, "")
+            others = {"a", "b", "c", "d", "x", "y"} - {one["agent"]}
+            whole = [*made, *({**one, "seq": None} for one in joined)]
+            of = [other for other in whole if other["agent"] in (above or others)]
+            if any(not is_later(one, other) for other in of):
+                wanted.add(("T224", f"$.events[{number}]"))
+    assert {line for line in short(trace) if line[0] == "T224"} == wanted
+
+
+def _many_ends(n: int) -> list[dict[str, Any]]:
+    ends = [event(f"d{i}", 1, "despawn", "l", to="a", seq=i) for i in range(n)]
+    return [event("e", 0, "message", "a"), *ends, *(event(f"m{i}", 1, "message", "a", seq=2 * i) for i in range(n))]
+
+
+def _many_spawns(n: int) -> list[dict[str, Any]]:
+    spawns = [event(f"s{i}", 1, "spawn", "l", to="a", seq=n + i) for i in range(n)]
+    return [*spawns, *(event(f"m{i}", 1, "message", "a", seq=i) for i in range(n))]
+
+
+def _many_circles(n: int) -> list[dict[str, Any]]:
+    return [event(f"e{i}", 0, "message", f"a{i}", parent_agent=f"a{i ^ 1}") for i in reversed(range(n))]
+
+
+def _many_returns(n: int) -> list[dict[str, Any]]:
+    return [event("e", 0, "spawn", "l", to="r0"), *(event(f"r{i}", 1, "return", f"r{i}") for i in range(n))]
+
+
+def _deep_returns(n: int) -> list[dict[str, Any]]:
+    spawns = [event(f"s{i}", i, "spawn", f"a{i}", to=f"a{i + 1}") for i in range(n)]
+    up = [event(f"r{i}", n + 1, "return", f"a{i}", to=f"a{i - 1}") for i in range(1, n)]
+    return [*spawns, *up, *(event(f"x{i}", n + 2, "return", f"a{i}", to="nobody") for i in range(1, n))]
+
+
+def _many_spawners(n: int) -> list[dict[str, Any]]:
+    spawns = [event(f"s{i}", 0, "spawn", f"k{i}", to="w") for i in range(n)]
+    return [*spawns, *(event(f"m{i}", 1, "message", "w", parent_agent="no") for i in range(n))]
+
+
+@pytest.mark.parametrize(
+    "made", [_many_ends, _many_spawns, _many_circles, _many_returns, _deep_returns, _many_spawners]
+)
+def test_what_is_wrong_many_times_takes_time_that_grows_with_it(
+    made: Callable[[int], list[dict[str, Any]]],
+) -> None:
+    """Were any of this quadratic, 16 times as much would take 256 times as long."""
+
+    def taken(n: int) -> float:
+        events = made(n)
+        edges = [{"src": events[0]["id"], "dst": events[1]["id"], "type": "causal"}]
+        decoded = decode(Document(json.dumps({**BASE, "events": events, "edges": edges}).encode(), "trace.json"))
+        begin = process_time()
+        assert rules.check(decoded)
+        return process_time() - begin
+
+    assert taken(16_000) < 80 * max(taken(1_000), 0.002)
 
 
 def test_an_id_of_no_event_is_compared_with_those_there_are() -> None:
@@ -280,6 +512,43 @@ def test_json_lines_are_checked_line_by_line(tmp_path: Path) -> None:
     assert (
         result.stderr == "2 errors in 3 traces; the rules of the graph of 2 of them are checked once these are mended\n"
     )
+
+
+@pytest.mark.parametrize("name", ["traces.jsonl", "traces.NDJSON"])
+def test_json_lines_of_which_the_first_is_broken_are_read_line_by_line_where_the_name_says_what_they_are(
+    name: str, tmp_path: Path
+) -> None:
+    sound = json.dumps(BASE)
+    path = tmp_path / name
+    path.write_text(f"\n{sound[:-1]}\n{json.dumps({**BASE, 'topology': 'ring'})}\n{sound}\n", encoding="utf-8")
+    result = run_corpus("trace", "validate", str(path))
+
+    assert [line.split(" ")[:2] for line in result.stdout.splitlines()] == [
+        [f"{path}:2:177:", "T101"], [f"{path}:3:191:", "T114"],
+    ]  # fmt: skip
+    assert result.stderr.startswith("2 errors in 3 traces; ")
+
+
+def test_json_lines_are_held_in_memory_one_at_a_time_even_where_the_first_is_broken(tmp_path: Path) -> None:
+    path = tmp_path / "traces.jsonl"
+    path.write_text("{\n" + f"{json.dumps(BASE)}\n" * 3, encoding="utf-8")
+
+    with path.open("rb") as file:
+        found = documents_in(file, "traces.jsonl", is_lines=True)
+        assert (next(found).data, next(found).line) == (b"{\n", 2)
+
+
+def test_a_file_by_another_name_is_one_trace_unless_its_first_line_is_one(tmp_path: Path) -> None:
+    (tmp_path / "one.json").write_text(json.dumps(BASE, indent=1), encoding="utf-8")
+    (tmp_path / "two.txt").write_text(f"{json.dumps(BASE)}\n" * 2, encoding="utf-8")
+
+    assert [len(list(documents(str(tmp_path / name)))) for name in ("one.json", "two.txt")] == [1, 2]
+
+
+def test_an_empty_file_of_json_lines_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "t.jsonl").write_bytes(b"\n\n")
+
+    assert run_corpus("trace", "validate", str(tmp_path / "t.jsonl")).stdout.startswith(f"{tmp_path}/t.jsonl:3:1: T102")
 
 
 def test_the_graph_is_said_to_be_unchecked_where_the_schema_is_not_followed(tmp_path: Path) -> None:
@@ -430,6 +699,12 @@ def test_check_tells_warnings_about_traces_in_number(tmp_path: Path) -> None:
     _, lines = checked(tmp_path, "t.json", json.dumps({**BASE, "events": [call]}).encode())
 
     assert lines == ["traces    ok     1 warning in 1 trace"]
+
+
+def test_check_counts_names_that_two_traces_have(tmp_path: Path) -> None:
+    _, lines = checked(tmp_path, "two.jsonl", f"{json.dumps(BASE)}\n{json.dumps(BASE)}\n".encode())
+
+    assert lines == ["traces    ok     1 warning in 2 traces"]
 
 
 def test_check_of_what_is_no_trace_ends_as_unreadable(tmp_path: Path) -> None:

@@ -16,9 +16,12 @@ from jsonschema import Draft202012Validator
 
 from orchtrace_corpus.render import trace_graph
 from orchtrace_corpus.render.layout import ASCII, display_width, plain
+from orchtrace_corpus.render.table import lines
+from orchtrace_corpus.render.trace_measures import spent
 from orchtrace_corpus.render.trace_page import page, replayed
 from orchtrace_corpus.trace.graph import graph, order
 from orchtrace_corpus.trace.label import RULES, labels
+from orchtrace_corpus.trace.measures.ledger import ledger
 from orchtrace_corpus.trace.published import published
 from orchtrace_corpus.trace.replay import replay
 from orchtrace_corpus.trace.write import text
@@ -404,3 +407,123 @@ def test_nothing_is_derived_from_a_trace_with_errors(tmp_path: Path) -> None:
         result = run_corpus("trace", command, str(tmp_path / "t.json"))
         assert (result.code, result.stdout) == (1, "")
         assert "T203" in result.stderr
+
+
+def test_an_id_longer_than_the_line_goes_on_in_further_lines() -> None:
+    run = trace(raw([event("a-very-long-name-of-an-event-漢字漢字漢字", 0, "inference", "x"),
+                     event("b" * 22, 1, "inference", "x")]))  # fmt: skip
+
+    shown = [plain(replayed(state, None, run.clock.unit, 40)).splitlines() for state in replay(run)]
+    assert shown == [
+        [
+            "    1        0 s  a-very-long-name-of-a",
+            "                  n-event-漢字漢字漢字",
+            "                  x: inference",
+        ],
+        ["    2        1 s  bbbbbbbbbbbbbbbbbbbbbb", "                  x: inference"],
+    ]
+
+
+def test_a_graph_is_written_to_a_new_file_only(tmp_path: Path) -> None:
+    path = tmp_path / "swarm.svg"
+    words = ["trace", "graph", str(TRACES / "swarm.json"), "--format", "svg"]
+    result = run_corpus(*words, "-o", str(path))
+
+    assert result == (0, "", f"wrote {path}\n")
+    assert path.read_text(encoding="utf-8") == run_corpus(*words).stdout
+    again = run_corpus(*words, "-o", str(path))
+    assert (again.code, again.stdout) == (3, "")
+    assert "exists already" in again.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["label", "-o", "new.json", "--events"], "--output and --events contradict each other"),
+        (["label", "-o", "new.json", "--format", "json"], "--output and --format contradict each other"),
+        (["measure", "--ledger", "agent", "--only", "work"], "--ledger and --only contradict each other"),
+    ],
+)
+def test_options_that_would_go_unheard_are_refused(
+    words: list[str], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = run_corpus("trace", *words, str(TRACES / "swarm.json"))
+
+    assert (result.code, result.stdout) == (2, "")
+    assert message in result.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_measures_named_twice_are_given_once() -> None:
+    words = [
+        "trace",
+        "measure",
+        str(TRACES / "swarm.json"),
+        str(TRACES / "debate.json"),
+        "--only",
+        "agents,work,agents",
+    ]
+
+    header, *rows = run_corpus(*words, "--format", "csv").stdout.splitlines()
+    assert header == "trace,agents,work"
+    assert [row.count(",") for row in rows] == [2, 2]
+
+
+SPENT = [
+    event("a", 0, "inference", "x", role="judge", tokens={"input": 5, "output": 2}, cost_usd=0.123456789),
+    event("b", 1, "inference", "y"),
+]
+
+
+def spending(folder: Path) -> list[str]:
+    """The files of two traces with the same spending."""
+    for name in ("one", "two"):
+        (folder / f"{name}.json").write_text(json.dumps(raw(SPENT, trace_id=name)), encoding="utf-8")
+    return [str(folder / "one.json"), str(folder / "two.json")]
+
+
+def test_ledgers_of_several_traces_are_told_apart_by_programs(tmp_path: Path) -> None:
+    words = ["trace", "measure", *spending(tmp_path), "--ledger", "role", "--format"]
+    entries = [
+        {"name": "judge", "events": 1, "input": 5, "output": 2, "cache_read": None, "cache_write": None,
+         "reasoning": None, "total": 7, "without_tokens": 0, "cost_usd": 0.123456789},
+        {"name": None, "events": 1, "input": None, "output": None, "cache_read": None, "cache_write": None,
+         "reasoning": None, "total": None, "without_tokens": 1, "cost_usd": None},
+    ]  # fmt: skip
+
+    assert json.loads(run_corpus(*words, "json").stdout) == {
+        "schema": "orchtrace-corpus/trace-ledger",
+        "version": 1,
+        "by": "role",
+        "traces": [{"trace_id": "one", "entries": entries}, {"trace_id": "two", "entries": entries}],
+    }
+    assert run_corpus(*words, "csv").stdout == (
+        "trace,role,events,input,output,cache_read,cache_write,reasoning,total,without_tokens,cost_usd\n"
+        "one,judge,1,5,2,,,,7,0,0.123456789\n"
+        "one,,1,,,,,,,1,\n"
+        "two,judge,1,5,2,,,,7,0,0.123456789\n"
+        "two,,1,,,,,,,1,\n"
+    )
+    assert run_corpus(*words, "table").stdout.count("tokens and cost by role\n") == 2
+
+
+def test_a_ledger_wider_than_the_terminal_has_a_row_for_each_figure() -> None:
+    entries = ledger(trace(raw(SPENT)), "role")
+
+    assert plain(lines(spent("t", "role", entries, 40), 40)) == (
+        "t: tokens and cost by role\n"
+        "role       figure             value\n"
+        "judge      events                 1\n"
+        "           input                  5\n"
+        "           output                 2\n"
+        "           total                  7\n"
+        "           without tokens         0\n"
+        "           cost_usd        0.123457\n"
+        "(no role)  events                 1\n"
+        "           without tokens         1\n"
+        "Only what is known. Reasoning is a part\n"
+        "of output. Copied context is not\n"
+        "counted.\n"
+    )
+    assert spent("t", "role", entries, 120) == spent("t", "role", entries, None)

@@ -79,15 +79,20 @@ def _traces(session: Session, root: str) -> tuple[Line, ExitCode]:
     """Check the example traces: their line, and the exit code. Warnings are told in number only."""
     from orchtrace_corpus.trace.decode import decode, documents
     from orchtrace_corpus.trace.rules import check
+    from orchtrace_corpus.trace.rules.across import Names
     from orchtrace_corpus.trace.store import is_unreadable, trace_files
 
     found: list[Finding] = []
+    names = Names()
     count = 0
     try:
         for path in trace_files(os.path.join(root, _TRACES)):
             for document in documents(path):
                 count += 1
-                found += check(decode(document._replace(path=os.path.relpath(path, root))))
+                decoded = decode(document._replace(path=os.path.relpath(path, root)))
+                found += check(decoded)
+                if decoded.trace is not None:
+                    found += names.check(decoded.trace.trace_id, decoded.document.path, document.line)
     except CorpusError as error:
         return _line("traces", False, str(error).replace("\n", "; "), ""), error.exit_code
     session.output.show(render.text([finding for finding in found if finding.severity is Severity.ERROR]))

@@ -8,7 +8,7 @@ import os
 from collections.abc import Sequence
 
 from orchtrace_corpus import __version__
-from orchtrace_corpus.findings import RULES, Finding
+from orchtrace_corpus.findings import RULES, Finding, unobeyed
 from orchtrace_corpus.rulebook import ENTRIES
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
@@ -23,7 +23,8 @@ def document(findings: Sequence[Finding]) -> str:
         "columnKind": "unicodeCodePoints",
         "results": [_result(finding, codes.index(finding.code)) for finding in findings],
     }
-    return json.dumps({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, ensure_ascii=False, indent=2) + "\n"
+    report = {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
+    return unobeyed(json.dumps(report, ensure_ascii=False, indent=2)) + "\n"
 
 
 def _rule(code: str) -> dict[str, object]:

@@ -5,7 +5,7 @@ from enum import Enum
 from typing import Any, NamedTuple, TypeAlias
 
 from orchtrace_corpus.errors import CommandUseError
-from orchtrace_corpus.findings import quote, suggestion
+from orchtrace_corpus.findings import quote, suggestion, unobeyed
 from orchtrace_corpus.render import Format
 from orchtrace_corpus.render.layout import UNICODE, Glyphs, Line, Span, clip, display_width, fit, line, pad, wrap
 
@@ -109,17 +109,24 @@ def markdown(table: Table, escape: Callable[[str], str] | None = None) -> str:
 
 
 def csv(columns: Sequence[str], rows: Iterable[Sequence[Cell]]) -> str:
-    """The rows as comma-separated values (RFC 4180, lines ended by a line feed), several items joined by ' ; '.
+    """The rows as comma-separated values (RFC 4180, lines ended by a line feed) below a line of their names."""
+    return _csv([columns]) + csv_rows(rows)
+
+
+def csv_rows(rows: Iterable[Sequence[Cell]]) -> str:
+    """The same without the line of names. Several items of a cell are joined by ' ; '.
 
     A text that a spreadsheet would take for a formula gets an apostrophe in front, as in `formats.table`.
     """
+    return _csv([cell if isinstance(cell, (int, float)) else _csv_cell(cell) for cell in row] for row in rows)
+
+
+def _csv(rows: Iterable[Iterable[object]]) -> str:
     import csv as writer
     import io
 
     text = io.StringIO()
-    out = writer.writer(text, lineterminator="\n")
-    out.writerow(columns)
-    out.writerows([cell if isinstance(cell, (int, float)) else _csv_cell(cell) for cell in row] for row in rows)
+    writer.writer(text, lineterminator="\n").writerows(rows)
     return text.getvalue()
 
 
@@ -133,11 +140,15 @@ def _csv_cell(cell: Cell) -> str:
 
 
 def envelope(schema: str, content: dict[str, object]) -> str:
-    """A JSON document that names its schema and version."""
+    """A JSON document that names its schema and version.
+
+    Raises:
+        ValueError: A number is not finite, which JSON has no word for.
+    """
     import json
 
     document = {"schema": f"orchtrace-corpus/{schema}", "version": SCHEMA_VERSION, **content}
-    return json.dumps(document, ensure_ascii=False, indent=2) + "\n"
+    return unobeyed(json.dumps(document, ensure_ascii=False, indent=2, allow_nan=False)) + "\n"
 
 
 def records(table: Table) -> list[dict[str, Any]]:

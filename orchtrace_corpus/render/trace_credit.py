@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from orchtrace_corpus.findings import printable
-from orchtrace_corpus.render.table import Table
+from orchtrace_corpus.render.table import Cell, Table
 from orchtrace_corpus.render.trace_measures import shown
 from orchtrace_corpus.trace.credit.assign import Assignment
 
@@ -12,23 +12,38 @@ _PART_OF = {"token": "event"}
 """What the rows are where they are not the parts of the unit."""
 
 
-def tables(assignments: Sequence[Assignment], unit: str, *, exact: bool) -> list[Table]:
+def tables(assignments: Sequence[Assignment], unit: str) -> list[Table]:
     """One table for each trace: its parts by falling credit, with what the figures rest on."""
     found = []
     for one in assignments:
-        sampled = any(share.standard_error is not None for share in one.credits.values())
-        rows = tuple(
-            (
-                printable(name),
-                shown(share.credit, exact=exact),
-                *((shown(share.standard_error, exact=exact),) if sampled else ()),
-            )
-            for name, share in sorted(one.credits.items(), key=lambda item: -item[1].credit)
-        )
-        columns = (_PART_OF.get(unit, unit), "credit", *(("standard error",) if sampled else ()))
+        columns, rows = _figures([one], unit, exact=False)
         name = printable(one.trace_id)
-        found.append(Table(name, name, columns, rows, tuple(_notes(one, unit))))
+        found.append(Table(name, name, columns, tuple(row[1:] for row in rows), tuple(_notes(one, unit))))
     return found
+
+
+def exact(assignments: Sequence[Assignment], unit: str) -> Table:
+    """The figures of all traces with every digit in one table, whose first column names the trace."""
+    columns, rows = _figures(assignments, unit, exact=True)
+    return Table("credit", "", ("trace", *columns), tuple(rows))
+
+
+def _figures(
+    assignments: Sequence[Assignment], unit: str, *, exact: bool
+) -> tuple[tuple[str, ...], list[tuple[Cell, ...]]]:
+    """The columns, and the parts of each trace by falling credit, each behind the name of the trace."""
+    sampled = any(share.standard_error is not None for one in assignments for share in one.credits.values())
+    rows = [
+        (
+            printable(one.trace_id),
+            printable(name),
+            shown(share.credit, exact=exact),
+            *((shown(share.standard_error, exact=exact),) if sampled else ()),
+        )
+        for one in assignments
+        for name, share in sorted(one.credits.items(), key=lambda item: -item[1].credit)
+    ]
+    return (_PART_OF.get(unit, unit), "credit", *(("standard error",) if sampled else ())), rows
 
 
 def _notes(one: Assignment, unit: str) -> Iterator[str]:
@@ -46,11 +61,12 @@ def _notes(one: Assignment, unit: str) -> Iterator[str]:
         )
 
 
-def data(assignments: Sequence[Assignment], unit: str, method: str) -> dict[str, Any]:
+def data(assignments: Sequence[Assignment], unit: str, method: str, channel: str) -> dict[str, Any]:
     """The same for programs."""
     return {
         "unit": unit,
         "method": method,
+        "channel": channel,
         "traces": [
             {
                 "trace_id": one.trace_id,

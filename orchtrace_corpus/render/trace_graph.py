@@ -138,6 +138,7 @@ _MOST_LANES = 200
 _MOST_COUNTED = 99
 _MOST_NAMED = 30
 _MOST_MARKS = 50
+_MOST_TEXT = 300
 _STRETCH = 18
 _LEAST_BAR = 2.0
 _TINY = 10
@@ -154,7 +155,8 @@ def timeline(trace: Trace) -> str:
     lanes = roster(trace, times)[:_MOST_LANES]
     drawing = Drawing("trace", _WIDTH)
     y = _MARGIN + LARGE
-    for part in wrap(trace.trace_id, _WIDTH - 2 * _MARGIN, LARGE, lines=2, bold=True):
+    name = printable(trace.trace_id, limit=_MOST_TEXT)
+    for part in wrap(name, _WIDTH - 2 * _MARGIN, LARGE, lines=2, bold=True):
         drawing.text(_MARGIN, y, part, size=LARGE, bold=True)
         y += LARGE * 1.3
     left = _MARGIN + min(max(text_width(_lane_name(lane), SMALL) for lane in lanes), _MOST_LABEL) + 12
@@ -174,13 +176,13 @@ def timeline(trace: Trace) -> str:
     drawing.height = y + _MARGIN
     named = [trace.events[n].id for n in sorted(critical, key=times.starts.__getitem__) if times.works[n] > 0]
     more = f" and {len(named) - _MOST_NAMED:,} more" if len(named) > _MOST_NAMED else ""
-    path = ", ".join(named[:_MOST_NAMED]) + more
+    path = ", ".join(map(printable, named[:_MOST_NAMED])) + more
     description = f"{len(lanes)} agents, {len(trace.events)} events, {times.wall:.6g} {times.unit}."
-    return drawing.svg(trace.trace_id, f"{description} Critical path: {path or 'unknown'}.")
+    return drawing.svg(name, f"{description} Critical path: {path or 'unknown'}.")
 
 
 def _lane_name(lane: Appearance) -> str:
-    return "  " * lane.depth + lane.agent
+    return "  " * lane.depth + printable(lane.agent, limit=_MOST_TEXT)
 
 
 def _draw_lane(

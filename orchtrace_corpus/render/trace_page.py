@@ -13,6 +13,7 @@ from orchtrace_corpus.trace.timing import WORKING, Timing, timing
 _PIPE_WIDTH = 100
 _LEAST_TIMELINE = 16
 _MOST_LABEL = 30
+_LEAST_PIECE = 8
 _MARKS = {
     EventType.SPAWN: "s",
     EventType.DESPAWN: "d",
@@ -192,19 +193,29 @@ def replayed(state: State, before: State | None, unit: Unit, width: int | None) 
     steps = "step" if event.t == 1 else "steps"
     time = f"{event.t:.10g} {steps if unit is Unit.STEP else unit}"
     place = f"{state.step:>5}  {time:>9}  "
-    first, said = place + printable(event.id, limit=200), _said(event)
+    name, said = printable(event.id, limit=200), _said(event)
     counters = _counters(state)
     if width is None:
-        return [(Span(f"{first}  {said}"), Span(f"  {', '.join(counters)}", "muted"))]
-    rest: list[str] = []
-    if display_width(first) + 2 + display_width(said) <= width:
+        return [(Span(f"{place}{name}  {said}"), Span(f"  {', '.join(counters)}", "muted"))]
+    indent = " " * len(place)
+    pieces = _pieces(name, max(width - len(place), _LEAST_PIECE))
+    first, rest = place + pieces[0], [indent + piece for piece in pieces[1:]]
+    if not rest and display_width(first) + 2 + display_width(said) <= width:
         first += f"  {said}"
     else:
-        indent = " " * len(place)
-        rest = [clip(part, width) for part in wrap(said, width, first=indent, rest=indent)]
+        rest += [clip(part, width) for part in wrap(said, width, first=indent, rest=indent)]
     shown = _fitting(counters, _counters(before) if before is not None else [], width - display_width(first) - 2)
     gap = " " * (width - display_width(first) - display_width(shown)) if shown else ""
     return [(Span(first), Span(gap + shown, "muted")), *((Span(part),) for part in rest)]
+
+
+def _pieces(text: str, room: int) -> list[str]:
+    """A text in pieces of at most so many cells, since a name may have no blanks to break it at."""
+    found: list[str] = []
+    while text:
+        found.append(clip(text, room, ""))
+        text = text[len(found[-1]) :]
+    return found
 
 
 def _fitting(counters: Sequence[str], before: Sequence[str], room: int) -> str:

@@ -103,8 +103,8 @@ ENTRIES = {
         + ',\n"edges": [\n  {"src": "e1", "dst": "e2", "type": "causal"}]',
     ),
     "T204": Entry(
-        "What depends on an event cannot begin before it. Clocks of several machines may disagree: `clock.skew` "
-        "says by how much.",
+        "What depends on an event cannot begin before it; of two events at one time, `seq` says which is earlier. "
+        "Clocks of several machines may disagree: `clock.skew` says by how much.",
         _TWO + '"edges": [{"src": "e2", "dst": "e1", "type": "causal"}]',
         _TWO + '"edges": [{"src": "e2", "dst": "e1", "type": "causal"}],\n"clock": {"skew": 1}',
     ),
@@ -151,7 +151,8 @@ ENTRIES = {
         _events(_CALL, _RESULT),
     ),
     "T212": Entry(
-        "A result goes up: to the agent that spawned the one that returns, or further, as long as that one lives.",
+        "A result goes up: to the agent that spawned the one that returns, or further, as long as that one lives: "
+        "until it is despawned or stops, unless it is spawned again.",
         _events(
             _SPAWN,
             _event("inference", id="e2", t=1, agent="clerk"),
@@ -192,7 +193,8 @@ ENTRIES = {
         _events(_event("inference", t=0, t_end=1)),
     ),
     "T219": Entry(
-        "An agent has one parent: the one that spawned it. Trees of agents and returns rest on it.",
+        "An agent has one parent: the one that spawned it. Trees of agents and returns rest on it. The same agent may "
+        "spawn it again; where several spawn one of the same name, that of the first is taken for its parent.",
         _events(_SPAWN, _event("inference", id="e2", t=1, agent="scout", parent_agent="clerk")) + _EDGE,
         _events(_SPAWN, _event("inference", id="e2", t=1, agent="scout", parent_agent="lead")) + _EDGE,
     ),
@@ -236,8 +238,14 @@ ENTRIES = {
     ),
     "T227": Entry(
         "Tables of several runs name them by their `trace_id`, so two of one name cannot be told apart. All traces "
-        "that one `corpus trace validate` is given are compared.",
+        "that one `corpus trace validate` is given are compared, and in `corpus check` those of `data/traces`.",
         '(line 1) {"trace_id": "run-1", …}\n(line 2) {"trace_id": "run-1", …}',
         '(line 1) {"trace_id": "run-1", …}\n(line 2) {"trace_id": "run-2", …}',
+    ),
+    "T228": Entry(
+        "A call is over once its result is there, so the result of a call to come is one of another call, or the times "
+        "are wrong. `clock.skew` says how far they may be; at one time, `seq` decides.",
+        _events(_CALL.replace('"t": 0', '"t": 2'), _RESULT),
+        _events(_CALL, _RESULT),
     ),
 }

@@ -1,30 +1,37 @@
-"""Traces from Python: read and checked, measured, replayed, labelled, and credited.
+"""Traces from Python: read and checked, measured, replayed, labelled, credited, and written again.
 
 from orchtrace_corpus.trace.api import measure, read_traces
 for trace in read_traces("data/traces"):
     print(trace.trace_id, measure(trace, ["span"])["span"].value)
 
-docs/trace_walkthrough.md goes through one trace with it. This module imports msgspec; those who look at the
-paper pool never need it.
+docs/trace_walkthrough.md goes through one trace with it. Pictures are made by `orchtrace_corpus.render.trace_graph`.
+This module imports msgspec; those who look at the paper pool never need it.
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from msgspec import to_builtins
 
 from orchtrace_corpus.findings import Finding
-from orchtrace_corpus.trace import rules
+from orchtrace_corpus.trace import published, roster, rules, write
 from orchtrace_corpus.trace.compare import Difference, compare
 from orchtrace_corpus.trace.credit.assign import Assignment, Choices, Method, assign
 from orchtrace_corpus.trace.decode import Decoded, Document, decode, documents
 from orchtrace_corpus.trace.label import Label, labels
-from orchtrace_corpus.trace.measures import DEFINITIONS, Definition, Measure, measure
+from orchtrace_corpus.trace.measures import DEFINITIONS, Definition, Measure, Profile, concurrency_profile, measure
 from orchtrace_corpus.trace.measures.ledger import Entry, ledger
 from orchtrace_corpus.trace.model import Event, Trace
 from orchtrace_corpus.trace.replay import State, replay
+from orchtrace_corpus.trace.roster import Appearance
+from orchtrace_corpus.trace.rules.across import Names
 from orchtrace_corpus.trace.store import InvalidTraceError, sound, trace_files
+from orchtrace_corpus.trace.timing import timing
 
 __all__ = [
     "DEFINITIONS",
+    "Appearance",
     "Assignment",
     "Choices",
     "Definition",
@@ -35,10 +42,16 @@ __all__ = [
     "Label",
     "Measure",
     "Method",
+    "Profile",
     "State",
     "Trace",
+    "agent_tree",
+    "as_data",
+    "as_published",
+    "as_text",
     "assign",
     "compare",
+    "concurrency_profile",
     "labels",
     "ledger",
     "measure",
@@ -75,12 +88,50 @@ def parse_trace(data: str | bytes) -> Trace:
 
 
 def validate_traces(path: str | os.PathLike[str]) -> tuple[Finding, ...]:
-    """Every problem of the traces of a file or folder, warnings included.
+    """Every problem of the traces of a file or folder, warnings included, and names that several of them have.
 
     Raises:
         DataFileError: A file cannot be read, or there is no trace in the folder.
     """
-    return tuple(finding for decoded in _decoded(path) for finding in rules.check(decoded))
+    found: list[Finding] = []
+    names = Names()
+    for decoded in _decoded(path):
+        found += rules.check(decoded)
+        if decoded.trace is not None:
+            found += names.check(decoded.trace.trace_id, decoded.document.path, decoded.document.line)
+    return tuple(found)
+
+
+def agent_tree(trace: Trace) -> list[Appearance]:
+    """The agents of a trace: those whom nobody spawned by their first act, each followed by those that it spawned.
+
+    `depth` says how many are above an agent; times are in the unit of the trace's clock, without waits for people.
+
+    Raises:
+        CycleError: The edges go round in a circle; `read_traces` and `parse_trace` refuse such a trace.
+    """
+    return roster.roster(trace, timing(trace))
+
+
+def as_data(trace: Trace) -> dict[str, Any]:
+    """The trace as JSON has it, in plain values; further properties that its events had are not kept in a `Trace`."""
+    return dict(to_builtins(trace))
+
+
+def as_published(trace: Trace) -> dict[str, Any]:
+    """The trace in plain values, in the form of the schema published with arXiv 2605.02801.
+
+    Fields, figures and events that the published schema lacks go, and times are in seconds: see docs/traces.md.
+
+    Raises:
+        CommandUseError: A total that the published schema requires is unknown, or no event is left.
+    """
+    return published.published(as_data(trace))
+
+
+def as_text(data: Mapping[str, Any]) -> str:
+    """What `as_data` or `as_published` gave as JSON, with an event or an edge on each line."""
+    return write.text(data)
 
 
 def _decoded(path: str | os.PathLike[str]) -> Iterator[Decoded]:

@@ -18,6 +18,10 @@ _TRACE = msgspec.json.Decoder(Trace)
 _MEMBERS = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 
+LINES = (".jsonl", ".ndjson")
+"""What the names of files with a trace on each line end in."""
+
+
 class Document(NamedTuple):
     """One trace of a file, as text.
 
@@ -48,7 +52,7 @@ class Decoded(NamedTuple):
 def documents(path: str) -> Iterator[Document]:
     """The traces of a file: one JSON document, or JSON Lines, of which one line at a time is held in memory.
 
-    A file of which the first line is a whole document, and not the only line, is read as JSON Lines.
+    JSON Lines are a file whose name says so, and one of which the first line is a whole document.
 
     Raises:
         DataFileError: The file cannot be read.
@@ -56,22 +60,23 @@ def documents(path: str) -> Iterator[Document]:
     shown = printable(path, limit=300)
     try:
         with open(path, "rb") as file:
-            yield from documents_in(file, shown)
+            yield from documents_in(file, shown, is_lines=path.lower().endswith(LINES))
     except OSError as error:
         raise DataFileError(f"cannot read {shown}: {error.strerror}") from error
 
 
-def documents_in(file: BinaryIO, path: str) -> Iterator[Document]:
+def documents_in(file: BinaryIO, path: str, *, is_lines: bool = False) -> Iterator[Document]:
     """The traces of an open file, as those of `documents`.
 
     Args:
         file: The file, such as standard input.
         path: What it is called, to show.
+        is_lines: Whether these are JSON Lines, even if the first of them is broken.
     """
     number, first = 1, file.readline()
     while first and not first.strip():
         number, first = number + 1, file.readline()
-    if not _is_whole(first):
+    if not is_lines and not _is_whole(first):
         yield Document(first + file.read(), path, number)
         return
     yield Document(first, path, number)

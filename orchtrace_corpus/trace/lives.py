@@ -1,7 +1,8 @@
 """Who spawned whom, and when agents live: from their spawn, or from the beginning, to their despawn or stop."""
 
-from bisect import bisect_left
-from collections.abc import Callable, Mapping, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from orchtrace_corpus.trace.graph import Graph
@@ -50,14 +51,16 @@ def _by_agent(of: Graph, kind: EventType, whose: Callable[[Event], str]) -> dict
         agent = whose(events[number])
         if agent:
             found.setdefault(agent, []).append(number)
-    for numbers in found.values():
-        if len(numbers) > 1:
-            numbers.sort(key=lambda number: _moment(events[number]))
-    return found
+    return {agent: numbers if len(numbers) == 1 else in_time(numbers, events) for agent, numbers in found.items()}
+
+
+def in_time(numbers: Iterable[int], events: Sequence[Event]) -> list[int]:
+    """Some events by time; at one time those without a `seq` come first, as no other is certainly earlier."""
+    return sorted(numbers, key=lambda number: _moment(events[number]))
 
 
 def _moment(event: Event) -> tuple[float, float]:
-    return event.t, event.seq or 0
+    return event.t, -1 if event.seq is None else event.seq
 
 
 def _closing(parents: Mapping[str, str]) -> list[str]:
@@ -76,14 +79,12 @@ def _closing(parents: Mapping[str, str]) -> list[str]:
     return found
 
 
-def ancestors(agent: str, parents: Mapping[str, str]) -> list[str]:
-    """The agent's parent, its parent's parent and so on; empty where no parent is known."""
-    found: list[str] = []
+def ancestors(agent: str, parents: Mapping[str, str]) -> Iterator[str]:
+    """The agent's parent, its parent's parent and so on; nobody where no parent is known."""
     above = parents.get(agent)
     while above is not None:
-        found.append(above)
+        yield above
         above = parents.get(above)
-    return found
 
 
 def depths(parents: Mapping[str, str]) -> dict[str, int]:
@@ -129,6 +130,11 @@ class Lineage:
         first = self._first.get(one)
         return first is not None and first < self._first.get(other, -1) < first + self._count[one]
 
+    def lowest(self, names: Iterable[str]) -> list[str]:
+        """Those of some that are above none of the others; who is above any is above the next of them by number."""
+        ordered = sorted(names, key=lambda name: self._first.get(name, -1))
+        return [one for one, following in pairwise(ordered) if not self.is_above(one, following)] + ordered[-1:]
+
 
 def is_after(event: Event, other: Event, skew: float) -> bool:
     """Whether an event is later than another for certain: by more than the skew, or, at one time, by `seq`."""
@@ -154,25 +160,22 @@ def ends_before(
 
 
 def _is_any_open(event: Event, spawns: Sequence[int], first: int, events: Sequence[Event], skew: float) -> bool:
-    """Whether any spawn from some place on is not certainly later than an event."""
-    for place in range(first, len(spawns)):
-        spawn = events[spawns[place]]
+    """Whether any spawn is not certainly later than an event, of those from the first of some time on."""
+    while first < len(spawns):
+        spawn = events[spawns[first]]
         if not is_after(spawn, event, skew):
             return True
         if spawn.t > event.t + skew:
             break  # and so are all behind it
+        # It is later by `seq`, and so are the others of its time.
+        first = bisect_right(spawns, spawn.t, first, key=lambda number: events[number].t)
     return False
 
 
 def _last_before(event: Event, despawns: Sequence[int], events: Sequence[Event], skew: float) -> Event | None:
     """The last despawn that is certainly earlier than an event."""
-    place = bisect_left(despawns, event.t, key=lambda number: events[number].t)
-    found = None
-    while place < len(despawns) and events[despawns[place]].t == event.t:
-        if is_after(event, events[despawns[place]], skew):
-            found = events[despawns[place]]
-        place += 1
-    if found is None:
-        place = bisect_left(despawns, event.t, key=lambda number: events[number].t + skew)
-        found = events[despawns[place - 1]] if place else None
-    return found
+    place = bisect_left(despawns, _moment(event), key=lambda number: _moment(events[number]))
+    if place and is_after(event, events[despawns[place - 1]], skew):  # at one time, `seq` tells; else the skew does
+        return events[despawns[place - 1]]
+    place = bisect_left(despawns, event.t, key=lambda number: events[number].t + skew)
+    return events[despawns[place - 1]] if place else None

@@ -6,6 +6,7 @@ from typing import Any
 
 from orchtrace_corpus.errors import CommandUseError
 from orchtrace_corpus.findings import printable
+from orchtrace_corpus.trace.bridges import bridged
 from orchtrace_corpus.trace.model import Unit
 from orchtrace_corpus.trace.timing import SECONDS
 
@@ -22,8 +23,8 @@ _ADDED_TYPES = frozenset({"stop", "inference"})
 def published(trace: Mapping[str, Any]) -> dict[str, Any]:
     """The trace with published fields only.
 
-    Events of the types that we added go, and what depended on them depends on what they depended on, by an
-    edge of the type of the later one. Figures that are null go, too; only two totals cannot. Times are in
+    Events of the types that we added go, and what depended on them depends on what they depended on (`bridged`).
+    Figures that are null go, too; only two totals cannot. Times are in
     seconds, since the published form has no other; those of a trace that counts steps stay as they are.
 
     Args:
@@ -51,7 +52,7 @@ def published(trace: Mapping[str, Any]) -> dict[str, Any]:
         }
         for event in events
     ]
-    found["edges"] = _bridged(trace["edges"], {event["id"] for event in events})
+    found["edges"] = bridged(trace["edges"], {event["id"] for event in events})
     for part in ("costs", "metrics"):
         if part in found:
             found[part] = {name: value for name, value in found[part].items() if value is not None}
@@ -98,23 +99,3 @@ def _counts(counted: Counter[str]) -> str:
 def _some(names: Sequence[str]) -> str:
     more = f" and {len(names) - _MOST_NAMED:,} more" if len(names) > _MOST_NAMED else ""
     return ", ".join(printable(name) for name in names[:_MOST_NAMED]) + more
-
-
-def _bridged(edges: list[dict[str, str]], kept: set[str]) -> list[dict[str, str]]:
-    """The edges between kept events, those over dropped ones included, each once."""
-    earlier: dict[str, list[dict[str, str]]] = {}
-    for edge in edges:
-        earlier.setdefault(edge["dst"], []).append(edge)
-    found: dict[tuple[str, str, str], dict[str, str]] = {}
-    for edge in edges:
-        if edge["dst"] not in kept:
-            continue
-        waiting, seen = [edge["src"]], set()
-        while waiting:
-            source = waiting.pop()
-            if source in kept:
-                found.setdefault((source, edge["dst"], edge["type"]), {**edge, "src": source})
-            elif source not in seen:
-                seen.add(source)
-                waiting += [before["src"] for before in reversed(earlier.get(source, []))]
-    return list(found.values())

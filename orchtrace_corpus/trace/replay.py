@@ -1,6 +1,8 @@
 """A trace run again: the state of the team after each event."""
 
+from bisect import bisect_right
 from collections.abc import Iterator
+from operator import itemgetter
 
 from orchtrace_corpus.trace.graph import graph, order
 from orchtrace_corpus.trace.measures.measure import ASKED
@@ -11,8 +13,8 @@ from orchtrace_corpus.trace.rules.totals import total
 class State:
     """How things stand after an event.
 
-    Who and what there is at that moment is looked up when it is asked for, so that a long run is replayed in
-    time that grows with its events; the numbers are at hand.
+    Who and what there is at that moment is looked up when it is asked for, in time that grows with how many they
+    are, so that a long run is replayed in time that grows with its events; the numbers are at hand.
 
     Attributes:
         step: The number of the event in the replay, from 1 on.
@@ -84,33 +86,53 @@ def replay(trace: Trace) -> Iterator[State]:
 
 
 class _Presence:
-    """What comes and goes, by name, with the steps at which it came and went."""
+    """What comes and goes, by name, and what was there after each step.
+
+    Every coming and going is written down, and all names whenever there have been as many of them since as
+    there are names now. So what was there at a step is found in time that grows with what was there, and everything
+    written down with the comings and goings.
+    """
 
     def __init__(self) -> None:
-        self._stays: list[tuple[str, int]] = []
-        self._ends: list[int] = []
-        self._place: dict[str, int] = {}
+        self._now: dict[str, None] = {}
+        self._changes: list[tuple[int, str]] = []
+        self._known: list[tuple[int, int, tuple[str, ...]]] = [(0, 0, ())]  # step, changes until then, names
 
     def __len__(self) -> int:
-        return len(self._place)
+        return len(self._now)
 
     def add(self, name: str, step: int) -> None:
-        if name not in self._place:
-            self._place[name] = len(self._stays)
-            self._stays.append((name, step))
-            self._ends.append(_NEVER)
+        if name not in self._now:
+            self._change(name, step)
 
     def remove(self, name: str, step: int) -> None:
-        place = self._place.pop(name, None)
-        if place is not None:
-            self._ends[place] = step
+        if name in self._now:
+            self._change(name, step)
+
+    def _change(self, name: str, step: int) -> None:
+        _toggle(self._now, name)
+        self._changes.append((step, name))
+        if len(self._changes) - self._known[-1][1] >= len(self._now):
+            self._known.append((step, len(self._changes), tuple(self._now)))
 
     def at(self, step: int) -> tuple[str, ...]:
         """What was there after a step, in the order in which it came."""
-        return tuple(name for (name, came), went in zip(self._stays, self._ends, strict=True) if came <= step < went)
+        if not self._changes or self._changes[-1][0] <= step:  # so it is for whoever looks at each state as it comes
+            return tuple(self._now)
+        _, place, names = self._known[bisect_right(self._known, step, key=itemgetter(0)) - 1]
+        found = dict.fromkeys(names)
+        while place < len(self._changes) and self._changes[place][0] <= step:
+            _toggle(found, self._changes[place][1])
+            place += 1
+        return tuple(found)
 
 
-_NEVER = 2**63
+def _toggle(names: dict[str, None], name: str) -> None:
+    """Take a name out if it is there, else put it at the end."""
+    if name in names:
+        del names[name]
+    else:
+        names[name] = None
 
 
 class _Team:
@@ -157,7 +179,7 @@ class _Team:
     def _spend(self, event: Event) -> None:
         if event.copied_context:
             return
-        if isinstance(event.tokens, Tokens):
+        if isinstance(event.tokens, Tokens) and event.tokens.is_known:
             self.tokens += total(event.tokens)
         elif event.type in ASKED:
             self.without_tokens += 1

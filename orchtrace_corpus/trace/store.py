@@ -5,10 +5,10 @@ from collections.abc import Iterator, Sequence
 
 from orchtrace_corpus.errors import CorpusError, DataFileError, ExitCode
 from orchtrace_corpus.findings import Finding, has_errors, quote_path
-from orchtrace_corpus.trace.decode import Decoded
+from orchtrace_corpus.trace.decode import LINES, Decoded
 from orchtrace_corpus.trace.model import Trace
 
-SUFFIXES = (".json", ".jsonl", ".ndjson")
+SUFFIXES = (".json", *LINES)
 """What the names of traces in a folder end in."""
 
 _NOT_JSON = "T10"

@@ -2,17 +2,24 @@
 
 from msgspec import UNSET
 
-from orchtrace_corpus.trace.graph import Graph, graph, order
+from orchtrace_corpus.trace.graph import Graph, by_time, graph, leads_forward, ranks, sorted_out
 from orchtrace_corpus.trace.lives import Lineage, Lives, lives
 from orchtrace_corpus.trace.model import Tokens, Trace
 
 
 class Subject:
-    """A trace and its graph; what not every trace needs is worked out when it is first asked for."""
+    """A trace and its graph; what not every trace needs is worked out when it is first asked for.
+
+    Attributes:
+        trace: The trace.
+        graph: Its graph.
+        is_timely: Whether `sequence` was found to be that of time and `seq`, so that no edge leads back in time.
+    """
 
     def __init__(self, trace: Trace) -> None:
         self.trace = trace
         self.graph: Graph = graph(trace)
+        self.is_timely = False
         self._sequence: list[int] | None = None
         self._lives: Lives | None = None
         self._lineage: Lineage | None = None
@@ -26,7 +33,11 @@ class Subject:
             CycleError: The edges go round in a circle.
         """
         if self._sequence is None:
-            self._sequence = order(self.graph)
+            of = self.graph
+            timely = by_time(of)
+            rank = ranks(timely)
+            self.is_timely = leads_forward(of, rank)
+            self._sequence = timely if self.is_timely else sorted_out(of.sources, of.targets, timely, rank)
         return self._sequence
 
     @property

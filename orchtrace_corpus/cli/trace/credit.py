@@ -1,5 +1,6 @@
 """`corpus trace credit`."""
 
+import sys
 from collections.abc import Sequence
 from typing import Annotated
 
@@ -8,8 +9,8 @@ import typer
 from orchtrace_corpus.cli.options import OutputFormat
 from orchtrace_corpus.cli.session import Session
 from orchtrace_corpus.cli.trace.loading import FILES_HELP, sound_documents
-from orchtrace_corpus.errors import DataFileError, ExitCode
-from orchtrace_corpus.findings import printable, quote_path
+from orchtrace_corpus.errors import CommandUseError, DataFileError, ExitCode
+from orchtrace_corpus.findings import printable, quote, quote_path
 from orchtrace_corpus.render import Format
 from orchtrace_corpus.render import trace_credit as render
 from orchtrace_corpus.render.table import envelope
@@ -17,6 +18,8 @@ from orchtrace_corpus.trace.credit.assign import Choices, Method, assign
 from orchtrace_corpus.trace.model import Trace
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
+
+_STANDARD_INPUT, _ITS_NAME = "-", "<stdin>"
 
 
 @app.command()
@@ -27,9 +30,14 @@ def credit(
         str, typer.Option("--unit", help="token, turn, message, tool, agent, role, orchestrator or team.")
     ] = "agent",
     method: Annotated[Method, typer.Option("--method", help="How credit is assigned.")] = Method.SHAPLEY,
-    channel: Annotated[str, typer.Option("--channel", help="The reward channel that is divided.")] = "team",
+    channel: Annotated[
+        str, typer.Option("--channel", help="The reward that is divided: team, unless there is only another one.")
+    ] = "",
     values: Annotated[
-        str, typer.Option("--values", metavar="FILE", help="Values of coalitions, or of steps, as JSON.")
+        str,
+        typer.Option(
+            "--values", metavar="FILE", help="Values of coalitions, or of steps, as JSON; - for standard input."
+        ),
     ] = "",
     gamma: Annotated[float, typer.Option("--gamma", min=0, max=1, help="gae: the discount.")] = 1.0,
     lam: Annotated[float, typer.Option("--lambda", min=0, max=1, help="gae: one step (0) to whole return (1).")] = 0.95,
@@ -55,17 +63,22 @@ def credit(
       corpus trace credit data/traces/swarm.json --channel orchestration --format json
     """
     session = Session(*ctx.obj)
+    if values == _STANDARD_INPUT and _STANDARD_INPUT in paths:
+        raise CommandUseError("standard input can be read only once", "Name a file for the traces, or for --values.")
     files, traces = _read_traces(session, paths)
-    choices = Choices(channel, _read(values) if values else None, values, gamma, lam, samples, seed, files)
+    channel = channel or _channel(session, traces)
+    shown = _ITS_NAME if values == _STANDARD_INPUT else values
+    choices = Choices(channel, _read(values) if values else None, shown, gamma, lam, samples, seed, files)
     assignments = assign(traces, unit, method, choices)
     for one in assignments:
         for warning in one.warnings:
             session.output.note(f"corpus: {printable(one.trace_id)}: {warning}")
     if output_format is Format.JSON:
-        session.output.write(envelope("trace-credit", render.data(assignments, unit, method)))
+        session.output.write(envelope("trace-credit", render.data(assignments, unit, method, channel)))
+    elif output_format is Format.CSV:
+        session.show_tables([render.exact(assignments, unit)], "trace-credit", output_format)
     else:
-        exact = output_format is Format.CSV
-        session.show_tables(render.tables(assignments, unit, exact=exact), "trace-credit", output_format)
+        session.show_tables(render.tables(assignments, unit), "trace-credit", output_format)
     return ExitCode.DONE
 
 
@@ -79,8 +92,23 @@ def _read_traces(session: Session, paths: Sequence[str]) -> tuple[tuple[str, ...
     return tuple(files), traces
 
 
+def _channel(session: Session, traces: Sequence[Trace]) -> str:
+    """The reward that is taken where none is named: `team`, or the only one that there is, which is said."""
+    usual = Choices().channel
+    there = {channel for trace in traces for channel in trace.rewards}
+    if len(there) != 1 or usual in there:
+        return usual
+    (channel,) = there
+    session.output.note(f"corpus: taking the reward {quote(channel)}, the only one there is")
+    return channel
+
+
 def _read(path: str) -> str:
     try:
+        if path == _STANDARD_INPUT:
+            if sys.stdin is None or sys.stdin.isatty():
+                raise CommandUseError("there is nothing on standard input", "Name a file of values, or pipe one in.")
+            return sys.stdin.buffer.read().decode("utf-8")
         with open(path, encoding="utf-8") as file:
             return file.read()
     except OSError as error:

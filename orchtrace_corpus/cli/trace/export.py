@@ -8,7 +8,7 @@ import typer
 from orchtrace_corpus.cli.session import Session
 from orchtrace_corpus.cli.trace.loading import FILE_HELP, one_document, write_new
 from orchtrace_corpus.errors import ExitCode
-from orchtrace_corpus.trace.plain import writable
+from orchtrace_corpus.trace.plain import loads
 from orchtrace_corpus.trace.published import losses, published
 from orchtrace_corpus.trace.write import text
 
@@ -42,7 +42,7 @@ def export(
     """
     session = Session(*ctx.obj)
     document, _ = one_document(session, path)
-    trace = writable(document.data)
+    trace = loads(document.data)
     shown = published(trace) if profile is Profile.PUBLISHED else trace
     written = text(shown)
     if output:

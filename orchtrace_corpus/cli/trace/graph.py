@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from orchtrace_corpus.cli.session import Session
-from orchtrace_corpus.cli.trace.loading import FILE_HELP, one_trace
+from orchtrace_corpus.cli.trace.loading import FILE_HELP, one_trace, write_new
 from orchtrace_corpus.errors import ExitCode
 from orchtrace_corpus.render import trace_graph as render
 from orchtrace_corpus.trace.model import Trace
@@ -34,6 +34,7 @@ def graph_trace(
     output_format: Annotated[GraphFormat, typer.Option("--format", "-f", help="The form of the output.")] = (
         GraphFormat.MERMAID
     ),
+    output: Annotated[str, typer.Option("--output", "-o", metavar="FILE", help="Write to a new file.")] = "",
 ) -> int:
     """Write a trace as a graph for Mermaid or Graphviz, or as a picture of its timeline.
 
@@ -54,7 +55,11 @@ def graph_trace(
         GraphFormat.SVG: render.timeline,
     }[output_format]
     written = draw(trace)
-    session.output.write(written)
+    if output:
+        write_new(output, written)
+        session.output.note(f"wrote {output}")
+    else:
+        session.output.write(written)
     if output_format is GraphFormat.MERMAID and (len(trace.edges) > _MERMAID_EDGES or len(written) > _MERMAID_TEXT):
         session.output.note(
             f"corpus: {_size(trace, written)}; Mermaid by default draws {_MERMAID_EDGES} edges and "

@@ -4,14 +4,14 @@ from typing import Annotated, Any
 
 import typer
 
-from orchtrace_corpus.cli.options import OutputFormat
+from orchtrace_corpus.cli.options import OutputFormat, refuse_together
 from orchtrace_corpus.cli.session import Session
 from orchtrace_corpus.cli.trace.loading import FILE_HELP, one_document, write_new
 from orchtrace_corpus.errors import ExitCode
 from orchtrace_corpus.render import Format
 from orchtrace_corpus.render import trace_labels as render
 from orchtrace_corpus.trace.label import GIVEN, Label, labels
-from orchtrace_corpus.trace.plain import writable
+from orchtrace_corpus.trace.plain import loads
 from orchtrace_corpus.trace.write import text
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
@@ -37,10 +37,12 @@ def label(
       corpus trace label data/traces/swarm.json --events
     """
     session = Session(*ctx.obj)
+    refuse_together(output=bool(output), events=events)
+    refuse_together(output=bool(output), format=output_format is not Format.TABLE)
     document, trace = one_document(session, path)
     found = labels(trace)
     if output:
-        write_new(output, text(_labelled(writable(document.data), found)))
+        write_new(output, text(_labelled(loads(document.data), found)))
         session.output.note(f"wrote {output}")
         return ExitCode.DONE
     table = render.events(trace, found) if events else render.summary(trace, found)

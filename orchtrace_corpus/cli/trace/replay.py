@@ -12,7 +12,7 @@ import typer
 from orchtrace_corpus.cli.session import Session
 from orchtrace_corpus.cli.trace.loading import FILE_HELP, one_trace
 from orchtrace_corpus.errors import CommandUseError, ExitCode
-from orchtrace_corpus.findings import quote
+from orchtrace_corpus.findings import quote, unobeyed
 from orchtrace_corpus.render import trace_page as render
 from orchtrace_corpus.render.table import SCHEMA_VERSION
 from orchtrace_corpus.trace.model import Trace
@@ -68,15 +68,19 @@ def replay_trace(
         states = iter([_only(states, number)])
     if output_format is ReplayFormat.JSON:
         head = {"schema": "orchtrace-corpus/trace-replay", "version": SCHEMA_VERSION, "trace_id": trace.trace_id}
-        session.output.write(json.dumps({**head, "unit": trace.clock.unit.value}, ensure_ascii=False) + "\n")
+        session.output.write(_line({**head, "unit": trace.clock.unit.value}))
     before = None
     for state in states:
         if output_format is ReplayFormat.JSON:
-            session.output.write(json.dumps(render.as_data(state), ensure_ascii=False) + "\n")
+            session.output.write(_line(render.as_data(state)))
         else:
             session.output.show(render.replayed(state, before, trace.clock.unit, session.output.width))
         before = state
     return ExitCode.DONE
+
+
+def _line(value: object) -> str:
+    return unobeyed(json.dumps(value, ensure_ascii=False)) + "\n"
 
 
 def _number(step: str) -> int | None:

@@ -7,7 +7,7 @@ Means over the turns of a role are as in M-GRPO (arXiv 2511.13288).
 """
 
 from collections.abc import Mapping, Sequence
-from math import sqrt
+from math import fsum, hypot, sqrt
 
 
 def group_relative(rewards: Mapping[str, float]) -> dict[str, float]:
@@ -15,11 +15,10 @@ def group_relative(rewards: Mapping[str, float]) -> dict[str, float]:
 
     The standard deviation is that of the population, without any constant added to it.
     """
-    count = len(rewards)
-    mean = sum(rewards.values()) / count
-    deviation = sqrt(sum((reward - mean) ** 2 for reward in rewards.values()) / count)
-    if deviation == 0:
+    if len(set(rewards.values())) < 2:  # the mean of equal numbers may be another number in the last digit
         return dict.fromkeys(rewards, 0.0)
+    mean = fsum(rewards.values()) / len(rewards)
+    deviation = hypot(*(reward - mean for reward in rewards.values())) / sqrt(len(rewards))
     return {name: (reward - mean) / deviation for name, reward in rewards.items()}
 
 

@@ -10,11 +10,12 @@ from orchtrace_corpus.trace.credit import advantages, shapley
 from orchtrace_corpus.trace.credit.coalitions import Supplied
 from orchtrace_corpus.trace.credit.reach import Reach
 from orchtrace_corpus.trace.credit.shapley import MOST_EXACT_PLAYERS, Share
-from orchtrace_corpus.trace.credit.units import parts, parts_if_any, roles_of
+from orchtrace_corpus.trace.credit.units import parts, parts_if_any
 from orchtrace_corpus.trace.credit.values import STEPS, StepValue, step_values
 from orchtrace_corpus.trace.graph import graph, order
 from orchtrace_corpus.trace.measures.measure import steps
 from orchtrace_corpus.trace.model import Trace
+from orchtrace_corpus.trace.roles import roles_of
 
 
 class Method(StrEnum):
@@ -111,11 +112,14 @@ def assign(traces: Sequence[Trace], unit: str, method: Method, choices: Choices)
     """Assign credit in one or several traces.
 
     Raises:
-        CommandUseError: The method does not go with the unit, needs values or further runs, or the traces
-            have no such part or reward.
+        CommandUseError: The method does not go with the unit, needs values or further runs, the traces
+            have no such part or reward, or gamma or lambda is not from 0 to 1.
         DataFileError: The file of values is not of the form that the method needs.
         CycleError: The edges of a trace go round in a circle.
     """
+    for name, share in (("gamma", choices.gamma), ("lambda", choices.lam)):
+        if not 0 <= share <= 1:  # which NaN is not, either
+            raise CommandUseError(f"{name} is {share:g}, and a number from 0 to 1 is wanted")
     for trace in traces:
         parts(trace, unit)
     if unit not in UNITS[method]:
@@ -132,10 +136,19 @@ def assign(traces: Sequence[Trace], unit: str, method: Method, choices: Choices)
 
 
 def _reward(trace: Trace, choices: Choices) -> float:
-    if choices.channel not in trace.rewards:
-        hint = suggestion(choices.channel, list(trace.rewards)) or " (it has none)"
-        raise CommandUseError(f"the trace {quote(trace.trace_id)} has no reward {quote(choices.channel)}{hint}")
-    return trace.rewards[choices.channel]
+    reward = trace.rewards.get(choices.channel)
+    if reward is not None:
+        return reward
+    if not trace.rewards:
+        raise CommandUseError(
+            f"the trace {quote(trace.trace_id)} has no reward that could be divided",
+            'State one in the trace, such as "rewards": {"team": 1}.',
+        )
+    hint = suggestion(choices.channel, list(trace.rewards))
+    raise CommandUseError(
+        f"the trace {quote(trace.trace_id)} has no reward {quote(choices.channel)}{hint}",
+        "Say which is to be divided: --channel NAME.",
+    )
 
 
 def _by_group(traces: Sequence[Trace], unit: str, choices: Choices) -> list[Assignment]:
@@ -205,7 +218,8 @@ def _known_steps(choices: Choices, ids: Sequence[str]) -> list[StepValue]:
     known = step_values(choices.values or "", choices.values_path)
     missing = [name for name in ids if name not in known]
     if missing:
-        strangers = [name for name in known if name not in set(ids)]
+        asked = set(ids)
+        strangers = [name for name in known if name not in asked]
         raise DataFileError(
             f"{quote(choices.values_path)} has no value for {len(missing):,} of {len(ids):,} steps: "
             f"{_some([quote(name) for name in missing])}",

@@ -40,7 +40,8 @@ class Supplied:
         self._players = next(iter(units.values()))
         self._known, stated = coalition_values(text, path)
         self._asked: dict[Coalition, None] = {}
-        strangers = [member for member in stated if member not in set(self._players)]
+        players = set(self._players)
+        strangers = [member for member in stated if member not in players]
         if strangers:
             raise _strange(strangers, stated[strangers[0]], units)
 

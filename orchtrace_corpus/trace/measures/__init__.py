@@ -6,15 +6,17 @@ from orchtrace_corpus.errors import CommandUseError
 from orchtrace_corpus.findings import quote, suggestion
 from orchtrace_corpus.trace.measures import ledger, outcome, team, work
 from orchtrace_corpus.trace.measures.measure import Definition, Measure, Run
+from orchtrace_corpus.trace.measures.work import Profile, profile
 from orchtrace_corpus.trace.model import Trace
 from orchtrace_corpus.trace.subject import Subject
+from orchtrace_corpus.trace.timing import timing
 
 DEFINITIONS: dict[str, Definition] = {
     one.name: one for one in (*work.DEFINITIONS, *team.DEFINITIONS, *ledger.DEFINITIONS, *outcome.DEFINITIONS)
 }
 """Every measure by its name, in the order in which they are shown."""
 
-__all__ = ["DEFINITIONS", "Definition", "Measure", "Run", "measure"]
+__all__ = ["DEFINITIONS", "Definition", "Measure", "Profile", "Run", "concurrency_profile", "measure"]
 
 
 def measure(trace: Trace, names: Iterable[str] = ()) -> dict[str, Measure]:
@@ -29,6 +31,14 @@ def measure(trace: Trace, names: Iterable[str] = ()) -> dict[str, Measure]:
         CommandUseError: There is no measure of that name.
     """
     return measure_subject(Subject(trace), names)
+
+
+def concurrency_profile(trace: Trace) -> Profile:
+    """For how long how many events of a trace were worked on at once; errors as for `measure`.
+
+    The times add up to the wall time, waits for people taken out; each times its number, they add up to the work.
+    """
+    return profile(timing(trace), trace)
 
 
 def measure_subject(subject: Subject, names: Iterable[str] = ()) -> dict[str, Measure]:

@@ -5,8 +5,10 @@ expressions", Journal of the ACM 21, 1974; T. H. Cormen et al., "Introduction to
 multithreaded algorithms). An event's work is its duration; the processors are the agents.
 """
 
+from typing import NamedTuple
+
 from orchtrace_corpus.trace.measures.measure import Definition, Measure, Run, named
-from orchtrace_corpus.trace.model import EventType
+from orchtrace_corpus.trace.model import EventType, Trace
 from orchtrace_corpus.trace.timing import Path, Timing, longest_path, most_at_once
 
 _BOOK = "work-span model (Brent 1974)"
@@ -100,6 +102,27 @@ def concurrency(times: Timing) -> dict[int, float]:
     return dict(sorted(profile.items()))
 
 
+class Profile(NamedTuple):
+    """How parallel a run was, and for how long.
+
+    Attributes:
+        times: For each number of events worked on at once, how long it was that many; 0 stands for idle time.
+        unit: `s`, or `step` in a trace that counts steps.
+        reason: Why nothing is known of it; `times` is empty then.
+    """
+
+    times: dict[int, float]
+    unit: str
+    reason: str = ""
+
+
+def profile(times: Timing, trace: Trace) -> Profile:
+    """The concurrency profile of a run, refused where the duration of a working event is unknown."""
+    if times.unknown:
+        return Profile({}, times.unit, _unknown_durations(times, trace))
+    return Profile(concurrency(times), times.unit)
+
+
 def max_concurrency(run: Run) -> Measure:
     """P: the largest number of events worked on at once."""
     unknown = _unknown(run)
@@ -128,11 +151,12 @@ def brent_bound(run: Run) -> Measure:
 
 def _unknown(run: Run) -> Measure | None:
     """The reason why durations cannot be summed; None where they can."""
-    unknown = run.times.unknown
-    if not unknown:
-        return None
-    working = sum(duration > 0 for duration in run.times.works) + len(unknown)
-    return Measure(None, f"{len(unknown)} of {working} working events have no end: {named(run.trace, unknown)}")
+    return Measure(None, _unknown_durations(run.times, run.trace)) if run.times.unknown else None
+
+
+def _unknown_durations(times: Timing, trace: Trace) -> str:
+    working = sum(duration > 0 for duration in times.works) + len(times.unknown)
+    return f"{len(times.unknown)} of {working} working events have no end: {named(trace, times.unknown)}"
 
 
 def _ratio(above: Measure, below: Measure, if_zero: str) -> Measure:

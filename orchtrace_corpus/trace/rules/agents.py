@@ -1,10 +1,11 @@
 """Agents: they come into being, act, return to who sent them, and end."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from math import inf
 
 from orchtrace_corpus.findings import quote
-from orchtrace_corpus.trace.lives import ancestors, begins_after, ends_before, is_after
+from orchtrace_corpus.trace.lives import ancestors, begins_after, ends_before, in_time
 from orchtrace_corpus.trace.locate import Path
 from orchtrace_corpus.trace.model import EdgeType, EventType
 from orchtrace_corpus.trace.problem import Problem
@@ -13,7 +14,7 @@ from orchtrace_corpus.trace.subject import Subject
 
 def check_spawns(subject: Subject) -> Iterator[Problem]:
     """A spawn names the agent that it brings into being, and that agent acts; its parent is the one that acts."""
-    events, spawns = subject.trace.events, subject.graph.of_type.get(EventType.SPAWN, ())
+    events, spawns = subject.graph.events, subject.graph.of_type.get(EventType.SPAWN, ())
     acting = {event.agent for event in events} if spawns else set()
     declared = {agent.id: agent.parent for agent in subject.trace.agents if agent.parent}
     spawned_by: dict[str, set[str]] = {}
@@ -31,31 +32,54 @@ def check_spawns(subject: Subject) -> Iterator[Problem]:
             parent = declared[event.target]
             message = f"{quote(event.agent)} spawns {quote(event.target)}, whose parent is {quote(parent)} in $.agents"
             yield Problem("T219", message, ("events", number, "agent"))
+    if len(spawned_by) < len(spawns):
+        yield from _check_spawners(subject, [name for name, by in spawned_by.items() if len(by) > 1])
     for number, event in enumerate(events):
         if event.parent_agent and event.parent_agent not in spawned_by.get(event.agent, (event.parent_agent,)):
-            spawner = next(iter(sorted(spawned_by[event.agent])))
+            spawner = events[subject.lives.spawns[event.agent][0]].agent
             message = f"{quote(event.agent)} was spawned by {quote(spawner)}"
             yield Problem("T219", message, ("events", number, "parent_agent"))
 
 
+def _check_spawners(subject: Subject, names: Iterable[str]) -> Iterator[Problem]:
+    """Agents that several others spawn; where a parent is declared, each spawn was held against that one already."""
+    events = subject.graph.events
+    declared = {agent.id for agent in subject.trace.agents if agent.parent}
+    for name in names:
+        first, *further = subject.lives.spawns[name]
+        spawner = events[first]
+        for number in further:
+            other = events[number].agent
+            if other != spawner.agent and name not in declared:
+                message = (
+                    f"{quote(other)} spawns {quote(name)}, and so does {quote(spawner.agent)}, by {quote(spawner.id)}; "
+                    "give each agent a name of its own, or correct who spawns it"
+                )
+                yield Problem("T219", message, ("events", number, "agent"))
+
+
 def check_parents(subject: Subject) -> Iterator[Problem]:
     """Nobody is above itself: the parents of agents lead up, and never back."""
-    for agent, parent in subject.lives.circular.items():
+    circular = subject.lives.circular
+    places = _where_parents_are_stated(subject) if circular else {}
+    for agent, parent in circular.items():
         circle = [agent, parent, *ancestors(parent, subject.lives.parents)]
         shown = " below ".join(map(quote, circle[:6]))
         more = f" below … ({len(circle) - 1} agents)" if len(circle) > 6 else ""
         message = f"an agent is above itself: {shown}{more}"
-        yield Problem("T221", message, _where_parent_is_stated(subject, agent))
+        yield Problem("T221", message, places[agent])
 
 
-def _where_parent_is_stated(subject: Subject, agent: str) -> Path:
-    if agent in subject.lives.spawns:
-        return ("events", subject.lives.spawns[agent][0], "to")
-    for number, declared in enumerate(subject.trace.agents):
-        if declared.id == agent and declared.parent:
-            return ("agents", number, "parent")
-    number = next(n for n, event in enumerate(subject.trace.events) if event.agent == agent and event.parent_agent)
-    return ("events", number, "parent_agent")
+def _where_parents_are_stated(subject: Subject) -> dict[str, Path]:
+    """By the agent, what `lives` has its parent from."""
+    found: dict[str, Path] = {}
+    for number, event in enumerate(subject.trace.events):
+        if event.parent_agent:
+            found.setdefault(event.agent, ("events", number, "parent_agent"))
+    stated = {agent.id: number for number, agent in enumerate(subject.trace.agents) if agent.parent}
+    found.update({agent: ("agents", number, "parent") for agent, number in stated.items()})
+    found.update({agent: ("events", numbers[0], "to") for agent, numbers in subject.lives.spawns.items()})
+    return found
 
 
 def check_lives(subject: Subject) -> Iterator[Problem]:
@@ -93,7 +117,11 @@ def check_returns(subject: Subject) -> Iterator[Problem]:
     returns = subject.graph.of_type.get(EventType.RETURN)
     if not returns:
         return
-    skew, events, known = subject.trace.clock.skew, subject.trace.events, subject.lives
+    skew, events, known = subject.trace.clock.skew, subject.graph.events, subject.lives
+    ends: Mapping[str, Sequence[int]] = known.despawns
+    if known.stops:
+        ends = {name: in_time((*known.despawns.get(name, ()), *stops), events) for name, stops in known.stops.items()}
+        ends = {**known.despawns, **ends}
     for number in returns:
         event = events[number]
         target, sender = event.target, event.sender or event.agent
@@ -101,29 +129,32 @@ def check_returns(subject: Subject) -> Iterator[Problem]:
             continue
         parent = known.parents.get(sender)
         if parent not in (None, target) and not subject.lineage.is_above(target, sender):
-            shown = ", ".join(map(quote, ancestors(sender, known.parents)[:5]))
+            shown = ", ".join(map(quote, islice(ancestors(sender, known.parents), 5)))
             message = f"{quote(target)} is no ancestor of {quote(sender)}, but {shown} is"
             yield Problem("T212", message, ("events", number, "to"))
-        elif target in known.despawns:
-            ended = ends_before(event, known.spawns.get(target, ()), known.despawns[target], events, skew)
+        elif target in ends:
+            ended = ends_before(event, known.spawns.get(target, ()), ends[target], events, skew)
             if ended is not None:
-                message = f"{quote(target)} no longer lives: {quote(ended.id)} ended it at {ended.t:g}"
+                how = "stopped" if ended.type is EventType.STOP else "ended it"
+                message = f"{quote(target)} no longer lives: {quote(ended.id)} {how} at {ended.t:g}"
                 yield Problem("T212", message, ("events", number, "to"))
 
 
 def check_stops(subject: Subject) -> Iterator[Problem]:
-    """A stop is the last that its agent does, except to be despawned."""
+    """A stop is the last that its agent does, except to be despawned, or to be spawned again."""
     if EventType.STOP not in subject.graph.of_type:
         return
-    skew, events = subject.trace.clock.skew, subject.trace.events
-    stops = {agent: events[numbers[0]] for agent, numbers in subject.lives.stops.items()}
-    earliest = min(stop.t for stop in stops.values())
+    skew, events, spawns = subject.trace.clock.skew, subject.trace.events, subject.lives.spawns
+    stops = subject.lives.stops
+    earliest = min(events[numbers[0]].t for numbers in stops.values())
     for number, time in enumerate(subject.graph.times):
         if time < earliest:
             continue
         event = events[number]
-        stop = stops.get(event.agent)
-        if stop is not None and is_after(event, stop, skew) and event.type is not EventType.DESPAWN:
+        if event.agent not in stops or event.type is EventType.DESPAWN:
+            continue
+        stop = ends_before(event, spawns.get(event.agent, ()), stops[event.agent], events, skew)
+        if stop is not None:
             message = f"{quote(event.agent)} acts at {event.t:g}, after its stop {quote(stop.id)}"
             yield Problem("T214", message, ("events", number, "t"))
 

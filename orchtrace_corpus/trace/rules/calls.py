@@ -3,13 +3,14 @@
 from collections.abc import Iterator
 
 from orchtrace_corpus.findings import quote
+from orchtrace_corpus.trace.lives import is_after
 from orchtrace_corpus.trace.model import EventType
 from orchtrace_corpus.trace.problem import Problem
 from orchtrace_corpus.trace.subject import Subject
 
 
 def check_calls(subject: Subject) -> Iterator[Problem]:
-    """Each result answers one call, of the same tool; each call has one result at most, and none is a warning."""
+    """Each result answers one earlier call, of the same tool; a call has one result at most, and none is a warning."""
     events, of_type = subject.trace.events, subject.graph.of_type
     calls: dict[str, int] = {}
     results: dict[str, int] = {}
@@ -30,9 +31,16 @@ def check_calls(subject: Subject) -> Iterator[Problem]:
             if call_id not in results:
                 message = f"the call {quote(call_id)} has no result"
                 yield Problem("T211", message, ("events", number, "call_id"))
+    skew = subject.trace.clock.skew
     for call_id, number in results.items():
-        tool = events[number].tool
-        if tool and call_id in calls and events[calls[call_id]].tool not in ("", tool):
-            call = events[calls[call_id]]
-            message = f"the call {quote(call_id)} is one of {quote(call.tool)}, its result one of {quote(tool)}"
+        called = calls.get(call_id)
+        if called is None:
+            continue
+        call, result = events[called], events[number]
+        if call.t >= result.t and is_after(call, result, skew):
+            step, place = ("t", f"at {call.t:g}") if call.t > result.t else ("seq", f"of seq {call.seq}")
+            message = f"the result comes before its call {quote(call.id)} {place}; correct the times or the call_id"
+            yield Problem("T228", message, ("events", number, step))
+        if result.tool and call.tool not in ("", result.tool):
+            message = f"the call {quote(call_id)} is one of {quote(call.tool)}, its result one of {quote(result.tool)}"
             yield Problem("T226", message, ("events", number, "tool"))

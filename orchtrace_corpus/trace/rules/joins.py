@@ -1,9 +1,10 @@
 """Edges between agents: without them, what one agent does seems to depend on nobody else."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from math import inf
 
 from orchtrace_corpus.findings import quote
-from orchtrace_corpus.trace.lives import ancestors, is_after
+from orchtrace_corpus.trace.lives import is_after
 from orchtrace_corpus.trace.model import Event, EventType
 from orchtrace_corpus.trace.problem import Problem
 from orchtrace_corpus.trace.subject import Subject
@@ -73,17 +74,52 @@ def _check_returned(subject: Subject, returns: Sequence[int]) -> Iterator[Proble
     events, parents = subject.graph.events, subject.lives.parents
     last: dict[str, Event] = {}
     for event in events:
-        if event.type not in _ENDS and (event.agent not in last or not is_after(last[event.agent], event, 0)):
+        if event.type not in _ENDS and (event.agent not in last or _moment(event) > _moment(last[event.agent])):
             last[event.agent] = event
+    above: dict[str, Event | None] = {}
+    latest = sorted(last.values(), key=_moment, reverse=True)[:2]
     for number in returns:
         event = events[number]
         sender = event.sender or event.agent
         receiver = event.target or parents.get(sender, "")
-        above = [receiver, *ancestors(receiver, parents)] if receiver else [name for name in last if name != sender]
-        going_on = next((name for name in above if name in last and not is_after(event, last[name], 0)), None)
+        if receiver:
+            candidates = [last.get(receiver), _last_above(receiver, parents, last, above)]
+        else:
+            candidates = [one for one in latest if one.agent != sender]
+        going_on = next((one.agent for one in candidates if one is not None and not is_after(event, one, 0)), None)
         if going_on is not None:
             message = (
                 f"no event depends on what {quote(sender)} returns, though {quote(going_on)} goes on; "
                 "add an edge to the event that goes on with it"
             )
             yield Problem("T224", message, ("events", number))
+
+
+def _moment(event: Event) -> tuple[float, float]:
+    """When an event is, for the latest of several: at one time, nothing is certainly later than one without `seq`."""
+    return event.t, inf if event.seq is None else event.seq
+
+
+def _last_above(
+    agent: str, parents: Mapping[str, str], last: Mapping[str, Event], known: dict[str, Event | None]
+) -> Event | None:
+    """The latest event of an agent and all above it.
+
+    Args:
+        agent: The agent.
+        parents: Who is above whom.
+        last: The last event of each agent.
+        known: What this function has found; what it finds on the way is added, so that long chains are climbed once.
+    """
+    path = []
+    climbing: str | None = agent
+    while climbing is not None and climbing not in known:
+        path.append(climbing)
+        climbing = parents.get(climbing)
+    found = None if climbing is None else known[climbing]
+    for one in reversed(path):
+        own = last.get(one)
+        if own is not None and (found is None or _moment(own) > _moment(found)):
+            found = own
+        known[one] = found
+    return found

@@ -1,11 +1,12 @@
 """Ids, edges and time: what is needed for the events to form a graph that time can run through."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import pairwise
-from operator import lt
+from operator import attrgetter, lt
 
 from orchtrace_corpus.findings import quote
 from orchtrace_corpus.trace.graph import CycleError, Graph
+from orchtrace_corpus.trace.lives import is_after
 from orchtrace_corpus.trace.model import Edge
 from orchtrace_corpus.trace.problem import Problem
 from orchtrace_corpus.trace.subject import Subject
@@ -13,6 +14,7 @@ from orchtrace_corpus.trace.subject import Subject
 _MOST_GUESSES, _MOST_NAMES = 10, 10_000
 """For so many ids of no event, in a trace of so many events, another spelling is looked for, which takes time."""
 
+_SEQ = attrgetter("seq")
 _NO_DIGITS = dict.fromkeys(map(ord, "0123456789"))
 
 
@@ -86,23 +88,34 @@ def _back(edge: Edge, of: Graph) -> tuple[float, float]:
 
 def check_times(subject: Subject) -> Iterator[Problem]:
     """An edge back in time, beyond the skew that the clock declares; an event that ends before it begins."""
-    trace, of = subject.trace, subject.graph
-    skew = trace.clock.skew
-    times = of.times
-    earliest = [time - skew for time in times] if skew else times
-    if any(map(lt, map(times.__getitem__, of.targets), map(earliest.__getitem__, of.sources))):
-        for number, edge in enumerate(trace.edges):
-            source, target = _ends(edge.src, edge.dst, of)
-            if source >= 0 and target >= 0 and times[target] < times[source] - skew:
-                message = (
-                    f"the edge goes back in time, from t {times[source]:g} to t {times[target]:g}; "
-                    "turn it round, correct the times, or declare $.clock.skew"
-                )
-                yield Problem("T204", message, ("edges", number))
+    of = subject.graph
+    if not subject.is_timely:
+        yield from _check_back(subject)
     for number, end in enumerate(of.ends):
-        if end is not None and end < times[number]:
-            message = f"the event ends at {end:g}, before it begins at {times[number]:g}"
+        if end is not None and end < of.times[number]:
+            message = f"the event ends at {end:g}, before it begins at {of.times[number]:g}"
             yield Problem("T218", message, ("events", number, "t_end"))
+
+
+def _check_back(subject: Subject) -> Iterator[Problem]:
+    """Edges from an event that is certainly later than the one that they lead to."""
+    trace, of = subject.trace, subject.graph
+    skew, events, time = trace.clock.skew, of.events, of.times.__getitem__
+    if not any(map(_SEQ, events)) and not any(map(lt, map(time, of.targets), map(time, of.sources))):
+        return
+    numbers: Iterable[int] = range(len(of.edges))
+    if len(of.edges) < len(trace.edges):
+        numbers = [n for n, edge in enumerate(trace.edges) if edge.src in of.numbers and edge.dst in of.numbers]
+    for number, source, target in zip(numbers, of.sources, of.targets, strict=True):
+        earlier, later = events[source], events[target]
+        if later.t > earlier.t or not is_after(earlier, later, skew):
+            continue
+        message = f"the edge goes back in time, from t {earlier.t:g} to t {later.t:g}"
+        mend = "turn it round, correct the times, or declare $.clock.skew"
+        if earlier.t == later.t:
+            message = f"the edge goes back in time: at t {later.t:g}, from seq {earlier.seq} to seq {later.seq}"
+            mend = "turn it round, or correct the seq of either"
+        yield Problem("T204", f"{message}; {mend}", ("edges", number))
 
 
 def _ends(source: str, target: str, of: Graph) -> tuple[int, int]:
