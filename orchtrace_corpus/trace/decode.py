@@ -81,7 +81,7 @@ def documents_in(file: BinaryIO, path: str, *, is_lines: bool = False) -> Iterat
         return
     yield Document(first, path, number)
     for later, line in enumerate(file, number + 1):
-        if line.strip():
+        if not line.isspace():
             yield Document(line, path, later)
 
 

@@ -22,6 +22,7 @@ class Graph(NamedTuple):
         edges: These edges, as in the trace.
         times: When each event began, in the unit of the trace's clock.
         ends: When each event ended, as it says itself; None where it does not.
+        agents: Who acts in each event.
         of_type: The numbers of the events of each type that occurs, rising.
     """
 
@@ -32,6 +33,7 @@ class Graph(NamedTuple):
     edges: Sequence[Edge]
     times: list[float]
     ends: list[float | None]
+    agents: list[str]
     of_type: Mapping[EventType, list[int]]
 
 
@@ -62,7 +64,8 @@ def graph(trace: Trace) -> Graph:
     for number, event in enumerate(events):
         of_type[event.type].append(number)
     times, ends = [event.t for event in events], [event.t_end for event in events]
-    return Graph(events, numbers, sources, targets, edges, times, ends, of_type)
+    agents = [event.agent for event in events]
+    return Graph(events, numbers, sources, targets, edges, times, ends, agents, of_type)
 
 
 def by_time(of: Graph) -> list[int]:

@@ -71,22 +71,23 @@ class Timing:
         for kind in WORKING:
             for number in of.of_type.get(kind, ()):
                 self.works[number] = ends[number] - starts[number]
-        acting, self.unknown = sequence, unknown
+        self.unknown = unknown
+        self.begin, self.end = min(starts), max(ends)
+        acting = sequence
         if self.copied:
             for number in self.copied:
                 self.works[number] = 0.0
-            acting = [number for number in sequence if number not in self.copied] or sequence
             self.unknown = [number for number in unknown if number not in self.copied]
+            acting = [number for number in sequence if number not in self.copied] or sequence
+            self.begin, self.end = (min([starts[n] for n in acting]), max([ends[n] for n in acting]))
         self.waited = waited
         self.unit = unit
         self.incoming: list[list[int]] = [[] for _ in sequence]
         for source, target in zip(of.sources, of.targets, strict=True):
             self.incoming[target].append(source)
         self.by_agent: dict[str, list[int]] = {}
-        self.begin = min([starts[number] for number in acting])
-        self.end = max([ends[number] for number in acting])
         for number in sorted(acting, key=starts.__getitem__):
-            self.by_agent.setdefault(of.events[number].agent, []).append(number)
+            self.by_agent.setdefault(of.agents[number], []).append(number)
         self.finished = {agent: sorted(numbers, key=ends.__getitem__) for agent, numbers in self.by_agent.items()}
         self.ended, self.ended_before = self._ended()
 
@@ -103,11 +104,11 @@ class Timing:
         """
         ended: list[int] = []
         before: list[int] = []
-        events, starts, ends = self.of.events, self.starts, self.ends
+        events, agents, starts, ends = self.of.events, self.of.agents, self.starts, self.ends
         begun = [False] * len(self.sequence)
         waiting = {agent: numbers[::-1] for agent, numbers in self.finished.items()}
         for number in self.sequence:
-            queue, start = waiting.get(events[number].agent), starts[number]
+            queue, start = waiting.get(agents[number]), starts[number]
             while queue and number not in self.copied:
                 candidate = queue[-1]
                 if ends[candidate] > start or not begun[candidate]:
@@ -229,7 +230,7 @@ def longest_path(times: Timing, weights: list[float], *, overlapping: bool) -> P
         overlapping: Whether weights are durations, so that what began before the end of what it depends on
             adds only the time behind that end.
     """
-    events, starts, incoming, ended = times.of.events, times.starts, times.incoming, times.ended
+    agents, starts, incoming, ended = times.of.agents, times.starts, times.incoming, times.ended
     place = 0
     reached = [start + weight for start, weight in zip(starts, weights, strict=True)] if overlapping else starts
     best, before = [0.0] * len(weights), [-1] * len(weights)
@@ -242,10 +243,10 @@ def longest_path(times: Timing, weights: list[float], *, overlapping: bool) -> P
                 length -= reached[source] - starts[number]
             if length > longest or (length == longest and previous < 0):
                 longest, previous = length, source
-        own = heaviest.get(events[number].agent, -1)
+        own = heaviest.get(agents[number], -1)
         while place < ended_before:
             if own < 0 or best[ended[place]] >= best[own]:
-                heaviest[events[number].agent] = own = ended[place]
+                heaviest[agents[number]] = own = ended[place]
             place += 1
         if own >= 0 and (best[own] > longest or (best[own] == longest and previous < 0)):
             longest, previous = best[own], own

@@ -43,9 +43,9 @@ def concurrency_profile(trace: Trace) -> Profile:
 
 def measure_subject(subject: Subject, names: Iterable[str] = ()) -> dict[str, Measure]:
     """Measure a trace whose graph is known; arguments and errors as for `measure`."""
-    wanted = tuple(names) or tuple(DEFINITIONS)
-    for name in wanted:
+    chosen = tuple(names)
+    for name in chosen:
         if name not in DEFINITIONS:
             raise CommandUseError(f"there is no measure {quote(name)}{suggestion(name, list(DEFINITIONS))}")
     run = Run(subject)
-    return {name: run.once(DEFINITIONS[name].compute) for name in wanted}
+    return {name: run.once(DEFINITIONS[name].compute) for name in chosen or DEFINITIONS}

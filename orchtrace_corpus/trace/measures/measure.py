@@ -66,9 +66,9 @@ class Run:
             if not event.copied_context:
                 spent = found[event.type]
                 spent.events += 1
-                if event.tokens is not UNSET and event.tokens.is_known:
-                    spent.tokens += total(event.tokens)
-                else:
+                tokens = 0.0 if event.tokens is UNSET else total(event.tokens)
+                spent.tokens += tokens
+                if not tokens and (event.tokens is UNSET or not event.tokens.is_known):
                     spent.lacking.append(number)
         return found
 

@@ -28,11 +28,12 @@ def duplicate_call_rate(run: Run) -> Measure:
 def error_spread(run: Run) -> Measure:
     """Errors that follow from other errors, by error that follows from none."""
     events, times = run.trace.events, run.times
-    statuses = [Status.UNKNOWN if event.copied_context else event.status for event in events]
-    if Status.ERROR not in statuses:
-        known = any(status != Status.UNKNOWN for status in statuses)
-        return Measure(None, "there is no error" if known else "no event has a status")
-    failed = {number for number, status in enumerate(statuses) if status == Status.ERROR}
+    seen = {event.status for event in events if not event.copied_context}
+    if Status.ERROR not in seen:
+        return Measure(None, "there is no error" if seen - {Status.UNKNOWN} else "no event has a status")
+    failed = {
+        number for number, event in enumerate(events) if event.status == Status.ERROR and not event.copied_context
+    }
     tainted: set[int] = set()
     roots: list[str] = []
     for number in times.sequence:

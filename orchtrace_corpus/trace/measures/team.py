@@ -33,16 +33,17 @@ def critical_steps(run: Run) -> Measure:
     born = {agent: numbers[0] for agent, numbers in run.times.by_agent.items()}
     born.update({agent: spawns[0] for agent, spawns in run.lives.spawns.items()})
     stages: dict[str, dict[int, int]] = {}
-    most = 0
-    for agent in sorted(born.keys() | below.keys(), key=lambda agent: -below.get(agent, 0)):
-        counted = len(own.get(agent, ())) + sum(stages.get(agent, {}).values())
-        parent = parents.get(agent)
-        if parent is None:
+    most = max([len(taken) for taken in own.values()], default=0)
+    for agent in sorted(below, key=below.__getitem__, reverse=True):
+        counted = len(own.get(agent, ()))
+        if agent in stages:
+            counted += sum(stages[agent].values())
             most = max(most, counted)
-            continue
-        stage = _steps_before(born[agent], own.get(parent, ()), run) if agent in born else 0
-        longest = stages.setdefault(parent, {})
-        longest[stage] = max(longest.get(stage, 0), counted)
+        if agent in parents:
+            parent = parents[agent]
+            stage = _steps_before(born[agent], own.get(parent, ()), run) if agent in born else 0
+            longest = stages.setdefault(parent, {})
+            longest[stage] = max(longest.get(stage, 0), counted)
     return Measure(float(most))
 
 
@@ -135,10 +136,12 @@ def communication_tokens(run: Run) -> Measure:
 
 def protocol_share(run: Run) -> Measure:
     """The share of all tokens that spawns, messages, returns and aggregates take."""
-    everything = _tokens_of(run, tuple(run.spending), "events")
     protocol = _tokens_of(run, _PROTOCOL, "spawns, messages, returns and aggregates")
-    if everything.value is None or protocol.value is None:
-        return Measure(None, protocol.reason or everything.reason)
+    if protocol.value is None:
+        return protocol
+    everything = _tokens_of(run, tuple(run.spending), "events")
+    if everything.value is None:
+        return everything
     return Measure(protocol.value / everything.value) if everything.value else Measure(None, "no token is logged")
 
 

@@ -15,7 +15,7 @@ from orchtrace_corpus.trace.subject import Subject
 def check_spawns(subject: Subject) -> Iterator[Problem]:
     """A spawn names the agent that it brings into being, and that agent acts; its parent is the one that acts."""
     events, spawns = subject.graph.events, subject.graph.of_type.get(EventType.SPAWN, ())
-    acting = {event.agent for event in events} if spawns else set()
+    acting = set(subject.graph.agents) if spawns else set()
     declared = {agent.id: agent.parent for agent in subject.trace.agents if agent.parent}
     spawned_by: dict[str, set[str]] = {}
     for number in spawns:
