@@ -221,10 +221,5 @@ def plain(value: Any) -> Any:
     return value.hex() if isinstance(value, bytes) else str(value)
 
 
-def escaped(text: str) -> str:
-    """JSON whose control characters are all escaped: a terminal obeys some that JSON lets stand in texts."""
-    return text.translate({code: f"\\u{code:04x}" for code in range(0x7F, 0xA0)})
-
-
 def _counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

@@ -61,8 +61,7 @@ def sql(
 def _write_csv(session: Session, answer: Answer) -> None:
     session.output.write(table.csv(render.answer(answer.columns, ()).columns, ()))
     for batch in answer.batches:
-        text = table.csv((), render.cells(batch, exact=True))
-        session.output.write(text.partition("\n")[2])
+        session.output.write(table.csv_rows(render.cells(batch, exact=True)))
 
 
 def _json(answer: Answer) -> str:
@@ -75,4 +74,4 @@ def _json(answer: Answer) -> str:
     if twice:
         raise CommandUseError(f"two columns are called {quote(twice[0])}", "Name them with AS.")
     rows = [dict(zip(answer.columns, map(render.plain, row), strict=True)) for batch in answer.batches for row in batch]
-    return render.escaped(table.envelope("trace-sql", {"rows": rows}))
+    return table.envelope("trace-sql", {"rows": rows})
