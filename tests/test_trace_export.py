@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from orchtrace_corpus.trace.bridges import bridged
 from orchtrace_corpus.trace.published import losses, published
-from tests.conftest import run_corpus
+from tests.conftest import ROOT, run_corpus
 from tests.traces import event, raw
 
 COSTS = {"tokens": 1, "wall_clock_s": 9}
@@ -171,3 +171,15 @@ def test_what_led_to_what_among_kept_events_still_does(case: tuple[list[dict[str
     assert len(written) == len(found)
     assert written <= every_bridge(edges, kept)
     assert {(one["src"], one["dst"], one["type"]) for one in edges if {one["src"], one["dst"]} <= kept} <= written
+
+
+@pytest.mark.parametrize("words", [["export"], ["label"], ["import", "--to", "json"]])
+def test_a_laid_out_trace_gets_no_name_under_which_it_would_be_read_line_by_line(
+    words: list[str], tmp_path: Path
+) -> None:
+    target = tmp_path / "run.jsonl"
+    result = run_corpus("trace", *words, str(ROOT / "data" / "traces" / "swarm.json"), "-o", str(target))
+
+    assert result.code == 2
+    assert "would be read line by line" in result.stderr
+    assert not target.exists()

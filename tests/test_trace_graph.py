@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 
 from orchtrace_corpus.render import trace_graph
-from tests.conftest import run_corpus
+from tests.conftest import ROOT, run_corpus
 from tests.traces import EXAMPLES, documents, event, example, raw, trace
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -189,3 +189,17 @@ def test_large_graphs_are_written_whole_with_a_word_on_their_size(tmp_path: Path
     )
     assert svg.stderr == ""
     assert run_corpus("trace", "graph", str(tmp_path / "small.json")).stderr == ""
+
+
+def test_the_form_of_a_graph_follows_the_name_of_its_file(tmp_path: Path) -> None:
+    swarm = str(ROOT / "data" / "traces" / "swarm.json")
+
+    begins = {}
+    for name in ("g.svg", "g.dot", "g.mmd"):
+        assert run_corpus("trace", "graph", swarm, "-o", str(tmp_path / name)).code == 0
+        begins[name] = (tmp_path / name).read_text(encoding="utf-8").split()[0]
+    assert begins == {"g.svg": "<svg", "g.dot": "digraph", "g.mmd": "flowchart"}
+    refused = run_corpus("trace", "graph", swarm, "-o", str(tmp_path / "g.png"))
+    assert refused.code == 2
+    assert "no form of graphs ends in '.png'" in refused.stderr
+    assert not (tmp_path / "g.png").exists()

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from orchtrace_corpus.cli.session import Session
-from orchtrace_corpus.cli.trace.loading import FILE_HELP, one_document, write_new
+from orchtrace_corpus.cli.trace.loading import FILE_HELP, one_document, refuse_lines, write_new
 from orchtrace_corpus.errors import ExitCode
 from orchtrace_corpus.trace.plain import loads
 from orchtrace_corpus.trace.published import losses, published
@@ -41,6 +41,7 @@ def export(
       corpus trace export data/traces/swarm.json --profile published
     """
     session = Session(*ctx.obj)
+    refuse_lines(output)
     document, _ = one_document(session, path)
     trace = loads(document.data)
     shown = published(trace) if profile is Profile.PUBLISHED else trace

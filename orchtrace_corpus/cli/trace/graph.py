@@ -1,5 +1,6 @@
 """`corpus trace graph`."""
 
+import os
 from enum import StrEnum
 from typing import Annotated
 
@@ -7,7 +8,8 @@ import typer
 
 from orchtrace_corpus.cli.session import Session
 from orchtrace_corpus.cli.trace.loading import FILE_HELP, one_trace, write_new
-from orchtrace_corpus.errors import ExitCode
+from orchtrace_corpus.errors import CommandUseError, ExitCode
+from orchtrace_corpus.findings import quote
 from orchtrace_corpus.render import trace_graph as render
 from orchtrace_corpus.trace.model import Trace
 
@@ -27,13 +29,24 @@ class GraphFormat(StrEnum):
     SVG = "svg"
 
 
+_ENDINGS = {
+    "": GraphFormat.MERMAID,
+    ".mmd": GraphFormat.MERMAID,
+    ".mermaid": GraphFormat.MERMAID,
+    ".dot": GraphFormat.DOT,
+    ".gv": GraphFormat.DOT,
+    ".svg": GraphFormat.SVG,
+}
+
+
 @app.command(name="graph")
 def graph_trace(
     ctx: typer.Context,
     path: Annotated[str, typer.Argument(metavar="FILE", help=FILE_HELP)],
-    output_format: Annotated[GraphFormat, typer.Option("--format", "-f", help="The form of the output.")] = (
-        GraphFormat.MERMAID
-    ),
+    wanted: Annotated[
+        GraphFormat | None,
+        typer.Option("--format", "-f", help="The form of the output (else by the ending of FILE, else mermaid)."),
+    ] = None,
     output: Annotated[str, typer.Option("--output", "-o", metavar="FILE", help="Write to a new file.")] = "",
 ) -> int:
     """Write a trace as a graph for Mermaid or Graphviz, or as a picture of its timeline.
@@ -48,6 +61,7 @@ def graph_trace(
       corpus trace graph data/traces/swarm.json --format svg
     """
     session = Session(*ctx.obj)
+    output_format = wanted or _form_of(output)
     trace = one_trace(session, path)
     draw = {
         GraphFormat.MERMAID: render.mermaid,
@@ -71,6 +85,21 @@ def graph_trace(
             "--format svg"
         )
     return ExitCode.DONE
+
+
+def _form_of(output: str) -> GraphFormat:
+    """The form that a name's ending stands for.
+
+    Raises:
+        CommandUseError: It stands for something else.
+    """
+    ending = os.path.splitext(output)[1].lower()
+    if ending not in _ENDINGS:
+        hint = (
+            f"Name a file in {', '.join(name for name in _ENDINGS if name)}, or say --format {'|'.join(GraphFormat)}."
+        )
+        raise CommandUseError(f"no form of graphs ends in {quote(ending)}", hint)
+    return _ENDINGS[ending]
 
 
 def _size(trace: Trace, written: str) -> str:

@@ -12,6 +12,7 @@ import typer
 
 from orchtrace_corpus.cli.session import Session
 from orchtrace_corpus.cli.trace import logs
+from orchtrace_corpus.cli.trace.loading import refuse_lines
 from orchtrace_corpus.errors import CommandUseError, DataFileError, ExitCode
 from orchtrace_corpus.findings import printable, quote, quote_path
 from orchtrace_corpus.render.trace_import import Tally
@@ -78,6 +79,8 @@ def import_(
     chosen = to or _form_of(output)
     if chosen is Form.PARQUET and not output:
         raise CommandUseError("Parquet is written to a folder", "Name a new one: --to parquet -o FOLDER")
+    if chosen is Form.JSON:
+        refuse_lines(output)
     price = logs.pricing(price_table)
     if output and os.path.lexists(output):
         raise _there_already(output)

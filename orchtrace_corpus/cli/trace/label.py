@@ -6,7 +6,7 @@ import typer
 
 from orchtrace_corpus.cli.options import OutputFormat, refuse_together
 from orchtrace_corpus.cli.session import Session
-from orchtrace_corpus.cli.trace.loading import FILE_HELP, one_document, write_new
+from orchtrace_corpus.cli.trace.loading import FILE_HELP, one_document, refuse_lines, write_new
 from orchtrace_corpus.errors import ExitCode
 from orchtrace_corpus.render import Format
 from orchtrace_corpus.render import trace_labels as render
@@ -39,6 +39,7 @@ def label(
     session = Session(*ctx.obj)
     refuse_together(output=bool(output), events=events)
     refuse_together(output=bool(output), format=output_format is not Format.TABLE)
+    refuse_lines(output)
     document, trace = one_document(session, path)
     found = labels(trace)
     if output:

@@ -10,7 +10,7 @@ from orchtrace_corpus.cli.session import Session
 from orchtrace_corpus.errors import CommandUseError, DataFileError
 from orchtrace_corpus.findings import Finding, has_errors, printable, quote_path
 from orchtrace_corpus.trace import rules
-from orchtrace_corpus.trace.decode import Document, decode, documents, documents_in
+from orchtrace_corpus.trace.decode import LINES, Document, decode, documents, documents_in
 from orchtrace_corpus.trace.model import Trace
 from orchtrace_corpus.trace.parallel import in_order
 from orchtrace_corpus.trace.store import refusal, trace_files
@@ -162,6 +162,17 @@ class _Warnings:
 def itself(subject: Subject) -> Trace:
     """The trace that is under examination."""
     return subject.trace
+
+
+def refuse_lines(path: str) -> None:
+    """See that a trace laid out on many lines gets no name under which it would be read line by line.
+
+    Raises:
+        CommandUseError: It would.
+    """
+    if path.lower().endswith(LINES):
+        shown = quote_path(path)
+        raise CommandUseError(f"{shown} would be read line by line, and a trace is laid out on many", "Name it .json.")
 
 
 def write_new(path: str, text: str) -> None:
