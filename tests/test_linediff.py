@@ -72,8 +72,12 @@ def test_small_diffs(old: str, new: str, diff: str) -> None:
 def test_many_changes_take_time_in_proportion() -> None:
     def seconds(records: int) -> float:
         old = "".join(f"- key: k{number}\n  year: 2020\n  size: small\n\n" for number in range(records))
-        begin = time.process_time()
-        unified_diff("x", old, old.replace("2020", "2021"))
-        return time.process_time() - begin
+        new = old.replace("2020", "2021")
+        taken = []
+        for _ in range(3):  # a busy machine, or the collector, makes single runs long
+            begin = time.process_time()
+            unified_diff("x", old, new)
+            taken.append(time.process_time() - begin)
+        return min(taken)
 
-    assert seconds(8000) < 20 * max(seconds(1000), 0.005)
+    assert seconds(8000) < 24 * max(seconds(1000), 0.005)  # 8 times as many; squared, it would be 64
