@@ -12,8 +12,8 @@ def main() -> NoReturn:
     The process ends at once: nothing of it outlives its output, and taking the interpreter apart
     would cost as much again as the interpreter's start.
     """
-    # Neither modules nor records leave cycles behind, and looking for some takes a tenth of a command's start,
-    # and longer than checking many records.
+    # Records form no cycles, and looking for some among many records takes longer than checking them; the modules
+    # that a command imports are there to stay.
     gc.disable()
     from orchtrace_corpus.cli.main import run
 

@@ -158,7 +158,7 @@ def test_a_name_whose_ending_means_no_form_is_refused_unless_the_form_is_said(tm
     assert (refused.code, refused.stderr) == (
         2,
         "corpus: no form of traces ends in '.csv'\n"
-        "Name a file in .jsonl, .json, .parquet, or say --to jsonl|json|parquet.\n",
+        "Name a file in .jsonl, .ndjson, .json, .parquet, or say --to jsonl|json|parquet.\n",
     )
     assert (said.code, [path.name for path in tmp_path.iterdir()]) == (0, ["out.log"])
 

@@ -8,6 +8,7 @@ import typer
 from orchtrace_corpus.cli.session import Session
 from orchtrace_corpus.cli.trace.loading import FILE_HELP, one_document, refuse_lines, write_new
 from orchtrace_corpus.errors import ExitCode
+from orchtrace_corpus.findings import printable
 from orchtrace_corpus.trace.plain import loads
 from orchtrace_corpus.trace.published import losses, published
 from orchtrace_corpus.trace.write import text
@@ -48,7 +49,7 @@ def export(
     written = text(shown)
     if output:
         write_new(output, written)
-        session.output.note(f"wrote {output}")
+        session.output.note(f"wrote {printable(output, limit=300)}")
     else:
         session.output.write(written)
     if profile is Profile.PUBLISHED:

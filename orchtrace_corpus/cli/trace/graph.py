@@ -1,15 +1,14 @@
 """`corpus trace graph`."""
 
-import os
 from enum import StrEnum
 from typing import Annotated
 
 import typer
 
 from orchtrace_corpus.cli.session import Session
-from orchtrace_corpus.cli.trace.loading import FILE_HELP, one_trace, write_new
-from orchtrace_corpus.errors import CommandUseError, ExitCode
-from orchtrace_corpus.findings import quote
+from orchtrace_corpus.cli.trace.loading import FILE_HELP, by_ending, one_trace, write_new
+from orchtrace_corpus.errors import ExitCode
+from orchtrace_corpus.findings import printable
 from orchtrace_corpus.render import trace_graph as render
 from orchtrace_corpus.trace.model import Trace
 
@@ -61,7 +60,7 @@ def graph_trace(
       corpus trace graph data/traces/swarm.json --format svg
     """
     session = Session(*ctx.obj)
-    output_format = wanted or _form_of(output)
+    output_format = wanted or by_ending(output, _ENDINGS, "graphs", "--format")
     trace = one_trace(session, path)
     draw = {
         GraphFormat.MERMAID: render.mermaid,
@@ -71,7 +70,7 @@ def graph_trace(
     written = draw(trace)
     if output:
         write_new(output, written)
-        session.output.note(f"wrote {output}")
+        session.output.note(f"wrote {printable(output, limit=300)}")
     else:
         session.output.write(written)
     if output_format is GraphFormat.MERMAID and (len(trace.edges) > _MERMAID_EDGES or len(written) > _MERMAID_TEXT):
@@ -85,21 +84,6 @@ def graph_trace(
             "--format svg"
         )
     return ExitCode.DONE
-
-
-def _form_of(output: str) -> GraphFormat:
-    """The form that a name's ending stands for.
-
-    Raises:
-        CommandUseError: It stands for something else.
-    """
-    ending = os.path.splitext(output)[1].lower()
-    if ending not in _ENDINGS:
-        hint = (
-            f"Name a file in {', '.join(name for name in _ENDINGS if name)}, or say --format {'|'.join(GraphFormat)}."
-        )
-        raise CommandUseError(f"no form of graphs ends in {quote(ending)}", hint)
-    return _ENDINGS[ending]
 
 
 def _size(trace: Trace, written: str) -> str:

@@ -12,9 +12,9 @@ import typer
 
 from orchtrace_corpus.cli.session import Session
 from orchtrace_corpus.cli.trace import logs
-from orchtrace_corpus.cli.trace.loading import refuse_lines
+from orchtrace_corpus.cli.trace.loading import by_ending, refuse_lines
 from orchtrace_corpus.errors import CommandUseError, DataFileError, ExitCode
-from orchtrace_corpus.findings import printable, quote, quote_path
+from orchtrace_corpus.findings import printable, quote_path
 from orchtrace_corpus.render.trace_import import Tally
 from orchtrace_corpus.trace.importers import FORMATS
 from orchtrace_corpus.trace.write import one_line, text
@@ -32,7 +32,7 @@ class Form(StrEnum):
     PARQUET = "parquet"
 
 
-_ENDINGS = {"": Form.JSONL, ".jsonl": Form.JSONL, ".json": Form.JSON, ".parquet": Form.PARQUET}
+_ENDINGS = {"": Form.JSONL, ".jsonl": Form.JSONL, ".ndjson": Form.JSONL, ".json": Form.JSON, ".parquet": Form.PARQUET}
 
 
 @app.command(name="import")
@@ -76,7 +76,7 @@ def import_(
       corpus trace import path/to/logs --to parquet -o tables
     """
     session = Session(*ctx.obj)
-    chosen = to or _form_of(output)
+    chosen = to or by_ending(output, _ENDINGS, "traces", "--to")
     if chosen is Form.PARQUET and not output:
         raise CommandUseError("Parquet is written to a folder", "Name a new one: --to parquet -o FOLDER")
     if chosen is Form.JSON:
@@ -106,19 +106,6 @@ def import_(
     if output:
         session.output.note(f"wrote {printable(output, limit=300)}")
     return ExitCode.FINDINGS if reading.failed else ExitCode.DONE
-
-
-def _form_of(output: str) -> Form:
-    """The form that a name's ending stands for; without one, a trace on each line.
-
-    Raises:
-        CommandUseError: It stands for something else.
-    """
-    ending = os.path.splitext(output.rstrip(os.sep))[1].lower()
-    if ending not in _ENDINGS:
-        hint = f"Name a file in {', '.join(name for name in _ENDINGS if name)}, or say --to {'|'.join(Form)}."
-        raise CommandUseError(f"no form of traces ends in {quote(ending)}", hint)
-    return _ENDINGS[ending]
 
 
 def _write(session: Session, form: Form, path: str, traces: _Traces) -> None:

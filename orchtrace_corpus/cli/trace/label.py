@@ -8,6 +8,7 @@ from orchtrace_corpus.cli.options import OutputFormat, refuse_together
 from orchtrace_corpus.cli.session import Session
 from orchtrace_corpus.cli.trace.loading import FILE_HELP, one_document, refuse_lines, write_new
 from orchtrace_corpus.errors import ExitCode
+from orchtrace_corpus.findings import printable
 from orchtrace_corpus.render import Format
 from orchtrace_corpus.render import trace_labels as render
 from orchtrace_corpus.trace.label import GIVEN, Label, labels
@@ -44,7 +45,7 @@ def label(
     found = labels(trace)
     if output:
         write_new(output, text(_labelled(loads(document.data), found)))
-        session.output.note(f"wrote {output}")
+        session.output.note(f"wrote {printable(output, limit=300)}")
         return ExitCode.DONE
     table = render.events(trace, found) if events else render.summary(trace, found)
     session.show_tables([table], "trace-labels", output_format)

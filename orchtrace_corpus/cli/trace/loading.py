@@ -2,13 +2,13 @@
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Generic, NamedTuple, TypeVar
 
 from orchtrace_corpus.cli.session import Session
 from orchtrace_corpus.errors import CommandUseError, DataFileError
-from orchtrace_corpus.findings import Finding, has_errors, printable, quote_path
+from orchtrace_corpus.findings import Finding, has_errors, printable, quote, quote_path
 from orchtrace_corpus.trace import rules
 from orchtrace_corpus.trace.decode import LINES, Document, decode, documents, documents_in
 from orchtrace_corpus.trace.model import Trace
@@ -17,6 +17,7 @@ from orchtrace_corpus.trace.store import refusal, trace_files
 from orchtrace_corpus.trace.subject import Subject
 
 Made = TypeVar("Made")
+Form = TypeVar("Form", bound=str)
 
 FILES_HELP = "Traces as JSON or JSON Lines; folders; - for standard input."
 """What the traces of a command may be."""
@@ -162,6 +163,26 @@ class _Warnings:
 def itself(subject: Subject) -> Trace:
     """The trace that is under examination."""
     return subject.trace
+
+
+def by_ending(path: str, endings: Mapping[str, Form], noun: str, option: str) -> Form:
+    """The form that the ending of a file's name stands for.
+
+    Args:
+        path: The file; empty for standard output.
+        endings: The forms by ending, with the one for a name without.
+        noun: What is written.
+        option: The option that names a form.
+
+    Raises:
+        CommandUseError: The ending stands for none of them.
+    """
+    ending = os.path.splitext(path.rstrip(os.sep))[1].lower()
+    if ending not in endings:
+        known, forms = ", ".join(filter(None, endings)), "|".join(dict.fromkeys(endings.values()))
+        hint = f"Name a file in {known}, or say {option} {forms}."
+        raise CommandUseError(f"no form of {noun} ends in {quote(ending)}", hint)
+    return endings[ending]
 
 
 def refuse_lines(path: str) -> None:
