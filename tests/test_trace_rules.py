@@ -510,7 +510,7 @@ def test_json_lines_are_checked_line_by_line(tmp_path: Path) -> None:
         "traces.jsonl:3:177:", "traces.jsonl:4:191:",
     ]  # fmt: skip
     assert (
-        result.stderr == "2 errors in 3 traces; the rules of the graph of 2 of them are checked once these are mended\n"
+        result.stderr == "2 errors in 3 traces; the rules of the graph are checked in 2 of them once these are mended\n"
     )
 
 

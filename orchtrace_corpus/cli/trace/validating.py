@@ -73,6 +73,6 @@ def _check(document: Document) -> tuple[tuple[Finding, ...], str, str, int]:
 def _summary(found: list[Finding], count: int, half_checked: int) -> str:
     text = f"{render.summary(found)} in {count} {'trace' if count == 1 else 'traces'}"
     if half_checked:
-        where = "" if count == 1 else f" of {half_checked} of them"
-        text += f"; the rules of the graph{where} are checked once {'it is' if len(found) == 1 else 'these are'} mended"
+        where = "" if count == 1 else f" in {half_checked} of them"
+        text += f"; the rules of the graph are checked{where} once {'it is' if len(found) == 1 else 'these are'} mended"
     return text
