@@ -6,13 +6,13 @@ when they are first used, so that the command line starts fast.
 
 from typing import TYPE_CHECKING, Any
 
+from orchtrace_corpus.version import __version__
+
 if TYPE_CHECKING:
     from orchtrace_corpus.api import Corpus, claims, load, validate
     from orchtrace_corpus.errors import CorpusError
     from orchtrace_corpus.findings import Finding
     from orchtrace_corpus.pool.model import Evidence, Exclusion, Paper
-
-__version__ = "0.1.0"
 
 __all__ = [
     "Corpus",

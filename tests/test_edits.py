@@ -8,8 +8,9 @@ from orchtrace_corpus.api import Corpus
 from orchtrace_corpus.pool import store
 from orchtrace_corpus.pool.canonical import exclusion_style, paper_style
 from orchtrace_corpus.pool.decode import decode_exclusions, decode_papers
-from orchtrace_corpus.pool.edits import added, all_added, all_changed, as_written, changed, fields, removed
+from orchtrace_corpus.pool.edits import added, all_added, all_changed, as_written, changed, removed
 from orchtrace_corpus.pool.model import Evidence, Paper, Waiver
+from orchtrace_corpus.pool.record_fields import fields
 from orchtrace_corpus.yamlfile.reader import YamlFile
 from tests.conftest import ROOT, TOY
 

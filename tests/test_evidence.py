@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from orchtrace_corpus.api import load
-from orchtrace_corpus.pool import edits
+from orchtrace_corpus.pool import record_fields
 from tests.conftest import TOY, Result, run_corpus
 
 SECOND = """\
@@ -59,7 +59,7 @@ def test_where_in_the_source_is_shown(root: Path) -> None:
 
 def test_where_in_the_source_is_kept_when_a_record_is_written(root: Path) -> None:
     corpus = load(str(root))
-    written = edits.fields(corpus["rose-garden"], corpus.taxonomy)["evidence"]
+    written = record_fields.fields(corpus["rose-garden"], corpus.taxonomy)["evidence"]
 
     assert isinstance(written, list)
     assert ["location" in item for item in written] == [False, True]

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from orchtrace_corpus.api import Corpus
 from orchtrace_corpus.formats import FormatError, completed
 from orchtrace_corpus.formats.registry import FORMATS
-from orchtrace_corpus.pool.edits import Value, fields
 from orchtrace_corpus.pool.model import Paper
+from orchtrace_corpus.pool.record_fields import Value, fields
 from orchtrace_corpus.pool.taxonomy import Taxonomy
 from tests.made_papers import POOLS
 

@@ -10,7 +10,7 @@ from orchtrace_corpus.api import Corpus, load
 from orchtrace_corpus.errors import CommandUseError
 from orchtrace_corpus.formats import FormatError, Item, completed
 from orchtrace_corpus.formats.registry import FORMATS
-from orchtrace_corpus.pool.edits import fields
+from orchtrace_corpus.pool.record_fields import fields
 from tests.conftest import TOY
 from tests.test_formats_round_trip import same
 

@@ -10,8 +10,9 @@ from orchtrace_corpus.formats import Item, Problem
 from orchtrace_corpus.pool import store
 from orchtrace_corpus.pool.canonical import paper_style
 from orchtrace_corpus.pool.decode import decode_papers
-from orchtrace_corpus.pool.edits import Value, all_added, fields
+from orchtrace_corpus.pool.edits import all_added
 from orchtrace_corpus.pool.merge import Merge, merge
+from orchtrace_corpus.pool.record_fields import Value, fields
 from orchtrace_corpus.yamlfile.reader import YamlFile
 from tests.conftest import TOY
 

@@ -8,7 +8,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from orchtrace_corpus.errors import DataFileError
-from orchtrace_corpus.pool.edits import Value, all_added, all_changed, changed
+from orchtrace_corpus.pool.edits import all_added, all_changed, changed
+from orchtrace_corpus.pool.record_fields import Value
 from orchtrace_corpus.yamlfile.reader import Mapping, YamlFile
 from orchtrace_corpus.yamlfile.record import values
 from orchtrace_corpus.yamlfile.splice import insert_records, remove_record, replace_values

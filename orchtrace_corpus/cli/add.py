@@ -12,13 +12,14 @@ from orchtrace_corpus.cli.issue import read_issue
 from orchtrace_corpus.cli.lookup import Service, looked_up, named, recognised, refused_if_known, told
 from orchtrace_corpus.cli.questions import Questions, can_ask
 from orchtrace_corpus.cli.session import Session
+from orchtrace_corpus.dates import today
 from orchtrace_corpus.errors import CommandUseError, ExitCode
 from orchtrace_corpus.findings import printable
 from orchtrace_corpus.pool import store
 from orchtrace_corpus.pool.canonical import paper_style
-from orchtrace_corpus.pool.edits import all_added, fields
+from orchtrace_corpus.pool.edits import all_added
 from orchtrace_corpus.pool.model import Paper, Record
-from orchtrace_corpus.pool.rules.dates import today
+from orchtrace_corpus.pool.record_fields import fields
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 

@@ -4,9 +4,9 @@ from typing import Annotated
 
 import typer
 
-from orchtrace_corpus import __version__
 from orchtrace_corpus.cli.lazy import Command, LazyGroup
 from orchtrace_corpus.cli.output import Globals, Output
+from orchtrace_corpus.version import __version__
 
 COMMANDS: dict[str, dict[str, Command]] = {
     "Look": {

@@ -14,8 +14,9 @@ from orchtrace_corpus.errors import CommandUseError, ExitCode
 from orchtrace_corpus.findings import printable
 from orchtrace_corpus.pool import store
 from orchtrace_corpus.pool.canonical import exclusion_style
-from orchtrace_corpus.pool.edits import Value, added, changed, fields, removed, tag_value
+from orchtrace_corpus.pool.edits import added, changed, removed
 from orchtrace_corpus.pool.model import Paper
+from orchtrace_corpus.pool.record_fields import Value, fields, tag_value
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 

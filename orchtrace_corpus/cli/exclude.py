@@ -15,8 +15,9 @@ from orchtrace_corpus.errors import ExitCode
 from orchtrace_corpus.findings import printable
 from orchtrace_corpus.pool import intake, store
 from orchtrace_corpus.pool.canonical import exclusion_style
-from orchtrace_corpus.pool.edits import added, fields
+from orchtrace_corpus.pool.edits import added
 from orchtrace_corpus.pool.model import Paper, Record
+from orchtrace_corpus.pool.record_fields import fields
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 

@@ -15,9 +15,10 @@ from orchtrace_corpus.pool import drift, rules, store
 from orchtrace_corpus.pool.arxiv_file import encode, merged
 from orchtrace_corpus.pool.canonical import paper_style
 from orchtrace_corpus.pool.drift import Answers
-from orchtrace_corpus.pool.edits import Value, all_changed
+from orchtrace_corpus.pool.edits import all_changed
 from orchtrace_corpus.pool.metadata import Metadata
 from orchtrace_corpus.pool.model import Loaded, Paper, Pool
+from orchtrace_corpus.pool.record_fields import Value
 from orchtrace_corpus.pool.rules import waivers
 from orchtrace_corpus.pool.search import find_records, near_misses
 from orchtrace_corpus.render import findings as render

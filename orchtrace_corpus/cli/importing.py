@@ -8,12 +8,12 @@ import typer
 from orchtrace_corpus.cli.amend import amend, editable
 from orchtrace_corpus.cli.options import DryRun
 from orchtrace_corpus.cli.session import Session
+from orchtrace_corpus.dates import today
 from orchtrace_corpus.errors import CommandUseError, DataFileError, ExitCode
 from orchtrace_corpus.findings import printable
 from orchtrace_corpus.formats import registry
 from orchtrace_corpus.pool import store
 from orchtrace_corpus.pool.merge import Merge, merge
-from orchtrace_corpus.pool.rules.dates import today
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 

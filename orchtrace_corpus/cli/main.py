@@ -42,7 +42,7 @@ def _report_bug(error: Exception) -> str:
     import tempfile
     import traceback
 
-    from orchtrace_corpus import __version__
+    from orchtrace_corpus.version import __version__
 
     name = type(error).__name__
     with tempfile.NamedTemporaryFile("w", prefix="corpus-bug-", suffix=".txt", delete=False, encoding="utf-8") as file:

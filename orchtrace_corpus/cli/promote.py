@@ -11,14 +11,15 @@ from orchtrace_corpus.cli.facets import PaperCommand, given
 from orchtrace_corpus.cli.lookup import Asked, Service, looked_up, refused_if_known, told
 from orchtrace_corpus.cli.questions import Questions, can_ask
 from orchtrace_corpus.cli.session import Session
+from orchtrace_corpus.dates import today
 from orchtrace_corpus.errors import CommandUseError, ExitCode
 from orchtrace_corpus.findings import printable
 from orchtrace_corpus.pool import intake, store
 from orchtrace_corpus.pool.canonical import exclusion_style, paper_style
-from orchtrace_corpus.pool.edits import added, changed, fields
+from orchtrace_corpus.pool.edits import added, changed
 from orchtrace_corpus.pool.identity import identities
 from orchtrace_corpus.pool.model import Exclusion, Paper, Record
-from orchtrace_corpus.pool.rules.dates import today
+from orchtrace_corpus.pool.record_fields import fields
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 

@@ -4,12 +4,12 @@ from collections.abc import Iterator
 
 from orchtrace_corpus.cli.drafts import Gap, facet_gap, incomplete
 from orchtrace_corpus.cli.questions import Questions
+from orchtrace_corpus.dates import today
 from orchtrace_corpus.errors import CommandUseError
 from orchtrace_corpus.findings import printable, quote
 from orchtrace_corpus.pool import intake
 from orchtrace_corpus.pool.fields import is_iso_date
 from orchtrace_corpus.pool.model import Exclusion, Loaded, Paper, Tag
-from orchtrace_corpus.pool.rules.dates import today
 from orchtrace_corpus.pool.taxonomy import Taxonomy
 
 

@@ -15,8 +15,9 @@ from orchtrace_corpus.findings import quote, suggestion
 from orchtrace_corpus.pool.assignments import assignments
 from orchtrace_corpus.pool.attributes import exclusion_attributes, paper_attributes
 from orchtrace_corpus.pool.canonical import exclusion_style, paper_style
-from orchtrace_corpus.pool.edits import Value, as_written, changed, tag_value
+from orchtrace_corpus.pool.edits import as_written, changed
 from orchtrace_corpus.pool.model import Paper, Tag
+from orchtrace_corpus.pool.record_fields import Value, tag_value
 from orchtrace_corpus.pool.taxonomy import Facet, Taxonomy
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)

@@ -17,8 +17,8 @@ from orchtrace_corpus.formats.keywords import keywords
 from orchtrace_corpus.formats.latex import LatexError, decoded, encoded
 from orchtrace_corpus.formats.venues import VenueKind, venue_kind
 from orchtrace_corpus.identifiers import Identifier, IdentifierKind, recognise
-from orchtrace_corpus.pool.edits import Value
 from orchtrace_corpus.pool.model import Paper
+from orchtrace_corpus.pool.record_fields import Value
 from orchtrace_corpus.pool.taxonomy import Taxonomy
 
 Encoder: TypeAlias = Callable[[str], str]

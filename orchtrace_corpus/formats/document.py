@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from orchtrace_corpus.findings import quote
 from orchtrace_corpus.formats.item import FormatError, Item, Problem
 from orchtrace_corpus.formats.jsontext import JsonError, item_lines, parsed, record
-from orchtrace_corpus.pool.edits import fields
 from orchtrace_corpus.pool.model import Paper
+from orchtrace_corpus.pool.record_fields import fields
 from orchtrace_corpus.pool.taxonomy import Taxonomy
 
 _SCHEMA_PREFIX = "orchtrace-corpus/"

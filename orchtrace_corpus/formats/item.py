@@ -6,8 +6,8 @@ from typing import NamedTuple
 from orchtrace_corpus.errors import DataFileError
 from orchtrace_corpus.findings import printable, quote
 from orchtrace_corpus.identifiers import Identifier, IdentifierKind, is_normal, recognise
-from orchtrace_corpus.pool.edits import Value
 from orchtrace_corpus.pool.fields import OTHERS
+from orchtrace_corpus.pool.record_fields import Value
 
 
 class Item(NamedTuple):

@@ -9,7 +9,7 @@ from typing import Any
 
 from orchtrace_corpus.findings import printable, quote
 from orchtrace_corpus.formats.item import Problem
-from orchtrace_corpus.pool.edits import Value
+from orchtrace_corpus.pool.record_fields import Value
 
 
 class JsonError(ValueError):

@@ -13,8 +13,8 @@ from orchtrace_corpus.formats.item import FormatError, Item, Problem, identifier
 from orchtrace_corpus.formats.keywords import keywords
 from orchtrace_corpus.formats.names import Name, name_of
 from orchtrace_corpus.formats.venues import VenueKind, venue_kind
-from orchtrace_corpus.pool.edits import Value
 from orchtrace_corpus.pool.model import Paper
+from orchtrace_corpus.pool.record_fields import Value
 from orchtrace_corpus.pool.taxonomy import Taxonomy
 
 _TYPES = {

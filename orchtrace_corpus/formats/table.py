@@ -17,10 +17,10 @@ from orchtrace_corpus.findings import quote, suggestion
 from orchtrace_corpus.formats.item import FormatError, Item, Problem
 from orchtrace_corpus.formats.jsontext import JsonError, parsed, problem_with
 from orchtrace_corpus.pool.decode import paper_schema
-from orchtrace_corpus.pool.edits import Value, fields
 from orchtrace_corpus.pool.fields import NOT_APPLICABLE
 from orchtrace_corpus.pool.model import Paper
 from orchtrace_corpus.pool.published import Column
+from orchtrace_corpus.pool.record_fields import Value, fields
 from orchtrace_corpus.pool.taxonomy import Facet, Kind, Taxonomy
 
 _PUBLISHED = "published"

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from orchtrace_corpus.errors import CommandUseError
 from orchtrace_corpus.findings import quote
 from orchtrace_corpus.pool.attributes import Attribute, Attributes, find
-from orchtrace_corpus.pool.edits import Value, tag_value
+from orchtrace_corpus.pool.record_fields import Value, tag_value
 from orchtrace_corpus.pool.tagging import NO_TERM, in_order, read_level, read_tag
 from orchtrace_corpus.pool.taxonomy import Facet, Kind, Term
 

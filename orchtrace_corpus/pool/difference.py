@@ -12,9 +12,9 @@ from orchtrace_corpus.pool import taxonomy_changes
 from orchtrace_corpus.pool.claim_file import Claim
 from orchtrace_corpus.pool.claims import Verdict, name_of
 from orchtrace_corpus.pool.decode import exclusion_schema, paper_schema
-from orchtrace_corpus.pool.edits import Value, fields
 from orchtrace_corpus.pool.model import Exclusion, Loaded, Paper, Places, Pool, Record
 from orchtrace_corpus.pool.pairing import paired, signs
+from orchtrace_corpus.pool.record_fields import Value, fields
 from orchtrace_corpus.pool.shifts import Shift, cell_shifts, exclusion_shifts, paper_shifts
 from orchtrace_corpus.yamlfile.form import Form, differences
 

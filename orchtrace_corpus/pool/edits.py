@@ -4,35 +4,13 @@ Whatever an edit does not mean to change stays, byte for byte: `yamlfile.splice`
 functions turn values into YAML and know nothing of files on disk; `cli.amend` writes what they give.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TypeAlias
+from collections.abc import Iterable, Mapping
 
-from orchtrace_corpus.pool.decode import exclusion_schema, paper_schema
-from orchtrace_corpus.pool.fields import NOT_APPLICABLE
-from orchtrace_corpus.pool.model import Evidence, Paper, Record, Tag, Waiver
-from orchtrace_corpus.pool.taxonomy import Taxonomy
+from orchtrace_corpus.pool.record_fields import Value
 from orchtrace_corpus.yamlfile import reader, splice
 from orchtrace_corpus.yamlfile.reader import Node, YamlFile
 from orchtrace_corpus.yamlfile.record import values
 from orchtrace_corpus.yamlfile.writer import Style, record_text
-
-Value: TypeAlias = str | int | Sequence["Value"] | Mapping[str, "Value"]
-"""The value of a field as a YAML record has it: a text (or a number, which is written as one), a list, a mapping."""
-
-_EVIDENCE = ("tags", "note", "source", "location", "level", "confidence")
-"""The fixed fields of an item of evidence, in canonical order; facets beside them follow."""
-
-
-def fields(record: Record, taxonomy: Taxonomy) -> dict[str, Value]:
-    """A record as its YAML fields, in canonical order; fields that it does not have are left out."""
-    schema = paper_schema(taxonomy) if isinstance(record, Paper) else exclusion_schema(taxonomy)
-    present: dict[str, Value] = {}
-    for name in schema.decoders:
-        if name in record.tags:
-            present[name] = tag_value(record.tags[name])
-        elif name in record._fields and getattr(record, name):
-            present[name] = _value(getattr(record, name))
-    return present
 
 
 def as_written(file: YamlFile) -> list[dict[str, object]]:
@@ -42,13 +20,6 @@ def as_written(file: YamlFile) -> list[dict[str, object]]:
         {name: values(value) for name, (_, value) in node.entries.items()} if type(node) is reader.Mapping else {}
         for node in records
     ]
-
-
-def tag_value(tag: Tag) -> Value:
-    """A tag as its YAML field; several terms are a list, but NA stands by itself."""
-    if isinstance(tag, (str, Mapping)):
-        return tag
-    return NOT_APPLICABLE if tag == (NOT_APPLICABLE,) else list(tag)
 
 
 def added(file: YamlFile, values: Mapping[str, Value], style: Style, index: int | None = None) -> str:
@@ -101,19 +72,6 @@ def removed(file: YamlFile, index: int) -> str:
         DataFileError: The file has errors, or its records are not written one below the other.
     """
     return splice.remove_record(file, index)
-
-
-def _value(value: object) -> Value:
-    """The value of a fixed field."""
-    if isinstance(value, Evidence):
-        fixed = {name: _value(part) for name in _EVIDENCE if (part := getattr(value, name))}
-        return {**fixed, **{name: tag_value(tag) for name, tag in value.more.items()}}
-    if isinstance(value, Waiver):
-        return dict(value._asdict())
-    if isinstance(value, tuple):
-        return [_value(item) for item in value]
-    assert isinstance(value, (str, int))
-    return value
 
 
 def _node(value: Value) -> Node:

@@ -17,13 +17,13 @@ from orchtrace_corpus.findings import Severity, quote
 from orchtrace_corpus.identifiers import Identifier, IdentifierKind, arxiv_year, is_normal, recognise, recognise_url
 from orchtrace_corpus.pool.addresses import url_problem
 from orchtrace_corpus.pool.attributes import paper_attributes
-from orchtrace_corpus.pool.edits import Value
 from orchtrace_corpus.pool.fixes import ADDRESSES
 from orchtrace_corpus.pool.identity import address, folded_title, identities
 from orchtrace_corpus.pool.metadata import Metadata
 from orchtrace_corpus.pool.model import Exclusion, Paper, Pool, Record
 from orchtrace_corpus.pool.people import bibliographic, people
 from orchtrace_corpus.pool.query import parse_mapping
+from orchtrace_corpus.pool.record_fields import Value
 from orchtrace_corpus.pool.rules.texts import LATEX
 from orchtrace_corpus.pool.tag_rules import ANY_EVIDENCE, TagRule
 from orchtrace_corpus.pool.taxonomy import Taxonomy

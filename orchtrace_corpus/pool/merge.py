@@ -13,8 +13,9 @@ from orchtrace_corpus.formats import Item, Problem, completed
 from orchtrace_corpus.identifiers import IdentifierKind
 from orchtrace_corpus.pool.canonical import paper_style
 from orchtrace_corpus.pool.decode import decode_papers, paper_schema
-from orchtrace_corpus.pool.edits import Value, all_added, all_changed, as_written
+from orchtrace_corpus.pool.edits import all_added, all_changed, as_written
 from orchtrace_corpus.pool.fields import NOT_APPLICABLE
+from orchtrace_corpus.pool.record_fields import Value
 from orchtrace_corpus.pool.taxonomy import Taxonomy
 from orchtrace_corpus.yamlfile.reader import YamlFile
 

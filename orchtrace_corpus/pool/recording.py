@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from orchtrace_corpus.pool.coding import Sheet
 from orchtrace_corpus.pool.disputes import Dispute, State, disputable
-from orchtrace_corpus.pool.edits import Value
+from orchtrace_corpus.pool.record_fields import Value
 from orchtrace_corpus.pool.taxonomy import Taxonomy
 
 _CORPUS = "the corpus"

@@ -6,8 +6,8 @@ from typing import Any
 from orchtrace_corpus.findings import Finding, printable
 from orchtrace_corpus.pool.claims import Verdict, name_of
 from orchtrace_corpus.pool.difference import Change, Changed, Difference, EntryChange
-from orchtrace_corpus.pool.edits import Value, fields
 from orchtrace_corpus.pool.model import Record
+from orchtrace_corpus.pool.record_fields import Value, fields
 from orchtrace_corpus.pool.shifts import Shift
 from orchtrace_corpus.pool.taxonomy import Taxonomy
 from orchtrace_corpus.render import table

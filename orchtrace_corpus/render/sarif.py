@@ -7,9 +7,9 @@ import json
 import os
 from collections.abc import Sequence
 
-from orchtrace_corpus import __version__
 from orchtrace_corpus.findings import RULES, Finding, unobeyed
 from orchtrace_corpus.rulebook import ENTRIES
+from orchtrace_corpus.version import __version__
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 

@@ -24,7 +24,7 @@ from orchtrace_corpus.pool.people import bibliographic, people
 from orchtrace_corpus.sources.http import Response, Transport
 
 if TYPE_CHECKING:
-    from orchtrace_corpus.pool.edits import Value
+    from orchtrace_corpus.pool.record_fields import Value
 
 SERVICES = {
     IdentifierKind.DOI: ("ORCHTRACE_DOI_URL", "https://doi.org"),

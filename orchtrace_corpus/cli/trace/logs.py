@@ -113,7 +113,7 @@ def pricing(path: str) -> Pricing | None:
     """
     if not path:
         return None
-    from orchtrace_corpus.pool.rules.dates import today
+    from orchtrace_corpus.dates import today
     from orchtrace_corpus.trace import prices  # which brings PyYAML, for who has prices
 
     table = prices.load(path)

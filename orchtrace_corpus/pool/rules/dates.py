@@ -1,28 +1,11 @@
 """Years and days that have not come yet. The only rules that look at a clock."""
 
-import os
 from collections.abc import Iterator
-from datetime import UTC, date, datetime, timedelta
+from datetime import timedelta
 
-from orchtrace_corpus.errors import CommandUseError
-from orchtrace_corpus.findings import Finding, quote
+from orchtrace_corpus.dates import today
+from orchtrace_corpus.findings import Finding
 from orchtrace_corpus.pool.model import Loaded
-
-
-def today() -> date:
-    """The current day; with `SOURCE_DATE_EPOCH` set, the day of that moment (https://reproducible-builds.org/specs/source-date-epoch/).
-
-    Raises:
-        CommandUseError: `SOURCE_DATE_EPOCH` is no number of seconds.
-    """
-    epoch = os.environ.get("SOURCE_DATE_EPOCH")
-    if not epoch:
-        return date.today()
-    try:
-        return datetime.fromtimestamp(int(epoch), tz=UTC).date()
-    except (ValueError, OverflowError, OSError) as error:
-        hint = "Give it as seconds since 1970-01-01, or unset it."
-        raise CommandUseError(f"SOURCE_DATE_EPOCH is no time: {quote(epoch)}", hint) from error
 
 
 def check_years(loaded: Loaded) -> Iterator[Finding]:

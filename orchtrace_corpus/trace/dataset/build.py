@@ -14,7 +14,6 @@ from multiprocessing import connection, get_context
 from multiprocessing.context import SpawnProcess
 from typing import NamedTuple
 
-from orchtrace_corpus import __version__
 from orchtrace_corpus.errors import DataFileError
 from orchtrace_corpus.findings import printable, quote_path
 from orchtrace_corpus.trace.columns import TABLES
@@ -25,6 +24,7 @@ from orchtrace_corpus.trace.dataset.sources import TRACE, Source, find
 from orchtrace_corpus.trace.dataset.worker import Begun, Job, Made, Order, Stopped, serve
 from orchtrace_corpus.trace.prices import Prices
 from orchtrace_corpus.trace.tables import need_pyarrow
+from orchtrace_corpus.version import __version__
 
 _MOST_DEATHS = 20
 
