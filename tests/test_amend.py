@@ -14,7 +14,7 @@ import pytest
 
 from orchtrace_corpus.cli.amend import amend, editable, target
 from orchtrace_corpus.cli.output import Output
-from orchtrace_corpus.cli.session import Session
+from orchtrace_corpus.cli.session import CorpusSession
 from orchtrace_corpus.errors import CommandUseError, DataFileError, MalformedCorpusError
 from orchtrace_corpus.pool import store
 from orchtrace_corpus.pool.edits import changed, removed
@@ -41,8 +41,8 @@ def contents(root: Path) -> dict[str, bytes]:
     return {str(path.relative_to(root)): path.read_bytes() for path in sorted(root.rglob("*")) if path.is_file()}
 
 
-def session(root: Path) -> Session:
-    return Session(Output(), str(root))
+def session(root: Path) -> CorpusSession:
+    return CorpusSession(Output(), str(root))
 
 
 def test_the_diff_is_data_and_the_rest_is_talk(root: Path) -> None:

@@ -23,7 +23,7 @@ from orchtrace_corpus.pool.coding import Column, Sheet
 from orchtrace_corpus.pool.disputes import Dispute, Reading, State
 from orchtrace_corpus.pool.recording import disputes_from
 from orchtrace_corpus.pool.sampling import sample
-from orchtrace_corpus.rulebook import ENTRIES
+from orchtrace_corpus.rulebook.corpus import ENTRIES
 from tests.conftest import ROOT, TOY, run_corpus, run_toy
 
 X = [Column("x", "x", ("0", "1", "2", "3", "4", "5", "a", "b", "c", "d", "e"))]

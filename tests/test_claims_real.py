@@ -19,7 +19,7 @@ from orchtrace_corpus.pool.claim_file import _CLAIM
 from orchtrace_corpus.pool.model import Pool
 from orchtrace_corpus.pool.stress import Robustness, stress
 from orchtrace_corpus.render import schema
-from orchtrace_corpus.rulebook import ENTRIES
+from orchtrace_corpus.rulebook.corpus import ENTRIES
 from tests.conftest import ROOT, run_corpus
 from tests.test_schema import as_editors_read
 

@@ -8,10 +8,7 @@ from pathlib import Path
 import pytest
 
 import orchtrace_corpus as oc
-from orchtrace_corpus.cli.app import COMMANDS
 from orchtrace_corpus.cli.reference import tool_documents
-from orchtrace_corpus.cli.trace.dataset import COMMANDS as DATASET_COMMANDS
-from orchtrace_corpus.cli.trace.group import COMMANDS as TRACE_COMMANDS
 from orchtrace_corpus.pool.decode import exclusion_schema, paper_schema
 from tests.conftest import ROOT, run_corpus
 
@@ -64,27 +61,6 @@ def test_relative_links_lead_somewhere(document: Path) -> None:
     links = re.findall(r"\]\((?!https?:|#|mailto:)([^)#]+)", prose)
 
     assert [link for link in links if not (document.parent / link).exists()] == []
-
-
-def test_the_architecture_names_every_module_and_no_other() -> None:
-    rooms = ARCHITECTURE.split("## The rooms")[1].split("## Where")[0]
-    named = set()
-    for cell in re.findall(r"^\| (.+?) \|", rooms, re.MULTILINE)[2:]:
-        names = re.findall(r"`([^`]+)`", cell)
-        folder = names[0].rpartition("/")[0]
-        named |= {name if "/" in name else f"{folder}/{name}".lstrip("/") for name in names}
-
-    modules = {str(path.relative_to(PACKAGE)) for path in PACKAGE.rglob("*.py") if not path.name.startswith("__")}
-    modules = {re.sub(r"^(pool/rules|rulebook)/.*", r"\1/", name) for name in modules} | {"pool/rules/", "rulebook/"}
-    commands = {name for name in modules if name.startswith("cli/")} - named
-    assert {name.removeprefix("cli/").removesuffix(".py") for name in commands} == {
-        command.module.replace(".", "/")
-        for table in (COMMANDS, TRACE_COMMANDS, DATASET_COMMANDS)
-        for group in table.values()
-        for command in group.values()
-        if command.module != "trace.dataset"  # a group
-    }
-    assert named == modules - commands
 
 
 def test_the_documents_about_the_tool_say_what_the_tool_says() -> None:

@@ -15,7 +15,7 @@ from orchtrace_corpus.pool.drift import PERSISTENT, Answers, changes, drift, pla
 from orchtrace_corpus.pool.metadata import Metadata
 from orchtrace_corpus.pool.model import Loaded, Paper
 from orchtrace_corpus.pool.people import Likeness, bibliographic, compare, likeness, rewritten
-from orchtrace_corpus.rulebook import ENTRIES
+from orchtrace_corpus.rulebook.corpus import ENTRIES
 from orchtrace_corpus.yamlfile.reader import Mapping, Node, Sequence, YamlFile
 from tests.conftest import ROOT, TOY, run_corpus
 

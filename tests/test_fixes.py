@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from orchtrace_corpus.pool.fixes import FIXES
-from orchtrace_corpus.rulebook import ENTRIES
+from orchtrace_corpus.rulebook.corpus import ENTRIES
 from tests.conftest import TOY, run_corpus
 
 BROKEN = {

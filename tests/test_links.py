@@ -18,7 +18,7 @@ from orchtrace_corpus.findings import RULES
 from orchtrace_corpus.pool import store
 from orchtrace_corpus.pool.addresses import url_problem
 from orchtrace_corpus.pool.links import Tried, Verdict, findings, is_left_to_fetch, listed, sample
-from orchtrace_corpus.rulebook import ENTRIES
+from orchtrace_corpus.rulebook.corpus import ENTRIES
 from orchtrace_corpus.sources import links as source
 from orchtrace_corpus.sources.http import USER_AGENT
 from orchtrace_corpus.sources.links import Sweep, is_public_host

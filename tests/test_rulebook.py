@@ -11,12 +11,13 @@ from typing import Any
 import pytest
 
 from orchtrace_corpus.api import validate
-from orchtrace_corpus.findings import RULES
+from orchtrace_corpus.findings import RULES, SECTIONS
 from orchtrace_corpus.render import rules as render
-from orchtrace_corpus.rulebook import ENTRIES, GROUPS
+from orchtrace_corpus.rulebook import corpus, syntax, traces
 from orchtrace_corpus.yamlfile.reader import Mapping, Node, Sequence, YamlFile
 from tests.conftest import ROOT, run_corpus, run_toy
 
+ENTRIES = {**syntax.ENTRIES, **corpus.ENTRIES, **traces.ENTRIES}
 SYNTAX = [code for code in RULES if code.startswith("Y")]
 ELSEWHERE = {
     "A",
@@ -124,7 +125,7 @@ def codes_of(excerpt: str, code: str, tmp_path: Path) -> set[str]:
 
 def test_every_rule_is_explained() -> None:
     assert set(ENTRIES) == set(RULES)
-    assert {code[0] for code in RULES} == set(GROUPS)
+    assert {code[0] for code in RULES} == set(SECTIONS)
 
 
 @pytest.mark.parametrize("code", [code for code in RULES if code not in SYNTAX and code[0] not in ELSEWHERE])

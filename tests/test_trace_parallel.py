@@ -46,14 +46,14 @@ def failing(document: Document) -> int:
 
 @pytest.mark.parametrize("jobs", [1, 2, 3])
 def test_results_come_in_the_order_of_the_documents(jobs: int) -> None:
-    found = list(in_order(doubled, numbered(200), jobs))
+    found = list(in_order(doubled, numbered(200), jobs, size_bytes=Document.size))
 
     assert [number for number, _ in found] == list(range(0, 400, 2))
     assert len({process for _, process in found}) == (1 if jobs == 1 else jobs + 1)
 
 
 def test_a_first_batch_needs_no_other_process() -> None:
-    assert {process for _, process in in_order(doubled, numbered(5), 4)} == {os.getpid()}
+    assert {process for _, process in in_order(doubled, numbered(5), 4, size_bytes=Document.size)} == {os.getpid()}
 
 
 def test_documents_are_read_only_as_far_ahead_as_they_are_worked_on() -> None:
@@ -64,7 +64,7 @@ def test_documents_are_read_only_as_far_ahead_as_they_are_worked_on() -> None:
             read.append(document)
             yield document
 
-    results = in_order(doubled, noted(), 2)
+    results = in_order(doubled, noted(), 2, size_bytes=Document.size)
     for _ in range(50):
         next(results)
     results.close()
@@ -75,17 +75,17 @@ def test_documents_are_read_only_as_far_ahead_as_they_are_worked_on() -> None:
 def test_a_large_batch_stays_in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parallel, "MOST_SENT_BYTES", 5)
 
-    assert {process for _, process in in_order(doubled, numbered(50), 4)} == {os.getpid()}
+    assert {process for _, process in in_order(doubled, numbered(50), 4, size_bytes=Document.size)} == {os.getpid()}
 
 
 def test_the_death_of_a_worker_is_an_error_and_no_wait() -> None:
     with pytest.raises(WorkerError, match=r"died \(exit code -9\)"):
-        list(in_order(dying, numbered(200), 2))
+        list(in_order(dying, numbered(200), 2, size_bytes=Document.size))
 
 
 def test_an_error_in_a_worker_is_raised_here() -> None:
     with pytest.raises(ZeroDivisionError):
-        list(in_order(failing, numbered(200), 2))
+        list(in_order(failing, numbered(200), 2, size_bytes=Document.size))
 
 
 @pytest.fixture(scope="module")

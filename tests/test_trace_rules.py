@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from orchtrace_corpus.cli.output import Output
 from orchtrace_corpus.cli.trace import loading
 from orchtrace_corpus.findings import RULES
-from orchtrace_corpus.rulebook import ENTRIES
+from orchtrace_corpus.rulebook.traces import ENTRIES
 from orchtrace_corpus.trace import rules
 from orchtrace_corpus.trace.decode import Document, decode, documents, documents_in
 from tests.conftest import ROOT, TOY, run_corpus

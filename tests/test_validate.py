@@ -11,7 +11,7 @@ from orchtrace_corpus import __version__
 from orchtrace_corpus.findings import RULES, Finding, Location
 from orchtrace_corpus.render import findings as render
 from orchtrace_corpus.render import sarif
-from orchtrace_corpus.rulebook import ENTRIES
+from orchtrace_corpus.rulebook.corpus import ENTRIES
 from tests.conftest import ROOT, TOY, run_corpus, run_toy
 
 SCHEMA = json.loads((ROOT / "docs" / "schema" / "findings.schema.json").read_text(encoding="utf-8"))

@@ -11,7 +11,7 @@ from orchtrace_corpus.cli.facets import PaperCommand, given
 from orchtrace_corpus.cli.issue import read_issue
 from orchtrace_corpus.cli.lookup import Service, looked_up, named, recognised, refused_if_known, told
 from orchtrace_corpus.cli.questions import Questions, can_ask
-from orchtrace_corpus.cli.session import Session
+from orchtrace_corpus.cli.session import CorpusSession
 from orchtrace_corpus.dates import today
 from orchtrace_corpus.errors import CommandUseError, ExitCode
 from orchtrace_corpus.findings import printable
@@ -78,7 +78,7 @@ def add(
       corpus add https://example.org/team --title "A Team" --authors "Example, Ada" --year 2026 --venue Blog
       corpus add --from-issue issue.md --dry-run
     """
-    session = Session(*ctx.obj)
+    session = CorpusSession(*ctx.obj)
     options.refuse_together(no_fetch=no_fetch, offline=offline, refresh=refresh)
     root = session.writable_root()
     loaded, pool = editable(root)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from orchtrace_corpus import build
 from orchtrace_corpus.build import Document
 from orchtrace_corpus.cli import consequences
-from orchtrace_corpus.cli.session import Session
+from orchtrace_corpus.cli.session import CorpusSession
 from orchtrace_corpus.errors import CommandUseError, ExitCode, MalformedCorpusError
 from orchtrace_corpus.findings import Finding, beyond, has_errors, is_malformed, printable, quote
 from orchtrace_corpus.pool import rules, store
@@ -86,7 +86,7 @@ def target(loaded: Loaded, name: str) -> Target:
 
 
 def amend(
-    session: Session,
+    session: CorpusSession,
     root: str,
     texts: Mapping[str, str],
     *,
@@ -160,7 +160,7 @@ def amend(
     return ExitCode.FINDINGS if has_errors(new) else ExitCode.DONE
 
 
-def _tell(session: Session, new: Sequence[Finding], *, dry_run: bool) -> None:
+def _tell(session: CorpusSession, new: Sequence[Finding], *, dry_run: bool) -> None:
     """Say what an edit brings; the lines are those of files that are not there yet, or just written."""
     count = render.summary(new)
     if has_errors(new):

@@ -4,8 +4,9 @@ from typing import Annotated
 
 import typer
 
+from orchtrace_corpus.cli.invoked import Session
 from orchtrace_corpus.cli.lazy import Command, LazyGroup
-from orchtrace_corpus.cli.output import Globals, Output
+from orchtrace_corpus.cli.output import Output
 from orchtrace_corpus.version import __version__
 
 COMMANDS: dict[str, dict[str, Command]] = {
@@ -98,4 +99,4 @@ def corpus(
     output: Output = ctx.obj
     output.quiet = quiet
     output.color = output.color and not no_color
-    ctx.obj = Globals(output, root)
+    ctx.obj = Session(output, root)

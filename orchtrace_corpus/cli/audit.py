@@ -8,7 +8,7 @@ import typer
 
 from orchtrace_corpus.cli.amend import amend
 from orchtrace_corpus.cli.options import OutputFormat, Where, refuse_together
-from orchtrace_corpus.cli.session import Session, paper_query
+from orchtrace_corpus.cli.session import CorpusSession, paper_query
 from orchtrace_corpus.errors import CommandUseError, DataFileError, ExitCode, InvalidCorpusError
 from orchtrace_corpus.findings import Finding, has_errors, quote
 from orchtrace_corpus.pool import agreement, coding, edits, recording, sampling, store
@@ -69,7 +69,7 @@ def sample(
       corpus audit sample --n 20 --stratify category --include-sparse
       corpus audit sample --where tier=core --fields reward_family,stop --seed 7
     """
-    session = Session(*ctx.obj)
+    session = CorpusSession(*ctx.obj)
     pool = session.pool()
     attributes = paper_attributes(pool.taxonomy)
     papers = paper_query(where or [], pool.taxonomy).select(pool.papers)
@@ -122,7 +122,7 @@ def compare(
       corpus audit compare data/audits/sub-decisions-1.csv data/audits/sub-decisions-2.csv \
 --merge learned=explicit,implicit
     """
-    session = Session(*ctx.obj)
+    session = CorpusSession(*ctx.obj)
     refuse_together(record=record, with_corpus=with_corpus)
     pool = session.pool()
     columns = coding.columns(pool.taxonomy)
@@ -169,7 +169,7 @@ def _reader_names(paths: Sequence[str]) -> dict[str, str]:
     return {path: stem if list(stems.values()).count(stem) == 1 else path for path, stem in stems.items()}
 
 
-def _tell(session: Session, found: Sequence[Finding]) -> None:
+def _tell(session: CorpusSession, found: Sequence[Finding]) -> None:
     for finding in found[:_SHOWN_FINDINGS]:
         session.output.tell(str(finding))
     if len(found) > _SHOWN_FINDINGS:
@@ -182,7 +182,7 @@ def _tell(session: Session, found: Sequence[Finding]) -> None:
         session.output.note(f"{findings_render.summary(found)} in the sheets; corpus rule K explains them")
 
 
-def _record(session: Session, pool: Pool, sheets: Sequence[Sheet], merges: Mapping[str, Sequence[str]]) -> int:
+def _record(session: CorpusSession, pool: Pool, sheets: Sequence[Sheet], merges: Mapping[str, Sequence[str]]) -> int:
     """Put on record where the sheets read something else than the corpus has."""
     root = session.writable_root()
     known = store.read_disputes(root, pool.taxonomy)

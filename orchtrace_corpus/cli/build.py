@@ -4,7 +4,7 @@ import typer
 
 from orchtrace_corpus import build as building
 from orchtrace_corpus.cli.options import Check
-from orchtrace_corpus.cli.session import Session
+from orchtrace_corpus.cli.session import CorpusSession
 from orchtrace_corpus.cli.settle import settle
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
@@ -21,7 +21,7 @@ def build(ctx: typer.Context, check: Check = False) -> int:
     Examples:
       corpus build --check
     """
-    session = Session(*ctx.obj)
+    session = CorpusSession(*ctx.obj)
     root = session.writable_root()
     documents = building.generated(root, session.pool())
     return settle(session, root, documents, check=check, mend="corpus build")

@@ -3,7 +3,7 @@
 import typer
 
 from orchtrace_corpus.cli import checking
-from orchtrace_corpus.cli.session import Session
+from orchtrace_corpus.cli.session import CorpusSession
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
@@ -20,4 +20,4 @@ def check(ctx: typer.Context) -> int:
     Examples:
       corpus check
     """
-    return checking.check(Session(*ctx.obj))
+    return checking.check(CorpusSession(*ctx.obj))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from orchtrace_corpus import build
 from orchtrace_corpus.build import Document
-from orchtrace_corpus.cli.session import Session
+from orchtrace_corpus.cli.session import CorpusSession
 from orchtrace_corpus.errors import CorpusError, ExitCode
 from orchtrace_corpus.findings import Finding, Severity, has_errors, is_malformed
 from orchtrace_corpus.pool import rules, store
@@ -26,7 +26,7 @@ _MENDS = {"arxiv": "corpus fetch --offline --write"}
 """The commands that mend a part, where it is not the command of the part's name."""
 
 
-def check(session: Session) -> ExitCode:
+def check(session: CorpusSession) -> ExitCode:
     """Show a line for each part of what CI asks, and return the worst exit code.
 
     Raises:
@@ -75,7 +75,7 @@ def check(session: Session) -> ExitCode:
     return code
 
 
-def _traces(session: Session, root: str) -> tuple[Line, ExitCode]:
+def _traces(session: CorpusSession, root: str) -> tuple[Line, ExitCode]:
     """Check the example traces: their line, and the exit code. Warnings are told in number only."""
     from orchtrace_corpus.trace.decode import decode, documents
     from orchtrace_corpus.trace.rules import check
@@ -102,7 +102,7 @@ def _traces(session: Session, root: str) -> tuple[Line, ExitCode]:
     return _line("traces", code is ExitCode.DONE, summary, "see corpus trace validate data/traces"), code
 
 
-def _claims(session: Session, root: str, pool: Pool, disputes: "DisputeFile") -> tuple[list[Line], ExitCode]:
+def _claims(session: CorpusSession, root: str, pool: Pool, disputes: "DisputeFile") -> tuple[list[Line], ExitCode]:
     """Hold claims and disputes against the data: a line for each of these files that there is, and the exit code."""
     checked: list[tuple[str, tuple[Finding, ...], str]] = []
     if os.path.lexists(os.path.join(root, store.CLAIMS)):

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from orchtrace_corpus.cli.options import OutputFormat
-from orchtrace_corpus.cli.session import Session
+from orchtrace_corpus.cli.session import CorpusSession
 from orchtrace_corpus.errors import CommandUseError, DataFileError, ExitCode
 from orchtrace_corpus.findings import Finding, is_malformed, quote, suggestion
 from orchtrace_corpus.pool import claims as core
@@ -47,7 +47,7 @@ def claims(
       corpus claims message-credit-sparse --stress
       corpus claims --stress --format json
     """
-    session = Session(*ctx.obj)
+    session = CorpusSession(*ctx.obj)
     root = session.root_folder()
     if not os.path.lexists(os.path.join(root, *store.CLAIMS.split("/"))):
         raise DataFileError(f"this corpus has no {store.CLAIMS}", "docs/claims.md of orchtrace-corpus describes it.")
@@ -81,7 +81,7 @@ def _chosen(file: ClaimFile, names: Sequence[str]) -> tuple[list[Claim], list[st
 
 
 def _show(
-    session: Session,
+    session: CorpusSession,
     verdicts: Sequence[Verdict],
     robust: dict[str, Robustness],
     wrong: tuple[Sequence[str], Sequence[str]],
@@ -107,7 +107,7 @@ def _show(
             session.output.show([*([()] if verdicts else []), line(text)])
 
 
-def _told(session: Session, problems: Sequence[Finding], verdicts: Sequence[Verdict]) -> int:
+def _told(session: CorpusSession, problems: Sequence[Finding], verdicts: Sequence[Verdict]) -> int:
     """Say what else is wrong with the files, and how it ends."""
     for finding in problems:
         session.output.tell(str(finding))

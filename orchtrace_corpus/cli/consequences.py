@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from orchtrace_corpus.cli.session import Session
+from orchtrace_corpus.cli.session import CorpusSession
 from orchtrace_corpus.findings import Finding, beyond, printable
 from orchtrace_corpus.pool import claims, disputes, store
 from orchtrace_corpus.pool.model import Loaded
@@ -37,7 +37,7 @@ def broken(root: str, present: Loaded, wanted: Loaded, texts: Mapping[str, str])
     )
 
 
-def tell(session: Session, found: Sequence[Finding], *, is_made: bool) -> None:
+def tell(session: CorpusSession, found: Sequence[Finding], *, is_made: bool) -> None:
     """Say what an edit breaks, or would break, and how each kind of it is mended."""
     if not found:
         return

@@ -9,7 +9,7 @@ from orchtrace_corpus.cli.amend import amend, editable, target
 from orchtrace_corpus.cli.facets import ExclusionCommand, given
 from orchtrace_corpus.cli.questions import Questions, can_ask
 from orchtrace_corpus.cli.screening import day_of, exclusion_of, whole
-from orchtrace_corpus.cli.session import Session
+from orchtrace_corpus.cli.session import CorpusSession
 from orchtrace_corpus.errors import CommandUseError, ExitCode
 from orchtrace_corpus.findings import printable
 from orchtrace_corpus.pool import store
@@ -41,7 +41,7 @@ def demote(
     Examples:
       corpus demote halo --stage full_text_screen --reason "Nothing is trained." --dry-run
     """
-    session = Session(*ctx.obj)
+    session = CorpusSession(*ctx.obj)
     root = session.writable_root()
     loaded, pool = editable(root)
     style = exclusion_style(pool.taxonomy)

@@ -8,7 +8,7 @@ from typing import Annotated, NamedTuple
 
 import typer
 
-from orchtrace_corpus.cli.session import Session
+from orchtrace_corpus.cli.session import CorpusSession
 from orchtrace_corpus.errors import DataFileError, ExitCode, InvalidCorpusError
 from orchtrace_corpus.findings import Finding, Severity, is_malformed, printable, quote
 from orchtrace_corpus.pool import claims, disputes, rules, store
@@ -78,7 +78,7 @@ def diff(
       corpus diff HEAD --format markdown
       corpus diff path/to/corpus .
     """
-    session = Session(*ctx.obj)
+    session = CorpusSession(*ctx.obj)
     first, second = _identified(*_sides(session, base, head))
     if store.PAPERS not in first.texts and store.PAPERS not in second.texts:
         raise DataFileError(f"neither {quote(first.name)} nor {quote(second.name)} holds {store.PAPERS}")
@@ -93,7 +93,7 @@ def diff(
     return ExitCode.FINDINGS if exit_code and change.has_meaning else ExitCode.DONE
 
 
-def _sides(session: Session, base: str, head: str) -> tuple[Side, Side]:
+def _sides(session: CorpusSession, base: str, head: str) -> tuple[Side, Side]:
     """What is to be compared."""
     if not head and not _is_corpus(base) and ".." in base and not base.startswith((".", "/")):
         dots = "..." if "..." in base else ".."
@@ -103,7 +103,7 @@ def _sides(session: Session, base: str, head: str) -> tuple[Side, Side]:
     return one, _side(session, head) if head else _of_folder(session.root_folder(), "the working tree")
 
 
-def _side(session: Session, name: str) -> Side:
+def _side(session: CorpusSession, name: str) -> Side:
     return _of_folder(name, name) if _is_corpus(name) else _of_revision(session.root_folder(), name)
 
 

@@ -10,7 +10,7 @@ from orchtrace_corpus.cli.facets import ExclusionCommand, given
 from orchtrace_corpus.cli.lookup import Service, looked_up, recognised, refused_if_known, told
 from orchtrace_corpus.cli.questions import Questions, can_ask
 from orchtrace_corpus.cli.screening import exclusion_of, whole
-from orchtrace_corpus.cli.session import Session
+from orchtrace_corpus.cli.session import CorpusSession
 from orchtrace_corpus.errors import ExitCode
 from orchtrace_corpus.findings import printable
 from orchtrace_corpus.pool import intake, store
@@ -56,7 +56,7 @@ def exclude(
       corpus exclude 2605.08686 --stage abstract_screen --reason "Nothing is trained."
       corpus exclude https://example.org/docs --title "Documentation of a Team" --dry-run
     """
-    session = Session(*ctx.obj)
+    session = CorpusSession(*ctx.obj)
     options.refuse_together(no_fetch=no_fetch, offline=offline, refresh=refresh)
     root = session.writable_root()
     loaded, pool = editable(root)

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from orchtrace_corpus.cli.options import Where
-from orchtrace_corpus.cli.session import Session, paper_query
+from orchtrace_corpus.cli.session import CorpusSession, paper_query
 from orchtrace_corpus.errors import CommandUseError, DataFileError, ExitCode
 from orchtrace_corpus.files import write_atomic
 from orchtrace_corpus.findings import printable, quote
@@ -45,7 +45,7 @@ def export(
       corpus export csv --profile published --where "added<=2026-05-04"
       corpus export csl --where "year>=2025" -o papers.json
     """
-    session = Session(*ctx.obj)
+    session = CorpusSession(*ctx.obj)
     one = registry.find(name)
     chosen = one.profile(profile)
     to_stdout = output == _STANDARD_OUTPUT

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from typer.core import TyperCommand, TyperOption
 
-from orchtrace_corpus.cli.output import Globals
+from orchtrace_corpus.cli.invoked import Session
 from orchtrace_corpus.errors import CommandUseError, CorpusError
 from orchtrace_corpus.findings import quote, suggestion
 from orchtrace_corpus.pool import store
@@ -224,7 +224,7 @@ def _sentence(values: str) -> str:
 def _taxonomy(settings: object) -> Taxonomy | None:
     """The taxonomy of the corpus that the command is about; None if it cannot be read, which the command will say."""
     try:
-        root = settings.root if isinstance(settings, Globals) and settings.root else store.find_root().path
+        root = settings.root if isinstance(settings, Session) and settings.root else store.find_root().path
         file = store.read_file(root, store.TAXONOMY)
     except CorpusError:
         return None

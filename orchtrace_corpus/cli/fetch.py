@@ -8,7 +8,7 @@ import typer
 from orchtrace_corpus.cli import progress
 from orchtrace_corpus.cli.amend import amend, editable
 from orchtrace_corpus.cli.options import ArxivUrl, FindingsForm, Offline, Refresh, Strict, refuse_together
-from orchtrace_corpus.cli.session import Session
+from orchtrace_corpus.cli.session import CorpusSession
 from orchtrace_corpus.errors import CommandUseError, ExitCode, UpstreamError
 from orchtrace_corpus.findings import Finding, beyond, has_errors, printable, quote
 from orchtrace_corpus.pool import drift, rules, store
@@ -60,7 +60,7 @@ def fetch(
       corpus fetch --write
       corpus fetch --offline --format json
     """
-    session = Session(*ctx.obj)
+    session = CorpusSession(*ctx.obj)
     refuse_together(offline=offline, refresh=refresh)
     root = session.writable_root() if write else session.root_folder()
     loaded, pool = editable(root)
@@ -175,7 +175,7 @@ def _harmless(
     return {index: fields for index, fields in changes.items() if is_harmless({index: fields})}
 
 
-def _tell_gaps(session: Session, answer: Answer, answers: Answers, broken: UpstreamError | None) -> bool:
+def _tell_gaps(session: CorpusSession, answer: Answer, answers: Answers, broken: UpstreamError | None) -> bool:
     """Say of which papers arXiv has said nothing, and why; whether there are any."""
     for message in answer.messages:
         session.output.tell(f"corpus: {printable(message, limit=300)}")

@@ -6,7 +6,7 @@ import typer
 
 from orchtrace_corpus import build
 from orchtrace_corpus.cli.options import Check
-from orchtrace_corpus.cli.session import Session
+from orchtrace_corpus.cli.session import CorpusSession
 from orchtrace_corpus.cli.settle import settle
 from orchtrace_corpus.errors import ExitCode
 from orchtrace_corpus.findings import printable
@@ -34,7 +34,7 @@ def figures(
       corpus figures --check
       corpus figures papers-by-year --check
     """
-    session = Session(*ctx.obj)
+    session = CorpusSession(*ctx.obj)
     root = session.writable_root()
     source = build.figure_source(root, session.pool())
     documents = build.figure_documents(root, source, names or [])

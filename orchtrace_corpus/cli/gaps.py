@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from orchtrace_corpus.cli.options import OutputFormat, Where
-from orchtrace_corpus.cli.session import Session, paper_query
+from orchtrace_corpus.cli.session import CorpusSession, paper_query
 from orchtrace_corpus.errors import CommandUseError, ExitCode
 from orchtrace_corpus.findings import quote
 from orchtrace_corpus.pool.attributes import find, paper_attributes
@@ -37,7 +37,7 @@ def gaps(
       corpus gaps stop reward_family --where rl=full
       corpus gaps --format csv
     """
-    session = Session(*ctx.obj)
+    session = CorpusSession(*ctx.obj)
     pool = session.pool()
     attributes = paper_attributes(pool.taxonomy)
     if not rows and not columns:

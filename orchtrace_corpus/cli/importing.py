@@ -7,7 +7,7 @@ import typer
 
 from orchtrace_corpus.cli.amend import amend, editable
 from orchtrace_corpus.cli.options import DryRun
-from orchtrace_corpus.cli.session import Session
+from orchtrace_corpus.cli.session import CorpusSession
 from orchtrace_corpus.dates import today
 from orchtrace_corpus.errors import CommandUseError, DataFileError, ExitCode
 from orchtrace_corpus.findings import printable
@@ -45,7 +45,7 @@ def import_(
       corpus import csv table.csv --profile published
       corpus import jsonl papers.jsonl
     """
-    session = Session(*ctx.obj)
+    session = CorpusSession(*ctx.obj)
     one = registry.find(name, to_read=True)
     root = session.writable_root()
     loaded, pool = editable(root)

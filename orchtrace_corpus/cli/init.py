@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from orchtrace_corpus import build
-from orchtrace_corpus.cli.output import Globals
+from orchtrace_corpus.cli.invoked import Session
 from orchtrace_corpus.errors import CommandUseError, ExitCode
 from orchtrace_corpus.findings import printable
 from orchtrace_corpus.pool import store
@@ -34,7 +34,7 @@ def init(
       corpus init my-survey
       corpus --root my-survey stats
     """
-    settings: Globals = ctx.obj
+    settings: Session = ctx.obj
     if settings.root:
         raise CommandUseError("init makes a new corpus and takes no --root", "Write: corpus init DIR")
     if not directory:

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from orchtrace_corpus.cli.drafts import Words
 from orchtrace_corpus.cli.facets import Given
-from orchtrace_corpus.cli.session import Session
+from orchtrace_corpus.cli.session import CorpusSession
 from orchtrace_corpus.errors import CommandUseError, DataFileError
 from orchtrace_corpus.findings import printable
 from orchtrace_corpus.formats.issue_form import LARGEST_BODY_BYTES, read
@@ -23,7 +23,7 @@ class Issue(NamedTuple):
     tagged: Given
 
 
-def read_issue(session: Session, path: str, taxonomy: Taxonomy) -> Issue:
+def read_issue(session: CorpusSession, path: str, taxonomy: Taxonomy) -> Issue:
     """Read the body of an issue, and say what could not be taken of it.
 
     Raises:

@@ -9,7 +9,7 @@ import typer
 
 from orchtrace_corpus.cli import progress
 from orchtrace_corpus.cli.options import FindingsForm, Strict, Where
-from orchtrace_corpus.cli.session import Session, paper_query
+from orchtrace_corpus.cli.session import CorpusSession, paper_query
 from orchtrace_corpus.errors import ExitCode, UpstreamError
 from orchtrace_corpus.findings import printable
 from orchtrace_corpus.pool import links as addresses
@@ -52,7 +52,7 @@ def links(
       corpus links --sample 20 --seed 2026-11
       corpus links --where category=industry --strict
     """
-    session = Session(*ctx.obj)
+    session = CorpusSession(*ctx.obj)
     loaded = session.load()
     pool = loaded.pool or session.pool()
     keys = {paper.key for paper in paper_query(where, pool.taxonomy).select(loaded.papers)} if where else None

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from orchtrace_corpus.cli.options import Columns, OutputFormat, Sort, Where, split_names
-from orchtrace_corpus.cli.session import Session, paper_query
+from orchtrace_corpus.cli.session import CorpusSession, paper_query
 from orchtrace_corpus.errors import ExitCode
 from orchtrace_corpus.pool import store
 from orchtrace_corpus.pool.attributes import exclusion_attributes, find_all, paper_attributes
@@ -46,7 +46,7 @@ def list_records(
       corpus list --columns all --format csv
       corpus list --exclusions --where stage=full_text_screen
     """
-    session = Session(*ctx.obj)
+    session = CorpusSession(*ctx.obj)
     pool = session.pool()
     records: tuple[Record, ...]
     if exclusions:
@@ -83,7 +83,7 @@ def list_records(
     return ExitCode.DONE
 
 
-def _contested(session: Session, taxonomy: Taxonomy, asked: tuple[str, ...]) -> frozenset[tuple[str, str]]:
+def _contested(session: CorpusSession, taxonomy: Taxonomy, asked: tuple[str, ...]) -> frozenset[tuple[str, str]]:
     """The tags in open dispute among those that filters are about, as pairs of a paper's key and a tag."""
     from orchtrace_corpus.pool.disputes import contested
 

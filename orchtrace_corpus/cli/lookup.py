@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from orchtrace_corpus.cli import progress
-from orchtrace_corpus.cli.session import Session
+from orchtrace_corpus.cli.session import CorpusSession
 from orchtrace_corpus.errors import DataFileError, ExitCode, UpstreamError
 from orchtrace_corpus.findings import printable, quote
 from orchtrace_corpus.identifiers import Identifier, IdentifierKind, recognise
@@ -106,7 +106,7 @@ def refused_if_known(
     return judged
 
 
-def told(session: Session, asked: Sequence[Asked]) -> tuple[list[Asked], int]:
+def told(session: CorpusSession, asked: Sequence[Asked]) -> tuple[list[Asked], int]:
     """Say why papers are refused, and what is to be known of the others; the others, and the worst exit code."""
     for one in asked:
         if one.problem:
@@ -116,7 +116,7 @@ def told(session: Session, asked: Sequence[Asked]) -> tuple[list[Asked], int]:
     return [one for one in asked if not one.problem], max((one.code for one in asked), default=ExitCode.DONE)
 
 
-def looked_up(session: Session, asked: Sequence[Asked], service: Service) -> list[Asked]:
+def looked_up(session: CorpusSession, asked: Sequence[Asked], service: Service) -> list[Asked]:
     """The same, with what services say of those of which no title is known: all arXiv ids in one request.
 
     A service that cannot be asked is a problem of the papers that it would have been asked about.
@@ -199,7 +199,7 @@ def _again(paper: Paper) -> tuple[str, ...]:
     return (*((called,) if called else ()), "--no-fetch", *words)
 
 
-def _from_arxiv(session: Session, asked: Sequence[Asked], service: Service) -> dict[str | None, Asked]:
+def _from_arxiv(session: CorpusSession, asked: Sequence[Asked], service: Service) -> dict[str | None, Asked]:
     """What comes of asking arXiv about papers, by their arXiv ids."""
     from orchtrace_corpus.sources.arxiv.client import Client
 

@@ -5,7 +5,6 @@ import os
 import shutil
 import sys
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from orchtrace_corpus.errors import OutputError
 from orchtrace_corpus.render.layout import ASCII, UNICODE, Glyphs, Line, plain
@@ -115,13 +114,6 @@ class Output:
         # A reader that has seen enough, say `head`, is no failure: the command ends as it would have.
         if error.errno != errno.EPIPE:
             raise OutputError(f"cannot write the output: {error.strerror}") from error
-
-
-class Globals(NamedTuple):
-    """The global options of one run, as every command finds them in its context."""
-
-    output: Output
-    root: str
 
 
 def _is_unicode(encoding: str | None) -> bool:

@@ -10,7 +10,7 @@ from orchtrace_corpus.cli.drafts import Words, finished, refuse_words, with_word
 from orchtrace_corpus.cli.facets import PaperCommand, given
 from orchtrace_corpus.cli.lookup import Asked, Service, looked_up, refused_if_known, told
 from orchtrace_corpus.cli.questions import Questions, can_ask
-from orchtrace_corpus.cli.session import Session
+from orchtrace_corpus.cli.session import CorpusSession
 from orchtrace_corpus.dates import today
 from orchtrace_corpus.errors import CommandUseError, ExitCode
 from orchtrace_corpus.findings import printable
@@ -59,7 +59,7 @@ def promote(
       corpus promote E007 --dry-run
       corpus promote E007 --tier supporting --key metagpt
     """
-    session = Session(*ctx.obj)
+    session = CorpusSession(*ctx.obj)
     options.refuse_together(no_fetch=no_fetch, offline=offline, refresh=refresh)
     root = session.writable_root()
     loaded, pool = editable(root)

@@ -6,8 +6,8 @@ none of these: Typer reads it.
 
 from collections.abc import Callable, Sequence
 
+from orchtrace_corpus.cli.invoked import Session
 from orchtrace_corpus.cli.output import Output
-from orchtrace_corpus.cli.session import Session
 
 
 def find(arguments: Sequence[str]) -> Callable[[Output], int] | None:
@@ -24,14 +24,16 @@ def find(arguments: Sequence[str]) -> Callable[[Output], int] | None:
 
 def _check(output: Output) -> int:
     from orchtrace_corpus.cli.checking import check
+    from orchtrace_corpus.cli.session import CorpusSession
 
-    return check(Session(output, ""))
+    return check(CorpusSession(output, ""))
 
 
 def _validate(output: Output) -> int:
+    from orchtrace_corpus.cli.session import CorpusSession
     from orchtrace_corpus.cli.validating import Options, report
 
-    return report(Session(output, ""), Options())
+    return report(CorpusSession(output, ""), Options())
 
 
 def _validate_traces(output: Output, paths: Sequence[str]) -> int:

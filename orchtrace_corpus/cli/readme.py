@@ -4,7 +4,7 @@ import typer
 
 from orchtrace_corpus import build
 from orchtrace_corpus.cli.options import Check
-from orchtrace_corpus.cli.session import Session
+from orchtrace_corpus.cli.session import CorpusSession
 from orchtrace_corpus.cli.settle import settle
 from orchtrace_corpus.errors import DataFileError
 
@@ -22,7 +22,7 @@ def readme(ctx: typer.Context, check: Check = False) -> int:
     Examples:
       corpus readme --check
     """
-    session = Session(*ctx.obj)
+    session = CorpusSession(*ctx.obj)
     root = session.writable_root()
     document = build.readme_document(root, session.pool())
     if document is None:

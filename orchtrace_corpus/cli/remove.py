@@ -9,7 +9,7 @@ import typer
 from orchtrace_corpus.cli.amend import Target, amend, editable
 from orchtrace_corpus.cli.amend import target as find_target
 from orchtrace_corpus.cli.options import DryRun
-from orchtrace_corpus.cli.session import Session
+from orchtrace_corpus.cli.session import CorpusSession
 from orchtrace_corpus.errors import CommandUseError
 from orchtrace_corpus.findings import printable
 from orchtrace_corpus.pool.edits import removed
@@ -39,7 +39,7 @@ def remove(
       corpus remove puppeteer --dry-run
       corpus remove E012 --dry-run
     """
-    session = Session(*ctx.obj)
+    session = CorpusSession(*ctx.obj)
     root = session.writable_root()
     loaded, pool = editable(root)
     target = find_target(loaded, name)
@@ -75,7 +75,7 @@ def _refuse_if_needed(target: Target, pool: Pool, *, unpublished: bool) -> None:
         )
 
 
-def _agreed(session: Session, target: Target) -> bool:
+def _agreed(session: CorpusSession, target: Target) -> bool:
     """Whether whoever sits at the terminal agrees; that nothing happens is said, else.
 
     Raises:

@@ -9,7 +9,7 @@ import typer
 
 from orchtrace_corpus.cli.facets import chosen, word_for
 from orchtrace_corpus.cli.questions import Questions
-from orchtrace_corpus.cli.session import Session
+from orchtrace_corpus.cli.session import CorpusSession
 from orchtrace_corpus.errors import CorpusError
 from orchtrace_corpus.findings import printable
 
@@ -18,7 +18,9 @@ _LONGEST_LINE = 20_000
 
 
 @contextmanager
-def kept(session: Session, ctx: Any, questions: Questions | None, names: Mapping[str, Sequence[str]]) -> Iterator[None]:
+def kept(
+    session: CorpusSession, ctx: Any, questions: Questions | None, names: Mapping[str, Sequence[str]]
+) -> Iterator[None]:
     """See that no answer is lost while these lines run: what ends them is told after the commands that repeat them.
 
     Args:
@@ -39,7 +41,7 @@ def kept(session: Session, ctx: Any, questions: Questions | None, names: Mapping
         raise
 
 
-def tell(session: Session, ctx: Any, questions: Questions | None, names: Mapping[str, Sequence[str]]) -> None:
+def tell(session: CorpusSession, ctx: Any, questions: Questions | None, names: Mapping[str, Sequence[str]]) -> None:
     """Say with which command lines the answers given so far can be given again; nothing where there are none."""
     if questions is None:
         return
@@ -56,7 +58,7 @@ def tell(session: Session, ctx: Any, questions: Questions | None, names: Mapping
             session.output.tell(f"Your answers, to try again: {printable(line, limit=_LONGEST_LINE)}")
 
 
-def _command(session: Session, ctx: Any) -> list[str]:
+def _command(session: CorpusSession, ctx: Any) -> list[str]:
     root = ["--root", session.root] if session.root else []
     return ["corpus", *root, str(ctx.info_name)]
 

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from orchtrace_corpus.cli.session import Session
+from orchtrace_corpus.cli.session import CorpusSession
 from orchtrace_corpus.errors import CommandUseError, ExitCode
 from orchtrace_corpus.findings import codes, quote
 from orchtrace_corpus.render import rules as render
@@ -30,7 +30,7 @@ def rule(
       corpus rule D
       corpus rule --all
     """
-    session = Session(*ctx.obj)
+    session = CorpusSession(*ctx.obj)
     if every and code:
         raise CommandUseError(f"--all explains {quote(code)}, too; give one of the two")
     if not every and not code:

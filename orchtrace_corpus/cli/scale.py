@@ -5,7 +5,7 @@ import os
 import typer
 
 from orchtrace_corpus.cli.options import OutputFormat
-from orchtrace_corpus.cli.session import Session
+from orchtrace_corpus.cli.session import CorpusSession
 from orchtrace_corpus.errors import DataFileError, ExitCode
 from orchtrace_corpus.pool import store
 from orchtrace_corpus.render import Format
@@ -28,7 +28,7 @@ def scale(ctx: typer.Context, output_format: OutputFormat = Format.TABLE) -> int
       corpus scale --format markdown
       corpus scale --format csv
     """
-    session = Session(*ctx.obj)
+    session = CorpusSession(*ctx.obj)
     root = session.root_folder()
     if not os.path.lexists(os.path.join(root, store.SCALE)):
         raise DataFileError(f"this corpus has no {store.SCALE}", "docs/data.md of orchtrace-corpus describes its form.")

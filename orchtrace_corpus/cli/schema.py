@@ -4,7 +4,7 @@ import typer
 
 from orchtrace_corpus import build
 from orchtrace_corpus.cli.options import Check
-from orchtrace_corpus.cli.session import Session
+from orchtrace_corpus.cli.session import CorpusSession
 from orchtrace_corpus.cli.settle import settle
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
@@ -21,6 +21,6 @@ def schema(ctx: typer.Context, check: Check = False) -> int:
     Examples:
       corpus schema --check
     """
-    session = Session(*ctx.obj)
+    session = CorpusSession(*ctx.obj)
     root = session.writable_root()
     return settle(session, root, build.schema_documents(root, session.taxonomy()), check=check, mend="corpus schema")

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from orchtrace_corpus.cli.options import Columns, OutputFormat, Sort, Where, split_names
-from orchtrace_corpus.cli.session import Session, paper_query
+from orchtrace_corpus.cli.session import CorpusSession, paper_query
 from orchtrace_corpus.errors import CommandUseError, ExitCode
 from orchtrace_corpus.pool.attributes import exclusion_attributes, find_all, paper_attributes
 from orchtrace_corpus.pool.listing import sort_records
@@ -37,7 +37,7 @@ def search(
       corpus search tree search --where scenario=coding
       corpus search mialon --columns key,authors
     """
-    session = Session(*ctx.obj)
+    session = CorpusSession(*ctx.obj)
     if not any(word.strip() for word in words):
         raise CommandUseError("name at least one word to look for")
     pool = session.pool_as_read()

@@ -1,24 +1,18 @@
-"""What every command needs: the corpus it is about, and where its output goes.
-
-The modules of the paper pool are imported where they are used: commands on traces never need them.
-"""
+"""What every command on a corpus needs: the corpus it is about, and where its output goes."""
 
 import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from orchtrace_corpus.cli.output import Output
+from orchtrace_corpus.cli.invoked import Session
 from orchtrace_corpus.errors import (
     CommandUseError,
     DataFileError,
     InvalidCorpusError,
     MalformedCorpusError,
 )
-from orchtrace_corpus.findings import Finding, has_errors, is_malformed, quote
-from orchtrace_corpus.render import Format, table
-from orchtrace_corpus.render import findings as render
-from orchtrace_corpus.render.findings import FindingsFormat, summary
-from orchtrace_corpus.render.table import Table
+from orchtrace_corpus.findings import has_errors, is_malformed, quote
+from orchtrace_corpus.render.findings import summary
 
 if TYPE_CHECKING:
     from orchtrace_corpus.pool.model import Loaded, Pool
@@ -28,11 +22,10 @@ if TYPE_CHECKING:
 _SHOWN_FINDINGS = 5
 
 
-class Session(NamedTuple):
-    """The global options of one run."""
+class CorpusSession(Session):
+    """The global options of one run, and the corpus that they name."""
 
-    output: Output
-    root: str
+    __slots__ = ()
 
     def root_folder(self) -> str:
         """The corpus's folder: the one named, the nearest above, or the bundled one, which is said.
@@ -126,24 +119,6 @@ class Session(NamedTuple):
         if has_errors(findings):
             self.output.note(f"corpus: the data has {summary(findings)}, and may be incomplete; see corpus validate")
         return loaded.pool
-
-    def show_tables(self, tables: Sequence[Table], schema: str, output_format: Format) -> None:
-        """Show tables in the form asked for."""
-        if output_format is not Format.TABLE:
-            self.output.write(table.render(tables, schema, output_format))
-            return
-        for index, one in enumerate(tables):
-            blank = [()] if index else []
-            self.output.show([*blank, *table.lines(one, self.output.width, self.output.glyphs)])
-
-    def show_findings(
-        self, findings: Sequence[Finding], output_format: FindingsFormat, limit: int | None = None
-    ) -> None:
-        """Show all findings, or the first of them, in the form asked for."""
-        if output_format is FindingsFormat.TEXT:
-            self.output.show(render.text(findings[:limit]))
-        else:
-            self.output.write(render.written(findings, output_format, limit))
 
 
 def paper_query(filters: Sequence[str], taxonomy: "Taxonomy") -> "Query":

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 
 from orchtrace_corpus import build
 from orchtrace_corpus.build import Document
-from orchtrace_corpus.cli.session import Session
+from orchtrace_corpus.cli.session import CorpusSession
 from orchtrace_corpus.errors import ExitCode
 from orchtrace_corpus.render.readme import SIZE_LIMIT_BYTES
 
 
-def settle(session: Session, root: str, documents: Sequence[Document], *, check: bool, mend: str) -> int:
+def settle(session: CorpusSession, root: str, documents: Sequence[Document], *, check: bool, mend: str) -> int:
     """Write what is stale and say so; or, to check, show what would change and how to mend it."""
     for document in documents:
         if document.name == build.README and len(document.wanted.encode()) > SIZE_LIMIT_BYTES:

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from orchtrace_corpus.cli.options import OutputFormat
-from orchtrace_corpus.cli.session import Session
+from orchtrace_corpus.cli.session import CorpusSession
 from orchtrace_corpus.errors import CommandUseError, ExitCode
 from orchtrace_corpus.findings import quote
 from orchtrace_corpus.pool import store
@@ -36,7 +36,7 @@ def show(
       corpus show E007
       corpus show c3 puppeteer --format json
     """
-    session = Session(*ctx.obj)
+    session = CorpusSession(*ctx.obj)
     pool = session.pool_as_read()
     records: list[Record] = []
     for name in names:

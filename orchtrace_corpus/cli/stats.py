@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from orchtrace_corpus.cli.options import IncludeEmpty, OutputFormat, Where, refuse_together
-from orchtrace_corpus.cli.session import Session, paper_query
+from orchtrace_corpus.cli.session import CorpusSession, paper_query
 from orchtrace_corpus.errors import CommandUseError, ExitCode
 from orchtrace_corpus.pool.attributes import Attribute, exclusion_attributes, find, paper_attributes
 from orchtrace_corpus.pool.model import Pool
@@ -51,7 +51,7 @@ def stats(
       corpus stats --format json
       corpus stats --check
     """
-    session = Session(*ctx.obj)
+    session = CorpusSession(*ctx.obj)
     if by and crossed:
         raise CommandUseError("--by and --cross exclude each other")
     if full and (by or crossed):
@@ -91,7 +91,7 @@ def stats(
     return ExitCode.DONE
 
 
-def _settle(session: Session, *, check: bool) -> int:
+def _settle(session: CorpusSession, *, check: bool) -> int:
     from orchtrace_corpus import build
     from orchtrace_corpus.cli.settle import settle
 

@@ -9,7 +9,7 @@ from orchtrace_corpus.cli.amend import Target, amend, editable
 from orchtrace_corpus.cli.amend import target as find_target
 from orchtrace_corpus.cli.facets import PaperCommand, given, option_name
 from orchtrace_corpus.cli.options import DryRun, split_names
-from orchtrace_corpus.cli.session import Session
+from orchtrace_corpus.cli.session import CorpusSession
 from orchtrace_corpus.errors import CommandUseError, DataFileError
 from orchtrace_corpus.findings import quote, suggestion
 from orchtrace_corpus.pool.assignments import assignments
@@ -68,7 +68,7 @@ def tag(
       corpus tag puppeteer stop=explicit spawn=designed --dry-run
       corpus tag E007 stage=full_text_screen --dry-run
     """
-    session = Session(*ctx.obj)
+    session = CorpusSession(*ctx.obj)
     root = session.writable_root()
     loaded, pool = editable(root)
     target = find_target(loaded, name)

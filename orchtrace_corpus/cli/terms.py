@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from orchtrace_corpus.cli.options import Columns, OutputFormat, Sort, split_names
-from orchtrace_corpus.cli.session import Session
+from orchtrace_corpus.cli.session import CorpusSession
 from orchtrace_corpus.errors import ExitCode
 from orchtrace_corpus.pool.attributes import Attributes, exclusion_attributes, find, paper_attributes
 from orchtrace_corpus.pool.model import Pool
@@ -37,7 +37,7 @@ def terms(
       corpus terms stage --sort -count
       corpus terms --format csv
     """
-    session = Session(*ctx.obj)
+    session = CorpusSession(*ctx.obj)
     pool = session.pool_as_read()
     if not axis and output_format is Format.TABLE and not sort and not columns:
         session.output.show(overview(pool.taxonomy, session.output.width))

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from orchtrace_corpus.cli.options import FindingsForm, Strict
-from orchtrace_corpus.cli.session import Session
+from orchtrace_corpus.cli.session import CorpusSession
 from orchtrace_corpus.cli.validating import Options, report
 from orchtrace_corpus.render.findings import FindingsFormat
 
@@ -47,4 +47,4 @@ def validate(
       corpus --root path/to/corpus validate
     """
     options = Options(wanted or (), ignored or (), fix, strict, max_findings, output_format)
-    return report(Session(*ctx.obj), options)
+    return report(CorpusSession(*ctx.obj), options)

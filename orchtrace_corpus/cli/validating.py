@@ -3,11 +3,12 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from orchtrace_corpus.cli.session import Session
+from orchtrace_corpus.cli.session import CorpusSession
 from orchtrace_corpus.errors import CommandUseError, ExitCode
 from orchtrace_corpus.findings import Finding, codes, has_errors, is_malformed, select
 from orchtrace_corpus.pool import rules, store
 from orchtrace_corpus.pool.fixes import FIXES, changes
+from orchtrace_corpus.pool.model import Pool
 from orchtrace_corpus.render import findings as render
 from orchtrace_corpus.render.findings import FindingsFormat
 
@@ -34,7 +35,7 @@ class Options(NamedTuple):
     form: FindingsFormat = FindingsFormat.TEXT
 
 
-def report(session: Session, options: Options) -> ExitCode:
+def report(session: CorpusSession, options: Options) -> ExitCode:
     """Show every mistake in the data, and return the exit code.
 
     Raises:
@@ -58,7 +59,7 @@ def report(session: Session, options: Options) -> ExitCode:
     if len(found) > limit:
         session.output.note(f"… and {len(found) - limit} more; --max-findings {limit} leaves them out")
     pool = loaded.pool
-    checked = f" in {render.numbered(pool)}" if pool else " in the taxonomy"
+    checked = f" in {_numbered(pool)}" if pool else " in the taxonomy"
     left_out = len(everything) - len(found)
     checked += f"; {left_out} more left out by --select or --ignore" if left_out else ""
     session.output.note(f"{render.summary(found)}{checked}")
@@ -74,7 +75,7 @@ def _codes(given: Sequence[str]) -> list[str]:
     return [code for prefixes in given for prefix in prefixes.split(",") for code in codes(prefix.strip())]
 
 
-def _mend(session: Session, chosen: Sequence[str], unwanted: Sequence[str]) -> None:
+def _mend(session: CorpusSession, chosen: Sequence[str], unwanted: Sequence[str]) -> None:
     """Mend the findings that can be, and show what changed."""
     from orchtrace_corpus import build
 
@@ -96,3 +97,9 @@ def _can_be_mended(root: str, found: Sequence[Finding]) -> bool:
         return False
     loaded = store.load(root, keep=True)
     return any(changes(places.file, found) for places in (loaded.paper_places, loaded.exclusion_places))
+
+
+def _numbered(pool: Pool) -> str:
+    """How many records a pool has, in words."""
+    counts = ((len(pool.papers), "paper"), (len(pool.exclusions), "exclusion"))
+    return " and ".join(f"{count} {noun}{'' if count == 1 else 's'}" for count, noun in counts)

@@ -3,14 +3,10 @@
 import os
 from collections.abc import Sequence
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
 from orchtrace_corpus.findings import RULES, Finding, Severity, printable
 from orchtrace_corpus.render.layout import Line, Span
 from orchtrace_corpus.render.table import envelope
-
-if TYPE_CHECKING:
-    from orchtrace_corpus.pool.model import Pool
 
 
 class FindingsFormat(StrEnum):
@@ -94,9 +90,3 @@ def summary(findings: Sequence[Finding]) -> str:
     warnings = len(findings) - errors
     parts = [f"{n} {noun}{'' if n == 1 else 's'}" for n, noun in ((errors, "error"), (warnings, "warning")) if n]
     return ", ".join(parts) or "no problems"
-
-
-def numbered(pool: "Pool") -> str:
-    """How many records a pool has, in words."""
-    counts = ((len(pool.papers), "paper"), (len(pool.exclusions), "exclusion"))
-    return " and ".join(f"{count} {noun}{'' if count == 1 else 's'}" for count, noun in counts)

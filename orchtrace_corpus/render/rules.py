@@ -2,9 +2,8 @@
 
 from collections.abc import Iterable
 
-from orchtrace_corpus.findings import RULES, Rule
+from orchtrace_corpus.findings import RULES, SECTIONS, Rule, Section, explanation
 from orchtrace_corpus.render.layout import Line, line, wrap
-from orchtrace_corpus.rulebook import ENTRIES, GROUPS
 
 _INTRODUCTION = """\
 # Rules
@@ -27,7 +26,7 @@ def lines(codes: Iterable[str], width: int) -> list[Line]:
     """The sections of some rules, wrapped to a width; the excerpts stay as they are."""
     shown: list[Line] = []
     for code in codes:
-        rule, entry = RULES[code], ENTRIES[code]
+        rule, entry = RULES[code], explanation(code)
         fixable = ", can be mended by a program" if entry.fixable else ""
         shown += [()] if shown else []
         shown += [line(f"{code} {rule.title}", "heading"), line(f"{rule.severity}{fixable}", "muted"), ()]
@@ -40,28 +39,32 @@ def lines(codes: Iterable[str], width: int) -> list[Line]:
 def document() -> str:
     """docs/rules.md: a table of all rules, then a section for each."""
     parts = [_INTRODUCTION, _table(), ""]
-    for letter, title in GROUPS.items():
-        parts.append(f"## {letter}: {title}\n")
+    for letter, section in _sections():
+        parts.append(f"## {letter}: {section.title}\n")
         parts += [_section(rule) for code, rule in RULES.items() if code.startswith(letter)]
     return "\n".join(parts).rstrip("\n") + "\n"
 
 
 def ordered() -> list[str]:
     """All codes, group by group."""
-    return [code for letter in GROUPS for code in RULES if code.startswith(letter)]
+    return [code for letter, _ in _sections() for code in RULES if code.startswith(letter)]
+
+
+def _sections() -> list[tuple[str, Section]]:
+    return sorted(SECTIONS.items(), key=lambda section: section[1].rank)
 
 
 def _table() -> str:
     rows = ["| code | severity | what | fixable |", "| --- | --- | --- | --- |"]
     for code in ordered():
         rule = RULES[code]
-        fixable = "yes" if ENTRIES[code].fixable else ""
+        fixable = "yes" if explanation(code).fixable else ""
         rows.append(f"| [{code}](#{anchor(rule)}) | {rule.severity} | {rule.title} | {fixable} |")
     return "\n".join(rows)
 
 
 def _section(rule: Rule) -> str:
-    entry = ENTRIES[rule.code]
+    entry = explanation(rule.code)
     why = entry.why.replace("&", "&amp;").replace("<", "&lt;")
     parts = [f"### {rule.code} {rule.title}\n", f"{rule.severity.capitalize()}. {why}\n"]
     for label, excerpt in (("Instead of", entry.bad), ("write", entry.good)):

@@ -7,8 +7,7 @@ import json
 import os
 from collections.abc import Sequence
 
-from orchtrace_corpus.findings import RULES, Finding, unobeyed
-from orchtrace_corpus.rulebook import ENTRIES
+from orchtrace_corpus.findings import RULES, Finding, explanation, unobeyed
 from orchtrace_corpus.version import __version__
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
@@ -28,7 +27,7 @@ def document(findings: Sequence[Finding]) -> str:
 
 
 def _rule(code: str) -> dict[str, object]:
-    rule, entry = RULES[code], ENTRIES[code]
+    rule, entry = RULES[code], explanation(code)
     return {
         "id": code,
         "shortDescription": {"text": rule.title},

@@ -1,4 +1,4 @@
-"""What the rulebook says about one rule."""
+"""What a rulebook says about one rule."""
 
 from typing import NamedTuple
 

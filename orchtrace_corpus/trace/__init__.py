@@ -1,1 +1,3 @@
 """Orchestration traces: decoded, checked, replayed, measured."""
+
+from orchtrace_corpus.trace import codes as codes

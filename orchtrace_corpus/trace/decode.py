@@ -11,7 +11,7 @@ import msgspec
 
 from orchtrace_corpus.errors import DataFileError
 from orchtrace_corpus.findings import Finding, printable
-from orchtrace_corpus.trace.locate import Path, Places
+from orchtrace_corpus.trace.locate import Places
 from orchtrace_corpus.trace.model import Trace
 
 _TRACE = msgspec.json.Decoder(Trace)
@@ -39,6 +39,10 @@ class Document(NamedTuple):
     def places(self) -> Places:
         """Finds places in it."""
         return Places(self.data, self.path, self.line)
+
+    def size(self) -> int:
+        """Its bytes."""
+        return len(self.data)
 
 
 class Decoded(NamedTuple):
@@ -105,8 +109,3 @@ def decode(document: Document) -> Decoded:
         from orchtrace_corpus.trace.refused import reasons
 
         return Decoded(document, None, reasons(data, document.places, error))
-
-
-def json_path(path: Path) -> str:
-    """A path as JSONPath, such as `$.events[3].t`."""
-    return "$" + "".join(f"[{step}]" if isinstance(step, int) else f".{printable(step)}" for step in path)

@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from orchtrace_corpus.findings import Location
+from orchtrace_corpus.findings import Location, printable
 
 Path: TypeAlias = tuple[str | int, ...]
 
@@ -129,3 +129,8 @@ class Places:
         while at < len(self._data) and self._data[at] in _BLANK:
             at += 1
         return at
+
+
+def json_path(path: Path) -> str:
+    """A path as JSONPath, such as `$.events[3].t`."""
+    return "$" + "".join(f"[{step}]" if isinstance(step, int) else f".{printable(step)}" for step in path)

@@ -254,3 +254,8 @@ class Trace(Struct, forbid_unknown_fields=True, omit_defaults=True):
                 raise ValueError(f"`costs.{name}` is null")
             if value is not None and value < 0 and name in KNOWN_COSTS:
                 raise ValueError(f"`costs.{name}` is below 0")
+
+
+def total(tokens: Tokens) -> float:
+    """All tokens of an event: input, output, read from and written to caches; reasoning is part of the output."""
+    return (tokens.input or 0) + (tokens.output or 0) + (tokens.cache_read or 0) + (tokens.cache_write or 0)

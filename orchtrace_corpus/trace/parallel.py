@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from orchtrace_corpus.errors import CorpusError
-from orchtrace_corpus.trace.decode import Document
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
+Given = TypeVar("Given")
 Made = TypeVar("Made")
 
 BATCH_BYTES = 1 << 20
@@ -34,23 +34,26 @@ def processors() -> int:
     return os.cpu_count() or 1
 
 
-def in_order(work: Callable[[Document], Made], documents: Iterable[Document], jobs: int = 0) -> Iterator[Made]:
+def in_order(
+    work: Callable[[Given], Made], documents: Iterable[Given], jobs: int = 0, *, size_bytes: Callable[[Given], int]
+) -> Iterator[Made]:
     """What `work` makes of each document, in their order.
 
     Args:
         work: A function that other processes can import: one of a module, or a `partial` of one.
         documents: Read only as far ahead as there are processes to work on them.
         jobs: How many processes; as many as there are processors if 0.
+        size_bytes: How large a document is.
 
     Raises:
         WorkerError: A process died, for instance because memory was short.
     """
     jobs = jobs or processors()
-    workers: list[_Worker[Made]] = []
-    pending: deque[_Worker[Made] | list[Made]] = deque()
+    workers: list[_Worker[Given, Made]] = []
+    pending: deque[_Worker[Given, Made] | list[Made]] = deque()
     try:
-        for number, batch in enumerate(_batches(documents)):
-            size = sum(len(document.data) for document in batch)
+        for number, batch in enumerate(_batches(documents, size_bytes)):
+            size = sum(map(size_bytes, batch))
             if number == 0 or jobs == 1 or size > MOST_SENT_BYTES:
                 pending.append([work(document) for document in batch])
             else:
@@ -70,12 +73,12 @@ def in_order(work: Callable[[Document], Made], documents: Iterable[Document], jo
             worker.end()
 
 
-def _batches(documents: Iterable[Document]) -> Iterator[list[Document]]:
-    batch: list[Document] = []
+def _batches(documents: Iterable[Given], size_bytes: Callable[[Given], int]) -> Iterator[list[Given]]:
+    batch: list[Given] = []
     size = 0
     for document in documents:
         batch.append(document)
-        size += len(document.data)
+        size += size_bytes(document)
         if size >= BATCH_BYTES:
             yield batch
             batch, size = [], 0
@@ -83,19 +86,19 @@ def _batches(documents: Iterable[Document]) -> Iterator[list[Document]]:
         yield batch
 
 
-def _next(pending: "deque[_Worker[Made] | list[Made]]") -> list[Made]:
+def _next(pending: "deque[_Worker[Given, Made] | list[Made]]") -> list[Made]:
     first = pending.popleft()
     return first if isinstance(first, list) else first.made()
 
 
-class _Worker(Generic[Made]):
+class _Worker(Generic[Given, Made]):
     """A process that works on one batch after another.
 
     Attributes:
         is_busy: Whether it has a batch of which nobody has asked for what was made.
     """
 
-    def __init__(self, work: Callable[[Document], Made]) -> None:
+    def __init__(self, work: Callable[[Given], Made]) -> None:
         import signal
         from multiprocessing import get_context, resource_tracker
 
@@ -112,7 +115,7 @@ class _Worker(Generic[Made]):
         theirs.close()
         self.is_busy = False
 
-    def take(self, batch: list[Document]) -> None:
+    def take(self, batch: list[Given]) -> None:
         """Begin to work on a batch."""
         self.is_busy = True
         try:
@@ -146,7 +149,7 @@ class _Worker(Generic[Made]):
         )
 
 
-def _serve(connection: "Connection", work: Callable[[Document], Made]) -> None:
+def _serve(connection: "Connection", work: Callable[[Given], Made]) -> None:
     """What a worker runs: what goes wrong with a document is raised in the process that asked."""
     import gc
 

@@ -12,8 +12,7 @@ from typing import Any
 import msgspec
 
 from orchtrace_corpus.findings import Finding
-from orchtrace_corpus.trace.decode import json_path
-from orchtrace_corpus.trace.locate import Path, Places
+from orchtrace_corpus.trace.locate import Path, Places, json_path
 from orchtrace_corpus.trace.model import Edge, Event
 from orchtrace_corpus.trace.plain import loads
 from orchtrace_corpus.trace.schema import schema

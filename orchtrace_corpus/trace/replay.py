@@ -6,8 +6,7 @@ from operator import itemgetter
 
 from orchtrace_corpus.trace.graph import graph, order
 from orchtrace_corpus.trace.measures.measure import ASKED
-from orchtrace_corpus.trace.model import EdgeType, Event, EventType, Tokens, Trace
-from orchtrace_corpus.trace.rules.totals import total
+from orchtrace_corpus.trace.model import EdgeType, Event, EventType, Tokens, Trace, total
 
 
 class State:

@@ -3,9 +3,8 @@
 from typing import NamedTuple
 
 from orchtrace_corpus.trace.lives import lives
-from orchtrace_corpus.trace.model import EventType, Tokens, Trace
+from orchtrace_corpus.trace.model import EventType, Tokens, Trace, total
 from orchtrace_corpus.trace.roles import roles_of
-from orchtrace_corpus.trace.rules.totals import total
 from orchtrace_corpus.trace.timing import Timing
 
 

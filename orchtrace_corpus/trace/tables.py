@@ -11,7 +11,7 @@ from orchtrace_corpus.findings import RULES, Severity, printable, quote_path
 from orchtrace_corpus.trace import columns as of
 from orchtrace_corpus.trace import rules
 from orchtrace_corpus.trace.columns import TABLES, Row, Scene
-from orchtrace_corpus.trace.decode import json_path
+from orchtrace_corpus.trace.locate import json_path
 from orchtrace_corpus.trace.model import Trace
 from orchtrace_corpus.trace.store import InvalidTraceError
 from orchtrace_corpus.trace.subject import Subject

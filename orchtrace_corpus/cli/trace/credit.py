@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
+from orchtrace_corpus.cli.invoked import Session
 from orchtrace_corpus.cli.options import OutputFormat
-from orchtrace_corpus.cli.session import Session
 from orchtrace_corpus.cli.trace.loading import FILES_HELP, sound_documents
 from orchtrace_corpus.errors import CommandUseError, DataFileError, ExitCode
 from orchtrace_corpus.findings import printable, quote, quote_path

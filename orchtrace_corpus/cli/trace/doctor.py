@@ -8,7 +8,7 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from orchtrace_corpus.cli.session import Session
+from orchtrace_corpus.cli.invoked import Session
 from orchtrace_corpus.cli.trace import logs
 from orchtrace_corpus.cli.trace.loading import sound_documents
 from orchtrace_corpus.errors import CommandUseError, ExitCode

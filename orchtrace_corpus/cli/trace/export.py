@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from orchtrace_corpus.cli.session import Session
+from orchtrace_corpus.cli.invoked import Session
 from orchtrace_corpus.cli.trace.loading import FILE_HELP, one_document, refuse_lines, write_new
 from orchtrace_corpus.errors import ExitCode
 from orchtrace_corpus.findings import printable

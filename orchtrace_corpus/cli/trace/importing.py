@@ -10,7 +10,7 @@ from typing import Annotated, Any, TypeAlias
 
 import typer
 
-from orchtrace_corpus.cli.session import Session
+from orchtrace_corpus.cli.invoked import Session
 from orchtrace_corpus.cli.trace import logs
 from orchtrace_corpus.cli.trace.loading import by_ending, refuse_lines
 from orchtrace_corpus.errors import CommandUseError, DataFileError, ExitCode

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Generic, NamedTuple, TypeVar
 
-from orchtrace_corpus.cli.session import Session
+from orchtrace_corpus.cli.invoked import Session
 from orchtrace_corpus.errors import CommandUseError, DataFileError
 from orchtrace_corpus.findings import Finding, has_errors, printable, quote, quote_path
 from orchtrace_corpus.trace import rules
@@ -114,7 +114,7 @@ def derived(session: Session, given: Iterable[Document], derive: Callable[[Subje
         InvalidTraceError: A trace has errors; the message shows the first of them.
     """
     warnings = _Warnings()
-    for outcome in in_order(partial(_outcome, derive), given):
+    for outcome in in_order(partial(_outcome, derive), given, size_bytes=Document.size):
         yield warnings.sound(outcome)
     warnings.tell(session)
 

@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from orchtrace_corpus.cli import progress
-from orchtrace_corpus.cli.session import Session
+from orchtrace_corpus.cli.invoked import Session
 from orchtrace_corpus.errors import CommandUseError, DataFileError
 from orchtrace_corpus.findings import printable, quote_path
 from orchtrace_corpus.trace import importers

@@ -7,8 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
+from orchtrace_corpus.cli.invoked import Session
 from orchtrace_corpus.cli.options import OutputFormat, refuse_together, split_names
-from orchtrace_corpus.cli.session import Session
 from orchtrace_corpus.cli.trace.loading import FILES_HELP, derived, documents_of, sound_traces
 from orchtrace_corpus.errors import CommandUseError, ExitCode
 from orchtrace_corpus.findings import quote, suggestion

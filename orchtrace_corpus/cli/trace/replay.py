@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from orchtrace_corpus.cli.session import Session
+from orchtrace_corpus.cli.invoked import Session
 from orchtrace_corpus.cli.trace.loading import FILE_HELP, one_trace
 from orchtrace_corpus.errors import CommandUseError, ExitCode
 from orchtrace_corpus.findings import quote, unobeyed

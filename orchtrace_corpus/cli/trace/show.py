@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from orchtrace_corpus.cli.session import Session
+from orchtrace_corpus.cli.invoked import Session
 from orchtrace_corpus.cli.trace.loading import FILES_HELP, sound_traces
 from orchtrace_corpus.errors import ExitCode
 from orchtrace_corpus.render import trace_page as render

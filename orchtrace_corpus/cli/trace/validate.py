@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from orchtrace_corpus.cli.session import Session
+from orchtrace_corpus.cli.invoked import Session
 from orchtrace_corpus.cli.trace.loading import FILES_HELP
 from orchtrace_corpus.cli.trace.validating import Options, report
 from orchtrace_corpus.render.findings import FindingsFormat

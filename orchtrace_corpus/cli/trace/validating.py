@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from orchtrace_corpus.cli.session import Session
+from orchtrace_corpus.cli.invoked import Session
 from orchtrace_corpus.cli.trace.loading import documents_of
 from orchtrace_corpus.errors import ExitCode
 from orchtrace_corpus.findings import Finding, has_errors
@@ -40,7 +40,7 @@ def report(session: Session, paths: Sequence[str], options: Options) -> ExitCode
     found: list[Finding] = []
     count = half_checked = 0
     names = Names()
-    for findings, name, path, line in in_order(_check, documents_of(session, paths)):
+    for findings, name, path, line in in_order(_check, documents_of(session, paths), size_bytes=Document.size):
         count += 1
         half_checked += not name
         found += findings

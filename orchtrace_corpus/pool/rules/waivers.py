@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Iterator
 
-from orchtrace_corpus.findings import OUTSIDE, Finding, Severity
+from orchtrace_corpus.findings import Finding, Severity
+from orchtrace_corpus.pool.codes import OUTSIDE
 from orchtrace_corpus.pool.model import Loaded, Places
 
 

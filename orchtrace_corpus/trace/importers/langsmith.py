@@ -10,17 +10,16 @@ from typing import Any
 
 from msgspec import Raw, Struct
 
-from orchtrace_corpus.trace.importers import spans
+from orchtrace_corpus.trace.importers import spanfiles, spans
 from orchtrace_corpus.trace.importers.builder import seconds
 from orchtrace_corpus.trace.importers.logs import Head, LogFile
 from orchtrace_corpus.trace.importers.parts import Part, decoded
 from orchtrace_corpus.trace.importers.privacy import Privacy, masked
+from orchtrace_corpus.trace.importers.spanfiles import Gathering, Record
 from orchtrace_corpus.trace.importers.spans import (
     Bundle,
     Call,
-    Gathering,
     Kind,
-    Record,
     Span,
     Usage,
     error_kind,
@@ -117,14 +116,14 @@ class _Run(Struct):
         return {name: getattr(self, name) for name in names}
 
 
-sessions = spans.grouped
+sessions = spanfiles.grouped
 
 
 def recognises(beginning: Head) -> bool:
     """Whether a file begins with runs, or with a request or an answer full of them."""
     if beginning.rows:
         return any(map(_holds_runs, beginning.rows[:5]))
-    names = spans.outline(beginning)
+    names = spanfiles.outline(beginning)
     return "run_type" in names and bool(_RUN & names)
 
 
@@ -137,7 +136,7 @@ def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[dict[str, Any]]
     found = Gathering(files)
     runs = _Runs(privacy, found)
     for file in files:
-        for record in spans.records(file, found.report, _Run):
+        for record in spanfiles.records(file, found.report, _Run):
             for run, line in _parts(record):
                 runs.add(run, file.name, line)
     runs.finish()

@@ -9,16 +9,15 @@ from typing import Any
 
 from msgspec import Raw, Struct
 
-from orchtrace_corpus.trace.importers import spans
+from orchtrace_corpus.trace.importers import spanfiles, spans
 from orchtrace_corpus.trace.importers.builder import seconds
 from orchtrace_corpus.trace.importers.logs import Head, LogFile
 from orchtrace_corpus.trace.importers.parts import decoded
 from orchtrace_corpus.trace.importers.privacy import Privacy, masked
+from orchtrace_corpus.trace.importers.spanfiles import Gathering, Record
 from orchtrace_corpus.trace.importers.spans import (
     Call,
-    Gathering,
     Kind,
-    Record,
     Span,
     Usage,
     error_kind,
@@ -91,14 +90,14 @@ class _Item(Struct):
     data: "list[_Item] | None" = None
 
 
-sessions = spans.grouped
+sessions = spanfiles.grouped
 
 
 def recognises(beginning: Head) -> bool:
     """Whether a file begins with `trace` or `trace.span` objects, or with a request full of them."""
     if beginning.rows:
         return any(_is_object(row) or any(map(_is_object, items(row.get("data")))) for row in beginning.rows[:5])
-    names = spans.outline(beginning)
+    names = spanfiles.outline(beginning)
     return "object" in names and bool({"workflow_name", "span_data"} & names)
 
 
@@ -110,7 +109,7 @@ def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[dict[str, Any]]
     """
     found = Gathering(files)
     for file in files:
-        for record in spans.records(file, found.report, _Item):
+        for record in spanfiles.records(file, found.report, _Item):
             for item, line in _items(record):
                 _gather(item, file.name, line, privacy, found)
     yield from found.traces(_FORM, "openai-agents", privacy)

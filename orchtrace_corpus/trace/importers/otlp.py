@@ -11,12 +11,13 @@ from typing import Any, NamedTuple
 
 from msgspec import Raw, Struct
 
-from orchtrace_corpus.trace.importers import spans
+from orchtrace_corpus.trace.importers import spanfiles
 from orchtrace_corpus.trace.importers.attributes import NOTHING, Attribute, Reader, plain
 from orchtrace_corpus.trace.importers.logs import Head, LogFile
 from orchtrace_corpus.trace.importers.parts import Part, decoded, encoded
 from orchtrace_corpus.trace.importers.privacy import Privacy
-from orchtrace_corpus.trace.importers.spans import Gathering, Record, mapping, text
+from orchtrace_corpus.trace.importers.spanfiles import Gathering, Record
+from orchtrace_corpus.trace.importers.spans import mapping, text
 
 _FORM = "otlp"
 _RESOURCES = ("resourceSpans", "resource_spans", "batches")
@@ -99,12 +100,12 @@ class _Program(NamedTuple):
 _Found = tuple[_Span | None, int, _Program]
 
 
-sessions = spans.grouped
+sessions = spanfiles.grouped
 
 
 def recognises(beginning: Head) -> bool:
     """Whether a file begins with requests of spans, or with spans."""
-    names = spans.outline(beginning)
+    names = spanfiles.outline(beginning)
     return bool(names.intersection(_RESOURCES)) or bool(names & _SPAN and names & _START)
 
 
@@ -117,7 +118,7 @@ def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[dict[str, Any]]
     found = Gathering(files)
     reader = Reader(privacy, found.report)
     for file in files:
-        for record in spans.records(file, found.report, _Request):
+        for record in spanfiles.records(file, found.report, _Request):
             for span, line, program in _spans(record):
                 _gather(span, file.name, line, program, reader, found)
     yield from found.traces(_FORM, "opentelemetry", privacy)

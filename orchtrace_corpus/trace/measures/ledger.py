@@ -4,9 +4,8 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from orchtrace_corpus.trace.measures.measure import ASKED, Definition, Measure, Run, named
-from orchtrace_corpus.trace.model import Event, Tokens, Trace
+from orchtrace_corpus.trace.model import Event, Tokens, Trace, total
 from orchtrace_corpus.trace.roles import roles_of
-from orchtrace_corpus.trace.rules.totals import total
 
 GROUPINGS = ("agent", "role", "model", "type")
 """What a ledger can be kept by."""

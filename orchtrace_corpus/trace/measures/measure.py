@@ -7,8 +7,7 @@ from typing import NamedTuple
 from msgspec import UNSET, Struct
 
 from orchtrace_corpus.trace.lives import Lives, depths
-from orchtrace_corpus.trace.model import AgentKind, EventType, Trace
-from orchtrace_corpus.trace.rules.totals import total
+from orchtrace_corpus.trace.model import AgentKind, EventType, Trace, total
 from orchtrace_corpus.trace.subject import Subject
 from orchtrace_corpus.trace.timing import timed
 

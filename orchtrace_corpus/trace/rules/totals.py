@@ -8,7 +8,7 @@ from msgspec import UNSET
 
 from orchtrace_corpus.findings import quote, suggestion
 from orchtrace_corpus.trace.locate import Path
-from orchtrace_corpus.trace.model import BASELINE_FIGURES, CREDIT_UNITS, REWARD_FAMILIES, EventType, Tokens, Unit
+from orchtrace_corpus.trace.model import BASELINE_FIGURES, CREDIT_UNITS, REWARD_FAMILIES, EventType, Unit
 from orchtrace_corpus.trace.problem import Problem
 from orchtrace_corpus.trace.subject import Subject
 from orchtrace_corpus.trace.timing import SECONDS
@@ -17,11 +17,6 @@ _TOLERANCE = 1e-9
 _MOST, _LEAST = 1e100, 1e-100
 _REASONING, _IS_COPIED = attrgetter("reasoning"), attrgetter("copied_context")
 _SUMMANDS = attrgetter("input", "output", "cache_read", "cache_write")
-
-
-def total(tokens: Tokens) -> float:
-    """All tokens of an event: input, output, read from and written to caches; reasoning is part of the output."""
-    return (tokens.input or 0) + (tokens.output or 0) + (tokens.cache_read or 0) + (tokens.cache_write or 0)
 
 
 def check_magnitudes(subject: Subject) -> Iterator[Problem]:

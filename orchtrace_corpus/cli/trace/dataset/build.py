@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from orchtrace_corpus.cli import progress
-from orchtrace_corpus.cli.session import Session
+from orchtrace_corpus.cli.invoked import Session
 from orchtrace_corpus.errors import DataFileError, ExitCode
 from orchtrace_corpus.findings import printable
 from orchtrace_corpus.render import trace_dataset as render

@@ -4,8 +4,8 @@ from typing import Annotated
 
 import typer
 
+from orchtrace_corpus.cli.invoked import Session
 from orchtrace_corpus.cli.options import OutputFormat
-from orchtrace_corpus.cli.session import Session
 from orchtrace_corpus.errors import CommandUseError, ExitCode
 from orchtrace_corpus.findings import quote
 from orchtrace_corpus.render import Format, table

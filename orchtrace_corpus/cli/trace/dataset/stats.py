@@ -4,8 +4,8 @@ from typing import Annotated
 
 import typer
 
+from orchtrace_corpus.cli.invoked import Session
 from orchtrace_corpus.cli.options import OutputFormat, split_names
-from orchtrace_corpus.cli.session import Session
 from orchtrace_corpus.errors import ExitCode
 from orchtrace_corpus.render import Format
 from orchtrace_corpus.render import trace_dataset as render

@@ -16,6 +16,9 @@ _USAGE = (
 )
 _MOST_TOKENS = 2**53 - 1
 
+WORKFLOW_TOOL = "Workflow"
+"""The tool that starts a workflow."""
+
 
 class Written(Struct):
     """An answer of a model while its rows come in.

@@ -1,14 +1,10 @@
 """What comes back from sub-agents in a Claude Code session, and what agents say to one another."""
 
-from typing import TYPE_CHECKING
-
 from orchtrace_corpus.trace.importers.claude_code.clues import Aimed, Arrival
+from orchtrace_corpus.trace.importers.claude_code.family import Family
 from orchtrace_corpus.trace.importers.claude_code.reading import MAIN, Reading
 from orchtrace_corpus.trace.importers.returns import Back, add_returns
 from orchtrace_corpus.trace.importers.transcript import Act, Deed, Thread
-
-if TYPE_CHECKING:
-    from orchtrace_corpus.trace.importers.claude_code.linking import Family
 
 LEAD = "team-lead"
 """The name by which teammates know the agent that the user talks to."""
@@ -17,13 +13,13 @@ _STATUSES = {"completed": "ok", "": "ok", "failed": "error", "killed": "cancelle
 """How a background task says that it has ended; under any other word it goes on."""
 
 
-def bring_back(reading: Reading, family: "Family") -> None:
+def bring_back(reading: Reading, family: Family) -> None:
     """Add what comes back to the threads that it comes to, and aim messages, waits and ends at agents."""
     _Returning(reading, family).bring_back()
 
 
 class _Returning:
-    def __init__(self, reading: Reading, family: "Family") -> None:
+    def __init__(self, reading: Reading, family: Family) -> None:
         self._reading = reading
         self._family = family
         self._clues = reading.content.clues

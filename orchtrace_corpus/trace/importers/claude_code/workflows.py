@@ -1,26 +1,21 @@
 """Workflows of Claude Code: a script that spawns agents, each with a transcript in the folder of its run."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from orchtrace_corpus.errors import DataFileError
 from orchtrace_corpus.trace.importers import logs
 from orchtrace_corpus.trace.importers.claude_code.clues import Spawn, text_field
+from orchtrace_corpus.trace.importers.claude_code.family import Family
 from orchtrace_corpus.trace.importers.claude_code.reading import Reading
 from orchtrace_corpus.trace.importers.claude_code.sources import Part, Source
 from orchtrace_corpus.trace.importers.logs import JsonDocument
 from orchtrace_corpus.trace.importers.privacy import masked
 from orchtrace_corpus.trace.importers.transcript import SCRIPT, Act, Call, Deed, Return, Step, Thread
 
-if TYPE_CHECKING:
-    from orchtrace_corpus.trace.importers.claude_code.linking import Family
-
-TOOL = "Workflow"
-"""The tool that starts a workflow."""
-
 OWN_TOTAL = "left out: a workflow's own total, whose agents' answers are counted"
 
 
-def find(reading: Reading, family: "Family") -> None:
+def find(reading: Reading, family: Family) -> None:
     """Give each run of a workflow a thread of its own, which spawns the agents of its folder."""
     runs: dict[str, list[Source]] = {}
     for one in reading.sources:
@@ -31,7 +26,7 @@ def find(reading: Reading, family: "Family") -> None:
         _find_run(run, sources, starts.get(run), reading, family)
 
 
-def _find_run(run: str, sources: list[Source], start: Spawn | None, reading: Reading, family: "Family") -> None:
+def _find_run(run: str, sources: list[Source], start: Spawn | None, reading: Reading, family: Family) -> None:
     members = [one.agent for one in sources if one.part is Part.AGENT and reading.threads[one.agent].steps]
     members = [key for key in dict.fromkeys(members) if key not in family.children]
     if not members:
