@@ -1,18 +1,18 @@
 """Keep a tagged literature corpus true.
 
-`load` reads a corpus, `validate` reports its mistakes; see `orchtrace_corpus.api`. Names are imported
+`load` reads a corpus, `validate` reports its mistakes; see `orchtrace_corpus.corpus.api`. Names are imported
 when they are first used, so that the command line starts fast.
 """
 
 from typing import TYPE_CHECKING, Any
 
-from orchtrace_corpus.version import __version__
+from orchtrace_corpus.base.version import __version__
 
 if TYPE_CHECKING:
-    from orchtrace_corpus.api import Corpus, claims, load, validate
-    from orchtrace_corpus.errors import CorpusError
-    from orchtrace_corpus.findings import Finding
-    from orchtrace_corpus.pool.model import Evidence, Exclusion, Paper
+    from orchtrace_corpus.base.errors import CorpusError
+    from orchtrace_corpus.base.findings import Finding
+    from orchtrace_corpus.corpus.api import Corpus, claims, load, validate
+    from orchtrace_corpus.corpus.model.records import Evidence, Exclusion, Paper
 
 __all__ = [
     "Corpus",
@@ -28,15 +28,15 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Corpus": "api",
-    "claims": "api",
-    "load": "api",
-    "validate": "api",
-    "CorpusError": "errors",
-    "Finding": "findings",
-    "Evidence": "pool.model",
-    "Exclusion": "pool.model",
-    "Paper": "pool.model",
+    "Corpus": "corpus.api",
+    "claims": "corpus.api",
+    "load": "corpus.api",
+    "validate": "corpus.api",
+    "CorpusError": "base.errors",
+    "Finding": "base.findings",
+    "Evidence": "corpus.model.records",
+    "Exclusion": "corpus.model.records",
+    "Paper": "corpus.model.records",
 }
 
 

@@ -15,7 +15,7 @@ COMMAND = (str(Path(sys.executable).parent / "corpus"), "--quiet", "trace", "imp
 IMPORT = """\
 import gc, sys
 from orchtrace_corpus.trace import importers
-from orchtrace_corpus.trace.importers.privacy import Privacy
+from orchtrace_corpus.trace.importers.core.privacy import Privacy
 gc.disable()
 for session in importers.sessions(sys.argv[1]):
     for trace in importers.read(session, Privacy(b"salt")):

@@ -9,7 +9,7 @@ from measured import Claim, Run, run
 
 ROOT = Path(__file__).resolve().parents[1]
 TRACE = (str(Path(sys.executable).parent / "corpus"), "trace")
-SCHEMA = ROOT / "orchtrace_corpus" / "trace" / "schema.json"
+SCHEMA = ROOT / "orchtrace_corpus" / "trace" / "model" / "schema.json"
 JSON_ONE = "import json, sys; json.loads(open(sys.argv[1], 'rb').read())"
 LOOKUP = """\
 import gc, json, sys
@@ -29,9 +29,9 @@ PATH_LIMITS = {"networkx": 1.0, "rustworkx": 15.0}  # the latter is compiled
 
 OURS = """\
 import gc, sys, time
-from orchtrace_corpus.trace.decode import decode, documents
-from orchtrace_corpus.trace.subject import Subject
-from orchtrace_corpus.trace.timing import longest_path, timed
+from orchtrace_corpus.trace.model.decode import decode, documents
+from orchtrace_corpus.trace.view.view import Subject
+from orchtrace_corpus.trace.view.timing import longest_path, timed
 gc.disable()
 (document,) = documents(sys.argv[1])
 subject = Subject(decode(document).trace)

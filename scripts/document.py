@@ -8,8 +8,8 @@ they are stale.
 
 from pathlib import Path
 
+from orchtrace_corpus.base.files import write_atomic
 from orchtrace_corpus.cli.reference import tool_documents, tool_regions, with_regions
-from orchtrace_corpus.files import write_atomic
 
 ROOT = Path(__file__).parents[1]
 

@@ -14,9 +14,8 @@ from fractions import Fraction
 from math import floor
 from typing import Any
 
-from orchtrace_corpus.render import Format, table
-from orchtrace_corpus.render import trace_dataset as render
-from orchtrace_corpus.trace.columns import DECISIONS
+from orchtrace_corpus.base.text import Format, table
+from orchtrace_corpus.trace.dataset.columns import DECISIONS
 from orchtrace_corpus.trace.dataset.statistics import (
     EXTRA,
     FENCE,
@@ -32,6 +31,7 @@ from orchtrace_corpus.trace.dataset.statistics import (
 )
 from orchtrace_corpus.trace.measures import DEFINITIONS
 from orchtrace_corpus.trace.measures.ledger import KINDS
+from orchtrace_corpus.trace.render import dataset as render
 
 ASKED = ("inference", "orchestrator_decision", "aggregate")
 UNITS = {**EXTRA, **{name: one.unit for name, one in DEFINITIONS.items()}}

@@ -12,13 +12,13 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-from orchtrace_corpus.pool.attributes import Attributes, paper_attributes
-from orchtrace_corpus.pool.model import Paper, Tag
-from orchtrace_corpus.pool.query import Query, parse_mapping
-from orchtrace_corpus.pool.store import PAPERS, TAXONOMY
-from orchtrace_corpus.pool.tag_rules import Condition
-from orchtrace_corpus.pool.taxonomy import Facet, Kind, Taxonomy, decode_taxonomy
-from orchtrace_corpus.yamlfile.reader import read
+from orchtrace_corpus.base.yamlfile.reader import read
+from orchtrace_corpus.corpus.analysis.attributes import Attributes, paper_attributes
+from orchtrace_corpus.corpus.analysis.query import Query, parse_mapping
+from orchtrace_corpus.corpus.model.records import Paper, Tag
+from orchtrace_corpus.corpus.model.store import PAPERS, TAXONOMY
+from orchtrace_corpus.corpus.model.tag_rules import Condition
+from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Taxonomy, decode_taxonomy
 
 SOURCE = Path(__file__).resolve().parents[1]
 WORDS = "agent team reward credit turn message planner critic tool search trace policy value merge spawn".split()

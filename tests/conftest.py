@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import pytest
 
-from orchtrace_corpus.api import Corpus, load
 from orchtrace_corpus.cli.main import run
+from orchtrace_corpus.corpus.api import Corpus, load
 
 ROOT = Path(__file__).parents[1]
 TOY = Path(__file__).parent / "data" / "toy"

@@ -5,7 +5,7 @@ from math import cos, radians, sin
 from typing import NamedTuple
 from xml.etree import ElementTree
 
-from orchtrace_corpus.render.drawing import SIZE, text_width
+from orchtrace_corpus.base.text.drawing import SIZE, text_width
 
 NAMESPACE = "{http://www.w3.org/2000/svg}"
 Corner = tuple[float, float]

@@ -4,55 +4,62 @@ from typing import Annotated
 
 import typer
 
-from orchtrace_corpus.cli.invoked import Session
-from orchtrace_corpus.cli.lazy import Command, LazyGroup
-from orchtrace_corpus.cli.output import Output
-from orchtrace_corpus.version import __version__
+from orchtrace_corpus.base.commands.lazy import Command, LazyGroup
+from orchtrace_corpus.base.commands.output import Output
+from orchtrace_corpus.base.commands.session import Session
+from orchtrace_corpus.base.version import __version__
 
 COMMANDS: dict[str, dict[str, Command]] = {
     "Look": {
-        "stats": Command("stats", "Count the corpus: one page, one field, or two fields crossed."),
-        "gaps": Command("gaps", "Show which cells of two axes are empty or sparse."),
-        "list": Command("listing", "List papers, or exclusions, that pass filters."),
-        "show": Command("show", "Show records by key, arXiv id, DOI or URL."),
-        "search": Command("search", "Find records by words."),
-        "terms": Command("terms", "Show the fields and the terms they are tagged with."),
-        "claims": Command("claims", "Hold what the corpus claims about itself against its records."),
-        "scale": Command("scale", "Compare how large systems in use are with how large experiments are."),
+        "stats": Command("corpus.cli.stats", "Count the corpus: one page, one field, or two fields crossed."),
+        "gaps": Command("corpus.cli.gaps", "Show which cells of two axes are empty or sparse."),
+        "list": Command("corpus.cli.listing", "List papers, or exclusions, that pass filters."),
+        "show": Command("corpus.cli.show", "Show records by key, arXiv id, DOI or URL."),
+        "search": Command("corpus.cli.search", "Find records by words."),
+        "terms": Command("corpus.cli.terms", "Show the fields and the terms they are tagged with."),
+        "claims": Command("corpus.cli.claims", "Hold what the corpus claims about itself against its records."),
+        "scale": Command("corpus.cli.scale", "Compare how large systems in use are with how large experiments are."),
     },
     "Keep true": {
-        "check": Command("check", "Run everything that CI asks, in one process."),
-        "validate": Command("validate", "Report every mistake in the data, at its line."),
-        "fmt": Command("fmt", "Write the data files in canonical form."),
-        "build": Command("build", "Regenerate every generated file."),
-        "readme": Command("readme", "Regenerate the list and the tables in README.md."),
-        "figures": Command("figures", "Draw the figures, and the page that shows them."),
-        "schema": Command("schema", "Write the JSON Schemas of the data files, for editors."),
-        "audit": Command("audit", "Draw a sample for a second reader, and measure how far readers agree."),
-        "rule": Command("rule", "Explain a rule: why it exists, what breaks it, and the same mended."),
+        "check": Command("cli.check", "Run everything that CI asks, in one process."),
+        "validate": Command("corpus.cli.validate", "Report every mistake in the data, at its line."),
+        "fmt": Command("corpus.cli.fmt", "Write the data files in canonical form."),
+        "build": Command("corpus.cli.build", "Regenerate every generated file."),
+        "readme": Command("corpus.cli.readme", "Regenerate the list and the tables in README.md."),
+        "figures": Command("corpus.cli.figures", "Draw the figures, and the page that shows them."),
+        "schema": Command("corpus.cli.schema", "Write the JSON Schemas of the data files, for editors."),
+        "audit": Command("corpus.cli.audit", "Draw a sample for a second reader, and measure how far readers agree."),
+        "rule": Command("cli.rule", "Explain a rule: why it exists, what breaks it, and the same mended."),
     },
     "Change": {
-        "add": Command("add", "Add papers to the pool."),
-        "exclude": Command("exclude", "Put a paper on record that was screened and left out, with the reason."),
-        "promote": Command(
-            "promote", "Take an excluded paper into the pool; the exclusion stays, and says what it became."
+        "add": Command("corpus.cli.add", "Add papers to the pool."),
+        "exclude": Command(
+            "corpus.cli.exclude", "Put a paper on record that was screened and left out, with the reason."
         ),
-        "demote": Command("demote", "Take a paper out of the pool and put it on record as excluded, with the reason."),
-        "tag": Command("tag", "Set tags of one record."),
-        "import": Command("importing", "Bring records of another format into the pool."),
-        "remove": Command("remove", "Remove one record, and the comments directly above it."),
-        "fetch": Command("fetch", "Ask arXiv about the papers that have an arXiv id, and report what has changed."),
-        "links": Command("links", "Look for dead links: try each address once, politely."),
-        "init": Command("init", "Start a corpus of your own, with your own axes."),
+        "promote": Command(
+            "corpus.cli.promote", "Take an excluded paper into the pool; the exclusion stays, and says what it became."
+        ),
+        "demote": Command(
+            "corpus.cli.demote", "Take a paper out of the pool and put it on record as excluded, with the reason."
+        ),
+        "tag": Command("corpus.cli.tag", "Set tags of one record."),
+        "import": Command("corpus.cli.importing", "Bring records of another format into the pool."),
+        "remove": Command("corpus.cli.remove", "Remove one record, and the comments directly above it."),
+        "fetch": Command(
+            "corpus.cli.fetch", "Ask arXiv about the papers that have an arXiv id, and report what has changed."
+        ),
+        "links": Command("corpus.cli.links", "Look for dead links: try each address once, politely."),
+        "init": Command("corpus.cli.init", "Start a corpus of your own, with your own axes."),
     },
     "Hand on": {
-        "export": Command("export", "Write papers in another format."),
+        "export": Command("corpus.cli.export", "Write papers in another format."),
         "diff": Command(
-            "difference", "Say what a change to the data means: papers, tags, counts, cells, claims and findings."
+            "corpus.cli.difference",
+            "Say what a change to the data means: papers, tags, counts, cells, claims and findings.",
         ),
     },
     "Traces": {
-        "trace": Command("trace.group", "Check, replay, measure and label traces of agent teams."),
+        "trace": Command("trace.cli.group", "Check, replay, measure and label traces of agent teams."),
     },
 }
 """All commands by name, in the groups in which `--help` shows them."""

@@ -3,7 +3,7 @@
 import typer
 
 from orchtrace_corpus.cli import checking
-from orchtrace_corpus.cli.session import CorpusSession
+from orchtrace_corpus.corpus.cli.session import CorpusSession
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 

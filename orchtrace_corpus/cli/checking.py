@@ -4,18 +4,18 @@ import os
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from orchtrace_corpus import build
-from orchtrace_corpus.build import Document
-from orchtrace_corpus.cli.session import CorpusSession
-from orchtrace_corpus.errors import CorpusError, ExitCode
-from orchtrace_corpus.findings import Finding, Severity, has_errors, is_malformed
-from orchtrace_corpus.pool import rules, store
-from orchtrace_corpus.pool.model import Pool
-from orchtrace_corpus.render import findings as render
-from orchtrace_corpus.render.layout import Line, Span
+from orchtrace_corpus.base.errors import CorpusError, ExitCode
+from orchtrace_corpus.base.findings import Finding, Severity, has_errors, is_malformed
+from orchtrace_corpus.base.text import findings as render
+from orchtrace_corpus.base.text.layout import Line, Span
+from orchtrace_corpus.corpus import build, rules
+from orchtrace_corpus.corpus.build import Document
+from orchtrace_corpus.corpus.cli.session import CorpusSession
+from orchtrace_corpus.corpus.model import store
+from orchtrace_corpus.corpus.model.records import Pool
 
 if TYPE_CHECKING:
-    from orchtrace_corpus.pool.disputes import DisputeFile
+    from orchtrace_corpus.corpus.model.disputes import DisputeFile
 
 _DIFF_LINES = 40
 """How much of each file's difference is shown; more would push the summary off the screen."""
@@ -77,10 +77,10 @@ def check(session: CorpusSession) -> ExitCode:
 
 def _traces(session: CorpusSession, root: str) -> tuple[Line, ExitCode]:
     """Check the example traces: their line, and the exit code. Warnings are told in number only."""
-    from orchtrace_corpus.trace.decode import decode, documents
+    from orchtrace_corpus.trace.model.decode import decode, documents
+    from orchtrace_corpus.trace.model.store import is_unreadable, trace_files
     from orchtrace_corpus.trace.rules import check
     from orchtrace_corpus.trace.rules.across import Names
-    from orchtrace_corpus.trace.store import is_unreadable, trace_files
 
     found: list[Finding] = []
     names = Names()
@@ -106,13 +106,13 @@ def _claims(session: CorpusSession, root: str, pool: Pool, disputes: "DisputeFil
     """Hold claims and disputes against the data: a line for each of these files that there is, and the exit code."""
     checked: list[tuple[str, tuple[Finding, ...], str]] = []
     if os.path.lexists(os.path.join(root, store.CLAIMS)):
-        from orchtrace_corpus.pool.claims import check
+        from orchtrace_corpus.corpus.analysis.claims import check
 
         file = store.read_claims(root)
         number = len(file.claims)
         checked.append(("claims", check(file, pool), f"{number} hold{'s' * (number == 1)}"))
     if disputes.places is not None:
-        from orchtrace_corpus.pool.disputes import check as check_disputes
+        from orchtrace_corpus.corpus.model.disputes import check as check_disputes
 
         found = check_disputes(disputes, pool.papers, pool.taxonomy)
         checked.append(("disputes", found, f"{len(disputes.disputes)}, as in the data"))

@@ -5,9 +5,9 @@ from typing import Any
 
 import typer
 
+from orchtrace_corpus.base.commands.output import Output
+from orchtrace_corpus.base.errors import ExitCode
 from orchtrace_corpus.cli.app import GLOBAL_OPTIONS, app
-from orchtrace_corpus.cli.output import Output
-from orchtrace_corpus.errors import ExitCode
 
 # Typer raises Click's errors, and has at times carried a Click of its own inside: reach the base
 # of them through a class that Typer exports.

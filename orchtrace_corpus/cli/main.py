@@ -3,9 +3,9 @@
 import os
 import sys
 
+from orchtrace_corpus.base.commands.output import Output
+from orchtrace_corpus.base.errors import CorpusError, ExitCode
 from orchtrace_corpus.cli import quick
-from orchtrace_corpus.cli.output import Output
-from orchtrace_corpus.errors import CorpusError, ExitCode
 
 
 def run(arguments: list[str]) -> int:
@@ -42,7 +42,7 @@ def _report_bug(error: Exception) -> str:
     import tempfile
     import traceback
 
-    from orchtrace_corpus.version import __version__
+    from orchtrace_corpus.base.version import __version__
 
     name = type(error).__name__
     with tempfile.NamedTemporaryFile("w", prefix="corpus-bug-", suffix=".txt", delete=False, encoding="utf-8") as file:

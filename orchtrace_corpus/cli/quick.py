@@ -6,8 +6,8 @@ none of these: Typer reads it.
 
 from collections.abc import Callable, Sequence
 
-from orchtrace_corpus.cli.invoked import Session
-from orchtrace_corpus.cli.output import Output
+from orchtrace_corpus.base.commands.output import Output
+from orchtrace_corpus.base.commands.session import Session
 
 
 def find(arguments: Sequence[str]) -> Callable[[Output], int] | None:
@@ -24,19 +24,19 @@ def find(arguments: Sequence[str]) -> Callable[[Output], int] | None:
 
 def _check(output: Output) -> int:
     from orchtrace_corpus.cli.checking import check
-    from orchtrace_corpus.cli.session import CorpusSession
+    from orchtrace_corpus.corpus.cli.session import CorpusSession
 
     return check(CorpusSession(output, ""))
 
 
 def _validate(output: Output) -> int:
-    from orchtrace_corpus.cli.session import CorpusSession
-    from orchtrace_corpus.cli.validating import Options, report
+    from orchtrace_corpus.corpus.cli.session import CorpusSession
+    from orchtrace_corpus.corpus.cli.validating import Options, report
 
     return report(CorpusSession(output, ""), Options())
 
 
 def _validate_traces(output: Output, paths: Sequence[str]) -> int:
-    from orchtrace_corpus.cli.trace.validating import Options, report
+    from orchtrace_corpus.trace.cli.validating import Options, report
 
     return report(Session(output, ""), paths, Options())

@@ -4,10 +4,10 @@ from typing import Annotated
 
 import typer
 
-from orchtrace_corpus.cli.session import CorpusSession
-from orchtrace_corpus.errors import CommandUseError, ExitCode
-from orchtrace_corpus.findings import codes, quote
-from orchtrace_corpus.render import rules as render
+from orchtrace_corpus.base.errors import CommandUseError, ExitCode
+from orchtrace_corpus.base.findings import codes, quote
+from orchtrace_corpus.base.text import rules as render
+from orchtrace_corpus.corpus.cli.session import CorpusSession
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 

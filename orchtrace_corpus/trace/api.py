@@ -4,7 +4,7 @@ from orchtrace_corpus.trace.api import measure, read_traces
 for trace in read_traces("data/traces"):
     print(trace.trace_id, measure(trace, ["span"])["span"].value)
 
-docs/trace_walkthrough.md goes through one trace with it. Pictures are made by `orchtrace_corpus.render.trace_graph`.
+docs/trace_walkthrough.md goes through one trace with it. Pictures are made by `orchtrace_corpus.trace.render.graph`.
 This module imports msgspec; those who look at the paper pool never need it.
 """
 
@@ -14,20 +14,23 @@ from typing import Any
 
 from msgspec import to_builtins
 
-from orchtrace_corpus.findings import Finding
-from orchtrace_corpus.trace import published, roster, rules, write
-from orchtrace_corpus.trace.compare import Difference, compare
+from orchtrace_corpus.base.findings import Finding
+from orchtrace_corpus.trace import rules
+from orchtrace_corpus.trace.analysis.comparison import Difference, compare
+from orchtrace_corpus.trace.analysis.labels import Label, labels
+from orchtrace_corpus.trace.analysis.replay import State, replay
 from orchtrace_corpus.trace.credit.assign import Assignment, Choices, Method, assign
-from orchtrace_corpus.trace.decode import Decoded, Document, decode, documents
-from orchtrace_corpus.trace.label import Label, labels
+from orchtrace_corpus.trace.exporters import published
 from orchtrace_corpus.trace.measures import DEFINITIONS, Definition, Measure, Profile, concurrency_profile, measure
 from orchtrace_corpus.trace.measures.ledger import Entry, ledger
-from orchtrace_corpus.trace.model import Event, Trace
-from orchtrace_corpus.trace.replay import State, replay
-from orchtrace_corpus.trace.roster import Appearance
+from orchtrace_corpus.trace.model import json_text as write
+from orchtrace_corpus.trace.model.decode import Decoded, Document, decode, documents
+from orchtrace_corpus.trace.model.store import InvalidTraceError, sound, trace_files
+from orchtrace_corpus.trace.model.trace import Event, Trace
 from orchtrace_corpus.trace.rules.across import Names
-from orchtrace_corpus.trace.store import InvalidTraceError, sound, trace_files
-from orchtrace_corpus.trace.timing import timing
+from orchtrace_corpus.trace.view import agent_tree as roster
+from orchtrace_corpus.trace.view.agent_tree import Appearance
+from orchtrace_corpus.trace.view.timing import timing
 
 __all__ = [
     "DEFINITIONS",

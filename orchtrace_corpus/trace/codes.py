@@ -3,14 +3,14 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from orchtrace_corpus.findings import Section, register
+from orchtrace_corpus.base.findings import Section, register
 
 if TYPE_CHECKING:
-    from orchtrace_corpus.rulebook.entry import Entry
+    from orchtrace_corpus.base.rulebook import Entry
 
 
 def _entries() -> "Mapping[str, Entry]":
-    from orchtrace_corpus.rulebook.traces import ENTRIES
+    from orchtrace_corpus.trace.rulebook import ENTRIES
 
     return ENTRIES
 

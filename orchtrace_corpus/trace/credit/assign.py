@@ -4,18 +4,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
-from orchtrace_corpus.errors import CommandUseError, DataFileError
-from orchtrace_corpus.findings import quote, suggestion
+from orchtrace_corpus.base.errors import CommandUseError, DataFileError
+from orchtrace_corpus.base.findings import quote, suggestion
 from orchtrace_corpus.trace.credit import advantages, shapley
 from orchtrace_corpus.trace.credit.coalitions import Supplied
 from orchtrace_corpus.trace.credit.reach import Reach
 from orchtrace_corpus.trace.credit.shapley import MOST_EXACT_PLAYERS, Share
 from orchtrace_corpus.trace.credit.units import parts, parts_if_any
 from orchtrace_corpus.trace.credit.values import STEPS, StepValue, step_values
-from orchtrace_corpus.trace.graph import graph, order
 from orchtrace_corpus.trace.measures.measure import steps
-from orchtrace_corpus.trace.model import Trace
-from orchtrace_corpus.trace.roles import roles_of
+from orchtrace_corpus.trace.model.roles import roles_of
+from orchtrace_corpus.trace.model.trace import Trace
+from orchtrace_corpus.trace.view.graph import graph, order
 
 
 class Method(StrEnum):

@@ -9,8 +9,8 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
-from orchtrace_corpus.errors import CommandUseError, DataFileError
-from orchtrace_corpus.findings import printable, quote
+from orchtrace_corpus.base.errors import CommandUseError, DataFileError
+from orchtrace_corpus.base.findings import printable, quote
 from orchtrace_corpus.trace.credit.values import coalition_values
 
 Coalition: TypeAlias = frozenset[str]

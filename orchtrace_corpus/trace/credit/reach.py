@@ -9,11 +9,11 @@ coalition has to be valued. The difference reward of a player is, likewise, the 
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from orchtrace_corpus.errors import CommandUseError
+from orchtrace_corpus.base.errors import CommandUseError
 from orchtrace_corpus.trace.credit.coalitions import Coalition
 from orchtrace_corpus.trace.credit.shapley import Share
-from orchtrace_corpus.trace.graph import graph, order
-from orchtrace_corpus.trace.model import EventType, Trace
+from orchtrace_corpus.trace.model.trace import EventType, Trace
+from orchtrace_corpus.trace.view.graph import graph, order
 
 MOST_JOINED = 50_000_000
 """So many players may be named where branches of the graph meet; with more, a division takes too long."""

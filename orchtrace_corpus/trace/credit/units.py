@@ -1,12 +1,12 @@
 """What credit can be assigned to: the parts of a trace by credit unit."""
 
-from orchtrace_corpus.errors import CommandUseError
-from orchtrace_corpus.findings import quote, suggestion
-from orchtrace_corpus.trace.graph import graph
-from orchtrace_corpus.trace.lives import lives
+from orchtrace_corpus.base.errors import CommandUseError
+from orchtrace_corpus.base.findings import quote, suggestion
 from orchtrace_corpus.trace.measures.measure import steps
-from orchtrace_corpus.trace.model import CREDIT_UNITS, EventType, Trace
-from orchtrace_corpus.trace.roles import roles_of
+from orchtrace_corpus.trace.model.roles import roles_of
+from orchtrace_corpus.trace.model.trace import CREDIT_UNITS, EventType, Trace
+from orchtrace_corpus.trace.view.graph import graph
+from orchtrace_corpus.trace.view.lifecycle import lives
 
 _DECISIONS = frozenset({EventType.SPAWN, EventType.DECISION, EventType.AGGREGATE, EventType.STOP, EventType.DESPAWN})
 

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple, NoReturn
 
 import msgspec
 
-from orchtrace_corpus.errors import DataFileError
-from orchtrace_corpus.findings import printable, quote
-from orchtrace_corpus.trace.locate import Path, Places
+from orchtrace_corpus.base.errors import DataFileError
+from orchtrace_corpus.base.findings import printable, quote
+from orchtrace_corpus.trace.model.places import Path, Places
 
 COALITIONS = '{"values": [{"members": [], "value": 0}, {"members": ["a", "b"], "value": 0.7}, ...]}'
 """How values of coalitions are written."""

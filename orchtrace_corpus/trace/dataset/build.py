@@ -14,17 +14,17 @@ from multiprocessing import connection, get_context
 from multiprocessing.context import SpawnProcess
 from typing import NamedTuple
 
-from orchtrace_corpus.errors import DataFileError
-from orchtrace_corpus.findings import printable, quote_path
-from orchtrace_corpus.trace.columns import TABLES
+from orchtrace_corpus.base.errors import DataFileError
+from orchtrace_corpus.base.findings import printable, quote_path
+from orchtrace_corpus.base.version import __version__
+from orchtrace_corpus.trace.analysis.prices import Prices
+from orchtrace_corpus.trace.dataset.columns import TABLES
 from orchtrace_corpus.trace.dataset.folder import Folder, Unit
 from orchtrace_corpus.trace.dataset.journal import Kept, kept_in
 from orchtrace_corpus.trace.dataset.plan import Task, plan, taken_over
 from orchtrace_corpus.trace.dataset.sources import TRACE, Source, find
+from orchtrace_corpus.trace.dataset.tables import need_pyarrow
 from orchtrace_corpus.trace.dataset.worker import Begun, Job, Made, Order, Stopped, serve
-from orchtrace_corpus.trace.prices import Prices
-from orchtrace_corpus.trace.tables import need_pyarrow
-from orchtrace_corpus.version import __version__
 
 _MOST_DEATHS = 20
 

@@ -19,10 +19,10 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from orchtrace_corpus.errors import CommandUseError, DataFileError
-from orchtrace_corpus.files import locked, sweep, write_atomic
-from orchtrace_corpus.findings import quote_path
-from orchtrace_corpus.trace.columns import TABLES
+from orchtrace_corpus.base.errors import CommandUseError, DataFileError
+from orchtrace_corpus.base.files import locked, sweep, write_atomic
+from orchtrace_corpus.base.findings import quote_path
+from orchtrace_corpus.trace.dataset.columns import TABLES
 
 _PRIVATE = ".build"
 _LOCK_WAIT_SECONDS = 2.0

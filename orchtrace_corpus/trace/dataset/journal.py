@@ -21,11 +21,11 @@ from typing import Any, BinaryIO, NamedTuple
 
 import msgspec
 
-from orchtrace_corpus.errors import DataFileError
-from orchtrace_corpus.findings import quote_path
-from orchtrace_corpus.trace.columns import FIGURES, TABLES, WORDS
+from orchtrace_corpus.base.errors import DataFileError
+from orchtrace_corpus.base.findings import quote_path
+from orchtrace_corpus.trace.dataset.columns import FIGURES, TABLES, WORDS
 from orchtrace_corpus.trace.dataset.folder import Done
-from orchtrace_corpus.trace.tables import Values, escaped
+from orchtrace_corpus.trace.dataset.tables import Values, escaped
 
 _HEAD = struct.Struct("<IIc")
 _ROWS, _DONE = b"r", b"d"

@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from orchtrace_corpus.errors import CommandUseError, DataFileError, MissingLibraryError
-from orchtrace_corpus.findings import printable
-from orchtrace_corpus.trace.columns import TABLES
+from orchtrace_corpus.base.errors import CommandUseError, DataFileError, MissingLibraryError
+from orchtrace_corpus.base.findings import printable
+from orchtrace_corpus.trace.dataset.columns import TABLES
 
 if TYPE_CHECKING:
     import duckdb

@@ -6,12 +6,12 @@ import os
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from orchtrace_corpus.errors import CommandUseError, DataFileError
-from orchtrace_corpus.findings import quote, quote_path
+from orchtrace_corpus.base.errors import CommandUseError, DataFileError
+from orchtrace_corpus.base.findings import quote, quote_path
 from orchtrace_corpus.trace import importers
 from orchtrace_corpus.trace.dataset.folder import FileState
-from orchtrace_corpus.trace.importers import logs
-from orchtrace_corpus.trace.importers.logs import LogFile
+from orchtrace_corpus.trace.importers.core import logs
+from orchtrace_corpus.trace.importers.core.logs import LogFile
 
 TRACE = "trace"
 """The format of finished traces, beside those of logs."""

@@ -9,15 +9,15 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from orchtrace_corpus.errors import CommandUseError
-from orchtrace_corpus.findings import quote, suggestion
-from orchtrace_corpus.trace import columns as of
-from orchtrace_corpus.trace.columns import DECISIONS, TABLES
+from orchtrace_corpus.base.errors import CommandUseError
+from orchtrace_corpus.base.findings import quote, suggestion
+from orchtrace_corpus.trace.dataset import columns as of
+from orchtrace_corpus.trace.dataset.columns import DECISIONS, TABLES
 from orchtrace_corpus.trace.dataset.opening import Tables, need
 from orchtrace_corpus.trace.measures import DEFINITIONS
 from orchtrace_corpus.trace.measures.ledger import KINDS
 from orchtrace_corpus.trace.measures.measure import ASKED
-from orchtrace_corpus.trace.model import Decision, Unit
+from orchtrace_corpus.trace.model.trace import Decision, Unit
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir

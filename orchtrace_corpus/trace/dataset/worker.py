@@ -12,19 +12,20 @@ from contextlib import ExitStack
 from multiprocessing.connection import Connection
 from typing import Any, NamedTuple
 
-from orchtrace_corpus.errors import DataFileError
-from orchtrace_corpus.trace import importers, prices
+from orchtrace_corpus.base.errors import DataFileError
+from orchtrace_corpus.trace import importers
+from orchtrace_corpus.trace.analysis import prices
+from orchtrace_corpus.trace.analysis.prices import Prices
 from orchtrace_corpus.trace.dataset.folder import Done, Unit
 from orchtrace_corpus.trace.dataset.journal import Journal, Kept, rows_of
 from orchtrace_corpus.trace.dataset.plan import Task
 from orchtrace_corpus.trace.dataset.sources import TRACE, Source, digest, key, lines, state
-from orchtrace_corpus.trace.decode import Document, decode, documents
-from orchtrace_corpus.trace.importers.logs import EmptyLogError
-from orchtrace_corpus.trace.importers.privacy import Privacy
-from orchtrace_corpus.trace.model import Trace
-from orchtrace_corpus.trace.prices import Prices
-from orchtrace_corpus.trace.store import InvalidTraceError
-from orchtrace_corpus.trace.tables import Writer
+from orchtrace_corpus.trace.dataset.tables import Writer
+from orchtrace_corpus.trace.importers.core.logs import EmptyLogError
+from orchtrace_corpus.trace.importers.core.privacy import Privacy
+from orchtrace_corpus.trace.model.decode import Document, decode, documents
+from orchtrace_corpus.trace.model.store import InvalidTraceError
+from orchtrace_corpus.trace.model.trace import Trace
 
 _MOST_ERRORS = 5
 _COLLECT_BYTES = 8 * 1024 * 1024

@@ -5,12 +5,12 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from importlib import import_module
 from typing import Any, NamedTuple, Protocol
 
-from orchtrace_corpus.errors import CommandUseError, DataFileError
-from orchtrace_corpus.findings import quote, quote_path, suggestion
-from orchtrace_corpus.trace.importers import logs
-from orchtrace_corpus.trace.importers.answers import Answers
-from orchtrace_corpus.trace.importers.logs import Head, LogFile
-from orchtrace_corpus.trace.importers.privacy import Privacy, masked
+from orchtrace_corpus.base.errors import CommandUseError, DataFileError
+from orchtrace_corpus.base.findings import quote, quote_path, suggestion
+from orchtrace_corpus.trace.importers.core import logs
+from orchtrace_corpus.trace.importers.core.answers import Answers
+from orchtrace_corpus.trace.importers.core.logs import Head, LogFile
+from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
 
 FORMATS: Mapping[str, str] = {
     "claude_code": "Claude Code transcripts (JSON Lines)",
@@ -19,7 +19,9 @@ FORMATS: Mapping[str, str] = {
     "otlp": "OpenTelemetry GenAI or OpenInference spans (OTLP JSON)",
     "langsmith": "LangSmith or LangGraph run trees (JSON)",
 }
-"""Every format by its name; the module of that name reads it. The first that recognises a file has it."""
+"""Every format by its name. The first that recognises a file has it."""
+
+_CONVERSATIONS = ("claude_code", "codex")
 
 
 class Importer(Protocol):
@@ -54,7 +56,8 @@ def importer(form: str) -> Importer:
     """
     if form not in FORMATS:
         raise CommandUseError(f"there is no log format {quote(form)}{suggestion(form, list(FORMATS))}")
-    found: Importer = import_module(f"orchtrace_corpus.trace.importers.{form}")
+    family = "conversations" if form in _CONVERSATIONS else "spans"
+    found: Importer = import_module(f"orchtrace_corpus.trace.importers.{family}.{form}")
     return found
 
 

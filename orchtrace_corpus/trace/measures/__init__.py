@@ -2,14 +2,14 @@
 
 from collections.abc import Iterable
 
-from orchtrace_corpus.errors import CommandUseError
-from orchtrace_corpus.findings import quote, suggestion
+from orchtrace_corpus.base.errors import CommandUseError
+from orchtrace_corpus.base.findings import quote, suggestion
 from orchtrace_corpus.trace.measures import ledger, outcome, team, work
 from orchtrace_corpus.trace.measures.measure import Definition, Measure, Run
 from orchtrace_corpus.trace.measures.work import Profile, profile
-from orchtrace_corpus.trace.model import Trace
-from orchtrace_corpus.trace.subject import Subject
-from orchtrace_corpus.trace.timing import timing
+from orchtrace_corpus.trace.model.trace import Trace
+from orchtrace_corpus.trace.view.timing import timing
+from orchtrace_corpus.trace.view.view import Subject
 
 DEFINITIONS: dict[str, Definition] = {
     one.name: one for one in (*work.DEFINITIONS, *team.DEFINITIONS, *ledger.DEFINITIONS, *outcome.DEFINITIONS)

@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 from msgspec import UNSET, Struct
 
-from orchtrace_corpus.trace.lives import Lives, depths
-from orchtrace_corpus.trace.model import AgentKind, EventType, Trace, total
-from orchtrace_corpus.trace.subject import Subject
-from orchtrace_corpus.trace.timing import timed
+from orchtrace_corpus.trace.model.trace import AgentKind, EventType, Trace, total
+from orchtrace_corpus.trace.view.lifecycle import Lives, depths
+from orchtrace_corpus.trace.view.timing import timed
+from orchtrace_corpus.trace.view.view import Subject
 
 
 class Measure(Struct, frozen=True, gc=False):

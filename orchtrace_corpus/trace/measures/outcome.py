@@ -4,9 +4,9 @@ Comparisons with a single agent (Kim et al., arXiv 2512.08296) need a baseline, 
 one they are refused, since no figure of the run itself could stand in for it.
 """
 
-from orchtrace_corpus.trace.lives import is_after
 from orchtrace_corpus.trace.measures.measure import Definition, Measure, Run
-from orchtrace_corpus.trace.model import Baseline, EventType, Status
+from orchtrace_corpus.trace.model.trace import Baseline, EventType, Status
+from orchtrace_corpus.trace.view.lifecycle import is_after
 
 _SCALING = "Kim et al., arXiv 2512.08296"
 _RESULTS = (EventType.AGGREGATE, EventType.RETURN)

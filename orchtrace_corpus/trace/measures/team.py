@@ -4,10 +4,10 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from math import inf
 
-from orchtrace_corpus.trace.lives import is_after
 from orchtrace_corpus.trace.measures.measure import Definition, Measure, Run, named
-from orchtrace_corpus.trace.model import EventType
-from orchtrace_corpus.trace.timing import longest_path, most_at_once
+from orchtrace_corpus.trace.model.trace import EventType
+from orchtrace_corpus.trace.view.lifecycle import is_after
+from orchtrace_corpus.trace.view.timing import longest_path, most_at_once
 
 _PARL = "Critical Steps of PARL (Kimi K2.5, arXiv 2602.02276)"
 _SCALING = "message density (Kim et al., arXiv 2512.08296)"

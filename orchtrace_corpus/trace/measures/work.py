@@ -8,8 +8,8 @@ multithreaded algorithms). An event's work is its duration; the processors are t
 from typing import NamedTuple
 
 from orchtrace_corpus.trace.measures.measure import Definition, Measure, Run, named
-from orchtrace_corpus.trace.model import EventType, Trace
-from orchtrace_corpus.trace.timing import Path, Timing, longest_path, most_at_once
+from orchtrace_corpus.trace.model.trace import EventType, Trace
+from orchtrace_corpus.trace.view.timing import Path, Timing, longest_path, most_at_once
 
 _BOOK = "work-span model (Brent 1974)"
 

@@ -1,6 +1,6 @@
 """What no trace shows by itself: two runs of one name."""
 
-from orchtrace_corpus.findings import Finding, Location, quote
+from orchtrace_corpus.base.findings import Finding, Location, quote
 
 
 class Names:

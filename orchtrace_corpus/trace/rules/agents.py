@@ -4,12 +4,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from math import inf
 
-from orchtrace_corpus.findings import quote
-from orchtrace_corpus.trace.lives import ancestors, begins_after, ends_before, in_time
-from orchtrace_corpus.trace.locate import Path
-from orchtrace_corpus.trace.model import EdgeType, EventType
-from orchtrace_corpus.trace.problem import Problem
-from orchtrace_corpus.trace.subject import Subject
+from orchtrace_corpus.base.findings import quote
+from orchtrace_corpus.trace.model.places import Path
+from orchtrace_corpus.trace.model.problem import Problem
+from orchtrace_corpus.trace.model.trace import EdgeType, EventType
+from orchtrace_corpus.trace.view.lifecycle import ancestors, begins_after, ends_before, in_time
+from orchtrace_corpus.trace.view.view import Subject
 
 
 def check_spawns(subject: Subject) -> Iterator[Problem]:

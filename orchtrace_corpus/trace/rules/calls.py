@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 
-from orchtrace_corpus.findings import quote
-from orchtrace_corpus.trace.lives import is_after
-from orchtrace_corpus.trace.model import EventType
-from orchtrace_corpus.trace.problem import Problem
-from orchtrace_corpus.trace.subject import Subject
+from orchtrace_corpus.base.findings import quote
+from orchtrace_corpus.trace.model.problem import Problem
+from orchtrace_corpus.trace.model.trace import EventType
+from orchtrace_corpus.trace.view.lifecycle import is_after
+from orchtrace_corpus.trace.view.view import Subject
 
 
 def check_calls(subject: Subject) -> Iterator[Problem]:

@@ -3,11 +3,11 @@
 from collections.abc import Iterator, Mapping, Sequence
 from math import inf
 
-from orchtrace_corpus.findings import quote
-from orchtrace_corpus.trace.lives import is_after
-from orchtrace_corpus.trace.model import Event, EventType
-from orchtrace_corpus.trace.problem import Problem
-from orchtrace_corpus.trace.subject import Subject
+from orchtrace_corpus.base.findings import quote
+from orchtrace_corpus.trace.model.problem import Problem
+from orchtrace_corpus.trace.model.trace import Event, EventType
+from orchtrace_corpus.trace.view.lifecycle import is_after
+from orchtrace_corpus.trace.view.view import Subject
 
 _ENDS = (EventType.DESPAWN, EventType.STOP)
 

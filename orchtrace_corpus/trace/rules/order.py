@@ -4,12 +4,12 @@ from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from operator import attrgetter, lt
 
-from orchtrace_corpus.findings import quote
-from orchtrace_corpus.trace.graph import CycleError, Graph
-from orchtrace_corpus.trace.lives import is_after
-from orchtrace_corpus.trace.model import Edge
-from orchtrace_corpus.trace.problem import Problem
-from orchtrace_corpus.trace.subject import Subject
+from orchtrace_corpus.base.findings import quote
+from orchtrace_corpus.trace.model.problem import Problem
+from orchtrace_corpus.trace.model.trace import Edge
+from orchtrace_corpus.trace.view.graph import CycleError, Graph
+from orchtrace_corpus.trace.view.lifecycle import is_after
+from orchtrace_corpus.trace.view.view import Subject
 
 _MOST_GUESSES, _MOST_NAMES = 10, 10_000
 """For so many ids of no event, in a trace of so many events, another spelling is looked for, which takes time."""

@@ -6,12 +6,12 @@ from operator import attrgetter
 
 from msgspec import UNSET
 
-from orchtrace_corpus.findings import quote, suggestion
-from orchtrace_corpus.trace.locate import Path
-from orchtrace_corpus.trace.model import BASELINE_FIGURES, CREDIT_UNITS, REWARD_FAMILIES, EventType, Unit
-from orchtrace_corpus.trace.problem import Problem
-from orchtrace_corpus.trace.subject import Subject
-from orchtrace_corpus.trace.timing import SECONDS
+from orchtrace_corpus.base.findings import quote, suggestion
+from orchtrace_corpus.trace.model.places import Path
+from orchtrace_corpus.trace.model.problem import Problem
+from orchtrace_corpus.trace.model.trace import BASELINE_FIGURES, CREDIT_UNITS, REWARD_FAMILIES, EventType, Unit
+from orchtrace_corpus.trace.view.timing import SECONDS
+from orchtrace_corpus.trace.view.view import Subject
 
 _TOLERANCE = 1e-9
 _MOST, _LEAST = 1e100, 1e-100

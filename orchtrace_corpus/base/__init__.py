@@ -1,0 +1,1 @@
+"""The ground that both wings stand on."""

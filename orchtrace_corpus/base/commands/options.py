@@ -1,0 +1,45 @@
+"""Options that commands of both wings share, under one name and one meaning."""
+
+from typing import Annotated, TypeAlias
+
+import typer
+
+from orchtrace_corpus.base.errors import CommandUseError
+from orchtrace_corpus.base.text import Format
+from orchtrace_corpus.base.text.findings import FindingsFormat
+
+OutputFormat: TypeAlias = Annotated[Format, typer.Option("--format", "-f", help="The form of the output.")]
+Check: TypeAlias = Annotated[
+    bool, typer.Option("--check", help="Write nothing; show what would change, and end with 1 if anything would.")
+]
+DryRun: TypeAlias = Annotated[bool, typer.Option("--dry-run", help="Write nothing; show what would change.")]
+Strict: TypeAlias = Annotated[bool, typer.Option("--strict", help="Let warnings fail, too.")]
+FindingsForm: TypeAlias = Annotated[FindingsFormat, typer.Option("--format", "-f", help="The form of the output.")]
+IncludeEmpty: TypeAlias = Annotated[bool, typer.Option("--include-empty", help="Show terms that no record has.")]
+Sort: TypeAlias = Annotated[
+    str, typer.Option("--sort", metavar="COLUMN", help="Sort by a column; -COLUMN for falling order.")
+]
+Columns: TypeAlias = Annotated[str, typer.Option("--columns", metavar="A,B,...", help="Which columns, in which order.")]
+
+
+def refuse_together(**given: bool) -> None:
+    """Refuse options of which each excludes the others, by their names with underscores.
+
+    Raises:
+        CommandUseError: More than one is given.
+    """
+    both = [f"--{name.replace('_', '-')}" for name, is_given in given.items() if is_given]
+    if len(both) > 1:
+        raise CommandUseError(f"{' and '.join(both)} contradict each other", "Give one of them.")
+
+
+def split_names(text: str) -> tuple[str, ...]:
+    """The names in a comma-separated list.
+
+    Raises:
+        CommandUseError: There is an empty name.
+    """
+    names = tuple(name.strip() for name in text.split(","))
+    if "" in names:
+        raise CommandUseError("a name is missing between commas")
+    return names

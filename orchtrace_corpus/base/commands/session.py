@@ -1,0 +1,36 @@
+"""One run of a command: its global options, and where its output goes."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from orchtrace_corpus.base.commands.output import Output
+from orchtrace_corpus.base.findings import Finding
+from orchtrace_corpus.base.text import Format, table
+from orchtrace_corpus.base.text import findings as render
+from orchtrace_corpus.base.text.findings import FindingsFormat
+from orchtrace_corpus.base.text.table import Table
+
+
+class Session(NamedTuple):
+    """The global options of one run, as every command finds them in its context."""
+
+    output: Output
+    root: str
+
+    def show_tables(self, tables: Sequence[Table], schema: str, output_format: Format) -> None:
+        """Show tables in the form asked for."""
+        if output_format is not Format.TABLE:
+            self.output.write(table.render(tables, schema, output_format))
+            return
+        for index, one in enumerate(tables):
+            blank = [()] if index else []
+            self.output.show([*blank, *table.lines(one, self.output.width, self.output.glyphs)])
+
+    def show_findings(
+        self, findings: Sequence[Finding], output_format: FindingsFormat, limit: int | None = None
+    ) -> None:
+        """Show all findings, or the first of them, in the form asked for."""
+        if output_format is FindingsFormat.TEXT:
+            self.output.show(render.text(findings[:limit]))
+        else:
+            self.output.write(render.written(findings, output_format, limit))

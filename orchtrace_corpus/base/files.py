@@ -1,0 +1,124 @@
+"""Writes files: whole or not at all, one writer at a time.
+
+Nothing else in the package writes below a corpus's folder.
+"""
+
+import fcntl
+import os
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+
+from orchtrace_corpus.base.errors import DataFileError
+
+LOCK_WAIT_SECONDS = 10.0
+_POLL_SECONDS = 0.05
+_TEMPORARY_PREFIX = ".corpus-"
+_TEMPORARY_SUFFIX = ".tmp"
+
+
+def write_atomic(path: str, content: str | bytes) -> None:
+    """Replace a file's content, or create it, so that a reader sees the old content or the new, never a part.
+
+    The content goes to a temporary file in the same folder, is flushed to the disk, and takes the
+    file's name. A symbolic link stays one: what it points to is replaced. Permissions are kept.
+
+    Raises:
+        DataFileError: The folder or the disk does not allow it; the old file is untouched.
+    """
+    write_together({path: content})
+
+
+def write_together(contents: Mapping[str, str | bytes]) -> None:
+    """Replace the contents of several files, each as `write_atomic` does, in the order given.
+
+    All new contents are on the disk before the first file is replaced, so whatever the folder or the
+    disk does not allow is noticed while nothing has changed. Then the files take their names one right
+    after the other: only a process killed at that very moment leaves some of them new and some old.
+
+    Raises:
+        DataFileError: A file cannot be written; the message says what was.
+    """
+    import tempfile  # only for who writes: most commands compare
+
+    targets: dict[str, str] = {}
+    written: list[str] = []
+    shown = ""
+    try:
+        for path, content in contents.items():
+            shown = os.path.relpath(path)
+            target = os.path.realpath(path)
+            mode = os.stat(target).st_mode & 0o777 if os.path.exists(target) else 0o666 & ~_umask()
+            handle, temporary = tempfile.mkstemp(
+                dir=os.path.dirname(target), prefix=_TEMPORARY_PREFIX, suffix=_TEMPORARY_SUFFIX
+            )
+            targets[temporary] = target
+            with open(handle, "wb") as file:
+                file.write(content.encode("utf-8") if isinstance(content, str) else content)
+                file.flush()
+                os.fsync(file.fileno())
+            os.chmod(temporary, mode)
+        for temporary, target in targets.items():
+            shown = os.path.relpath(target)
+            os.replace(temporary, target)
+            written.append(shown)
+    except OSError as error:
+        hint = f"Written before it: {', '.join(written)}." if written else "Nothing was changed; the file is as it was."
+        raise DataFileError(f"cannot write {shown}: {error.strerror}", hint) from error
+    finally:
+        for temporary in targets:
+            with suppress(OSError):
+                os.unlink(temporary)
+
+
+@contextmanager
+def locked(folder: str, wait_seconds: float = LOCK_WAIT_SECONDS) -> Iterator[None]:
+    """Be the only writer in a corpus's folder.
+
+    The lock is on the open folder itself: the system drops it when the process ends, however it
+    ends, and no file is left behind.
+
+    Raises:
+        DataFileError: Another process held the lock all the time that we were willing to wait.
+    """
+    try:
+        handle = os.open(folder, os.O_RDONLY)
+    except OSError as error:
+        raise DataFileError(f"cannot open {folder}: {error.strerror}") from error
+    try:
+        deadline = time.monotonic() + wait_seconds
+        while True:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError as error:
+                if time.monotonic() >= deadline:
+                    raise DataFileError(
+                        f"another corpus command is writing in {folder}; waited {wait_seconds:g} seconds",
+                        "Nothing was changed. Try again when it has ended.",
+                    ) from error
+                time.sleep(_POLL_SECONDS)
+        yield
+    finally:
+        os.close(handle)
+
+
+def sweep(folder: str) -> None:
+    """Remove what killed writers left in a folder. Only for the holder of the lock: nobody else is writing."""
+    with suppress(OSError):
+        for name in os.listdir(folder):
+            if name.startswith(_TEMPORARY_PREFIX) and name.endswith(_TEMPORARY_SUFFIX):
+                os.unlink(os.path.join(folder, name))
+
+
+def diff(path: str, old: str, new: str) -> str:
+    """What changes in a file, as a unified diff; empty where nothing does."""
+    from orchtrace_corpus.base.linediff import unified_diff  # only for who shows one
+
+    return unified_diff(path, old, new)
+
+
+def _umask() -> int:
+    current = os.umask(0)
+    os.umask(current)
+    return current

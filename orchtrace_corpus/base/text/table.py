@@ -1,0 +1,238 @@
+"""One table, four forms: aligned text, Markdown, CSV and JSON."""
+
+from collections.abc import Callable, Iterable, Sequence
+from enum import Enum
+from typing import Any, NamedTuple, TypeAlias
+
+from orchtrace_corpus.base.errors import CommandUseError
+from orchtrace_corpus.base.findings import quote, suggestion, unobeyed
+from orchtrace_corpus.base.text import Format
+from orchtrace_corpus.base.text.layout import UNICODE, Glyphs, Line, Span, clip, display_width, fit, line, pad, wrap
+
+
+class Missing(Enum):
+    """Shown to people where a record has no value; null or nothing to programs."""
+
+    ABSENT = "(absent)"
+
+
+Cell: TypeAlias = str | int | float | tuple[str, ...] | Missing | None
+
+SCHEMA_VERSION = 1
+
+_NARROWEST = 4
+"""How many cells of a column are left at least beside one that is kept whole."""
+
+
+class Table(NamedTuple):
+    """Rows of values under named columns.
+
+    Attributes:
+        name: What the rows are, in one word, for programs.
+        title: A heading for people, possibly empty.
+        columns: The names of the columns.
+        rows: One value for each column; None where there is none.
+        notes: Sentences below the table, for people.
+        wrapped: A column whose text is wrapped rather than cut where it does not fit.
+        whole: A column that is never cut, since its texts are what one types next.
+    """
+
+    name: str
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    notes: tuple[str, ...] = ()
+    wrapped: str = ""
+    whole: str = ""
+
+
+def render(tables: Sequence[Table], schema: str, output: Format) -> str:
+    """The tables in a form for programs or documents; for `Format.TABLE` see `lines`.
+
+    Raises:
+        ValueError: The format is `Format.TABLE`, whose layout needs a width.
+    """
+    if output is Format.MARKDOWN:
+        return "\n".join(markdown(table) for table in tables)
+    if output is Format.CSV:
+        return "\n".join(csv(table.columns, table.rows) for table in tables)
+    if output is Format.JSON:
+        return envelope(schema, {table.name: records(table) for table in tables})
+    raise ValueError("a table for people is laid out by lines()")
+
+
+def lines(table: Table, width: int | None, glyphs: Glyphs = UNICODE) -> list[Line]:
+    """The table as aligned text. With a width, the widest columns are cut until it fits."""
+    body = [tuple(cell_text(cell) for cell in row) for row in table.rows]
+    numeric = [_is_numeric(table.rows, index) for index in range(len(table.columns))]
+    widths = [
+        max(display_width(text) for text in (name, *(row[index] for row in body)))
+        for index, name in enumerate(table.columns)
+    ]
+    gap = 2
+    if width is not None:
+        gap = 2 if sum(widths) + 2 * (len(widths) - 1) <= width else 1
+        kept = table.columns.index(table.whole) if table.whole in table.columns else len(widths)
+        others = [*widths[:kept], *widths[kept + 1 :]]
+        room = width - gap * (len(widths) - 1) - sum(widths[kept : kept + 1])
+        others = fit(others, room, _NARROWEST) if table.whole else fit(others, room)
+        widths = [*others[:kept], *widths[kept : kept + 1], *others[kept:]]
+    layout = _Layout(widths, numeric, " " * gap, glyphs)
+    result: list[Line] = [line(table.title, "heading")] if table.title else []
+    result.append(_row(table.columns, layout, "muted"))
+    for row in body:
+        result.extend(_row(part, layout) for part in _wrapped_rows(row, table, widths))
+    result.extend(line(part, "muted") for note in table.notes for part in (wrap(note, width) if width else (note,)))
+    return result
+
+
+def markdown(table: Table, escape: Callable[[str], str] | None = None) -> str:
+    """The table in Markdown, columns aligned, so that its source reads well, too.
+
+    `escape` takes the place of `markdown_text` where more than markup has to be escaped.
+    """
+    escape = escape or markdown_text
+    header = [escape(name) for name in table.columns]
+    body = [[escape(cell_text(cell)) for cell in row] for row in table.rows]
+    widths = [max(3, *(display_width(row[index]) for row in (header, *body))) for index in range(len(header))]
+    numeric = [_is_numeric(table.rows, index) for index in range(len(header))]
+    rule = [("-" * (width - 1) + ":") if right else "-" * width for width, right in zip(widths, numeric, strict=True)]
+    rows = [
+        "| "
+        + " | ".join(pad(text, width, right=right) for text, width, right in zip(row, widths, numeric, strict=True))
+        + " |"
+        for row in (header, rule, *body)
+    ]
+    title = [f"## {escape(table.title)}", ""] if table.title else []
+    notes = [part for note in table.notes for part in ("", escape(note))]
+    return "\n".join((*title, *rows, *notes)) + "\n"
+
+
+def csv(columns: Sequence[str], rows: Iterable[Sequence[Cell]]) -> str:
+    """The rows as comma-separated values (RFC 4180, lines ended by a line feed) below a line of their names."""
+    return _csv([columns]) + csv_rows(rows)
+
+
+def csv_rows(rows: Iterable[Sequence[Cell]]) -> str:
+    """The same without the line of names. Several items of a cell are joined by ' ; '.
+
+    A text that a spreadsheet would take for a formula gets an apostrophe in front, as in `formats.table`.
+    """
+    return _csv([cell if isinstance(cell, (int, float)) else _csv_cell(cell) for cell in row] for row in rows)
+
+
+def _csv(rows: Iterable[Iterable[object]]) -> str:
+    import csv as writer
+    import io
+
+    text = io.StringIO()
+    writer.writer(text, lineterminator="\n").writerows(rows)
+    return text.getvalue()
+
+
+def _csv_cell(cell: Cell) -> str:
+    """A cell that is no number, as text."""
+    if cell is None or cell is Missing.ABSENT:
+        return ""
+    text = cell_text(cell, join=" ; ")
+    is_formula = text.lstrip("'").startswith(("=", "+", "-", "@", "\t", "\r"))
+    return f"'{text}" if is_formula else text
+
+
+def envelope(schema: str, content: dict[str, object]) -> str:
+    """A JSON document that names its schema and version.
+
+    Raises:
+        ValueError: A number is not finite, which JSON has no word for.
+    """
+    import json
+
+    document = {"schema": f"orchtrace-corpus/{schema}", "version": SCHEMA_VERSION, **content}
+    return unobeyed(json.dumps(document, ensure_ascii=False, indent=2, allow_nan=False)) + "\n"
+
+
+def records(table: Table) -> list[dict[str, Any]]:
+    """The rows as one mapping each."""
+    return [
+        {name: None if cell is Missing.ABSENT else cell for name, cell in zip(table.columns, row, strict=True)}
+        for row in table.rows
+    ]
+
+
+def cell_text(cell: Cell, *, join: str = "; ") -> str:
+    """A value as text; nothing for None."""
+    if cell is None:
+        return ""
+    if isinstance(cell, Missing):
+        return str(cell.value)
+    return join.join(cell) if isinstance(cell, tuple) else str(cell)
+
+
+_MARKDOWN_SPECIAL = str.maketrans({c: f"\\{c}" for c in "\\`*_[]<>|#"} | {"&": "&amp;"})
+
+
+def markdown_text(text: str) -> str:
+    """The text with every character escaped that could become markup or end a table cell."""
+    return text.translate(_MARKDOWN_SPECIAL)
+
+
+class _Layout(NamedTuple):
+    widths: Sequence[int]
+    numeric: Sequence[bool]
+    gap: str
+    glyphs: Glyphs
+
+
+def _row(cells: Sequence[str], layout: _Layout, style: str = "") -> Line:
+    texts = (
+        pad(clip(text, width, layout.glyphs.ellipsis), width, right=right)
+        for text, width, right in zip(cells, layout.widths, layout.numeric, strict=True)
+    )
+    return (Span(layout.gap.join(texts).rstrip(), style),)
+
+
+def _wrapped_rows(row: tuple[str, ...], table: Table, widths: Sequence[int]) -> list[tuple[str, ...]]:
+    """The row as one row, or as several if the text of its wrapped column does not fit."""
+    if table.wrapped not in table.columns:
+        return [row]
+    index = table.columns.index(table.wrapped)
+    parts = wrap(row[index], widths[index])
+    blank = ("",) * len(row)
+    return [
+        (*(blank if number else row)[:index], part, *(blank if number else row)[index + 1 :])
+        for number, part in enumerate(parts)
+    ]
+
+
+def _is_numeric(rows: Sequence[Sequence[Cell]], index: int) -> bool:
+    return bool(rows) and all(isinstance(row[index], (int, float)) for row in rows)
+
+
+def arranged(table: Table, columns: Sequence[str], sort: str) -> Table:
+    """The table with some of its columns, sorted by one of them (`-name` for falling order).
+
+    Raises:
+        CommandUseError: There is no such column.
+    """
+    if sort:
+        index = _column(table, sort.removeprefix("-"))
+        rows = sorted(table.rows, key=lambda row: _sort_key(row[index]), reverse=sort.startswith("-"))
+        table = table._replace(rows=tuple(rows))
+    if columns:
+        indices = [_column(table, name) for name in columns]
+        table = table._replace(
+            columns=tuple(table.columns[index] for index in indices),
+            rows=tuple(tuple(row[index] for index in indices) for row in table.rows),
+        )
+    return table
+
+
+def _column(table: Table, name: str) -> int:
+    if name not in table.columns:
+        raise CommandUseError(f"unknown column {quote(name)}{suggestion(name, table.columns)}")
+    return table.columns.index(name)
+
+
+def _sort_key(cell: Cell) -> tuple[bool, float, str]:
+    number = float(cell) if isinstance(cell, (int, float)) else 0.0
+    return (cell is None, number, cell_text(cell).casefold() if not isinstance(cell, (int, float)) else "")

@@ -1,0 +1,216 @@
+"""Changes records, fields or values of a file and leaves every other byte as it was.
+
+Each edit works on the text, and is checked by reading the result again: what was to change has
+changed, and nothing else has. However many records an edit concerns, the file is read twice.
+
+Comments and blank lines belong to what follows them, a comment at a line's end to its line. They stay
+when what they belong to changes, and go when it is removed; only the head of a file stays always.
+"""
+
+from collections.abc import Mapping as MappingType
+from collections.abc import Sequence as SequenceType
+from typing import Any
+
+from yaml import ScalarEvent
+from yaml._yaml import CParser
+
+from orchtrace_corpus.base.errors import DataFileError
+from orchtrace_corpus.base.yamlfile.reader import Mapping, Node, YamlFile
+from orchtrace_corpus.base.yamlfile.record import changed_lines, content_end, values
+from orchtrace_corpus.base.yamlfile.writer import MisplacedCommentError, Style, scalar_text
+
+_SCALAR: Any = ScalarEvent  # PyYAML's types say that a mark may be missing; the parser's never are
+
+
+def insert_records(file: YamlFile, index: int | None, blocks: SequenceType[str]) -> str:
+    """The file's text with records added.
+
+    Args:
+        file: A list of records.
+        index: Where the first of the new records will be; None for the end.
+        blocks: The lines of each new record.
+
+    Raises:
+        DataFileError: The file is no block list, or the edit would touch another record.
+    """
+    before = _records(file)
+    index = len(before) if index is None else index
+    newline = _newline(file)
+    block = newline.join(_like(file, one) for one in blocks)
+    if not before:
+        text = _filled(file, block)
+    elif index == 0:
+        start = _line_start(file, before, 0) - len(_own_comments(file, before, 0))
+        text = f"{file.text[:start]}{block}{newline}{file.text[start:]}"
+    else:
+        end = _span(file, before, index - 1)[1]
+        gap = "" if file.text[:end].endswith("\n") else newline
+        text = f"{file.text[:end]}{gap}{newline}{block}{file.text[end:]}"
+    return _checked(file, text, [*before[:index], *(None for _ in blocks), *before[index:]])
+
+
+def remove_record(file: YamlFile, index: int) -> str:
+    """The file's text without the record at an index, its comments, and one blank line before them.
+
+    Comments that open the file stay: they are about all of it.
+
+    Raises:
+        DataFileError: The file is no block list, or the edit would touch another record.
+    """
+    before = _records(file)
+    start, end = _span(file, before, index)
+    start -= len(_own_comments(file, before, index))
+    head, tail = file.text[:start], file.text[end:]
+    if len(before) == 1:
+        return _checked(file, f"{head}[]{_newline(file)}{tail}", [])
+    if head.endswith(("\n\n", "\n\r\n")):
+        head = head[: -2 if head.endswith("\n\r\n") else -1]
+    elif tail.startswith(("\n", "\r\n")):
+        tail = tail.split("\n", 1)[1]
+    return _checked(file, head + tail, [*before[:index], *before[index + 1 :]])
+
+
+def change_fields(file: YamlFile, changes: MappingType[int, MappingType[str, Node | None]], style: Style) -> str:
+    """The file's text with fields of records replaced, inserted or removed.
+
+    A field that is there gets a new value on its lines, in canonical form, and keeps its comments; one
+    that is not goes where the style puts it; None removes one. A record may be in any valid form of a
+    block mapping, and keeps it.
+
+    Args:
+        file: A list of records.
+        changes: By the index of a record, the new values of its fields.
+        style: How the records are written.
+
+    Raises:
+        DataFileError: A record is no block mapping, a comment inside a changed field has no place in
+            its new form, or the edit would touch anything else.
+    """
+    before = _records(file)
+    wanted: list[object] = [values(node) for node in before]
+    parts, done, newline = [], 0, _newline(file)
+    for index in sorted(changes):
+        start, end = _span(file, before, index)
+        record = before[index]
+        if type(record) is not Mapping:
+            raise DataFileError(f"{file.location(start)}: this record is not a mapping", "See corpus validate.")
+        try:
+            lines = changed_lines(file, record, (start, end), changes[index], style, newline)
+        except MisplacedCommentError as error:
+            raise DataFileError(
+                f"{file.location(error.at)}: this comment has no place in the changed field",
+                "Move it above the field, or to the end of the field's first line.",
+            ) from error
+        parts += [file.text[done:start], lines]
+        done = end
+        wanted[index] = {
+            **{name: values(value) for name, (_, value) in record.entries.items() if name not in changes[index]},
+            **{name: values(value) for name, value in changes[index].items() if value is not None},
+        }
+    text = "".join((*parts, file.text[done:]))
+    if [values(node) for node in _records(YamlFile(file.path, text.encode()))] != wanted:
+        raise _not_in_place(file)
+    return text
+
+
+def replace_values(file: YamlFile, changes: dict[int, str]) -> str:
+    """The file's text with scalars replaced by other texts, each by the index at which it begins.
+
+    Raises:
+        DataFileError: No scalar begins at an index, or the edit would touch another value.
+    """
+    spans: dict[int, int] = {}
+    parser = CParser(file.text)
+    while parser.check_event():
+        event: Any = parser.get_event()
+        if type(event) is _SCALAR and event.start_mark.index in changes:
+            spans[event.start_mark.index] = event.end_mark.index
+    text = file.text
+    for at in sorted(spans, reverse=True):
+        text = text[:at] + scalar_text(changes[at], in_flow=_in_flow(file.text, at)) + text[spans[at] :]
+    old, new = (YamlFile(file.path, each.encode()).root() for each in (file.text, text))
+    if len(spans) < len(changes) or old is None or new is None or values(old, changes) != values(new):
+        where = file.location(min(changes))
+        raise DataFileError(f"{where}: this value cannot be changed in place", "Change it by hand.")
+    return text
+
+
+def _records(file: YamlFile) -> list[Node]:
+    """The records of a file that reads without findings."""
+    fresh = YamlFile(file.path, file.text.encode())
+    records = list(fresh.records())
+    if fresh.findings:
+        raise _not_in_place(file)
+    return records
+
+
+def _span(file: YamlFile, records: list[Node], index: int) -> tuple[int, int]:
+    """Where a record's lines begin and end, without the comments and blank lines around it.
+
+    Raises:
+        DataFileError: The records are not a block list, one `- ` at the beginning of a line each.
+    """
+    start = _line_start(file, records, index)
+    limit = _line_start(file, records, index + 1) if index + 1 < len(records) else len(file.text)
+    return start, content_end(file, records[index].at, limit)
+
+
+def _line_start(file: YamlFile, records: list[Node], index: int) -> int:
+    at = records[index].at
+    start = file.text.rfind("\n", 0, at) + 1
+    if file.text[start:at].strip(" ") != "-":
+        raise DataFileError(
+            f"{file.location(at)}: this record is not written as a block list item",
+            "Run corpus fmt first.",
+        )
+    return start
+
+
+def _own_comments(file: YamlFile, records: list[Node], index: int) -> str:
+    """The lines of comments directly above a record; none where they open the file."""
+    start = _line_start(file, records, index)
+    lines = file.text[:start].splitlines(keepends=True) if index == 0 else []
+    if index > 0:
+        end = _span(file, records, index - 1)[1]
+        lines = file.text[end:start].splitlines(keepends=True)
+    first = len(lines)
+    while first and lines[first - 1].lstrip().startswith("#"):
+        first -= 1
+    return "".join(lines[first:]) if first or index else ""
+
+
+def _filled(file: YamlFile, block: str) -> str:
+    """The text of an empty list with its first records."""
+    node = YamlFile(file.path, file.text.encode()).root()
+    at = len(file.text) if node is None else node.at
+    newline = _newline(file)
+    head, tail = file.text[:at].rstrip("\r\n "), file.text[at:].partition("]")[2].strip()
+    return f"{head}{newline * 2 if head else ''}{block}{newline + tail + newline if tail else ''}"
+
+
+def _checked(file: YamlFile, text: str, expected: list[Node | None]) -> str:
+    """The text, if it reads as expected; None stands for the record that is new."""
+    records = _records(YamlFile(file.path, text.encode()))
+    same = len(records) == len(expected)
+    if same and all(old is None or values(old) == values(new) for old, new in zip(expected, records, strict=True)):
+        return text
+    raise _not_in_place(file)
+
+
+def _not_in_place(file: YamlFile) -> DataFileError:
+    return DataFileError(f"{file.path} cannot be edited in place", "Run corpus fmt, or edit it by hand.")
+
+
+def _in_flow(text: str, at: int) -> bool:
+    """Whether a place lies inside brackets: any on its line, which is how canonical files write them."""
+    line = text[text.rfind("\n", 0, at) + 1 : at]
+    return "[" in line or "{" in line
+
+
+def _newline(file: YamlFile) -> str:
+    return "\r\n" if "\r\n" in file.text else "\n"
+
+
+def _like(file: YamlFile, block: str) -> str:
+    """The block with the file's line ends, its last line ended."""
+    return block.rstrip("\n").replace("\n", _newline(file)) + _newline(file)

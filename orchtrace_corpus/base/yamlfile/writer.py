@@ -1,0 +1,362 @@
+"""Writes records in canonical form, keeping comments.
+
+Canonical form: records as a block list with a blank line between, `- key:` first, fields in a fixed
+order, one line for each scalar however long, double quotes only where YAML or YAML 1.1's implicit
+types need them, a list of texts in flow style when its line fits, levels always in flow style.
+
+Comments are kept in four places: at the head of the file, before a record, before a field, and at a
+line's end. A comment anywhere else has no line to go to and is refused.
+"""
+
+from bisect import bisect_right
+from collections.abc import Iterator
+from collections.abc import Mapping as MappingType
+from functools import lru_cache
+from itertools import takewhile
+from typing import NamedTuple, TypeAlias
+
+from yaml import ScalarEvent, ScalarNode
+from yaml._yaml import CParser
+from yaml.resolver import Resolver
+
+from orchtrace_corpus.base.yamlfile.reader import Mapping, Node, Scalar, Sequence, YamlFile
+
+FLOW_WIDTH = 100
+"""A list of texts is written on one line up to this many characters."""
+
+Path: TypeAlias = tuple[str | int, ...]
+
+_SPECIAL_FIRST = "-?:,[]{}#&*!|>'\"%@`="
+_SPECIAL_IN_FLOW = ",[]{}?"
+_WORDS = frozenset({"yes", "no", "on", "off", "true", "false", "null", "y", "n"})
+
+
+class Style(NamedTuple):
+    """How a kind of record is written.
+
+    Attributes:
+        order: The fields in their order; others follow as they come.
+        bare: Fields whose values stay unquoted although YAML would read a number, such as `year`.
+        flow: Fields whose mapping is written on one line.
+    """
+
+    order: tuple[str, ...]
+    bare: frozenset[str] = frozenset()
+    flow: frozenset[str] = frozenset()
+
+
+class MisplacedCommentError(Exception):
+    """A comment stands where the canonical form has no line for it; `at` is its index in the text."""
+
+    def __init__(self, at: int) -> None:
+        super().__init__()
+        self.at = at
+
+
+class _Comments(NamedTuple):
+    """The comments of a file by what they belong to. `index` counts records from 0."""
+
+    header: list[str]
+    before_record: dict[int, list[str]]
+    before_field: dict[tuple[int, str], list[str]]
+    line_end: dict[int, dict[Path, str]]
+    footer: list[str]
+
+
+def canonical(file: YamlFile, style: Style) -> str:
+    """The file's text in canonical form.
+
+    Args:
+        file: A list of records, without findings of syntax; its kept nodes are used if it has any.
+        style: How its records are written.
+
+    Raises:
+        MisplacedCommentError: A comment stands in none of the four places.
+        ValueError: The document is no list of mappings; a validation says where.
+    """
+    records = file.kept or list(file.records())
+    if not all(type(record) is Mapping for record in records) or file.findings:
+        raise ValueError("not a list of mappings")
+    if not records:
+        return file.text  # an empty list is `[]`, however it is surrounded
+    comments = _comments(file, [record for record in records if type(record) is Mapping])
+    blocks = []
+    for index, record in enumerate(records):
+        if type(record) is Mapping:
+            blocks.append("\n".join((*_record_lines(index, record, style, comments), "")))
+    header = "".join(f"{line}\n" for line in comments.header)
+    footer = "".join(f"{line}\n" for line in comments.footer)
+    return "\n".join(part for part in (header, *blocks, footer) if part)
+
+
+def record_text(values: Mapping, style: Style) -> str:
+    """One record in canonical form, without comments."""
+    nothing = _Comments([], {}, {}, {}, [])
+    return "\n".join((*_record_lines(0, values, style, nothing), ""))
+
+
+def scalar_text(text: str, *, in_flow: bool = False, bare: bool = False) -> str:
+    """A text as YAML that every reader gives back as that text: plain where possible, else in double quotes."""
+    if bare and text.isascii() and text.isdigit():
+        return text
+    return text if _is_plain(text, in_flow) else _quoted(text)
+
+
+def field_lines(name: str, node: Node, style: Style, line_end: MappingType[Path, str], at: int = -1) -> Iterator[str]:
+    """The lines of a field, without the record's indentation.
+
+    Args:
+        name: The field.
+        node: Its value.
+        style: How records are written.
+        line_end: Comments for the ends of lines, by the path of a value from the record on.
+        at: Where the field is, to say so.
+
+    Raises:
+        MisplacedCommentError: Two comments would come to stand on one line.
+    """
+    for text, values in _field_lines(name, node, style):
+        if not line_end:
+            yield text
+            continue
+        paths = (path for value, path in values for path in _paths(value, path))
+        ends = [end for path in paths if (end := line_end.get(path))]
+        if len(ends) > 1:
+            raise MisplacedCommentError(at)
+        yield f"{text}  {ends[0]}" if ends else text
+
+
+def line_end_comments(file: YamlFile, record: Mapping) -> dict[Path, str]:
+    """The comments of a file that is one record, or a part of one, by the value at whose line they end.
+
+    Raises:
+        MisplacedCommentError: A comment stands elsewhere.
+    """
+    found = _comments(file, [record])
+    if found.header or found.before_record or found.before_field or found.footer:
+        raise MisplacedCommentError(record.at)
+    return found.line_end.get(0, {})
+
+
+def comments(text: str) -> list[tuple[int, str]]:
+    """Every comment of a document without errors of syntax, each with its index."""
+    lines = text.splitlines(keepends=True)
+    above = takewhile(lambda line: not line.strip() or line.lstrip().startswith("#"), lines)
+    return list(_comment_texts(text, sum(map(len, above))))
+
+
+def rank(name: str, style: Style) -> int:
+    """The place of a field in canonical order; fields that the style does not name share the last."""
+    return style.order.index(name) if name in style.order else len(style.order)
+
+
+def _record_lines(index: int, record: Mapping, style: Style, comments: _Comments) -> Iterator[str]:
+    names = _ordered(tuple(record.entries), style.order)
+    line_end = comments.line_end.get(index, {})
+    yield from comments.before_record.get(index, ())
+    first = True
+    for name in names:
+        before = comments.before_field.get((index, name), [])
+        # A comment above the first field stands above the record.
+        yield from (before if first else [f"  {comment}" for comment in before])
+        key_at, value = record.entries[name]
+        for line in field_lines(name, value, style, line_end, key_at):
+            yield f"  {line}" if not first else f"- {line}"
+            first = False
+    if first:
+        yield "- {}"
+
+
+@lru_cache(maxsize=1024)
+def _ordered(names: tuple[str, ...], order: tuple[str, ...]) -> tuple[str, ...]:
+    """Field names in their order; most records of a file have the same few combinations."""
+    return tuple(sorted(names, key=lambda name: order.index(name) if name in order else len(order)))
+
+
+def _field_lines(name: str, node: Node, style: Style) -> Iterator[tuple[str, list[tuple[Node, Path]]]]:
+    """The lines of a field, and the values that stand on each with their paths."""
+    key = scalar_text(name)
+    if type(node) is Scalar:
+        yield f"{key}: {scalar_text(node.text, bare=name in style.bare)}".rstrip(), [(node, (name,))]
+    elif type(node) is Mapping:
+        yield f"{key}: {_flow(node)}", [(node, (name,))]
+    elif type(node) is Sequence:
+        yield from _list_lines(name, key, node)
+
+
+def _list_lines(name: str, key: str, node: Sequence) -> Iterator[tuple[str, list[tuple[Node, Path]]]]:
+    if all(type(item) is Scalar for item in node.items):
+        one_line = f"{key}: {_flow(node)}"
+        if not node.items or len(one_line) + 2 <= FLOW_WIDTH:
+            yield one_line, [(node, (name,))]
+            return
+    yield f"{key}:", [(Scalar("", node.at), (name,))]
+    for number, item in enumerate(node.items):
+        path: Path = (name, number)
+        if type(item) is Mapping and item.entries:
+            for position, (field, (_, value)) in enumerate(item.entries.items()):
+                mark = "    " if position else "  - "
+                head: list[tuple[Node, Path]] = [] if position else [(Scalar("", item.at), path)]
+                text = f"{mark}{scalar_text(field)}: {_flow(value, top=True)}".rstrip()
+                yield text, [*head, (value, (*path, field))]
+        else:
+            yield f"  - {_flow(item, top=True)}", [(item, path)]
+
+
+def _flow(node: Node, *, top: bool = False) -> str:
+    """A node on one line; a text at the top of a line may hold what a text inside brackets may not."""
+    if type(node) is Scalar:
+        return scalar_text(node.text, in_flow=not top)
+    if type(node) is Sequence:
+        return f"[{', '.join([_flow(item) for item in node.items])}]"
+    if type(node) is Mapping:
+        parts = [f"{scalar_text(key, in_flow=True)}: {_flow(value)}" for key, (_, value) in node.entries.items()]
+        return f"{{{', '.join(parts)}}}"
+    raise AssertionError(node)
+
+
+def _paths(node: Node, path: Path) -> Iterator[Path]:
+    yield path
+    if type(node) is Sequence:
+        for number, item in enumerate(node.items):
+            yield from _paths(item, (*path, number))
+    elif type(node) is Mapping:
+        for key, (_, value) in node.entries.items():
+            yield from _paths(value, (*path, key))
+
+
+def _places(node: Node, path: Path) -> Iterator[tuple[int, Path, bool]]:
+    """Where each key and value begins, in file order, and whether it is a key."""
+    if type(node) is Mapping:
+        for key, (key_at, value) in node.entries.items():
+            yield key_at, (*path, key), True
+            yield from _places(value, (*path, key))
+    elif type(node) is Sequence:
+        for number, item in enumerate(node.items):
+            yield item.at, (*path, number), False
+            yield from _places(item, (*path, number))
+    else:
+        yield node.at, path, False
+
+
+def _comments(file: YamlFile, records: list[Mapping]) -> _Comments:
+    """Find every comment and what it belongs to."""
+    found = _Comments([], {}, {}, {}, [])
+    starts = [record.at for record in records]
+    for at, text in _comment_texts(file.text, starts[0] if starts else len(file.text)):
+        line_start = file.text.rfind("\n", 0, at) + 1
+        own_line = not file.text[line_start:at].strip()
+        index = bisect_right(starts, at) - 1
+        if own_line:
+            _assign_line(found, file, at, text, index, records)
+        elif index < 0:
+            raise MisplacedCommentError(at)
+        else:
+            before = [(place, path) for place, path, _ in _places(records[index], ()) if place < at]
+            if not before or before[-1][0] < line_start:
+                raise MisplacedCommentError(at)  # behind a closing bracket or the end of a longer text
+            line_end = found.line_end.setdefault(index, {})
+            if before[-1][1] in line_end:
+                raise MisplacedCommentError(at)
+            line_end[before[-1][1]] = text
+    return found
+
+
+def _assign_line(found: _Comments, file: YamlFile, at: int, text: str, index: int, records: list[Mapping]) -> None:
+    """Assign a comment that has a line of its own."""
+    places = _places(records[index], ()) if index >= 0 else iter(())
+    following = next((place for place in places if place[0] > at), None)
+    if following is not None:
+        place, path, is_key = following
+        if not is_key or len(path) > 1 or _column(file.text, at) > _column(file.text, place):
+            raise MisplacedCommentError(at)  # one that is set in further ends the list above it
+        found.before_field.setdefault((index, str(path[0])), []).append(text)
+    elif index >= 0 and _column(file.text, at) > _column(file.text, file.text.rfind("-", 0, records[index].at)):
+        raise MisplacedCommentError(at)  # at the end of a record, and set in as its fields are
+    elif index + 1 < len(records):
+        line_end = file.text.find("\n", at)
+        rest = file.text[line_end + 1 :]
+        # The header ends with a blank line; what follows it belongs to the first record.
+        if index < 0 and _blank_before_next_content(rest):
+            found.header.append(text)
+        else:
+            found.before_record.setdefault(index + 1, []).append(text)
+    else:
+        found.footer.append(text)
+
+
+def _column(text: str, at: int) -> int:
+    return at - text.rfind("\n", 0, at) - 1
+
+
+def _blank_before_next_content(rest: str) -> bool:
+    for line in rest.split("\n"):
+        if not line.strip():
+            return True
+        if not line.lstrip().startswith("#"):
+            return False
+    return False
+
+
+def _comment_texts(text: str, first: int) -> Iterator[tuple[int, str]]:
+    """Every comment with its index: a `#` outside all scalars, at a line's beginning or after a blank.
+
+    `first` is where the first record begins: before it there are no scalars, and most files have no
+    comment behind it, so that nothing needs to be parsed again.
+    """
+    spans = _scalar_spans(text) if "\n#" in text[first:] or " #" in text[first:] else []
+    if not spans:
+        text = text[:first]
+    at, position = text.find("#"), 0
+    while at >= 0:
+        while position < len(spans) and spans[position][1] <= at:
+            position += 1
+        if position < len(spans) and spans[position][0] <= at:
+            at = text.find("#", spans[position][1])
+            continue
+        end = text.find("\n", at)
+        end = len(text) if end < 0 else end
+        yield at, text[at:end].rstrip()
+        at = text.find("#", end)
+
+
+def _scalar_spans(text: str) -> list[tuple[int, int]]:
+    parser, spans = CParser(text), []
+    while parser.check_event():
+        event = parser.get_event()
+        if type(event) is ScalarEvent and event.start_mark and event.end_mark:
+            start = event.start_mark.index
+            if event.style in ("|", ">"):  # what stands on the line of the mark is not yet the text
+                start = text.index("\n", start)
+            spans.append((start, event.end_mark.index))
+    return spans
+
+
+@lru_cache(maxsize=65536)
+def _is_plain(text: str, in_flow: bool) -> bool:
+    if not text or text != text.strip() or text[0] in _SPECIAL_FIRST or not text.isprintable():
+        return False
+    if ": " in text or " #" in text or text.endswith(":") or text in ("---", "..."):
+        return False
+    if in_flow and not set(text).isdisjoint(_SPECIAL_IN_FLOW):
+        return False
+    if text[0].isalpha():  # of YAML 1.1's implicit types, only some words begin with a letter
+        return text.lower() not in _WORDS
+    return bool(_resolver().resolve(ScalarNode, text, (True, False)) == "tag:yaml.org,2002:str")  # type: ignore[no-untyped-call]
+
+
+@lru_cache(maxsize=1)
+def _resolver() -> Resolver:
+    return Resolver()
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    if not escaped.isprintable():
+        escaped = "".join(c if c.isprintable() else _escape(c) for c in escaped)
+    return f'"{escaped}"'
+
+
+def _escape(character: str) -> str:
+    number = ord(character)
+    return f"\\x{number:02x}" if number < 0x100 else f"\\u{number:04x}" if number < 0x10000 else f"\\U{number:08x}"

@@ -1,0 +1,195 @@
+"""How far readers agree who coded the same papers independently.
+
+Observed agreement is the share of pairs of readings of one paper that are equal. Cohen's kappa (J. Cohen,
+"A coefficient of agreement for nominal scales", Educational and Psychological Measurement 20, 1960) and
+Krippendorff's alpha for nominal data (K. Krippendorff, "Content Analysis", chapter on reliability) set it
+against the agreement expected by chance; kappa takes exactly two readers, alpha any number, with gaps.
+The coefficients come from statsmodels and from the krippendorff package.
+
+Intervals are percentile bootstrap intervals: papers are drawn again with replacement, all cells of a
+paper together, since they are not independent.
+"""
+
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+from orchtrace_corpus.base.errors import MissingLibraryError
+from orchtrace_corpus.corpus.analysis.coding import Column, Sheet
+
+if TYPE_CHECKING:
+    import numpy
+
+    Array: TypeAlias = numpy.ndarray[Any, Any]
+
+CONFIDENCE = 0.95
+"""The share of resamples that an interval covers."""
+
+
+class Estimate(NamedTuple):
+    """A coefficient with its interval, or the reason why there is none.
+
+    Attributes:
+        value: At most 1; 0 is agreement as by chance. None where it is not defined.
+        low: The lower bound of the interval; None where no resample defined the coefficient.
+        high: The upper bound.
+        reason: Why `value` is None.
+    """
+
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+    reason: str = ""
+
+
+class Disagreement(NamedTuple):
+    """A paper that was coded differently: each reader's code, by the reader's name."""
+
+    key: str
+    column: str
+    readings: Mapping[str, str]
+
+
+class Agreement(NamedTuple):
+    """How far readers agree on one column, or on all columns of one facet.
+
+    Attributes:
+        name: The column, or the facet whose columns are taken together.
+        cells: How many cells at least two readers coded.
+        observed: The share of equal pairs of readings, from 0 to 1; None where there is no pair.
+    """
+
+    name: str
+    cells: int
+    observed: float | None
+    kappa: Estimate
+    alpha: Estimate
+    disagreements: tuple[Disagreement, ...]
+
+
+def compare(
+    sheets: Sequence[Sheet], columns: Sequence[Column], *, resamples: int = 1000, seed: int = 0
+) -> tuple[Agreement, ...]:
+    """How far two or more readers agree, column by column; a facet of several columns also as a whole.
+
+    Columns that no two readers coded are left out.
+
+    Args:
+        sheets: One for each reader.
+        columns: What may have been coded.
+        resamples: How often papers are drawn again for the intervals; 0 leaves intervals out.
+        seed: The seed of the drawing.
+
+    Raises:
+        MissingLibraryError: The libraries are not installed.
+    """
+    found = []
+    for field in dict.fromkeys(column.field for column in columns):
+        members = [column for column in columns if column.field == field]
+        parts = [_agreement(column.name, [column], sheets, resamples, seed) for column in members]
+        parts = [part for part in parts if part.cells]
+        if len(parts) > 1:
+            found.append(_agreement(field, members, sheets, resamples, seed))
+        found += parts
+    return tuple(found)
+
+
+def _agreement(name: str, columns: Sequence[Column], sheets: Sequence[Sheet], resamples: int, seed: int) -> Agreement:
+    keys = dict.fromkeys(key for sheet in sheets for key in sheet.codes)
+    papers: list[list[dict[str, str]]] = []
+    disagreements = []
+    for key in keys:
+        cells = []
+        for column in columns:
+            readings = {
+                sheet.name: sheet.codes[key][column.name] for sheet in sheets if column.name in sheet.codes.get(key, {})
+            }
+            if len(readings) > 1:
+                cells.append(readings)
+                if len(set(readings.values())) > 1:
+                    disagreements.append(Disagreement(key, column.name, readings))
+        if cells:
+            papers.append(cells)
+    all_cells = [readings for cells in papers for readings in cells]
+    pairs = [one == other for cell in all_cells for one, other in combinations(cell.values(), 2)]
+    observed = sum(pairs) / len(pairs) if pairs else None
+    kappa, alpha = _coefficients(papers, sheets, resamples, seed)
+    return Agreement(name, len(all_cells), observed, kappa, alpha, tuple(disagreements))
+
+
+def _coefficients(
+    papers: Sequence[Sequence[Mapping[str, str]]], sheets: Sequence[Sheet], resamples: int, seed: int
+) -> tuple[Estimate, Estimate]:
+    values = sorted({code for cells in papers for readings in cells for code in readings.values()})
+    two = len(sheets) == 2
+    if not papers:
+        return (Estimate(None, reason="no cell was coded twice"),) * 2
+    if len(values) == 1:
+        only = Estimate(None, reason="every reading is the same, so chance cannot be told from agreement")
+        return (only if two else _NO_KAPPA, only)
+    import numpy as np
+
+    index = {value: number for number, value in enumerate(values)}
+    # For each paper its own table of first by second reading, and its share of the counts of values by cell.
+    tables = np.zeros((len(papers), len(values), len(values)))
+    counts: list[Array] = []
+    for number, cells in enumerate(papers):
+        rows = np.zeros((len(cells), len(values)))
+        for row, readings in zip(rows, cells, strict=True):
+            for code in readings.values():
+                row[index[code]] += 1
+            if two:
+                first, second = (index[code] for code in readings.values())
+                tables[number, first, second] += 1
+        counts.append(rows)
+    draws = np.random.default_rng(seed).integers(len(papers), size=(resamples, len(papers)))
+    alpha = _estimate(_alpha(np.concatenate(counts)), [_alpha(np.concatenate([counts[i] for i in d])) for d in draws])
+    if not two:
+        return _NO_KAPPA, alpha
+    return _estimate(_kappa(tables.sum(axis=0)), [_kappa(tables[draw].sum(axis=0)) for draw in draws]), alpha
+
+
+_NO_KAPPA = Estimate(None, reason="kappa is for two readers; alpha takes any number")
+
+
+def _kappa(table: "Array") -> float | None:
+    """Cohen's kappa of a table of first by second reading; None where chance agreement is complete."""
+    try:
+        from statsmodels.stats.inter_rater import cohens_kappa
+    except ImportError as error:
+        raise _missing(error) from error
+    share = table / table.sum()
+    if (share.sum(axis=0) * share.sum(axis=1)).sum() >= 1:
+        return None
+    return float(cohens_kappa(table, return_results=False))
+
+
+def _alpha(counts: "Array") -> float | None:
+    """Krippendorff's alpha of counts of values by cell; None where only one value occurs."""
+    try:
+        import krippendorff
+    except ImportError as error:
+        raise _missing(error) from error
+    if (counts.sum(axis=0) > 0).sum() < 2:
+        return None
+    return float(krippendorff.alpha(value_counts=counts, level_of_measurement="nominal"))
+
+
+def _missing(error: ImportError) -> MissingLibraryError:
+    return MissingLibraryError("comparing", error.name or "a library", "audit")
+
+
+def _estimate(value: float | None, resampled: Sequence[float | None]) -> Estimate:
+    defined = sorted(one for one in resampled if one is not None)
+    if value is None or not defined:
+        return Estimate(value, reason="" if value is not None else "chance agreement is complete")
+    tail = (1 - CONFIDENCE) / 2
+    return Estimate(value, _quantile(defined, tail), _quantile(defined, 1 - tail))
+
+
+def _quantile(ordered: Sequence[float], share: float) -> float:
+    """The value below which a share of the ordered values lies, interpolated between two of them."""
+    place = share * (len(ordered) - 1)
+    below = int(place)
+    above = min(below + 1, len(ordered) - 1)
+    return ordered[below] + (ordered[above] - ordered[below]) * (place - below)

@@ -1,0 +1,179 @@
+"""Everything a record can be filtered, counted, sorted or listed by, under one name each.
+
+An attribute is a fixed field, a facet of the taxonomy, or one term of a facet of kind `levels`
+(`stop` reaches into `sub_decisions`). Query, statistics and listings all look them up here, so that
+a name means the same everywhere.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from enum import StrEnum
+from typing import Any, NamedTuple
+
+from orchtrace_corpus.base.errors import CommandUseError
+from orchtrace_corpus.base.findings import quote, suggestion
+from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE
+from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Taxonomy, Term
+
+
+class ValueKind(StrEnum):
+    """What an attribute's values are, which decides what they can be compared with."""
+
+    TERM = "term"
+    TEXT = "text"
+    NUMBER = "number"
+    DATE = "date"
+
+
+class Attribute(NamedTuple):
+    """A named property of records.
+
+    Attributes:
+        values: From a record to its values as text; empty where the record has none.
+        terms: The closed vocabulary, in order, `NA` included where it is allowed; empty if any
+            value can occur.
+        facet: The facet behind it, if there is one.
+    """
+
+    name: str
+    label: str
+    kind: ValueKind
+    values: Callable[[Any], tuple[str, ...]]
+    terms: tuple[Term, ...] = ()
+    facet: Facet | None = None
+
+    @property
+    def allowed(self) -> tuple[str, ...]:
+        """The ids of the closed vocabulary."""
+        return tuple(term.id for term in self.terms)
+
+
+Attributes = Mapping[str, Attribute]
+
+_PAPER_FIELDS = {
+    "key": ValueKind.TEXT,
+    "title": ValueKind.TEXT,
+    "authors": ValueKind.TEXT,
+    "first_author": ValueKind.TEXT,
+    "affiliation": ValueKind.TEXT,
+    "year": ValueKind.NUMBER,
+    "venue": ValueKind.TEXT,
+    "arxiv_id": ValueKind.TEXT,
+    "doi": ValueKind.TEXT,
+    "openreview_id": ValueKind.TEXT,
+    "acl_id": ValueKind.TEXT,
+    "urls": ValueKind.TEXT,
+    "summary": ValueKind.TEXT,
+    "added": ValueKind.DATE,
+    "notes": ValueKind.TEXT,
+}
+_EXCLUSION_FIELDS = {
+    "id": ValueKind.TEXT,
+    "title": ValueKind.TEXT,
+    "identifier": ValueKind.TEXT,
+    "url": ValueKind.TEXT,
+    "screened": ValueKind.DATE,
+    "reason": ValueKind.TEXT,
+    "near_miss": ValueKind.TEXT,
+    "promoted_to": ValueKind.TEXT,
+}
+_NA_TERM = Term(NOT_APPLICABLE, "Not applicable", "The facet does not apply to the record.")
+
+
+def paper_attributes(taxonomy: Taxonomy) -> Attributes:
+    """The attributes of papers, by name: fixed fields, then facets in the taxonomy's order.
+
+    A facet of evidence is one of its paper, too. Its terms go from the strongest to the weakest, and a paper has the
+    weakest that its evidence has; of a facet of several terms it has all.
+    """
+    attributes = _attributes(_PAPER_FIELDS, taxonomy.papers)
+    for facet in taxonomy.evidence:
+        values = _evidence_values(facet)
+        attributes.setdefault(facet.field, Attribute(facet.field, facet.label, ValueKind.TERM, values, facet.terms))
+    return attributes
+
+
+def exclusion_attributes(taxonomy: Taxonomy) -> Attributes:
+    """The attributes of exclusions, by name."""
+    return _attributes(_EXCLUSION_FIELDS, taxonomy.exclusions)
+
+
+def find(name: str, attributes: Attributes, noun: str = "field") -> Attribute:
+    """Look an attribute up by its name or by the code of its term, such as `O5` for `stop`.
+
+    Raises:
+        CommandUseError: There is none of that name; the message names the nearest.
+    """
+    found = attributes.get(name) or attributes.get(name.replace("-", "_").lower())
+    if found is None:
+        for attribute in attributes.values():
+            if attribute.facet is not None and attribute.facet.kind is Kind.LEVELS:
+                for term in attribute.facet.terms:
+                    if name and term.code.lower() == name.lower():
+                        return attributes[term.id]
+        raise CommandUseError(f"unknown {noun} {quote(name)}{suggestion(name, list(attributes))}")
+    return found
+
+
+def find_all(names: Iterable[str], attributes: Attributes, noun: str = "field") -> tuple[Attribute, ...]:
+    """Look several attributes up, as `find` does."""
+    return tuple(find(name, attributes, noun) for name in names)
+
+
+def _attributes(fixed: Mapping[str, ValueKind], facets: tuple[Facet, ...]) -> dict[str, Attribute]:
+    attributes = {
+        name: Attribute(name, name.replace("_", " ").capitalize(), kind, _fixed_values(name))
+        for name, kind in fixed.items()
+    }
+    for facet in facets:
+        na = (_NA_TERM,) if facet.allows_na else ()
+        values = _tag_values(facet.field)
+        attributes[facet.field] = Attribute(
+            facet.field, facet.label, ValueKind.TERM, values, (*facet.terms, *na), facet
+        )
+        if facet.kind is Kind.LEVELS:
+            for term in facet.terms:
+                values = _level_values(facet.field, term.id)
+                attributes[term.id] = Attribute(term.id, term.label, ValueKind.TERM, values, facet.levels)
+    return attributes
+
+
+def _fixed_values(name: str) -> Callable[[Any], tuple[str, ...]]:
+    def values(record: Any) -> tuple[str, ...]:
+        value = getattr(record, name)
+        if type(value) is tuple:
+            return value
+        return (str(value),) if value else ()
+
+    return values
+
+
+def _tag_values(field: str) -> Callable[[Any], tuple[str, ...]]:
+    def values(record: Any) -> tuple[str, ...]:
+        tag = record.tags.get(field)
+        if tag is None:
+            return ()
+        return (tag,) if type(tag) is str else tuple(tag)
+
+    return values
+
+
+def _evidence_values(facet: Facet) -> Callable[[Any], tuple[str, ...]]:
+    field = facet.field
+    ranks = {term.id: rank for rank, term in enumerate(facet.terms)}
+
+    def values(record: Any) -> tuple[str, ...]:
+        given = [item.more.get(field) or getattr(item, field, None) for item in record.evidence]
+        if facet.kind is Kind.SINGLE:
+            weakest = max((value for value in given if value in ranks), key=ranks.__getitem__, default=None)
+            return () if weakest is None else (weakest,)
+        return tuple(dict.fromkeys(term for value in given if value is not None for term in value))
+
+    return values
+
+
+def _level_values(field: str, term: str) -> Callable[[Any], tuple[str, ...]]:
+    def values(record: Any) -> tuple[str, ...]:
+        level = record.tags.get(field, {}).get(term)
+        return () if level is None else (level,)
+
+    return values

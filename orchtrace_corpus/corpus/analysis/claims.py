@@ -1,0 +1,343 @@
+"""Evaluates what a corpus claims about itself: whether each claim holds, and by which records.
+
+`evaluate` is a pure function of claims and records, so that two corpora can be held against the same claims.
+"""
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import NamedTuple, TypeAlias
+
+from orchtrace_corpus.base.errors import CommandUseError
+from orchtrace_corpus.base.findings import Finding, printable, quote, suggestion
+from orchtrace_corpus.corpus.analysis.attributes import (
+    Attribute,
+    Attributes,
+    exclusion_attributes,
+    find,
+    paper_attributes,
+)
+from orchtrace_corpus.corpus.analysis.query import Query, parse_mapping
+from orchtrace_corpus.corpus.model.claim_file import Bounds, Claim, ClaimFile, Counts, Keys, Number, Over, Share, Values
+from orchtrace_corpus.corpus.model.disputes import Dispute, State, disputable, with_value
+from orchtrace_corpus.corpus.model.records import Paper, Pool, Record
+from orchtrace_corpus.corpus.model.tag_rules import Condition
+from orchtrace_corpus.corpus.model.taxonomy import Taxonomy
+
+_SENTENCE_LIMIT = 300
+
+_Key: TypeAlias = tuple[Over, bool, tuple[tuple[str, tuple[str, ...]], ...]]
+
+
+class Part(NamedTuple):
+    """What one record contributes to a claim.
+
+    Attributes:
+        selected: Whether it passes the claim's `where`.
+        counted: Whether it passes the filters that a share is taken of.
+        values: Its values of the field that counts and values are given by.
+    """
+
+    selected: bool
+    counted: bool
+    values: tuple[str, ...]
+
+
+class Filters(NamedTuple):
+    """A claim's filters on one kind of record."""
+
+    scope: Query
+    where: Query
+    of: Query
+    by: Attribute | None
+
+    def part(self, record: Record) -> Part | None:
+        """What a record contributes; None if it is out of scope."""
+        if not self.scope.matches(record):
+            return None
+        values = (self.by.values(record) or ("",)) if self.by is not None else ()
+        return Part(self.where.matches(record), self.of.matches(record), values)
+
+
+class Verdict(NamedTuple):
+    """Whether a claim holds.
+
+    Attributes:
+        expected: What must be found, in words.
+        found: What was found, in words.
+        rows: The records that pass the claim's filters, by key or id, in their order; of a claim about
+            values, those that it names.
+        contested: The papers whose part in the claim an open dispute would change, in their order.
+        problem: Why the claim cannot be evaluated; empty if it can.
+    """
+
+    claim: Claim
+    holds: bool
+    expected: str
+    found: str
+    rows: tuple[str, ...] = ()
+    contested: tuple[str, ...] = ()
+    problem: str = ""
+
+
+def evaluate(claims: Iterable[Claim], pool: Pool, disputes: Sequence[Dispute] = ()) -> tuple[Verdict, ...]:
+    """Hold claims against a corpus, in their order.
+
+    Args:
+        claims: The claims, which may have been written for another state of the corpus.
+        pool: The corpus.
+        disputes: Its disputes; without them no row is marked as contested.
+    """
+    judge = Judge(pool)
+    return tuple(judge.verdict(claim, disputes) for claim in claims)
+
+
+def check(file: ClaimFile, pool: Pool) -> tuple[Finding, ...]:
+    """All findings of the file: those of decoding, claims that fail, and claims that make no sense here."""
+    findings = list(file.findings)
+    judge = Judge(pool)
+    known = {name_of(record) for kind in Over for record in judge.records(kind)}
+    for index, claim in enumerate(file.claims):
+        verdict = judge.verdict(claim)
+        if verdict.problem:
+            findings += _problems(file, index, judge)
+        elif not verdict.holds:
+            sentence = printable(claim.claim, limit=_SENTENCE_LIMIT)
+            found = printable(verdict.found, limit=_SENTENCE_LIMIT)
+            expected = printable(verdict.expected, limit=_SENTENCE_LIMIT)
+            message = f"claim fails: {sentence} Expected: {expected}; found: {found}"
+            findings.append(Finding("C101", message, file.locate(index, "claim"), claim.id))
+        findings += _unknown_records(file, index, known)
+        for number, reading in enumerate(claim.readings if not verdict.problem else ()):
+            beyond = [key for key in reading.keys if key not in verdict.rows]
+            if beyond:
+                message = f"reading {quote(reading.name)} names {quote(beyond[0])}, which the claim does not count"
+                findings.append(Finding("C104", message, file.locate(index, "readings", number, "keys"), claim.id))
+    return tuple(findings)
+
+
+class Judge:
+    """Evaluates claims on one corpus; filters that several claims share are read and applied once."""
+
+    def __init__(self, pool: Pool) -> None:
+        self.pool = pool
+        self.attributes: dict[Over, Attributes] = {
+            Over.PAPERS: paper_attributes(pool.taxonomy),
+            Over.EXCLUSIONS: exclusion_attributes(pool.taxonomy),
+        }
+        self._queries: dict[_Key, Query] = {}
+        self._in_scope: dict[_Key, tuple[Record, ...]] = {}
+
+    def records(self, kind: Over) -> Sequence[Record]:
+        """The records of a kind."""
+        return self.pool.papers if kind is Over.PAPERS else self.pool.exclusions
+
+    def filters(self, claim: Claim) -> dict[Over, Filters]:
+        """The claim's filters, by kind of record.
+
+        Raises:
+            CommandUseError: A filter, field or term of the claim does not exist.
+        """
+        expect = claim.expect
+        of = expect.of if isinstance(expect, Share) else ()
+        for conditions in (claim.scope, claim.where, of):
+            self._check_known(conditions, claim.over)
+        filters = {}
+        for kind in claim.over:
+            by = None
+            if isinstance(expect, (Counts, Values)):
+                by = find(expect.by, self.attributes[kind])
+                _check_values(expect, by)
+            scope, where, shared = (self._query(kind, one, claim.over) for one in (claim.scope, claim.where, of))
+            filters[kind] = Filters(scope, where, shared, by)
+        return filters
+
+    def verdict(self, claim: Claim, disputes: Sequence[Dispute] = ()) -> Verdict:
+        """Whether a claim holds."""
+        expected = _expected(claim)
+        try:
+            filters = self.filters(claim)
+        except CommandUseError as error:
+            problem = str(error).replace("\n", ". ").rstrip(".")
+            return Verdict(claim, False, expected, f"cannot be evaluated: {problem}", problem=problem)
+        selected, counted = [], 0
+        for kind, wanted in filters.items():
+            in_scope = self._scoped(kind, claim, wanted)
+            within = wanted.of.select(in_scope) if wanted.of.filters else in_scope
+            counted += len(within)
+            selected += [(record, wanted) for record in wanted.where.select(within)]
+        if isinstance(claim.expect, Values):
+            selected = [(record, wanted) for record, wanted in selected if name_of(record) in claim.expect.values]
+        rows = tuple(name_of(record) for record, _ in selected)
+        holds, found = _outcome(claim, rows, counted, selected)
+        return Verdict(claim, holds, expected, found, rows, self._contested(filters, disputes))
+
+    def _scoped(self, kind: Over, claim: Claim, wanted: Filters) -> tuple[Record, ...]:
+        key = (kind, len(claim.over) > 1, _content(claim.scope))
+        if key not in self._in_scope:
+            self._in_scope[key] = wanted.scope.select(self.records(kind))
+        return self._in_scope[key]
+
+    def _query(self, kind: Over, conditions: Sequence[Condition], over: Sequence[Over]) -> Query:
+        """The conditions as filters; of several kinds of records, each has those on fields that it has."""
+        key = (kind, len(over) > 1, _content(conditions))
+        if key not in self._queries:
+            known = [one for one in conditions if len(over) == 1 or _wrong(one, self.attributes[kind]) is None]
+            self._queries[key] = parse_mapping({one.field: one.alternatives for one in known}, self.attributes[kind])
+        return self._queries[key]
+
+    def _check_known(self, conditions: Sequence[Condition], over: Sequence[Over]) -> None:
+        if len(over) > 1:
+            for condition in conditions:
+                errors = [_wrong(condition, self.attributes[kind]) for kind in over]
+                if errors[0] is not None and None not in errors:
+                    raise errors[0]
+
+    def _contested(self, filters: Mapping[Over, Filters], disputes: Sequence[Dispute]) -> tuple[str, ...]:
+        wanted = filters.get(Over.PAPERS)
+        if wanted is None or not disputes:
+            return ()
+        known = disputable(self.pool.taxonomy)
+        papers = {paper.key: paper for paper in self.pool.papers}
+        marked = set()
+        for dispute in disputes_on(wanted, disputes, self.pool.taxonomy):
+            paper = papers.get(dispute.record)
+            if paper is not None and dispute.state is State.OPEN:
+                facet = known[dispute.tag]
+                others = (with_value(paper, facet, dispute.tag, value) for value in dispute.alternatives)
+                if any(wanted.part(other) != wanted.part(paper) for other in others):
+                    marked.add(dispute.record)
+        return tuple(key for key in papers if key in marked)
+
+
+def disputes_on(wanted: Filters, disputes: Iterable[Dispute], taxonomy: Taxonomy) -> list[Dispute]:
+    """Those disputes whose tag the claim's filters look at."""
+    conditions = (*wanted.scope.filters, *wanted.where.filters, *wanted.of.filters)
+    fields = {condition.attribute.name for condition in conditions}
+    fields |= {wanted.by.name} if wanted.by is not None else set()
+    known = disputable(taxonomy)
+    return [
+        dispute
+        for dispute in disputes
+        if dispute.tag in known and not fields.isdisjoint((dispute.tag, known[dispute.tag].field))
+    ]
+
+
+def name_of(record: Record) -> str:
+    """The key of a paper, the id of an exclusion."""
+    return record.key if isinstance(record, Paper) else record.id
+
+
+def _outcome(
+    claim: Claim, rows: tuple[str, ...], counted: int, selected: Sequence[tuple[Record, Filters]]
+) -> tuple[bool, str]:
+    expect = claim.expect
+    if isinstance(expect, Number):
+        return _is_within(len(rows), 1, expect.bounds), str(len(rows))
+    if isinstance(expect, Share):
+        if not counted:
+            return False, "no record to take a share of"
+        share = f"{len(rows)} of {counted} ({100 * len(rows) / counted:.1f}%)"
+        return _is_within(len(rows) * 10_000, counted, expect.bounds), share
+    if isinstance(expect, Keys):
+        missing = [key for key in expect.keys if key not in rows]
+        further = [key for key in rows if key not in expect.keys]
+        parts = [f"without {', '.join(missing)}"] * bool(missing) + [f"also {', '.join(further)}"] * bool(further)
+        return not parts, "; ".join(parts) or ", ".join(rows)
+    if isinstance(expect, Counts):
+        tally = Counter(value for record, wanted in selected for value in _values(record, wanted))
+        found = {value: tally[value] for value in expect.counts}
+        wrong = [f"{value} {number}" for value, number in found.items() if number != expect.counts[value]]
+        return not wrong, ", ".join(wrong or (f"{value} {number}" for value, number in found.items()))
+    having = {name_of(record): _values(record, wanted) for record, wanted in selected}
+    named = {key: having.get(key, ()) for key in expect.values}
+    wrong = [key for key, values in named.items() if expect.values[key] not in values]
+    shown = (f"{key} {_shown(named[key])}" for key in (wrong or named))
+    return not wrong, ", ".join(shown)
+
+
+def _values(record: Record, wanted: Filters) -> tuple[str, ...]:
+    return (wanted.by.values(record) or ("",)) if wanted.by is not None else ()
+
+
+def _shown(values: tuple[str, ...]) -> str:
+    return "not among the rows" if not values else " and ".join(values) or "without a value"
+
+
+def _is_within(value: int, per: int, bounds: Bounds) -> bool:
+    return (bounds.low is None or value >= bounds.low * per) and (bounds.high is None or value <= bounds.high * per)
+
+
+def _expected(claim: Claim) -> str:
+    expect = claim.expect
+    if isinstance(expect, Number):
+        low, high = (None if end is None else str(end) for end in expect.bounds)
+        return "none" if high == "0" else low if low == high and low is not None else _bounded(low, high)
+    if isinstance(expect, Share):
+        return _bounded(*(None if end is None else _percent(end) for end in expect.bounds))
+    if isinstance(expect, Keys):
+        return ", ".join(expect.keys)
+    pairs: Mapping[str, object] = expect.counts if isinstance(expect, Counts) else expect.values
+    return ", ".join(f"{name} {value}" for name, value in pairs.items())
+
+
+def _bounded(low: str | None, high: str | None) -> str:
+    ends = (("at least", low), ("at most", high))
+    return ", ".join(f"{word} {end}" for word, end in ends if end is not None)
+
+
+def _percent(hundredths: int) -> str:
+    return f"{hundredths // 100}.{hundredths % 100:02}".rstrip("0").rstrip(".") + "%"
+
+
+def _content(conditions: Sequence[Condition]) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    return tuple((condition.field, condition.alternatives) for condition in conditions)
+
+
+def _wrong(condition: Condition, attributes: Attributes) -> CommandUseError | None:
+    try:
+        parse_mapping({condition.field: condition.alternatives}, attributes)
+    except CommandUseError as error:
+        return error
+    return None
+
+
+def _check_values(expect: Counts | Values, by: Attribute) -> None:
+    """Every value that is expected must be one that the field can have."""
+    for value in expect.counts if isinstance(expect, Counts) else expect.values.values():
+        if by.terms and value not in by.allowed:
+            raise CommandUseError(f"{by.name} has no value {quote(value)}{suggestion(value, by.allowed)}")
+
+
+def _problems(file: ClaimFile, index: int, judge: Judge) -> list[Finding]:
+    """What keeps a claim from being evaluated, each at its place."""
+    claim = file.claims[index]
+    expect = claim.expect
+    of = expect.of if isinstance(expect, Share) else ()
+    found = []
+    for condition in (*claim.scope, *claim.where, *of):
+        errors = [_wrong(condition, judge.attributes[kind]) for kind in claim.over]
+        if errors[0] is not None and None not in errors:
+            found.append(_problem(errors[0], file, index, condition))
+    if not found:
+        try:
+            judge.filters(claim)
+        except CommandUseError as error:
+            found.append(_problem(error, file, index, None))
+    return found
+
+
+def _problem(error: CommandUseError, file: ClaimFile, index: int, condition: Condition | None) -> Finding:
+    place = condition.location if condition else file.locate(index, "expect")
+    return Finding("C102", str(error).replace("\n", ". ").rstrip("."), place, file.claims[index].id)
+
+
+def _unknown_records(file: ClaimFile, index: int, known: Collection[str]) -> list[Finding]:
+    """Counter-evidence about records that are not there."""
+    claim = file.claims[index]
+    found = []
+    for number, counter in enumerate(claim.counter):
+        for at, row in enumerate(counter.rows):
+            if row not in known:
+                place = file.locate(index, "counter", number, "rows", at)
+                found.append(Finding("C103", f"there is no record {quote(row)}", place, claim.id))
+    return found

@@ -1,0 +1,235 @@
+"""Coding sheets: the table in which a second reader codes papers without seeing the corpus's tags.
+
+A sheet is a CSV file with the columns `key`, `title`, `links`, one column for each thing to be coded,
+and `notes`. A facet of one or many terms is one column; a facet of kind `levels` is a column for
+each of its terms. An empty cell is not coded yet; a term that does not arise is coded as `none`.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from orchtrace_corpus.base.findings import Finding, Location, quote, suggestion
+from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE
+from orchtrace_corpus.corpus.model.records import Paper
+from orchtrace_corpus.corpus.model.taxonomy import Kind, Taxonomy
+
+NOT_ARISING = "none"
+"""How a sheet says that a term of a `levels` facet does not arise, which a record says by leaving it out."""
+
+GIVEN = ("key", "title", "links")
+NOTES = "notes"
+
+_JOIN = ";"
+
+
+class Column(NamedTuple):
+    """One thing to be coded.
+
+    Attributes:
+        name: The column's heading: the facet's field, or a term of a facet of kind `levels`.
+        field: The facet's field.
+        allowed: What a cell may hold; several of them, joined by `;`, where `is_many`.
+    """
+
+    name: str
+    field: str
+    allowed: tuple[str, ...]
+    is_many: bool = False
+
+
+class Sheet(NamedTuple):
+    """What one reader coded.
+
+    Attributes:
+        name: The reader's name: the sheet's path, or `corpus` for the corpus itself.
+        codes: For each key the code in each column; what is not coded is left out.
+    """
+
+    name: str
+    codes: Mapping[str, Mapping[str, str]]
+
+
+def columns(taxonomy: Taxonomy) -> tuple[Column, ...]:
+    """Everything that can be coded of a paper, in the taxonomy's order."""
+    found: list[Column] = []
+    for facet in taxonomy.papers:
+        terms = tuple(term.id for term in facet.terms)
+        if facet.kind is Kind.LEVELS:
+            levels = (*(level.id for level in facet.levels), NOT_ARISING)
+            found += [Column(term, facet.field, levels) for term in terms]
+        else:
+            allowed = (*terms, NOT_APPLICABLE) if facet.allows_na else terms
+            found.append(Column(facet.field, facet.field, allowed, facet.kind is Kind.MANY))
+    return tuple(found)
+
+
+def merged(wanted: Sequence[Column], merges: Mapping[str, Sequence[str]]) -> tuple[Column, ...]:
+    """The columns on a coarser scale: where all of a merge's terms are allowed, its name is, too."""
+    return tuple(
+        column._replace(allowed=(*column.allowed, *(name for name, terms in merges.items() if _covers(column, terms))))
+        for column in wanted
+    )
+
+
+def _covers(column: Column, terms: Sequence[str]) -> bool:
+    return set(terms) <= set(column.allowed)
+
+
+def coarser(sheet: Sheet, wanted: Sequence[Column], merges: Mapping[str, Sequence[str]]) -> Sheet:
+    """The sheet with the terms of each merge replaced by its name, in the columns that allow them all."""
+    renamed = {
+        (column.name, term): name
+        for column in wanted
+        for name, terms in merges.items()
+        if _covers(column, terms)
+        for term in terms
+    }
+    codes = {
+        key: {column: renamed.get((column, code), code) for column, code in row.items()}
+        for key, row in sheet.codes.items()
+    }
+    return Sheet(sheet.name, codes)
+
+
+def as_coded(papers: Iterable[Paper], wanted: Sequence[Column], name: str = "corpus") -> Sheet:
+    """The corpus's own tags, as if it were a reader."""
+    return Sheet(name, {paper.key: _codes(paper, wanted) for paper in papers})
+
+
+def _codes(paper: Paper, wanted: Sequence[Column]) -> dict[str, str]:
+    codes = {}
+    for column in wanted:
+        tag = paper.tags.get(column.field)
+        if tag is None:
+            continue
+        if isinstance(tag, Mapping):
+            codes[column.name] = tag.get(column.name, NOT_ARISING)
+        else:
+            codes[column.name] = tag if isinstance(tag, str) else _joined(tag, column)
+    return codes
+
+
+def _joined(terms: Iterable[str], column: Column) -> str:
+    """Several terms as one code, in the vocabulary's order, so that order makes no difference."""
+    return _JOIN.join(sorted(set(terms), key=column.allowed.index))
+
+
+def blank(papers: Iterable[Paper], wanted: Sequence[Column]) -> str:
+    """A sheet to be filled in, as CSV: who and where, nothing of what the corpus thinks."""
+    import csv
+    import io
+
+    text = io.StringIO()
+    out = csv.writer(text, lineterminator="\n")
+    out.writerow((*GIVEN, *(column.name for column in wanted), NOTES))
+    for paper in papers:
+        out.writerow((paper.key, paper.title, " ; ".join(paper.urls), *("" for _ in wanted), ""))
+    return text.getvalue()
+
+
+def decode(text: str, path: str, wanted: Sequence[Column], keys: Iterable[str]) -> tuple[Sheet, list[Finding]]:
+    """Read a filled-in sheet, with everything that is wrong with it.
+
+    A cell with a wrong code counts as not coded. Columns may stand in any order and be left out.
+
+    Args:
+        text: The sheet, as CSV.
+        path: The path to show; it names the reader, too.
+        wanted: What a sheet may code.
+        keys: The keys of the corpus.
+    """
+    reading = _Reading(path, wanted, frozenset(keys))
+    reading.read(text)
+    return Sheet(path, reading.codes), reading.findings
+
+
+class _Reading:
+    """One sheet while it is read."""
+
+    def __init__(self, path: str, wanted: Sequence[Column], keys: frozenset[str]) -> None:
+        self.codes: dict[str, dict[str, str]] = {}
+        self.findings: list[Finding] = []
+        self._path = path
+        self._columns = {column.name: column for column in wanted}
+        self._keys = keys
+
+    def read(self, text: str) -> None:
+        import csv
+        import io
+
+        heading = text.partition("\n")[0]
+        separator = max(",;\t", key=heading.count)  # spreadsheets write what their language takes for a comma
+        rows = csv.reader(io.StringIO(text, newline=""), strict=True, delimiter=separator)
+        line = 1
+        try:
+            header = [name.strip().removeprefix("\ufeff") for name in next(rows, [])]
+            if not self._is_header(header):
+                return
+            line = rows.line_num + 1
+            for row in rows:
+                if any(cell.strip() for cell in row):
+                    self._read_row(dict(zip(header, row, strict=False)), header, line, len(row))
+                line = rows.line_num + 1
+        except csv.Error as error:
+            self._refuse("K101", line, f"not readable as CSV: {error}")
+
+    def _is_header(self, header: list[str]) -> bool:
+        if "key" not in header:
+            given = ", ".join(quote(name) for name in header[:5])
+            message = f"not a coding sheet: no column 'key', only {given}" if given else "not a coding sheet: empty"
+            self._refuse("K101", 1, f"{message}; begin one with corpus audit sample")
+            return False
+        known = (*GIVEN, *self._columns, NOTES)
+        for number, name in enumerate(header):
+            if name in header[:number]:
+                self._refuse("K101", 1, f"column {quote(name)} is there twice")
+                return False
+            if name not in known:
+                self._refuse("K102", 1, f"unknown column {quote(name)}, which is left out{suggestion(name, known)}")
+        return True
+
+    def _read_row(self, row: dict[str, str], header: list[str], line: int, cells: int) -> None:
+        key = row["key"].strip()
+        if cells != len(header):
+            self._refuse("K101", line, f"{cells} cells, but the heading has {len(header)}", key)
+        elif key not in self._keys:
+            hint = suggestion(key, sorted(self._keys), always_list=False)
+            near = hint if "did you mean" in hint else ""
+            self._refuse("K103", line, f"no record {quote(key)} in the corpus{near}", key)
+        elif key in self.codes:
+            self._refuse("K104", line, f"{quote(key)} is there twice; keep one row", key)
+        else:
+            self.codes[key] = self._read_codes(row, header, line, key)
+
+    def _read_codes(self, row: dict[str, str], header: list[str], line: int, key: str) -> dict[str, str]:
+        codes: dict[str, str] = {}
+        empty = []
+        for name in header:
+            column = self._columns.get(name)
+            if column is None:
+                continue
+            given = [part.strip() for part in (row[name].split(_JOIN) if column.is_many else (row[name],))]
+            wrong = next((part for part in given if part and part not in column.allowed), None)
+            if wrong is not None:
+                hint = suggestion(wrong, column.allowed)
+                self._refuse("K105", line, f"unknown {name} {quote(wrong)}{hint}", key)
+            elif any(given):
+                codes[name] = _joined((part for part in given if part), column)
+            else:
+                empty.append(name)
+        if empty:
+            self._refuse("K106", line, f"not coded: {', '.join(empty)}", key)
+        return codes
+
+    def _refuse(self, code: str, line: int, message: str, record: str = "") -> None:
+        self.findings.append(Finding(code, message, Location(self._path, line, 1), record))
+
+
+def missing_rows(sheets: Sequence[Sheet]) -> list[Finding]:
+    """Papers that one sheet codes and another does not: nothing can be compared there."""
+    everything = dict.fromkeys(key for sheet in sheets for key in sheet.codes)
+    return [
+        Finding("K107", f"not in this sheet: {', '.join(absent)}", Location(sheet.name, 1, 1))
+        for sheet in sheets
+        if (absent := [key for key in everything if key not in sheet.codes])
+    ]

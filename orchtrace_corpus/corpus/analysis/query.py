@@ -1,0 +1,254 @@
+r"""The filter language: one implementation for `--where`, for the taxonomy's rules and for claims.
+
+    field=value      one of the record's values is the value
+    field!=value     none of them is
+    field<value      also <=, >, >=: numbers and ISO dates
+    field~text       a value holds the text, whatever the case
+    field=a,b        alternatives; a comma inside a value needs "double quotes" around it, or \,
+    field=           the record has no value (not coded, or the decision does not arise)
+    field=NA         the tag is coded as not applicable
+    field=level      of a field of levels: one of its terms has that level, as in sub_decisions=explicit
+
+A code stands for its terms: `reward_family=R6` means both terms of that family, and `O5=explicit`
+means `stop=explicit`. Several filters are joined by "and".
+"""
+
+import operator
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from enum import StrEnum
+from typing import Any, NamedTuple, TypeVar
+
+from orchtrace_corpus.base.errors import CommandUseError
+from orchtrace_corpus.base.findings import quote, suggestion
+from orchtrace_corpus.corpus.analysis.attributes import Attribute, Attributes, ValueKind, find
+from orchtrace_corpus.corpus.model.fields import is_iso_date
+from orchtrace_corpus.corpus.model.taxonomy import Kind
+
+RecordType = TypeVar("RecordType")
+
+FORMS = "field=value, field!=value, field<number, field<=, field>, field>=, field~text"
+
+_FILTER = r"\s*(?P<field>[A-Za-z][\w-]*)\s*(?P<operator>!=|<=|>=|=|<|>|~)\s*(?P<value>.*?)\s*"
+_CONDITION = r"\s*(?P<field>[A-Za-z][\w-]*)\s*(?P<operator>!=|<=|>=|=|<|>|~)?\s*"
+_ALTERNATIVE = r"""\s*(?:"(?P<quoted>[^"]*)"|(?P<bare>(?:\\[,"]|[^,])*))\s*(?:,|$)"""
+
+
+class Operator(StrEnum):
+    """How a filter compares."""
+
+    EQUAL = "="
+    UNEQUAL = "!="
+    LESS = "<"
+    AT_MOST = "<="
+    MORE = ">"
+    AT_LEAST = ">="
+    CONTAINS = "~"
+
+
+_ORDERINGS: dict[Operator, Callable[[Any, Any], bool]] = {
+    Operator.LESS: operator.lt,
+    Operator.AT_MOST: operator.le,
+    Operator.MORE: operator.gt,
+    Operator.AT_LEAST: operator.ge,
+}
+
+
+_ORDERED = (ValueKind.NUMBER, ValueKind.DATE)
+
+
+class Filter(NamedTuple):
+    """One condition on a record. The empty alternative stands for "has no value"."""
+
+    attribute: Attribute
+    operator: Operator
+    alternatives: tuple[str, ...]
+
+    def matches(self, record: object) -> bool:
+        """Whether the record meets the condition."""
+        values = self.attribute.values(record)
+        if self.operator is Operator.EQUAL:
+            return self._is_among(values)
+        if self.operator is Operator.UNEQUAL:
+            return not self._is_among(values)
+        if self.operator is Operator.CONTAINS:
+            folded = [value.casefold() for value in values]
+            return any(text.casefold() in value for text in self.alternatives for value in folded)
+        ordered, convert = _ORDERINGS[self.operator], _converter(self.attribute.kind)
+        bound = convert(self.alternatives[0])
+        return any(ordered(convert(value), bound) for value in values)
+
+    def _is_among(self, values: tuple[str, ...]) -> bool:
+        if not values:
+            return "" in self.alternatives
+        for value in values:  # noqa: SIM110 - a generator would double the time of the taxonomy's rules
+            if value in self.alternatives:
+                return True
+        return False
+
+    def __str__(self) -> str:
+        return f"{self.attribute.name}{self.operator}{','.join(_escaped(text) for text in self.alternatives)}"
+
+
+class Query(NamedTuple):
+    """Filters that a record must all pass; with none, every record does."""
+
+    filters: tuple[Filter, ...] = ()
+
+    def matches(self, record: object) -> bool:
+        """Whether the record passes every filter."""
+        for condition in self.filters:  # noqa: SIM110 - as above
+            if not condition.matches(record):
+                return False
+        return True
+
+    def select(self, records: Iterable[RecordType]) -> tuple[RecordType, ...]:
+        """The records that pass, in their order."""
+        return tuple(record for record in records if self.matches(record))
+
+
+def parse(texts: Iterable[str], attributes: Attributes) -> Query:
+    """Read filters, each in one of the forms above.
+
+    Raises:
+        CommandUseError: A filter has another form, an unknown field, or a value that its field
+            cannot have; the message says which and what would be right.
+    """
+    return Query(tuple(_parse_filter(text, attributes) for text in texts))
+
+
+def _parse_filter(text: str, attributes: Attributes) -> Filter:
+    match = re.fullmatch(_FILTER, text, re.DOTALL)
+    if match is None:
+        raise CommandUseError(f"{quote(text)} is not a filter", f"Write one of: {FORMS}.")
+    value, comparison = match["value"], Operator(match["operator"])
+    if value.startswith("=") and comparison is Operator.EQUAL:
+        raise CommandUseError(f"{quote(text)} is not a filter", f"Write {quote(match['field'] + value)}, with one '='.")
+    attribute = find(match["field"], attributes)
+    meant = {"=>": ">=", "=<": "<=", "<>": "!="}.get(comparison + value[:1])
+    if meant and attribute.kind in _ORDERED:
+        raise CommandUseError(f"{quote(text)} is not a filter", f"Write {quote(match['field'] + meant + value[1:])}.")
+    return _filter(attribute, comparison, _alternatives(value), attributes)
+
+
+def parse_mapping(conditions: Mapping[str, str | Sequence[str]], attributes: Attributes) -> Query:
+    """Read filters written as a mapping, as the taxonomy's rules and claims have them.
+
+    `{"rl": ["full", "partial"], "added<=": "2026-05-04"}` means `rl=full,partial` and
+    `added<=2026-05-04`: a key without an operator means `=`, and a comma in a value is text.
+
+    Raises:
+        CommandUseError: A key has another form, an unknown field, or a value that its field cannot
+            have; the message says which and what would be right.
+    """
+    return Query(tuple(_parse_condition(key, values, attributes) for key, values in conditions.items()))
+
+
+def _parse_condition(key: str, values: str | Sequence[str], attributes: Attributes) -> Filter:
+    match = re.fullmatch(_CONDITION, key)
+    if match is None:
+        raise CommandUseError(f"{quote(key)} is not a filter", "Write a field, or a field and an operator: 'added<='.")
+    alternatives = (values,) if isinstance(values, str) else tuple(values)
+    return _filter(find(match["field"], attributes), Operator(match["operator"] or "="), alternatives, attributes)
+
+
+def _filter(
+    attribute: Attribute, comparison: Operator, alternatives: tuple[str, ...], attributes: Attributes
+) -> Filter:
+    if comparison in _ORDERINGS:
+        _check_ordered(attribute, comparison, alternatives, attributes)
+    elif comparison is Operator.CONTAINS:
+        if "" in alternatives:
+            raise CommandUseError(
+                f"{quote(attribute.name + '~')} looks for no text",
+                f"For records without a value write '{attribute.name}='.",
+            )
+    else:
+        attribute = _by_level(attribute, alternatives)
+        alternatives = tuple(spelled for part in alternatives for spelled in _spelled(part, attribute))
+    return Filter(attribute, comparison, alternatives)
+
+
+def _by_level(attribute: Attribute, alternatives: tuple[str, ...]) -> Attribute:
+    """The attribute, or the levels of all its terms where only levels are asked for: `sub_decisions=explicit`."""
+    facet = attribute.facet
+    if facet is None or facet.kind is not Kind.LEVELS:
+        return attribute
+    levels = {level.id for level in facet.levels} - set(attribute.allowed)
+    if not alternatives or not levels.issuperset(alternatives):
+        return attribute
+
+    def values(record: Any) -> tuple[str, ...]:
+        return tuple(record.tags.get(facet.field, {}).values())
+
+    return attribute._replace(values=values, terms=facet.levels)
+
+
+def _alternatives(value: str) -> tuple[str, ...]:
+    """The alternatives in a filter's value; commas within double quotes, or after a backslash, are text."""
+    parts = []
+    position = 0
+    while True:
+        match = re.compile(_ALTERNATIVE).match(value, position)
+        if match is None:  # text behind a closing quote: the quotes belong to the text
+            parts.append(value[position:].strip())
+            break
+        quoted = match["quoted"]
+        parts.append(_unescaped(match["bare"].strip()) if quoted is None else quoted)
+        position = match.end()
+        if not match[0].endswith(",") or match[0].endswith("\\,"):
+            break
+    return tuple(parts)
+
+
+def _escaped(text: str) -> str:
+    return f'"{text}"' if text != text.strip() else text.replace(",", "\\,").replace('"', '\\"')
+
+
+def _unescaped(text: str) -> str:
+    return text.replace("\\,", ",").replace('\\"', '"')
+
+
+def _check_ordered(
+    attribute: Attribute, comparison: Operator, alternatives: tuple[str, ...], attributes: Attributes
+) -> None:
+    if attribute.kind not in _ORDERED:
+        ordered = ", ".join(name for name, other in attributes.items() if other.kind in _ORDERED)
+        raise CommandUseError(
+            f"{attribute.name} has no order, so {quote(comparison)} does not apply",
+            f"Numbers and dates can be compared: {ordered}. Use =, != or ~ here.",
+        )
+    if len(alternatives) > 1:
+        raise CommandUseError(f"{quote(comparison)} takes one value, not {len(alternatives)}")
+    _check_value(alternatives[0], attribute)
+
+
+def _spelled(value: str, attribute: Attribute) -> tuple[str, ...]:
+    """The values that an alternative stands for: itself, or the terms of a code."""
+    if not value:
+        return ("",)
+    if attribute.terms and value not in attribute.allowed:
+        family = tuple(term.id for term in attribute.terms if term.code and term.code.lower() == value.lower())
+        family = family or tuple(term.id for term in attribute.terms if term.id.lower() == value.lower())
+        if not family:
+            hint = suggestion(value, attribute.allowed)
+            absent = f"For records without a value write '{attribute.name}='." if value in ("NA", "none") else ""
+            raise CommandUseError(f"{attribute.name} has no value {quote(value)}{hint}", absent)
+        return family
+    _check_value(value, attribute)
+    return (value,)
+
+
+def _check_value(value: str, attribute: Attribute) -> None:
+    if attribute.kind is ValueKind.NUMBER and not _is_number(value):
+        raise CommandUseError(f"{attribute.name} is a number; {quote(value)} is not")
+    if attribute.kind is ValueKind.DATE and not is_iso_date(value):
+        raise CommandUseError(f"{attribute.name} is a date as YYYY-MM-DD; {quote(value)} is not")
+
+
+def _is_number(value: str) -> bool:
+    return re.fullmatch(r"-?[0-9]{1,15}(\.[0-9]{1,15})?", value) is not None
+
+
+def _converter(kind: ValueKind) -> Callable[[str], Any]:
+    return float if kind is ValueKind.NUMBER else str

@@ -1,0 +1,83 @@
+"""Finds records by words, by key, and by identifier, forgiving accents, case and near misses."""
+
+import unicodedata
+from collections.abc import Sequence
+from difflib import SequenceMatcher, get_close_matches
+
+from orchtrace_corpus.base.identifiers import IdentifierKind, recognise
+from orchtrace_corpus.corpus.model.records import Exclusion, Paper, Pool, Record
+
+
+def folded(text: str) -> str:
+    """The text without case and accents, for comparing."""
+    if text.isascii():
+        return text.lower()
+    return "".join(c for c in unicodedata.normalize("NFKD", text.casefold()) if not unicodedata.combining(c))
+
+
+def search_papers(papers: Sequence[Paper], words: Sequence[str]) -> tuple[Paper, ...]:
+    """The papers that hold every word somewhere, those with more words in key or title first."""
+    wanted = [folded(word) for word in words]
+    ranked = []
+    for paper in papers:
+        prominent = folded(f"{paper.key} {paper.title}")
+        rest = (" ".join(paper.authors), paper.affiliation, paper.venue, paper.summary, paper.notes)
+        evidence = (item.note for item in paper.evidence)
+        everything = " ".join((prominent, *(folded(part) for part in (*rest, *evidence) if part)))
+        if all(word in everything for word in wanted):
+            ranked.append((sum(word not in prominent for word in wanted), paper))
+    return tuple(paper for _, paper in sorted(ranked, key=lambda pair: pair[0]))
+
+
+def search_exclusions(exclusions: Sequence[Exclusion], words: Sequence[str]) -> tuple[Exclusion, ...]:
+    """The exclusions that hold every word in their title, identifier or reason."""
+    wanted = [folded(word) for word in words]
+    return tuple(
+        exclusion
+        for exclusion in exclusions
+        if all(word in folded(f"{exclusion.title} {exclusion.identifier} {exclusion.reason}") for word in wanted)
+    )
+
+
+def find_records(pool: Pool, name: str) -> tuple[Record, ...]:
+    """The records called by a key, an exclusion id, an identifier in any spelling, or a URL."""
+    identifier = recognise(name)
+    address = name.strip().rstrip("/")
+
+    def is_called(record: Record) -> bool:
+        if isinstance(record, Paper):
+            if record.key == name or address in (url.rstrip("/") for url in record.urls):
+                return True
+            return identifier is not None and getattr(record, identifier.kind.value) == identifier.value
+        if record.id == name or address == record.url.rstrip("/"):
+            return True
+        return identifier is not None and identifier in (recognise(record.identifier), recognise(record.url))
+
+    records: list[Record] = [*pool.papers, *pool.exclusions]
+    return tuple(record for record in records if is_called(record))
+
+
+def near_misses(pool: Pool, name: str, limit: int = 3) -> tuple[tuple[str, str], ...]:
+    """Keys and titles of records that the name may have meant, nearest first: by part, by spelling, by title."""
+    wanted = folded(name.strip())
+    if not wanted:
+        return ()
+    titles = {paper.key: folded(paper.title) for paper in pool.papers}
+    titles |= {exclusion.id: folded(exclusion.title) for exclusion in pool.exclusions}
+    by_part = [key for key, title in titles.items() if wanted in folded(key) or wanted in title]
+    lowered = {folded(key): key for key in titles}
+    by_spelling = [lowered[near] for near in get_close_matches(wanted, lowered, n=limit, cutoff=0.6)]
+    by_identifier = _near_identifiers(pool, name)
+    by_title = [key for key, title in titles.items() if SequenceMatcher(None, wanted, title).quick_ratio() > 0.9]
+    near = tuple(dict.fromkeys((*by_part, *by_spelling, *by_identifier, *by_title)))[:limit]
+    whole = {paper.key: paper.title for paper in pool.papers}
+    whole |= {exclusion.id: exclusion.title for exclusion in pool.exclusions}
+    return tuple((key, whole[key]) for key in near)
+
+
+def _near_identifiers(pool: Pool, name: str) -> list[str]:
+    identifier = recognise(name)
+    if identifier is None or identifier.kind is not IdentifierKind.ARXIV:
+        return []
+    ids = {paper.arxiv_id: paper.key for paper in pool.papers if paper.arxiv_id}
+    return [ids[near] for near in get_close_matches(identifier.value, ids, n=3, cutoff=0.85)]

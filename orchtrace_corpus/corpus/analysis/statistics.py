@@ -1,0 +1,210 @@
+"""Counts over a corpus: by one attribute, by two, by level, and the coverage of two axes."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from orchtrace_corpus.corpus.analysis.attributes import Attribute, ValueKind, exclusion_attributes, paper_attributes
+from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE
+from orchtrace_corpus.corpus.model.records import Pool, Record
+from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind
+
+ABSENT = ""
+"""Stands for "has no value" among counted values."""
+
+
+class Counts(NamedTuple):
+    """How many records have each value of an attribute.
+
+    Attributes:
+        counts: By value, in the vocabulary's order (numbers and dates ascending, other open values
+            by falling count); `ABSENT` last. A record with several values counts under each.
+        total: How many records were counted.
+    """
+
+    attribute: Attribute
+    counts: dict[str, int]
+    total: int
+
+    @property
+    def families(self) -> dict[str, int]:
+        """The counts by code; empty where no two terms share one."""
+        facet = self.attribute.facet
+        grouped = facet.families if facet is not None else {}
+        return {code: sum(self.counts.get(term.id, 0) for term in terms) for code, terms in grouped.items()}
+
+
+class LevelCounts(NamedTuple):
+    """How many records have each term of a facet of kind `levels` at each level.
+
+    Attributes:
+        counts: By term, then by level, all of them, zero included.
+        total: How many records were counted; those that are under no level lack the term.
+    """
+
+    facet: Facet
+    counts: dict[str, dict[str, int]]
+    total: int
+
+
+class Crosstab(NamedTuple):
+    """How many records have each pair of values of two attributes.
+
+    Attributes:
+        cells: By row value and column value; a pair that is not there counts 0.
+        row_values: The rows, in order; `ABSENT` last where it occurs.
+        column_values: The columns, likewise.
+    """
+
+    rows: Attribute
+    columns: Attribute
+    row_values: tuple[str, ...]
+    column_values: tuple[str, ...]
+    cells: dict[tuple[str, str], int]
+    total: int
+
+    def number(self, row: str, column: str) -> int:
+        """How many records have both values."""
+        return self.cells.get((row, column), 0)
+
+
+class Coverage(NamedTuple):
+    """Which cells of a cross-tabulation are empty, and which hold no more than `sparse_limit` records.
+
+    `NA` and absence are no cells: nothing is missing where an axis does not apply.
+    """
+
+    crosstab: Crosstab
+    empty: tuple[tuple[str, str], ...]
+    sparse: tuple[tuple[str, str], ...]
+    sparse_limit: int
+
+    @property
+    def size(self) -> int:
+        """How many cells there are in all."""
+        return _regular(self.crosstab.row_values) * _regular(self.crosstab.column_values)
+
+
+class Summary(NamedTuple):
+    """All published statistics of a corpus, and the sub-decisions by level.
+
+    `exclusions` is empty for a summary of selected papers, since a filter says nothing about them.
+    """
+
+    papers: int
+    excluded: int | None
+    facets: tuple[Counts, ...]
+    levels: tuple[LevelCounts, ...]
+    years: Counts
+    crosstabs: tuple[Crosstab, ...]
+    exclusions: tuple[Counts, ...]
+    newest: str
+
+    @property
+    def axes(self) -> tuple[Counts, ...]:
+        """The counts of those facets that are axes."""
+        return tuple(c for c in self.facets if c.attribute.facet is not None and c.attribute.facet.role == "axis")
+
+    @property
+    def descriptions(self) -> tuple[Counts, ...]:
+        """The counts of all other facets."""
+        return tuple(c for c in self.facets if c not in self.axes)
+
+
+def count(records: Sequence[Record], attribute: Attribute, *, include_empty: bool = False) -> Counts:
+    """Count records by an attribute; with `include_empty`, terms that no record has count 0."""
+    tally: Counter[str] = Counter()
+    for record in records:
+        tally.update(attribute.values(record) or (ABSENT,))
+    values = ordered_values(tally, attribute, include_empty=include_empty)
+    return Counts(attribute, {value: tally[value] for value in values}, len(records))
+
+
+def count_levels(records: Sequence[Record], facet: Facet) -> LevelCounts:
+    """Count records by the terms of a facet and their levels."""
+    tally: Counter[tuple[str, str]] = Counter()
+    for record in records:
+        tag = record.tags.get(facet.field)
+        if tag is not None and not isinstance(tag, (str, tuple)):
+            tally.update(tag.items())
+    counts = {term.id: {level.id: tally[term.id, level.id] for level in facet.levels} for term in facet.terms}
+    return LevelCounts(facet, counts, len(records))
+
+
+def cross(records: Sequence[Record], rows: Attribute, columns: Attribute, *, include_empty: bool = False) -> Crosstab:
+    """Count records by two attributes; with `include_empty`, unused terms have rows and columns, too."""
+    cells: Counter[tuple[str, str]] = Counter()
+    row_tally: Counter[str] = Counter()
+    column_tally: Counter[str] = Counter()
+    for record in records:
+        row_values = rows.values(record) or (ABSENT,)
+        column_values = columns.values(record) or (ABSENT,)
+        row_tally.update(row_values)
+        column_tally.update(column_values)
+        cells.update((row, column) for row in row_values for column in column_values)
+    return Crosstab(
+        rows,
+        columns,
+        ordered_values(row_tally, rows, include_empty=include_empty),
+        ordered_values(column_tally, columns, include_empty=include_empty),
+        dict(cells),
+        len(records),
+    )
+
+
+def coverage(records: Sequence[Record], rows: Attribute, columns: Attribute, *, sparse_limit: int = 2) -> Coverage:
+    """Find the empty and the sparse cells of two attributes, unused terms included."""
+    crosstab = cross(records, rows, columns, include_empty=True)
+    empty, sparse = [], []
+    for row in crosstab.row_values:
+        for column in crosstab.column_values:
+            if {row, column}.isdisjoint({ABSENT, NOT_APPLICABLE}):
+                cell = crosstab.number(row, column)
+                if cell == 0:
+                    empty.append((row, column))
+                elif cell <= sparse_limit:
+                    sparse.append((row, column))
+    return Coverage(crosstab, tuple(empty), tuple(sparse), sparse_limit)
+
+
+def summarise(pool: Pool, *, include_empty: bool = False, with_exclusions: bool = True) -> Summary:
+    """All statistics of a corpus at once."""
+    attributes = paper_attributes(pool.taxonomy)
+    excluding = exclusion_attributes(pool.taxonomy)
+    papers = pool.papers
+    return Summary(
+        papers=len(papers),
+        excluded=len(pool.exclusions) if with_exclusions else None,
+        facets=tuple(
+            count(papers, attributes[facet.field], include_empty=include_empty)
+            for facet in pool.taxonomy.papers
+            if facet.kind is not Kind.LEVELS
+        ),
+        levels=tuple(count_levels(papers, facet) for facet in pool.taxonomy.papers if facet.kind is Kind.LEVELS),
+        years=count(papers, attributes["year"]),
+        crosstabs=tuple(
+            cross(papers, attributes[rows], attributes[columns], include_empty=include_empty)
+            for rows, columns in pool.taxonomy.crosstabs
+        ),
+        exclusions=tuple(
+            count(pool.exclusions, excluding[facet.field], include_empty=include_empty)
+            for facet in pool.taxonomy.exclusions
+            if with_exclusions
+        ),
+        newest=max((paper.added for paper in papers), default=""),
+    )
+
+
+def ordered_values(tally: Counter[str], attribute: Attribute, *, include_empty: bool = False) -> tuple[str, ...]:
+    """The counted values in the order in which tables show them; `ABSENT` last."""
+    if attribute.terms:
+        values: Iterable[str] = (term for term in attribute.allowed if include_empty or tally[term])
+    elif attribute.kind is ValueKind.TEXT:
+        values = sorted(set(tally) - {ABSENT}, key=lambda value: (-tally[value], value))
+    else:
+        values = sorted(set(tally) - {ABSENT})
+    return (*values, *((ABSENT,) if tally[ABSENT] else ()))
+
+
+def _regular(values: tuple[str, ...]) -> int:
+    return sum(value not in (ABSENT, NOT_APPLICABLE) for value in values)

@@ -1,0 +1,310 @@
+"""How much it takes to break a claim: disputed tags read the other way, near misses taken in, rows left out.
+
+Whatever a claim expects is broken when a sum over records passes a limit: the number of records, the tenths of a
+share, the rows too many or too few. What a change adds to such a sum depends on its own record alone. So the
+smallest set of changes that breaks a claim is found without trying sets: it is a knapsack with one choice for each
+record, solved exactly by dynamic programming over the number of changes.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import accumulate, combinations, islice, product
+from math import prod
+from typing import NamedTuple
+
+from orchtrace_corpus.corpus.analysis.changes import Change, ChangeKind, Possibilities, near_misses, taken_in
+from orchtrace_corpus.corpus.analysis.claims import Filters, Judge, Part, disputes_on
+from orchtrace_corpus.corpus.model.claim_file import Claim, Counts, Keys, Number, Over, Share, Values
+from orchtrace_corpus.corpus.model.disputes import Dispute, State, disputable, with_value
+from orchtrace_corpus.corpus.model.records import Pool
+
+MOST_READINGS = 1024
+"""How many combinations of other readings of one record are tried; beyond, only those with up to two changes."""
+
+_FULL_SHARE = 10_000
+_KINDS = tuple(ChangeKind)
+
+
+class Robustness(NamedTuple):
+    """What it takes to break a claim.
+
+    Attributes:
+        holds: Whether the claim holds as things are; if not, the rest is empty.
+        flips: The readings that break it alone.
+        breaks_by_all_flips: Whether it breaks when every dispute that concerns it is read the other way at once;
+            None where no dispute concerns it.
+        near_misses: The near misses that break it alone, each with the tags that do.
+        breaks_by_all_near_misses: Whether it breaks when all are taken in at once, with the tags that serve it
+            least; None where there are none.
+        left_out: The rows whose absence alone breaks it.
+        smallest: A smallest set of changes that breaks it; empty if nothing does.
+        is_exact: Whether no smaller set can have been missed.
+    """
+
+    claim: Claim
+    holds: bool
+    flips: tuple[Change, ...] = ()
+    breaks_by_all_flips: bool | None = None
+    near_misses: tuple[Change, ...] = ()
+    breaks_by_all_near_misses: bool | None = None
+    left_out: tuple[Change, ...] = ()
+    smallest: tuple[Change, ...] = ()
+    is_exact: bool = True
+
+
+def stress(claims: Iterable[Claim], pool: Pool, disputes: Sequence[Dispute]) -> tuple[Robustness, ...]:
+    """Ask of each claim what breaks it."""
+    judge = Judge(pool)
+    return tuple(_stressed(claim, judge, disputes) for claim in claims)
+
+
+class _Variant(NamedTuple):
+    """A record as it could be: the changes that make it so, and what it then contributes."""
+
+    changes: tuple[Change, ...]
+    part: Part | None
+
+    def is_all(self, kind: ChangeKind) -> bool:
+        """Whether it comes about by changes of one kind."""
+        return bool(self.changes) and all(change.kind is kind for change in self.changes)
+
+
+class _Unit(NamedTuple):
+    """A record with all that it could be; the first variant is what it is. `disputed` counts its disputes."""
+
+    name: str
+    variants: tuple[_Variant, ...]
+    disputed: int = 0
+
+
+class _Way(NamedTuple):
+    """A way to break a claim: the sum of the weights of all records passes the limit."""
+
+    weight: Callable[[str, Part | None], int]
+    limit: int
+
+
+def _stressed(claim: Claim, judge: Judge, disputes: Sequence[Dispute]) -> Robustness:
+    if not judge.verdict(claim).holds:
+        return Robustness(claim, holds=False)
+    filters = judge.filters(claim)
+    papers, is_exact = _paper_units(filters.get(Over.PAPERS), judge.pool, disputes)
+    units = [*papers, *_exclusion_units(filters, judge.pool)]
+    gains = [_Gains(way, units, claim) for way in _ways(claim)]
+    flips, taken, left = (_singles(gains, kind) for kind in (ChangeKind.FLIP, ChangeKind.TAKE_IN, ChangeKind.LEAVE_OUT))
+    sets = [found for gain in gains if (found := gain.smallest()) is not None]
+    smallest = min(sets, key=lambda found: (len(found), _remoteness(found)), default=())
+    all_flips = _all_at_once(gains, units, ChangeKind.FLIP)
+    all_taken = _all_at_once(gains, units, ChangeKind.TAKE_IN)
+    return Robustness(claim, True, flips, all_flips, taken, all_taken, left, smallest, is_exact)
+
+
+def _paper_units(filters: Filters | None, pool: Pool, disputes: Sequence[Dispute]) -> tuple[list[_Unit], bool]:
+    """The papers, each as it is, in every other reading and left out; and whether these are all readings."""
+    if filters is None:
+        return [], True
+    units, is_exact = [], True
+    known = disputable(pool.taxonomy)
+    concerning: dict[str, list[Dispute]] = {}
+    for dispute in disputes_on(filters, disputes, pool.taxonomy):
+        concerning.setdefault(dispute.record, []).append(dispute)
+    for paper in pool.papers:
+        own = concerning.get(paper.key, [])
+        readings, complete = _readings(own)
+        is_exact &= complete
+        variants = [_Variant((), filters.part(paper))]
+        for flips in readings:
+            other = paper
+            for flip in flips:
+                other = with_value(other, known[flip.tag], flip.tag, flip.value)
+            variants.append(_Variant(flips, filters.part(other)))
+        variants.append(_Variant((Change(ChangeKind.LEAVE_OUT, paper.key),), None))
+        units.append(_Unit(paper.key, tuple(variants), len(own)))
+    return units, is_exact
+
+
+def _readings(disputes: Sequence[Dispute]) -> tuple[list[tuple[Change, ...]], bool]:
+    """The combinations of other readings of one record, and whether these are all."""
+    choices = [
+        [
+            Change(ChangeKind.FLIP, dispute.record, dispute.tag, value, is_settled=dispute.state is State.SETTLED)
+            for value in dispute.alternatives
+        ]
+        for dispute in disputes
+    ]
+    is_complete = prod(len(choice) + 1 for choice in choices) <= MOST_READINGS
+    sizes = range(1, len(choices) + 1) if is_complete else {1, 2, len(choices)}
+    combined = (product(*chosen) for size in sizes for chosen in combinations(choices, size))
+    return [changes for several in combined for changes in islice(several, MOST_READINGS)], is_complete
+
+
+def _exclusion_units(filters: Mapping[Over, Filters], pool: Pool) -> list[_Unit]:
+    """The near misses, as they are and taken in; where the claim is about exclusions, all of them, also left out."""
+    of_papers, of_exclusions = filters.get(Over.PAPERS), filters.get(Over.EXCLUSIONS)
+    conditions = (*of_papers.scope.filters, *of_papers.where.filters, *of_papers.of.filters) if of_papers else ()
+    possible = list(Possibilities(pool.taxonomy, conditions, of_papers.by if of_papers else None))
+    nearly = near_misses(pool)
+    units = []
+    for exclusion in pool.exclusions:
+        variants = [_Variant((), of_exclusions.part(exclusion) if of_exclusions else None)]
+        if exclusion in nearly:
+            parts: dict[Part | None, Change] = {}
+            for tags in possible:
+                part = of_papers.part(taken_in(exclusion, tags)) if of_papers else None
+                parts.setdefault(part, Change(ChangeKind.TAKE_IN, exclusion.id, tags=tags))
+            variants += [_Variant((change,), part) for part, change in parts.items()]
+        if of_exclusions:
+            variants.append(_Variant((Change(ChangeKind.LEAVE_OUT, exclusion.id),), None))
+        if len(variants) > 1:
+            units.append(_Unit(exclusion.id, tuple(variants)))
+    return units
+
+
+def _ways(claim: Claim) -> list[_Way]:
+    """Every way to break a claim that holds."""
+    expect = claim.expect
+    if isinstance(expect, Number):
+        return _beyond(lambda _, part: int(_is_selected(part)), expect.bounds.low, expect.bounds.high)
+    if isinstance(expect, Share):
+        low, high = expect.bounds
+        ways = [_Way(lambda _, part: -int(part is not None and part.counted), -1)]  # nothing to take a share of
+        if high is not None:
+            ways.append(_Way(lambda _, part: _excess(part, high), 0))
+        if low is not None:
+            ways.append(_Way(lambda _, part: -_excess(part, low), 0))
+        return ways
+    if isinstance(expect, Keys):
+        return [_Way(lambda name, part: int(_is_selected(part) != (name in expect.keys)), 0)]
+    if isinstance(expect, Counts):
+        return [way for value, number in expect.counts.items() for way in _beyond(_having(value), number, number)]
+    return [_Way(lambda name, part: int(name in expect.values and not _having(expect.values[name])(name, part)), 0)]
+
+
+def _beyond(weight: Callable[[str, Part | None], int], low: int | None, high: int | None) -> list[_Way]:
+    """More than `high`, fewer than `low`."""
+    ways = [] if high is None else [_Way(weight, high)]
+    return ways if low is None else [*ways, _Way(lambda name, part: -weight(name, part), -low)]
+
+
+def _is_selected(part: Part | None) -> bool:
+    return part is not None and part.selected and part.counted
+
+
+def _having(value: str) -> Callable[[str, Part | None], int]:
+    return lambda _, part: int(part is not None and _is_selected(part) and value in part.values)
+
+
+def _excess(part: Part | None, hundredths: int) -> int:
+    """By how much a record takes a share above so many hundredths of a per cent."""
+    if part is None or not part.counted:
+        return 0
+    return _FULL_SHARE * part.selected - hundredths
+
+
+class _Gains:
+    """What every variant of every record adds to the sum that one way to break a claim goes by."""
+
+    def __init__(self, way: _Way, units: Sequence[_Unit], claim: Claim) -> None:
+        named = _named(claim) - {unit.name for unit in units}
+        total = sum(way.weight(name, None) for name in named)
+        self._variants: list[list[tuple[_Variant, int]]] = []
+        for unit in units:
+            weights = [way.weight(unit.name, variant.part) for variant in unit.variants]
+            total += weights[0]
+            self._variants.append(
+                [(variant, weight - weights[0]) for variant, weight in zip(unit.variants, weights, strict=True)]
+            )
+        self.slack = way.limit - total
+
+    def singles(self, kind: ChangeKind) -> Iterator[Change]:
+        """The changes of a kind that break the claim alone."""
+        for variants in self._variants:
+            for variant, gain in variants:
+                if gain > self.slack and len(variant.changes) == 1 and variant.is_all(kind):
+                    yield variant.changes[0]
+
+    def most(self, wanted: Callable[[int, _Variant], bool]) -> int:
+        """The most that those records add that have a wanted variant and must take one."""
+        return sum(
+            max((gain for variant, gain in variants if wanted(index, variant)), default=0)
+            for index, variants in enumerate(self._variants)
+        )
+
+    def smallest(self) -> tuple[Change, ...] | None:
+        """A smallest set of changes that breaks the claim; None where none does."""
+        single: list[tuple[int, _Variant]] = []
+        several: list[list[tuple[int, _Variant]]] = []
+        for variants in self._variants:
+            useful = _useful(variants)
+            if useful and len(useful[-1][1].changes) == 1:
+                single += useful
+            elif useful:
+                several.append(useful)
+        single.sort(key=lambda choice: (-choice[0], _remoteness(choice[1].changes)))
+        reached = [0, *accumulate(gain for gain, _ in single)]
+        best: dict[int, tuple[int, tuple[Change, ...]]] = {0: (0, ())}
+        for useful in several:
+            best = _with_one_of(useful, best)
+        sets = []
+        for cost, (gain, changes) in best.items():
+            number = next((number for number, more in enumerate(reached) if gain + more > self.slack), None)
+            if number is not None:
+                sets.append((cost + number, changes, number))
+        if not sets:
+            return None
+        _, changes, number = min(sets, key=lambda found: found[0])
+        return (*changes, *(change for _, variant in single[:number] for change in variant.changes))
+
+
+def _useful(variants: Iterable[tuple[_Variant, int]]) -> list[tuple[int, _Variant]]:
+    """Of the variants of a record, by number of changes, those that add more than all with fewer changes."""
+    useful: list[tuple[int, _Variant]] = []
+    for variant, gain in sorted(variants, key=lambda pair: (len(pair[0].changes), -pair[1])):
+        if gain > (useful[-1][0] if useful else 0):
+            useful.append((gain, variant))
+    return useful
+
+
+def _with_one_of(
+    useful: Sequence[tuple[int, _Variant]], best: dict[int, tuple[int, tuple[Change, ...]]]
+) -> dict[int, tuple[int, tuple[Change, ...]]]:
+    """The most that can be gained by each number of changes when one more record may take one of its variants."""
+    better = dict(best)
+    for cost, (gain, changes) in best.items():
+        for more, variant in useful:
+            number = cost + len(variant.changes)
+            if number not in better or gain + more > better[number][0]:
+                better[number] = (gain + more, (*changes, *variant.changes))
+    return better
+
+
+def _remoteness(changes: Sequence[Change]) -> list[int]:
+    """How far-fetched changes are: another reading on record least, a row left out most."""
+    return [_KINDS.index(change.kind) for change in changes]
+
+
+def _singles(gains: Sequence[_Gains], kind: ChangeKind) -> tuple[Change, ...]:
+    """The changes of a kind that break a claim alone, one for each tag or record."""
+    found: dict[tuple[str, str], Change] = {}
+    for gain in gains:
+        for change in gain.singles(kind):
+            found.setdefault((change.record, change.tag), change)
+    return tuple(found.values())
+
+
+def _all_at_once(gains: Sequence[_Gains], units: Sequence[_Unit], kind: ChangeKind) -> bool | None:
+    """Whether all changes of a kind together break a claim; None where there are none."""
+
+    def is_whole(index: int, variant: _Variant) -> bool:
+        return variant.is_all(kind) and (kind is not ChangeKind.FLIP or len(variant.changes) == units[index].disputed)
+
+    if not any(is_whole(index, variant) for index, unit in enumerate(units) for variant in unit.variants):
+        return None
+    return any(gain.most(is_whole) > gain.slack for gain in gains)
+
+
+def _named(claim: Claim) -> set[str]:
+    """The records that a claim expects by name."""
+    expect = claim.expect
+    if isinstance(expect, Keys):
+        return set(expect.keys)
+    return set(expect.values) if isinstance(expect, Values) else set()

@@ -1,0 +1,166 @@
+"""The Python interface: a corpus to look at, filter, count and hand to pandas.
+
+import orchtrace_corpus as oc
+corpus = oc.load()
+corpus.where("credit_unit=message", "year>=2025").papers
+corpus.counts("reward_family")
+corpus.to_pandas()
+"""
+
+from typing import TYPE_CHECKING
+
+from orchtrace_corpus.base.errors import InvalidCorpusError, MalformedCorpusError
+from orchtrace_corpus.base.findings import Finding, has_errors, is_malformed
+from orchtrace_corpus.corpus import rules
+from orchtrace_corpus.corpus.analysis.attributes import exclusion_attributes, find, paper_attributes
+from orchtrace_corpus.corpus.analysis.query import parse
+from orchtrace_corpus.corpus.analysis.search import find_records
+from orchtrace_corpus.corpus.analysis.statistics import count, cross
+from orchtrace_corpus.corpus.model import store
+from orchtrace_corpus.corpus.model.records import Exclusion, Paper, Pool, Record
+from orchtrace_corpus.corpus.model.taxonomy import Taxonomy
+
+if TYPE_CHECKING:
+    import pandas
+
+    from orchtrace_corpus.corpus.analysis.claims import Verdict
+
+
+class Corpus:
+    """A corpus, or a selection of its papers. Immutable: `where` returns another one."""
+
+    def __init__(self, pool: Pool) -> None:
+        self._pool = pool
+
+    @property
+    def papers(self) -> tuple[Paper, ...]:
+        """The papers, in file order."""
+        return self._pool.papers
+
+    @property
+    def exclusions(self) -> tuple[Exclusion, ...]:
+        """The screened but excluded records, in file order; `where` leaves them as they are."""
+        return self._pool.exclusions
+
+    @property
+    def taxonomy(self) -> Taxonomy:
+        """The vocabulary that records are tagged with."""
+        return self._pool.taxonomy
+
+    def __len__(self) -> int:
+        return len(self.papers)
+
+    def __getitem__(self, key: str) -> Paper:
+        for paper in self.papers:
+            if paper.key == key:
+                return paper
+        raise KeyError(key)
+
+    def __repr__(self) -> str:
+        return f"<Corpus of {len(self.papers)} papers and {len(self.exclusions)} exclusions>"
+
+    def where(self, *filters: str) -> "Corpus":
+        """The corpus with only those papers that pass every filter, such as `"stop=explicit,implicit"`.
+
+        Raises:
+            CommandUseError: A filter is malformed, or names an unknown field or term.
+        """
+        query = parse(filters, paper_attributes(self.taxonomy))
+        return Corpus(self._pool._replace(papers=query.select(self.papers)))
+
+    def find(self, name: str) -> tuple[Record, ...]:
+        """The papers and exclusions called by a key, an id, an identifier in any spelling, or a URL."""
+        return find_records(self._pool, name)
+
+    def counts(self, field: str, *, include_empty: bool = False) -> dict[str, int]:
+        """How many records have each value of a field: papers, or exclusions if the field is theirs alone.
+
+        Records without a value count under the empty string.
+
+        Raises:
+            CommandUseError: There is no such field.
+        """
+        papers, exclusions = paper_attributes(self.taxonomy), exclusion_attributes(self.taxonomy)
+        if field in exclusions and field not in papers:
+            return count(self.exclusions, exclusions[field], include_empty=include_empty).counts
+        return count(self.papers, find(field, papers), include_empty=include_empty).counts
+
+    def cross(self, rows: str, columns: str) -> dict[str, dict[str, int]]:
+        """How many papers have each pair of values of two fields, by row value and column value.
+
+        Raises:
+            CommandUseError: There is no such field.
+        """
+        attributes = paper_attributes(self.taxonomy)
+        crossed = cross(self.papers, find(rows, attributes), find(columns, attributes))
+        return {
+            row: {column: crossed.number(row, column) for column in crossed.column_values} for row in crossed.row_values
+        }
+
+    def to_pandas(self) -> "pandas.DataFrame":
+        """The papers as a frame, indexed by key; see `orchtrace_corpus.corpus.formats.frame.to_pandas`."""
+        from orchtrace_corpus.corpus.formats.frame import to_pandas
+
+        return to_pandas(self.papers, self.taxonomy)
+
+    def export(self, name: str, profile: str = "") -> str | bytes:
+        """The papers in another format: text, or bytes for `parquet`.
+
+        Args:
+            name: `bibtex`, `csv`, `json`, `jsonl`, `ris`, `csl` or `parquet`.
+            profile: A variant of the format, such as `published` for `csv`.
+
+        Raises:
+            CommandUseError: There is no such format or profile, or a library that it needs is not installed.
+        """
+        from orchtrace_corpus.corpus.formats import registry
+
+        return registry.find(name).write(self.papers, self.taxonomy, profile)
+
+
+def load(root: str = "") -> Corpus:
+    """Read a corpus.
+
+    Args:
+        root: The folder that holds `data/`. Without it: the nearest one from the working folder
+            upwards, else the corpus that came with the installation.
+
+    Raises:
+        DataFileError: There is no corpus, or a data file cannot be read.
+        InvalidCorpusError: The data has errors; the message lists them. `validate` returns them as values.
+    """
+    loaded = store.load(root or store.find_root().path)
+    findings = rules.check(loaded)
+    if loaded.pool is None or has_errors(findings):
+        error = MalformedCorpusError if is_malformed(findings) else InvalidCorpusError
+        raise error("\n".join(("the data has errors:", *(str(finding) for finding in findings))))
+    return Corpus(loaded.pool)
+
+
+def claims(root: str = "") -> tuple["Verdict", ...]:
+    """Whether what a corpus claims about itself in `data/claims.yaml` holds, claim by claim.
+
+    Raises:
+        DataFileError: There is no corpus, or a data file cannot be read.
+        InvalidCorpusError: The data, its claims or its disputes have errors; the message lists them.
+    """
+    from orchtrace_corpus.corpus.analysis.claims import evaluate
+
+    folder = root or store.find_root().path
+    pool = load(folder)._pool
+    claim_file, dispute_file = store.read_claims(folder), store.read_disputes(folder, pool.taxonomy)
+    findings = (*claim_file.findings, *dispute_file.findings)
+    if findings:
+        raise InvalidCorpusError("\n".join(("the claims have errors:", *(str(finding) for finding in findings))))
+    return evaluate(claim_file.claims, pool, dispute_file.disputes)
+
+
+def validate(root: str = "") -> tuple[Finding, ...]:
+    """Every problem of a corpus, in the order of the files' lines.
+
+    Raises:
+        DataFileError: There is no corpus, or a data file cannot be read.
+    """
+    folder = root or store.find_root().path
+    loaded = store.load(folder)
+    return (*rules.check(loaded), *store.read_scale(folder, loaded).findings)

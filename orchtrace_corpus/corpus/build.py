@@ -1,0 +1,337 @@
+"""Every generated file of a corpus: what it should say, and whether it does.
+
+`generated` is the one list that `corpus build` writes and `corpus check` compares, so the two cannot
+disagree. Nothing in these files depends on the clock, the locale or the machine.
+
+What only some of the files need is imported where they are made: start-up is most of the time of a command.
+"""
+
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from orchtrace_corpus.base.errors import DataFileError
+from orchtrace_corpus.base.files import diff, locked, sweep, write_together
+from orchtrace_corpus.base.findings import Finding
+from orchtrace_corpus.base.text import regions
+from orchtrace_corpus.base.yamlfile.reader import YamlFile
+from orchtrace_corpus.corpus.analysis.statistics import Summary, summarise
+from orchtrace_corpus.corpus.model.records import Loaded, Pool
+from orchtrace_corpus.corpus.model.store import (
+    ARXIV,
+    CLAIMS,
+    DISPUTES,
+    EXCLUSIONS,
+    PAPERS,
+    SCALE,
+    read_arxiv,
+    read_disputes,
+    read_file,
+    read_scale,
+)
+from orchtrace_corpus.corpus.model.taxonomy import Taxonomy
+from orchtrace_corpus.corpus.render import readme, statistics
+
+if TYPE_CHECKING:
+    from orchtrace_corpus.base.yamlfile.writer import Style
+    from orchtrace_corpus.corpus.model.disputes import DisputeFile
+    from orchtrace_corpus.corpus.model.scale import ScaleFile
+    from orchtrace_corpus.corpus.render.figures.plan import Source
+
+README = "README.md"
+STATISTICS = "docs/STATS.md"
+PAPERS_SCHEMA = "docs/schema/papers.schema.json"
+EXCLUSIONS_SCHEMA = "docs/schema/exclusions.schema.json"
+ISSUE_FORM = ".github/ISSUE_TEMPLATE/suggest-a-paper.yml"
+SCALE_SCHEMA = "docs/schema/scale.schema.json"
+CLAIMS_SCHEMA = "docs/schema/claims.schema.json"
+DISPUTES_SCHEMA = "docs/schema/disputes.schema.json"
+FIGURES = "docs/figures.md"
+
+_GENERATED = "<!-- Generated from data/ by `corpus build`; do not edit. -->\n\n"
+
+
+class Document(NamedTuple):
+    """A file with the text it has and the text it should have.
+
+    Attributes:
+        name: The path below the corpus's folder.
+        present: The text on disk; None where there is no such file.
+        wanted: The text that it should have.
+    """
+
+    name: str
+    present: str | None
+    wanted: str
+
+    @property
+    def is_stale(self) -> bool:
+        """Whether the file has to be written."""
+        return self.present != self.wanted
+
+    @property
+    def diff(self) -> str:
+        """What writing it would change, as a unified diff."""
+        return diff(self.name, self.present or "", self.wanted)
+
+
+def data_documents(root: str, taxonomy: Taxonomy, loaded: Loaded | None = None) -> list[Document]:
+    """The data files and their canonical form; those of `loaded`, if it kept its nodes, are not read again.
+
+    Raises:
+        DataFileError: A file cannot be read or has errors of syntax, or a comment stands where the
+            canonical form has no line for it.
+    """
+    from orchtrace_corpus.corpus.model.canonical import exclusion_style, paper_style
+
+    papers = loaded.paper_places.file if loaded else read_file(root, PAPERS)
+    exclusions = loaded.exclusion_places.file if loaded else read_file(root, EXCLUSIONS)
+    return [
+        _canonical(PAPERS, papers, paper_style(taxonomy)),
+        _canonical(EXCLUSIONS, exclusions, exclusion_style(taxonomy)),
+    ]
+
+
+def mended_documents(root: str, loaded: Loaded, findings: Sequence[Finding]) -> list[Document]:
+    """The data files with those findings mended that have a mend; nothing else in them changes.
+
+    Args:
+        root: The corpus's folder.
+        loaded: Its data, with the records of its files kept.
+        findings: What to mend; findings without a mend are passed over.
+
+    Raises:
+        DataFileError: A value cannot be changed in place.
+    """
+    from orchtrace_corpus.base.yamlfile.splice import replace_values
+    from orchtrace_corpus.corpus.edit import fixes
+
+    documents = []
+    for name, places in ((PAPERS, loaded.paper_places), (EXCLUSIONS, loaded.exclusion_places)):
+        changes = fixes.changes(places.file, findings)
+        if changes:
+            documents.append(Document(name, _read(root, name), replace_values(places.file, changes)))
+    return documents
+
+
+def arxiv_documents(root: str) -> list[Document]:
+    """What arXiv said last and its canonical form; nothing where the corpus has no file of it.
+
+    Raises:
+        DataFileError: The file cannot be read, or is not in its form.
+    """
+    if not os.path.lexists(os.path.join(root, ARXIV)):
+        return []
+    from orchtrace_corpus.corpus.model.arxiv_file import encode
+
+    return [document(root, ARXIV, encode(read_arxiv(root)))]
+
+
+def readme_document(root: str, pool: Pool, disputes: "DisputeFile | None" = None) -> Document | None:
+    """README.md with its regions made anew; None where the corpus has no README.
+
+    `disputes` saves reading this file again.
+
+    Raises:
+        DataFileError: A region is unknown or not closed.
+        InvalidCorpusError: The disputes have errors.
+    """
+    present = _read(root, README)
+    if present is None:
+        return None
+
+    def contested() -> frozenset[tuple[str, str]]:
+        from orchtrace_corpus.corpus.model.disputes import contested
+
+        return contested((disputes or read_disputes(root, pool.taxonomy)).sound())
+
+    wanted = readme.readme(present, README, pool, lambda: read_scale(root, pool).sound(), contested)
+    return Document(README, present, wanted)
+
+
+def statistics_document(root: str, pool: Pool, summary: Summary | None = None) -> Document:
+    """docs/STATS.md; `summary`, unused terms included, saves counting again."""
+    text = statistics.summary_markdown(summary or summarise(pool, include_empty=True), pool.taxonomy.title)
+    return document(root, STATISTICS, _marked(text))
+
+
+def figure_documents(root: str, source: "Source", names: Sequence[str] = ()) -> list[Document]:
+    """The figures, and the page that shows them all; only the figures named, if any are.
+
+    Raises:
+        CommandUseError: There is no figure of a name.
+    """
+    from orchtrace_corpus.corpus.render.figures import captions, gallery, plan
+
+    figures = plan.chosen(names, plan.plan(source.pool.taxonomy, with_scale=bool(source.scale)))
+    said = {figure: captions.caption(figure, source) for figure in figures}
+    drawn = [document(root, figure.path, gallery.draw(figure, source, said[figure])) for figure in figures]
+    return drawn if names else [document(root, FIGURES, _marked(gallery.page(said))), *drawn]
+
+
+def orphaned_figures(root: str, source: "Source") -> list[str]:
+    """The names of figures on disk that are ours and drawn no longer, such as that of an axis that was renamed.
+
+    A figure of ours says its own name in its first line.
+    """
+    from orchtrace_corpus.corpus.render.figures import plan
+
+    known = {figure.path for figure in plan.plan(source.pool.taxonomy, with_scale=bool(source.scale))}
+    folder = os.path.dirname(next(iter(known)))
+    listed = sorted(os.listdir(os.path.join(root, folder))) if os.path.isdir(os.path.join(root, folder)) else []
+    orphans = []
+    for path in (f"{folder}/{name}" for name in listed if name.endswith(".svg")):
+        stem = os.path.basename(path).removesuffix(".svg")
+        if path not in known and f'aria-labelledby="{stem}-title {stem}-desc"' in (_read(root, path) or ""):
+            orphans.append(path)
+    return orphans
+
+
+def figure_source(
+    root: str,
+    pool: Pool,
+    scale: "ScaleFile | None" = None,
+    disputes: "DisputeFile | None" = None,
+) -> "Source":
+    """What the figures are drawn from; what the caller has read already is not read again.
+
+    Raises:
+        DataFileError: A file cannot be read.
+        InvalidCorpusError: What is known of scale, or the disputes, have errors.
+    """
+    from orchtrace_corpus.corpus.model.disputes import contested
+    from orchtrace_corpus.corpus.render.figures.plan import Source, contested_values
+
+    observations = (scale or read_scale(root, pool)).sound()
+    disputed = contested((disputes or read_disputes(root, pool.taxonomy)).sound())
+    return Source(pool, summarise(pool, include_empty=True), observations, contested_values(pool, disputed))
+
+
+def schema_documents(root: str, taxonomy: Taxonomy) -> list[Document]:
+    """The JSON Schemas of the data files."""
+    from orchtrace_corpus.corpus.render import schema
+
+    wanted = [(PAPERS_SCHEMA, schema.papers_schema(taxonomy)), (EXCLUSIONS_SCHEMA, schema.exclusions_schema(taxonomy))]
+    further = (
+        (SCALE, SCALE_SCHEMA, schema.scale_schema),
+        (CLAIMS, CLAIMS_SCHEMA, schema.claims_schema),
+        (DISPUTES, DISPUTES_SCHEMA, schema.disputes_schema),
+    )
+    wanted += [(name, made(taxonomy)) for data, name, made in further if os.path.lexists(os.path.join(root, data))]
+    return [Document(name, _read(root, name), text) for name, text in wanted]
+
+
+def issue_form_documents(root: str, taxonomy: Taxonomy) -> list[Document]:
+    """The issue form that suggests a paper; nothing where the corpus has none, which may be an empty file at first."""
+    present = _read(root, ISSUE_FORM)
+    if present is None:
+        return []
+    from orchtrace_corpus.corpus.render.issue_form import form
+
+    return [Document(ISSUE_FORM, present, form(taxonomy))]
+
+
+def generated(
+    root: str, pool: Pool, scale: "ScaleFile | None" = None, disputes: "DisputeFile | None" = None
+) -> list[Document]:
+    """Every generated file of a corpus; `scale` and `disputes` save reading these files again."""
+    disputes = disputes or read_disputes(root, pool.taxonomy)
+    source = figure_source(root, pool, scale, disputes)
+    front = readme_document(root, pool, disputes)
+    return [
+        *((front,) if front else ()),
+        statistics_document(root, pool, source.summary),
+        *schema_documents(root, pool.taxonomy),
+        *figure_documents(root, source),
+        *issue_form_documents(root, pool.taxonomy),
+    ]
+
+
+def new_names(taxonomy: Taxonomy) -> tuple[str, ...]:
+    """The files that building a corpus of papers and exclusions alone makes, its README left out."""
+    from orchtrace_corpus.corpus.render.figures import plan
+
+    figures = (figure.path for figure in plan.plan(taxonomy, with_scale=False))
+    return STATISTICS, PAPERS_SCHEMA, EXCLUSIONS_SCHEMA, FIGURES, *figures
+
+
+def write(root: str, documents: Sequence[Document]) -> list[str]:
+    """Write those documents that are stale, in their order, and return their names.
+
+    Raises:
+        DataFileError: A file cannot be written, or is no longer what it was when the documents were
+            made; then none is written.
+    """
+    stale = [document for document in documents if document.is_stale]
+    if stale:
+        with locked(root):
+            for document in stale:
+                if _read(root, document.name) != document.present:
+                    raise DataFileError(
+                        f"{document.name} was changed by somebody else meanwhile", "Run the command again."
+                    )
+                path = os.path.join(root, document.name)
+                _make_folder(os.path.dirname(path))
+                sweep(os.path.dirname(os.path.realpath(path)))
+            write_together({os.path.join(root, document.name): document.wanted for document in stale})
+    return [document.name for document in stale]
+
+
+def document(root: str, name: str, wanted: str) -> Document:
+    """A file of a corpus, by its name below the folder, with the text that it should have.
+
+    Raises:
+        DataFileError: What is there now cannot be read.
+    """
+    return Document(name, _read(root, name), wanted)
+
+
+def edited_regions(document: Document) -> list[str]:
+    """The names of a README's regions whose text differs from what the data gives."""
+    if document.present is None:
+        return []
+    old = regions.find_regions(document.present, document.name)
+    new = regions.find_regions(document.wanted, document.name)
+    return [
+        before.name
+        for before, after in zip(old, new, strict=True)
+        if document.present[before.start : before.end] != document.wanted[after.start : after.end]
+    ]
+
+
+def _marked(text: str) -> str:
+    """A document with the note below its title that it is generated."""
+    title, _, rest = text.partition("\n\n")
+    return f"{title}\n\n{_GENERATED}{rest}"
+
+
+def _make_folder(folder: str) -> None:
+    try:
+        os.makedirs(folder, exist_ok=True)
+    except OSError as error:
+        raise DataFileError(f"cannot make the folder {os.path.relpath(folder)}: {error.strerror}") from error
+
+
+def _canonical(name: str, file: YamlFile, style: "Style") -> Document:
+    from orchtrace_corpus.base.yamlfile.writer import MisplacedCommentError, canonical
+
+    try:
+        return Document(name, file.text, canonical(file, style))
+    except MisplacedCommentError as error:
+        raise DataFileError(
+            f"{file.location(error.at)}: this comment has no place in the canonical form",
+            "Move it above its record or its field, or to the end of a line.",
+        ) from error
+    except ValueError as error:
+        raise DataFileError(f"{file.path} cannot be formatted: it has errors", "See corpus validate.") from error
+
+
+def _read(root: str, name: str) -> str | None:
+    try:
+        with open(os.path.join(root, name), encoding="utf-8", newline="") as file:
+            return file.read()
+    except FileNotFoundError:
+        return None
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "not UTF-8"
+        raise DataFileError(f"cannot read {name}: {reason}") from error

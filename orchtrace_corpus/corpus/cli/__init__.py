@@ -1,0 +1,1 @@
+"""The commands about the corpus: parse words, call the core, render, exit."""

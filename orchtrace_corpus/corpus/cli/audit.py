@@ -1,0 +1,263 @@
+"""`corpus audit`: second readings."""
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Annotated
+
+import typer
+
+from orchtrace_corpus.base.commands.options import OutputFormat, refuse_together
+from orchtrace_corpus.base.errors import CommandUseError, DataFileError, ExitCode, InvalidCorpusError
+from orchtrace_corpus.base.findings import Finding, has_errors, quote
+from orchtrace_corpus.base.text import Format
+from orchtrace_corpus.base.text import findings as findings_render
+from orchtrace_corpus.base.yamlfile.reader import YamlFile
+from orchtrace_corpus.corpus.analysis import agreement, coding, sampling
+from orchtrace_corpus.corpus.analysis.attributes import find, paper_attributes
+from orchtrace_corpus.corpus.analysis.coding import Column, Sheet
+from orchtrace_corpus.corpus.cli.amend import amend
+from orchtrace_corpus.corpus.cli.options import Where
+from orchtrace_corpus.corpus.cli.session import CorpusSession, paper_query
+from orchtrace_corpus.corpus.edit import edits, recording
+from orchtrace_corpus.corpus.model import store
+from orchtrace_corpus.corpus.model.canonical import dispute_style
+from orchtrace_corpus.corpus.model.records import Pool
+from orchtrace_corpus.corpus.render import agreement as render
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True)
+
+_SPARSE_LIMIT = 2
+_SHOWN_FINDINGS = 20
+_LARGEST_SHEET_BYTES = 64 * 1024 * 1024
+
+
+@app.callback()
+def audit() -> None:
+    """Draw a sample for a second reader, and measure how far readers agree.
+
+    \b
+    Examples:
+      corpus audit sample --n 32 --stratify category
+      corpus audit compare data/audits/sub-decisions-1.csv --merge learned=explicit,implicit
+    """
+
+
+@app.command()
+def sample(
+    ctx: typer.Context,
+    size: Annotated[int, typer.Option("--n", min=1, help="How many papers.")] = 32,
+    stratify: Annotated[
+        str, typer.Option("--stratify", metavar="FIELD", help="Divide the draw by this field in proportion.")
+    ] = "",
+    include_sparse: Annotated[
+        bool,
+        typer.Option("--include-sparse", help="Draw every paper that has a term of an axis which at most 2 have."),
+    ] = False,
+    seed: Annotated[int, typer.Option("--seed", help="Another seed gives another draw.")] = 0,
+    fields: Annotated[
+        str, typer.Option("--fields", metavar="A,B,...", help="What is to be coded; else every facet.")
+    ] = "",
+    where: Where = None,
+    output: Annotated[str, typer.Option("--output", "-o", metavar="FILE", help="Write to a new file.")] = "",
+) -> int:
+    """Write a blinded coding sheet: titles and links, and an empty column for each thing to be coded.
+
+    The sheet is a CSV file. The reader fills in terms as "corpus terms" defines them, "none" for a
+    sub-decision that does not arise, and leaves a cell empty that is not coded. The draw depends on
+    the seed and on the corpus alone.
+
+    \b
+    Examples:
+      corpus audit sample
+      corpus audit sample --n 20 --stratify category --include-sparse
+      corpus audit sample --where tier=core --fields reward_family,stop --seed 7
+    """
+    session = CorpusSession(*ctx.obj)
+    pool = session.pool()
+    attributes = paper_attributes(pool.taxonomy)
+    papers = paper_query(where or [], pool.taxonomy).select(pool.papers)
+    if not papers:
+        raise CommandUseError("no paper passes the filters, so there is nothing to draw")
+    axes = [facet.field for facet in pool.taxonomy.axes]
+    always = sampling.sparse_papers(papers, attributes, axes, _SPARSE_LIMIT) if include_sparse else ()
+    stratum = find(stratify, attributes) if stratify else None
+    drawn = sampling.sample(papers, size, stratify=stratum, always=always, seed=seed)
+    text = coding.blank(drawn, _columns(pool, fields))
+    if output:
+        _write_new(output, text)
+    else:
+        session.output.write(text)
+    session.output.note(f"{len(drawn)} of {len(papers)} papers; definitions: corpus terms FIELD")
+    return ExitCode.DONE
+
+
+@app.command()
+def compare(
+    ctx: typer.Context,
+    sheets: Annotated[list[str], typer.Argument(metavar="SHEET...", help="Coding sheets, one for each reader.")],
+    with_corpus: Annotated[
+        bool, typer.Option("--with-corpus", help="Count the corpus's own tags as a reader, too (always for one sheet).")
+    ] = False,
+    merge: Annotated[
+        list[str] | None,
+        typer.Option("--merge", metavar="NAME=TERM,TERM", help="Take several terms as one (repeatable)."),
+    ] = None,
+    resamples: Annotated[
+        int, typer.Option("--resamples", min=0, max=100_000, help="Bootstrap resamples for the intervals; 0: none.")
+    ] = 1000,
+    seed: Annotated[int, typer.Option("--seed", help="The seed of the resampling.")] = 0,
+    record: Annotated[
+        bool, typer.Option("--record", help="Write disagreements with the corpus to data/disputes.yaml instead.")
+    ] = False,
+    output_format: OutputFormat = Format.TABLE,
+) -> int:
+    """Measure how far readers agree: observed agreement, Cohen's kappa, Krippendorff's alpha.
+
+    With one sheet, the corpus is the other reader. Problems of a sheet are listed on standard error
+    and count as not coded (exit code 1 if any is an error); a file that is no sheet ends with 3. A
+    --merge name may stand in the sheets, too, where a reader coded on a coarser scale. --record keeps
+    what the corpus has, and puts the other readings on record as open disputes, so that they are
+    marked as contested.
+
+    \b
+    Examples:
+      corpus audit compare data/audits/sub-decisions-1.csv --merge learned=explicit,implicit
+      corpus audit compare data/audits/sub-decisions-1.csv data/audits/sub-decisions-2.csv \
+--merge learned=explicit,implicit
+    """
+    session = CorpusSession(*ctx.obj)
+    refuse_together(record=record, with_corpus=with_corpus)
+    pool = session.pool()
+    columns = coding.columns(pool.taxonomy)
+    merges = _merges(merge or [], columns)
+    if len(set(sheets)) < len(sheets):
+        raise CommandUseError("a sheet is named twice, and a reader always agrees with himself")
+    names = _reader_names(sheets)
+    readers: list[Sheet] = []
+    found: list[Finding] = []
+    for path in sheets:
+        sheet, problems = coding.decode(
+            _read(path), path, coding.merged(columns, merges), [paper.key for paper in pool.papers]
+        )
+        readers.append(sheet._replace(name=names[path]))
+        found += problems
+    if any(finding.code == "K101" for finding in found):
+        session.output.tell("\n".join(str(finding) for finding in found))
+        return ExitCode.UNREADABLE
+    if record:
+        _tell(session, found)
+        code = _record(session, pool, readers, merges)
+        return ExitCode.FINDINGS if has_errors(found) else code
+    found += coding.missing_rows(readers)
+    if with_corpus or len(readers) == 1:
+        coded = {key for sheet in readers for key in sheet.codes}
+        readers.append(coding.as_coded([paper for paper in pool.papers if paper.key in coded], columns))
+    _tell(session, found)
+    coarse = [coding.coarser(reader, columns, merges) for reader in readers]
+    agreements = agreement.compare(coarse, columns, resamples=resamples, seed=seed)
+    shown = [reader.name for reader in readers]
+    left_out = sum(finding.code == "K105" for finding in found)
+    if not agreements:
+        session.output.note("corpus: no cell was coded by two readers")
+    elif output_format is Format.JSON:
+        session.output.write(render.document(agreements, shown, left_out))
+    else:
+        session.show_tables(render.tables(agreements, shown, left_out), "audit", output_format)
+    return ExitCode.FINDINGS if has_errors(found) else ExitCode.DONE
+
+
+def _reader_names(paths: Sequence[str]) -> dict[str, str]:
+    """What each sheet's reader is called: the name of the file, or its path where two files have one name."""
+    stems = {path: os.path.splitext(os.path.basename(path))[0] for path in paths}
+    return {path: stem if list(stems.values()).count(stem) == 1 else path for path, stem in stems.items()}
+
+
+def _tell(session: CorpusSession, found: Sequence[Finding]) -> None:
+    for finding in found[:_SHOWN_FINDINGS]:
+        session.output.tell(str(finding))
+    if len(found) > _SHOWN_FINDINGS:
+        session.output.tell(f"… and {len(found) - _SHOWN_FINDINGS} more")
+    if any(finding.code == "K105" for finding in found):
+        session.output.tell(
+            "Unknown codes count as not coded; --merge NAME=TERM,TERM makes a name for terms taken as one."
+        )
+    if found:
+        session.output.note(f"{findings_render.summary(found)} in the sheets; corpus rule K explains them")
+
+
+def _record(session: CorpusSession, pool: Pool, sheets: Sequence[Sheet], merges: Mapping[str, Sequence[str]]) -> int:
+    """Put on record where the sheets read something else than the corpus has."""
+    root = session.writable_root()
+    known = store.read_disputes(root, pool.taxonomy)
+    if known.findings:
+        raise InvalidCorpusError("\n".join((f"{store.DISPUTES} has errors:", *map(str, known.findings))))
+    own = coding.as_coded(pool.papers, coding.columns(pool.taxonomy))
+    found = recording.disputes_from(own, sheets, merges, known.disputes, pool.taxonomy)
+    for key, column in found.left_out:
+        session.output.tell(f"corpus: {key}: {column} has several terms, and cannot be disputed as one")
+    file = known.places.file if known.places else YamlFile(store.DISPUTES, b"[]\n")
+    text = edits.all_changed(file, found.extended, dispute_style())
+    text = edits.all_added(YamlFile(file.path, text.encode()), found.added, dispute_style())
+    session.output.note(f"{len(found.added)} new disputes, {len(found.extended)} with new readings")
+    return amend(session, root, {store.DISPUTES: text})
+
+
+def _columns(pool: Pool, fields: str) -> tuple[Column, ...]:
+    """What is to be coded: everything, or the columns and facets named."""
+    columns = coding.columns(pool.taxonomy)
+    if not fields:
+        return columns
+    wanted = []
+    for name in (name.strip() for name in fields.split(",")):
+        chosen = [column for column in columns if name in (column.name, column.field)]
+        if not chosen:
+            known = ", ".join(column.name for column in columns)
+            raise CommandUseError(f"{quote(name)} cannot be coded", f"Fields: {known}.")
+        wanted += chosen
+    return tuple(dict.fromkeys(wanted))
+
+
+def _merges(texts: Sequence[str], columns: Sequence[Column]) -> dict[str, tuple[str, ...]]:
+    merges: dict[str, tuple[str, ...]] = {}
+    for text in texts:
+        name, equals, terms = text.partition("=")
+        members = tuple(term.strip() for term in terms.split(","))
+        if not (name.strip() and equals and len(members) > 1 and all(members)):
+            raise CommandUseError(f"cannot read --merge {quote(text)}", "Write: --merge learned=explicit,implicit")
+        if not any(set(members) <= set(column.allowed) for column in columns):
+            raise CommandUseError(
+                f"no field has all of the terms {', '.join(map(quote, members))}", "See corpus terms."
+            )
+        name = name.strip()
+        taken = {term: other for other, terms_of in merges.items() for term in terms_of}
+        twice = [term for term in members if term in taken]
+        if name in merges:
+            raise CommandUseError(f"--merge gives {quote(name)} twice", "Name all of its terms at once.")
+        if twice:
+            message = f"--merge takes {quote(twice[0])} both as {quote(taken[twice[0]])} and as {quote(name)}"
+            raise CommandUseError(message, "A term can be a part of one name.")
+        merges[name] = members
+    return merges
+
+
+def _read(path: str) -> str:
+    try:
+        with open(path, encoding="utf-8-sig", newline="") as file:
+            text = file.read(_LARGEST_SHEET_BYTES)
+    except OSError as error:
+        raise DataFileError(f"cannot read {quote(path)}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise DataFileError(f"cannot read {quote(path)}: not UTF-8", "Save the sheet as CSV in UTF-8.") from error
+    return text
+
+
+def _write_new(path: str, text: str) -> None:
+    try:
+        with open(path, "x", encoding="utf-8", newline="") as file:
+            file.write(text)
+    except FileExistsError as error:
+        raise DataFileError(
+            f"{quote(path)} exists already, and may hold a reader's work", "Choose a new name."
+        ) from error
+    except OSError as error:
+        raise DataFileError(f"cannot write {quote(path)}: {error.strerror}") from error

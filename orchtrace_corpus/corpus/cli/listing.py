@@ -1,0 +1,92 @@
+"""`corpus list`."""
+
+from typing import Annotated
+
+import typer
+
+from orchtrace_corpus.base.commands.options import Columns, OutputFormat, Sort, split_names
+from orchtrace_corpus.base.errors import ExitCode
+from orchtrace_corpus.base.text import Format
+from orchtrace_corpus.corpus.analysis.attributes import exclusion_attributes, find_all, paper_attributes
+from orchtrace_corpus.corpus.analysis.listing import sort_records
+from orchtrace_corpus.corpus.analysis.query import parse
+from orchtrace_corpus.corpus.cli.options import Where
+from orchtrace_corpus.corpus.cli.session import CorpusSession, paper_query
+from orchtrace_corpus.corpus.model import store
+from orchtrace_corpus.corpus.model.records import Record
+from orchtrace_corpus.corpus.model.taxonomy import Taxonomy
+from orchtrace_corpus.corpus.render.records import listing, records_json
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None)
+
+
+@app.command("list")
+def list_records(
+    ctx: typer.Context,
+    where: Where = None,
+    exclusions: Annotated[bool, typer.Option("--exclusions", help="List exclusions instead of papers.")] = False,
+    sort: Sort = "",
+    columns: Columns = "",
+    limit: Annotated[int | None, typer.Option("--limit", "-n", min=1, help="At most this many rows.")] = None,
+    output_format: OutputFormat = Format.TABLE,
+) -> int:
+    """List papers, or exclusions, that pass filters.
+
+    On a terminal, wide columns are cut to fit; in a pipe, nothing is. "corpus terms" names the
+    fields and their terms; "--columns all" shows every field. JSON without --columns holds whole
+    records. A comma separates alternatives; quote a value that holds one. The tags that filters are
+    about are shown, too, and marked where they are contested.
+
+    \b
+    Examples:
+      corpus list --where credit_unit=message
+      corpus list --where stop=explicit,implicit --columns key,stop,title
+      corpus list --where "title~debate" --where "year>=2025" --sort -year
+      corpus list --where "arxiv_id=" --format json
+      corpus list --where 'authors="Liu, Shuo"'
+      corpus list --columns all --format csv
+      corpus list --exclusions --where stage=full_text_screen
+    """
+    session = CorpusSession(*ctx.obj)
+    pool = session.pool()
+    records: tuple[Record, ...]
+    if exclusions:
+        noun, attributes = "exclusion", exclusion_attributes(pool.taxonomy)
+        query = parse(where or [], attributes)
+        records = query.select(pool.exclusions)
+        names: tuple[str, ...] = ("id", *(facet.field for facet in pool.taxonomy.exclusions))
+    else:
+        noun, attributes = "paper", paper_attributes(pool.taxonomy)
+        query = paper_query(where or [], pool.taxonomy)
+        records = query.select(pool.papers)
+        axes = (axis.field for axis in pool.taxonomy.axes if axis.kind != "levels")
+        names = ("key", "year", *axes)
+    asked = tuple(condition.attribute.name for condition in query.filters if condition.attribute.terms)
+    names = (*dict.fromkeys((*names, *asked)), "title")
+    if columns == "all":
+        shown = tuple(attributes.values())
+    else:
+        shown = find_all(split_names(columns) if columns else names, attributes, "column")
+    total = len(records)
+    if sort:
+        records = sort_records(records, sort, attributes)
+    records = records[:limit]
+    if output_format is Format.JSON and not columns:
+        session.output.write(records_json(records, "list"))
+    else:
+        is_read = output_format in (Format.TABLE, Format.MARKDOWN) and not exclusions
+        marks = _contested(session, pool.taxonomy, asked) if asked and is_read else frozenset()
+        session.show_tables([listing(f"{noun}s", records, shown, contested=marks)], "list", output_format)
+    left_out = f", {len(records)} shown" if len(records) < total else ""
+    session.output.note(f"{total} {noun}{'' if total == 1 else 's'}{left_out}")
+    if not records and any(", " in text for text in where or []):
+        session.output.note("A comma separates alternatives; for one inside a value write: --where 'field=\"a, b\"'")
+    return ExitCode.DONE
+
+
+def _contested(session: CorpusSession, taxonomy: Taxonomy, asked: tuple[str, ...]) -> frozenset[tuple[str, str]]:
+    """The tags in open dispute among those that filters are about, as pairs of a paper's key and a tag."""
+    from orchtrace_corpus.corpus.model.disputes import contested
+
+    disputes = store.read_disputes(session.root_folder(), taxonomy).disputes
+    return frozenset(mark for mark in contested(disputes) if mark[1] in asked)

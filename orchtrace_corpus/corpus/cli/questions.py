@@ -1,0 +1,200 @@
+"""Asks somebody at a terminal for what is missing of a record, with the taxonomy's definitions at hand.
+
+Questions go to standard error. Ctrl-C and the end of the input stop the command; nothing is written
+before the last answer.
+"""
+
+import shutil
+import sys
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import TypeVar
+
+import typer
+
+from orchtrace_corpus.base.commands.output import Output
+from orchtrace_corpus.base.errors import CommandUseError, ExitCode
+from orchtrace_corpus.base.findings import printable
+from orchtrace_corpus.base.text.layout import wrap
+from orchtrace_corpus.corpus.cli.facets import in_words
+from orchtrace_corpus.corpus.model.addresses import url_problem
+from orchtrace_corpus.corpus.model.author_names import typed
+from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE, is_key
+from orchtrace_corpus.corpus.model.records import Tag
+from orchtrace_corpus.corpus.model.tagging import in_order, read_level, read_tag
+from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Term
+
+Answer = TypeVar("Answer")
+
+_HELP = "?"
+_INDENT = "  "
+_GLUE = "\0"  # a blank at which no line is broken
+
+
+def can_ask() -> bool:
+    """Whether somebody is there to answer: standard input and standard error are a terminal."""
+    return all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stderr))
+
+
+class Questions:
+    """Asks one question after the other.
+
+    Attributes:
+        answers: The answers so far, by what they are about: each with the option, such as `--title`, or
+            the field of the facet that it is for, in the words of a command line.
+    """
+
+    def __init__(self, output: Output) -> None:
+        self._output = output
+        self.answers: dict[str, list[tuple[str, str]]] = {}
+
+    def about(self, name: str) -> None:
+        """Take what follows as answers about something, by what it is called."""
+        self.answers.setdefault(name, [])
+
+    def _noted(self, name: str, value: str) -> None:
+        """Keep an answer: the option that gives it, or the field of the facet, and the text."""
+        if self.answers and name and value:
+            self.answers[next(reversed(self.answers))].append((name, value))
+
+    def say(self, text: str) -> None:
+        """Say something on lines that fit the terminal."""
+        for line in text.splitlines():
+            indent = " " * (len(line) - len(line.lstrip()))
+            for part in wrap(line, shutil.get_terminal_size().columns - 1, first=indent, rest=indent):
+                self._output.tell(part.replace(_GLUE, " "))
+
+    def text(self, prompt: str, proposal: str = "", *, option: str, needed: bool = True) -> str:
+        """Ask for a line of text, which the option would give; an empty answer takes the proposal."""
+
+        def read(answer: str) -> str:
+            if not answer and not proposal and needed:
+                raise CommandUseError("An answer is needed here; Ctrl-C stops without writing anything.")
+            self._noted(option, answer)
+            return answer or proposal
+
+        return self._ask(f"{prompt}{f' [{printable(proposal)}]' if proposal else ''}: ", read)
+
+    def address(self, prompt: str, proposal: str = "", *, option: str) -> str:
+        """Ask for a web address, which the option would give."""
+
+        def read(answer: str) -> str:
+            problem = url_problem(answer or proposal)
+            if problem:
+                raise CommandUseError(f"This {problem}.")
+            self._noted(option, answer or proposal)
+            return answer or proposal
+
+        return self._ask(f"{prompt}{f' [{printable(proposal)}]' if proposal else ''}: ", read)
+
+    def authors(self) -> tuple[str, ...]:
+        """Ask for a list of authors."""
+
+        def read(answer: str) -> tuple[str, ...]:
+            names = typed(answer)
+            if not names:
+                raise CommandUseError("An answer is needed here; Ctrl-C stops without writing anything.")
+            self._noted("--authors", answer)
+            return names
+
+        return self._ask("Authors, as Family, Given; Family, Given: ", read)
+
+    def year(self) -> int:
+        """Ask for a year."""
+
+        def read(answer: str) -> int:
+            if len(answer) == 4 and answer.isascii() and answer.isdigit():
+                self._noted("--year", answer)
+                return int(answer)
+            raise CommandUseError("Write four digits.")
+
+        return self._ask("Year: ", read)
+
+    def key(self, proposal: str, taken: Collection[str]) -> str:
+        """Ask for the key of a paper."""
+
+        def read(answer: str) -> str:
+            if answer in taken:
+                raise CommandUseError(f"{answer} is the key of another paper.")
+            if answer and not is_key(answer):
+                raise CommandUseError("Use lower-case letters, digits and single hyphens.")
+            self._noted("--key", answer or proposal)
+            return answer or proposal
+
+        return self._ask(f"Key [{proposal}]: ", read)
+
+    def tag(self, facet: Facet, *, is_evidence: bool = False) -> Tag | None:
+        """Ask for the tag of a facet, of papers or of evidence; None where it may be, and is, left out."""
+        self.say(f"\n{facet.label}: {facet.definition}")
+        tag = self._levels(facet) if facet.kind is Kind.LEVELS else self._term(facet)
+        if tag is not None:
+            self._noted(f"evidence_{facet.field}" if is_evidence else facet.field, in_words(tag))
+        return tag
+
+    def _term(self, facet: Facet) -> Tag | None:
+        names = [term.id for term in facet.terms] + ([NOT_APPLICABLE] if facet.allows_na else [])
+        self.say(_numbered(names))
+        proposal = "" if facet.required else "none"  # that a field does not apply is for somebody to say
+
+        def read(answer: str) -> Tag | None:
+            if not answer and not proposal:
+                raise CommandUseError("An answer is needed here: a number or a name.")
+            return read_tag(facet, _spelled(answer, names)) if answer else None
+
+        several = ", several with commas" if facet.kind is Kind.MANY else ""
+        prompt = f"{facet.field}{several}{f' [{proposal}]' if proposal else ''}, {_HELP} explains: "
+        return self._ask(prompt, read, facet.terms)
+
+    def _levels(self, facet: Facet) -> Tag:
+        names = [level.id for level in facet.levels]
+        self.say(_numbered(names))
+        levels = {}
+        for term in facet.terms:
+
+            def read(answer: str) -> str:
+                return read_level(facet, _spelled(answer, names)) if answer else ""
+
+            code = f" ({term.code})" if term.code else ""
+            prompt = f"{_INDENT}{term.id}{code} [does not arise], {_HELP} explains: "
+            level = self._ask(prompt, read, (term, *facet.levels))
+            if level:
+                levels[term.id] = level
+        return in_order(facet, levels)
+
+    def _ask(self, prompt: str, read: Callable[[str], Answer], explained: Sequence[Term] = ()) -> Answer:
+        """Ask until the answer can be read; `?` explains terms."""
+        while True:
+            answer = self._line(prompt)
+            if answer == _HELP and explained:
+                for term in explained:
+                    self.say(f"{_INDENT}{term.id}: {term.definition}")
+                continue
+            try:
+                return read(answer)
+            except CommandUseError as error:
+                self.say(str(error))
+
+    def _line(self, prompt: str) -> str:
+        """A line that somebody typed, without what does not print.
+
+        Raises:
+            typer.Exit: The input has ended.
+        """
+        self._output.prompt(prompt)
+        line = sys.stdin.buffer.readline().decode(sys.stdin.encoding or "utf-8", "replace")
+        if not line:
+            raise typer.Exit(ExitCode.INTERRUPTED)
+        return " ".join("".join(c for c in line if c.isprintable() or c.isspace()).split())
+
+
+def _numbered(names: Iterable[str]) -> str:
+    return _INDENT + " ".join(f"{number}{_GLUE}{name}" for number, name in enumerate(names, 1))
+
+
+def _spelled(answer: str, names: Sequence[str]) -> str:
+    """The answer with numbers replaced by the names that they stand for."""
+    parts = [part.strip() for part in answer.split(",")]
+    return ",".join(names[int(part) - 1] if _is_number(part, names) else part for part in parts)
+
+
+def _is_number(part: str, names: Sequence[str]) -> bool:
+    return part not in names and part.isascii() and part.isdigit() and 0 < int(part) <= len(names)

@@ -1,0 +1,146 @@
+"""What every command on a corpus needs: the corpus it is about, and where its output goes."""
+
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from orchtrace_corpus.base.commands.session import Session
+from orchtrace_corpus.base.errors import CommandUseError, DataFileError, InvalidCorpusError, MalformedCorpusError
+from orchtrace_corpus.base.findings import has_errors, is_malformed, quote
+from orchtrace_corpus.base.text.findings import summary
+
+if TYPE_CHECKING:
+    from orchtrace_corpus.corpus.analysis.query import Query
+    from orchtrace_corpus.corpus.model.records import Loaded, Pool
+    from orchtrace_corpus.corpus.model.taxonomy import Taxonomy
+
+_SHOWN_FINDINGS = 5
+
+
+class CorpusSession(Session):
+    """The global options of one run, and the corpus that they name."""
+
+    __slots__ = ()
+
+    def root_folder(self) -> str:
+        """The corpus's folder: the one named, the nearest above, or the bundled one, which is said.
+
+        Raises:
+            DataFileError: There is no corpus.
+        """
+        from orchtrace_corpus.corpus.model import store
+
+        if self.root:
+            if not os.path.isfile(os.path.join(self.root, store.PAPERS)):
+                raise DataFileError(f"no {store.PAPERS} in {quote(self.root)}", "Name the folder that holds data/.")
+            return self.root
+        root = store.find_root()
+        if root.bundled:
+            self.output.note_once(f"corpus: no corpus in this folder; using the bundled one in {root.path}")
+        return root.path
+
+    def writable_root(self) -> str:
+        """The corpus's folder, for a command that writes; never the bundled one.
+
+        Raises:
+            DataFileError: There is no corpus here.
+        """
+        from orchtrace_corpus.corpus.model import store
+
+        if not self.root and store.find_root().bundled:
+            raise DataFileError(f"no {store.PAPERS} here or in any folder above", "Name the corpus with --root DIR.")
+        return self.root_folder()
+
+    def load(self) -> "Loaded":
+        """Read the corpus as it is, mistakes included.
+
+        Raises:
+            DataFileError: There is no corpus, or a data file is missing or unreadable.
+        """
+        from orchtrace_corpus.corpus.model import store
+
+        return store.load(self.root_folder())
+
+    def taxonomy(self) -> "Taxonomy":
+        """Read the taxonomy alone.
+
+        Raises:
+            DataFileError: There is no corpus, or the taxonomy cannot be read.
+            InvalidCorpusError: The taxonomy has errors; the message lists them.
+        """
+        from orchtrace_corpus.corpus.model import store
+        from orchtrace_corpus.corpus.model.taxonomy import decode_taxonomy
+
+        file = store.read_file(self.root_folder(), store.TAXONOMY)
+        taxonomy = decode_taxonomy(file)
+        if taxonomy is None or file.findings:
+            shown = (str(finding) for finding in file.findings)
+            raise InvalidCorpusError("\n".join(("the taxonomy has errors:", *shown)))
+        return taxonomy
+
+    def pool(self) -> "Pool":
+        """Read the corpus for counting, which asks for one without errors: no record may silently drop out.
+
+        Raises:
+            DataFileError: There is no corpus, or a data file is missing or unreadable.
+            InvalidCorpusError: It has errors; the message shows the first of them.
+        """
+        from orchtrace_corpus.corpus import rules
+
+        loaded = self.load()
+        findings = rules.check(loaded)
+        if loaded.pool is None or has_errors(findings):
+            shown = [str(finding) for finding in findings[:_SHOWN_FINDINGS]]
+            more = len(findings) - len(shown)
+            shown += [f"… and {more} more"] if more else []
+            error = MalformedCorpusError if is_malformed(findings) else InvalidCorpusError
+            message = f"the data has {summary(findings)}, so its counts would not be true:"
+            raise error("\n".join((message, *shown)), "Run corpus validate for all of them.")
+        return loaded.pool
+
+    def pool_as_read(self) -> "Pool":
+        """Read the corpus for looking things up: with errors, too, of which there is a remark.
+
+        Raises:
+            DataFileError: There is no corpus, or a data file is missing or unreadable.
+            InvalidCorpusError: The taxonomy has errors, so that nothing can be read by it.
+        """
+        from orchtrace_corpus.corpus import rules
+
+        loaded = self.load()
+        if loaded.pool is None:
+            return self.pool()
+        findings = rules.check(loaded)
+        if has_errors(findings):
+            self.output.note(f"corpus: the data has {summary(findings)}, and may be incomplete; see corpus validate")
+        return loaded.pool
+
+
+def paper_query(filters: Sequence[str], taxonomy: "Taxonomy") -> "Query":
+    """Read filters on papers.
+
+    Raises:
+        CommandUseError: A filter is wrong; one on exclusions is said to be one.
+    """
+    from orchtrace_corpus.corpus.analysis.attributes import paper_attributes
+    from orchtrace_corpus.corpus.analysis.query import parse
+
+    attributes = paper_attributes(taxonomy)
+    try:
+        return parse(filters, attributes)
+    except CommandUseError as error:
+        _explain_exclusion_field(filters, taxonomy, error)
+        raise
+
+
+def _explain_exclusion_field(filters: Sequence[str], taxonomy: "Taxonomy", cause: CommandUseError) -> None:
+    from orchtrace_corpus.corpus.analysis.attributes import exclusion_attributes, paper_attributes
+
+    only_exclusions = set(exclusion_attributes(taxonomy)) - set(paper_attributes(taxonomy))
+    for text in filters:
+        name = text.partition("=")[0].strip().rstrip("!<>~")
+        if name in only_exclusions:
+            raise CommandUseError(
+                f"{quote(name)} is a field of exclusions, not of papers",
+                f"Write: corpus list --exclusions --where {quote(text)}",
+            ) from cause

@@ -1,0 +1,87 @@
+"""Edits of a data file's text: records added, changed field by field, removed.
+
+Whatever an edit does not mean to change stays, byte for byte: `yamlfile.splice` sees to it. These
+functions turn values into YAML and know nothing of files on disk; `cli.amend` writes what they give.
+"""
+
+from collections.abc import Iterable, Mapping
+
+from orchtrace_corpus.base.yamlfile import reader, splice
+from orchtrace_corpus.base.yamlfile.reader import Node, YamlFile
+from orchtrace_corpus.base.yamlfile.record import values
+from orchtrace_corpus.base.yamlfile.writer import Style, record_text
+from orchtrace_corpus.corpus.model.record_fields import Value
+
+
+def as_written(file: YamlFile) -> list[dict[str, object]]:
+    """The fields of every record as the file has them, right or wrong: texts, lists and mappings."""
+    records = file.kept or list(YamlFile(file.path, file.text.encode()).records())
+    return [
+        {name: values(value) for name, (_, value) in node.entries.items()} if type(node) is reader.Mapping else {}
+        for node in records
+    ]
+
+
+def added(file: YamlFile, values: Mapping[str, Value], style: Style, index: int | None = None) -> str:
+    """The file's new text with one record added, at the end or before the record at an index.
+
+    Raises:
+        DataFileError: The file has errors, or its records are not written one below the other.
+    """
+    return all_added(file, [values], style, index)
+
+
+def all_added(file: YamlFile, records: Iterable[Mapping[str, Value]], style: Style, index: int | None = None) -> str:
+    """The file's new text with several records added, one behind the other; errors as for `added`."""
+    blocks = [record_text(_mapping(values), style) for values in records]
+    return splice.insert_records(file, index, blocks) if blocks else file.text
+
+
+def changed(file: YamlFile, index: int, changes: Mapping[str, Value | None], style: Style) -> str:
+    """The file's new text with some fields of one record changed.
+
+    Args:
+        file: The file as read.
+        index: Which record, from 0.
+        changes: New values by field. A field that the record has is replaced and keeps its comments;
+            one that it lacks is inserted at its canonical place; None removes one, with the comments
+            above it and at its line's end.
+        style: How the file's records are written.
+
+    Raises:
+        DataFileError: The file has errors, or the change cannot be made without touching something
+            else; the message says where and what to do.
+    """
+    return all_changed(file, {index: changes}, style)
+
+
+def all_changed(file: YamlFile, changes: Mapping[int, Mapping[str, Value | None]], style: Style) -> str:
+    """The file's new text with fields of several records changed, by the index of each; otherwise as `changed`."""
+    nodes = {
+        index: {name: None if value is None else _node(value) for name, value in values.items()}
+        for index, values in changes.items()
+        if values
+    }
+    return splice.change_fields(file, nodes, style) if nodes else file.text
+
+
+def removed(file: YamlFile, index: int) -> str:
+    """The file's new text without one record and the comments directly above it.
+
+    Raises:
+        DataFileError: The file has errors, or its records are not written one below the other.
+    """
+    return splice.remove_record(file, index)
+
+
+def _node(value: Value) -> Node:
+    """A value as a node that stands nowhere."""
+    if isinstance(value, Mapping):
+        return _mapping(value)
+    if isinstance(value, (str, int)):
+        return reader.Scalar(str(value), -1)
+    return reader.Sequence([_node(item) for item in value], -1)
+
+
+def _mapping(values: Mapping[str, Value]) -> reader.Mapping:
+    return reader.Mapping({name: (-1, _node(value)) for name, value in values.items()}, -1)

@@ -1,0 +1,92 @@
+"""Mends what needs no decision: ids and addresses in other spellings, LaTeX, a missing period.
+
+A mend is a function from the text as it is to the text as it should be, or None where it takes a
+person. `pool.rules` says what is wrong; this module only knows how to put it right.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+
+from orchtrace_corpus.base.findings import Finding
+from orchtrace_corpus.base.identifiers import IdentifierKind, recognise
+from orchtrace_corpus.base.yamlfile.reader import Mapping, Node, Scalar, Sequence, YamlFile
+
+ADDRESSES = {
+    IdentifierKind.ARXIV: "https://arxiv.org/abs/",
+    IdentifierKind.DOI: "https://doi.org/",
+    IdentifierKind.OPENREVIEW: "https://openreview.net/forum?id=",
+    IdentifierKind.ACL: "https://aclanthology.org/",
+}
+"""What stands before an id in the address of its page."""
+
+
+def _identifier(text: str, field: str) -> str | None:
+    meant = recognise(text)
+    return meant.value if meant is not None and meant.kind == field else None
+
+
+def _address(text: str, field: str) -> str | None:
+    del field
+    meant = recognise(text)
+    if meant is not None:
+        return ADDRESSES[meant.kind] + meant.value
+    host = text.partition("/")[0]
+    name, dot, ending = host.rpartition(".")
+    is_bare = bool(name and dot) and ending.isalpha() and " " not in text and set(host).isdisjoint("@:")
+    return f"https://{text}" if is_bare else None
+
+
+def _latex(text: str, field: str) -> str | None:
+    """LaTeX as Unicode; None where something is left that only LaTeX can say."""
+    del field
+    from orchtrace_corpus.corpus.formats.latex import LatexError, decoded
+
+    try:
+        return decoded(text) or None
+    except LatexError:
+        return None
+
+
+def _period(text: str, field: str) -> str | None:
+    del field
+    return f"{text.rstrip(' ,;:')}."
+
+
+FIXES: dict[str, Callable[[str, str], str | None]] = {
+    "F111": _identifier,
+    "F114": _address,
+    "M103": _latex,
+    "M106": _period,
+}
+"""The mend of each rule that has one: from text and field name to the mended text."""
+
+
+def changes(file: YamlFile, findings: Iterable[Finding]) -> dict[int, str]:
+    """The mended texts of a file's values, by the index at which each begins.
+
+    Args:
+        file: The file, with its records kept.
+        findings: Findings in this and other files; those without a mend are passed over.
+    """
+    fixable = {finding.location: finding.code for finding in findings if finding.code in FIXES}
+    if not fixable:
+        return {}
+    mended = {}
+    for field, scalar in _scalars(file.kept):
+        code = fixable.get(file.location(scalar.at))
+        if code is not None:
+            text = FIXES[code](scalar.text, field)
+            if text is not None and text != scalar.text:
+                mended[scalar.at] = text
+    return mended
+
+
+def _scalars(nodes: Iterable[Node], field: str = "") -> Iterator[tuple[str, Scalar]]:
+    """Every scalar below some nodes, with the name of the field that it is the value of."""
+    for node in nodes:
+        if type(node) is Mapping:
+            for name, (_, value) in node.entries.items():
+                yield from _scalars((value,), name)
+        elif type(node) is Sequence:
+            yield from _scalars(node.items, field)
+        elif type(node) is Scalar:
+            yield field, node

@@ -1,0 +1,188 @@
+"""Brings records from another file into the pool: what is there is updated by key, what is not is added.
+
+A format holds some fields of a record, not all. Those that it lacks stay as they are, and so does a
+value that says the same. Nothing is judged by halves: one problem anywhere, and there is no merge.
+"""
+
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from orchtrace_corpus.base.findings import printable, quote
+from orchtrace_corpus.base.identifiers import IdentifierKind
+from orchtrace_corpus.base.yamlfile.reader import YamlFile
+from orchtrace_corpus.corpus.edit.edits import all_added, all_changed, as_written
+from orchtrace_corpus.corpus.formats import Item, Problem, completed
+from orchtrace_corpus.corpus.model.canonical import paper_style
+from orchtrace_corpus.corpus.model.decode import decode_papers, paper_schema
+from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE
+from orchtrace_corpus.corpus.model.record_fields import Value
+from orchtrace_corpus.corpus.model.taxonomy import Taxonomy
+
+_DEEPEST = 3
+"""A list of mappings to lists, as of evidence, is the deepest that a field can be."""
+
+
+class Merge(NamedTuple):
+    """What comes of bringing records in.
+
+    Attributes:
+        text: The new text of the papers' file; the old one if anything is wrong.
+        updated: The keys of the papers that change.
+        added: The keys of the papers that are new.
+        unchanged: The keys of the papers that say the same already.
+        problems: What is wrong with the records, by their lines in the file that they come from.
+        blank: Fields that a paper has and keeps although its cell is empty, each with the paper's key.
+    """
+
+    text: str
+    updated: tuple[str, ...]
+    added: tuple[str, ...]
+    unchanged: tuple[str, ...]
+    problems: tuple[Problem, ...]
+    blank: tuple[tuple[str, str], ...] = ()
+
+
+class _Part(NamedTuple):
+    """What a record of the other file brings: all fields of a new paper, or those of a known one that differ."""
+
+    key: str
+    line: int
+    values: Mapping[str, Value]
+    place: int | None
+
+
+def merge(file: YamlFile, items: Sequence[Item], taxonomy: Taxonomy, today: str) -> Merge:
+    """The papers with the items brought in.
+
+    Args:
+        file: The papers.
+        items: Records of another file, each with the fields that it has.
+        taxonomy: What a record can be tagged with, and must be.
+        today: When new papers are added, unless they say it themselves.
+
+    Raises:
+        DataFileError: A record of the papers cannot be edited in place.
+    """
+    present = as_written(file)
+    places: dict[object, list[int]] = {}
+    for place, record in enumerate(present):
+        places.setdefault(record.get("key"), []).append(place)
+    problems = _wrong_keys(items, places)
+    parts = []
+    blank = []
+    for item in items:
+        key = str(item.values.get("key", ""))
+        here = places.get(key, [None])[0]
+        if not key:
+            continue
+        values, wrong = completed(item, None if here is None else present[here])
+        deep = [name for name, value in values.items() if _depth(value) > _DEEPEST]
+        wrong += (f"{printable(name)} holds lists in lists; no field does" for name in deep)
+        problems += (Problem(item.line, f"{message} {_record(key)}") for message in wrong)
+        if deep:
+            continue
+        if here is None:
+            values.setdefault("added", today)
+        else:
+            blank += [(key, name) for name in item.blank if present[here].get(name)]
+            values = {name: value for name, value in values.items() if _plain(value) != _plain(present[here].get(name))}
+        parts.append(_Part(key, item.line, values, here))
+    new = [part for part in parts if part.place is None]
+    changing = [part for part in parts if part.place is not None and part.values]
+    problems += _missing(new, present, taxonomy)
+    problems += _wrong_values([*changing, *new], taxonomy)
+    text = file.text
+    if not problems:
+        style = paper_style(taxonomy)
+        text = all_changed(file, {part.place: part.values for part in changing if part.place is not None}, style)
+        text = all_added(YamlFile(file.path, text.encode()), [part.values for part in new], style)
+    return Merge(
+        text,
+        tuple(part.key for part in changing),
+        tuple(part.key for part in new),
+        tuple(part.key for part in parts if part.place is not None and not part.values),
+        tuple(sorted(problems)),
+        tuple(blank),
+    )
+
+
+def _wrong_keys(items: Sequence[Item], places: Mapping[object, Sequence[int]]) -> list[Problem]:
+    """Keys that are missing, or do not say which record is meant."""
+    problems = []
+    first: dict[object, int] = {}
+    for item in items:
+        key = item.values.get("key")
+        if not key:
+            problems.append(Problem(item.line, "this record has no key"))
+        elif key in first:
+            message = f"key {quote(str(key))} is used twice (first on line {first[key]}); keep one record"
+            problems.append(Problem(item.line, message))
+        elif len(places.get(key, ())) > 1:
+            message = f"key {quote(str(key))} is used twice in the corpus; give each paper its own key first"
+            problems.append(Problem(item.line, message))
+        first.setdefault(key, item.line)
+    return problems
+
+
+def _missing(new: Sequence[_Part], present: Sequence[Mapping[str, object]], taxonomy: Taxonomy) -> list[Problem]:
+    """What new papers lack; a paper that is there already under another key is named."""
+    required = paper_schema(taxonomy).required
+    problems = []
+    known = {
+        (kind.value, record[kind.value]): record.get("key")
+        for kind in IdentifierKind
+        for record in present
+        if kind.value in record
+    }
+    for part in new:
+        missing = [name for name in required if name not in part.values]
+        same = next(
+            (key for kind in IdentifierKind if (key := known.get((kind.value, part.values.get(kind.value))))), None
+        )
+        if same is not None:
+            message = f"no paper has this key, but {quote(str(same))} has its identifier; write that key"
+            problems.append(Problem(part.line, f"{message} {_record(part.key)}"))
+        elif missing:
+            message = f"no paper has this key yet, and a new one needs {', '.join(missing)}; corpus add asks for them"
+            problems.append(Problem(part.line, f"{message} {_record(part.key)}"))
+    return problems
+
+
+def _wrong_values(parts: Sequence[_Part], taxonomy: Taxonomy) -> list[Problem]:
+    """What the decoder says of the values, each record written and read for itself."""
+    written = all_added(
+        YamlFile("", b"[]\n"), [{"key": part.key, **part.values} for part in parts], paper_style(taxonomy)
+    )
+    file = YamlFile("", written.encode())
+    places = decode_papers(file, taxonomy)[1]
+    starts = [places.locate(number) for number in range(len(parts))] if file.findings else []
+    beginnings = set(starts)
+    problems = []
+    for finding in file.findings:
+        part = parts[bisect_right(starts, finding.location) - 1]
+        if finding.code != "F101" or finding.location not in beginnings:  # `_missing` says it once
+            problems.append(Problem(part.line, f"{finding.code} {finding.message} {_record(part.key)}"))
+    return problems
+
+
+def _record(key: str) -> str:
+    return f"[{printable(key, limit=60)}]"
+
+
+def _depth(value: Value) -> int:
+    """How many lists and mappings a value is, one within the other."""
+    if isinstance(value, (str, int)):
+        return 0
+    parts = value.values() if isinstance(value, Mapping) else value
+    return 1 + max((_depth(part) for part in parts), default=0)
+
+
+def _plain(value: object) -> object:
+    """A value in the form in which two that say the same are equal: numbers as text, NA by itself."""
+    if isinstance(value, Mapping):
+        return {name: _plain(part) for name, part in value.items()}
+    if isinstance(value, (list, tuple)):
+        plain = [_plain(part) for part in value]
+        return NOT_APPLICABLE if plain == [NOT_APPLICABLE] else plain
+    return None if value is None else str(value)

@@ -1,0 +1,145 @@
+"""Papers as CSL-JSON, which citation processors such as pandoc and Zotero read, and such items as records.
+
+An item carries what a citation needs; tags (`keyword`) and summary (`annote`) are written for people and
+not read back. Variables and types: https://docs.citationstyles.org/en/stable/specification.html and the
+schema csl-data.json beside it.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from orchtrace_corpus.corpus.formats.item import FormatError, Item, Problem, identifiers
+from orchtrace_corpus.corpus.formats.jsontext import JsonError, item_lines, parsed, problem_with
+from orchtrace_corpus.corpus.formats.keywords import keywords
+from orchtrace_corpus.corpus.formats.names import Name, name_of
+from orchtrace_corpus.corpus.formats.venues import VenueKind, venue_kind
+from orchtrace_corpus.corpus.model.record_fields import Value
+from orchtrace_corpus.corpus.model.records import Paper
+from orchtrace_corpus.corpus.model.taxonomy import Taxonomy
+
+_ARXIV = "arXiv"
+_TYPES = {
+    VenueKind.JOURNAL: "article-journal",
+    VenueKind.CONFERENCE: "paper-conference",
+    VenueKind.PREPRINT: "article",
+    VenueKind.OTHER: "webpage",
+}
+_VENUES = ("container-title", "publisher", "event-title", "event", "archive")
+
+
+def write(papers: Sequence[Paper], taxonomy: Taxonomy, profile: str, categories: Mapping[str, str]) -> str:
+    """The papers as a list of CSL items."""
+    del profile, categories
+    items = [_written(paper, taxonomy) for paper in papers]
+    return json.dumps(items, ensure_ascii=False, indent=2) + "\n"
+
+
+def read(text: str, taxonomy: Taxonomy, profile: str, path: str) -> list[Item]:
+    """The items of a list.
+
+    Raises:
+        FormatError: It is no such list, or an item cannot be read; the message lists all that cannot.
+    """
+    del taxonomy, profile
+    try:
+        document = parsed(text)
+    except JsonError as error:
+        raise FormatError(path, [Problem(error.line, str(error))]) from error
+    if not isinstance(document, list):
+        raise FormatError(path, [Problem(1, "the document must be a list of items")])
+    problems: list[Problem] = []
+    items = [_item(item, line, problems) for item, line in zip(document, item_lines(text, r"\["), strict=True)]
+    if problems:
+        raise FormatError(path, problems)
+    return items
+
+
+def _written(paper: Paper, taxonomy: Taxonomy) -> dict[str, Any]:
+    kind = venue_kind(paper.venue)
+    venue = "publisher" if kind is VenueKind.PREPRINT else "container-title"
+    item: dict[str, Any] = {
+        "id": paper.key,
+        "type": _TYPES[kind],
+        "title": paper.title,
+        "author": [_csl_name(name_of(author)) for author in paper.authors],
+        "issued": {"date-parts": [[paper.year]]},
+        venue: paper.venue,
+        "archive": _ARXIV if paper.arxiv_id else "",
+        "archive_location": paper.arxiv_id,
+        "DOI": paper.doi,
+        "URL": paper.urls[0] if paper.urls else "",
+        "keyword": ", ".join(keywords(paper, taxonomy)),
+        "annote": paper.summary,
+    }
+    return {name: value for name, value in item.items() if value}
+
+
+def _csl_name(name: Name) -> dict[str, str]:
+    if not name.given:
+        return {"literal": name.family}
+    return {"family": name.family, "given": name.given, **({"suffix": name.suffix} if name.suffix else {})}
+
+
+def _item(item: object, line: int, problems: list[Problem]) -> Item:
+    if not isinstance(item, dict):
+        problems.append(Problem(line, "an item must be an object"))
+        return Item({}, line)
+
+    def text(name: str) -> str:
+        value = item.get(name, "")
+        if not isinstance(value, (str, int)) or isinstance(value, bool) or problem_with(value):
+            problems.append(Problem(line, f"{name} must be a text"))
+            return ""
+        return _on_one_line(str(value))
+
+    values: dict[str, Value] = {}
+    for field, name in (("key", "id"), ("title", "title")):
+        if text(name):
+            values[field] = text(name)
+    venue = next((found for name in _VENUES if (found := text(name))), "")
+    values.update({"venue": venue} if venue else {})
+    authors = _authors(item.get("author", []), line, problems)
+    values.update({"authors": authors} if authors else {})
+    year = _year(item.get("issued"), line, problems)
+    values.update({"year": year} if year else {})
+    values.update(identifiers([text("archive_location"), text("number")], text("DOI")))
+    url = text("URL")
+    return Item(values, line, {"urls": url} if url else {})
+
+
+def _authors(names: object, line: int, problems: list[Problem]) -> list[str]:
+    if not isinstance(names, list):
+        problems.append(Problem(line, "author must be a list of names"))
+        return []
+    authors = []
+    for name in names:
+        if not isinstance(name, dict) or not all(isinstance(part, (str, bool, int)) for part in name.values()):
+            problems.append(Problem(line, "a name must be an object of texts"))
+            continue
+        parts = {part: _on_one_line(str(value)) for part, value in name.items()}
+        particles = (parts.get("dropping-particle"), parts.get("non-dropping-particle"), parts.get("family"))
+        family = parts.get("literal") or " ".join(part for part in particles if part)
+        if not family:
+            problems.append(Problem(line, "a name must have a family or a literal"))
+            continue
+        authors.append(Name(family, parts.get("given", ""), parts.get("suffix", "")).text)
+    return authors
+
+
+def _year(issued: object, line: int, problems: list[Problem]) -> int | None:
+    if issued is None:
+        return None
+    try:
+        year = issued["date-parts"][0][0] if isinstance(issued, dict) else None
+        number = int(str(year)) if str(year).isascii() else 0
+    except (KeyError, IndexError, TypeError, ValueError):
+        number = 0
+    if not 1000 <= number <= 9999:
+        problems.append(Problem(line, 'issued must give a year: {"date-parts": [[2025]]}'))
+        return None
+    return number
+
+
+def _on_one_line(text: str) -> str:
+    return text if text.isprintable() else " ".join(text.split())

@@ -1,0 +1,233 @@
+"""The answers of the issue form "suggest a paper", as GitHub writes them into the body of an issue.
+
+Each question is a heading of the third level with the question's label, and the answer stands below it.
+The body is what anybody on the internet has typed: it gives text and terms of the taxonomy, and nothing
+else. `render.issue_form` writes the form; both take the questions from here, so that they cannot differ.
+
+Reference: the syntax of GitHub's form schema
+(https://docs.github.com/en/communities/using-templates-to-encourage-useful-issues-and-pull-requests).
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from functools import partial
+from typing import NamedTuple
+
+from orchtrace_corpus.base.errors import CommandUseError
+from orchtrace_corpus.base.findings import quote
+from orchtrace_corpus.corpus.model.fields import ACTIVE_ELEMENTS, NOT_APPLICABLE, PLAIN_ELEMENTS
+from orchtrace_corpus.corpus.model.records import Tag
+from orchtrace_corpus.corpus.model.tagging import joined, read_level, read_tag
+from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Taxonomy, Term
+
+NO_ANSWER = "_No response_"
+"""What GitHub writes where somebody answers nothing."""
+
+DOES_NOT_ARISE = "Does not arise"
+"""The answer that a term with levels does not arise, which no answer leaves open."""
+
+LARGEST_BODY_BYTES = 256 * 1024
+"""GitHub takes bodies of up to 65,536 characters."""
+
+LONGEST_ANSWER = 2000
+
+
+class Question(NamedTuple):
+    """A question of the form.
+
+    Attributes:
+        name: The field that it is about, or the term that has levels.
+        label: Its heading, unlike that of any other.
+        about: What to answer.
+        facet: The facet whose terms, or levels, can be chosen; None for a text.
+        term: The term whose level is asked for.
+        is_evidence: Whether the facet is one of evidence.
+        is_long: Whether the answer may take several lines.
+    """
+
+    name: str
+    label: str
+    about: str
+    facet: Facet | None = None
+    term: Term | None = None
+    is_evidence: bool = False
+    is_long: bool = False
+
+    @property
+    def options(self) -> dict[str, str]:
+        """What can be chosen, and the id of the term or the level that it stands for; empty for none."""
+        if self.facet is None:
+            return {}
+        if self.term is not None:
+            return {**{_option(level): level.id for level in self.facet.levels}, DOES_NOT_ARISE: ""}
+        na = {f"Not applicable ({NOT_APPLICABLE})": NOT_APPLICABLE} if self.facet.allows_na else {}
+        return {**{_option(term): term.id for term in self.facet.terms}, **na}
+
+
+class Form(NamedTuple):
+    """The answers of a form.
+
+    Attributes:
+        texts: By the name of the question; those without an answer are left out.
+        tags: Tags of the paper by field.
+        evidence: Facets of the evidence by field.
+        remarks: What could not be taken, for the person who looks at it.
+    """
+
+    texts: Mapping[str, str]
+    tags: dict[str, Tag]
+    evidence: dict[str, Tag]
+    remarks: tuple[str, ...]
+
+
+_BEFORE = (
+    ("identifier", "arXiv id, DOI or address", "Such as 2605.08686, a DOI, or the address of the paper's page."),
+    ("title", "Title", "Only if it is not on arXiv and has no DOI."),
+    ("authors", "Authors", "Only as above: Family, Given; Family, Given. Write others for those left out."),
+    ("year", "Year", "Only as above."),
+    ("venue", "Venue", "Where it was published, if not on arXiv alone: such as NeurIPS 2025."),
+)
+_AFTER = (
+    ("summary", "Summary", "What the paper does, in one sentence of your own."),
+    ("note", "Evidence", "What in the paper supports the answers above, in one sentence of your own."),
+    ("source", "Source of the evidence", "The address where that can be read, such as a version of the paper."),
+)
+_NOTES = ("notes", "Notes", "One sentence that a reader of the record should know.")
+_LONG = frozenset({"summary", "note", "notes"})
+_ADDRESSES = frozenset({"identifier", "source"})
+
+
+def questions(taxonomy: Taxonomy) -> tuple[Question, ...]:
+    """The questions of the form, in their order."""
+    asked: list[Question] = [*_texts(_BEFORE)]
+    for facet in taxonomy.papers:
+        if facet.kind is Kind.LEVELS:
+            asked += (
+                Question(term.id, f"{facet.label}: {term.label}", term.definition, facet, term) for term in facet.terms
+            )
+        else:
+            asked.append(Question(facet.field, facet.label, facet.definition, facet))
+    asked += _texts(_AFTER)
+    asked += (
+        Question(facet.field, facet.label, facet.definition, facet, is_evidence=True) for facet in taxonomy.evidence
+    )
+    asked += _texts((_NOTES,))
+    labels = [" ".join(question.label.casefold().split()) for question in asked]
+    return tuple(
+        question._replace(label=f"{question.label} ({question.name})") if labels.count(label) > 1 else question
+        for question, label in zip(asked, labels, strict=True)
+    )
+
+
+def read(body: str, taxonomy: Taxonomy) -> Form:
+    """The answers in the body of an issue. What cannot be one is left out, with a remark."""
+    known = {question.label.casefold(): question for question in questions(taxonomy)}
+    known |= {question.name: question for question in known.values() if question.name not in known}
+    texts: dict[str, str] = {}
+    tags: dict[str, Tag] = {}
+    evidence: dict[str, Tag] = {}
+    remarks: list[str] = []
+    answered: set[str] = set()
+    for heading, block in _blocks(body):
+        question = known.get(heading.casefold())
+        if question is None or question.label in answered:
+            problem = "is answered twice; only the first counts" if question else "is no question of the form"
+            remarks.append(f"{quote(heading)} {problem}")
+            continue
+        answered.add(question.label)
+        if len(block.strip()) > LONGEST_ANSWER:
+            remarks.append(f"the answer to {quote(heading)} is longer than {LONGEST_ANSWER} characters, and left out")
+            continue
+        answer = _plain(block, only_address=question.name in _ADDRESSES)
+        if answer and question.facet is None:
+            texts[question.name] = answer
+            if answer != " ".join(block.split()):
+                remarks.append(f"the answer to {quote(heading)} had markup, and is now {quote(answer)}")
+        elif answer and question.facet is not None:
+            chosen = evidence if question.is_evidence else tags
+            try:
+                tag = _tag(question, question.facet, answer)
+                chosen[question.facet.field] = joined(question.facet, chosen.get(question.facet.field), tag)
+            except CommandUseError as error:
+                remarks.append(f"the answer to {quote(heading)} is left out: {error}".replace("\n", " "))
+    return Form(texts, tags, evidence, tuple(remarks))
+
+
+def _texts(rows: tuple[tuple[str, str, str], ...]) -> Iterator[Question]:
+    for name, label, about in rows:
+        yield Question(name, label, about, is_long=name in _LONG)
+
+
+def _option(term: Term) -> str:
+    """A term as it can be chosen. Its id stands beside its label, also because GitHub refuses the word None."""
+    return f"{term.label} ({term.id})"
+
+
+def _blocks(body: str) -> Iterator[tuple[str, str]]:
+    """The headings of the third level, each with what stands below it up to the next."""
+    heading: str | None = None
+    lines: list[str] = []
+    for line in [*body.splitlines(), "### "]:
+        if line.startswith("### "):
+            if heading is not None:
+                yield heading, "\n".join(lines)
+            heading, lines = " ".join(line[4:].split()), []
+        else:
+            lines.append(line)
+
+
+def _plain(text: str, *, only_address: bool = False) -> str:
+    """An answer as one line of visible text, without the marks that Markdown and HTML act on.
+
+    A link keeps its address behind its text, or alone where nothing but an address is asked for. What is no
+    element of HTML, as in `x<y and y>z`, stays.
+    """
+    if text.strip() == NO_ANSWER:
+        return ""
+    from html import unescape  # only for who reads answers: the form itself is made at each check
+
+    before = ""
+    while before != text:  # what was hidden behind one mark may be another; each round leaves less
+        before = text
+        text = re.sub(r"<(https?://[^<>\s]+)>", r"\1", text)
+        text = re.sub(r"<(https?://[^<>\s]+)>", r"\1", text)
+        text = re.sub(r"<!--.*?(?:-->|$)", " ", text, flags=re.DOTALL)
+        text = re.sub(
+            rf"</?(?:{ACTIVE_ELEMENTS}|{PLAIN_ELEMENTS})(?:\s[^<>]*=[^<>]*|\s*)/?>", " ", text, flags=re.IGNORECASE
+        )
+        text = re.sub(_LINK, partial(_unlinked, only_address=only_address), text)
+        text = re.sub(r"`+|\*\*+", "", unescape(text))
+    text = re.sub(r"<(?=[A-Za-z/!?])", "< ", text).replace("](", "] (")  # what is left of either stands open
+    visible = (c if c.isprintable() else " " if c.isspace() else "" for c in text)
+    return " ".join("".join(visible).split())
+
+
+_LINK = r"(!?)\[([^\[\]]*)\]\(([^()]*(?:\([^()]*\)[^()]*)*)\)"
+
+
+def _unlinked(link: re.Match[str], *, only_address: bool) -> str:
+    """A link of Markdown as text; an image is what stands for it."""
+    is_image, text, target = link.groups()
+    address = target.split()[0].strip("<>") if target.split() else ""
+    if is_image or not re.match(r"https?://", address) or address == text.strip():
+        return text
+    return address if only_address or not text.strip() else f"{text} ({address})"
+
+
+def _tag(question: Question, facet: Facet, answer: str) -> Tag:
+    """The tag that an answer gives: options as the form has them, else whatever names terms."""
+    options = question.options
+    if question.term is not None:
+        level = options[answer] if answer in options else read_level(facet, answer)
+        return {question.term.id: level} if level else {}
+    if facet.kind is Kind.SINGLE:
+        return options[answer] if answer in options else read_tag(facet, answer)
+    terms = []
+    rest = answer
+    while rest:
+        found = next((option for option in options if f"{rest}, ".startswith(f"{option}, ")), None)
+        if found is None:
+            return read_tag(facet, answer)
+        terms.append(options[found])
+        rest = rest[len(found) :].removeprefix(",").lstrip()
+    return read_tag(facet, ",".join(terms))

@@ -1,0 +1,208 @@
+r"""Unicode as LaTeX, and LaTeX as Unicode.
+
+What `encoded` writes, `decoded` reads back as it was. Only commands of LaTeX's own kernel are written,
+so that no document needs a package for them; a character without one stays as it is, which LaTeX
+reads as UTF-8 since 2018. A letter with an accent is a BibTeX "special character", `{\'e}`, which
+BibTeX sorts and changes the case of rightly (Patashnik, BibTeXing, 1988, section 4).
+"""
+
+import re
+import unicodedata
+from functools import lru_cache
+from itertools import pairwise
+from typing import Any
+
+from orchtrace_corpus.base.findings import quote
+
+_NAMED = dict(
+    zip(
+        "{}\\~^`<>|",
+        "braceleft braceright backslash asciitilde asciicircum asciigrave less greater bar".split(),
+        strict=True,
+    )
+)
+_SPECIAL = {c: f"\\{c}" for c in "&%#_$"} | {c: f"{{\\text{name}}}" for c, name in _NAMED.items()}
+# Two of these side by side would be one character to LaTeX, or one blank.
+_JOINED = frozenset(("--", "''", ",,", "  "))
+
+_ACCENTS = dict(
+    zip("\u0300\u0301\u0302\u0303\u0304\u0306\u0307\u0308\u030a\u030b\u030c\u0323\u0327", "`'^~=u.\"rHvdc", strict=True)
+)
+_LETTERS = dict(zip("ßæÆœŒøØłŁåÅı", "ss ae AE oe OE o O l L aa AA i".split(), strict=True))
+_SIGNS = dict(
+    zip(
+        "–—‘’“”…¡¿§¶†‡•©®™",  # noqa: RUF001
+        "textendash textemdash textquoteleft textquoteright textquotedblleft textquotedblright textellipsis "
+        "textexclamdown textquestiondown textsection textparagraph textdagger textdaggerdbl textbullet "
+        "textcopyright textregistered texttrademark".split(),
+        strict=True,
+    )
+)
+_FORMULAS = dict(
+    zip(
+        "αβγδζηθικλμνξπρστυχψωΓΔΘΛΞΠΣΥΦΨΩ×±÷∞∈∼≈≠≤≥→←↔⇒∇∂∑∏∫∘⊕⊗",  # noqa: RUF001
+        "alpha beta gamma delta zeta eta theta iota kappa lambda mu nu xi pi rho sigma tau upsilon chi psi omega "
+        "Gamma Delta Theta Lambda Xi Pi Sigma Upsilon Phi Psi Omega times pm div infty in sim approx neq leq geq "
+        "rightarrow leftarrow leftrightarrow Rightarrow nabla partial sum prod int circ oplus otimes".split(),
+        strict=True,
+    )
+)
+
+_RAISED = dict(zip("0123456789+-=()in", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁼⁽⁾ⁱⁿ", strict=True))
+_LOWERED = dict(zip("0123456789+-=()aehijklmnoprstuvx", "₀₁₂₃₄₅₆₇₈₉₊₋₌₍₎ₐₑₕᵢⱼₖₗₘₙₒₚᵣₛₜᵤᵥₓ", strict=True))
+
+_FORMULA = r"(?<!\\)\$(?=\S)([^$]+)(?<=[^\s\\])\$(?!\d)|\\\((.+?)\\\)|\\ensuremath\{((?:[^{}]|\{[^{}]*\})*)\}"
+_SCRIPT = r"([\^_])(?:\{([^{}]*)\}|([^\\{}\s]))"
+_BARE = r"\\.|[$%&#]"
+_MORE_MACROS = {
+    **{f"text{name}": c for c, name in _NAMED.items()},
+    **{name: c for c, name in _SIGNS.items()},
+    "textquotedbl": '"',
+    "textquotesingle": "'",
+    "textunderscore": "_",
+    "textdollar": "$",
+    "%": "%",
+    "!": "",
+    "/": "",
+    "-": "",
+}
+# Of the commands with an argument that pylatexenc knows, those that a title or a name may hold.
+_WITH_ARGUMENT = frozenset(
+    "' ` \" ^ ~ = . u v H c k d b r ensuremath emph text textrm textit textbf textsc textsl "
+    "texttt textsf textup textnormal mbox mathrm mathbf mathit mathsf mathtt mathbb mathcal mathscr mathfrak".split()
+)
+_SPACES = dict.fromkeys((",", ";", ":", " ", "\\", "quad", "qquad"), " ")
+
+
+class LatexError(ValueError):
+    """A text holds LaTeX that no characters stand for; the message says which."""
+
+
+def encoded(text: str, *, unicode: bool = False) -> str:
+    """A text as LaTeX that typesets it: what LaTeX would act on is escaped.
+
+    Args:
+        text: One line of plain text.
+        unicode: Leave letters and signs beyond ASCII as they are.
+    """
+    parts = []
+    for here, after in pairwise(f"{text}\0"):
+        parts.append(_SPECIAL.get(here, here) if here.isascii() or unicode else _command(here))
+        if here + after in _JOINED:
+            parts.append("{}")
+    return "".join(parts)
+
+
+def decoded(latex: str) -> str:
+    """LaTeX as plain text, on one line: commands as characters, grouping braces gone.
+
+    A bare `%`, `&` or `#`, and a dollar that belongs to no formula, are taken for the character, since
+    who writes them into a bibliography means that.
+
+    Raises:
+        LatexError: It holds a command that has no characters, or an exponent or index without any.
+    """
+    text = " ".join(latex.split())
+    if set(text).isdisjoint("\\${}~^%&#") and not re.search("--|''|``|[?!]`", text):
+        return text
+    kept: list[str] = []
+
+    def formula(found: re.Match[str]) -> str:
+        inner = re.sub(_SCRIPT, _script, next(part for part in found.groups() if part is not None))
+        if re.search(r"(?<!\\)[\^_]", inner):
+            kept.append(found[0])
+        return f"\\ensuremath{{{inner}}}"
+
+    text = re.sub(_FORMULA, formula, text)
+    text = re.sub(r"\\text(super|sub)script\{([^{}]*)\}", _text_script, text)
+    text = re.sub(_BARE, lambda found: found[0] if len(found[0]) == 2 else f"\\{found[0]}", text)
+    plain, unknown = _reader().read(text)
+    kept += unknown
+    if kept:
+        raise LatexError(f"holds LaTeX that stands for no characters: {quote(kept[0])}; write it as plain text")
+    return re.sub(r"\s*\n\s*", " ", plain.replace("\N{NO-BREAK SPACE}", " ")).strip()
+
+
+@lru_cache(maxsize=1024)
+def _command(character: str) -> str:
+    """The command for a character beyond ASCII; the character itself where the kernel has none."""
+    if character in _LETTERS:
+        return f"{{\\{_LETTERS[character]}}}"
+    if character in _SIGNS:
+        return f"{{\\{_SIGNS[character]}}}"
+    if character in _FORMULAS:
+        return f"{{$\\{_FORMULAS[character]}$}}"
+    for sign, scripts in (("^", _RAISED), ("_", _LOWERED)):
+        for plain, script in scripts.items():
+            if script == character:
+                return f"{{${sign}{plain}$}}"
+    base, mark, *more = (*unicodedata.normalize("NFD", character), "")
+    is_composed = unicodedata.normalize("NFC", character) == character
+    if mark in _ACCENTS and more == [""] and base.isascii() and base.isalpha() and is_composed:
+        accent = _ACCENTS[mark]
+        letter = f"\\{base}" if base in "ij" and accent != "c" and accent != "d" else base
+        return f"{{\\{accent}{{{letter}}}}}" if accent.isalpha() else f"{{\\{accent}{letter}}}"
+    return character
+
+
+def _script(found: re.Match[str]) -> str:
+    """An exponent or index in characters of its own; as it was where one is missing."""
+    scripts = _RAISED if found[1] == "^" else _LOWERED
+    content = found[2] if found[2] is not None else found[3]
+    return "".join(scripts[c] for c in content) if content and set(content) <= scripts.keys() else found[0]
+
+
+def _text_script(found: re.Match[str]) -> str:
+    scripts = _RAISED if found[1] == "super" else _LOWERED
+    return "".join(scripts[c] for c in found[2]) if set(found[2]) <= scripts.keys() else found[0]
+
+
+class _Reader:
+    """pylatexenc's reader, with only those commands whose text is what they typeset.
+
+    Others it would drop, or write as `<cit.>`, without a word.
+    """
+
+    def __init__(self) -> None:
+        from pylatexenc import latex2text, latexwalker, macrospec
+
+        def note(node: Any) -> str:
+            name = getattr(node, "macroname", None)
+            self._unknown.append(f"\\begin{{{node.environmentname}}}" if name is None else f"\\{name}")
+            return ""
+
+        self._unknown: list[str] = []
+        texts = macrospec.LatexContextDb()
+        known = latex2text.get_default_latex_context_db()
+        shown = {name: latex2text.MacroTextSpec(name, discard=False) for name in _WITH_ARGUMENT}
+        macros = {spec.macroname: spec for spec in known.iter_macro_specs() if _is_plain(spec)}
+        more = {name: latex2text.MacroTextSpec(name, text) for name, text in (_MORE_MACROS | _SPACES).items()}
+        texts.add_context_category("plain", (shown | macros | more).values(), (), known.iter_specials_specs())
+        texts.set_unknown_macro_spec(latex2text.MacroTextSpec("", note))
+        texts.set_unknown_environment_spec(latex2text.EnvironmentTextSpec("", note))
+        self._reader = latex2text.LatexNodes2Text(texts, math_mode="text", strict_latex_spaces=True)
+        self._syntax = macrospec.LatexContextDb()
+        grammar = latexwalker.get_default_latex_context_db()
+        arguments = [macrospec.MacroSpec(name, "{") for name in sorted(_WITH_ARGUMENT)]
+        self._syntax.add_context_category("plain", arguments, (), grammar.iter_specials_specs())
+        self._syntax.set_unknown_macro_spec(macrospec.MacroSpec(""))
+        self._syntax.set_unknown_environment_spec(macrospec.EnvironmentSpec(""))
+
+    def read(self, text: str) -> tuple[str, list[str]]:
+        """A text with its commands as characters, and the commands that it does not know."""
+        self._unknown = []
+        plain: str = self._reader.latex_to_text(text, latex_context=self._syntax)
+        return plain, self._unknown
+
+
+def _is_plain(spec: Any) -> bool:
+    """Whether a command of pylatexenc's stands for a character or a word, or shows its argument as it is."""
+    text = spec.simplify_repl
+    if spec.macroname in _WITH_ARGUMENT:
+        return bool(spec.macroname != "ensuremath")  # whose own text warns where the argument is missing
+    return isinstance(text, str) and text.isprintable() and (len(text) == 1 or text.replace(" ", "").isalpha())
+
+
+@lru_cache(maxsize=1)
+def _reader() -> _Reader:
+    return _Reader()

@@ -1,0 +1,163 @@
+"""The formats by name. A format's module is imported when a file is read or written, not before."""
+
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from orchtrace_corpus.base.errors import CommandUseError
+from orchtrace_corpus.base.findings import printable, quote, suggestion
+from orchtrace_corpus.corpus.formats.item import FormatError, Item, Problem
+from orchtrace_corpus.corpus.model.records import Paper
+from orchtrace_corpus.corpus.model.taxonomy import Taxonomy
+
+_NO_CATEGORIES: Mapping[str, str] = MappingProxyType({})
+
+
+class FileFormat(NamedTuple):
+    """A format, and how to read and write it.
+
+    Attributes:
+        name: What `corpus export` and `import` call it, and what its module is called unless said.
+        label: What people call it.
+        profiles: Its variants, each with what it holds; the first is taken unless another is named.
+        is_binary: Whether a file of it is bytes rather than text.
+        can_read: Whether it can be read; every format can be written.
+        has_categories: Whether it has a place for arXiv's category of a paper.
+        module: Its module in this package.
+    """
+
+    name: str
+    label: str
+    profiles: Mapping[str, str]
+    is_binary: bool = False
+    can_read: bool = True
+    has_categories: bool = False
+    module: str = ""
+
+    def read(self, data: bytes, taxonomy: Taxonomy, profile: str = "", path: str = "<input>") -> list[Item]:
+        """The records of a file.
+
+        Args:
+            data: What the file holds.
+            taxonomy: What records are tagged with.
+            profile: The variant of the format; the first one unless given.
+            path: What messages call the file.
+
+        Raises:
+            CommandUseError: The format cannot be read, has no such profile, or the taxonomy does not
+                declare what the profile needs.
+            FormatError: The file is not in this format; the message lists every problem.
+        """
+        chosen = self.profile(profile)
+        if not self.can_read:
+            raise CommandUseError(f"{self.label} is written only, not read", f"Readable: {', '.join(readable())}.")
+        items: list[Item] = self._module.read(data if self.is_binary else _text(data, path), taxonomy, chosen, path)
+        return items
+
+    def write(
+        self,
+        papers: Sequence[Paper],
+        taxonomy: Taxonomy,
+        profile: str = "",
+        categories: Mapping[str, str] = _NO_CATEGORIES,
+    ) -> str | bytes:
+        """The papers in this format: text, or bytes if the format is binary.
+
+        Args:
+            papers: The papers, in the order in which they are written.
+            taxonomy: What they are tagged with.
+            profile: The variant of the format; the first one unless given.
+            categories: arXiv's primary category of papers, by arXiv id, for formats that have a place for it.
+
+        Raises:
+            CommandUseError: There is no such profile, the taxonomy does not declare what it needs, or
+                a library that the format needs is not installed.
+        """
+        written: str | bytes = self._module.write(papers, taxonomy, self.profile(profile), categories)
+        return written
+
+    def profile(self, name: str) -> str:
+        """A profile by name; the first one for no name.
+
+        Raises:
+            CommandUseError: There is none of that name.
+        """
+        if not name:
+            return next(iter(self.profiles))
+        if name not in self.profiles:
+            hint = suggestion(name, list(self.profiles))
+            raise CommandUseError(f"{self.name} has no profile {quote(name)}{hint}")
+        return name
+
+    @property
+    def _module(self) -> Any:
+        return import_module(f"orchtrace_corpus.corpus.formats.{self.module or self.name}")
+
+
+FORMATS: dict[str, FileFormat] = {
+    one.name: one
+    for one in (
+        FileFormat(
+            "bibtex",
+            "BibTeX",
+            {
+                "bibtex": "what a citation needs, LaTeX for every character beyond ASCII that it has a command for",
+                "biblatex": "the same in Unicode, for biber",
+                "tagged": "the same in Unicode, with tags as keywords and the summary as annotation",
+            },
+            has_categories=True,
+        ),
+        FileFormat(
+            "csv",
+            "CSV",
+            {
+                "full": "every field, each level in a column of its own",
+                "published": "the columns of the published table, as the taxonomy declares them",
+            },
+            module="table",
+        ),
+        FileFormat("json", "JSON", {"records": "whole records, in one document"}, module="document"),
+        FileFormat("jsonl", "JSON Lines", {"records": "whole records, one on each line"}, module="lines"),
+        FileFormat("ris", "RIS", {"citation": "what a citation needs, tags as keywords"}),
+        FileFormat("csl", "CSL-JSON", {"citation": "what a citation needs, tags as keywords"}),
+        FileFormat("parquet", "Parquet", {"frame": "the columns of to_pandas()"}, is_binary=True, can_read=False),
+    )
+}
+"""Every format by its name."""
+
+
+def find(name: str, *, to_read: bool = False) -> FileFormat:
+    """A format by its name.
+
+    Args:
+        name: Its name, in capitals or not.
+        to_read: Whether only formats that can be read are named where there is none of that name.
+
+    Raises:
+        CommandUseError: There is none; the message names the nearest.
+    """
+    found = FORMATS.get(name.lower())
+    if found is None:
+        known = readable() if to_read else tuple(FORMATS)
+        raise CommandUseError(f"unknown format {quote(name)}{suggestion(name, known)}")
+    return found
+
+
+def readable() -> tuple[str, ...]:
+    """The names of the formats that can be read."""
+    return tuple(name for name, one in FORMATS.items() if one.can_read)
+
+
+def _text(data: bytes, path: str) -> str:
+    """The text of a file in UTF-8, with or without a byte order mark.
+
+    Raises:
+        FormatError: It is not UTF-8.
+    """
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        shown = printable(data[error.start : error.end].hex())
+        raise FormatError(path, [Problem(line, f"not UTF-8: byte {shown}; save the file as UTF-8")]) from error

@@ -1,0 +1,128 @@
+"""Papers as RIS, the tagged lines that reference managers exchange, and such lines as records.
+
+There is no markup: a value is the rest of its line. A record carries what a citation needs; its tags
+(`KW`) and its summary (`N1`) are written for people and not read back.
+Tags: https://en.wikipedia.org/wiki/RIS_(file_format).
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+from orchtrace_corpus.base.findings import quote
+from orchtrace_corpus.corpus.formats.item import FormatError, Item, Problem, identifiers
+from orchtrace_corpus.corpus.formats.keywords import keywords
+from orchtrace_corpus.corpus.formats.names import Name, name_of
+from orchtrace_corpus.corpus.formats.venues import VenueKind, venue_kind
+from orchtrace_corpus.corpus.model.record_fields import Value
+from orchtrace_corpus.corpus.model.records import Paper
+from orchtrace_corpus.corpus.model.taxonomy import Taxonomy
+
+_TYPES = {
+    VenueKind.JOURNAL: "JOUR",
+    VenueKind.CONFERENCE: "CONF",
+    VenueKind.PREPRINT: "UNPB",
+    VenueKind.OTHER: "ELEC",
+}
+_LINE = r"([A-Z][A-Z0-9])  -(?: (.*))?"
+_TITLES = ("TI", "T1", "CT")
+_AUTHORS = ("AU", "A1")
+_YEARS = ("PY", "Y1", "DA")
+_VENUES = ("T2", "JO", "JF", "JA", "BT", "PB")
+
+
+def write(papers: Sequence[Paper], taxonomy: Taxonomy, profile: str, categories: Mapping[str, str]) -> str:
+    """The papers as RIS records."""
+    del profile, categories
+    return "\n".join("".join(f"{tag}  - {value}\n" for tag, value in _lines(paper, taxonomy)) for paper in papers)
+
+
+def read(text: str, taxonomy: Taxonomy, profile: str, path: str) -> list[Item]:
+    """The records of a RIS file.
+
+    Raises:
+        FormatError: A line or a record cannot be read; the message lists all that cannot.
+    """
+    del taxonomy, profile
+    problems: list[Problem] = []
+    items = [_item(line, tags, problems) for line, tags in _records(text, problems)]
+    if problems:
+        raise FormatError(path, problems)
+    return items
+
+
+def _lines(paper: Paper, taxonomy: Taxonomy) -> Iterator[tuple[str, str]]:
+    yield "TY", _TYPES[venue_kind(paper.venue)]
+    yield "ID", paper.key
+    yield "TI", paper.title
+    yield from (("AU", _ris_name(author)) for author in paper.authors)
+    yield "PY", str(paper.year)
+    yield "T2", paper.venue
+    if paper.arxiv_id:
+        yield "AN", f"arXiv:{paper.arxiv_id}"
+    if paper.doi:
+        yield "DO", paper.doi
+    yield from (("UR", url) for url in paper.urls)
+    yield from (("KW", keyword) for keyword in keywords(paper, taxonomy))
+    yield "N1", paper.summary
+    yield "ER", ""
+
+
+def _ris_name(author: str) -> str:
+    """A name as RIS has it, the suffix last: `Family, Given, Suffix`."""
+    name = name_of(author)
+    return ", ".join(part for part in (name.family, name.given, name.suffix) if part)
+
+
+def _author(text: str) -> str:
+    parts = [part.strip() for part in text.split(",")]
+    if len(parts) == 3:
+        family, given, suffix = parts
+        return Name(family, given, suffix).text
+    return ", ".join(part for part in parts if part)
+
+
+def _records(text: str, problems: list[Problem]) -> Iterator[tuple[int, dict[str, list[str]]]]:
+    """Each record's line and its values by tag."""
+    tags: dict[str, list[str]] = {}
+    start, last = 0, ""
+    for number, line in enumerate(text.replace("\r\n", "\n").split("\n"), 1):
+        found = re.fullmatch(_LINE, line.rstrip(" "))
+        tag, value = (found[1], (found[2] or "").strip(" ")) if found else ("", line.strip(" "))
+        if tag == "TY":
+            if start:
+                problems.append(
+                    Problem(start, f"this record is not closed by ER before another begins on line {number}")
+                )
+            start, tags, last = number, {"TY": [value]}, "TY"
+        elif not value and not tag:
+            continue
+        elif not start:
+            problems.append(Problem(number, f"{quote(value or tag)} belongs to no record; one begins with TY"))
+        elif tag == "ER":
+            yield start, tags
+            start = 0
+        elif tag:
+            tags.setdefault(tag, []).append(value)
+            last = tag
+        else:  # a long value that goes on
+            tags[last][-1] += f" {value}"
+    if start:
+        problems.append(Problem(start, "this record is not closed by ER"))
+
+
+def _item(line: int, tags: Mapping[str, Sequence[str]], problems: list[Problem]) -> Item:
+    def first(names: Sequence[str]) -> str:
+        return next((value for name in names for value in tags.get(name, ()) if value), "")
+
+    values: dict[str, Value] = {}
+    key, title, year, venue = (first(names) for names in (("ID",), _TITLES, _YEARS, _VENUES))
+    authors = [_author(author) for name in _AUTHORS for author in tags.get(name, ()) if author.strip(", ")]
+    if year and not re.fullmatch(r"[1-9]\d{3}(?:[/-].*)?", year, re.ASCII):
+        problems.append(Problem(line, f"the year {quote(year)} is not one of four digits"))
+        year = ""
+    values.update({name: text for name, text in (("key", key), ("title", title), ("venue", venue)) if text})
+    values.update({"authors": authors} if authors else {})
+    values.update({"year": int(year[:4])} if year else {})
+    values.update(identifiers([first(("AN",))], first(("DO",))))
+    urls = list(dict.fromkeys(url for url in tags.get("UR", ()) if url))
+    return Item({**values, **({"urls": urls} if urls else {})}, line)

@@ -1,0 +1,249 @@
+"""Papers as comma-separated values, one row each: whole, or in the columns of the published table.
+
+Lines end in a line feed (RFC 4180 otherwise). An empty cell is a field that the record does not have.
+
+A spreadsheet takes a cell that begins with `=`, `+`, `-` or `@` for a formula. Such a text gets an
+apostrophe in front, which a spreadsheet does not show, and reading takes it off again.
+"""
+
+import csv
+import io
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+from orchtrace_corpus.base.errors import CommandUseError
+from orchtrace_corpus.base.findings import quote, suggestion
+from orchtrace_corpus.corpus.formats.item import FormatError, Item, Problem
+from orchtrace_corpus.corpus.formats.jsontext import JsonError, parsed, problem_with
+from orchtrace_corpus.corpus.model.decode import paper_schema
+from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE
+from orchtrace_corpus.corpus.model.published import Column
+from orchtrace_corpus.corpus.model.record_fields import Value, fields
+from orchtrace_corpus.corpus.model.records import Paper
+from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Taxonomy
+
+_PUBLISHED = "published"
+_JOIN = " ; "
+_NONE_APPLY = "{}"
+_AS_JSON = ("evidence", "waive")
+_FORMULA = r"'*[=+\-@\t\r]"
+
+
+def write(papers: Sequence[Paper], taxonomy: Taxonomy, profile: str, categories: Mapping[str, str]) -> str:
+    """The papers as a table with a header.
+
+    Raises:
+        CommandUseError: The taxonomy declares no published table.
+    """
+    del categories
+    if profile == _PUBLISHED:
+        columns = _published(taxonomy)
+        names = [column.column for column in columns]
+        rows = [[_published_cell(paper, column) for column in columns] for paper in papers]
+    else:
+        names = list(_full_columns(taxonomy))
+        rows = [[cells.get(name, "") for name in names] for cells in (_full_cells(one, taxonomy) for one in papers)]
+    text = io.StringIO()
+    out = csv.writer(text, lineterminator="\n")
+    out.writerow(names)
+    out.writerows([_guarded(cell) for cell in row] for row in rows)
+    return text.getvalue()
+
+
+def read(text: str, taxonomy: Taxonomy, profile: str, path: str) -> list[Item]:
+    """The rows of a table; it may have some of the columns, in any order.
+
+    Raises:
+        CommandUseError: The taxonomy declares no published table.
+        FormatError: It is no such table; the message lists every problem.
+    """
+    published = {column.column: column for column in _published(taxonomy)} if profile == _PUBLISHED else {}
+    problems: list[Problem] = []
+    key = next((name for name, column in published.items() if column.field == "key"), "key")
+    rows = list(_rows(text, published or _full_columns(taxonomy), key, problems))
+    items = []
+    for line, row in rows:
+        cells = {name: cell for name, cell in row.items() if cell}
+        if published:
+            item = _published_item(cells, published, taxonomy, line, problems)
+        else:
+            item = _full_item(cells, taxonomy, line, problems)
+        fields_of_blank = (_field_of(name, published, taxonomy) for name, cell in row.items() if not cell)
+        blank = dict.fromkeys(field for field in fields_of_blank if field not in item.values)
+        items.append(item._replace(blank=tuple(blank)))
+    if problems:
+        raise FormatError(path, problems)
+    return items
+
+
+def _field_of(name: str, published: Mapping[str, Column], taxonomy: Taxonomy) -> str:
+    """The field that a column is about, or a part of."""
+    if published:
+        field = published[name].field
+        return "authors" if field == "first_author" else field
+    facet = _full_columns(taxonomy)[name]
+    return name if facet is None else facet.field
+
+
+def _published(taxonomy: Taxonomy) -> tuple[Column, ...]:
+    if not taxonomy.published:
+        raise CommandUseError(
+            "the taxonomy declares no published table",
+            "Declare its columns under 'published' in data/taxonomy.yaml, or leave out --profile.",
+        )
+    return taxonomy.published
+
+
+def _published_cell(paper: Paper, column: Column) -> str:
+    value = paper.tags[column.field] if column.field in paper.tags else getattr(paper, column.field, None)
+    if isinstance(value, tuple):
+        return _JOIN.join(column.spelled(item) for item in value)
+    return "" if value is None else column.spelled(str(value))
+
+
+def _published_item(
+    cells: Mapping[str, str], columns: Mapping[str, Column], taxonomy: Taxonomy, line: int, problems: list[Problem]
+) -> Item:
+    many = {facet.field for facet in taxonomy.papers if facet.kind is Kind.MANY} | {"authors", "urls"}
+    facets = {facet.field: facet for facet in taxonomy.papers}
+    values: dict[str, Value] = {}
+    heads: dict[str, str] = {}
+    for name, cell in cells.items():
+        column = columns[name]
+        parts = re.split(r"\s*;\s+", cell) if column.field in many else [cell]
+        if column.field in facets:
+            parts = [_term(part, column, facets[column.field], line, problems) for part in parts]
+        if column.field == "first_author":
+            heads["authors"] = cell
+        else:
+            values[column.field] = parts if column.field in many else _number(column.field, parts[0])
+    return Item(values, line, {} if "authors" in values else heads)
+
+
+def _term(word: str, column: Column, facet: Facet, line: int, problems: list[Problem]) -> str:
+    """The term that a table calls by a word."""
+    terms = [term.id for term in facet.terms] + ([NOT_APPLICABLE] if facet.allows_na else [])
+    words = {column.spelled(term): term for term in terms}
+    if word not in words:
+        message = f"{column.column} has no word {quote(word)}{suggestion(word, list(words))}"
+        problems.append(Problem(line, message))
+    return words.get(word, word)
+
+
+def _full_columns(taxonomy: Taxonomy) -> dict[str, Facet | None]:
+    """The columns by name, in the order of the data file, each with the facet of kind `levels` that it is a part of."""
+    facets = {facet.field: facet for facet in taxonomy.papers if facet.kind is Kind.LEVELS}
+    columns: dict[str, Facet | None] = {}
+    for field in paper_schema(taxonomy).decoders:
+        facet = facets.get(field)
+        columns[field] = facet
+        columns.update({term.id: facet for term in facet.terms} if facet else {})
+    return columns
+
+
+def _full_cells(paper: Paper, taxonomy: Taxonomy) -> dict[str, str]:
+    cells: dict[str, str] = {}
+    for field, value in fields(paper, taxonomy).items():
+        if field in _AS_JSON:
+            cells[field] = json.dumps(value, ensure_ascii=False)
+        elif isinstance(value, Mapping):
+            cells.update({term: str(level) for term, level in value.items()} if value else {field: _NONE_APPLY})
+        elif isinstance(value, (str, int)):
+            cells[field] = str(value)
+        else:
+            cells[field] = _JOIN.join(re.sub(r"[\\;]", r"\\\g<0>", str(item)) for item in value)
+    return cells
+
+
+def _full_item(cells: Mapping[str, str], taxonomy: Taxonomy, line: int, problems: list[Problem]) -> Item:
+    columns = _full_columns(taxonomy)
+    many = {facet.field for facet in taxonomy.papers if facet.kind is Kind.MANY} | {"authors", "urls"}
+    values: dict[str, Value] = {}
+    levels: dict[str, dict[str, Value]] = {}
+    for name, cell in cells.items():
+        facet = columns[name]
+        if facet is not None and name != facet.field:
+            levels.setdefault(facet.field, {})[name] = cell
+        elif facet is not None:
+            if cell != _NONE_APPLY:
+                problems.append(
+                    Problem(line, f"{name} is {quote(cell)}; write {{}} where no term applies, else nothing")
+                )
+            levels.setdefault(name, {})
+        elif name in _AS_JSON:
+            values[name] = _json_list(name, cell, line, problems)
+        elif name in many and cell != NOT_APPLICABLE:
+            parts = re.findall(r"(?:[^\\;]|\\.|\\$)+", cell)
+            values[name] = [re.sub(r"\\([\\;])", r"\1", part.strip()) for part in parts]
+        else:
+            values[name] = _number(name, cell)
+    for field, terms in levels.items():
+        if terms and cells.get(field):
+            problems.append(Problem(line, f"{field} says that no term applies, but {next(iter(terms))} has a level"))
+        values[field] = terms
+    return Item(values, line)
+
+
+def _json_list(name: str, cell: str, line: int, problems: list[Problem]) -> Value:
+    try:
+        value = parsed(cell)
+    except JsonError as error:
+        problems.append(Problem(line, f"{name} is {error}"))
+        return ""
+    problem = "" if isinstance(value, list) else "must be a list"
+    if problem or (problem := problem_with(value)):
+        problems.append(Problem(line, f"{name} {problem}"))
+        return ""
+    return list(value)
+
+
+def _number(name: str, cell: str) -> Value:
+    return int(cell) if name == "year" and cell.isascii() and cell.isdigit() and len(cell) == 4 else cell
+
+
+def _rows(
+    text: str, known: Mapping[str, object], key: str, problems: list[Problem]
+) -> Iterator[tuple[int, dict[str, str]]]:
+    """The rows behind the header, each with its line and its cells by column."""
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    header: list[str] = []
+    line = 1
+    try:
+        for row in reader:
+            start, line = line, reader.line_num + 1
+            if not header:
+                header = row
+                problems += [Problem(start, message) for message in _header_problems(header, known, key)]
+                if problems:
+                    return
+            elif len(row) > 1 or (row and row[0]):
+                if len(row) != len(header):
+                    problems.append(Problem(start, f"{len(row)} cells under {len(header)} columns"))
+                    continue
+                yield start, {name: _bare(cell) for name, cell in zip(header, row, strict=True)}
+    except csv.Error as error:
+        problems.append(Problem(line, f"not a table of comma-separated values: {error}"))
+    if not header:
+        problems.append(Problem(1, "the file is empty; it needs a line with the names of its columns"))
+
+
+def _header_problems(header: Sequence[str], known: Mapping[str, object], key: str) -> Iterator[str]:
+    if len(header) == 1 and ";" in header[0]:
+        yield "the columns are separated by semicolons; save the table with commas"
+        return
+    if key not in header:
+        yield f"there is no column {quote(key)}, which says which record a row is about"
+    for name in dict.fromkeys(header):
+        if header.count(name) > 1:
+            yield f"column {quote(name)} is there {header.count(name)} times; keep one"
+        if name not in known:
+            yield f"unknown column {quote(name)}{suggestion(name, list(known))}"
+
+
+def _guarded(cell: str) -> str:
+    return f"'{cell}" if re.match(_FORMULA, cell) else cell
+
+
+def _bare(cell: str) -> str:
+    return cell[1:] if cell.startswith("'") and re.match(_FORMULA, cell) else cell

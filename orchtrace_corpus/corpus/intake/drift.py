@@ -1,0 +1,259 @@
+"""Where a record and arXiv have drifted apart.
+
+Two things are held against arXiv's answer: the record itself, for what both of them say (title,
+authors, DOI), and what arXiv said before (`data/arxiv.json`), for what only arXiv can say (version,
+category, withdrawal). Of the first the record is right until somebody changes it; nothing here
+decides, and only what takes no decision is offered as a change.
+"""
+
+import re
+import unicodedata
+from collections.abc import Collection, Iterator, Mapping
+from typing import NamedTuple
+
+from orchtrace_corpus.base.findings import Finding, printable, quote
+from orchtrace_corpus.base.identifiers import IdentifierKind, is_normal
+from orchtrace_corpus.corpus.edit.fixes import FIXES
+from orchtrace_corpus.corpus.model import author_names as people
+from orchtrace_corpus.corpus.model.fields import OTHERS
+from orchtrace_corpus.corpus.model.identity import folded_title
+from orchtrace_corpus.corpus.model.metadata import Metadata
+from orchtrace_corpus.corpus.model.records import Loaded, Paper, Places
+from orchtrace_corpus.corpus.model.withdrawal import suspected_withdrawal
+from orchtrace_corpus.corpus.rules.texts import LATEX
+
+PERSISTENT = frozenset({"A102", "A103", "A104", "A105", "A106", "A108", "A111"})
+"""Warnings that stay as long as record and arXiv say what they say, so that a waiver of one of them
+that waives nothing is a leftover. The others tell of a change once, and may be waived for good."""
+
+MECHANICAL = ("A103", "A105", "A111")
+"""What `changes` mends."""
+
+_SHOWN_NAMES = 3
+_OTHER_WORK = 0.5
+_OTHER_WORK_BY_TITLE = 0.15
+_PREPRINT = "arxiv"
+_ANONYMOUS = "Anonymous"
+_TYPOGRAPHY = str.maketrans(
+    {
+        **dict.fromkeys("\u2018\u2019\u201a\u201b\u02bc`", "'"),
+        **dict.fromkeys("\u201c\u201d\u201e\u00ab\u00bb", '"'),
+        **dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2212", "-"),
+    }
+)
+"""Quotation marks, apostrophes and dashes as a keyboard has them."""
+
+
+class Answers(NamedTuple):
+    """What arXiv said, by id in normal form.
+
+    Attributes:
+        found: The newest version of each paper that arXiv has.
+        missing: The ids that arXiv does not have.
+        refused: The ids that arXiv takes for no ids.
+    """
+
+    found: Mapping[str, Metadata]
+    missing: Collection[str] = ()
+    refused: Collection[str] = ()
+
+
+def drift(loaded: Loaded, answers: Answers, known: Mapping[str, Metadata]) -> Iterator[Finding]:
+    """Every difference, in the order of the records; waivers are not applied.
+
+    Args:
+        loaded: The corpus.
+        answers: What arXiv says; papers that were not asked for are passed over.
+        known: What arXiv said before, by id.
+    """
+    for index, paper in enumerate(loaded.papers):
+        name, places = paper.arxiv_id, loaded.paper_places
+        if name is None:
+            continue
+        place = places.locate
+        if name in answers.missing:
+            message = f"arXiv has no paper {quote(name)}{_since(name, known)}; mend the id"
+            yield Finding("A102", message, place(index, "arxiv_id"), paper.key)
+        elif name in answers.refused:
+            message = f"arXiv takes {quote(name)} for no id at all; mend the id"
+            yield Finding("A102", message, place(index, "arxiv_id"), paper.key)
+        elif name in answers.found:
+            answer = answers.found[name]
+            if _is_other_work(paper, answer):
+                message = (
+                    f"arXiv id {quote(name)} is that of {quote(answer.title)} by {_named(answer.authors)}; mend the id"
+                )
+                yield Finding("A101", message, place(index, "arxiv_id"), paper.key)
+            else:
+                yield from _record_drift(index, paper, answer, places)
+                before = known.get(name)
+                if before is not None and before.version <= answer.version:
+                    yield from _news(index, paper, answer, before, places)
+
+
+def changes(paper: Paper, answer: Metadata, codes: Collection[str]) -> dict[str, str | tuple[str, ...]]:
+    """The new values of a paper's fields that follow from arXiv's answer without a decision.
+
+    That is a title, an author list that is given in full (or as `Anonymous`), and a DOI where the
+    record has none. Never changed are the venue, the year, tags, a list of authors cut short, a
+    collective, spellings that differ in case or form only, and anything in a record whose id may be
+    wrong or whose paper may be withdrawn.
+
+    Args:
+        paper: The record.
+        answer: What arXiv says of it.
+        codes: The codes of the record's findings, those that it waives left out.
+    """
+    changed: dict[str, str | tuple[str, ...]] = {}
+    if "A101" in codes or "A108" in codes:
+        return changed
+    title = plain(answer.title)
+    if "A103" in codes and not re.search(LATEX, title):
+        changed["title"] = title
+    is_list = any("," in name for name in paper.authors) or paper.authors == (_ANONYMOUS,)
+    if "A105" in codes and is_list and OTHERS not in paper.authors:
+        changed["authors"] = people.rewritten(paper.authors, [plain(name) for name in answer.authors])
+    if "A111" in codes and paper.doi is None and answer.doi and is_normal(IdentifierKind.DOI, answer.doi):
+        changed["doi"] = answer.doi
+    return changed
+
+
+def plain(text: str) -> str:
+    """The text on one line, composed (NFC), TeX as the characters that it stands for, unless only TeX can say it."""
+    text = " ".join(text.split())
+    if not set(text).isdisjoint("\\${}"):
+        text = FIXES["M103"](text, "title") or text
+    return unicodedata.normalize("NFC", text)
+
+
+def _record_drift(index: int, paper: Paper, answer: Metadata, places: Places) -> Iterator[Finding]:
+    """What the record says otherwise than arXiv."""
+    yield from _title_drift(index, paper, answer, places)
+    yield from _author_drift(index, paper, answer, places)
+    words = suspected_withdrawal(answer)
+    if words:
+        message = (
+            f"suspected withdrawal: version {answer.version} says {quote(words)}; read "
+            f"https://arxiv.org/abs/{answer.arxiv_id}v{answer.version}, then say in notes what is left of the paper"
+        )
+        yield Finding("A108", message, places.locate(index, "arxiv_id"), paper.key)
+    if answer.journal_ref and paper.venue.casefold().startswith(_PREPRINT):
+        message = f"arXiv gives the journal reference {quote(answer.journal_ref)}; the venue is {quote(paper.venue)}"
+        yield Finding("A110", message, places.locate(index, "venue"), paper.key)
+    if answer.doi and paper.doi is None:
+        message = f"arXiv gives the DOI {quote(answer.doi)}; add it as doi"
+        yield Finding("A111", message, places.locate(index, "arxiv_id"), paper.key)
+    elif answer.doi and paper.doi != answer.doi:
+        message = (
+            f"DOI {quote(paper.doi or '')} is {quote(answer.doi)} on arXiv; mend it, or waive this with the reason"
+        )
+        yield Finding("A111", message, places.locate(index, "doi"), paper.key)
+
+
+def _title_drift(index: int, paper: Paper, answer: Metadata, places: Places) -> Iterator[Finding]:
+    own, theirs = _compared(paper.title), _compared(answer.title)
+    if own == theirs or not paper.title:
+        return
+    given = quote(plain(answer.title))
+    if _letters(own) == _letters(theirs):
+        code, message = "A104", f"the title is spelled {given} on arXiv"
+    else:
+        code, message = "A103", f"the title on arXiv is {given}"
+    yield Finding(code, message, places.locate(index, "title"), paper.key)
+
+
+def _author_drift(index: int, paper: Paper, answer: Metadata, places: Places) -> Iterator[Finding]:
+    theirs = [plain(name) for name in answer.authors]
+    comparison = people.compare(paper.authors, theirs)
+    if not paper.authors or not people.people(theirs):
+        return
+    problems = []
+    if comparison.foreign:
+        problems.append(f"arXiv does not list {_named([name for _, name in comparison.foreign])}")
+    if comparison.absent:
+        problems.append(f"arXiv adds {_named(comparison.absent)}")
+    if comparison.nobody:
+        problems.append(f"{quote(OTHERS)} stands for nobody: arXiv lists {len(people.people(theirs))}")
+    if comparison.reordered:
+        problems.append(f"the order on arXiv is {_named(people.people(theirs))}")
+    if problems:
+        path = ("authors", comparison.foreign[0][0]) if comparison.foreign else ("authors",)
+        yield Finding("A105", f"the authors differ: {'; '.join(problems)}", places.locate(index, *path), paper.key)
+    elif comparison.forms:
+        pairs = [f"{quote(paper.authors[number])} is {quote(name)}" for number, name in comparison.forms]
+        message = f"given names are written otherwise on arXiv: {_some(pairs)}"
+        yield Finding("A106", message, places.locate(index, "authors", comparison.forms[0][0]), paper.key)
+
+
+def _news(index: int, paper: Paper, answer: Metadata, before: Metadata, places: Places) -> Iterator[Finding]:
+    """What arXiv says otherwise than before."""
+    here = places.locate(index, "arxiv_id")
+    if answer.version > before.version:
+        message = (
+            f"version {answer.version} of {printable(answer.updated[:10])} is new; known was version {before.version}"
+        )
+        yield Finding("A107", f"{message}: see that tags and evidence still hold", here, paper.key)
+    if suspected_withdrawal(before) and not suspected_withdrawal(answer):
+        message = (
+            f"the suspected withdrawal (version {before.version}) is taken back: "
+            f"version {answer.version} says nothing of it"
+        )
+        yield Finding("A109", message, here, paper.key)
+    is_preprint = paper.venue.casefold().startswith(_PREPRINT)
+    if answer.journal_ref and answer.journal_ref != before.journal_ref and not is_preprint:
+        message = f"the journal reference {quote(answer.journal_ref)} is new; see that it is the venue"
+        yield Finding("A110", message, places.locate(index, "venue"), paper.key)
+    if answer.primary_category != before.primary_category:
+        message = (
+            f"the primary category is now {quote(answer.primary_category)}; it was {quote(before.primary_category)}"
+        )
+        yield Finding("A112", message, here, paper.key)
+
+
+def _is_other_work(paper: Paper, answer: Metadata) -> bool:
+    """Whether the id is most likely that of another work: no author in common, and another title.
+
+    Papers of one field share many words of their titles, so the title alone (where the record names
+    no person) must have next to none in common.
+    """
+    own, theirs = _title_words(paper.title), _title_words(answer.title)
+    if not own or not theirs:
+        return False
+    likeness = len(own & theirs) / len(own | theirs)  # Jaccard's index
+    names = [name for name in paper.authors if name != OTHERS]
+    if not any("," in name for name in names):
+        return likeness < _OTHER_WORK_BY_TITLE
+    return likeness < _OTHER_WORK and not people.share_somebody(names, [plain(name) for name in answer.authors])
+
+
+def _title_words(title: str) -> set[str]:
+    return set(re.findall(r"[^\W_]+", _compared(title).casefold()))
+
+
+def _compared(text: str) -> str:
+    """What two spellings of a text have in common that differ in TeX, width, typographic marks or blanks."""
+    return " ".join(unicodedata.normalize("NFKC", plain(text).translate(_TYPOGRAPHY)).split())
+
+
+def _letters(text: str) -> str:
+    """Letters and digits without case and accents; Greek letters by name, as titles without TeX have them."""
+    return folded_title("".join(_greek(c) for c in unicodedata.normalize("NFD", text)))
+
+
+def _greek(character: str) -> str:
+    name = unicodedata.name(character, "") if "\u0370" <= character <= "\u03ff" else ""
+    return name.rpartition(" ")[2].casefold() if " LETTER " in name else character
+
+
+def _since(name: str, known: Mapping[str, Metadata]) -> str:
+    return f", although it had {quote(known[name].title)} before" if name in known else ""
+
+
+def _named(names: Collection[str]) -> str:
+    return _some([quote(name) for name in names])
+
+
+def _some(parts: list[str]) -> str:
+    """The first few, and how many more there are."""
+    more = len(parts) - _SHOWN_NAMES
+    return ", ".join(parts) if more <= 0 else f"{', '.join(parts[:_SHOWN_NAMES])} and {more} more"

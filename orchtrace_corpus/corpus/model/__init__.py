@@ -1,0 +1,1 @@
+"""The corpus as values: taxonomy, papers, exclusions, and the other data files, read and held."""

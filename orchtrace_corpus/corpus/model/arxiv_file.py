@@ -1,0 +1,166 @@
+"""What arXiv said last of each paper: `data/arxiv.json`, read strictly and written canonically.
+
+The file holds answers, not the times of asking, so it changes only when arXiv's answer does. It is
+sorted by id, has one line for each field, and holds no character that would not print.
+docs/schema/arxiv.schema.json describes it.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from orchtrace_corpus.base.errors import DataFileError
+from orchtrace_corpus.base.findings import quote
+from orchtrace_corpus.base.identifiers import IdentifierKind, is_normal
+from orchtrace_corpus.corpus.model.metadata import Metadata
+from orchtrace_corpus.corpus.model.withdrawal import suspected_withdrawal
+
+SCHEMA = "orchtrace-corpus/arxiv"
+VERSION = 1
+
+_MEND = "Restore the file from git, or remove it and run corpus fetch --write."
+_TIME = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ"
+_REQUIRED = ("version", "title", "authors", "published", "updated", "primary_category", "categories")
+_OPTIONAL = ("comment", "journal_ref", "doi", "abstract")
+
+
+def encode(papers: Mapping[str, Metadata]) -> str:
+    """The file's text. An abstract is kept only where it is what withdraws the paper."""
+    head = f'{{\n  "schema": {_json(SCHEMA)},\n  "version": {VERSION},\n  "papers": {{'
+    blocks = []
+    for name in sorted(papers):
+        lines = ",\n".join(f"      {_json(field)}: {_json(value)}" for field, value in _fields(papers[name]))
+        blocks.append(f"\n    {_json(name)}: {{\n{lines}\n    }}")
+    return f"{head}{','.join(blocks)}{chr(10) + '  ' if blocks else ''}}}\n}}\n"
+
+
+def decode(text: str, shown_as: str) -> dict[str, Metadata]:
+    """Read the file's text.
+
+    Args:
+        text: What the file holds.
+        shown_as: The path to show in messages.
+
+    Raises:
+        DataFileError: It is not JSON, or not in the form that `encode` writes; the message names the
+            line, or the path in the document.
+    """
+    import json
+
+    try:
+        document = json.loads(text, object_pairs_hook=_without_repeats, parse_constant=_refuse)
+    except json.JSONDecodeError as error:
+        raise DataFileError(f"{shown_as}:{error.lineno}:{error.colno}: not valid JSON: {error.msg}", _MEND) from error
+    except (_FormError, ValueError, RecursionError) as error:
+        problem = str(error) if isinstance(error, _FormError) else "it is nested too deeply or holds too long a number"
+        raise DataFileError(f"{shown_as}: not valid JSON: {problem}", _MEND) from error
+    try:
+        return _papers(document)
+    except _FormError as error:
+        raise DataFileError(f"{shown_as}: {error}", _MEND) from error
+
+
+def merged(known: Mapping[str, Metadata], found: Mapping[str, Metadata], ids: Iterable[str]) -> dict[str, Metadata]:
+    """What is known after an answer: of the given ids only, and never an older version than before."""
+    papers = {}
+    for name in ids:
+        candidates = [papers_of[name] for papers_of in (found, known) if name in papers_of]
+        if candidates:
+            papers[name] = max(candidates, key=lambda metadata: metadata.version)
+    return papers
+
+
+class _FormError(Exception):
+    """What is wrong with the document, and where in it."""
+
+
+def _fields(metadata: Metadata) -> list[tuple[str, object]]:
+    values = metadata._asdict()
+    abstract = metadata.abstract if suspected_withdrawal(metadata._replace(comment=None)) else None
+    values["abstract"] = abstract
+    return [(field, values[field]) for field in (*_REQUIRED, *_OPTIONAL) if field in _REQUIRED or values[field]]
+
+
+def _json(value: object) -> str:
+    import json
+
+    text = json.dumps(value, ensure_ascii=False)
+    return text if text.isprintable() else re.sub(r"[^\x20-\x7e]", _escaped, text)
+
+
+def _escaped(match: re.Match[str]) -> str:
+    import json
+
+    return match[0] if match[0].isprintable() else json.dumps(match[0])[1:-1]
+
+
+def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    document: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in document:
+            raise _FormError(f"key {quote(key)} is given twice")
+        document[key] = value
+    return document
+
+
+def _refuse(constant: str) -> None:
+    raise _FormError(f"{constant} is no number of JSON")
+
+
+def _papers(document: object) -> dict[str, Metadata]:
+    top = _mapping(document, "", ("schema", "version", "papers"))
+    if top["schema"] != SCHEMA or type(top["version"]) is not int:
+        raise _FormError(f"schema is not {quote(SCHEMA)}, or version is no number")
+    if top["version"] != VERSION:
+        raise _FormError(f"version {top['version']} is not one that this release reads, which is {VERSION}")
+    papers = top["papers"]
+    if type(papers) is not dict:
+        raise _FormError("papers must be an object")
+    return {name: _paper(name, values) for name, values in papers.items()}
+
+
+def _paper(name: str, values: object) -> Metadata:
+    where = f"papers.{quote(name)}"
+    if not is_normal(IdentifierKind.ARXIV, name):
+        raise _FormError(f"{where}: not an arXiv id in its plain form")
+    given = _mapping(values, where, _REQUIRED, _OPTIONAL)
+    for field, value in given.items():
+        problem = _problem(field, value)
+        if problem:
+            raise _FormError(f"{where}.{field} {problem}")
+    if given["primary_category"] not in given["categories"]:
+        raise _FormError(f"{where}.primary_category is not among the categories")
+    lists = {field: tuple(given[field]) for field in ("authors", "categories")}
+    return Metadata(**{"abstract": "", **given, **lists, "arxiv_id": name})
+
+
+def _problem(field: str, value: object) -> str:
+    """What is wrong with the value of a paper's field; empty where nothing is."""
+    if field == "version":
+        return "" if type(value) is int and value > 0 else "must be a number from 1 on"
+    if field in ("authors", "categories"):
+        if type(value) is not list or not value or not all(_is_text(item) for item in value):
+            return "must be a list of texts, at least one"
+        return ""
+    if not _is_text(value):
+        return "must be a text"
+    if field in ("published", "updated") and not re.fullmatch(_TIME, str(value), re.ASCII):
+        return "must be a time such as 2026-05-04T12:00:00Z"
+    return ""
+
+
+def _is_text(value: object) -> bool:
+    """Whether it is a text that says something and can be written; half of a surrogate pair cannot."""
+    return type(value) is str and bool(value.strip()) and not re.search("[\ud800-\udfff]", value)
+
+
+def _mapping(value: object, where: str, required: tuple[str, ...], optional: tuple[str, ...] = ()) -> dict[str, Any]:
+    if type(value) is not dict:
+        raise _FormError(f"{where or 'the document'} must be an object")
+    for field in required:
+        if field not in value:
+            raise _FormError(f"{where or 'the document'} lacks {field}")
+    for field in value:
+        if field not in required and field not in optional:
+            raise _FormError(f"{where or 'the document'} has an unknown field {quote(field)}")
+    return value

@@ -1,0 +1,231 @@
+"""Lists of authors, compared: a record's `Family, Given` with the `Given Family` that arXiv gives.
+
+Where a family name begins cannot be told from `Christian Schroeder de Witt`, so nothing is split: the
+record says what is the family name, and the rest of the other name is what stands beside it.
+"""
+
+import re
+import unicodedata
+from collections.abc import Sequence
+from enum import IntEnum
+from functools import lru_cache
+from typing import NamedTuple
+
+from orchtrace_corpus.base.errors import CommandUseError
+from orchtrace_corpus.base.findings import printable, quote
+from orchtrace_corpus.corpus.model.fields import OTHERS
+
+_LETTERS = str.maketrans({"ø": "o", "ł": "l", "đ": "d", "ð": "d", "þ": "th", "æ": "ae", "œ": "oe"})
+_UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ø": "oe", "å": "aa"})
+_PARTICLES = frozenset("al bin da dal de del della der di dos du el la le van von den ten ter zu zur".split())
+_SUFFIXES = frozenset(("jr", "sr", "ii", "iii", "iv"))
+_COLLECTIVE = frozenset(
+    "ai collaboration consortium foundation group initiative lab labs project research team".split()
+)
+
+
+class Likeness(IntEnum):
+    """How far two spellings of a name agree."""
+
+    OTHER = 0
+    FORM = 1
+    SAME = 2
+
+
+class Comparison(NamedTuple):
+    """What keeps a record's author list from being the other one.
+
+    Attributes:
+        foreign: The record's authors that the other list lacks, each with its number in the record.
+        absent: The other list's authors that the record lacks; none for a list cut short, nor for
+            collectives that stand alone, since they stand for their members.
+        reordered: Whether those in both stand in another order or, in a list cut short, are not the first.
+        nobody: Whether the record ends in `others` although the other list has no more names.
+        forms: Authors in both under other given names or accents: number in the record, the other spelling.
+    """
+
+    foreign: tuple[tuple[int, str], ...]
+    absent: tuple[str, ...]
+    reordered: bool
+    nobody: bool
+    forms: tuple[tuple[int, str], ...]
+
+    @property
+    def differs(self) -> bool:
+        """Whether other people, or people in another order, are listed."""
+        return bool(self.foreign or self.absent or self.reordered or self.nobody)
+
+
+def typed(text: str) -> tuple[str, ...]:
+    """Authors as people type them: `Family, Given; Family, Given`, or joined by `and` as in BibTeX.
+
+    A comma stands within a name, not between two. So several commas in one name are refused, and so is a
+    single name with two words or more on either side of its comma, `Ada Example, Ben Sample`: that is
+    mostly two. A semicolon behind it says that it is one.
+
+    Raises:
+        CommandUseError: Commas seem to separate names.
+    """
+    names = [name.strip() for name in re.split(r";|\s+and\s+", text) if name.strip()]
+    for name in names:
+        parts = [part.strip() for part in name.split(",")]
+        has_suffix = len(parts) == 3 and parts[1].rstrip(".").casefold() in _SUFFIXES
+        sides = [part.split() for part in parts]
+        is_particle = bool(sides[0]) and sides[0][0].casefold() in _PARTICLES
+        is_pair = len(sides) == 2 and all(len(side) > 1 for side in sides) and ";" not in text and not is_particle
+        if (len(parts) > 2 and not has_suffix) or is_pair or not all(parts):
+            raise CommandUseError(
+                f"{quote(name)} is no author's name: a comma stands between family and given name only",
+                'Write ";" or " and " between authors: "Example, Ada; Sample, Ben"'
+                + (f'. If it is one: "{printable(name)};"' if is_pair and len(names) == 1 else "."),
+            )
+    return tuple(", ".join(part.strip() for part in name.split(",")) for name in names)
+
+
+def compare(listed: Sequence[str], actual: Sequence[str]) -> Comparison:
+    """Compare a record's authors with those that arXiv gives.
+
+    Args:
+        listed: In BibTeX form: `Family, Given`, a collective without comma, `others` at the end of
+            a list cut short, of which only the beginning is compared.
+        actual: In arXiv's order and form, `Given Family`; items without a letter are passed over.
+    """
+    cut_short = bool(listed) and listed[-1] == OTHERS
+    own = listed[:-1] if cut_short else listed
+    theirs = people(actual)
+    pairs = _paired(own, theirs)
+    foreign = tuple((number, own[number]) for number, other in enumerate(pairs) if other is None)
+    taken = [other for other in pairs if other is not None]
+    is_open = cut_short or (not foreign and not any("," in name for name in own))
+    absent = () if is_open else tuple(name for other, name in enumerate(theirs) if other not in taken)
+    reordered = taken != sorted(taken) or (cut_short and not foreign and taken != list(range(len(taken))))
+    forms = tuple(
+        (number, theirs[other])
+        for number, other in enumerate(pairs)
+        if other is not None and likeness(own[number], theirs[other]) is Likeness.FORM
+    )
+    return Comparison(foreign, absent, reordered, cut_short and len(theirs) <= len(own), forms)
+
+
+def likeness(listed: str, actual: str) -> Likeness:
+    """How far a record's author, in BibTeX form, is the person that another list calls `Given Family`."""
+    if _in_order(listed) == _spoken(actual):
+        return Likeness.SAME
+    family, *given = listed.split(",")
+    for own_family, own_given in zip(_variants(family), _variants(" ".join(given)), strict=True):
+        for words in _variants(actual):
+            if _is_form(own_family, own_given, words):
+                return Likeness.FORM
+    return Likeness.OTHER
+
+
+def people(names: Sequence[str]) -> tuple[str, ...]:
+    """The names that have a letter; arXiv sets a bare colon between a collective and its members."""
+    return tuple(name for name in names if any(c.isalpha() for c in name))
+
+
+def bibliographic(name: str) -> str:
+    """A name in BibTeX form, as BibTeX itself would split it; a collective stays whole.
+
+    The family name is the last word with the particles before it: `Ludwig van Beethoven` becomes
+    `van Beethoven, Ludwig`. Names whose family name has several words need a person to look.
+    """
+    words = name.split()
+    folded = [word.casefold().strip(".") for word in words]
+    if len(words) < 2 or not _COLLECTIVE.isdisjoint(folded):
+        return " ".join(words)
+    end = len(words) - (len(words) > 2 and folded[-1] in _SUFFIXES)
+    start = end - 1
+    while start > 1 and words[start - 1] in _PARTICLES:
+        start -= 1
+    family, given, suffix = " ".join(words[start:end]), " ".join(words[:start]), " ".join(words[end:])
+    return ", ".join(part for part in (family, suffix, given) if part)
+
+
+def rewritten(listed: Sequence[str], actual: Sequence[str]) -> tuple[str, ...]:
+    """The people of arXiv's list in BibTeX form, those whom the record has already in its spelling."""
+    own = [name for name in listed if name != OTHERS]
+    theirs = people(actual)
+    kept = {other: own[number] for number, other in enumerate(_paired(own, theirs)) if other is not None}
+    return tuple(kept.get(number, bibliographic(name)) for number, name in enumerate(theirs))
+
+
+def share_somebody(listed: Sequence[str], actual: Sequence[str]) -> bool:
+    """Whether any family name or collective of a record is among the other names."""
+    words = [set(variant) for name in actual for variant in _variants(name)]
+    families = [set(variant) for name in listed for variant in _variants(name.partition(",")[0])]
+    return any(family <= other for family in families if family for other in words)
+
+
+def _paired(own: Sequence[str], theirs: Sequence[str]) -> list[int | None]:
+    """For each of our names, the number of theirs that is the same person; each is given away once."""
+    pairs: list[int | None] = [None] * len(own)
+    free = dict.fromkeys(range(len(theirs)))
+    spelled: dict[str, list[int]] = {}
+    for other, name in enumerate(theirs):
+        spelled.setdefault(_spoken(name), []).append(other)
+    for number, name in enumerate(own):
+        same = spelled.get(_in_order(name), [])
+        if same:
+            pairs[number] = other = same.pop(same.index(number) if number in same else 0)
+            del free[other]
+    for number, name in enumerate(own):
+        if pairs[number] is None:
+            for other in (*([number] if number in free else []), *free):
+                if likeness(name, theirs[other]):
+                    pairs[number] = other
+                    del free[other]
+                    break
+    return pairs
+
+
+def _in_order(listed: str) -> str:
+    """A name in BibTeX form, as it is spoken: given names, family name, suffix."""
+    family, *more = listed.split(",")
+    return " ".join(" ".join((*more[-1:], family, *more[:-1])).split())
+
+
+def _spoken(name: str) -> str:
+    return " ".join(name.replace(",", " ").split())
+
+
+def _is_form(family: tuple[str, ...], given: tuple[str, ...], words: tuple[str, ...]) -> bool:
+    if sorted((*family, *given)) == sorted(words) or "".join((*given, *family)) == "".join(words):
+        return True
+    if not given and len(words) == len(family):
+        return family == words
+    if "".join((*family, *given)) == "".join(words):
+        return True
+    rest = _without(words, family)
+    if rest is None or not given:  # a collective is no person of that name
+        return False
+    if not rest or "".join(rest) == "".join(given):
+        return True
+    return any(_is_same_given(one, other) for one in given for other in rest)
+
+
+def _is_same_given(one: str, other: str) -> bool:
+    """Whether two given names are one, or one is the other's initial or beginning, such as Tom and Thomas."""
+    short, long = sorted((one, other), key=len)
+    return one == other or (long.startswith(short) and len(short) != 2)
+
+
+def _without(words: tuple[str, ...], family: tuple[str, ...]) -> tuple[str, ...] | None:
+    """The words beside the family name, wherever it stands; None if it does not."""
+    size = len(family)
+    for start in range(len(words) - size, -1, -1):
+        if words[start : start + size] == family:
+            return words[:start] + words[start + size :]
+    return None
+
+
+@lru_cache(maxsize=4096)
+def _variants(name: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The words of a name without case, accents and punctuation, with `ü` as `u` and as `ue`."""
+    lowered = unicodedata.normalize("NFC", name).casefold()
+    return _words(lowered), _words(lowered.translate(_UMLAUTS))
+
+
+def _words(text: str) -> tuple[str, ...]:
+    plain = "".join(c for c in unicodedata.normalize("NFKD", text) if not unicodedata.combining(c)).translate(_LETTERS)
+    return tuple(word for word in re.split(r"[\W_]+", re.sub(r"['\u2019]", "", plain)) if word)

@@ -1,0 +1,315 @@
+"""What a corpus claims about itself, read from `data/claims.yaml`.
+
+Here claims are only read; filters, fields and terms in them are judged by `pool.claims`, which knows the corpus.
+"""
+
+from bisect import bisect_right
+from collections.abc import Callable
+from collections.abc import Mapping as MappingType
+from enum import StrEnum
+from typing import Any, NamedTuple
+
+from orchtrace_corpus.base.findings import Finding, Location, quote
+from orchtrace_corpus.base.yamlfile.reader import Mapping, Node, Scalar, YamlFile
+from orchtrace_corpus.corpus.model import fields, vocabularies
+from orchtrace_corpus.corpus.model.fields import Decoder, Report, Schema, decode_record
+from orchtrace_corpus.corpus.model.records import Places
+from orchtrace_corpus.corpus.model.tag_rules import Condition, conditions
+
+
+class Over(StrEnum):
+    """The kinds of records that a claim can be about."""
+
+    PAPERS = "papers"
+    EXCLUSIONS = "exclusions"
+
+
+class Strength(StrEnum):
+    """How much counter-evidence weighs."""
+
+    WEAK = "weak"
+    MODERATE = "moderate"
+    STRONG = "strong"
+
+
+class Bounds(NamedTuple):
+    """What a number must lie between, both ends included; None leaves an end open."""
+
+    low: int | None = None
+    high: int | None = None
+
+
+class Number(NamedTuple):
+    """So many records."""
+
+    bounds: Bounds
+
+
+class Share(NamedTuple):
+    """So large a part of the records that pass the filters `of`. Bounds are in hundredths of a per cent."""
+
+    bounds: Bounds
+    of: tuple[Condition, ...] = ()
+
+
+class Keys(NamedTuple):
+    """Exactly these records, by key or id."""
+
+    keys: tuple[str, ...]
+
+
+class Counts(NamedTuple):
+    """So many records for each of some values of a field."""
+
+    by: str
+    counts: MappingType[str, int]
+
+
+class Values(NamedTuple):
+    """These records, each with its value of a field."""
+
+    by: str
+    values: MappingType[str, str]
+
+
+Expectation = Number | Share | Keys | Counts | Values
+
+
+class NarrowReading(NamedTuple):
+    """Those of a claim's records that a stricter reading counts, and why it does."""
+
+    name: str
+    keys: tuple[str, ...]
+    why: str
+
+
+class Counter(NamedTuple):
+    """What speaks against a claim: a note with its source, and the records concerned, if any."""
+
+    note: str
+    strength: Strength
+    source: str
+    rows: tuple[str, ...] = ()
+
+
+class Claim(NamedTuple):
+    """A sentence about the corpus, and what must hold for it to be true.
+
+    Attributes:
+        id: The claim's name, unique among claims.
+        claim: The sentence.
+        expect: What the records that pass `where` must be.
+        boundary: What the sentence does not say.
+        source: Where the claim was made, or what it rests on.
+        over: What it is about.
+        scope: Filters that say which records it is about at all, such as those of the published pool.
+        where: Filters that say which of those it looks for.
+        readings: Stricter readings.
+        counter: Counter-evidence.
+    """
+
+    id: str
+    claim: str
+    expect: Expectation
+    boundary: str
+    source: str
+    over: tuple[Over, ...] = (Over.PAPERS,)
+    scope: tuple[Condition, ...] = ()
+    where: tuple[Condition, ...] = ()
+    readings: tuple[NarrowReading, ...] = ()
+    counter: tuple[Counter, ...] = ()
+
+
+class ClaimFile(NamedTuple):
+    """The claims of a corpus as read: those without mistakes, where each stands, and the mistakes.
+
+    `unread` has the ids, as they are written, of those with mistakes; an empty text for one without id. What such a
+    claim asks for is not known: a filter whose name is misspelt would otherwise look for all records.
+    """
+
+    claims: tuple[Claim, ...] = ()
+    places: Places | None = None
+    findings: tuple[Finding, ...] = ()
+    unread: tuple[str, ...] = ()
+
+    def locate(self, index: int, *path: str | int) -> Location:
+        """The place of a value in the claim at an index."""
+        if self.places is None:
+            raise IndexError(index)
+        return self.places.locate(index, *path)
+
+
+def decode_claims(file: YamlFile) -> ClaimFile:
+    """Decode a list of claims; problems become findings."""
+    report = Report(file)
+    decoded: list[tuple[int, str, Claim | None]] = []
+    seen: set[str] = set()
+    for node in file.records():
+        report.record = ""
+        values = decode_record(node, _CLAIM, report) or {}
+        name = values.get("id")
+        if name in seen and type(node) is Mapping:
+            report.add("C105", node.entries["id"][1].at, f"claim id {quote(name)} is used twice; give each its own")
+        seen.update(() if name is None else (name,))
+        is_whole = values.keys() >= set(_CLAIM.required) and node.at != file.cut_off
+        claim = Claim(**values) if is_whole and None not in values.values() else None
+        decoded.append((node.at, report.record, claim))
+    starts = [file.location(start) for start, _, _ in decoded]
+    wrong = {bisect_right(starts, finding.location) - 1 for finding in file.findings}
+    sound, unread = [], []
+    for index, (start, name, claim) in enumerate(decoded):
+        if claim is None or index in wrong:
+            unread.append(name)
+        else:
+            sound.append((claim, start))
+    places = Places(file, [start for _, start in sound])
+    return ClaimFile(tuple(claim for claim, _ in sound), places, tuple(file.findings), tuple(unread))
+
+
+def _over(node: Node, report: Report) -> tuple[Over, ...] | None:
+    kinds = tuple(Over)
+    if type(node) is Scalar:
+        one = vocabularies.terms("over", "kind of record", kinds, allows_na=False, code="C102")(node, report)
+        return None if one is None else (Over(one),)
+    several = vocabularies.term_list("over", "kind of record", kinds, allows_na=False, code="C102")(node, report)
+    return None if several is None else tuple(Over(kind) for kind in several)
+
+
+def _strength(node: Node, report: Report) -> Strength | None:
+    term = vocabularies.terms("strength", "strength", tuple(Strength), allows_na=False, code="C102")(node, report)
+    return None if term is None else Strength(term)
+
+
+def _expectation(node: Node, report: Report) -> Expectation | None:
+    if type(node) is Scalar and node.text == "empty":
+        return Number(Bounds(0, 0))
+    if type(node) is not Mapping:
+        report.add("F103", node.at, f"'expect' must be {_FORMS}, not {fields.kind_of(node)}")
+        return None
+    form = _BY_FIELDS.get(frozenset(node.entries))
+    if form is None:
+        named = ", ".join(quote(name) for name in node.entries)
+        report.add("C102", node.at, f"'expect' must be {_FORMS}, not a mapping of {named or 'nothing'}")
+        return None
+    schema, build = form
+    values = decode_record(node, schema, report)
+    return None if values is None or None in values.values() else build(**values)
+
+
+def _natural(name: str) -> Decoder:
+    def decode(node: Node, report: Report) -> int | None:
+        text = fields.checked_text(name, node, report)
+        if text is None or (text.isascii() and text.isdigit() and len(text) < 10):
+            return None if text is None else int(text)
+        report.add("C102", node.at, f"{quote(text)} is no number of records: write digits")
+        return None
+
+    return decode
+
+
+def _percent(name: str) -> Decoder:
+    """A percentage with at most two decimals, in hundredths of a per cent."""
+
+    def decode(node: Node, report: Report) -> int | None:
+        text = fields.checked_text(name, node, report)
+        if text is None:
+            return None
+        whole, _, decimals = text.removesuffix("%").strip().partition(".")
+        digits = whole + decimals
+        if text.endswith("%") and whole and len(decimals) < 3 and digits.isascii() and digits.isdigit():
+            hundredths = int(whole) * 100 + int((decimals + "00")[:2])
+            if hundredths <= 10_000:
+                return hundredths
+        report.add("C102", node.at, f"{quote(text)} is no percentage: write 10%, or 2.5%")
+        return None
+
+    return decode
+
+
+def _share(node: Node, report: Report) -> Share | None:
+    values = decode_record(node, _SHARE, report)
+    if values is None or None in values.values():
+        return None
+    if not values.keys() & {"at_least", "at_most"}:
+        report.add("F101", node.at, "missing field 'at_least' or 'at_most', which bounds the share")
+        return None
+    return Share(Bounds(values.get("at_least"), values.get("at_most")), values.get("of", ()))
+
+
+def _by_name(name: str, value: Decoder) -> Decoder:
+    """A mapping from names to values, at least one."""
+
+    def decode(node: Node, report: Report) -> dict[str, Any] | None:
+        if type(node) is not Mapping or not node.entries:
+            report.add("F103", node.at, f"{quote(name)} must be a mapping such as {{one: ..., two: ...}}")
+            return None
+        values = {}
+        for key, (key_at, item) in node.entries.items():
+            sound = fields.checked_text(f"a name in {name}", Scalar(key, key_at), report) is not None
+            values[key] = value(item, report) if sound else None
+        return None if None in values.values() else values
+
+    return decode
+
+
+_FORMS = (
+    "the word 'empty' where there must be none, or a mapping such as {count: 2} with one of "
+    "count, at_least, at_most, share, keys, counts with by, values with by"
+)
+_SHARE = Schema(
+    "a share",
+    "",
+    {"at_least": _percent("at_least"), "at_most": _percent("at_most"), "of": conditions("of")},
+    (),
+)
+_EXPECTATIONS: tuple[tuple[dict[str, Decoder], Callable[..., Expectation]], ...] = (
+    ({"count": _natural("count")}, lambda count: Number(Bounds(count, count))),
+    ({"at_least": _natural("at_least")}, lambda at_least: Number(Bounds(at_least, None))),
+    ({"at_most": _natural("at_most")}, lambda at_most: Number(Bounds(None, at_most))),
+    (
+        {"at_least": _natural("at_least"), "at_most": _natural("at_most")},
+        lambda at_least, at_most: Number(Bounds(at_least, at_most)),
+    ),
+    ({"share": _share}, lambda share: share),
+    ({"keys": fields.text_list("keys")}, Keys),
+    ({"by": fields.text("by"), "counts": _by_name("counts", _natural("a count"))}, Counts),
+    ({"by": fields.text("by"), "values": _by_name("values", fields.text("a value"))}, Values),
+)
+_BY_FIELDS = {
+    frozenset(decoders): (Schema("an expectation", "", decoders, tuple(decoders)), build)
+    for decoders, build in _EXPECTATIONS
+}
+_READING = Schema(
+    "a reading",
+    "",
+    {"name": fields.text("name"), "keys": fields.text_list("keys"), "why": fields.text("why")},
+    ("name", "keys", "why"),
+)
+_COUNTER = Schema(
+    "an item of counter-evidence",
+    "",
+    {
+        "rows": fields.text_list("rows"),
+        "note": fields.text("note"),
+        "strength": _strength,
+        "source": fields.text("source"),
+    },
+    ("note", "strength", "source"),
+)
+_CLAIM = Schema(
+    "a claim",
+    "id",
+    {
+        "id": fields.key("claim id"),
+        "claim": fields.text("claim"),
+        "over": _over,
+        "scope": conditions("scope"),
+        "where": conditions("where"),
+        "expect": _expectation,
+        "readings": fields.record_list("readings", _READING, NarrowReading),
+        "boundary": fields.text("boundary"),
+        "counter": fields.record_list("counter", _COUNTER, Counter),
+        "source": fields.text("source"),
+    },
+    ("id", "claim", "expect", "boundary", "source"),
+)

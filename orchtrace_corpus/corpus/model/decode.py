@@ -1,0 +1,120 @@
+"""Decodes the records of a data file by the taxonomy, reporting every problem of every record."""
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from orchtrace_corpus.base.identifiers import IdentifierKind
+from orchtrace_corpus.base.yamlfile.reader import YamlFile
+from orchtrace_corpus.corpus.model import addresses, fields, vocabularies
+from orchtrace_corpus.corpus.model.fields import Decoder, Report, Schema, decode_record
+from orchtrace_corpus.corpus.model.records import Evidence, Exclusion, Paper, Places, Waiver
+from orchtrace_corpus.corpus.model.taxonomy import Facet, Taxonomy, facet_decoder
+
+RecordType = TypeVar("RecordType", Paper, Exclusion)
+
+
+def paper_schema(taxonomy: Taxonomy) -> Schema:
+    """The fields of a paper: the fixed ones, and a tag for each facet of the taxonomy."""
+    tag_fields = tuple(facet.field for facet in taxonomy.papers)
+    evidence = Schema(
+        "a piece of evidence",
+        "",
+        {
+            "tags": vocabularies.term_list("tags", "axis or facet", tag_fields, allows_na=False, code="V101"),
+            "note": fields.text("note"),
+            "source": addresses.url("source"),
+            "location": fields.text("location"),
+            "level": fields.text("level"),
+            "confidence": fields.text("confidence"),
+            **_tag_decoders(taxonomy.evidence),
+        },
+        tuple(dict.fromkeys(("tags", "note", "source", "level", "confidence", *_required(taxonomy.evidence)))),
+    )
+    decoders: dict[str, Decoder] = {
+        "key": fields.key("key"),
+        "title": fields.text("title"),
+        "authors": fields.authors("authors"),
+        "affiliation": fields.text("affiliation"),
+        "year": fields.year("year"),
+        "venue": fields.text("venue"),
+        **{kind.value: fields.identifier(kind) for kind in IdentifierKind},
+        "urls": addresses.url_list("urls"),
+        **_tag_decoders(taxonomy.papers),
+        "summary": fields.text("summary"),
+        "evidence": fields.record_list("evidence", evidence, _evidence),
+        "added": fields.iso_date("added"),
+        "notes": fields.text("notes"),
+        "waive": _waivers(),
+    }
+    fixed = ("key", "title", "authors", "year", "venue", "urls", "summary", "added")
+    return Schema("a paper", "key", decoders, (*fixed, *_required(taxonomy.papers)))
+
+
+def exclusion_schema(taxonomy: Taxonomy) -> Schema:
+    """The fields of an exclusion: the fixed ones, and a tag for each of its facets."""
+    decoders: dict[str, Decoder] = {
+        "id": fields.exclusion_id("id"),
+        "title": fields.text("title"),
+        "identifier": fields.text("identifier"),
+        "url": addresses.url("url"),
+        **_tag_decoders(taxonomy.exclusions),
+        "screened": fields.iso_date("screened"),
+        "reason": fields.text("reason"),
+        "near_miss": fields.text("near_miss"),
+        "promoted_to": fields.key("promoted_to"),
+        "waive": _waivers(),
+    }
+    fixed = ("id", "title", "identifier", "url", "screened", "reason")
+    return Schema("an exclusion", "id", decoders, (*fixed, *_required(taxonomy.exclusions)))
+
+
+def decode_papers(file: YamlFile, taxonomy: Taxonomy) -> tuple[tuple[Paper, ...], Places]:
+    """Decode a list of papers; problems go to `file.findings`."""
+    return _decode(file, paper_schema(taxonomy), taxonomy.papers, Paper)
+
+
+def decode_exclusions(file: YamlFile, taxonomy: Taxonomy) -> tuple[tuple[Exclusion, ...], Places]:
+    """Decode a list of exclusions; problems go to `file.findings`."""
+    return _decode(file, exclusion_schema(taxonomy), taxonomy.exclusions, Exclusion)
+
+
+def _evidence(**values: Any) -> Evidence:
+    more = {name: values.pop(name) for name in list(values) if name not in Evidence._fields}
+    return Evidence(**values, more=more)
+
+
+def _decode(
+    file: YamlFile, schema: Schema, facets: tuple[Facet, ...], build: Callable[..., RecordType]
+) -> tuple[tuple[RecordType, ...], Places]:
+    report = Report(file)
+    tag_fields = tuple(facet.field for facet in facets)
+    records: list[RecordType] = []
+    starts: list[int] = []
+    for node in file.records():
+        report.record = ""
+        values = decode_record(node, schema, report)
+        if values is None:
+            continue
+        tags: dict[str, Any] = {}
+        for field in tag_fields:
+            tag = values.pop(field, None)
+            if tag is not None:
+                tags[field] = tag
+        if None in values.values():
+            values = {name: value for name, value in values.items() if value is not None}
+        records.append(build(tags=tags, **values))
+        starts.append(node.at)
+    return tuple(records), Places(file, starts)
+
+
+def _waivers() -> Decoder:
+    schema = Schema("a waiver", "", {"code": fields.waived_code("code"), "why": fields.text("why")}, ("code", "why"))
+    return fields.record_list("waive", schema, Waiver)
+
+
+def _tag_decoders(facets: tuple[Facet, ...]) -> dict[str, Decoder]:
+    return {facet.field: facet_decoder(facet) for facet in facets}
+
+
+def _required(facets: tuple[Facet, ...]) -> tuple[str, ...]:
+    return tuple(facet.field for facet in facets if facet.required)

@@ -1,0 +1,227 @@
+"""Recorded disagreements about tags, read from `data/disputes.yaml`: who reads what, and which reading stands.
+
+A corpus keeps one value of every tag. Where sources or readers disagree, the other readings stand here, so
+that lists and figures can mark the tag and `corpus claims --stress` can ask what depends on it.
+"""
+
+from collections.abc import Iterable, Sequence
+from enum import StrEnum
+from typing import NamedTuple
+
+from orchtrace_corpus.base.errors import InvalidCorpusError, MalformedCorpusError
+from orchtrace_corpus.base.findings import Finding, is_malformed, quote, suggestion
+from orchtrace_corpus.base.yamlfile.reader import Mapping, Node, YamlFile
+from orchtrace_corpus.corpus.model import fields, vocabularies
+from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE, Report, Schema, decode_record
+from orchtrace_corpus.corpus.model.records import Paper, Places, Tag
+from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Taxonomy
+
+NOT_ARISING = "none"
+"""The reading that a term of a facet of kind `levels` does not arise in a record."""
+
+
+class State(StrEnum):
+    """Whether the other readings can still be held, or a decision has settled the matter."""
+
+    OPEN = "open"
+    SETTLED = "settled"
+
+
+class Reading(NamedTuple):
+    """What somebody reads in a source. Several values say "one of these, without telling which"."""
+
+    values: tuple[str, ...]
+    by: str
+
+    def __str__(self) -> str:
+        return " or ".join(self.values)
+
+
+class Dispute(NamedTuple):
+    """A disagreement about one tag of one paper.
+
+    Attributes:
+        record: The paper's key.
+        tag: A facet of a single term, or a term of a facet of kind `levels`, such as `stop`.
+        stands: The value that the paper has; `NOT_ARISING` where it lacks the term.
+        readings: Every reading on record, that which stands among them.
+        why: Why this value stands.
+        source: Where the disagreement is recorded.
+        state: Whether it is open.
+    """
+
+    record: str
+    tag: str
+    stands: str
+    readings: tuple[Reading, ...]
+    why: str
+    source: str
+    state: State = State.OPEN
+
+    @property
+    def id(self) -> str:
+        """What messages call the dispute by."""
+        return f"{self.record}.{self.tag}"
+
+    @property
+    def alternatives(self) -> tuple[str, ...]:
+        """The values of those readings that do not allow for the one that stands, in their order."""
+        others = (reading.values for reading in self.readings if self.stands not in reading.values)
+        return tuple(dict.fromkeys(value for values in others for value in values))
+
+
+class DisputeFile(NamedTuple):
+    """The disputes of a corpus as read: those without mistakes, where each stands, and the mistakes."""
+
+    disputes: tuple[Dispute, ...] = ()
+    places: Places | None = None
+    findings: tuple[Finding, ...] = ()
+
+    def sound(self) -> tuple[Dispute, ...]:
+        """The disputes of a file without mistakes: where some are missing, tags would lose their marks.
+
+        Raises:
+            InvalidCorpusError: There are mistakes; the message lists them.
+        """
+        if self.findings:
+            error = MalformedCorpusError if is_malformed(self.findings) else InvalidCorpusError
+            raise error("\n".join(("the disputes have errors:", *map(str, self.findings))))
+        return self.disputes
+
+
+def decode_disputes(file: YamlFile, taxonomy: Taxonomy) -> DisputeFile:
+    """Decode a list of disputes by the taxonomy; what the papers say is for `check`."""
+    report = Report(file)
+    schema = _schema(taxonomy)
+    known = disputable(taxonomy)
+    disputes, starts = [], []
+    for node in file.records():
+        report.record = ""
+        values = decode_record(node, schema, report)
+        if values is None or None in values.values() or not values.keys() >= set(schema.required):
+            continue
+        dispute = Dispute(**values)
+        if type(node) is Mapping and _is_disagreement(dispute, known[dispute.tag], node, report):
+            disputes.append(dispute)
+            starts.append(node.at)
+    return DisputeFile(tuple(disputes), Places(file, starts), tuple(file.findings))
+
+
+def check(file: DisputeFile, papers: Iterable[Paper], taxonomy: Taxonomy) -> tuple[Finding, ...]:
+    """All findings of the file: those of decoding, and disputes that no longer speak of what the papers say."""
+    findings = list(file.findings)
+    by_key = {paper.key: paper for paper in papers}
+    known = disputable(taxonomy)
+    seen: set[str] = set()
+    for index, dispute in enumerate(file.disputes):
+        code, field, message = "", "", ""
+        paper = by_key.get(dispute.record)
+        if dispute.id in seen:
+            code, field = "C206", "tag"
+            message = f"{quote(dispute.tag)} of {quote(dispute.record)} is disputed twice; put all readings into one"
+        elif paper is None:
+            near = suggestion(dispute.record, list(by_key), always_list=False)
+            near = near if "did you mean" in near else ""
+            code, field = "C201", "record"
+            message = f"there is no paper {quote(dispute.record)}{near}"
+        elif (value := value_of(paper, known[dispute.tag], dispute.tag)) != dispute.stands:
+            code, field = "C204", "stands"
+            has = f"{quote(dispute.record)} has {dispute.tag} {quote(value)}"
+            message = f"{quote(dispute.stands)} does not stand, for {has}; settle which of the two is right"
+        seen.add(dispute.id)
+        if code and file.places is not None:
+            findings.append(Finding(code, message, file.places.locate(index, field), dispute.record))
+    return tuple(findings)
+
+
+def contested(disputes: Iterable[Dispute]) -> frozenset[tuple[str, str]]:
+    """The tags in open dispute, as pairs of a paper's key and a tag, such as `("puppeteer", "stop")`."""
+    return frozenset((dispute.record, dispute.tag) for dispute in disputes if dispute.state is State.OPEN)
+
+
+def disputable(taxonomy: Taxonomy) -> dict[str, Facet]:
+    """The tags that a dispute can be about, each with its facet: those of a single term, and terms with levels."""
+    tags = {facet.field: facet for facet in taxonomy.papers if facet.kind is Kind.SINGLE}
+    return tags | {term.id: facet for facet in taxonomy.papers if facet.kind is Kind.LEVELS for term in facet.terms}
+
+
+def value_of(paper: Paper, facet: Facet, tag: str) -> str:
+    """The value of a disputable tag: a term, `NA`, a level, or `NOT_ARISING`."""
+    value = paper.tags.get(facet.field)
+    if facet.kind is Kind.LEVELS:
+        return value.get(tag, NOT_ARISING) if isinstance(value, dict) else NOT_ARISING
+    return value if isinstance(value, str) else ""
+
+
+def with_value(paper: Paper, facet: Facet, tag: str, value: str) -> Paper:
+    """The paper with another value of a disputable tag."""
+    changed: Tag = value
+    if facet.kind is Kind.LEVELS:
+        levels = paper.tags.get(facet.field)
+        others = levels if isinstance(levels, dict) else {}
+        given = {**others, tag: value}
+        changed = {term.id: given[term.id] for term in facet.terms if given.get(term.id, NOT_ARISING) != NOT_ARISING}
+    return paper._replace(tags={**paper.tags, facet.field: changed})
+
+
+def values_for(facet: Facet) -> tuple[str, ...]:
+    """The values that a disputable tag of a facet can have."""
+    if facet.kind is Kind.LEVELS:
+        return (*(level.id for level in facet.levels), NOT_ARISING)
+    return (*(term.id for term in facet.terms), *((NOT_APPLICABLE,) if facet.allows_na else ()))
+
+
+def _schema(taxonomy: Taxonomy) -> Schema:
+    tags = tuple(disputable(taxonomy))
+    return Schema(
+        "a dispute",
+        "record",
+        {
+            "record": fields.key("record"),
+            "tag": vocabularies.terms("tag", "tag", tags, allows_na=False, code="C202"),
+            "stands": fields.text("stands"),
+            "readings": _readings,
+            "state": _state,
+            "why": fields.text("why"),
+            "source": fields.text("source"),
+        },
+        ("record", "tag", "stands", "readings", "why", "source"),
+    )
+
+
+def _state(node: Node, report: Report) -> State | None:
+    term = vocabularies.terms("state", "state", tuple(State), allows_na=False, code="C203")(node, report)
+    return None if term is None else State(term)
+
+
+def _readings(node: Node, report: Report) -> tuple[Reading, ...] | None:
+    if type(node) is not Mapping:
+        form = "such as {implicit: first reader, explicit: second reader}"
+        report.add("F103", node.at, f"'readings' must be a mapping {form}, not {fields.kind_of(node)}")
+        return None
+    readings = []
+    for values, (_, by) in node.entries.items():
+        text = fields.checked_text(f"reading {values}", by, report)
+        readings.append(Reading(tuple(value.strip() for value in values.split(",")), text or ""))
+    return tuple(readings) if all(reading.by for reading in readings) else None
+
+
+def _is_disagreement(dispute: Dispute, facet: Facet, node: Mapping, report: Report) -> bool:
+    """Whether all values exist and two readings exclude each other; reported if not."""
+    allowed = values_for(facet)
+    readings = node.entries["readings"]
+    places = [at for at, _ in readings[1].entries.values()] if type(readings[1]) is Mapping else []
+    named: list[tuple[int, Sequence[str]]] = [(node.entries["stands"][1].at, (dispute.stands,))]
+    named += [(at, reading.values) for at, reading in zip(places, dispute.readings, strict=True)]
+    wrong = [(at, value) for at, values in named for value in values if value not in allowed]
+    for at, value in wrong:
+        report.add("C203", at, f"{dispute.tag} has no value {quote(value)}{suggestion(value, allowed)}")
+    if wrong:
+        return False
+    if not any(dispute.stands in reading.values for reading in dispute.readings):
+        report.add("C205", named[0][0], f"nobody reads {quote(dispute.stands)}; say who does, under 'readings'")
+    elif not dispute.alternatives:
+        report.add("C205", readings[0], f"no reading excludes {quote(dispute.stands)}, so there is nothing to dispute")
+    else:
+        return True
+    return False

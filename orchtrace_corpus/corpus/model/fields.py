@@ -1,0 +1,379 @@
+"""What each field of a record accepts, and how its YAML node becomes a Python value.
+
+A `Decoder` takes a node and returns the value, or None after reporting what is wrong with it. All
+problems of a record are reported, not only the first.
+"""
+
+import unicodedata
+from collections.abc import Callable
+from collections.abc import Mapping as MappingType
+from datetime import date
+from functools import lru_cache
+from typing import Any, NamedTuple, TypeAlias
+
+from orchtrace_corpus.base.findings import RULES, Severity, printable, quote, suggestion
+from orchtrace_corpus.base.identifiers import IdentifierKind, is_normal, recognise
+from orchtrace_corpus.base.yamlfile.reader import Mapping, Node, Scalar, Sequence, YamlFile
+
+NOT_APPLICABLE = "NA"
+"""The value of a tag that does not apply to a record. An absent tag, in contrast, was not coded yet."""
+
+OTHERS = "others"
+"""Ends an author list that is cut short, as in BibTeX."""
+
+TO_BE_WRITTEN = "To be written."
+"""Stands for a summary that nobody has written yet. No record stays with it: a rule asks for the real one."""
+
+ACTIVE_ELEMENTS = (
+    "script|style|iframe|object|embed|img|svg|link|meta|base|textarea|title|plaintext|xmp|noscript|template|form"
+)
+"""Elements of HTML that a browser acts on as soon as they are opened, as a pattern."""
+
+PLAIN_ELEMENTS = (
+    "a|b|i|u|s|em|strong|sub|sup|br|hr|p|div|span|pre|code|small|big|font|center|table|tr|td|th|ul|ol|li|dl|dt|dd|"
+    "h[1-6]|details|summary|video|audio|input|button|select|body|html|head|blockquote"
+)
+"""Those that need their closing `>`. What is neither, such as the <think> of a reasoning model, is text."""
+
+_JOINERS = "\u200c\u200d"  # invisible, but part of words in some scripts
+_TURNERS = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
+
+
+_EXAMPLES = {
+    IdentifierKind.ARXIV: "2505.19591",
+    IdentifierKind.DOI: "10.1609/aaai.v32i1.11794",
+    IdentifierKind.OPENREVIEW: "ur295YVtmt",
+    IdentifierKind.ACL: "2025.acl-long.421",
+}
+
+
+class Report:
+    """Takes down the problems of one file; `record` names the record being decoded."""
+
+    def __init__(self, file: YamlFile) -> None:
+        self.file = file
+        self.record = ""
+
+    def add(self, code: str, at: int, message: str) -> None:
+        """Take down a problem at an index of the file's text, unless the value there was refused already."""
+        if at not in self.file.refused:
+            self.file.refuse(code, at, message, self.record)
+
+
+Decoder: TypeAlias = Callable[[Node, Report], Any]
+
+
+class Schema(NamedTuple):
+    """The fields of a kind of record. `title_field` names the one that messages call the record by."""
+
+    noun: str
+    title_field: str
+    decoders: MappingType[str, Decoder]
+    required: tuple[str, ...]
+
+
+def decode_record(node: Node, schema: Schema, report: Report) -> dict[str, Any] | None:
+    """Decode a mapping by its schema; None, reported, if it is no mapping.
+
+    The result holds every known field that the record has; the value of a field with a problem is
+    None.
+    """
+    if type(node) is not Mapping:
+        report.add("F103", node.at, f"{schema.noun} must be a mapping of fields, not {kind_of(node)}")
+        return None
+    entries = node.entries
+    title = entries.get(schema.title_field) if schema.title_field else None
+    if title is not None and type(title[1]) is Scalar:
+        report.record = title[1].text
+    decoders = schema.decoders
+    values: dict[str, Any] = {}
+    for name, (key_at, value) in entries.items():
+        decoder = decoders.get(name)
+        if decoder is None:
+            report.add(
+                "F102",
+                key_at,
+                f"unknown field {quote(name)}{suggestion(name, list(decoders), always_list=False)}",
+            )
+        else:
+            values[name] = decoder(value, report)
+    for name in schema.required:
+        if name not in entries and node.at != report.file.cut_off:
+            report.add("F101", node.at, f"missing field {quote(name)}")
+    return values
+
+
+def text(name: str) -> Decoder:
+    """One line of text."""
+
+    def decode(node: Node, report: Report) -> str | None:
+        if type(node) is Scalar:
+            value = node.text
+            if value and value.isprintable() and value[0] != " " and value[-1] != " ":
+                return value
+        return checked_text(name, node, report)
+
+    return decode
+
+
+def formed(name: str, code: str, is_formed: Callable[[str], bool], description: str) -> Decoder:
+    """Text of a given form."""
+
+    def decode(node: Node, report: Report) -> str | None:
+        value = checked_text(name, node, report)
+        if value is None or is_formed(value):
+            return value
+        report.add(code, node.at, f"{quote(value)} is not {description}")
+        return None
+
+    return decode
+
+
+def key(name: str) -> Decoder:
+    """A record's key."""
+    return formed(name, "F107", is_key, "a key: use lower-case letters, digits and single hyphens")
+
+
+def is_key(value: str) -> bool:
+    """Whether the text is made of ASCII lower-case letters and digits with single hyphens between them."""
+    return value.isascii() and value == value.lower() and all(part.isalnum() for part in value.split("-"))
+
+
+def exclusion_id(name: str) -> Decoder:
+    """The id of an exclusion."""
+    description = "an exclusion id: write E and at least three digits, such as E033"
+    return formed(name, "F110", is_exclusion_id, description)
+
+
+def is_exclusion_id(value: str) -> bool:
+    """Whether the text is an E and at least three digits."""
+    return value[:1] == "E" and len(value) > 3 and value.isascii() and value[1:].isdigit()
+
+
+def field_name(name: str) -> Decoder:
+    """The name of a field: what `--where` and column names can be written with."""
+    description = f"a {name} name: use lower-case letters, digits and underscores, a letter first"
+    return formed(name, "F107", is_field_name, description)
+
+
+def is_field_name(value: str) -> bool:
+    """Whether the text is made of ASCII lower-case letters, digits and underscores, with a letter first."""
+    return value.isascii() and value == value.lower() and value.isidentifier() and value[0] != "_"
+
+
+def identifier(kind: IdentifierKind) -> Decoder:
+    """An arXiv, DOI, OpenReview or ACL id in its normal form."""
+    name = kind.value
+
+    def decode(node: Node, report: Report) -> str | None:
+        value = checked_text(name, node, report)
+        if value is None or is_normal(kind, value):
+            return value
+        meant = recognise(value)
+        mend = f"; write {meant.kind}: {meant.value}" if meant else f", such as {_EXAMPLES[kind]}"
+        report.add("F111", node.at, f"{name} {quote(value)} is not in its plain form{mend}")
+        return None
+
+    return decode
+
+
+def year(name: str) -> Decoder:
+    """A year of four digits."""
+
+    def decode(node: Node, report: Report) -> int | None:
+        value = checked_text(name, node, report)
+        if value is None:
+            return None
+        if len(value) == 4 and value.isascii() and value.isdigit() and value[0] != "0":
+            return int(value)
+        report.add("F105", node.at, f"{quote(value)} is not a {name}: write four digits")
+        return None
+
+    return decode
+
+
+def iso_date(name: str) -> Decoder:
+    """A day as `YYYY-MM-DD`, kept as text, which sorts and compares as the date does."""
+
+    def decode(node: Node, report: Report) -> str | None:
+        value = checked_text(name, node, report)
+        if value is None or is_iso_date(value):
+            return value
+        problem = "is no day of the calendar" if _looks_like_date(value) else "is not a date: write YYYY-MM-DD"
+        report.add("F106", node.at, f"{quote(value)} {problem}")
+        return None
+
+    return decode
+
+
+def _looks_like_date(value: str) -> bool:
+    parts = value.split("-")
+    return [len(part) for part in parts] == [4, 2, 2] and all(part.isascii() and part.isdigit() for part in parts)
+
+
+@lru_cache(maxsize=4096)
+def is_iso_date(value: str) -> bool:
+    """Whether the text is a day of the calendar as `YYYY-MM-DD`."""
+    if len(value) != 10 or not value.isascii() or value[4] != "-" or value[7] != "-":
+        return False
+    try:
+        date.fromisoformat(value)
+    except ValueError:
+        return False
+    return True
+
+
+def waived_code(name: str) -> Decoder:
+    """The code of a rule whose findings are warnings."""
+    warnings = [code for code, rule in RULES.items() if rule.severity is Severity.WARNING]
+
+    def decode(node: Node, report: Report) -> str | None:
+        value = checked_text(name, node, report)
+        if value is None or value in warnings:
+            return value
+        if value in RULES:
+            problem = f"{value} is an error, and only warnings can be waived; mend the record"
+        else:
+            problem = f"unknown code {quote(value)}{suggestion(value, warnings)}"
+        report.add("F113", node.at, problem)
+        return None
+
+    return decode
+
+
+def text_list(name: str) -> Decoder:
+    """A list of different texts, at least one."""
+
+    def decode(node: Node, report: Report) -> tuple[str, ...] | None:
+        items = _texts(name, node, report)
+        return None if items is None else distinct(name, node, items, report)
+
+    return decode
+
+
+def authors(name: str) -> Decoder:
+    """An author list in BibTeX form: `Family, Given`, a collective without comma, `others` at the end."""
+
+    def decode(node: Node, report: Report) -> tuple[str, ...] | None:
+        items = _texts(name, node, report)
+        if items is None:
+            return None
+        if OTHERS in items[:-1]:
+            at = node.items[items.index(OTHERS)].at if type(node) is Sequence else node.at
+            report.add("F109", at, f"{quote(OTHERS)} must end the list of {name}: it stands for the names left out")
+            return None
+        for number, item in enumerate(items):
+            problem = _author_problem(item)
+            if problem:
+                at = node.items[number].at if type(node) is Sequence else node.at
+                report.add("F109", at, f"{quote(item)} {problem}")
+                return None
+        if items == (OTHERS,):
+            report.add("F109", node.at, f"{quote(OTHERS)} alone names nobody; name at least the first of the {name}")
+            return None
+        return items
+
+    return decode
+
+
+def _author_problem(item: str) -> str:
+    """What keeps a text from being one author; empty if nothing does."""
+    if item.startswith(",") or item.endswith(","):
+        return "lacks a part of the name: write Family, Given"
+    if item != OTHERS and item.lower().strip(". ") in ("et al", "others", "and others"):
+        return f"is no name: write {OTHERS} for the names left out"
+    if " and " in item and "," in item:
+        return "names several people: give each an item of its own"
+    return ""
+
+
+def record_list(name: str, schema: Schema, build: Callable[..., Any]) -> Decoder:
+    """A list of mappings, each decoded by its own schema and handed to `build` if nothing is wrong with it."""
+
+    def decode(node: Node, report: Report) -> tuple[Any, ...] | None:
+        if type(node) is not Sequence:
+            refuse_no_list(name, node, report)
+            return None
+        built = []
+        for item in node.items:
+            outer = report.record
+            values = decode_record(item, schema, report)
+            report.record = outer
+            if values is not None and None not in values.values() and values.keys() >= set(schema.required):
+                built.append(build(**values))
+        return tuple(built)
+
+    return decode
+
+
+def kind_of(node: Node) -> str:
+    """What a node is, in words."""
+    if type(node) is Scalar:
+        return "text" if node.text else "nothing"
+    return "a list" if type(node) is Sequence else "a mapping"
+
+
+def refuse_no_list(name: str, node: Node, report: Report) -> None:
+    """Report that a node should have been a list."""
+    report.add("F103", node.at, f"{quote(name)} must be a list such as [one, two], not {kind_of(node)}")
+
+
+def checked_text(name: str, node: Node, report: Report) -> str | None:
+    """One line of visible text; None, reported, if the node is none."""
+    if type(node) is not Scalar:
+        report.add("F103", node.at, f"{quote(name)} must be text, not {kind_of(node)}")
+        return None
+    value = node.text
+    if not value or value.isspace():
+        report.add("F104", node.at, f"{quote(name)} is empty; write a value, or remove the field if it is optional")
+        return None
+    if value != value.strip(" "):
+        report.add("M101", node.at, f"{quote(name)} begins or ends with a blank; remove it: {quote(value)}")
+        return None
+    if not value.isprintable():
+        joined = value.strip(_JOINERS)  # inside a word, not instead of one
+        odd = next((c for c in value if _is_odd(c) and (c not in _JOINERS or not joined)), None)
+        if odd is not None:
+            code, shown = _odd_character(odd)
+            report.add(
+                code,
+                node.at,
+                f"{quote(name)} holds {shown}; write one line of visible text: {quote(value)}",
+            )
+            return None
+    return value
+
+
+def _is_odd(c: str) -> bool:
+    """Whether a character does not print, in any version of Unicode: letters newer than ours may be there."""
+    return not c.isprintable() and unicodedata.category(c) != "Cn"
+
+
+def _odd_character(odd: str) -> tuple[str, str]:
+    if odd in _TURNERS:
+        return "M102", f"U+{ord(odd):04X}, which turns the direction of writing"
+    return "M101", "a line break" if odd == "\n" else f"the invisible character U+{ord(odd):04X}"
+
+
+def _texts(name: str, node: Node, report: Report) -> tuple[str, ...] | None:
+    if type(node) is not Sequence:
+        refuse_no_list(name, node, report)
+        return None
+    if not node.items:
+        report.add("F104", node.at, f"{quote(name)} is an empty list; name at least one")
+        return None
+    values = [checked_text(f"an item of {name}", item, report) for item in node.items]
+    return None if None in values else tuple(value for value in values if value is not None)
+
+
+def distinct(name: str, node: Node, items: tuple[str, ...], report: Report) -> tuple[str, ...] | None:
+    """The items; None, reported, if one is there twice."""
+    if len(set(items)) == len(items):
+        return items
+    seen: set[str] = set()
+    for index, item in enumerate(items):
+        if item in seen:
+            at = node.items[index].at if type(node) is Sequence else node.at
+            report.add("F108", at, f"{printable(name)} names {quote(item)} twice; remove one")
+        seen.add(item)
+    return None

@@ -1,0 +1,47 @@
+"""A record as its YAML fields: the form in which records are compared, exported and edited."""
+
+from collections.abc import Mapping, Sequence
+from typing import TypeAlias
+
+from orchtrace_corpus.corpus.model.decode import exclusion_schema, paper_schema
+from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE
+from orchtrace_corpus.corpus.model.records import Evidence, Paper, Record, Tag, Waiver
+from orchtrace_corpus.corpus.model.taxonomy import Taxonomy
+
+Value: TypeAlias = str | int | Sequence["Value"] | Mapping[str, "Value"]
+"""The value of a field as a YAML record has it: a text (or a number, which is written as one), a list, a mapping."""
+
+_EVIDENCE = ("tags", "note", "source", "location", "level", "confidence")
+"""The fixed fields of an item of evidence, in canonical order; facets beside them follow."""
+
+
+def fields(record: Record, taxonomy: Taxonomy) -> dict[str, Value]:
+    """A record as its YAML fields, in canonical order; fields that it does not have are left out."""
+    schema = paper_schema(taxonomy) if isinstance(record, Paper) else exclusion_schema(taxonomy)
+    present: dict[str, Value] = {}
+    for name in schema.decoders:
+        if name in record.tags:
+            present[name] = tag_value(record.tags[name])
+        elif name in record._fields and getattr(record, name):
+            present[name] = _value(getattr(record, name))
+    return present
+
+
+def tag_value(tag: Tag) -> Value:
+    """A tag as its YAML field; several terms are a list, but NA stands by itself."""
+    if isinstance(tag, (str, Mapping)):
+        return tag
+    return NOT_APPLICABLE if tag == (NOT_APPLICABLE,) else list(tag)
+
+
+def _value(value: object) -> Value:
+    """The value of a fixed field."""
+    if isinstance(value, Evidence):
+        fixed = {name: _value(part) for name in _EVIDENCE if (part := getattr(value, name))}
+        return {**fixed, **{name: tag_value(tag) for name, tag in value.more.items()}}
+    if isinstance(value, Waiver):
+        return dict(value._asdict())
+    if isinstance(value, tuple):
+        return [_value(item) for item in value]
+    assert isinstance(value, (str, int))
+    return value

@@ -1,0 +1,174 @@
+"""The records of a corpus as immutable values."""
+
+from collections.abc import Mapping
+from typing import NamedTuple, TypeAlias
+
+from orchtrace_corpus.base.findings import Finding, Location
+from orchtrace_corpus.base.yamlfile import reader
+from orchtrace_corpus.base.yamlfile.reader import YamlFile
+from orchtrace_corpus.corpus.model.taxonomy import Taxonomy
+
+Tag: TypeAlias = str | tuple[str, ...] | Mapping[str, str]
+"""The value of a facet, by its kind: a term, several terms, or terms with their levels."""
+
+
+class Evidence(NamedTuple):
+    """What a source says in support of some tags of a paper.
+
+    `location` says where in the source: a page, section or line. `more` holds the facets of evidence
+    that the taxonomy declares beside level and confidence.
+    """
+
+    tags: tuple[str, ...]
+    note: str
+    source: str
+    level: str
+    confidence: str
+    more: Mapping[str, Tag] = {}
+    location: str | None = None
+
+
+class Waiver(NamedTuple):
+    """A warning that is right for other records but not for this one, with the reason."""
+
+    code: str
+    why: str
+
+
+class Paper(NamedTuple):
+    """A retained entry of the corpus.
+
+    Attributes:
+        key: The entry's key, unique in the corpus.
+        authors: In BibTeX form: `Family, Given`, a collective without comma, `others` for names left out.
+        year: The year as published.
+        urls: At least one address; the first is the entry's own.
+        tags: The value of every facet that the taxonomy declares, by field name. The string `NA`
+            says that a facet does not apply.
+        added: The day on which the record was added, as `YYYY-MM-DD`.
+        waive: The warnings that do not apply to the record.
+    """
+
+    key: str = ""
+    title: str = ""
+    authors: tuple[str, ...] = ()
+    affiliation: str | None = None
+    year: int = 0
+    venue: str = ""
+    arxiv_id: str | None = None
+    doi: str | None = None
+    openreview_id: str | None = None
+    acl_id: str | None = None
+    urls: tuple[str, ...] = ()
+    tags: Mapping[str, Tag] = {}
+    summary: str = ""
+    evidence: tuple[Evidence, ...] = ()
+    added: str = ""
+    notes: str | None = None
+    waive: tuple[Waiver, ...] = ()
+
+    @property
+    def first_author(self) -> str:
+        """The first item of `authors`."""
+        return self.authors[0] if self.authors else ""
+
+
+class Exclusion(NamedTuple):
+    """A record that was screened and left out, with the reason.
+
+    Attributes:
+        tags: The value of every facet that the taxonomy declares for exclusions, by field name.
+        screened: The day of screening, as `YYYY-MM-DD`.
+        near_miss: What made the record come close to being retained, if it did.
+        promoted_to: The key of the paper that this record became, if it was taken in later.
+        waive: The warnings that do not apply to the record.
+    """
+
+    id: str = ""
+    title: str = ""
+    identifier: str = ""
+    url: str = ""
+    tags: Mapping[str, Tag] = {}
+    screened: str = ""
+    reason: str = ""
+    near_miss: str | None = None
+    promoted_to: str | None = None
+    waive: tuple[Waiver, ...] = ()
+
+
+Record: TypeAlias = Paper | Exclusion
+
+
+class Pool(NamedTuple):
+    """A corpus: the retained papers, the exclusions, and the vocabulary they are tagged with."""
+
+    taxonomy: Taxonomy
+    papers: tuple[Paper, ...]
+    exclusions: tuple[Exclusion, ...]
+
+
+class Places:
+    """Where the records of one file are, so that a rule can point at a field.
+
+    Only the beginning of each record is kept; a field's place is found by reading its record again.
+    """
+
+    def __init__(self, file: YamlFile, starts: list[int]) -> None:
+        self.file = file
+        self._starts = starts
+
+    @property
+    def cut_off(self) -> tuple[str, str] | None:
+        """The path and the key of the record that a syntax error has cut off, if one has."""
+        if self.file.cut_off not in self._starts:
+            return None
+        node = self.file.record_at(self.file.cut_off, len(self.file.text))
+        entries = node.entries if isinstance(node, reader.Mapping) else {}
+        named = next((entries[name][1] for name in ("key", "id") if name in entries), None)
+        return (self.file.path, named.text) if isinstance(named, reader.Scalar) else None
+
+    def locate(self, index: int, *path: str | int) -> Location:
+        """The place of a value in the record at an index, such as `locate(7, "urls", 0)`.
+
+        Where the path goes further than the record does, the place of the last thing that it has.
+        """
+        start = self._starts[index]
+        end = self._starts[index + 1] if index + 1 < len(self._starts) else len(self.file.text)
+        node = self.file.record_at(start, end)
+        for step in path:
+            inner = _step(node, step)
+            if inner is None:
+                break
+            node = inner
+        return self.file.location(start if node is None else node.at)
+
+
+def _step(node: reader.Node | None, step: str | int) -> reader.Node | None:
+    if isinstance(node, reader.Mapping) and isinstance(step, str) and step in node.entries:
+        return node.entries[step][1]
+    if isinstance(node, reader.Sequence) and isinstance(step, int) and step < len(node.items):
+        return node.items[step]
+    return None
+
+
+class Loaded(NamedTuple):
+    """A corpus as read: what could be decoded, where it stands, and what is wrong so far.
+
+    A field that could not be decoded has its empty default, so `pool` is fit for counting only if
+    `findings` holds no error. `pool` is None if the taxonomy itself could not be read.
+    """
+
+    pool: Pool | None
+    paper_places: Places
+    exclusion_places: Places
+    findings: tuple[Finding, ...]
+
+    @property
+    def papers(self) -> tuple[Paper, ...]:
+        """The papers that could be decoded."""
+        return self.pool.papers if self.pool else ()
+
+    @property
+    def exclusions(self) -> tuple[Exclusion, ...]:
+        """The exclusions that could be decoded."""
+        return self.pool.exclusions if self.pool else ()

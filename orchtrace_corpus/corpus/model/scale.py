@@ -1,0 +1,250 @@
+"""How large systems are run and how large experiments are: what is published, read from `data/scale.yaml`.
+
+An observation is a number that a source gives, or the fact that none was found. Numbers of vendors are
+reports: nobody outside can check them, so none of them counts as verified.
+"""
+
+from collections.abc import Collection, Sequence
+from enum import StrEnum
+from typing import Any, NamedTuple
+
+from orchtrace_corpus.base.errors import InvalidCorpusError, MalformedCorpusError
+from orchtrace_corpus.base.findings import Finding, is_malformed, quote, suggestion
+from orchtrace_corpus.base.yamlfile.reader import Mapping, Node, YamlFile
+from orchtrace_corpus.corpus.model import addresses, fields, vocabularies
+from orchtrace_corpus.corpus.model.fields import Decoder, Report, Schema, decode_record
+
+_LONGEST = 16
+"""How many characters a number may have: beyond that, it is not exact in the computer, either."""
+
+UNKNOWN = "unknown"
+"""The value of an observation for which no number was found."""
+
+
+class Group(StrEnum):
+    """Whether a system is in use, or was trained and evaluated in a publication."""
+
+    DEPLOYMENT = "deployment"
+    ACADEMIC = "academic"
+
+
+class Support(StrEnum):
+    """What kind of source a number was read in."""
+
+    PAPER = "paper"
+    PAPER_COPY = "paper_copy"
+    VENDOR = "vendor"
+    VENDOR_COPY = "vendor_copy"
+    THIRD_PARTY = "third_party"
+
+
+BOUNDS = {"<=": "up to", ">=": "at least", "<": "under", "~": "about"}
+"""What may stand in front of a number, and how it is said; without it the number is exact."""
+
+
+class Amount(NamedTuple):
+    """A number or a range, both ends included; `high` equals `low` for a single number.
+
+    `bound` is one of `BOUNDS`, or empty.
+    """
+
+    low: float
+    high: float
+    bound: str = ""
+
+
+class Observation(NamedTuple):
+    """One thing that is, or is not, published about the scale of a system.
+
+    Attributes:
+        system: The system or method.
+        group: Whether it is in use, or an experiment.
+        quantity: What is counted; observations of one quantity can be compared.
+        value: The number; None where none was found.
+        unit: What the number counts.
+        evidence: What kind of source it was read in.
+        sources: The addresses, at least one.
+        verified: Whether the number was read in the publication itself.
+        record: The key of the paper in the pool, if it is there.
+        note: What else a reader must know.
+    """
+
+    system: str
+    group: Group
+    quantity: str
+    value: Amount | None
+    unit: str
+    evidence: Support
+    sources: tuple[str, ...]
+    verified: bool
+    record: str | None = None
+    note: str | None = None
+
+    @property
+    def is_second_hand(self) -> bool:
+        """Whether the number rests on a copy or on somebody else's account."""
+        return self.evidence in (Support.PAPER_COPY, Support.VENDOR_COPY, Support.THIRD_PARTY)
+
+
+class ScaleFile(NamedTuple):
+    """The observations of a corpus as read: those without mistakes, and the mistakes."""
+
+    observations: tuple[Observation, ...] = ()
+    findings: tuple[Finding, ...] = ()
+
+    def sound(self) -> tuple[Observation, ...]:
+        """The observations of a file without mistakes.
+
+        Raises:
+            InvalidCorpusError: There are mistakes; the message lists them.
+        """
+        if self.findings:
+            error = MalformedCorpusError if is_malformed(self.findings) else InvalidCorpusError
+            raise error("\n".join(("what is known of scale has errors:", *map(str, self.findings))))
+        return self.observations
+
+
+class Comparison(NamedTuple):
+    """The observations of one quantity, in use against published."""
+
+    quantity: str
+    deployments: tuple[Observation, ...]
+    academic: tuple[Observation, ...]
+
+
+def decode_scale(file: YamlFile, keys: Collection[str] | None) -> ScaleFile:
+    """Decode a list of observations.
+
+    Args:
+        file: The file.
+        keys: The keys of the pool's papers; None where not all are known.
+    """
+    report = Report(file)
+    observations = []
+    seen: set[tuple[str, str]] = set()
+    for node in file.records():
+        report.record = ""
+        values = decode_record(node, OBSERVATION, report)
+        if values is None or type(node) is not Mapping:
+            continue
+        _check_identity(values, node, seen, report)
+        _check_record(values, node, keys, report)
+        _check_verified(values, node, report)
+        if None not in values.values() and values.keys() >= set(OBSERVATION.required):
+            value = None if values["value"] == UNKNOWN else values["value"]
+            observations.append(Observation(**{**values, "value": value}))
+    findings = sorted(file.findings, key=lambda finding: (finding.location, finding.code, finding.message))
+    return ScaleFile(tuple(observations), tuple(findings))
+
+
+def compare(observations: Sequence[Observation]) -> tuple[Comparison, ...]:
+    """The quantities that are known of systems in use and of experiments alike, in the order of the file."""
+    comparisons = []
+    for quantity in dict.fromkeys(observation.quantity for observation in observations):
+        alike = [observation for observation in observations if observation.quantity == quantity]
+        deployments, academic = (tuple(o for o in alike if o.group is group) for group in Group)
+        if deployments and academic:
+            comparisons.append(Comparison(quantity, deployments, academic))
+    return tuple(comparisons)
+
+
+def span(observations: Sequence[Observation]) -> Amount | None:
+    """The smallest and the largest number known; None where none is."""
+    known = [observation.value for observation in observations if observation.value]
+    if not known:
+        return None
+    return Amount(min(amount.low for amount in known), max(amount.high for amount in known))
+
+
+def parse_amount(text: str) -> Amount | None:
+    """Read an amount, such as `16`, `3-5`, `<=300` or `~2000`; None if the text is none."""
+    bound = next((bound for bound in BOUNDS if text.startswith(bound)), "")
+    low, separator, high = text.removeprefix(bound).partition("-")
+    if not _is_number(low) or (separator and not _is_number(high)):
+        return None
+    amount = Amount(float(low), float(high or low), bound)
+    return amount if amount.low <= amount.high else None
+
+
+def _is_number(text: str) -> bool:
+    whole, point, decimals = text.partition(".")
+    digits = whole + decimals
+    return digits.isascii() and digits.isdigit() and bool(whole and (decimals or not point)) and len(text) <= _LONGEST
+
+
+def _amount(node: Node, report: Report) -> Amount | str | None:
+    value = fields.checked_text("value", node, report)
+    if value is None or value == UNKNOWN:
+        return value
+    amount = parse_amount(value)
+    if amount is None:
+        mend = f"write a number, a range such as 3-5, either after <=, <, >= or ~, or {UNKNOWN}"
+        report.add("S101", node.at, f"{quote(value)} is no amount: {mend}")
+    return amount
+
+
+def _choice(name: str, choices: type[StrEnum]) -> Decoder:
+    decode_term = vocabularies.terms(name, name, tuple(choices), allows_na=False)
+
+    def decode(node: Node, report: Report) -> Any:
+        term = decode_term(node, report)
+        return None if term is None else choices(term)
+
+    return decode
+
+
+def _verified(node: Node, report: Report) -> bool | None:
+    term = vocabularies.terms("verified", "value of verified", ("true", "false"), allows_na=False)(node, report)
+    return None if term is None else term == "true"
+
+
+OBSERVATION = Schema(
+    "an observation",
+    "system",
+    {
+        "system": fields.text("system"),
+        "group": _choice("group", Group),
+        "record": fields.key("record"),
+        "quantity": fields.text("quantity"),
+        "value": _amount,
+        "unit": fields.text("unit"),
+        "evidence": _choice("evidence", Support),
+        "sources": addresses.url_list("sources"),
+        "verified": _verified,
+        "note": fields.text("note"),
+    },
+    ("system", "group", "quantity", "value", "unit", "evidence", "sources", "verified"),
+)
+"""The fields of an observation."""
+
+
+def _check_identity(values: dict[str, Any], node: Mapping, seen: set[tuple[str, str]], report: Report) -> None:
+    """One observation for each quantity of a system."""
+    system, quantity = values.get("system"), values.get("quantity")
+    if system is None or quantity is None:
+        return
+    if (system, quantity) in seen:
+        message = f"the {quote(quantity)} of {quote(system)} are given twice; keep one, or name what differs"
+        report.add("S102", node.entries["quantity"][1].at, message)
+    seen.add((system, quantity))
+
+
+def _check_record(values: dict[str, Any], node: Mapping, keys: Collection[str] | None, report: Report) -> None:
+    record = values.get("record")
+    if record is not None and keys is not None and record not in keys:
+        near = suggestion(record, list(keys), always_list=False)
+        near = near if "did you mean" in near else ""
+        mend = "name the paper that the system is in the pool as, or leave the field out"
+        report.add("S103", node.entries["record"][1].at, f"there is no paper {quote(record)}{near}; {mend}")
+
+
+def _check_verified(values: dict[str, Any], node: Mapping, report: Report) -> None:
+    """Only a number that was read in the publication itself is verified; what a vendor says is reported."""
+    if not values.get("verified"):
+        return
+    at = node.entries["verified"][1].at
+    if values.get("value") == UNKNOWN:
+        report.add("S104", at, "what is unknown cannot be verified; write verified: false")
+    elif values.get("evidence") not in (None, Support.PAPER):
+        mend = f"only evidence {quote(Support.PAPER)} can be verified; write verified: false"
+        report.add("S104", at, f"evidence {quote(values['evidence'])} is a report: {mend}")

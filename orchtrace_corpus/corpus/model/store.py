@@ -1,0 +1,199 @@
+"""Finds a corpus on disk and reads it. Nothing else in `pool` knows about files."""
+
+import gc
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from types import MappingProxyType
+from typing import TYPE_CHECKING, NamedTuple
+
+from orchtrace_corpus.base.errors import DataFileError
+from orchtrace_corpus.base.findings import is_malformed, printable
+from orchtrace_corpus.base.yamlfile import reader
+from orchtrace_corpus.corpus.model.decode import decode_exclusions, decode_papers
+from orchtrace_corpus.corpus.model.metadata import Metadata
+from orchtrace_corpus.corpus.model.records import Loaded, Places, Pool
+from orchtrace_corpus.corpus.model.taxonomy import Taxonomy, decode_taxonomy
+
+if TYPE_CHECKING:
+    from orchtrace_corpus.corpus.model.claim_file import ClaimFile
+    from orchtrace_corpus.corpus.model.disputes import DisputeFile
+    from orchtrace_corpus.corpus.model.scale import ScaleFile
+
+PAPERS = "data/papers.yaml"
+EXCLUSIONS = "data/exclusions.yaml"
+TAXONOMY = "data/taxonomy.yaml"
+ARXIV = "data/arxiv.json"
+CLAIMS = "data/claims.yaml"
+DISPUTES = "data/disputes.yaml"
+SCALE = "data/scale.yaml"
+
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+
+class Root(NamedTuple):
+    """The folder of a corpus. `bundled` says that it is the copy that came with the installation."""
+
+    path: str
+    bundled: bool = False
+
+
+def find_root(start: str = "") -> Root:
+    """The nearest folder, from `start` (else the working folder) upwards, that holds a corpus.
+
+    Where there is none, the corpus that came with the installation: inside an installed wheel, or
+    the source tree of an editable installation.
+
+    Raises:
+        DataFileError: There is no corpus anywhere, not even a bundled one.
+    """
+    folder = os.path.abspath(start or os.getcwd())
+    while True:
+        if os.path.isfile(os.path.join(folder, PAPERS)):
+            return Root(folder)
+        parent = os.path.dirname(folder)
+        if parent == folder:
+            break
+        folder = parent
+    for bundled in (os.path.join(_PACKAGE, "bundled"), os.path.dirname(_PACKAGE)):
+        if os.path.isfile(os.path.join(bundled, PAPERS)):
+            return Root(bundled, bundled=True)
+    raise DataFileError(f"no {PAPERS} here or in any folder above", "Name the corpus with --root DIR.")
+
+
+def load(root: str, *, keep: bool = False, instead: Mapping[str, bytes] = MappingProxyType({})) -> Loaded:
+    """Read and decode the corpus in a folder, with all problems of syntax, fields and vocabulary.
+
+    Args:
+        root: The folder that holds `data/`.
+        keep: Whether the files keep their records as read, for whoever wants to see their form, too.
+        instead: What to read instead of some files, by their names below the folder: an edit that
+            is not written yet, or an earlier revision.
+
+    Raises:
+        DataFileError: A data file is absent or cannot be read.
+    """
+    with _collector_paused():
+        taxonomy_file = read_file(root, TAXONOMY, instead.get(TAXONOMY))
+        taxonomy = decode_taxonomy(taxonomy_file)
+        papers_file = read_file(root, PAPERS, instead.get(PAPERS))
+        exclusions_file = read_file(root, EXCLUSIONS, instead.get(EXCLUSIONS))
+        papers_file.keep = exclusions_file.keep = keep
+        if taxonomy is None or taxonomy_file.findings:
+            nowhere = Places(taxonomy_file, [])
+            return Loaded(None, nowhere, nowhere, tuple(taxonomy_file.findings))
+        papers, paper_places = decode_papers(papers_file, taxonomy)
+        exclusions, exclusion_places = decode_exclusions(exclusions_file, taxonomy)
+    findings = (*papers_file.findings, *exclusions_file.findings)
+    return Loaded(Pool(taxonomy, papers, exclusions), paper_places, exclusion_places, findings)
+
+
+def read_file(root: str, name: str, instead: bytes | None = None) -> reader.YamlFile:
+    """Read one data file of a corpus, or what stands in for it.
+
+    Raises:
+        DataFileError: It is absent or cannot be read.
+    """
+    path = os.path.join(root, *name.split("/"))
+    shown_as = os.path.relpath(path)
+    if name == EXCLUSIONS and instead is None and not os.path.lexists(path):
+        raise DataFileError(f"cannot read {shown_as}: No such file or directory", "Without exclusions it holds: []")
+    shown_as = path if shown_as.startswith(os.pardir + os.sep) else shown_as
+    return reader.read(path, shown_as) if instead is None else reader.YamlFile(shown_as, instead)
+
+
+def read_bytes(root: str, names: Iterable[str]) -> dict[str, bytes]:
+    """The bytes of those of some data files that there are, by their names below the folder.
+
+    Raises:
+        DataFileError: One is there, but cannot be read.
+    """
+    paths = {name: os.path.join(root, *name.split("/")) for name in names}
+    return {name: reader.read_bytes(path, name) for name, path in paths.items() if os.path.lexists(path)}
+
+
+def read_claims(root: str, instead: bytes | None = None) -> "ClaimFile":
+    """The claims of a corpus as read, mistakes included; none where it has no file of them.
+
+    Raises:
+        DataFileError: The file cannot be read.
+    """
+    from orchtrace_corpus.corpus.model.claim_file import (  # only for who asks what the corpus claims
+        ClaimFile,
+        decode_claims,
+    )
+
+    if instead is None and not os.path.lexists(os.path.join(root, *CLAIMS.split("/"))):
+        return ClaimFile()
+    with _collector_paused():
+        return decode_claims(read_file(root, CLAIMS, instead))
+
+
+def read_disputes(root: str, taxonomy: Taxonomy, instead: bytes | None = None) -> "DisputeFile":
+    """The disputes of a corpus as read, mistakes included; none where it has no file of them.
+
+    Raises:
+        DataFileError: The file cannot be read.
+    """
+    from orchtrace_corpus.corpus.model.disputes import (  # only for who marks what is contested
+        DisputeFile,
+        decode_disputes,
+    )
+
+    if instead is None and not os.path.lexists(os.path.join(root, *DISPUTES.split("/"))):
+        return DisputeFile()
+    with _collector_paused():
+        return decode_disputes(read_file(root, DISPUTES, instead), taxonomy)
+
+
+def read_scale(root: str, corpus: Pool | Loaded, instead: bytes | None = None) -> "ScaleFile":
+    """What is known of the scale of systems, as read, mistakes included; nothing where a corpus has no file of it.
+
+    Where the taxonomy cannot be read, this is not read, either; where a part of the papers cannot, no
+    record is said to be missing.
+
+    Raises:
+        DataFileError: The file cannot be read.
+    """
+    from orchtrace_corpus.corpus.model.scale import ScaleFile, decode_scale  # only for who shows or checks it
+
+    findings = corpus.findings if isinstance(corpus, Loaded) else ()
+    is_absent = instead is None and not os.path.lexists(os.path.join(root, *SCALE.split("/")))
+    if is_absent or (isinstance(corpus, Loaded) and corpus.pool is None):
+        return ScaleFile()
+    keys = None if is_malformed(findings) else {paper.key for paper in corpus.papers}
+    with _collector_paused():
+        return decode_scale(read_file(root, SCALE, instead), keys)
+
+
+def read_arxiv(root: str) -> dict[str, Metadata]:
+    """What arXiv said last of the papers, by id; nothing where the corpus has no file of it.
+
+    Raises:
+        DataFileError: The file cannot be read, or is not in its form.
+    """
+    from orchtrace_corpus.corpus.model import arxiv_file  # only for who fetches, or checks what was fetched
+
+    path = os.path.join(root, *ARXIV.split("/"))
+    near = os.path.relpath(path)
+    shown_as = printable(path if near.startswith(os.pardir + os.sep) else near, limit=300)
+    try:
+        with open(path, encoding="utf-8", newline="") as file:
+            return arxiv_file.decode(file.read(), shown_as)
+    except FileNotFoundError:
+        return {}
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "not UTF-8"
+        raise DataFileError(f"cannot read {shown_as}: {reason}") from error
+
+
+@contextmanager
+def _collector_paused() -> Iterator[None]:
+    """Keep the garbage collector from walking a growing heap of records, which halves the time."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()

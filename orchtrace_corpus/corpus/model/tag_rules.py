@@ -1,0 +1,162 @@
+"""Rules across the tags of a paper, as a taxonomy writes them; `pool.rules` applies them."""
+
+from collections.abc import Mapping as MappingType
+from enum import StrEnum
+from typing import Any, NamedTuple, cast
+
+from orchtrace_corpus.base.findings import Location, Severity, quote, suggestion
+from orchtrace_corpus.base.yamlfile.reader import Mapping, Node, Scalar, Sequence
+from orchtrace_corpus.corpus.model import fields, vocabularies
+from orchtrace_corpus.corpus.model.fields import Decoder, Report, Schema
+
+ANY_EVIDENCE = "any"
+"""In a rule, the demand for evidence of whatever field."""
+
+
+class Condition(NamedTuple):
+    """A filter as a rule writes it: `rl: [full, partial]` has the field `rl` and two alternatives.
+
+    `field` may end in an operator, as in `added<=`. The taxonomy cannot judge it: `pool.query` can.
+    """
+
+    field: str
+    alternatives: tuple[str, ...]
+    location: Location
+
+
+class TagRule(NamedTuple):
+    """A rule across the fields of a paper: who meets all of `when` must meet all of `require`.
+
+    Attributes:
+        evidence: Instead of `require`: the fields of which at least one must be named by an item of
+            the paper's evidence.
+        sparse: Instead of both: fields, each with how many papers make a term of it sparse; a paper
+            with a sparse term must have evidence that names the field.
+    """
+
+    id: str
+    message: str
+    severity: Severity
+    when: tuple[Condition, ...]
+    require: tuple[Condition, ...]
+    evidence: tuple[str, ...]
+    sparse: MappingType[str, int]
+
+
+def check_rules(taxonomy: Mapping, kinds: MappingType[str, str], report: Report) -> None:
+    """No rule twice, each with one demand, and evidence only for fields of papers; `kinds` has their kinds."""
+    known = list(kinds)
+    counted = [field for field, kind in kinds.items() if kind != "levels"]
+    seen: set[str] = set()
+    for rule in items_of(taxonomy, "rules"):
+        name = report.record = text_of(rule, "id")
+        if name in seen:
+            report.add("F108", rule.entries["id"][1].at, f"rules names {quote(name)} twice; remove one")
+        seen.update({name} - {""})
+        demands = [demand for demand in ("require", "evidence", "sparse") if demand in rule.entries]
+        if not demands:
+            message = "missing field 'require', 'evidence' or 'sparse', which says what the rule demands"
+            report.add("F101", rule.at, message)
+        if len(demands) > 1:
+            message = f"a rule demands {quote(demands[0])} or {quote(demands[1])}, not both; make two"
+            report.add("F102", rule.entries[demands[1]][0], message)
+        sparse = rule.entries.get("sparse")
+        for field, (at, _) in (sparse[1].entries if sparse is not None and type(sparse[1]) is Mapping else {}).items():
+            if field not in counted:
+                report.add("V101", at, f"unknown axis or facet {quote(field)}{suggestion(field, counted)}")
+        evidence = rule.entries.get("evidence")
+        for item in evidence[1].items if evidence is not None and type(evidence[1]) is Sequence else ():
+            if type(item) is Scalar and item.text and item.text not in known:
+                report.add("V101", item.at, f"unknown axis or facet {quote(item.text)}{suggestion(item.text, known)}")
+    report.record = ""
+
+
+def conditions(name: str) -> Decoder:
+    """Filters written as a mapping, with their places; whether they make sense is for `pool.query`."""
+
+    def decode(node: Node, report: Report) -> tuple[Condition, ...] | None:
+        if type(node) is not Mapping:
+            report.add("F103", node.at, f"{quote(name)} must be a mapping of filters such as {{field: [one, two]}}")
+            return None
+        read = []
+        for field, (key_at, value) in node.entries.items():
+            items = value.items if type(value) is Sequence else [value]
+            if not items or any(type(item) is not Scalar for item in items):
+                report.add("F103", value.at, f"{quote(field)} must be a value, or a list of values such as [one, two]")
+                return None
+            alternatives = tuple(item.text for item in items if type(item) is Scalar)
+            read.append(Condition(field, alternatives, report.file.location(key_at)))
+        return tuple(read)
+
+    return decode
+
+
+def choice(name: str, kind: type[StrEnum]) -> Decoder:
+    """One of the values of an enumeration."""
+    decode_term = vocabularies.terms(name, name, tuple(kind), allows_na=False)
+
+    def decode(node: Node, report: Report) -> Any:
+        term = decode_term(node, report)
+        return None if term is None else kind(term)
+
+    return decode
+
+
+def _evidence_fields(node: Node, report: Report) -> tuple[str, ...] | None:
+    if type(node) is Scalar and node.text == ANY_EVIDENCE:
+        return (ANY_EVIDENCE,)
+    if type(node) is Scalar:
+        report.add("F103", node.at, f"'evidence' must be a list of fields such as [one, two], or {quote(ANY_EVIDENCE)}")
+        return None
+    return cast("tuple[str, ...] | None", fields.text_list("evidence")(node, report))
+
+
+def _sparse(node: Node, report: Report) -> dict[str, int] | None:
+    if type(node) is not Mapping or not node.entries:
+        report.add("F103", node.at, "'sparse' must be a mapping from fields to numbers of papers such as {one: 2}")
+        return None
+    limits = {}
+    for field, (_, value) in node.entries.items():
+        text = fields.checked_text(field, value, report)
+        if text is None or not (text.isascii() and text.isdigit() and 0 < int(text) < 1000):
+            if text is not None:
+                report.add("F103", value.at, f"{quote(text)} is no number of papers: write 1 or more")
+            return None
+        limits[field] = int(text)
+    return limits
+
+
+def build_rule(**values: Any) -> TagRule:
+    """A rule from its fields; those left out have their defaults."""
+    return TagRule(**{"severity": Severity.ERROR, "when": (), "require": (), "evidence": (), "sparse": {}, **values})
+
+
+RULE = Schema(
+    "a rule",
+    "id",
+    {
+        "id": fields.key("rule id"),
+        "message": fields.text("message"),
+        "severity": choice("severity", Severity),
+        "when": conditions("when"),
+        "require": conditions("require"),
+        "evidence": _evidence_fields,
+        "sparse": _sparse,
+    },
+    ("id", "message"),
+)
+"""The fields of a rule."""
+
+
+def items_of(mapping: Mapping, name: str) -> list[Mapping]:
+    """The mappings in a list of that name."""
+    entry = mapping.entries.get(name)
+    if entry is None or type(entry[1]) is not Sequence:
+        return []
+    return [item for item in entry[1].items if type(item) is Mapping]
+
+
+def text_of(mapping: Mapping, name: str) -> str:
+    """The text of that name; empty where there is none."""
+    entry = mapping.entries.get(name)
+    return entry[1].text if entry is not None and type(entry[1]) is Scalar else ""

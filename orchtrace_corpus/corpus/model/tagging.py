@@ -1,0 +1,102 @@
+"""Tags as people type them, read by the taxonomy: `shared`, `spade,rake`, `stop=explicit,spawn=designed`."""
+
+from collections.abc import Mapping, Sequence
+
+from orchtrace_corpus.base.errors import CommandUseError
+from orchtrace_corpus.base.findings import quote, suggestion
+from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE
+from orchtrace_corpus.corpus.model.records import Tag
+from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Term
+
+NO_TERM = "none"
+"""How somebody says that no term of a facet of kind `levels` arises; a record has `{}` for it."""
+
+
+def read_tag(facet: Facet, text: str) -> Tag:
+    """The tag that a text means.
+
+    A term is called by its id, its label or its code where no other term has it, in capitals or not.
+
+    Raises:
+        CommandUseError: The text names what the taxonomy does not have; the message names the nearest.
+    """
+    if facet.kind is Kind.SINGLE:
+        return read_term(facet, text)
+    parts = [part.strip() for part in text.split(",") if part.strip()]
+    if facet.kind is Kind.LEVELS:
+        return {} if [part.lower() for part in parts] in ([NO_TERM], ["{}"], []) else _levels(facet, parts)
+    terms = tuple(dict.fromkeys(read_term(facet, part) for part in parts))
+    if not terms:
+        raise CommandUseError(f"{facet.field} is given no term{suggestion('', _allowed(facet))}")
+    if NOT_APPLICABLE in terms and len(terms) > 1:
+        raise CommandUseError(f"{NOT_APPLICABLE} in {facet.field} must stand alone")
+    return terms
+
+
+def read_term(facet: Facet, text: str) -> str:
+    """The one term of a facet that a text means, `NA` included where it is allowed; errors as for `read_tag`."""
+    if facet.allows_na and text.strip().upper() == NOT_APPLICABLE:
+        return NOT_APPLICABLE
+    return _named(facet.terms, text, facet.field, _allowed(facet))
+
+
+def read_level(facet: Facet, text: str) -> str:
+    """The level of a facet of kind `levels` that a text means; errors as for `read_tag`."""
+    return _named(facet.levels, text, f"level of {facet.field}", tuple(level.id for level in facet.levels))
+
+
+def joined(facet: Facet, first: Tag | None, second: Tag) -> Tag:
+    """Two tags of one facet as one: the terms of both, where there can be several.
+
+    Raises:
+        CommandUseError: The facet takes one term, and they differ; or both give a term another level, or one
+            says that none applies.
+    """
+    if first is None or first == second:
+        return second
+    if isinstance(first, tuple) and isinstance(second, tuple) and (NOT_APPLICABLE,) not in (first, second):
+        return tuple(dict.fromkeys((*first, *second)))
+    if not isinstance(first, Mapping) or not isinstance(second, Mapping):
+        shown = (tag if isinstance(tag, str) else ",".join(tag) for tag in (first, second))
+        raise CommandUseError(f"{facet.field} is given twice: {' and '.join(shown)}", "Give it once.")
+    for term in second:
+        if first.get(term, second[term]) != second[term]:
+            raise CommandUseError(f"{term} of {facet.field} is given twice: {first[term]} and {second[term]}")
+    return in_order(facet, {**first, **second})
+
+
+def in_order(facet: Facet, levels: Mapping[str, str]) -> dict[str, str]:
+    """Terms with their levels, in the order of the taxonomy."""
+    return {term.id: levels[term.id] for term in facet.terms if term.id in levels}
+
+
+def _levels(facet: Facet, parts: Sequence[str]) -> Tag:
+    levels: dict[str, str] = {}
+    for part in parts:
+        term, equals, level = part.partition("=")
+        if not equals:
+            form = f"{facet.terms[0].id}={facet.levels[0].id}"
+            raise CommandUseError(
+                f"{quote(part)} is no part of {facet.field}", f"Write TERM=LEVEL, such as {form}, or {NO_TERM}."
+            )
+        name = _named(facet.terms, term, facet.field, tuple(term.id for term in facet.terms))
+        if name in levels:
+            raise CommandUseError(f"{name} of {facet.field} is given twice")
+        levels[name] = read_level(facet, level)
+    return in_order(facet, levels)
+
+
+def _named(terms: Sequence[Term], text: str, noun: str, allowed: Sequence[str]) -> str:
+    wanted = text.strip().casefold()
+    for name in ("id", "label", "code"):
+        found = [term.id for term in terms if getattr(term, name).casefold() == wanted]
+        if len(found) == 1 and wanted:
+            return found[0]
+        if found and wanted:
+            message = f"{quote(text.strip())} is the {name} of {len(found)} terms of {noun}: {', '.join(found)}"
+            raise CommandUseError(message, "Name one of them.")
+    raise CommandUseError(f"unknown {noun} {quote(text.strip())}{suggestion(text.strip(), allowed)}")
+
+
+def _allowed(facet: Facet) -> tuple[str, ...]:
+    return (*(term.id for term in facet.terms), *((NOT_APPLICABLE,) if facet.allows_na else ()))

@@ -1,0 +1,286 @@
+"""The vocabulary of a corpus, read from `data/taxonomy.yaml`: facets, their terms and levels.
+
+No code knows a term: another survey brings its own file and changes no Python.
+"""
+
+from collections.abc import Iterable
+from enum import StrEnum
+from typing import NamedTuple
+
+from orchtrace_corpus.base.findings import quote, suggestion
+from orchtrace_corpus.base.yamlfile.reader import Mapping, Node, Scalar, Sequence, YamlFile
+from orchtrace_corpus.corpus.model import fields, vocabularies
+from orchtrace_corpus.corpus.model.fields import Decoder, Report, Schema, decode_record
+from orchtrace_corpus.corpus.model.published import COLUMN, Column, check_columns
+from orchtrace_corpus.corpus.model.tag_rules import RULE, TagRule, build_rule, check_rules, choice, items_of, text_of
+
+
+class Kind(StrEnum):
+    """How many terms a record has on a facet."""
+
+    SINGLE = "single"
+    MANY = "many"
+    LEVELS = "levels"
+
+
+class Role(StrEnum):
+    """Whether a facet is an axis of the survey or a plain description."""
+
+    AXIS = "axis"
+    FACET = "facet"
+
+
+class Term(NamedTuple):
+    """A word of a vocabulary. Terms of one facet that share a `code` belong to one family."""
+
+    id: str
+    label: str
+    definition: str
+    code: str = ""
+
+
+class Facet(NamedTuple):
+    """A field that classifies records by a closed vocabulary, in the order in which it is shown.
+
+    `levels` is filled for a facet of kind `levels` only.
+    """
+
+    field: str
+    label: str
+    kind: Kind
+    role: Role
+    definition: str
+    terms: tuple[Term, ...]
+    levels: tuple[Term, ...] = ()
+    allows_na: bool = False
+    required: bool = True
+
+    @property
+    def families(self) -> dict[str, tuple[Term, ...]]:
+        """The terms by code, in order; empty where no two terms share one."""
+        grouped: dict[str, list[Term]] = {}
+        for term in self.terms:
+            grouped.setdefault(term.code, []).append(term)
+        if "" in grouped or len(grouped) == len(self.terms):
+            return {}
+        return {code: tuple(members) for code, members in grouped.items()}
+
+
+class Taxonomy(NamedTuple):
+    """All facets of a corpus, those of papers, of exclusions and of evidence, and the rules across them.
+
+    `published` are the columns of the table that the survey has published, if it has one.
+    """
+
+    title: str
+    source: str
+    papers: tuple[Facet, ...]
+    exclusions: tuple[Facet, ...]
+    evidence: tuple[Facet, ...]
+    crosstabs: tuple[tuple[str, str], ...]
+    rules: tuple[TagRule, ...] = ()
+    published: tuple[Column, ...] = ()
+
+    @property
+    def axes(self) -> tuple[Facet, ...]:
+        """The facets of papers that are axes of the survey."""
+        return tuple(facet for facet in self.papers if facet.role is Role.AXIS)
+
+    @property
+    def section(self) -> Facet | None:
+        """The facet whose terms divide the papers into sections: the first plain one of a single term that all have."""
+        plain = (facet for facet in self.papers if facet.role is Role.FACET and facet.kind is Kind.SINGLE)
+        return next((facet for facet in plain if facet.required and not facet.allows_na), None)
+
+
+RESERVED_FIELDS = frozenset(
+    {
+        *(
+            "key",
+            "title",
+            "authors",
+            "affiliation",
+            "year",
+            "venue",
+            "arxiv_id",
+            "doi",
+            "openreview_id",
+            "acl_id",
+        ),
+        *("urls", "summary", "evidence", "added", "notes", "waive", "first_author"),
+        *("id", "identifier", "url", "screened", "reason", "near_miss", "promoted_to"),
+        *("tags", "note", "location", "more"),
+    }
+)
+"""Names of fixed fields, which no facet may take."""
+
+
+def decode_taxonomy(file: YamlFile) -> Taxonomy | None:
+    """Decode a taxonomy; None if it has any problem, since no record could then be judged by it."""
+    before = len(file.findings)
+    node = file.root()
+    if node is None:
+        return None
+    report = Report(file)
+    values = decode_record(node, _TAXONOMY, report)
+    report.record = ""
+    if type(node) is Mapping:
+        _check_names(node, report)
+        _check_crosstabs(node, report)
+        check_rules(node, _papers(node), report)
+        check_columns(node, report)
+    if values is None or len(file.findings) > before:
+        return None
+    return Taxonomy(**{"exclusions": (), "evidence": (), "crosstabs": (), "source": "", **values})
+
+
+def facet_decoder(facet: Facet) -> Decoder:
+    """The decoder of a tag field."""
+    allowed = tuple(term.id for term in facet.terms)
+    label = facet.label.lower() if facet.label.lower() != facet.label.upper() else facet.label
+    if facet.kind is Kind.LEVELS:
+        return vocabularies.levels(facet.field, label, allowed, tuple(level.id for level in facet.levels))
+    if facet.kind is Kind.MANY:
+        return vocabularies.term_list(facet.field, label, allowed, allows_na=facet.allows_na)
+    return vocabularies.terms(facet.field, label, allowed, allows_na=facet.allows_na)
+
+
+def _flag(name: str) -> Decoder:
+    decode_term = vocabularies.terms(name, f"value of {name}", ("true", "false"), allows_na=False)
+
+    def decode(node: Node, report: Report) -> bool | None:
+        term = decode_term(node, report)
+        return None if term is None else term == "true"
+
+    return decode
+
+
+def _pairs(name: str) -> Decoder:
+    one = fields.text_list(f"a pair of {name}")
+
+    def decode(node: Node, report: Report) -> tuple[tuple[str, ...], ...] | None:
+        if type(node) is not Sequence:
+            report.add("F103", node.at, f"{quote(name)} must be a list of pairs such as [[one, two]]")
+            return None
+        pairs = [one(item, report) for item in node.items]
+        for item, pair in zip(node.items, pairs, strict=True):
+            if pair is not None and len(pair) != 2:
+                report.add(
+                    "F103", item.at, f"an item of {name} names {len(pair)} field{'s' * (len(pair) != 1)} instead of two"
+                )
+        return None if None in pairs else tuple(pairs)
+
+    return decode
+
+
+_TERM = Schema(
+    "a term",
+    "id",
+    {name: fields.text(name) for name in Term._fields},
+    ("id", "label", "definition"),
+)
+_FACET = Schema(
+    "a facet",
+    "field",
+    {
+        "field": fields.field_name("field"),
+        "label": fields.text("label"),
+        "kind": choice("kind", Kind),
+        "role": choice("role", Role),
+        "definition": fields.text("definition"),
+        "allows_na": _flag("allows_na"),
+        "required": _flag("required"),
+        "terms": fields.record_list("terms", _TERM, Term),
+        "levels": fields.record_list("levels", _TERM, Term),
+    },
+    ("field", "label", "kind", "role", "definition", "terms"),
+)
+_TAXONOMY = Schema(
+    "a taxonomy",
+    "title",
+    {
+        "title": fields.text("title"),
+        "source": fields.text("source"),
+        "papers": fields.record_list("papers", _FACET, Facet),
+        "exclusions": fields.record_list("exclusions", _FACET, Facet),
+        "evidence": fields.record_list("evidence", _FACET, Facet),
+        "crosstabs": _pairs("crosstabs"),
+        "rules": fields.record_list("rules", RULE, build_rule),
+        "published": fields.record_list("published", COLUMN, Column),
+    },
+    ("title", "papers"),
+)
+
+
+def _check_names(taxonomy: Mapping, report: Report) -> None:
+    """No field twice or with a reserved name, no term twice, levels exactly where the kind asks for them."""
+    for section in ("papers", "exclusions", "evidence"):
+        taken: set[str] = set()
+        for facet in items_of(taxonomy, section):
+            report.record = text_of(facet, "field")
+            kind = text_of(facet, "kind")
+            _check_name(facet, "field", taken, report)
+            if kind == Kind.LEVELS and "levels" not in facet.entries:
+                report.add("F101", facet.at, f"missing field 'levels', which a facet of kind {quote(kind)} needs")
+            if kind == Kind.LEVELS and "allows_na" in facet.entries:
+                at = facet.entries["allows_na"][0]
+                report.add("F102", at, "a facet of kind 'levels' has no 'allows_na': {} says that none applies")
+            if kind in (Kind.SINGLE, Kind.MANY) and "levels" in facet.entries:
+                at = facet.entries["levels"][0]
+                report.add("F102", at, f"unknown field 'levels' in a facet of kind {quote(kind)}")
+            for part in ("terms", "levels"):
+                given = facet.entries.get(part)
+                if given is not None and type(given[1]) is Sequence and not given[1].items:
+                    report.add("F104", given[1].at, f"{quote(part)} is an empty list; name at least one")
+                _check_terms(items_of(facet, part), part, report)
+            if kind == Kind.LEVELS:  # its terms are names to filter by, like those of fields
+                for term in items_of(facet, "terms"):
+                    _check_name(term, "id", taken, report)
+    report.record = ""
+
+
+def _check_name(mapping: Mapping, field: str, taken: set[str], report: Report) -> None:
+    name = text_of(mapping, field)
+    if not name:
+        return
+    at = mapping.entries[field][1].at
+    if name in RESERVED_FIELDS:
+        report.add("F107", at, f"{quote(name)} is the name of a fixed field; choose another")
+    elif name in taken and field == "field":
+        report.add("F108", at, f"{quote(name)} is the name of another field, too; choose another")
+    elif name in taken:
+        report.add("F108", at, f"{quote(name)} is the name of a field, too; choose another")
+    taken.add(name)
+
+
+def _check_terms(terms: Iterable[Mapping], part: str, report: Report) -> None:
+    seen: set[str] = set()
+    for term in terms:
+        name = text_of(term, "id")
+        if not name:
+            continue
+        at = term.entries["id"][1].at
+        if name == fields.NOT_APPLICABLE:
+            report.add("V104", at, "'NA' is no term: set 'allows_na: true' on the facet instead")
+        if "," in name:
+            report.add("F107", at, f"{quote(name)} is not a term id: leave out commas")
+        if name in seen:
+            report.add("F108", at, f"{part} names {quote(name)} twice; remove one")
+        seen.add(name)
+
+
+def _check_crosstabs(taxonomy: Mapping, report: Report) -> None:
+    known = list(_papers(taxonomy))
+    entry = taxonomy.entries.get("crosstabs")
+    if entry is None or type(entry[1]) is not Sequence:
+        return
+    for pair in entry[1].items:
+        for item in pair.items if type(pair) is Sequence else ():
+            if type(item) is Scalar and item.text and item.text not in known:
+                report.add("V101", item.at, f"unknown axis or facet {quote(item.text)}{suggestion(item.text, known)}")
+
+
+def _papers(taxonomy: Mapping) -> dict[str, str]:
+    """The fields of papers, each with its kind."""
+    facets = ((text_of(facet, "field"), text_of(facet, "kind")) for facet in items_of(taxonomy, "papers"))
+    return {field: kind for field, kind in facets if field}

@@ -1,0 +1,99 @@
+"""Agreement between readers as tables: the coefficients, and each disagreement with all readings."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from orchtrace_corpus.base.text.table import Cell, Table, envelope
+from orchtrace_corpus.corpus.analysis.agreement import CONFIDENCE, Agreement, Estimate
+
+_DIGITS = 3
+
+
+def tables(agreements: Sequence[Agreement], readers: Sequence[str], left_out: int = 0) -> list[Table]:
+    """One table of coefficients, and one of disagreements if there are any.
+
+    `left_out` is how many cells do not count, since they hold a code that there is not.
+    """
+    rows: list[tuple[Cell, ...]] = [
+        (
+            one.name,
+            one.cells,
+            _rounded(one.observed),
+            _rounded(one.kappa.value),
+            _interval(one.kappa),
+            _rounded(one.alpha.value),
+            _interval(one.alpha),
+        )
+        for one in agreements
+    ]
+    columns = ("field", "cells", "observed", "kappa", "kappa interval", "alpha", "alpha interval")
+    found = [Table("agreement", "Agreement", columns, tuple(rows), _notes(agreements, left_out))]
+    differing = [
+        (one.key, one.column, *(one.readings.get(reader) for reader in readers))
+        for agreement in agreements
+        if not _is_whole(agreement)
+        for one in agreement.disagreements
+    ]
+    if differing:
+        found.append(Table("disagreements", "Disagreements", ("key", "field", *readers), tuple(differing)))
+    return found
+
+
+def document(agreements: Sequence[Agreement], readers: Sequence[str], left_out: int = 0) -> str:
+    """The same as JSON, figures unrounded."""
+    return envelope(
+        "audit",
+        {
+            "readers": list(readers),
+            "confidence": CONFIDENCE,
+            "left_out": left_out,
+            "agreement": [
+                {
+                    "field": one.name,
+                    "cells": one.cells,
+                    "observed": one.observed,
+                    "kappa": _data(one.kappa),
+                    "alpha": _data(one.alpha),
+                }
+                for one in agreements
+            ],
+            "disagreements": [
+                {"key": one.key, "field": one.column, "readings": dict(one.readings)}
+                for agreement in agreements
+                if not _is_whole(agreement)
+                for one in agreement.disagreements
+            ],
+        },
+    )
+
+
+def _is_whole(agreement: Agreement) -> bool:
+    """Whether it sums up the columns of a facet, whose disagreements stand with each column already."""
+    return bool(agreement.disagreements) and all(one.column != agreement.name for one in agreement.disagreements)
+
+
+def _notes(agreements: Sequence[Agreement], left_out: int) -> tuple[str, ...]:
+    notes = [f"Intervals: {CONFIDENCE:.0%}, bootstrap over papers."]
+    if left_out:
+        notes.append(f"Left out: {left_out} cells with codes that the taxonomy does not have.")
+    reasons: dict[str, list[str]] = {}
+    for one in agreements:
+        for name, estimate in (("kappa", one.kappa), ("alpha", one.alpha)):
+            if estimate.value is None:
+                reasons.setdefault(f"no {name}: {estimate.reason}", []).append(one.name)
+    notes += [f"{reason[0].upper()}{reason[1:]} ({', '.join(names)})." for reason, names in reasons.items()]
+    return tuple(notes)
+
+
+def _data(estimate: Estimate) -> dict[str, Any]:
+    return {"value": estimate.value, "low": estimate.low, "high": estimate.high, "reason": estimate.reason or None}
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, _DIGITS)
+
+
+def _interval(estimate: Estimate) -> str | None:
+    if estimate.low is None or estimate.high is None:
+        return None
+    return f"{estimate.low:.2f} to {estimate.high:.2f}"

@@ -1,0 +1,284 @@
+"""Claims: which hold, what is behind each, and what it takes to break it."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from orchtrace_corpus.base.findings import printable
+from orchtrace_corpus.base.text.layout import Line, Span, display_width, line, wrap
+from orchtrace_corpus.base.text.table import Cell, Table, envelope, markdown_text
+from orchtrace_corpus.corpus.analysis.changes import Change, ChangeKind
+from orchtrace_corpus.corpus.analysis.claims import Verdict
+from orchtrace_corpus.corpus.analysis.stress import Robustness
+from orchtrace_corpus.corpus.model.claim_file import Claim, Share
+from orchtrace_corpus.corpus.model.tag_rules import Condition
+from orchtrace_corpus.corpus.render.records import entry
+
+_PIPE_WIDTH = 100
+_FILTER_LIMIT = 1000
+
+
+def overview(
+    verdicts: Sequence[Verdict],
+    robust: Mapping[str, Robustness],
+    unread: Sequence[str] = (),
+    beside: Sequence[str] = (),
+) -> Table:
+    """One row for each claim; with what breaks it, for those that were stressed.
+
+    Args:
+        verdicts: What the claims come to.
+        robust: What breaks them, by id; empty where they were not stressed.
+        unread: The ids of claims that could not be read.
+        beside: The ids of claims that hold, and in which something else is wrong.
+    """
+    if robust:
+        rows: tuple[tuple[Cell, ...], ...] = tuple(_stress_row(verdict, robust) for verdict in verdicts)
+        columns = ("claim", "verdict", "fewest", "disputes", "near misses", "rows")
+        not_asked = (_NOT_ASKED,) * (not all(found.holds for found in robust.values()))
+        notes = (*_STRESS_NOTES, *not_asked, *told_beside(beside), *told_unread(unread))
+        return Table("claims", "", columns, rows, notes, whole="claim")
+    rows = tuple(
+        (verdict.claim.id, _word(verdict), len(verdict.rows), len(verdict.contested), verdict.claim.claim)
+        for verdict in verdicts
+    )
+    failing = tuple(_failure(verdict) for verdict in verdicts if not verdict.holds)
+    notes = (*failing, summary(verdicts), *told_beside(beside), *told_unread(unread))
+    shown = ("claim", "verdict", "rows", "contested", "sentence")
+    return Table("claims", "", shown, rows, notes, wrapped="sentence")
+
+
+def flat(verdicts: Sequence[Verdict], robust: Mapping[str, Robustness]) -> Table:
+    """Every claim with all that can be told in one row."""
+    columns = ("claim", "holds", "sentence", "expected", "found", "rows", "contested", "boundary", "source")
+    rows: list[tuple[Cell, ...]] = []
+    for verdict in verdicts:
+        claim = verdict.claim
+        told = (claim.id, "yes" if verdict.holds else "no", claim.claim, verdict.expected, verdict.found)
+        stressed = robust.get(claim.id)
+        changes = (tuple(str(change) for change in stressed.smallest),) if stressed else ()
+        rows.append((*told, verdict.rows, verdict.contested, claim.boundary, claim.source, *changes))
+    return Table("claims", "", (*columns, *(("smallest_break",) if robust else ())), tuple(rows))
+
+
+def summary(verdicts: Sequence[Verdict]) -> str:
+    """How many hold, in words."""
+    failing = [verdict.claim.id for verdict in verdicts if not verdict.holds]
+    number = f"{len(verdicts)} claim{'s' * (len(verdicts) != 1)}"
+    if not failing:
+        return f"{number} hold{'s' * (len(verdicts) == 1)}"
+    return f"{len(failing)} of {number} fail{'s' * (len(failing) == 1)}: {', '.join(failing)}"
+
+
+def told_beside(ids: Sequence[str]) -> tuple[str, ...]:
+    """Which claims hold although something else in them is wrong; nothing where there is none."""
+    if not ids:
+        return ()
+    verb = "holds, but names" if len(ids) == 1 else "hold, but name"
+    named = ", ".join(printable(name) for name in ids)
+    return (f"{len(ids)} of these {verb} records that are not there, or are not counted: {named}",)
+
+
+def told_unread(unread: Sequence[str]) -> tuple[str, ...]:
+    """How many claims could not be read, and which of them have an id; nothing where all could."""
+    if not unread:
+        return ()
+    named = ", ".join(printable(name) for name in unread if name)
+    number = f"{len(unread)} claim{'s' * (len(unread) != 1)} could not be read"
+    return (f"{number}: {named}" if named else number,)
+
+
+def card(verdict: Verdict, robustness: Robustness | None, width: int | None) -> list[Line]:
+    """One claim for people, with everything behind it and against it."""
+    available = min(width or _PIPE_WIDTH, _PIPE_WIDTH)
+    style = "explicit" if verdict.holds else "warning"
+    lines: list[Line] = [(Span(verdict.claim.id, "key"), Span("  "), Span(_word(verdict), style))]
+    lines += [line(text, "heading") for text in wrap(verdict.claim.claim, available)]
+    entries = list(_entries(verdict, robustness))
+    label_width = max(display_width(label) for label, _ in entries) + 2
+    for label, text in entries:
+        lines += entry(label, text, label_width, available)
+    return lines
+
+
+def card_markdown(verdict: Verdict, robustness: Robustness | None) -> str:
+    """One claim as a Markdown section."""
+    items = (f"- **{label}**: {markdown_text(text)}" for label, text in _entries(verdict, robustness))
+    head = f"## {markdown_text(verdict.claim.id)}: {_word(verdict)}"
+    return "\n".join((head, "", markdown_text(verdict.claim.claim), "", *items)) + "\n"
+
+
+def data(
+    verdicts: Sequence[Verdict],
+    robust: Mapping[str, Robustness],
+    unread: Sequence[str] = (),
+    beside: Sequence[str] = (),
+) -> str:
+    """Claims for programs: the verdict, what is behind it, and what breaks it; arguments as for `overview`."""
+    told = [_mapping(verdict, robust.get(verdict.claim.id)) for verdict in verdicts]
+    failing = sum(not verdict.holds for verdict in verdicts)
+    numbers = {"hold": len(verdicts) - failing, "fail": failing, "unread": len(unread)}
+    return envelope("claims", {**numbers, "flawed": list(beside), "claims": told})
+
+
+_STRESS_NOTES = (
+    "fewest: how many changes break the claim at least; corpus claims ID --stress names them.",
+    "disputes, near misses, rows: how many break it alone when read the other way, taken in, left out;",
+    "all: all at once break it; -: none concerns it. Disputes are open ones and settled ones.",
+)
+_NOT_ASKED = "fails: not asked, since the claim fails as things are."
+
+
+def _word(verdict: Verdict) -> str:
+    return "holds" if verdict.holds else "fails"
+
+
+def _failure(verdict: Verdict) -> str:
+    if verdict.problem:
+        return f"{verdict.claim.id} {verdict.found}"
+    return f"{verdict.claim.id}: expected {verdict.expected}; found {verdict.found}"
+
+
+def _stress_row(verdict: Verdict, robust: Mapping[str, Robustness]) -> tuple[Cell, ...]:
+    found = robust[verdict.claim.id]
+    if not found.holds:
+        return (verdict.claim.id, *(_word(verdict),) * 5)
+    fewest = str(len(found.smallest)) if found.smallest else "none"
+    return (
+        verdict.claim.id,
+        _word(verdict),
+        fewest if found.is_exact or found.smallest == () else f"up to {fewest}",
+        _tally(len(found.flips), found.breaks_by_all_flips),
+        _tally(len(found.near_misses), found.breaks_by_all_near_misses),
+        str(len(found.left_out)),
+    )
+
+
+def _tally(alone: int, at_once: bool | None) -> str:
+    if at_once is None:
+        return "-"
+    return f"{alone}{', all' * at_once}"
+
+
+def _entries(verdict: Verdict, robustness: Robustness | None) -> Iterator[tuple[str, str]]:
+    claim = verdict.claim
+    yield "expected", verdict.expected
+    yield "found", verdict.found
+    if len(claim.over) > 1 or claim.over[0] != "papers":
+        yield "over", " and ".join(claim.over)
+    for name, conditions in (("scope", claim.scope), ("share of", _share_of(claim)), ("where", claim.where)):
+        if conditions:
+            yield name, " ".join(_shown(condition) for condition in conditions)
+    marked = [f"{key} (contested)" if key in verdict.contested else key for key in verdict.rows]
+    yield f"rows ({len(verdict.rows)})", ", ".join(marked) or "none"
+    beside = [key for key in verdict.contested if key not in verdict.rows]
+    if beside:
+        yield "contested", f"{', '.join(beside)}: would count in another reading on record"
+    for reading in claim.readings:
+        yield f"{reading.name} ({len(reading.keys)})", f"{', '.join(reading.keys)}: {reading.why}"
+    yield "boundary", claim.boundary
+    for counter in claim.counter:
+        about = f"{', '.join(counter.rows)}: " if counter.rows else ""
+        yield "against", f"{counter.strength}; {about}{counter.note} ({counter.source.rstrip('.')})"
+    yield "source", claim.source
+    if robustness is not None and robustness.holds:
+        yield from _stress_entries(robustness)
+
+
+def _share_of(claim: Claim) -> tuple[Condition, ...]:
+    """The filters on the records that a share is taken of."""
+    return claim.expect.of if isinstance(claim.expect, Share) else ()
+
+
+def _stress_entries(found: Robustness) -> Iterator[tuple[str, str]]:
+    if found.smallest:
+        number = len(found.smallest)
+        sure = "" if found.is_exact else "at most "
+        text = f"{sure}{number} change{'s' * (number != 1)}: {_said(found.smallest)}"
+        yield "breaks by", text
+    else:
+        yield "breaks by", "no set of these changes" if found.is_exact else "no set of these changes that was tried"
+    groups = (
+        ("disputes", found.flips, found.breaks_by_all_flips, "no dispute concerns it"),
+        ("near misses", found.near_misses, found.breaks_by_all_near_misses, "no near miss concerns it"),
+    )
+    for label, alone, at_once, nothing in groups:
+        if at_once is None:
+            yield label, nothing
+            continue
+        together = "all at once break it" if at_once else "all at once do not break it"
+        yield label, f"{_alone(alone)}; {together}"
+    yield "rows left out", _alone(found.left_out)
+
+
+def _alone(changes: Sequence[Change]) -> str:
+    if not changes:
+        return "none breaks it alone"
+    if changes[0].kind is ChangeKind.LEAVE_OUT:
+        return f"any of {len(changes)} breaks it: {', '.join(change.record for change in changes)}"
+    return f"{len(changes)} break{'s' * (len(changes) == 1)} it alone: {_said(changes)}"
+
+
+def _said(changes: Sequence[Change]) -> str:
+    """Changes in words; near misses that are taken in with the same tags are named together."""
+    groups: dict[str, list[str]] = {}
+    for change in changes:
+        groups.setdefault(str(change).removeprefix(change.record), []).append(change.record)
+    return "; ".join(f"{', '.join(records)}{what}" for what, records in groups.items())
+
+
+def _shown(condition: Condition) -> str:
+    operator = "" if condition.field.rstrip("!<>=~") != condition.field else "="
+    return printable(f"{condition.field}{operator}{','.join(condition.alternatives)}", limit=_FILTER_LIMIT)
+
+
+def _mapping(verdict: Verdict, robustness: Robustness | None) -> dict[str, Any]:
+    claim = verdict.claim
+    mapping: dict[str, Any] = {
+        "id": claim.id,
+        "claim": claim.claim,
+        "holds": verdict.holds,
+        "expected": verdict.expected,
+        "found": verdict.found,
+        "rows": list(verdict.rows),
+        "contested": list(verdict.contested),
+        "over": list(claim.over),
+        "scope": _filters(claim.scope),
+        "where": _filters(claim.where),
+        "of": _filters(_share_of(claim)),
+        "readings": [{**reading._asdict(), "keys": list(reading.keys)} for reading in claim.readings],
+        "boundary": claim.boundary,
+        "counter": [{**item._asdict(), "rows": list(item.rows)} for item in claim.counter],
+        "source": claim.source,
+    }
+    if robustness is not None:
+        mapping["stress"] = _stress_mapping(robustness)
+    return mapping
+
+
+def _filters(conditions: Sequence[Condition]) -> list[str]:
+    return [_shown(condition) for condition in conditions]
+
+
+def _stress_mapping(found: Robustness) -> dict[str, Any] | None:
+    if not found.holds:
+        return None
+    return {
+        "disputes": {"alone": _changes(found.flips), "all_break_it": found.breaks_by_all_flips},
+        "near_misses": {"alone": _changes(found.near_misses), "all_break_it": found.breaks_by_all_near_misses},
+        "left_out": {"alone": _changes(found.left_out)},
+        "smallest": _changes(found.smallest) if found.smallest else None,
+        "exact": found.is_exact,
+    }
+
+
+def _changes(changes: Sequence[Change]) -> list[dict[str, Any]]:
+    return [
+        {
+            "kind": change.kind.value,
+            "record": change.record,
+            **({"tag": change.tag, "value": change.value} if change.tag else {}),
+            **({"tags": dict(change.tags)} if change.tags else {}),
+            **({"settled": True} if change.is_settled else {}),
+        }
+        for change in changes
+    ]

@@ -1,0 +1,172 @@
+"""Figures of bars: the terms of a facet from first to last, and its terms by level."""
+
+from collections.abc import Mapping, Sequence
+
+from orchtrace_corpus.base.text.drawing import SERIES, SIZE, SMALL, Drawing, text_width, wrap
+from orchtrace_corpus.corpus.analysis.statistics import ABSENT, Counts, LevelCounts
+from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE
+from orchtrace_corpus.corpus.model.taxonomy import Role
+from orchtrace_corpus.corpus.render.figures.captions import Caption, called
+from orchtrace_corpus.corpus.render.figures.plan import SPARSE_LIMIT
+from orchtrace_corpus.corpus.render.figures.sheet import (
+    HATCHED,
+    MARGIN,
+    WIDTH,
+    finish,
+    head,
+    label,
+    label_width,
+    legend,
+)
+
+_ROW = 32.0
+_BAR = 16.0
+_STACK_WIDTH = 110.0
+_HEAD_WIDTH = 84.0
+_BASE = SIZE * 0.35  # from the middle of a line of text down to its base line
+_ASIDE = (ABSENT, NOT_APPLICABLE)
+_CONTESTED = "contested: another reading is on record"
+
+
+def draw_terms(name: str, caption: Caption, counts: Counts, contested: Mapping[str, int]) -> str:
+    """A facet as a ladder: a rung for each term, as long as it has papers, with empty and sparse rungs marked.
+
+    Empty and sparse are marked on axes only: that a description is rare is no gap.
+
+    Args:
+        name: The figure's name.
+        caption: Its words.
+        counts: The counts, unused terms included.
+        contested: How many papers have a contested reading, by term; their part of the bar is hatched.
+    """
+    facet = counts.attribute.facet
+    is_axis = facet is not None and facet.role is Role.AXIS
+    values = list(counts.counts.items())
+    labels = [called(value, counts.attribute.terms) for value, _ in values]
+    marks = [_mark(value, number, is_axis, contested.get(value, 0)) for value, number in values]
+    names = label_width(labels)
+    left = MARGIN + names + 10
+    digits = text_width(f"{max(counts.counts.values(), default=0):,}", bold=True)
+    room = WIDTH - MARGIN - left - digits - max((text_width(mark, SMALL) for mark in marks), default=0.0) - 16
+    largest = max((number for value, number in values if value not in _ASIDE), default=0)
+    drawing = Drawing(name, WIDTH)
+    top = y = head(drawing, caption) + 10
+    for text, mark, (value, number) in zip(labels, marks, values, strict=True):
+        middle = y + _ROW / 2
+        length = 0.0 if value in _ASIDE else room * number / max(largest, 1)
+        with drawing.group():
+            label(drawing, MARGIN, middle, names, text, "muted" if value in _ASIDE else "ink")
+            if length:
+                drawing.rect(left, middle - _BAR / 2, length, _BAR, "series0")
+                if contested.get(value):
+                    part = length * contested[value] / number
+                    drawing.hatch(left + length - part, middle - _BAR / 2, part, _BAR)
+            elif value not in _ASIDE:
+                length = room
+                drawing.line(left, middle, left + room, middle, "rule", dashed=True)
+            fill, bold = ("muted", False) if value in _ASIDE else ("ink", True)
+            drawing.text(left + length + 8, middle + _BASE, f"{number:,}", fill, bold=bold)
+            if mark:
+                drawing.text(left + length + 12 + digits, middle + _BASE, mark, "muted", size=SMALL)
+        y += _ROW
+    drawing.line(left, top, left, y, "rule")
+    if any(contested.values()):
+        y = legend(drawing, y + 10, {HATCHED: _CONTESTED})
+    return finish(drawing, y + 4, caption)
+
+
+def _mark(value: str, number: int, is_axis: bool, disputed: int) -> str:
+    """What is to be said beside a count."""
+    marks = []
+    if is_axis and number <= SPARSE_LIMIT and value not in _ASIDE:
+        marks.append("sparse" if number else "empty")
+    if disputed:
+        marks.append(f"{disputed:,} contested")
+    return ", ".join(marks)
+
+
+def draw_levels(name: str, caption: Caption, levels: LevelCounts, contested: Mapping[str, Mapping[str, int]]) -> str:
+    """A facet of kind `levels`: a row for each term, its papers by level as numbers and as a stacked bar.
+
+    Args:
+        name: The figure's name.
+        caption: Its words.
+        levels: The counts.
+        contested: How many papers have a contested reading, by term and level; the part of the bar is
+            hatched that belongs to them.
+    """
+    facet = levels.facet
+    labels = [called(term.id, facet.terms) for term in facet.terms]
+    numbers = [tuple(levels.counts[term.id].values()) for term in facet.terms]
+    disputed = [contested.get(term.id, {}) for term in facet.terms]
+    is_contested = any(map(any, (by_level.values() for by_level in disputed)))
+    if is_contested:
+        shown = [(*row, sum(by_level.values())) for row, by_level in zip(numbers, disputed, strict=True)]
+    else:
+        shown = numbers
+    heads = [wrap(level.label, _HEAD_WIDTH, SMALL) for level in facet.levels] + [[]] * is_contested
+    widths = []
+    for index, lines in enumerate(heads):
+        texts = (*lines, *(f"{row[index]:,}" for row in shown))
+        widths.append(max(text_width(text) for text in texts) + (8 if lines else 22))
+    names = label_width(labels)
+    left = MARGIN + names + 8
+    start = left + sum(widths) + 14
+    drawing = Drawing(name, max(WIDTH, start + _STACK_WIDTH + MARGIN))
+    largest = max((sum(row) for row in numbers), default=0)
+    pixels = (drawing.width - MARGIN - start) / max(largest, 1)
+    top = y = _heads(drawing, head(drawing, caption) + 10, left, heads, widths)
+    for text, row, by_level, counts in zip(labels, shown, disputed, numbers, strict=True):
+        with drawing.group():
+            label(drawing, MARGIN, y + _ROW / 2, names, text)
+            _numbers(drawing, left, y + _ROW / 2 + _BASE, row, widths)
+            hatched = [by_level.get(level.id, 0) for level in facet.levels]
+            _stack(drawing, start, y + (_ROW - _BAR) / 2, pixels, counts, hatched)
+        y += _ROW
+    drawing.line(start, top, start, y, "rule")
+    keys: dict[str, str] = {}
+    for index, level in enumerate(facet.levels):
+        keys[_series(index)] = ", ".join(filter(None, (keys.get(_series(index)), level.label)))
+    if is_contested:
+        keys[HATCHED] = _CONTESTED
+    return finish(drawing, legend(drawing, y + 10, keys), caption)
+
+
+def _heads(drawing: Drawing, top: float, left: float, heads: Sequence[Sequence[str]], widths: Sequence[float]) -> float:
+    """The levels' names above their numbers, a hatched square above those contested; returns where the rows begin."""
+    bottom = top + max(len(lines) for lines in heads) * SMALL * 1.15
+    x = left
+    with drawing.group():
+        for lines, width in zip(heads, widths, strict=True):
+            x += width
+            for number, line in enumerate(reversed(lines)):
+                drawing.text(x, bottom - number * SMALL * 1.15, line, "muted", size=SMALL, anchor="end")
+            if not lines:
+                drawing.rect(x - SMALL, bottom - SMALL + 2, SMALL, SMALL, "muted", radius=2)
+                drawing.hatch(x - SMALL, bottom - SMALL + 2, SMALL, SMALL)
+    return bottom + 6
+
+
+def _numbers(drawing: Drawing, x: float, y: float, row: Sequence[int], widths: Sequence[float]) -> None:
+    for number, width in zip(row, widths, strict=True):
+        x += width
+        drawing.text(x, y, f"{number:,}", "ink" if number else "muted", anchor="end", bold=bool(number))
+
+
+def _stack(
+    drawing: Drawing, x: float, y: float, pixels: float, numbers: Sequence[int], contested: Sequence[int]
+) -> None:
+    """A piece for each level, the end of it hatched as far as it is contested."""
+    before = 0
+    for index, (number, disputed) in enumerate(zip(numbers, contested, strict=True)):
+        begin, end = round(x + before * pixels), round(x + (before + number) * pixels)
+        if number:
+            drawing.rect(begin, y, end - begin, _BAR, _series(index))
+        if disputed:
+            part = round(min(disputed, number) * pixels)
+            drawing.hatch(end - part, y, part, _BAR)
+        before += number
+
+
+def _series(index: int) -> str:
+    return f"series{index % SERIES}"

@@ -1,0 +1,239 @@
+"""Figures in rows and columns: two axes against each other, and the papers by year."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from orchtrace_corpus.base.text.drawing import SIZE, SMALL, Drawing, text_width, wrap
+from orchtrace_corpus.corpus.analysis.attributes import paper_attributes
+from orchtrace_corpus.corpus.analysis.statistics import ABSENT, count, cross
+from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE
+from orchtrace_corpus.corpus.render.figures.captions import Caption, called
+from orchtrace_corpus.corpus.render.figures.plan import Source
+from orchtrace_corpus.corpus.render.figures.sheet import (
+    LABEL_WIDTH,
+    MARGIN,
+    WIDTH,
+    finish,
+    head,
+    label,
+    label_width,
+    legend,
+)
+from orchtrace_corpus.corpus.render.statistics import lower_first
+
+_ROW = 30.0
+_BASE = SIZE * 0.35  # from the middle of a line of text down to its base line
+_CELL = 34.0
+_LARGEST_CELL = 48.0
+_HEAD_WIDTH = 118.0
+_SLANT = 0.7071  # of a label turned by 45 degrees, what it takes of the width and of the height
+_BAR = 56.0
+_SHADES = 4
+_YEARS = 8
+
+
+class _Matrix(NamedTuple):
+    """Counts by row and column, with the numbers of papers in each row and in each column."""
+
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]
+    cells: tuple[tuple[int, ...], ...]
+    row_totals: tuple[int, ...]
+    column_totals: tuple[int, ...]
+    aside_rows: frozenset[int] = frozenset()
+    aside_columns: frozenset[int] = frozenset()
+
+    def largest(self) -> int:
+        """The largest count in a cell that is not set aside."""
+        regular = [
+            number
+            for row, numbers in enumerate(self.cells)
+            if row not in self.aside_rows
+            for column, number in enumerate(numbers)
+            if column not in self.aside_columns
+        ]
+        return max(regular, default=0)
+
+
+def draw_coverage(name: str, caption: Caption, source: Source) -> str:
+    """The first pair of fields that the taxonomy crosses, as a heat map with the papers of each row and column.
+
+    What does not apply is set aside, without a shade: it would dwarf the rest.
+    """
+    crosstab = source.summary.crosstabs[0]
+    rows, columns = crosstab.row_values, crosstab.column_values
+    aside = {ABSENT, NOT_APPLICABLE}
+    by_row = count(source.pool.papers, crosstab.rows).counts
+    by_column = count(source.pool.papers, crosstab.columns).counts
+    matrix = _Matrix(
+        tuple(called(row, crosstab.rows.terms) for row in rows),
+        tuple(called(column, crosstab.columns.terms) for column in columns),
+        tuple(tuple(crosstab.number(row, column) for column in columns) for row in rows),
+        tuple(by_row.get(row, 0) for row in rows),
+        tuple(by_column.get(column, 0) for column in columns),
+        frozenset(index for index, row in enumerate(rows) if row in aside),
+        frozenset(index for index, column in enumerate(columns) if column in aside),
+    )
+    return _draw(name, caption, matrix)
+
+
+def draw_years(name: str, caption: Caption, source: Source) -> str:
+    """The papers of the last years, one column each, and of all years before, by the sections of the list."""
+    taxonomy = source.pool.taxonomy
+    attributes = paper_attributes(taxonomy)
+    by_year = {int(year): number for year, number in source.summary.years.counts.items() if year}
+    spans = _spans(sorted(by_year))
+    titles = tuple(str(first) if first == last else f"{first} to {last}" for first, last in spans)
+    totals = tuple(sum(by_year.get(year, 0) for year in range(first, last + 1)) for first, last in spans)
+    section = taxonomy.section
+    if section is None:
+        return _draw(name, caption, _Matrix((), titles, (), (), totals), bars=True)
+    crosstab = cross(source.pool.papers, attributes[section.field], attributes["year"], include_empty=True)
+    cells = tuple(
+        tuple(
+            sum(crosstab.number(row, str(year)) for year in by_year if first <= year <= last) for first, last in spans
+        )
+        for row in crosstab.row_values
+    )
+    rows = tuple(called(row, section.terms) for row in crosstab.row_values)
+    return _draw(name, caption, _Matrix(rows, titles, cells, tuple(map(sum, cells)), totals), bars=True)
+
+
+def _spans(years: Sequence[int]) -> list[tuple[int, int]]:
+    """The columns: the last years one by one, whether or not they have papers, and all before as one."""
+    if not years:
+        return []
+    first, last = years[0], years[-1]
+    if last - first < _YEARS:
+        return [(year, year) for year in range(first, last + 1)]
+    begin = last - _YEARS + 2
+    return [(first, begin - 1), *((year, year) for year in range(begin, last + 1))]
+
+
+class _Layout:
+    """Where things are: `left` and `right` of the cells, the width of a cell, and how columns are headed.
+
+    Attributes:
+        heads: The lines of each column's name; one line, turned by 45 degrees, where `rise` is above 0.
+        rise: How high turned names reach.
+        width: The width of the figure.
+    """
+
+    def __init__(self, matrix: _Matrix) -> None:
+        self.names = label_width(matrix.rows, LABEL_WIDTH)
+        self.left = MARGIN + self.names + 8
+        widest = text_width(f"{max((*matrix.column_totals, matrix.largest()), default=0):,}", bold=True) + 8
+        totals = (text_width(f"{total:,}", bold=True) for total in matrix.row_totals)
+        totals_width = max(text_width("papers", SMALL), *totals, 0.0) + 8
+        room = (WIDTH - MARGIN - self.left - totals_width) / max(len(matrix.columns), 1)
+        self.cell = max(_CELL, widest, min(room, _LARGEST_CELL))
+        word = max((text_width(word, SMALL) for title in matrix.columns for word in title.split()), default=0.0) + 6
+        if word <= max(self.cell, _LARGEST_CELL):
+            self.cell = max(self.cell, word)
+            self.heads = [wrap(title, self.cell, SMALL, lines=3) for title in matrix.columns]
+            self.rise = 0.0
+            reach = 0.0
+        else:
+            self.heads = [wrap(title, _HEAD_WIDTH, SMALL, lines=1) for title in matrix.columns]
+            slants = [text_width(lines[0], SMALL) * _SLANT for lines in self.heads]
+            self.rise = max(slants) + SMALL
+            reach = max(self.middle(index) + slant for index, slant in enumerate(slants)) + SMALL * _SLANT
+        self.right = self.left + self.cell * len(matrix.columns) + totals_width
+        self.width = max(WIDTH, self.right + MARGIN, reach + MARGIN)
+
+    def middle(self, column: int) -> float:
+        """The middle of a column."""
+        return self.left + (column + 0.5) * self.cell
+
+
+def _draw(name: str, caption: Caption, matrix: _Matrix, *, bars: bool = False) -> str:
+    """Draw a matrix, with the numbers of each column as bars above it or as a row below."""
+    layout = _Layout(matrix)
+    drawing = Drawing(name, layout.width)
+    y = head(drawing, caption) + 8
+    if bars:
+        y = _bars(drawing, y, layout, matrix.column_totals)
+    y = _heads(drawing, y, layout)
+    if matrix.rows:
+        drawing.text(layout.right, y - 6, "papers", "muted", size=SMALL, anchor="end")
+    largest = matrix.largest()
+    for index, title in enumerate(matrix.rows):
+        with drawing.group():
+            fill = "muted" if index in matrix.aside_rows else "ink"
+            label(drawing, MARGIN, y + _ROW / 2, layout.names, title, fill)
+            _cells(drawing, y, layout, matrix, index, largest)
+            drawing.text(layout.right, y + _ROW / 2 + _BASE, f"{matrix.row_totals[index]:,}", anchor="end", bold=True)
+        y += _ROW
+    if not bars:
+        with drawing.group():
+            label(drawing, MARGIN, y + _ROW / 2, layout.names, "papers", "muted")
+            for index, number in enumerate(matrix.column_totals):
+                drawing.text(layout.middle(index), y + _ROW / 2 + _BASE, f"{number:,}", anchor="middle", bold=True)
+        y += _ROW
+    return finish(drawing, legend(drawing, y + 10, _keys(matrix, largest)), caption)
+
+
+def _bars(drawing: Drawing, top: float, layout: _Layout, totals: Sequence[int]) -> float:
+    """A bar above each column, with the number of its papers; returns where the columns' names may begin."""
+    largest = max(totals, default=0)
+    base = top + SIZE + _BAR
+    with drawing.group():
+        for index, number in enumerate(totals):
+            height = _BAR * number / largest if largest else 0.0
+            if number:
+                drawing.rect(layout.left + index * layout.cell + 6, base - height, layout.cell - 12, height, "series0")
+            drawing.text(layout.middle(index), base - height - 4, f"{number:,}", anchor="middle", bold=True)
+    drawing.line(layout.left, base, layout.left + layout.cell * len(totals), base, "rule")
+    return base + 4
+
+
+def _heads(drawing: Drawing, top: float, layout: _Layout) -> float:
+    """The names of the columns; returns where the cells begin."""
+    deepest = max(map(len, layout.heads), default=1)
+    bottom = top + (layout.rise or deepest * SMALL * 1.15)
+    with drawing.group():
+        for index, lines in enumerate(layout.heads):
+            middle = layout.middle(index)
+            if layout.rise:
+                drawing.text(middle + 3, bottom - 3, lines[0], "muted", size=SMALL, turn=-45)
+                continue
+            for depth, line in enumerate(lines, 1):
+                drawing.text(middle, top + depth * SMALL * 1.1, line, "muted", size=SMALL, anchor="middle")
+    return bottom + 4
+
+
+def _cells(drawing: Drawing, y: float, layout: _Layout, matrix: _Matrix, row: int, largest: int) -> None:
+    width, height = layout.cell - 3, _ROW - 3
+    for column, number in enumerate(matrix.cells[row]):
+        x = layout.left + column * layout.cell + 1.5
+        aside = row in matrix.aside_rows or column in matrix.aside_columns
+        shade = 0 if aside else _shade(number, largest)
+        if shade:
+            drawing.rect(x, y + 1.5, width, height, f"heat{shade}", radius=3)
+        elif aside:
+            drawing.rect(x, y + 1.5, width, height, "plain", radius=3)
+        else:
+            drawing.rect(x, y + 1.5, width, height, "page", stroke="rule", dashed=True, radius=3)
+        fill = "on-heat4" if shade == _SHADES else "ink" if shade else "muted"
+        drawing.text(x + width / 2, y + _ROW / 2 + _BASE, f"{number:,}", fill, anchor="middle")
+
+
+def _keys(matrix: _Matrix, largest: int) -> dict[str, str]:
+    """What the shades stand for."""
+    if not matrix.rows:
+        return {}
+    keys = {"page": "0"}
+    for shade in range(1, _SHADES + 1):
+        low, high = -(-(shade - 1) * largest // _SHADES) + 1, -(-shade * largest // _SHADES)
+        if low <= high:
+            keys[f"heat{shade}"] = f"{low:,}" if low == high else f"{low:,} to {high:,}"
+    aside = [matrix.rows[row] for row in matrix.aside_rows]
+    aside += [matrix.columns[column] for column in matrix.aside_columns]
+    if aside:
+        keys["plain"] = ", ".join(sorted({lower_first(title) for title in aside}))
+    return keys
+
+
+def _shade(number: int, largest: int) -> int:
+    """0 for nothing, else the quarter of the largest count, 1 to 4, that the count falls in."""
+    return min(_SHADES, 1 + (number - 1) * _SHADES // largest) if number else 0

@@ -1,0 +1,210 @@
+"""Papers and exclusions: listings and single records."""
+
+from collections.abc import Collection, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from orchtrace_corpus.base.text.layout import Line, Span, display_width, line, pad, wrap
+from orchtrace_corpus.base.text.table import Cell, Table, csv, envelope, markdown_text
+from orchtrace_corpus.corpus.analysis.attributes import Attribute, ValueKind
+from orchtrace_corpus.corpus.model.records import Evidence, Exclusion, Paper, Record, Tag
+from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Taxonomy, Term
+
+if TYPE_CHECKING:
+    from orchtrace_corpus.corpus.model.disputes import Dispute
+
+_PIPE_WIDTH = 100
+
+
+def listing(
+    name: str,
+    records: Sequence[Record],
+    columns: Sequence[Attribute],
+    title: str = "",
+    contested: Collection[tuple[str, str]] = (),
+) -> Table:
+    """Records as rows, the values of attributes as columns; those in open dispute, by key and tag, are marked."""
+    rows = tuple(tuple(_marked(record, column, contested) for column in columns) for record in records)
+    return Table(name, title, tuple(column.name for column in columns), rows)
+
+
+def _marked(record: Record, column: Attribute, contested: Collection[tuple[str, str]]) -> Cell:
+    cell = _cell(record, column)
+    is_contested = isinstance(record, Paper) and (record.key, column.name) in contested
+    return f"{cell or 'none'} (contested)" if is_contested else cell
+
+
+def card(record: Record, taxonomy: Taxonomy, width: int | None, disputes: Sequence["Dispute"] = ()) -> list[Line]:
+    """One record for people, with the meaning of its tags, its evidence and those of the disputes that are about it."""
+    available = min(width or _PIPE_WIDTH, _PIPE_WIDTH)
+    name = record.key if isinstance(record, Paper) else record.id
+    facets = taxonomy.papers if isinstance(record, Paper) else taxonomy.exclusions
+    status = "" if isinstance(record, Paper) else " (excluded)"
+    lines: list[Line] = [(Span(name, "key"), Span(status, "warning"))]
+    lines += [line(text, "heading") for text in wrap(record.title, available)]
+    entries = [(label, text) for label, text in _fixed_entries(record) if text]
+    tagged = [(facet.field, _tag_text(record.tags.get(facet.field), facet)) for facet in facets]
+    label_width = max(display_width(label) for label, _ in (*entries, *tagged)) + 2
+    for label, text in (*entries, ("", ""), *tagged):
+        lines += entry(label, text, label_width, available)
+    for item in record.evidence if isinstance(record, Paper) else ():
+        lines += [line(), *_evidence(item, label_width, available)]
+    for dispute in disputes_about(record, disputes):
+        lines.append(line())
+        for label, text in (("dispute", _readings(dispute)), ("", dispute.why), ("", dispute.source)):
+            lines += entry(label, text, label_width, available)
+    return lines
+
+
+def disputes_about(record: Record, disputes: Sequence["Dispute"]) -> list["Dispute"]:
+    """Those disputes that are about a record."""
+    return [dispute for dispute in disputes if isinstance(record, Paper) and dispute.record == record.key]
+
+
+def card_markdown(record: Record, taxonomy: Taxonomy, disputes: Sequence["Dispute"] = ()) -> str:
+    """One record as a Markdown section."""
+    name = record.key if isinstance(record, Paper) else record.id
+    facets = taxonomy.papers if isinstance(record, Paper) else taxonomy.exclusions
+    entries = [(label, text) for label, text in _fixed_entries(record) if text]
+    entries += [(facet.field, _tag_text(record.tags.get(facet.field), facet)) for facet in facets]
+    items = [f"- **{markdown_text(label)}**: {markdown_text(text)}" for label, text in entries]
+    for item in record.evidence if isinstance(record, Paper) else ():
+        about = f"{', '.join(item.tags)} ({item.level}, {item.confidence} confidence)"
+        where = f", {markdown_text(item.location)}" if item.location else ""
+        items.append(f"- **evidence** for {markdown_text(f'{about}: {item.note}')} <{item.source}>{where}")
+    told = (f"{_readings(dispute)}. {dispute.why} ({dispute.source})" for dispute in disputes_about(record, disputes))
+    items += [f"- **dispute**: {markdown_text(text)}" for text in told]
+    return "\n".join((f"## {markdown_text(record.title)}", "", f"`{name}`", "", *items)) + "\n"
+
+
+def records_json(records: Sequence[Record], schema: str, disputes: Sequence["Dispute"] = ()) -> str:
+    """Records for programs, whole, each with its kind (`paper` or `exclusion`) and the disputes about it, if any."""
+    mappings = []
+    for record in records:
+        disputed = [_dispute_mapping(dispute) for dispute in disputes_about(record, disputes)]
+        mappings.append({"kind": _kind(record), **as_mapping(record), **({"disputes": disputed} if disputed else {})})
+    return envelope(schema, {"records": mappings})
+
+
+def cards_csv(records: Sequence[Record], disputes: Sequence["Dispute"] = ()) -> str:
+    """Records and the disputes about each as record, field and value, a line for each value that is no list."""
+    rows: list[tuple[Cell, ...]] = []
+    for record in records:
+        name = record.key if isinstance(record, Paper) else record.id
+        rows += [(name, field, value) for field, value in _flat(as_mapping(record))]
+        disputed = [_dispute_mapping(dispute) for dispute in disputes_about(record, disputes)]
+        rows += [(name, field, value) for field, value in _flat(disputed, "disputes") if disputed]
+    return csv(("record", "field", "value"), rows)
+
+
+def as_mapping(record: Record) -> dict[str, Any]:
+    """The record as plain mappings, lists, texts and numbers, in the data file's shape."""
+    mapping: dict[str, Any] = {}
+    for field, value in record._asdict().items():
+        if field == "tags":
+            mapping.update({facet: list(tag) if isinstance(tag, tuple) else tag for facet, tag in value.items()})
+        elif field == "evidence":
+            mapping["evidence"] = [_evidence_mapping(item) for item in value]
+        elif field == "waive":
+            mapping.update({"waive": [item._asdict() for item in value]} if value else {})
+        elif value is not None:
+            mapping[field] = list(value) if isinstance(value, tuple) else value
+    return mapping
+
+
+def _evidence_mapping(item: Evidence) -> dict[str, Any]:
+    fixed = {name: value for name, value in item._asdict().items() if name != "more" and value is not None}
+    return {**fixed, **item.more, "tags": list(item.tags)}
+
+
+def _dispute_mapping(dispute: "Dispute") -> dict[str, Any]:
+    readings = [{"values": list(reading.values), "by": reading.by} for reading in dispute.readings]
+    fixed = {name: value for name, value in dispute._asdict().items() if name != "record"}
+    return {**fixed, "readings": readings, "state": dispute.state.value}
+
+
+def _readings(dispute: "Dispute") -> str:
+    """Which reading stands, and who reads what."""
+    read = "; ".join(f"{reading} by {reading.by}" for reading in dispute.readings)
+    return f"{dispute.state}, {dispute.tag}: {dispute.stands} stands; {read}"
+
+
+def _flat(value: Any, path: str = "") -> Iterator[tuple[str, Cell]]:
+    """Values with the path to each; a list of texts is one value, and mappings in a list are numbered from 1."""
+    if isinstance(value, dict):
+        for name, part in value.items():
+            yield from _flat(part, f"{path}.{name}" if path else name)
+    elif isinstance(value, list) and value and isinstance(value[0], dict):
+        for number, part in enumerate(value, 1):
+            yield from _flat(part, f"{path}.{number}")
+    else:
+        yield path, tuple(value) if isinstance(value, list) else value
+
+
+def _kind(record: Record) -> str:
+    return "paper" if isinstance(record, Paper) else "exclusion"
+
+
+def _cell(record: Record, column: Attribute) -> Cell:
+    if column.facet is not None and column.facet.kind is Kind.LEVELS and column.name == column.facet.field:
+        tag = record.tags.get(column.name)
+        return tuple(f"{term}={level}" for term, level in tag.items()) if isinstance(tag, dict) else None
+    values = column.values(record)
+    if not values:
+        return None
+    if column.kind is ValueKind.NUMBER:
+        return int(values[0])
+    is_list = column.name in ("authors", "urls") or (column.facet is not None and column.facet.kind is Kind.MANY)
+    return values if is_list else values[0]
+
+
+def _fixed_entries(record: Record) -> list[tuple[str, str]]:
+    if isinstance(record, Exclusion):
+        return [
+            ("identifier", record.identifier),
+            ("url", record.url),
+            ("screened", record.screened),
+            ("reason", record.reason),
+            ("near_miss", record.near_miss or ""),
+            ("promoted_to", record.promoted_to or ""),
+        ]
+    return [
+        ("authors", "; ".join(record.authors)),
+        ("affiliation", record.affiliation or ""),
+        ("year", str(record.year)),
+        ("venue", record.venue),
+        *((name, getattr(record, name) or "") for name in ("arxiv_id", "doi", "openreview_id", "acl_id")),
+        ("urls", " ".join(record.urls)),
+        ("summary", record.summary),
+        ("notes", record.notes or ""),
+        ("added", record.added),
+    ]
+
+
+def _tag_text(tag: Tag | None, facet: Facet) -> str:
+    if tag is None:
+        return "(absent)"
+    if isinstance(tag, str):
+        return _term_text(tag, facet.terms)
+    if isinstance(tag, tuple):
+        return ", ".join(_term_text(term, facet.terms) for term in tag)
+    return ", ".join(f"{_term_text(term, facet.terms)} {level}" for term, level in tag.items()) or "none arises"
+
+
+def _term_text(term: str, terms: Sequence[Term]) -> str:
+    code = next((known.code for known in terms if known.id == term), "")
+    return f"{code} {term}" if code else term
+
+
+def entry(label: str, text: str, label_width: int, width: int) -> list[Line]:
+    """A label and its text beside it, wrapped to a width."""
+    first, *rest = wrap(text, width, first=pad(label, label_width), rest=" " * label_width)
+    return [(Span(first[:label_width], "muted"), Span(first[label_width:])), *(line(part) for part in rest)]
+
+
+def _evidence(item: Evidence, label_width: int, width: int) -> list[Line]:
+    about = f"for {', '.join(item.tags)}: {item.level}, {item.confidence} confidence"
+    return [
+        *entry("evidence", about, label_width, width),
+        *entry("", item.note, label_width, width),
+        *entry("", f"{item.source}, {item.location}" if item.location else item.source, label_width, width),
+    ]

@@ -1,0 +1,133 @@
+"""What is published about the scale of systems in use and of experiments: in words, as tables, as JSON."""
+
+from collections.abc import Sequence
+
+from orchtrace_corpus.base.text.table import Cell, Table, envelope, records
+from orchtrace_corpus.corpus.model.scale import BOUNDS, Amount, Comparison, Observation, Support, compare, span
+
+BOUNDARY = "Reported envelopes against open evaluation regimes, not verified training traces."
+"""What the comparison of scales says, and what it does not."""
+
+_SOURCES = {
+    Support.PAPER: "publication",
+    Support.PAPER_COPY: "publication, copy",
+    Support.VENDOR: "vendor",
+    Support.VENDOR_COPY: "vendor, copy",
+    Support.THIRD_PARTY: "third party",
+}
+_COLUMNS = ("value", "status", "read in")
+_SECOND_HAND = "Copies and third parties are second-hand: the page they speak of was not read itself."
+
+
+def amount(value: Amount | None) -> str:
+    """An amount in words, such as `up to 300`, `3 to 5` or `unknown`."""
+    if value is None:
+        return "unknown"
+    numbers = dict.fromkeys((value.low, value.high))
+    return f"{BOUNDS.get(value.bound, '')} {' to '.join(f'{number:,.15g}' for number in numbers)}".lstrip()
+
+
+def status(observation: Observation) -> str:
+    """How far an observation can be relied on: `verified`, `reported`, or `unknown` where there is no number."""
+    if observation.value is None:
+        return "unknown"
+    return "verified" if observation.verified else "reported"
+
+
+def overview(comparison: Comparison) -> str:
+    """One quantity of both groups in a sentence."""
+    parts = []
+    for group, observations in (("in use", comparison.deployments), ("in experiments", comparison.academic)):
+        unknown = sum(observation.value is None for observation in observations)
+        known = f"{amount(span(observations))} {group} ({len(observations) - unknown} known, {unknown} unknown)"
+        parts.append(known if unknown < len(observations) else f"unknown {group} ({unknown})")
+    return f"{comparison.quantity[:1].upper()}{comparison.quantity[1:]}: {', '.join(parts)}."
+
+
+def tables(observations: Sequence[Observation]) -> list[Table]:
+    """Two tables for each quantity that can be compared, with what the comparison says, and one of all others."""
+    comparisons = compare(observations)
+    compared = {comparison.quantity for comparison in comparisons}
+    found = []
+    for comparison in comparisons:
+        quantity, *groups = comparison
+        name = quantity.replace(" ", "_")
+        for group, alike in zip(("in use", "in experiments"), groups, strict=True):
+            rows = tuple(_row(observation) for observation in alike)
+            title = f"{quantity[:1].upper()}{quantity[1:]} {group}"
+            found.append(Table(f"{name}_{group.replace(' ', '_')}", title, ("system", *_COLUMNS), rows))
+        found[-1] = found[-1]._replace(notes=(overview(comparison), BOUNDARY))
+    others = [observation for observation in observations if observation.quantity not in compared]
+    if others:
+        rows = tuple((observation.quantity, *_row(observation)) for observation in others)
+        title = "What is known of one group only" if found else "What is known"
+        found.append(Table("others", title, ("quantity", "system", *_COLUMNS), rows, (BOUNDARY,), "quantity"))
+    if found and any(observation.is_second_hand for observation in observations):
+        found[-1] = found[-1]._replace(notes=(*found[-1].notes, _SECOND_HAND))
+    return found
+
+
+def data(observations: Sequence[Observation]) -> str:
+    """Every observation, and what the comparison comes to, for programs."""
+    return envelope(
+        "scale",
+        {
+            "boundary": BOUNDARY,
+            "comparisons": [
+                {
+                    "quantity": comparison.quantity,
+                    **{
+                        group: {
+                            **dict(zip(("low", "high"), _ends(span(alike)), strict=True)),
+                            "known": sum(observation.value is not None for observation in alike),
+                            "unknown": sum(observation.value is None for observation in alike),
+                        }
+                        for group, alike in (
+                            ("deployment", comparison.deployments),
+                            ("academic", comparison.academic),
+                        )
+                    },
+                }
+                for comparison in compare(observations)
+            ],
+            "observations": records(all_table(observations)),
+        },
+    )
+
+
+def all_table(observations: Sequence[Observation]) -> Table:
+    """Every observation with all that is recorded of it, one row each."""
+    columns = ("system", "group", "record", "quantity", "value", "bound", "low", "high", "unit", "status", "evidence")
+    rows = tuple(
+        (
+            observation.system,
+            observation.group.value,
+            observation.record,
+            observation.quantity,
+            amount(observation.value),
+            (observation.value.bound or None) if observation.value else None,
+            *_ends(observation.value),
+            observation.unit,
+            status(observation),
+            observation.evidence.value,
+            "yes" if observation.is_second_hand else "no",
+            observation.sources,
+            observation.note,
+        )
+        for observation in observations
+    )
+    return Table("observations", "", (*columns, "second_hand", "sources", "note"), rows)
+
+
+def _row(observation: Observation) -> tuple[Cell, ...]:
+    shown = amount(observation.value)
+    counted = shown if observation.value is None else f"{shown} {observation.unit}"
+    return observation.system, counted, status(observation), _SOURCES[observation.evidence]
+
+
+def _ends(value: Amount | None) -> tuple[float | None, float | None]:
+    """The ends of an amount, whole numbers as such."""
+    if value is None:
+        return None, None
+    low, high = (int(end) if end.is_integer() else end for end in (value.low, value.high))
+    return low, high

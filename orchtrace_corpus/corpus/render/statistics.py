@@ -1,0 +1,154 @@
+"""Statistics as tables, documents, JSON and CSV."""
+
+from orchtrace_corpus.base.text.table import Cell, Missing, Table, csv, envelope, markdown, markdown_text
+from orchtrace_corpus.corpus.analysis.statistics import Counts, Crosstab, LevelCounts, Summary
+
+ABSENT_LABEL = Missing.ABSENT.value
+"""How people see that a record has no value."""
+
+
+def counts_tables(counts: Counts) -> list[Table]:
+    """Counts by an attribute, and by family where terms share codes."""
+    name = counts.attribute.name
+    terms = {term.id: term for term in counts.attribute.terms}
+    has_codes = any(term.code for term in terms.values())
+    rows: list[tuple[Cell, ...]] = []
+    for value, number in counts.counts.items():
+        term = terms.get(value)
+        code = ((term.code if term else "") or None,) if has_codes else ()
+        rows.append((value or Missing.ABSENT, *code, number, _share(number, counts.total)))
+    code_column = ("code",) if has_codes else ()
+    noted = _multiple_note(counts)
+    tables = [Table(name, counts.attribute.label, (name, *code_column, "count", "share_percent"), tuple(rows), noted)]
+    if counts.families:
+        family_rows = tuple((code, number, _share(number, counts.total)) for code, number in counts.families.items())
+        title = f"{counts.attribute.label}, by code"
+        tables.append(Table(f"{name}_codes", title, ("code", "count", "share_percent"), family_rows))
+    return tables
+
+
+def levels_table(levels: LevelCounts) -> Table:
+    """The terms of a facet of kind `levels`, by level."""
+    facet = levels.facet
+    ids = [level.id for level in facet.levels]
+    rows: list[tuple[Cell, ...]] = []
+    for term in facet.terms:
+        numbers = [levels.counts[term.id][level] for level in ids]
+        code = (term.code,) if any(t.code for t in facet.terms) else ()
+        rows.append((term.id, *code, *numbers, levels.total - sum(numbers)))
+    code_column = ("code",) if any(term.code for term in facet.terms) else ()
+    return Table(
+        facet.field,
+        f"{facet.label}, by level",
+        (facet.field, *code_column, *ids, "absent"),
+        tuple(rows),
+        ("absent: records that do not have the term.",),
+    )
+
+
+def crosstab_table(crosstab: Crosstab) -> Table:
+    """Two attributes against each other, with totals of records in the last column."""
+    columns = tuple(value or ABSENT_LABEL for value in crosstab.column_values)
+    rows: tuple[tuple[Cell, ...], ...] = tuple(
+        (
+            row or Missing.ABSENT,
+            *(crosstab.number(row, column) for column in crosstab.column_values),
+            _row_sum(crosstab, row),
+        )
+        for row in crosstab.row_values
+    )
+    title = f"{crosstab.rows.label} by {lower_first(crosstab.columns.label)}"
+    name = f"{crosstab.rows.name}_by_{crosstab.columns.name}"
+    return Table(name, title, (crosstab.rows.name, *columns, "sum"), rows)
+
+
+def summary_tables(summary: Summary) -> list[Table]:
+    """All published statistics, one table each."""
+    tables = [table for counts in (*summary.axes, *summary.descriptions) for table in counts_tables(counts)]
+    tables += [levels_table(levels) for levels in summary.levels]
+    tables += counts_tables(summary.years)
+    tables += [crosstab_table(crosstab) for crosstab in summary.crosstabs]
+    for counts in summary.exclusions:
+        first, *_ = counts_tables(counts)
+        tables.append(
+            first._replace(name=f"exclusion_{first.name}", title=f"Exclusions: {lower_first(counts.attribute.label)}")
+        )
+    return tables
+
+
+def summary_markdown(summary: Summary, title: str) -> str:
+    """All statistics as a document."""
+    head = f"# {markdown_text(title)}\n\n{markdown_text(totals(summary))}\n"
+    return "\n".join((head, *(markdown(table) for table in summary_tables(summary))))
+
+
+def summary_json(summary: Summary) -> str:
+    """All statistics for programs: every count by its term; absence counts under the empty string."""
+    return envelope(
+        "stats",
+        {
+            "papers": summary.papers,
+            "exclusions": summary.excluded,
+            "records": None if summary.excluded is None else summary.papers + summary.excluded,
+            "newest": summary.newest or None,
+            "counts": {counts.attribute.name: counts.counts for counts in (*summary.facets, summary.years)},
+            "codes": {counts.attribute.name: counts.families for counts in summary.facets if counts.families},
+            "levels": {levels.facet.field: levels.counts for levels in summary.levels},
+            "crosstabs": {
+                f"{crosstab.rows.name}_by_{crosstab.columns.name}": {
+                    row: {column: crosstab.number(row, column) for column in crosstab.column_values}
+                    for row in crosstab.row_values
+                }
+                for crosstab in summary.crosstabs
+            },
+            "exclusion_counts": {counts.attribute.name: counts.counts for counts in summary.exclusions},
+        },
+    )
+
+
+def summary_csv(summary: Summary) -> str:
+    """All statistics in one long table: statistic, value, second value of a pair, count."""
+    rows: list[tuple[Cell, ...]] = [("papers", "", "", summary.papers)]
+    if summary.excluded is not None:
+        rows.append(("exclusions", "", "", summary.excluded))
+    for counts in (*summary.facets, summary.years):
+        rows += [(counts.attribute.name, value, "", number) for value, number in counts.counts.items()]
+        rows += [(f"{counts.attribute.name}_codes", code, "", number) for code, number in counts.families.items()]
+    for levels in summary.levels:
+        for term, by_level in levels.counts.items():
+            rows += [(levels.facet.field, term, level, number) for level, number in by_level.items()]
+    for crosstab in summary.crosstabs:
+        name = f"{crosstab.rows.name}_by_{crosstab.columns.name}"
+        for row in crosstab.row_values:
+            rows += [(name, row, column, crosstab.number(row, column)) for column in crosstab.column_values]
+    for counts in summary.exclusions:
+        rows += [(f"exclusion_{counts.attribute.name}", value, "", number) for value, number in counts.counts.items()]
+    return csv(("statistic", "value", "second_value", "count"), rows)
+
+
+def totals(summary: Summary) -> str:
+    """The head counts in words."""
+    papers = f"{summary.papers} paper{'' if summary.papers == 1 else 's'}"
+    if summary.excluded is None:
+        return papers
+    exclusions = f"{summary.excluded} exclusion{'' if summary.excluded == 1 else 's'}"
+    return f"{papers} and {exclusions}: {summary.papers + summary.excluded} audited records"
+
+
+def _multiple_note(counts: Counts) -> tuple[str, ...]:
+    if sum(counts.counts.values()) > counts.total:
+        return (f"A record with several values counts under each; {counts.total} records in all.",)
+    return ()
+
+
+def _share(number: int, total: int) -> float:
+    return round(100 * number / total, 1) if total else 0.0
+
+
+def _row_sum(crosstab: Crosstab, row: str) -> int:
+    return sum(crosstab.number(row, column) for column in crosstab.column_values)
+
+
+def lower_first(label: str) -> str:
+    """The label as it stands inside a sentence."""
+    return label if label.isupper() else label[:1].lower() + label[1:]

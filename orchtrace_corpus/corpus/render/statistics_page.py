@@ -1,0 +1,175 @@
+"""The page that `corpus stats` opens with: the state of a field at a glance."""
+
+from collections.abc import Sequence
+
+from orchtrace_corpus.base.text.layout import UNICODE, Glyphs, Line, Span, bar, beside, display_width, line, pad, wrap
+from orchtrace_corpus.corpus.analysis.statistics import ABSENT, Counts, LevelCounts, Summary
+from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE
+from orchtrace_corpus.corpus.render.statistics import ABSENT_LABEL, totals
+
+_TWO_COLUMNS_WIDTH = 76
+_SPARSE_LIMIT = 2
+_NEXT_STEPS = "Next: corpus gaps | corpus list | corpus terms | corpus --help"
+
+
+def page(summary: Summary, width: int, glyphs: Glyphs = UNICODE) -> list[Line]:
+    """One page that lets a newcomer see the state of the field: head counts, axes as bars, gaps."""
+    width = max(min(width, 100), 40)
+    lines = _headline(summary, width, glyphs)
+    if not summary.papers:
+        return lines
+    chart_width = (width - 4) // 2 if width >= _TWO_COLUMNS_WIDTH else width
+    label_width = max(
+        (display_width(label) for counts in summary.axes for label in _labels(counts).values()), default=0
+    )
+    # One scale for all charts, so that equal bars mean equal counts.
+    largest = max((n for counts in summary.axes for v, n in counts.counts.items() if v != NOT_APPLICABLE), default=0)
+    charts = [_chart(counts, glyphs, chart_width, label_width, largest) for counts in summary.axes]
+    lines.append(line())
+    if len(charts) == 2 and width >= _TWO_COLUMNS_WIDTH:
+        lines += beside(charts[0], charts[1], (width - 4) // 2 + 4)
+    else:
+        for chart in charts:
+            lines += [*chart, line()]
+    for levels in summary.levels:
+        lines += [line(), *_level_chart(levels, width, glyphs)]
+    gaps = _gap_lines(summary, width, glyphs)
+    if gaps:
+        lines += [line(), line(f"Sparse (up to {_SPARSE_LIMIT}) and empty", "heading"), *gaps]
+    return [*_without_double_blanks([*lines, line()]), *(line(text, "muted") for text in wrap(_NEXT_STEPS, width))]
+
+
+def _headline(summary: Summary, width: int, glyphs: Glyphs) -> list[Line]:
+    newest = f" (newest added {summary.newest})" if summary.newest else ""
+    lines: list[Line] = [line(text, "heading") for text in wrap(totals(summary) + newest, width)]
+    lines.append(line())
+    years = [value for value in summary.years.counts if value != ABSENT]
+    described = [
+        (
+            counts.attribute.name,
+            [f"{value or ABSENT_LABEL} {number}" for value, number in counts.counts.items() if number],
+        )
+        for counts in summary.descriptions
+    ]
+    if years:
+        recent = [f"{year} {summary.years.counts[year]}" for year in years[-4:]]
+        earlier = sum(summary.years.counts[year] for year in years[:-4])
+        before = [f"{years[0]}-{years[-5]} {earlier}"] if earlier and len(years) > 5 else []
+        described.append(("year", [*before, *recent]))
+    label_width = max((display_width(name) for name, _ in described), default=0) + 2
+    for name, parts in described:
+        # Blanks inside a part must not break, nor must the separator begin a line.
+        joined = glyphs.separator.rstrip().join(part.replace(" ", "\0") for part in parts)
+        words = joined.replace(glyphs.separator.rstrip(), glyphs.separator)
+        texts = wrap(words, width, first=pad(name, label_width), rest=" " * label_width)
+        for index, text in enumerate(texts):
+            shown = text.replace("\0", " ")
+            lines.append((Span(shown[:label_width], "muted" if index == 0 else ""), Span(shown[label_width:])))
+    return lines
+
+
+def _labels(counts: Counts) -> dict[str, str]:
+    """The label of each value: its code, if terms have codes, and its name."""
+    terms = {term.id: term for term in counts.attribute.terms}
+    code_width = max((display_width(term.code) + 1 for term in terms.values() if term.code), default=0)
+    names = [*terms, *((ABSENT,) if ABSENT in counts.counts else ())]
+    return {name: pad(terms[name].code if name in terms else "", code_width) + (name or ABSENT_LABEL) for name in names}
+
+
+def _chart(counts: Counts, glyphs: Glyphs, width: int, label_width: int, largest: int) -> list[Line]:
+    labels = _labels(counts)
+    number_width = max(len(str(counts.total)), 3)
+    bar_width = width - label_width - number_width - 2
+    lines: list[Line] = [line(counts.attribute.label, "heading")]
+    for name in labels:
+        number = counts.counts.get(name, 0)
+        # What does not apply is no part of the picture: its bar would dwarf the others.
+        drawn = "" if name == NOT_APPLICABLE else bar(number, largest, bar_width, glyphs.bar)
+        shown = str(number) if number else glyphs.empty
+        style = "muted" if name == NOT_APPLICABLE else "" if number else "warning"
+        lines.append(
+            (
+                Span(f"{pad(labels[name], label_width)} {pad(shown, number_width, right=True)} ", style),
+                Span(drawn, "bar"),
+            )
+        )
+    return lines
+
+
+def _level_chart(levels: LevelCounts, width: int, glyphs: Glyphs) -> list[Line]:
+    facet = levels.facet
+    code_width = max(display_width(term.code) for term in facet.terms)
+    code_width += 1 if code_width else 0
+    label_width = max(code_width + display_width(term.id) for term in facet.terms)
+    ids = [level.id for level in facet.levels]
+    drawn = [glyphs.shades[index % len(glyphs.shades)] for index in range(len(ids))]
+    heads = [f"{level} {glyph}" for level, glyph in zip(ids, drawn, strict=True)]
+    if label_width + sum(len(head) + 2 for head in heads) + 4 > width:
+        heads = [f"{level[:3]} {glyph}" for level, glyph in zip(ids, drawn, strict=True)]
+    widths = [display_width(head) for head in heads]
+    largest = max((sum(by_level.values()) for by_level in levels.counts.values()), default=0)
+    bar_width = width - label_width - sum(w + 2 for w in widths) - 2 - len(ids)
+    title = f"{facet.label} (papers by level)"
+    head = "".join("  " + pad(text, w, right=True) for text, w in zip(heads, widths, strict=True))
+    lines: list[Line] = [line(text, "heading") for text in wrap(title, width)]
+    lines.append(line(" " * label_width + head, "muted"))
+    for term in facet.terms:
+        numbers = [levels.counts[term.id][level] for level in ids]
+        cells = [
+            Span(
+                "  " + pad(str(number) if number else glyphs.empty, w, right=True),
+                "" if number else "warning",
+            )
+            for number, w in zip(numbers, widths, strict=True)
+        ]
+        bars = [
+            Span(bar(number, largest, bar_width, glyph), level)
+            for number, glyph, level in zip(numbers, drawn, ids, strict=True)
+        ]
+        lines.append((Span(pad(pad(term.code, code_width) + term.id, label_width)), *cells, Span("  "), *bars))
+    return lines
+
+
+def _gap_lines(summary: Summary, width: int, glyphs: Glyphs) -> list[Line]:
+    entries: list[tuple[str, str]] = []
+    for counts in summary.axes:
+        wanted = [term.id for term in counts.attribute.terms if term.id != NOT_APPLICABLE]
+        few = [(name, counts.counts.get(name, 0)) for name in wanted if counts.counts.get(name, 0) <= _SPARSE_LIMIT]
+        parts = [f"{name} {number}" for name, number in sorted(few, key=lambda pair: pair[1])]
+        if parts:
+            entries.append((counts.attribute.name, glyphs.separator.join(parts)))
+    for levels in summary.levels:
+        for level in levels.facet.levels:
+            none = [term.id for term in levels.facet.terms if not levels.counts[term.id][level.id]]
+            if none:
+                entries.append((levels.facet.field, f"no {level.id} method for {' and '.join(none)}"))
+    for crosstab in summary.crosstabs[:1]:
+        cells = [
+            crosstab.number(row.id, column.id)
+            for row in crosstab.rows.terms
+            for column in crosstab.columns.terms
+            if NOT_APPLICABLE not in (row.id, column.id)
+        ]
+        pair = f"{crosstab.rows.name} x {crosstab.columns.name}"
+        entries.append((pair, f"{cells.count(0)} of {len(cells)} cells empty"))
+    label_width = max((display_width(name) for name, _ in entries), default=0) + 2
+    lines: list[Line] = []
+    for name, text in entries:
+        if label_width > width // 2:  # too narrow for two columns
+            lines += [line(name, "muted"), *(line(part) for part in wrap(text, width, first="  ", rest="  "))]
+        else:
+            first, *rest = wrap(text, width, first=pad(name, label_width), rest=" " * label_width)
+            lines += [
+                (Span(first[:label_width], "muted"), Span(first[label_width:])),
+                *(line(part) for part in rest),
+            ]
+    return lines
+
+
+def _without_double_blanks(lines: Sequence[Line]) -> list[Line]:
+    kept: list[Line] = []
+    for current in lines:
+        blank = not any(span.text.strip() for span in current)
+        if not (blank and kept and not any(span.text.strip() for span in kept[-1])):
+            kept.append(current)
+    return kept

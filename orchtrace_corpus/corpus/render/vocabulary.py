@@ -1,0 +1,76 @@
+"""The taxonomy as tables: which fields there are, and what their terms mean."""
+
+from collections.abc import Mapping, Sequence
+
+from orchtrace_corpus.base.text.layout import Line, Span, display_width, line, pad, wrap
+from orchtrace_corpus.base.text.table import Cell, Table
+from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Taxonomy
+
+_PIPE_WIDTH = 100
+_NEXT_STEPS = "Definitions: corpus terms FIELD. Filters: corpus list --where FIELD=TERM."
+
+
+def terms_table(facet: Facet, counts: Mapping[str, int]) -> Table:
+    """The terms of one facet with their meaning and how many records have them."""
+    coded = any(term.code for term in facet.terms)
+    rows: list[tuple[Cell, ...]] = [
+        (term.id, *((term.code,) if coded else ()), term.label, counts.get(term.id, 0), term.definition)
+        for term in facet.terms
+    ]
+    if facet.allows_na:
+        na = ("NA", *(("",) if coded else ()), "Not applicable", counts.get("NA", 0), "The facet does not apply.")
+        rows.append(na)
+    columns = ("term", *(("code",) if coded else ()), "label", "count", "definition")
+    return Table(facet.field, facet.label, columns, tuple(rows), wrapped="definition")
+
+
+def levels_table(facet: Facet) -> Table:
+    """The levels of a facet with their meaning."""
+    rows = tuple((level.id, level.label, level.definition) for level in facet.levels)
+    return Table(
+        f"{facet.field}_levels", f"{facet.label}: levels", ("level", "label", "definition"), rows, wrapped="definition"
+    )
+
+
+def all_terms_table(taxonomy: Taxonomy) -> Table:
+    """Every term of every facet, one row each."""
+    rows: list[tuple[Cell, ...]] = []
+    for section, facets in _sections(taxonomy):
+        for facet in facets:
+            rows += [
+                (section, facet.field, facet.role, term.id, term.code or None, term.definition) for term in facet.terms
+            ]
+            rows += [(section, facet.field, facet.role, level.id, "level", level.definition) for level in facet.levels]
+    return Table("terms", "Terms", ("of", "field", "role", "term", "code", "definition"), tuple(rows))
+
+
+def overview(taxonomy: Taxonomy, width: int | None) -> list[Line]:
+    """All facets on a page: the name to filter by, and its terms."""
+    available = min(width or _PIPE_WIDTH, _PIPE_WIDTH)
+    lines: list[Line] = []
+    for section, facets in _sections(taxonomy):
+        if not facets:
+            continue
+        lines.append(line(f"Fields of {section}", "heading"))
+        label_width = max(display_width(facet.field) for facet in facets) + 4
+        for facet in facets:
+            words = [f"{term.code}\0{term.id}" if term.code else term.id.replace(" ", "\0") for term in facet.terms]
+            words += ["NA"] if facet.allows_na else []
+            text = " ".join(f"{word}," for word in words[:-1]) + f" {words[-1]}"
+            if facet.kind is Kind.LEVELS:
+                text += f"; each {', '.join(level.id for level in facet.levels)}"
+            first, *rest = wrap(text, available, first=pad(f"  {facet.field}", label_width), rest=" " * label_width)
+            shown = [part.replace("\0", " ") for part in (first, *rest)]
+            style = "key" if facet.role == "axis" else ""
+            lines.append((Span(shown[0][:label_width], style), Span(shown[0][label_width:])))
+            lines += [line(part) for part in shown[1:]]
+        lines.append(line())
+    return [*lines, *(line(text, "muted") for text in wrap(_NEXT_STEPS, available))]
+
+
+def _sections(taxonomy: Taxonomy) -> Sequence[tuple[str, tuple[Facet, ...]]]:
+    return (
+        ("papers", taxonomy.papers),
+        ("exclusions", taxonomy.exclusions),
+        ("evidence", taxonomy.evidence),
+    )

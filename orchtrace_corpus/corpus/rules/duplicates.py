@@ -1,0 +1,141 @@
+"""The same thing twice: keys, ids, URLs, titles; among papers, among exclusions, and across both.
+
+Each record is held against a dictionary of those before it, so that the time grows with the number
+of records. Of a pair, only the strongest sign is reported: an id, else a URL, else a title.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeVar
+
+from orchtrace_corpus.base.findings import Finding, quote
+from orchtrace_corpus.base.identifiers import Identifier, recognise, recognise_url
+from orchtrace_corpus.corpus.model.identity import address, folded_title, identities
+from orchtrace_corpus.corpus.model.records import Exclusion, Loaded, Places, Record
+
+RecordType = TypeVar("RecordType", bound=Record)
+
+
+def check_keys(loaded: Loaded) -> Iterator[Finding]:
+    """Two papers with one key: the second could never be shown, cited or updated by it."""
+    papers = loaded.papers
+    for first, second in _repeats(papers, lambda paper: paper.key):
+        where = _line(loaded.paper_places, first, "key")
+        key = papers[second].key
+        message = f"key {quote(key)} is used twice (first on line {where}); give each paper its own key"
+        yield Finding("D101", message, loaded.paper_places.locate(second, "key"), key)
+
+
+def check_exclusion_ids(loaded: Loaded) -> Iterator[Finding]:
+    """Two exclusions with one id: ids are cited in reasons and never reused."""
+    exclusions = loaded.exclusions
+    for first, second in _repeats(exclusions, lambda exclusion: exclusion.id):
+        where = _line(loaded.exclusion_places, first, "id")
+        number = exclusions[second].id
+        message = (
+            f"exclusion id {quote(number)} is used twice (first on line {where}); give the record the next free id"
+        )
+        yield Finding("D102", message, loaded.exclusion_places.locate(second, "id"), number)
+
+
+def check_papers(loaded: Loaded) -> Iterator[Finding]:
+    """Two papers with one identifier, one URL of their own or one title: most likely one paper under two keys."""
+    papers, places = loaded.papers, loaded.paper_places
+    ids: dict[Identifier, int] = {}
+    urls: dict[str, int] = {}
+    titles: dict[str, int] = {}
+    for index, paper in enumerate(papers):
+        known = False
+        for identifier, path in identities(paper):
+            first = ids.setdefault(identifier, index)
+            if first != index:
+                known = True
+                other = _named(papers[first].key, places, first)
+                message = f"{identifier.kind} {quote(identifier.value)} is that of {other}, too; keep one record"
+                yield Finding("D103", message, places.locate(index, *path), paper.key)
+        first = urls.setdefault(address(paper.urls[0]), index) if paper.urls else index
+        if first != index and not known:
+            known = True
+            other = _named(papers[first].key, places, first)
+            message = f"the first URL, the paper's own, is that of {other}, too; keep one record"
+            yield Finding("D104", message, places.locate(index, "urls", 0), paper.key)
+        title = folded_title(paper.title)
+        first = titles.setdefault(title, index) if title else index
+        if first != index and not known:
+            other = _named(papers[first].key, places, first)
+            message = f"the title is that of {other}, too; keep one record if both are one paper"
+            yield Finding("D105", message, places.locate(index, "title"), paper.key)
+
+
+def check_exclusions(loaded: Loaded) -> Iterator[Finding]:
+    """Two exclusions with one identifier, URL or title: one record screened twice."""
+    exclusions, places = loaded.exclusions, loaded.exclusion_places
+    readers: tuple[tuple[str, str, Callable[[Exclusion], object]], ...] = (
+        ("D106", "identifier", lambda exclusion: recognise(exclusion.identifier) or exclusion.identifier.casefold()),
+        ("D107", "url", lambda exclusion: recognise_url(exclusion.url) or address(exclusion.url)),
+        ("D108", "title", lambda exclusion: folded_title(exclusion.title)),
+    )
+    seen: dict[tuple[str, object], int] = {}
+    for index, exclusion in enumerate(exclusions):
+        known = False
+        for code, field, read in readers:
+            value = read(exclusion)
+            first = seen.setdefault((code, value), index) if value else index
+            if first != index and not known:
+                known = True
+                other = _named(exclusions[first].id, places, first)
+                message = f"{field} {quote(getattr(exclusion, field))} is that of {other}, too; keep one record"
+                yield Finding(code, message, places.locate(index, field), exclusion.id)
+
+
+def check_excluded_papers(loaded: Loaded) -> Iterator[Finding]:
+    """A paper of the pool that was excluded, too, and whose exclusion does not say that it was promoted."""
+    if not loaded.exclusions:
+        return
+    papers, places = loaded.papers, loaded.exclusion_places
+    ids: dict[Identifier, int] = {}
+    urls: dict[str, int] = {}
+    titles: dict[str, int] = {}
+    for index, paper in enumerate(papers):
+        if not paper.key:  # refused already, and without it there is nothing to promote to
+            continue
+        for identifier, _ in identities(paper):
+            ids.setdefault(identifier, index)
+        if paper.urls:
+            urls.setdefault(address(paper.urls[0]), index)
+        titles.setdefault(folded_title(paper.title), index)
+    titles.pop("", None)
+    for index, exclusion in enumerate(loaded.exclusions):
+        named, linked = recognise(exclusion.identifier), recognise_url(exclusion.url)
+        signs: tuple[tuple[str, str, int | None], ...] = (
+            ("D109", "identifier", ids.get(named) if named else None),
+            ("D109", "url", ids.get(linked) if linked else urls.get(address(exclusion.url))),
+            ("D110", "title", titles.get(folded_title(exclusion.title))),
+        )
+        for code, field, found in signs:
+            if found is not None:
+                key = papers[found].key
+                if exclusion.promoted_to != key:
+                    mend = f"keep one record, or write promoted_to: {key}"
+                    message = f"the {field} is that of the paper {quote(key)}; {mend}"
+                    yield Finding(code, message, places.locate(index, field), exclusion.id)
+                break
+
+
+def _repeats(records: Sequence[RecordType], value: Callable[[RecordType], str | None]) -> Iterator[tuple[int, int]]:
+    """Pairs of the first index of a value and each later one; empty values do not count."""
+    seen: dict[str, int] = {}
+    for index, record in enumerate(records):
+        this = value(record)
+        if this:
+            first = seen.setdefault(this, index)
+            if first != index:
+                yield first, index
+
+
+def _named(name: str, places: Places, index: int) -> str:
+    """What a message calls a record by: its key or id, else its line."""
+    return quote(name) if name else f"the record on line {places.locate(index).line}"
+
+
+def _line(places: Places, index: int, field: str) -> int:
+    return places.locate(index, field).line

@@ -1,0 +1,125 @@
+"""Text that would not stay text, and sentences of our own that are too long or lack their period."""
+
+import re
+from collections.abc import Iterator
+
+from orchtrace_corpus.base.findings import Finding, quote
+from orchtrace_corpus.corpus.model.fields import ACTIVE_ELEMENTS, OTHERS, PLAIN_ELEMENTS, TO_BE_WRITTEN
+from orchtrace_corpus.corpus.model.records import Exclusion, Loaded, Paper, Places
+
+MAX_SENTENCE = 200
+"""How many characters a summary or a reason should have at most."""
+
+LATEX = r"\{[\"'`^~=]\w\}|\{?\\\S+|\$(?=\S)[^$]+(?<=\S)\$(?!\d)|``[^`']*''"
+"""What shows that a text is meant to be read by LaTeX."""
+
+_ACCENTED = "[a-z](?:acute|grave|uml|circ|tilde|cedil|ring)|szlig"
+_ENTITY = rf"&(?:#\d+|#x[0-9a-f]+|amp|lt|gt|quot|apos|nbsp|[nm]dash|hellip|[lr][sd]quo|{_ACCENTED});"
+_MARKUP = rf"<!--|<\?|</?(?:{ACTIVE_ELEMENTS})\b|</?(?:{PLAIN_ELEMENTS})(?:\s[^<>]*)?/?>|\]\(|`|{_ENTITY}"
+
+
+def check_markup(loaded: Loaded) -> Iterator[Finding]:
+    """LaTeX, HTML or Markdown in a text, which is shown as it stands in terminals, pages and tables."""
+    for index, paper in enumerate(loaded.papers):
+        notes = [f"{item.note}\n{item.location}" for item in paper.evidence]
+        fixed = (paper.title, paper.affiliation or "", paper.venue, paper.summary, paper.notes or "")
+        if _may_hold_markup("\n".join((*fixed, *paper.authors, *notes))):
+            yield from _markup(_paper_texts(paper), loaded.paper_places, index, paper.key)
+    for index, exclusion in enumerate(loaded.exclusions):
+        if _may_hold_markup(f"{exclusion.title}\n{exclusion.identifier}\n{exclusion.reason}\n{exclusion.near_miss}"):
+            yield from _markup(_exclusion_texts(exclusion), loaded.exclusion_places, index, exclusion.id)
+
+
+def check_quotes(loaded: Loaded) -> Iterator[Finding]:
+    """A quotation mark without its partner, and names that a lost pair of quotes has taken apart."""
+    for index, paper in enumerate(loaded.papers):
+        fixed = (paper.title, paper.affiliation or "", paper.venue, paper.summary, paper.notes or "")
+        if '"' in "\n".join((*fixed, *paper.authors, *(f"{item.note}{item.location}" for item in paper.evidence))):
+            yield from _lone_quotes(_paper_texts(paper), loaded.paper_places, index, paper.key)
+        for number in range(1, len(paper.authors)):
+            family, given = paper.authors[number - 1 : number + 1]
+            if _is_word(family) and _is_word(given) and given != OTHERS:
+                message = f"{quote(family)} and {quote(given)} are two authors of one word each"
+                mend = f"if they are one person, write {chr(34)}{family}, {given}{chr(34)} in quotes"
+                place = loaded.paper_places.locate(index, "authors", number - 1)
+                yield Finding("M108", f"{message}; {mend}", place, paper.key)
+    for index, exclusion in enumerate(loaded.exclusions):
+        if '"' in f"{exclusion.title}{exclusion.identifier}{exclusion.reason}{exclusion.near_miss}":
+            yield from _lone_quotes(_exclusion_texts(exclusion), loaded.exclusion_places, index, exclusion.id)
+
+
+def check_sentences(loaded: Loaded) -> Iterator[Finding]:
+    """A summary or reason that is longer than a line of a list can bear, or that ends without a period."""
+    for index, paper in enumerate(loaded.papers):
+        yield from _sentence("summary", paper.summary, loaded.paper_places, index, paper.key)
+    for index, exclusion in enumerate(loaded.exclusions):
+        yield from _sentence("reason", exclusion.reason, loaded.exclusion_places, index, exclusion.id)
+
+
+def check_placeholders(loaded: Loaded) -> Iterator[Finding]:
+    """A summary that somebody meant to write later."""
+    for index, paper in enumerate(loaded.papers):
+        if paper.summary == TO_BE_WRITTEN:
+            message = "the summary is still to be written; say in one sentence what the paper does"
+            yield Finding("M109", message, loaded.paper_places.locate(index, "summary"), paper.key)
+
+
+def _may_hold_markup(text: str) -> bool:
+    """Whether the patterns are worth compiling and trying; most records never need them."""
+    if "\\" in text or "`" in text or "<" in text or "](" in text or "{" in text:
+        return True
+    return text.count("$") > 1 or ("&" in text and ";" in text)
+
+
+def _paper_texts(paper: Paper) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    for name in ("title", "affiliation", "venue", "summary", "notes"):
+        yield (name,), getattr(paper, name) or ""
+    for number, author in enumerate(paper.authors):
+        yield ("authors", number), author
+    for number, item in enumerate(paper.evidence):
+        yield ("evidence", number, "note"), item.note
+        yield ("evidence", number, "location"), item.location or ""
+
+
+def _exclusion_texts(exclusion: Exclusion) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    for name in ("title", "identifier", "reason", "near_miss"):
+        yield (name,), getattr(exclusion, name) or ""
+
+
+def _markup(
+    texts: Iterator[tuple[tuple[str | int, ...], str]], places: Places, index: int, record: str
+) -> Iterator[Finding]:
+    for path, text in texts:
+        if not _may_hold_markup(text):
+            continue
+        field = next(step for step in reversed(path) if isinstance(step, str))
+        latex, markup = re.search(LATEX, text), re.search(_MARKUP, text, re.IGNORECASE)
+        if latex is not None:
+            message = f"{quote(field)} holds LaTeX: {quote(latex[0])}; write the characters themselves, such as é"
+            yield Finding("M103", message, places.locate(index, *path), record)
+        elif markup is not None:
+            message = f"{quote(field)} holds markup: {quote(markup[0])}; write plain text"
+            yield Finding("M104", message, places.locate(index, *path), record)
+
+
+def _lone_quotes(
+    texts: Iterator[tuple[tuple[str | int, ...], str]], places: Places, index: int, record: str
+) -> Iterator[Finding]:
+    for path, text in texts:
+        if text.count('"') % 2 and '{"' not in text:  # which is LaTeX, and said to be
+            field = next(step for step in reversed(path) if isinstance(step, str))
+            message = f"{quote(field)} holds a quotation mark without its partner: {quote(text)}; add or remove one"
+            yield Finding("M107", message, places.locate(index, *path), record)
+
+
+def _is_word(name: str) -> bool:
+    return set(name).isdisjoint(', "')
+
+
+def _sentence(field: str, text: str, places: Places, index: int, record: str) -> Iterator[Finding]:
+    if len(text) > MAX_SENTENCE:
+        message = f"{quote(field)} has {len(text)} characters; keep it to {MAX_SENTENCE}, one sentence"
+        yield Finding("M105", message, places.locate(index, field), record)
+    if text and not text.endswith("."):
+        message = f"{quote(field)} does not end with a period; add one"
+        yield Finding("M106", message, places.locate(index, field), record)

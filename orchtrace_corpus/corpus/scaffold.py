@@ -1,0 +1,88 @@
+"""Lays out a new corpus: the starter files that come with the package, copied into a folder."""
+
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from importlib import resources
+from importlib.resources.abc import Traversable
+
+from orchtrace_corpus.base.errors import CommandUseError, DataFileError
+from orchtrace_corpus.base.files import locked, write_atomic
+
+
+def scaffold(directory: str) -> list[str]:
+    """Write the starter corpus into a folder, all of it or nothing.
+
+    The folder is created, with its parents, if it is missing. What else it holds stays as it is.
+
+    Returns:
+        The files written, each as its path from the folder with forward slashes, in order.
+
+    Raises:
+        CommandUseError: One of the files is there already, or the folder is none.
+        DataFileError: The folder cannot be created or written to; nothing is left behind.
+    """
+    if os.path.lexists(directory) and not os.path.isdir(directory):
+        raise CommandUseError(f"{directory} is not a folder", "Name a new folder, or an empty one.")
+    files = starter_files()
+    created: list[str] = []
+    try:
+        _create_folder(directory, created)
+        with locked(directory):
+            _refuse_overwriting(directory, files)
+            for name, text in files.items():
+                path = os.path.join(directory, *name.split("/"))
+                _create_folder(os.path.dirname(path), created)
+                created.append(path)
+                write_atomic(path, text)
+    except BaseException:  # also an interruption leaves nothing half-written behind
+        _remove(created)
+        raise
+    return list(files)
+
+
+def starter_files() -> dict[str, str]:
+    """The text of every starter file by its path, with forward slashes, in order."""
+    return dict(_files(resources.files("orchtrace_corpus.corpus") / "templates"))
+
+
+def _files(folder: Traversable, prefix: str = "") -> Iterator[tuple[str, str]]:
+    """Every file below a folder of the package, by its path with forward slashes, and its text."""
+    for entry in sorted(folder.iterdir(), key=lambda entry: entry.name):
+        if entry.is_dir():
+            yield from _files(entry, f"{prefix}{entry.name}/")
+        else:
+            yield f"{prefix}{entry.name}", entry.read_text(encoding="utf-8")
+
+
+def _refuse_overwriting(directory: str, names: Iterable[str]) -> None:
+    for name in names:
+        path = os.path.join(directory, *name.split("/"))
+        if os.path.lexists(path):
+            raise CommandUseError(f"{path} is there already, and would be overwritten", "Name a new folder.")
+
+
+def _create_folder(path: str, created: list[str]) -> None:
+    """Create a folder and its missing parents, taking down each in `created`."""
+    if not path or os.path.isdir(path):
+        return
+    _create_folder(os.path.dirname(path), created)
+    try:
+        os.mkdir(path)
+    except FileExistsError as error:
+        if not os.path.isdir(path):
+            raise DataFileError(f"cannot create {path}: a file of that name is in the way") from error
+    except OSError as error:
+        raise DataFileError(f"cannot create {path}: {error.strerror}", "Nothing was written.") from error
+    else:
+        created.append(path)
+
+
+def _remove(created: list[str]) -> None:
+    """Undo what was done, last first; a folder that somebody else has put a file into stays."""
+    for path in reversed(created):
+        with suppress(OSError):
+            if os.path.isdir(path):
+                os.rmdir(path)
+            else:
+                os.unlink(path)

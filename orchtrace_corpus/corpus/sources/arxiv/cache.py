@@ -1,0 +1,157 @@
+"""What arXiv answered, kept on disk: one file for each id, written as a whole, for later runs and offline ones.
+
+Files lie in a folder of the service that answered, so that a mirror's answers never pass for arXiv's.
+A file that cannot be read, or is not ours, is none: the id is asked for again, and the file replaced.
+"""
+
+import json
+import os
+from collections.abc import Callable
+from typing import NamedTuple
+
+from orchtrace_corpus.base.errors import CorpusError, DataFileError
+from orchtrace_corpus.base.files import sweep, write_atomic
+from orchtrace_corpus.corpus.model.metadata import Metadata
+from orchtrace_corpus.corpus.sources.arxiv.wanted import stored_form
+
+FORM = 1
+"""The number of the files' form; files of another are not read."""
+
+_LARGEST_BYTES = 4 * 1024 * 1024
+_TEXTS = ("arxiv_id", "title", "abstract", "published", "updated", "primary_category")
+_MAYBE_TEXTS = ("comment", "journal_ref", "doi")
+_LISTS = ("authors", "categories")
+
+
+class CacheError(CorpusError):
+    """The cache's folder cannot be used."""
+
+    def __init__(self, path: str, error: OSError) -> None:
+        super().__init__(
+            f"cannot write the cache {path}: {error.strerror}", "Name another folder with ORCHTRACE_CACHE."
+        )
+
+
+class Entry(NamedTuple):
+    """An answer, and when it came, in seconds since the epoch."""
+
+    metadata: Metadata
+    asked_at: float
+
+
+def default_folder() -> str:
+    """`ORCHTRACE_CACHE`, else orchtrace-corpus in `XDG_CACHE_HOME`, else in ~/.cache.
+
+    Reference: XDG Base Directory Specification 0.8, which has relative paths ignored.
+    """
+    own = os.environ.get("ORCHTRACE_CACHE", "")
+    if own:
+        return os.path.abspath(own)
+    shared = os.environ.get("XDG_CACHE_HOME", "")
+    if not os.path.isabs(shared):
+        shared = os.path.expanduser("~/.cache")
+    return os.path.join(shared, "orchtrace-corpus")
+
+
+class Cache:
+    """The answers of one service.
+
+    Args:
+        folder: The service's own folder; made when something is written.
+        wall: Gives the time in seconds since the epoch.
+    """
+
+    def __init__(self, folder: str, wall: Callable[[], float]) -> None:
+        self._folder = folder
+        self._wall = wall
+
+    def read(self, asked: str, max_age_seconds: float | None = None) -> Metadata | None:
+        """The answer kept for an id, with its version if it was asked for with one; None if there is none.
+
+        Args:
+            asked: The id as the service is asked for it.
+            max_age_seconds: The oldest answer to give; None for any age. One from the future is of no
+                known age.
+        """
+        try:
+            with open(self._path(asked), "rb") as file:
+                entry = _decoded(file.read(_LARGEST_BYTES), asked)
+        except (OSError, ValueError, KeyError, TypeError, RecursionError):
+            return None
+        if max_age_seconds is not None and not 0 <= self._wall() - entry.asked_at <= max_age_seconds:
+            return None
+        return entry.metadata
+
+    def is_missing(self, asked: str) -> bool:
+        """Whether the last answer about an id was that there is no such paper. Online, it is asked for again."""
+        try:
+            with open(self._path(asked), "rb") as file:
+                content = json.loads(file.read(_LARGEST_BYTES))
+        except (OSError, ValueError, RecursionError):
+            return False
+        return (
+            isinstance(content, dict)
+            and (content.get("form"), content.get("asked")) == (FORM, asked)
+            and (content.get("metadata", "") is None)
+        )
+
+    def write(self, asked: str, metadata: Metadata | None) -> None:
+        """Keep an answer; None where there is no such paper, which ends what was kept of one.
+
+        Raises:
+            CacheError: The disk does not allow it.
+        """
+        make_folder(self._folder)
+        path = self._path(asked)
+        values = None if metadata is None else metadata._asdict()
+        entry = {"form": FORM, "asked": asked, "asked_at": self._wall(), "metadata": values}
+        try:
+            write_atomic(path, json.dumps(entry, indent=1) + "\n")
+        except DataFileError as error:
+            cause = error.__cause__
+            raise CacheError(path, cause if isinstance(cause, OSError) else OSError(str(error))) from error
+
+    def sweep(self) -> None:
+        """Remove what killed writers left. Only for who is sure that nobody is writing."""
+        sweep(self._folder)
+
+    def _path(self, asked: str) -> str:
+        # Ids have no underscore, and of what may not stand in a name only the slash.
+        return os.path.join(self._folder, f"{asked.replace('/', '_')}.json")
+
+
+def make_folder(folder: str) -> None:
+    """Make a folder of the cache where it is not there.
+
+    Raises:
+        CacheError: The disk does not allow it.
+    """
+    try:
+        os.makedirs(folder, exist_ok=True)
+    except OSError as error:
+        raise CacheError(folder, error) from error
+
+
+def _decoded(data: bytes, asked: str) -> Entry:
+    """The entry in a file's bytes.
+
+    Raises:
+        ValueError: It is none of this form, or of another id. `KeyError`, `TypeError` and
+            `RecursionError` mean the same.
+    """
+    content = json.loads(data)
+    values = content["metadata"]
+    is_ours = content["form"] == FORM and content["asked"] == asked and set(values) == set(Metadata._fields)
+    typed = (
+        type(values["version"]) is int
+        and all(type(values[name]) is str for name in _TEXTS)
+        and all(values[name] is None or type(values[name]) is str for name in _MAYBE_TEXTS)
+        and all(type(values[name]) is list and all(type(item) is str for item in values[name]) for name in _LISTS)
+    )
+    if not is_ours or not typed:
+        raise ValueError("not an entry of this form")
+    metadata = Metadata(**{**values, **{name: tuple(values[name]) for name in _LISTS}})
+    name = stored_form(metadata.arxiv_id)
+    if asked not in (name, f"{name}v{metadata.version}"):
+        raise ValueError("the entry of another paper")
+    return Entry(metadata, float(content["asked_at"]))

@@ -1,0 +1,207 @@
+"""Asks arXiv what it has on papers: politely, resumably, and telling apart what an absence means.
+
+    answer = Client(cache_folder=default_folder()).fetch(["2401.00001", "arXiv:math.GT/0309136v2"])
+    answer.found["2401.00001"].title
+
+docs/arxiv.md says what is asked, how often, and what is kept.
+"""
+
+import os
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import NamedTuple
+
+from orchtrace_corpus.base.progress import Progress
+from orchtrace_corpus.corpus.model.metadata import Metadata
+from orchtrace_corpus.corpus.sources.arxiv.asking import Asker, Miss, Outcome, batches_apart
+from orchtrace_corpus.corpus.sources.arxiv.cache import Cache, default_folder
+from orchtrace_corpus.corpus.sources.arxiv.limiter import Clock, Limiter
+from orchtrace_corpus.corpus.sources.arxiv.service import DEFAULT_URL, base_url, service
+from orchtrace_corpus.corpus.sources.arxiv.wanted import asked_form
+from orchtrace_corpus.corpus.sources.http import Transport
+
+__all__ = ["DEFAULT_URL", "MAX_AGE_SECONDS", "PATIENCE_SECONDS", "Answer", "Client", "base_url"]
+
+PATIENCE_SECONDS = 600.0
+"""How long to go on after trouble, in one run, before the rest is given up."""
+
+MAX_AGE_SECONDS = 86400.0
+"""How old a kept answer may be to be given again: arXiv announces new versions once a day."""
+
+_TICK_SECONDS = 1.0
+
+
+class Answer(NamedTuple):
+    """What is known of each id after a run; every id given is in exactly one of the first six, as it was given.
+
+    Attributes:
+        found: What the service says of a paper: the version asked for, else the newest.
+        missing: The service has no such paper, or no such version.
+        malformed: No arXiv id, as we or the service see it.
+        throttled: Given up because the service was busy or kept breaking off; a later run may find it.
+        unparseable: What came could not be read.
+        unasked: Not asked about, because the client is offline and has no answer of earlier.
+        messages: What went wrong, in words; some quote the service.
+    """
+
+    found: Mapping[str, Metadata]
+    missing: tuple[str, ...] = ()
+    malformed: tuple[str, ...] = ()
+    throttled: tuple[str, ...] = ()
+    unparseable: tuple[str, ...] = ()
+    unasked: tuple[str, ...] = ()
+    messages: tuple[str, ...] = ()
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the service has spoken on every id; what it has said may be that there is none."""
+        return not (self.throttled or self.unparseable or self.unasked)
+
+
+class Client:
+    """A service that is asked about papers, and the cache of its answers.
+
+    Args:
+        url: The service's address; empty for `base_url()`.
+        cache_folder: Where answers are kept; empty for `cache.default_folder()`.
+        offline: Answer from the cache alone, however old it is.
+        refresh: Ask again for what is in the cache.
+        patience_seconds: How long to go on after trouble before the rest is given up.
+        max_age_seconds: How old a kept answer may be to be given again.
+        spacing_seconds: The time from one request to the next; None for the service's own. arXiv is
+            never asked more often than every three seconds. Waits after trouble grow with it.
+        clock: The times to go by.
+        open_transport: Makes the connection.
+
+    Raises:
+        CommandUseError: The address is none.
+    """
+
+    def __init__(
+        self,
+        url: str = "",
+        *,
+        cache_folder: str = "",
+        offline: bool = False,
+        refresh: bool = False,
+        patience_seconds: float = PATIENCE_SECONDS,
+        max_age_seconds: float = MAX_AGE_SECONDS,
+        spacing_seconds: float | None = None,
+        clock: Clock | None = None,
+        open_transport: Callable[[], Transport] = Transport,
+    ) -> None:
+        self._service = service(base_url(url), spacing_seconds)
+        self._offline = offline
+        self._refresh = refresh
+        self._patience_seconds = patience_seconds
+        self._max_age_seconds = max_age_seconds
+        self._clock = clock or Clock()
+        self._open_transport = open_transport
+        folder = os.path.join(cache_folder or default_folder(), "arxiv", self._service.folder)
+        self._cache = Cache(folder, self._clock.wall)
+        self._lock = f"{folder}.lock"
+
+    def fetch(
+        self,
+        ids: Sequence[str],
+        *,
+        known: Collection[str] = (),
+        progress: Callable[[Progress], None] | None = None,
+    ) -> Answer:
+        """Find out about papers: from the cache, and for the rest from the service, a hundred at a time.
+
+        Each answer is kept as soon as it is there, so that a run which is interrupted goes on where it
+        was. An id that was found before, or stands in an answer without any entry, is asked for a
+        second time before it is missing: arXiv has been seen to find nothing by mistake. What is missing
+        then is forgotten, so that no later run answers with what there was.
+
+        Args:
+            ids: In any spelling; with a version for that version.
+            known: Ids that are known to have been found before, besides those in the cache.
+            progress: Called whenever something changes, and every second while nothing does.
+
+        Raises:
+            UpstreamError: The service cannot be reached, refuses us, or redirects to another host.
+            CacheError: The cache cannot be written.
+        """
+        forms = {given: asked_form(given) for given in ids}
+        wanted = list(dict.fromkeys(asked for asked in forms.values() if asked))
+        outcomes: dict[str, Outcome] = {}
+        for known_id in wanted if self._offline or not self._refresh else ():
+            metadata = self._cached(known_id)
+            if metadata is not None:
+                outcomes[known_id] = metadata
+        messages: tuple[str, ...] = ()
+        if self._offline:
+            for name in wanted:
+                if name not in outcomes:
+                    outcomes[name] = Miss.MISSING if self._cache.is_missing(name) else Miss.UNASKED
+        elif len(outcomes) < len(wanted):
+            before = {asked for each in known if (asked := asked_form(each))}
+            messages = self._ask(wanted, outcomes, before, progress)
+        return _answer(forms, outcomes, messages)
+
+    def _cached(self, asked: str) -> Metadata | None:
+        return self._cache.read(asked, None if self._offline else self._max_age_seconds)
+
+    def _ask(
+        self,
+        wanted: Sequence[str],
+        outcomes: dict[str, Outcome],
+        before: Collection[str],
+        progress: Callable[[Progress], None] | None,
+    ) -> tuple[str, ...]:
+        """Ask for what has no outcome yet, and return what went wrong."""
+
+        def report(waiting_seconds: float = 0.0, reason: str = "") -> None:
+            if progress is not None:
+                progress(Progress(len(outcomes) + len(asker.outcomes), len(wanted), waiting_seconds, reason))
+
+        def pause(seconds: float, reason: str) -> None:
+            left_seconds = seconds
+            while left_seconds > 0:
+                report(left_seconds, reason)
+                self._clock.sleep(min(left_seconds, _TICK_SECONDS))
+                left_seconds -= _TICK_SECONDS
+            report()
+
+        with self._open_transport() as transport:
+            limiter = Limiter(self._lock, self._service.spacing_seconds, self._clock, pause)
+            asker = Asker(self._service, self._cache, limiter, transport, self._clock, self._patience_seconds, pause)
+            report()
+            meanwhile = None if self._refresh else self._cached
+            for ids in batches_apart([asked for asked in wanted if asked not in outcomes]):
+                asker.ask(ids, report, meanwhile)
+            lost = [
+                asked
+                for asked, outcome in asker.outcomes.items()
+                if outcome is Miss.MISSING
+                and (asked in before or asked in asker.doubtful or self._cache.read(asked) is not None)
+            ]
+            for ids in batches_apart(lost):
+                asker.ask(ids, report)
+            for asked, outcome in asker.outcomes.items():
+                if outcome is Miss.MISSING and asked in lost:
+                    self._cache.write(asked, None)
+        outcomes |= asker.outcomes
+        return tuple(asker.messages)
+
+
+def _answer(forms: Mapping[str, str | None], outcomes: Mapping[str, Outcome], messages: tuple[str, ...]) -> Answer:
+    """The outcome of each id as it was given."""
+    found: dict[str, Metadata] = {}
+    missed: dict[Miss, list[str]] = {miss: [] for miss in Miss}
+    for given, asked in forms.items():
+        outcome = Miss.MALFORMED if asked is None else outcomes[asked]
+        if isinstance(outcome, Metadata):
+            found[given] = outcome
+        else:
+            missed[outcome].append(given)
+    return Answer(
+        found,
+        missing=tuple(missed[Miss.MISSING]),
+        malformed=tuple(missed[Miss.MALFORMED]),
+        throttled=tuple(missed[Miss.THROTTLED]),
+        unparseable=tuple(missed[Miss.UNPARSEABLE]),
+        unasked=tuple(missed[Miss.UNASKED]),
+        messages=messages,
+    )

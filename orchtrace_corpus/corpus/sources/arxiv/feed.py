@@ -1,0 +1,269 @@
+"""Reads the feeds of arXiv's query API: those of before November 2025, of the day of its change, and since.
+
+Reference: the user manual (https://info.arxiv.org/help/api/user-manual.html), which still shows the
+first of the three shapes; docs/arxiv.md says in what they differ. What comes is not trusted: it is
+looked at before it is parsed, bounded in size, depth and number of elements, and may declare nothing.
+"""
+
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import NamedTuple
+from xml.etree.ElementTree import Element, TreeBuilder
+
+from orchtrace_corpus.base.errors import UpstreamError
+from orchtrace_corpus.base.findings import quote
+from orchtrace_corpus.base.identifiers import IdentifierKind, is_normal, recognise
+from orchtrace_corpus.corpus.model.metadata import Metadata
+
+LARGEST_BYTES = 16 * 1024 * 1024
+"""A hundred records take about 300 kB."""
+
+MOST_ELEMENTS = 500_000
+DEEPEST_ELEMENT = 16
+
+_ATOM = "{http://www.w3.org/2005/Atom}"
+_ARXIV = "{http://arxiv.org/schemas/atom}"
+_TOTAL = "{http://a9.com/-/spec/opensearch/1.1/}totalResults"
+
+_ERROR_ID = r"https?://(?:[a-z]+\.)?arxiv\.org/api/errors(?:[#/?].*)?"
+_INCORRECT_ID = r"incorrect id format for (.*)"
+_ENTRY_ID = r"https?://[^/\s]+/abs/(.+)v([1-9][0-9]{0,3})"
+# The old service gave MSC and ACM classes, such as 57M25 and I.2.11, as categories, too.
+_CATEGORY = r"[a-z]+(?:-[a-z]+)*(?:\.[A-Za-z]+(?:-[a-z]+)*)?"
+
+# Expat's codes for a document that ends too early (XML_ERROR_NO_ELEMENTS, UNCLOSED_TOKEN, PARTIAL_CHAR,
+# UNCLOSED_CDATA_SECTION in its expat.h).
+_CUT_SHORT = (3, 5, 6, 20)
+
+
+class Problem(NamedTuple):
+    """An entry that cannot be read: its id, as far as it has one, and why."""
+
+    arxiv_id: str
+    message: str
+
+
+class Feed(NamedTuple):
+    """What a feed says.
+
+    Attributes:
+        entries: A version of a paper each, in no order that means anything.
+        total: How many results the query has, as the feed says.
+        problems: The entries that are no description of a paper.
+    """
+
+    entries: tuple[Metadata, ...]
+    total: int
+    problems: tuple[Problem, ...] = ()
+
+
+class Received(StrEnum):
+    """What came instead of a feed."""
+
+    NOTHING = "nothing"
+    PAGE = "a web page"
+    TEXT = "plain text"
+    PART = "a part of one"
+    MALFORMED = "malformed XML"
+    DECLARATIONS = "XML with declarations of its own"
+    OVERLONG = "more than any feed has"
+    OTHER_XML = "other XML"
+
+
+class FeedError(UpstreamError):
+    """An answer that describes no papers."""
+
+
+class UnreadableFeedError(FeedError):
+    """The answer is no feed.
+
+    Attributes:
+        received: What it is instead.
+        detail: More about that, to follow it in a message.
+    """
+
+    def __init__(self, received: Received, detail: str = "") -> None:
+        super().__init__(f"instead of a feed came {received}{detail}")
+        self.received = received
+        self.detail = detail
+
+
+class RefusedQueryError(FeedError):
+    """The feed refuses the query.
+
+    Attributes:
+        reason: Why, in the service's words.
+        bad_id: The id that it takes for none, as it was sent; None where it is about something else.
+    """
+
+    def __init__(self, reason: str, bad_id: str | None) -> None:
+        super().__init__(f"the query was refused: {quote(reason)}")
+        self.reason = reason
+        self.bad_id = bad_id
+
+
+def parse(body: bytes) -> Feed:
+    """Read a feed.
+
+    Entries without an id, which the old service gave for papers that it did not have, are left out.
+
+    Raises:
+        UnreadableFeedError: The body is no feed; the error says what it is instead.
+        RefusedQueryError: The feed says why the query was refused.
+    """
+    root = _document(body)
+    if root.tag != f"{_ATOM}feed":
+        raise UnreadableFeedError(Received.OTHER_XML, f": its root is {quote(root.tag)}")
+    entries: list[Metadata] = []
+    problems: list[Problem] = []
+    for element in root.iterfind(f"{_ATOM}entry"):
+        entry_id = _text(element, f"{_ATOM}id")
+        if re.fullmatch(_ERROR_ID, entry_id):
+            raise _refusal(element, entry_id)
+        if not entry_id:
+            continue
+        read = _entry(element, entry_id)
+        if isinstance(read, Problem):
+            problems.append(read)
+        else:
+            entries.append(read)
+    total = _text(root, _TOTAL)
+    known = re.fullmatch(r"[0-9]{1,9}", total) is not None
+    return Feed(tuple(entries), int(total) if known else len(entries), tuple(problems))
+
+
+class _BoundedBuilder(TreeBuilder):
+    """Builds the tree of a document that is neither deep nor endless."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._depth = 0
+        self._count = 0
+
+    def start(self, tag: str, attrs: dict[str, str], /) -> Element:
+        self._depth += 1
+        self._count += 1
+        if self._depth > DEEPEST_ELEMENT or self._count > MOST_ELEMENTS:
+            raise UnreadableFeedError(Received.OVERLONG, f": {self._count:,} elements, {self._depth} deep")
+        return super().start(tag, attrs)
+
+    def end(self, tag: str, /) -> Element:
+        self._depth -= 1
+        return super().end(tag)
+
+
+def _document(body: bytes) -> Element:
+    """The tree of an XML document without declarations.
+
+    Raises:
+        UnreadableFeedError: It is none.
+    """
+    from defusedxml.common import DefusedXmlException
+    from defusedxml.ElementTree import DefusedXMLParser, ParseError
+
+    _sniff(body)
+    # The services have only ever sent UTF-8, so whatever the document says of itself is not believed.
+    parser = DefusedXMLParser(target=_BoundedBuilder(), encoding="utf-8", forbid_dtd=True)
+    try:
+        parser.feed(body)
+        root: Element = parser.close()
+    except DefusedXmlException as error:
+        raise UnreadableFeedError(Received.DECLARATIONS) from error
+    except ParseError as error:
+        received = Received.PART if error.code in _CUT_SHORT else Received.MALFORMED
+        raise UnreadableFeedError(received, f": {error}") from error
+    return root
+
+
+def _sniff(body: bytes) -> None:
+    """Say what the body is where its beginning shows that it is no XML.
+
+    Raises:
+        UnreadableFeedError: It is none.
+    """
+    if len(body) > LARGEST_BYTES:
+        raise UnreadableFeedError(Received.OVERLONG, f": {len(body):,} bytes")
+    head = body[:4096].removeprefix(b"\xef\xbb\xbf").lstrip()
+    if not head:
+        raise UnreadableFeedError(Received.NOTHING)
+    text = head.decode("utf-8", "replace")
+    if re.match(r"(?:<!--.*?-->\s*)*<(?:!doctype\s+html|html|head|body)\b", text, re.IGNORECASE | re.DOTALL):
+        title = re.search(r"<title[^>]*>(.*?)</title>", text, re.IGNORECASE | re.DOTALL)
+        raise UnreadableFeedError(Received.PAGE, f": {quote(_collapsed(title[1]))}" if title else "")
+    if not head.startswith(b"<"):
+        raise UnreadableFeedError(Received.TEXT, f": {quote(_collapsed(text))}")
+
+
+def _refusal(element: Element, entry_id: str) -> RefusedQueryError:
+    reason = _text(element, f"{_ATOM}summary") or entry_id.partition("#")[2].replace("_", " ") or "no reason given"
+    match = re.fullmatch(_INCORRECT_ID, reason)
+    return RefusedQueryError(reason, match[1] if match else None)
+
+
+def _entry(element: Element, entry_id: str) -> Metadata | Problem:
+    """The version of a paper that an entry describes, or why it describes none."""
+    match = re.fullmatch(_ENTRY_ID, entry_id)
+    if match is None or not match[1].isascii() or not is_normal(IdentifierKind.ARXIV, match[1]):
+        return Problem("", f"the entry {quote(entry_id)} is no paper's")
+    arxiv_id, version = match[1], int(match[2])
+    categories = tuple(dict.fromkeys(_categories(element, f"{_ATOM}category")))
+    primary = next(_categories(element, f"{_ARXIV}primary_category"), categories[0] if categories else "")
+    names = (_text(author, f"{_ATOM}name") for author in element.iterfind(f"{_ATOM}author"))
+    metadata = Metadata(
+        arxiv_id,
+        version,
+        title=_text(element, f"{_ATOM}title"),
+        authors=tuple(name for name in names if any(c.isalnum() for c in name)),  # some are ":" after a group
+        abstract=_text(element, f"{_ATOM}summary"),
+        published=_time(_text(element, f"{_ATOM}published")),
+        updated=_time(_text(element, f"{_ATOM}updated")),
+        primary_category=primary,
+        categories=categories if primary in categories or not primary else (primary, *categories),
+        comment=_text(element, f"{_ARXIV}comment") or None,
+        journal_ref=_text(element, f"{_ARXIV}journal_ref") or None,
+        doi=_doi(element),
+    )
+    required = ("title", "authors", "published", "updated", "primary_category")
+    lacking = [field for field in required if not getattr(metadata, field)]
+    if lacking:
+        return Problem(arxiv_id, f"the entry of {arxiv_id} has no usable {' and no '.join(lacking)}")
+    return metadata
+
+
+def _categories(element: Element, tag: str) -> Iterator[str]:
+    """The terms of elements that are arXiv's own categories."""
+    for category in element.iterfind(tag):
+        term = _collapsed(category.get("term", ""))
+        if re.fullmatch(_CATEGORY, term):
+            yield term
+
+
+def _doi(element: Element) -> str | None:
+    """The first DOI that the authors gave; texts that are none, and arXiv's own DOI, are passed over."""
+    for given in element.iterfind(f"{_ARXIV}doi"):
+        for text in (given.text or "").split():
+            identifier = recognise(text)
+            if identifier is not None and identifier.kind is IdentifierKind.DOI:
+                return identifier.value
+    return None
+
+
+def _time(text: str) -> str:
+    """A time as `YYYY-MM-DDTHH:MM:SSZ`; empty for what is none."""
+    try:
+        time = datetime.fromisoformat(text)
+        time = time.astimezone(UTC) if time.tzinfo else time
+    except (ValueError, OverflowError):
+        return ""
+    return f"{time.replace(tzinfo=None).isoformat(timespec='seconds')}Z"
+
+
+def _text(element: Element, tag: str) -> str:
+    """The text of the first child of that name, on one line; empty where there is none."""
+    return _collapsed(element.findtext(tag) or "")
+
+
+def _collapsed(text: str) -> str:
+    return " ".join(text.split())

@@ -1,0 +1,322 @@
+"""Asks for addresses over HTTP, politely and within bounds: GET alone, and only from hosts that were meant.
+
+    with Transport() as transport:
+        response = transport.get("https://doi.org/10.1000/1", accept="application/json", allowed_hosts={"api.org"})
+
+Any status comes back as a `Response`, a 404 and a 503 too: what they mean is the caller's to say. What
+gives no answer at all is an `HttpError`. Proxies and certificates are those of the environment, as
+requests has it; credentials are never sent, whatever a .netrc says.
+"""
+
+import time
+from collections.abc import Callable, Collection, Mapping
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import urljoin, urlsplit
+
+from orchtrace_corpus.base.errors import UpstreamError
+from orchtrace_corpus.base.findings import printable, quote
+from orchtrace_corpus.base.version import __version__
+
+if TYPE_CHECKING:
+    import requests
+
+USER_AGENT = f"orchtrace-corpus/{__version__}"
+"""How we name ourselves to every server."""
+
+CONNECT_SECONDS = 10.0
+"""How long to wait for a connection."""
+
+ANSWER_SECONDS = 150.0
+"""How long to wait for an answer to begin, and from its beginning to its end: arXiv has taken 124 s for a 429."""
+
+LARGEST_BODY_BYTES = 16 * 1024 * 1024
+"""A hundred of arXiv's records take about 300 kB."""
+
+MOST_REDIRECTS = 5
+
+_REDIRECTS = (301, 302, 303, 307, 308)
+_DEFAULT_PORTS = {"http": 80, "https": 443}
+_CHUNK_BYTES = 65536
+
+
+class HttpError(UpstreamError):
+    """A request without a usable answer.
+
+    Attributes:
+        url: What was asked for.
+    """
+
+    def __init__(self, message: str, url: str, hint: str = "") -> None:
+        super().__init__(message, hint)
+        self.url = url
+
+
+class UnreachableError(HttpError):
+    """There is no connection: no such host, nobody listens, no certificate to trust. Nothing was asked."""
+
+
+class DroppedError(HttpError):
+    """The connection broke before the answer was whole."""
+
+
+class TimedOutError(HttpError):
+    """The answer took too long to begin, or to end."""
+
+
+class OverlongError(HttpError):
+    """The answer is larger than any that was expected."""
+
+
+class RedirectError(HttpError):
+    """The server sends us where we may not go: to another host, away from TLS, or round in circles.
+
+    Attributes:
+        target: Where it sends us; nothing was asked there.
+    """
+
+    def __init__(self, message: str, url: str, target: str) -> None:
+        super().__init__(message, url)
+        self.target = target
+
+
+class Response(NamedTuple):
+    """A whole answer.
+
+    Attributes:
+        status: The status code, such as 200.
+        url: Where it came from, after redirects.
+        headers: By name in lower case.
+        body: What was sent, as it was sent; nothing is decoded.
+    """
+
+    status: int
+    url: str
+    headers: Mapping[str, str]
+    body: bytes
+
+
+class Transport:
+    """A connection that is kept open between requests to one host; to be closed, or used in a `with`."""
+
+    def __init__(
+        self,
+        *,
+        answer_seconds: float = ANSWER_SECONDS,
+        largest_body_bytes: int = LARGEST_BODY_BYTES,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._answer_seconds = answer_seconds
+        self._largest_body_bytes = largest_body_bytes
+        self._clock = clock
+        self._session: requests.Session | None = None
+
+    def __enter__(self) -> "Transport":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connection."""
+        if self._session is not None:
+            self._session.close()
+            self._session = None
+
+    def get(
+        self,
+        url: str,
+        *,
+        accept: str = "*/*",
+        allowed_hosts: Collection[str] = (),
+        before_request: Callable[[str], None] | None = None,
+    ) -> Response:
+        """Ask for an address once, and follow where it redirects us.
+
+        Redirects are followed on the same host (and port), from http to https, and to the hosts
+        allowed; never from https to http.
+
+        Args:
+            url: An http or https address.
+            accept: The media types wanted.
+            allowed_hosts: Other hosts, in lower case, that redirects may lead to.
+            before_request: Called with the address before each request, redirected ones included; the
+                place to wait in.
+
+        Raises:
+            UnreachableError: There is no connection.
+            DroppedError: It broke.
+            TimedOutError: The answer took too long.
+            OverlongError: The answer is too large.
+            RedirectError: A redirect leads to where we may not go.
+            HttpError: The address is none, or the answer is none of HTTP.
+        """
+        self._session = self._session or open_session()  # which takes its time, so before anybody is waited for
+        for _ in range(MOST_REDIRECTS + 1):
+            if before_request is not None:
+                before_request(url)
+            response = self._ask(url, accept)
+            location = response.headers.get("location", "")
+            if response.status not in _REDIRECTS or not location:
+                return response
+            url = _redirected(url, location, allowed_hosts)
+        raise RedirectError(f"{_shown(url)} comes after more than {MOST_REDIRECTS} redirects", url, url)
+
+    def _ask(self, url: str, accept: str) -> Response:
+        import requests
+        from urllib3.exceptions import HTTPError
+
+        session = self._session = self._session or open_session()
+        # Uncompressed, so that what is read is what was sent, and its bound is one.
+        headers = {"User-Agent": USER_AGENT, "Accept": accept, "Accept-Encoding": "identity"}
+        timeout = (min(CONNECT_SECONDS, self._answer_seconds), self._answer_seconds)
+        try:
+            with begin(session, "GET", url, headers, timeout) as answer:
+                received = {name.lower(): value for name, value in answer.headers.items()}
+                is_redirect = answer.status_code in _REDIRECTS and "location" in received
+                body = b"" if is_redirect else self._read(url, answer)
+                return Response(answer.status_code, url, received, body)
+        except (requests.RequestException, HTTPError, OSError, ValueError) as error:
+            self.close()
+            raise _explained(error, url) from error
+
+    def _read(self, url: str, answer: "requests.Response") -> bytes:
+        deadline = self._clock() + self._answer_seconds
+        chunks: list[bytes] = []
+        size = 0
+        while True:
+            # As much as is there, not as much as was asked for: a trickle must not outlast the deadline.
+            chunk = answer.raw.read1(_CHUNK_BYTES, decode_content=False)
+            if not chunk:
+                return b"".join(chunks)
+            chunks.append(chunk)
+            size += len(chunk)
+            if size > self._largest_body_bytes:
+                answer.raw.close()
+                limit = f"{self._largest_body_bytes:,} bytes"
+                raise OverlongError(f"the answer of {_shown(url)} is larger than {limit}", url)
+            if self._clock() > deadline:
+                answer.raw.close()
+                raise TimedOutError(f"the answer of {_shown(url)} had no end after {self._answer_seconds:g} s", url)
+
+
+def open_session() -> "requests.Session":
+    """A session that sends no credentials, whatever a .netrc says."""
+    import requests
+
+    session = requests.Session()
+    session.auth = _without_credentials
+    return session
+
+
+def begin(
+    session: "requests.Session",
+    method: str,
+    url: str,
+    headers: Mapping[str, str],
+    timeout: tuple[float, float],
+) -> "requests.Response":
+    """Ask, and read the head of the answer alone; the body waits for who wants it.
+
+    Args:
+        session: What to ask with.
+        method: Such as `GET`.
+        url: The address; a redirect is not followed.
+        headers: Those of the request.
+        timeout: Seconds to wait for a connection, and for the answer to begin.
+    """
+    import requests
+
+    # Past the session's own send, which reads the whole body of a redirect even if told not to follow it.
+    request = session.prepare_request(requests.Request(method, url, headers=headers))
+    settings: dict[str, Any] = {**session.merge_environment_settings(request.url, {}, True, None, None)}
+    return session.get_adapter(str(request.url)).send(request, timeout=timeout, **settings)
+
+
+def _without_credentials(request: "requests.PreparedRequest") -> "requests.PreparedRequest":
+    """Leave a request as it is; having an authentication keeps requests from looking one up in .netrc."""
+    return request
+
+
+def _redirected(url: str, location: str, allowed_hosts: Collection[str]) -> str:
+    """Where a redirect leads, if we may go there.
+
+    Raises:
+        RedirectError: We may not.
+    """
+    try:
+        target = urljoin(url, location)
+        old, new = urlsplit(url), urlsplit(target)
+        old_port = old.port or _DEFAULT_PORTS.get(old.scheme)
+        new_port = new.port or _DEFAULT_PORTS.get(new.scheme)
+    except ValueError as error:
+        raise RedirectError(f"{_shown(url)} redirects to no address: {quote(location)}", url, location) from error
+    host = new.hostname or ""
+    is_default = {old_port, new_port} <= set(_DEFAULT_PORTS.values())
+    is_known = (host == old.hostname and (old_port == new_port or is_default)) or host in allowed_hosts
+    if new.scheme not in _DEFAULT_PORTS or not is_known or "@" in new.netloc:
+        problem = f"redirects to {quote(target)}, which is another host"
+    elif old.scheme == "https" and new.scheme == "http":
+        problem = f"redirects to {quote(target)}, which is not encrypted"
+    else:
+        return target
+    raise RedirectError(f"{_shown(url)} {problem}; it was not asked", url, target)
+
+
+def _explained(error: Exception, url: str) -> HttpError:
+    """The error that says what happened, for one of requests, urllib3 or the system."""
+    import requests
+    from urllib3 import exceptions
+
+    where = _shown(url)
+    causes = _causes(error)
+    kinds = tuple(type(cause) for cause in causes)
+
+    def has(*wanted: type[BaseException]) -> bool:
+        return any(issubclass(kind, wanted) for kind in kinds)
+
+    if has(requests.exceptions.SSLError, exceptions.SSLError):
+        return UnreachableError(f"no safe connection to {where}: {_reason(causes)}", url)
+    # Before timeouts: urllib3 has counted a refused connection among them.
+    if has(requests.exceptions.ProxyError, exceptions.NewConnectionError, exceptions.ProxyError):
+        return UnreachableError(f"no connection to {where}: {_reason(causes)}", url)
+    if has(requests.exceptions.ConnectTimeout, exceptions.ConnectTimeoutError):
+        return UnreachableError(f"no connection to {where}: nothing came back in {CONNECT_SECONDS:g} s", url)
+    if has(requests.Timeout, exceptions.TimeoutError, TimeoutError):
+        return TimedOutError(f"no answer from {where} in time", url)
+    if has(requests.exceptions.ChunkedEncodingError, exceptions.ProtocolError, ConnectionError):
+        return DroppedError(f"{where} broke the connection: {_reason(causes)}", url)
+    if has(requests.exceptions.ConnectionError, OSError) and not has(ValueError):
+        return DroppedError(f"the connection to {where} failed: {_reason(causes)}", url)
+    return HttpError(f"{where} cannot be asked: {_reason(causes)}", url)
+
+
+def _causes(error: BaseException) -> list[BaseException]:
+    """The error and what led to it, the outermost first; libraries keep some of that in arguments."""
+    causes: list[BaseException] = []
+    waiting: list[BaseException | None] = [error]
+    while waiting:
+        cause = waiting.pop(0)
+        if cause is None or cause in causes:
+            continue
+        causes.append(cause)
+        waiting += [argument for argument in cause.args if isinstance(argument, BaseException)]
+        reason = getattr(cause, "reason", None)
+        waiting += [reason] if isinstance(reason, BaseException) else []
+        waiting += [cause.__cause__, cause.__context__]
+    return causes
+
+
+def _reason(causes: list[BaseException]) -> str:
+    """What the system says, else the innermost error, on one line."""
+    for cause in causes:
+        if isinstance(cause, OSError) and cause.strerror:
+            return printable(cause.strerror.lower())
+    return printable(str(causes[-1]) or type(causes[-1]).__name__)
+
+
+def _shown(url: str) -> str:
+    """The address for a message: where it leads, without what is asked there."""
+    return quote(url.partition("?")[0])

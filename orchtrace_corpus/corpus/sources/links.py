@@ -1,0 +1,250 @@
+"""Tries addresses of any host: politely, with as little traffic as tells whether a page is there.
+
+Each address is asked for once, as a reader who follows the link would: nothing is followed from its
+page, so robots.txt, which is about crawling, is not consulted. A host gets one request at a time with
+a pause between two, and none any more once it has answered 429. HEAD is tried first, and GET without
+reading the body where HEAD is answered with an error, which many servers do for pages that exist.
+"""
+
+import ipaddress
+import json
+import os
+import socket
+import time
+from collections.abc import Callable, Collection, Iterator
+from contextlib import suppress
+from hashlib import sha256
+from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import urljoin, urlsplit
+
+from orchtrace_corpus.base.files import write_atomic
+from orchtrace_corpus.corpus.sources.addresses import Tried, Verdict
+from orchtrace_corpus.corpus.sources.arxiv.cache import make_folder
+from orchtrace_corpus.corpus.sources.http import USER_AGENT, begin, open_session
+
+if TYPE_CHECKING:
+    import requests
+
+PAUSE_SECONDS = 2.0
+"""Between two requests to one host."""
+
+TIMEOUT_SECONDS = 20.0
+"""For a connection, and for the beginning of an answer."""
+
+MOST_HOPS = 8
+
+LASTS_SECONDS = {
+    Verdict.OK: 14 * 86400,
+    Verdict.MOVED: 7 * 86400,
+    Verdict.REFUSED: 7 * 86400,
+    Verdict.GONE: 86400,
+}
+"""How long an outcome is taken from the cache. What could not be reached is tried again each time."""
+
+_PERMANENT = (301, 308)
+_REDIRECTS = (301, 302, 303, 307, 308)
+_GONE = (404, 410)
+_RESOLVERS = ("doi.org", "dx.doi.org", "www.doi.org")
+
+
+class _Answer(NamedTuple):
+    """The head of one answer."""
+
+    status: int
+    location: str
+
+
+class Sweep:
+    """Tries addresses and remembers the outcomes in a folder.
+
+    Attributes:
+        asked: How many addresses were tried over the network.
+    """
+
+    def __init__(
+        self,
+        cache_folder: str,
+        *,
+        refresh: bool = False,
+        pause_seconds: float | None = None,
+        timeout_seconds: float = TIMEOUT_SECONDS,
+        is_public: Callable[[str], bool] | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self.asked = 0
+        self._folder = cache_folder
+        self._refresh = refresh
+        self._pause_seconds = PAUSE_SECONDS if pause_seconds is None else pause_seconds
+        self._timeout_seconds = timeout_seconds
+        self._is_public = is_public or is_public_host
+        self._clock = clock
+        self._next_at: dict[str, float] = {}
+        self._tired: set[str] = set()
+
+    def known(self, url: str) -> Tried | None:
+        """The outcome of an earlier run, if it is fresh enough."""
+        if self._refresh:
+            return None
+        try:
+            with open(self._path(url), encoding="utf-8") as file:
+                entry = json.load(file)
+            tried = Tried(Verdict(entry["verdict"]), str(entry["reason"]), str(entry["address"]))
+            age = self._clock() - float(entry["checked"])
+        except (OSError, ValueError, KeyError, TypeError, RecursionError):
+            return None  # not there, or not ours: the address is tried
+        is_fresh = entry["url"] == url and 0 <= age < LASTS_SECONDS.get(tried.verdict, 0)
+        return tried if is_fresh else None
+
+    def outcomes(self, urls: Collection[str]) -> Iterator[tuple[str, Tried]]:
+        """Try each address, and give each outcome as soon as it is there, hosts taking turns.
+
+        Raises:
+            CacheError: The folder cannot be made.
+            DataFileError: An outcome cannot be written.
+        """
+        waiting = []
+        for url in urls:
+            tried = self.known(url)
+            if tried is None:
+                waiting.append(url)
+            else:
+                yield url, tried
+        with open_session() as session:
+            for url in _taking_turns(waiting):
+                tried = self._try(session, url)
+                self._remember(url, tried)
+                yield url, tried
+
+    def _try(self, session: "requests.Session", url: str) -> Tried:
+        """Follow an address to its end."""
+        self.asked += 1
+        address, permanent = url, True
+        for _ in range(MOST_HOPS):
+            host = _host(address)
+            if not host:
+                return Tried(Verdict.UNREACHABLE, "it leads to no web address")
+            if not self._is_public(host):
+                return Tried(Verdict.UNREACHABLE, "it leads to an address that is not public", answered=False)
+            if host in self._tired:
+                return Tried(Verdict.REFUSED, "HTTP 429 before", answered=False)
+            answer = self._ask(session, address)
+            if isinstance(answer, Tried):
+                return answer
+            if not answer.location:
+                return _judged(answer.status, _with_fragment(address, url) if permanent and address != url else "")
+            if host in _RESOLVERS:  # the DOI is known, and is what is cited, wherever it leads today
+                return Tried(Verdict.OK, f"HTTP {answer.status}")
+            permanent = permanent and answer.status in _PERMANENT
+            try:
+                address = urljoin(address, answer.location)
+            except ValueError:
+                address = ""
+        return Tried(Verdict.UNREACHABLE, f"more than {MOST_HOPS} redirects")
+
+    def _ask(self, session: "requests.Session", url: str) -> "_Answer | Tried":
+        """Ask with HEAD, and with GET where that is answered with an error."""
+        import requests
+
+        host = urlsplit(url).netloc
+        headers = {"User-Agent": USER_AGENT, "Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
+        timeout = (self._timeout_seconds, self._timeout_seconds)
+        status, location = 0, ""
+        for method in ("HEAD", "GET"):
+            self._wait_for(host)
+            try:
+                with begin(session, method, url, headers, timeout) as response:
+                    status, location = response.status_code, session.get_redirect_target(response) or ""
+            except (requests.RequestException, OSError, ValueError) as error:
+                if method == "HEAD":
+                    continue  # some servers drop the connection of whoever says HEAD
+                return Tried(Verdict.UNREACHABLE, _named(error), answered=False)
+            finally:
+                self._next_at[host] = time.monotonic() + self._pause_seconds
+            if status == 429:
+                self._tired.add(_host(url))
+            if status < 400 or status == 429:
+                break
+        return _Answer(status, location)
+
+    def _wait_for(self, host: str) -> None:
+        delay_seconds = self._next_at.get(host, 0.0) - time.monotonic()
+        if delay_seconds > 0:
+            time.sleep(delay_seconds)
+
+    def _remember(self, url: str, tried: Tried) -> None:
+        if tried.verdict not in LASTS_SECONDS or not tried.answered:
+            return
+        entry = {**tried._asdict(), "url": url, "checked": int(self._clock())}
+        make_folder(self._folder)
+        write_atomic(self._path(url), json.dumps(entry) + "\n")
+
+    def _path(self, url: str) -> str:
+        return os.path.join(self._folder, f"{sha256(url.encode()).hexdigest()}.json")
+
+
+def is_public_host(host: str) -> bool:
+    """Whether a host is one of the open internet, so that a record cannot make us ask the network around us."""
+    try:
+        return ipaddress.ip_address(host).is_global
+    except ValueError:
+        pass
+    if "." not in host.strip(".") or host.rstrip(".").endswith((".local", ".localhost", ".internal", ".home.arpa")):
+        return False
+    addresses = []
+    with suppress(OSError, UnicodeError):  # a name that nobody knows is found out by asking for it
+        addresses = [str(entry[4][0]) for entry in socket.getaddrinfo(host, None, proto=socket.IPPROTO_TCP)]
+    return all(ipaddress.ip_address(address.partition("%")[0]).is_global for address in addresses)
+
+
+def _host(url: str) -> str:
+    """The host that an address names; empty where it is no address of the web."""
+    try:
+        parts = urlsplit(url)
+        return parts.hostname or "" if parts.scheme in ("http", "https") else ""
+    except ValueError:
+        return ""
+
+
+def _judged(status: int, moved_to: str) -> Tried:
+    """What the last answer of a chain says."""
+    reason = f"HTTP {status}"
+    if status in _GONE:
+        return Tried(Verdict.GONE, reason)
+    if status >= 500 or status == 408:
+        return Tried(Verdict.UNREACHABLE, reason)
+    if status >= 400:
+        return Tried(Verdict.REFUSED, reason)
+    if status in _REDIRECTS:
+        return Tried(Verdict.UNREACHABLE, f"{reason} to nowhere")
+    return Tried(Verdict.MOVED, reason, moved_to) if moved_to else Tried(Verdict.OK, reason)
+
+
+def _with_fragment(address: str, url: str) -> str:
+    """The address with the part of the page that the old one names, which servers never see."""
+    fragment = urlsplit(url).fragment
+    return f"{address}#{fragment}" if fragment and not urlsplit(address).fragment else address
+
+
+def _named(error: Exception) -> str:
+    """What went wrong, in a few words; the libraries' own are long and name their classes."""
+    import requests
+
+    text = str(error)
+    if isinstance(error, requests.exceptions.SSLError):
+        return "its certificate cannot be trusted"
+    if isinstance(error, requests.Timeout):
+        return "no answer in time"
+    if "NameResolutionError" in text or "getaddrinfo" in text:
+        return "there is no such host"
+    if isinstance(error, (requests.exceptions.InvalidURL, requests.exceptions.InvalidSchema, ValueError)):
+        return "it is no valid address"
+    return "the connection failed"
+
+
+def _taking_turns(urls: Collection[str]) -> Iterator[str]:
+    """The addresses in an order in which those of one host stand as far apart as can be."""
+    by_host: dict[str, list[str]] = {}
+    for url in sorted(urls):
+        by_host.setdefault(urlsplit(url).netloc, []).append(url)
+    for _, url in sorted((number / len(there), url) for there in by_host.values() for number, url in enumerate(there)):
+        yield url

@@ -1,0 +1,262 @@
+"""Looks papers up at registries other than arXiv: by DOI, in the ACL Anthology, at OpenReview.
+
+What they say is a proposal for a person to look at: venues are spelled in many ways, and a forum at
+OpenReview says nothing about acceptance. References: content negotiation of DOIs
+(https://citation.doi.org/docs.html) with CSL-JSON (https://docs.citationstyles.org), which Crossref and
+DataCite both answer; the Anthology's `.bib` files; version 2 of OpenReview's API, and version 1 for
+venues of before 2023.
+"""
+
+import json
+import os
+import re
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from html import unescape
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote as escaped
+from urllib.parse import urlsplit
+
+from orchtrace_corpus.base.errors import CommandUseError, UpstreamError
+from orchtrace_corpus.base.findings import quote
+from orchtrace_corpus.base.identifiers import Identifier, IdentifierKind, is_normal, recognise
+from orchtrace_corpus.corpus.model.author_names import bibliographic, people
+from orchtrace_corpus.corpus.sources.http import Response, Transport
+
+if TYPE_CHECKING:
+    from orchtrace_corpus.corpus.model.record_fields import Value
+
+SERVICES = {
+    IdentifierKind.DOI: ("ORCHTRACE_DOI_URL", "https://doi.org"),
+    IdentifierKind.ACL: ("ORCHTRACE_ACL_URL", "https://aclanthology.org"),
+    IdentifierKind.OPENREVIEW: (
+        "ORCHTRACE_OPENREVIEW_URL",
+        "https://api2.openreview.net https://api.openreview.net",
+    ),
+}
+"""Where each kind of id is looked up: the environment variable that names another place, and the usual one.
+
+Several addresses, with a blank between, are asked one after the other until one knows the id."""
+
+AGENCIES = frozenset(
+    (
+        "api.crossref.org",
+        "api.datacite.org",
+        "api.medra.org",
+        "data.crossref.org",
+        "data.crosscite.org",
+        "data.datacite.org",
+        "data.medra.org",
+        "doi.org",
+        "dx.doi.org",
+        "www.doi.org",
+    )
+)
+"""The hosts of registration agencies, which is where doi.org may send us for a DOI's metadata."""
+
+_CSL = "application/vnd.citationstyles.csl+json"
+_LONGEST_TEXT = 1000
+
+
+def lookup(identifier: Identifier, transport: Transport) -> "dict[str, Value] | None":
+    """What the registry of an identifier says of its paper, as fields of a record.
+
+    Args:
+        identifier: A DOI, or an id of the ACL Anthology or of OpenReview; arXiv has its own client.
+        transport: What to ask with.
+
+    Returns:
+        Those of `title`, `authors`, `year`, `venue`, `doi`, `urls` and the identifier's own field
+        that the registry gives; None if it does not know the identifier.
+
+    Raises:
+        UpstreamError: The registry does not answer, or with something else than metadata.
+        CommandUseError: The environment names no web address for it.
+    """
+    ask, url = _REGISTRIES[identifier.kind]
+    for base in _bases(identifier.kind):
+        proposed = ask(base, identifier.value, transport)
+        if proposed is not None:
+            own: dict[str, Value] = {identifier.kind.value: identifier.value, "urls": [url + identifier.value]}
+            return {**proposed, **own}
+    return None
+
+
+def _doi(base: str, value: str, transport: Transport) -> "dict[str, Value] | None":
+    url = f"{base}/{escaped(value, safe='/:;()._-')}"
+    response = transport.get(url, accept=_CSL, allowed_hosts=AGENCIES)
+    if response.status in (404, 410):
+        return None
+    item = _json(response, "CSL-JSON")
+    authors = item.get("author")
+    proposed = {
+        "title": _text(item.get("title")),
+        "authors": [name for each in (authors if isinstance(authors, list) else ()) if (name := _csl_name(each))],
+        "year": _csl_year(item),
+        "venue": _csl_venue(item),
+    }
+    return _some(proposed, response)
+
+
+def _acl(base: str, value: str, transport: Transport) -> "dict[str, Value] | None":
+    from bibtexparser.entrypoint import parse_string
+
+    response = transport.get(f"{base}/{escaped(value, safe='')}.bib", accept="application/x-bibtex, text/plain")
+    if response.status in (404, 410):
+        return None
+    text = _body(response)
+    library = parse_string(text) if "@" in text else None
+    if library is None or library.failed_blocks or len(library.entries) != 1:
+        raise _unusable(response, "one entry of BibTeX")
+    fields = {field.key.lower(): _latex(str(field.value)) for field in library.entries[0].fields}
+    doi = recognise(fields.get("doi", ""))
+    proposed = {
+        "title": _text(fields.get("title")),
+        "authors": [_text(name) for name in re.split(r"\s+and\s+", fields.get("author", "")) if _text(name)],
+        "year": _year(fields.get("year")),
+        "venue": _text(fields.get("booktitle") or fields.get("journal")),
+        "doi": doi.value if doi is not None and is_normal(IdentifierKind.DOI, doi.value) else "",
+    }
+    return _some(proposed, response)
+
+
+def _openreview(base: str, value: str, transport: Transport) -> "dict[str, Value] | None":
+    response = transport.get(f"{base}/notes?id={escaped(value, safe='')}", accept="application/json")
+    if response.status in (400, 404, 410):
+        return None
+    notes = _json(response, "a list of notes").get("notes")
+    note = notes[0] if isinstance(notes, list) and notes and isinstance(notes[0], dict) else None
+    if note is None:
+        return None
+    content = note.get("content")
+    given = {name: _content(field) for name, field in content.items()} if isinstance(content, dict) else {}
+    authors = given.get("authors")
+    names = [_text(name) for name in authors] if isinstance(authors, list) else []
+    venue = _text(given.get("venue"))
+    proposed = {
+        "title": _text(given.get("title")),
+        "authors": [bibliographic(name) for name in people(names)],
+        "year": _year(venue) or _year_of(note.get("pdate")) or _year_of(note.get("cdate")),
+        "venue": venue,
+    }
+    return _some(proposed, response)
+
+
+_REGISTRIES: dict[IdentifierKind, tuple[Callable[[str, str, Transport], "dict[str, Value] | None"], str]] = {
+    IdentifierKind.DOI: (_doi, "https://doi.org/"),
+    IdentifierKind.ACL: (_acl, "https://aclanthology.org/"),
+    IdentifierKind.OPENREVIEW: (_openreview, "https://openreview.net/forum?id="),
+}
+
+
+def _bases(kind: IdentifierKind) -> list[str]:
+    variable, usual = SERVICES[kind]
+    bases = [base.rstrip("/") for base in (os.environ.get(variable) or usual).split()]
+    for base in bases:
+        if urlsplit(base).scheme not in ("http", "https") or not urlsplit(base).hostname:
+            raise CommandUseError(f"{variable} is no web address: {quote(base)}", "Begin it with https://.")
+    return bases
+
+
+def _body(response: Response) -> str:
+    if response.status != 200:
+        hint = "Try again later." if response.status == 429 or response.status >= 500 else ""
+        raise UpstreamError(f"{_host(response)} answered with HTTP {response.status}", hint)
+    return response.body.decode("utf-8", "replace")
+
+
+def _json(response: Response, wanted: str) -> dict[str, Any]:
+    try:
+        document = json.loads(_body(response))
+    except (ValueError, RecursionError) as error:
+        raise _unusable(response, wanted) from error
+    if not isinstance(document, dict):
+        raise _unusable(response, wanted)
+    return document
+
+
+def _unusable(response: Response, wanted: str) -> UpstreamError:
+    kind = response.headers.get("content-type", "").partition(";")[0].strip() or "something"
+    return UpstreamError(f"{_host(response)} answered with {quote(kind)} that is not {wanted}")
+
+
+def _host(response: Response) -> str:
+    return urlsplit(response.url).netloc
+
+
+def _some(proposed: "Mapping[str, Value | None]", response: Response) -> "dict[str, Value]":
+    """What is there of the proposal.
+
+    Raises:
+        UpstreamError: Not even a title, so the answer is about something else.
+    """
+    if not proposed["title"]:
+        raise _unusable(response, "about a paper: it has no title")
+    return {name: value for name, value in proposed.items() if value}
+
+
+def _text(value: object) -> str:
+    """A text of one line, without the markup that publishers put into titles; empty for anything else."""
+    if isinstance(value, list):  # Crossref gives some texts as lists of one
+        value = value[0] if value else ""
+    if not isinstance(value, str):
+        return ""
+    bare = unescape(re.sub(r"</?[A-Za-z][A-Za-z:]{0,20}(?:\s[^<>]{0,200})?/?>", "", value[:_LONGEST_TEXT]))
+    return " ".join("".join(c for c in bare if c.isprintable() or c.isspace()).split())
+
+
+def _csl_name(person: object) -> str:
+    """A name in BibTeX form; a collective, which CSL calls literal and Crossref name, stays whole."""
+    if not isinstance(person, dict):
+        return ""
+    particle, family = _text(person.get("non-dropping-particle")), _text(person.get("family"))
+    given = " ".join((_text(person.get("given")), _text(person.get("dropping-particle")))).strip()
+    whole = _text(person.get("literal")) or _text(person.get("name"))
+    if not family:
+        return whole or given
+    return ", ".join(part for part in (f"{particle} {family}".strip(), _text(person.get("suffix")), given) if part)
+
+
+def _csl_year(item: Mapping[str, Any]) -> int | None:
+    for name in ("issued", "published", "published-online", "published-print", "created"):
+        date = item.get(name)
+        parts = date.get("date-parts") if isinstance(date, dict) else None
+        first = parts[0] if isinstance(parts, list) and parts else None
+        year = _year(str(first[0])) if isinstance(first, list) and first else None
+        if year is not None:
+            return year
+    return None
+
+
+def _csl_venue(item: Mapping[str, Any]) -> str:
+    event = item.get("event")
+    named = event.get("name") if isinstance(event, dict) else event
+    candidates = (item.get("container-title"), item.get("event-title"), named, item.get("publisher"))
+    return next((text for text in map(_text, candidates) if text), "")
+
+
+def _year(text: str | None) -> int | None:
+    found = re.search(r"(?<!\d)(?:19|20)\d\d(?!\d)", text or "", re.ASCII)
+    return int(found[0]) if found else None
+
+
+def _year_of(milliseconds: object) -> int | None:
+    """The year of a moment that OpenReview counts in milliseconds since 1970."""
+    if not isinstance(milliseconds, int) or not 0 < milliseconds < 4_102_444_800_000:  # 2100
+        return None
+    return datetime.fromtimestamp(milliseconds / 1000, tz=UTC).year
+
+
+def _content(field: object) -> object:
+    """A field of a note: version 2 of the API wraps it, version 1 does not."""
+    return field.get("value") if isinstance(field, dict) else field
+
+
+def _latex(text: str) -> str:
+    from pylatexenc.latex2text import LatexNodes2Text
+
+    if set(text).isdisjoint("\\{}$~"):
+        return text
+    return str(
+        LatexNodes2Text(math_mode="text", strict_latex_spaces=True).latex_to_text(re.sub(r"(?<!\\)%", r"\\%", text))
+    )

@@ -1,0 +1,204 @@
+"""Reads files as they are in a revision of a git repository, through the git program; never asks a network.
+
+The words that name a revision reach git on its standard input, and what follows uses the ids that it gave
+for them: no word can be taken for an option.
+
+Reference: git-cat-file(1), git-ls-tree(1), git-merge-base(1), gitrevisions(7).
+"""
+
+import os
+import re
+import subprocess
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from orchtrace_corpus.base.errors import DataFileError
+from orchtrace_corpus.base.findings import printable, quote
+
+MAX_BYTES = 512 * 1024 * 1024
+"""The largest file that is read."""
+
+_MISLEADING = frozenset(
+    "GIT_DIR GIT_WORK_TREE GIT_IMPLICIT_WORK_TREE GIT_INDEX_FILE GIT_PREFIX GIT_COMMON_DIR GIT_NAMESPACE "
+    "GIT_OBJECT_DIRECTORY GIT_ALTERNATE_OBJECT_DIRECTORIES GIT_SHALLOW_FILE GIT_GRAFT_FILE".split()
+)
+"""What a hook's environment holds; the repository is the one around the folder asked about."""
+
+# A partial clone would ask its remote for what it lacks: no transport is allowed.
+_OFFLINE = {"GIT_ALLOW_PROTOCOL": "none", "GIT_NO_LAZY_FETCH": "1", "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
+
+_FULL_ID = "[0-9a-f]{40}|[0-9a-f]{64}"
+_SHORT_LENGTH = 10
+_LED_ASTRAY = ("symlink", "dangling", "loop", "notdir")
+"""What git says of a path whose symbolic links lead to no file of the revision."""
+
+_COMPARE_FOLDERS = "Compare two folders instead."
+
+
+class Revision(NamedTuple):
+    """A commit of the repository around a folder.
+
+    Attributes:
+        folder: The folder, to which paths are relative.
+        commit: The commit's full name.
+        asked: What it was asked for by.
+    """
+
+    folder: str
+    commit: str
+    asked: str
+
+    def __str__(self) -> str:
+        short = self.commit[:_SHORT_LENGTH]
+        return short if self.commit.startswith(self.asked.lower()) else f"{printable(self.asked, limit=60)} ({short})"
+
+    def read(self, name: str) -> bytes | None:
+        """A file below the folder as it was at the commit, links inside the revision followed; None if there was none.
+
+        Raises:
+            DataFileError: It was no file, or too large; a link led out of the revision; or this clone lacks it.
+        """
+        kind, content, size = self._resolved(name)
+        if kind == "missing":
+            self._refuse_submodule(name)
+        if kind == "missing" or (kind == "dangling" and not self._holds(name)):
+            return None
+        if kind in _LED_ASTRAY:
+            raise DataFileError(f"{name} of {self} is a symbolic link to no file of that revision", _COMPARE_FOLDERS)
+        if kind != "blob":
+            raise DataFileError(f"{name} of {self} is no file")
+        if size > MAX_BYTES:
+            raise DataFileError(f"{name} of {self} is larger than {MAX_BYTES // 2**20} MiB")
+        return _asked(self.folder, ["--batch"], content).partition(b"\n")[2][:-1]
+
+    def contents(self, folder: str) -> dict[str, str]:
+        """The files below a folder at the commit, each with the name that git gives to its content.
+
+        Raises:
+            DataFileError: This clone lacks the list.
+        """
+        kind, tree, _ = self._resolved(folder)
+        if kind != "tree":
+            return {}
+        return {f"{folder}/{name}": content for name, content in self._listed(tree, "-r").items()}
+
+    def _refuse_submodule(self, path: str) -> None:
+        """A file whose folder is another repository is not simply absent."""
+        folder = path.partition("/")[0]
+        listed = _checked(self.folder, "ls-tree", "-z", self.commit, "--", folder)
+        if listed.split(b" ")[1:2] == [b"commit"]:
+            raise DataFileError(f"{folder} of {self} is a submodule, whose files are in another repository")
+
+    def _resolved(self, path: str) -> tuple[str, str, int]:
+        """What a path leads to, links followed: the kind of object, its id and its size."""
+        answer = _asked(self.folder, ["--batch-check", "--follow-symlinks"], f"{self.commit}:./{path}")
+        head = answer.partition(b"\n")[0].decode("utf-8", "replace")
+        if head.endswith(" missing"):
+            return "missing", "", 0
+        words = head.split()
+        return (words[0], "", 0) if words[0] in _LED_ASTRAY else (words[1], words[0], int(words[2]))
+
+    def _holds(self, path: str) -> bool:
+        """Whether the folder that a path leads through holds something of that name, if only a link."""
+        folder, _, name = path.rpartition("/")
+        kind, tree, _ = self._resolved(folder)
+        return kind != "tree" or name in self._listed(tree)
+
+    def _listed(self, tree: str, *options: str) -> dict[str, str]:
+        """What a tree holds: the id of each object by its name."""
+        listed = _checked(self.folder, "ls-tree", "-z", "--full-tree", *options, tree)
+        lines = (line.partition(b"\t") for line in listed.split(b"\0")[:-1])
+        return {os.fsdecode(name): about.split()[2].decode() for about, _, name in lines}
+
+
+def find(folder: str, name: str) -> Revision:
+    """The commit that a revision's name means in the repository around a folder.
+
+    `A...B` means the last commit that both descend from, with HEAD for an end that is left out.
+
+    Raises:
+        DataFileError: There is no git, no repository, or no such commit in it; the message says how a
+            clone that lacks it gets it.
+    """
+    _checked(folder, "rev-parse", "--git-dir")  # a folder outside a repository is said to be one
+    first, dots, second = name.partition("...")
+    if not dots:
+        return _commit(folder, name)
+    one, other = _commit(folder, first or "HEAD"), _commit(folder, second or "HEAD")
+    found = _run(folder, "merge-base", one.commit, other.commit).stdout.decode().split()
+    if not found:
+        hint = _unshallow(folder) if _is_shallow(folder) else ""
+        raise DataFileError(f"{one} and {other} have no commit in common here", hint)
+    return Revision(folder, found[0], found[0])
+
+
+def _commit(folder: str, name: str) -> Revision:
+    answer = ""
+    if name and name.isprintable():
+        answer = _asked(folder, ["--batch-check"], f"{name}^{{commit}}").decode("utf-8", "replace").rstrip("\n")
+    if answer.endswith(" ambiguous"):
+        raise DataFileError(f"{quote(name)} is the beginning of several ids", "Write more of the id.")
+    found = re.match(f"({_FULL_ID}) commit ", answer)
+    if found is None:
+        raise DataFileError(f"there is no commit {quote(name)} in this clone", _bring(folder, name))
+    return Revision(folder, found[1], name)
+
+
+def _bring(folder: str, name: str) -> str:
+    """How a clone gets a commit that it lacks."""
+    shallow = _is_shallow(folder)
+    if re.fullmatch(_FULL_ID, name.lower()):
+        why = "The clone is shallow; bring" if shallow else "Bring"
+        return f"{why} the commit with: git fetch --depth=1 {_remote(folder)} {name}"
+    if shallow:
+        return _unshallow(folder)
+    return "Nor is it a folder that holds data/papers.yaml. See git log and git branch --all for what there is."
+
+
+def _unshallow(folder: str) -> str:
+    return f"The clone is shallow; bring its history with: git fetch --unshallow {_remote(folder)}"
+
+
+def _is_shallow(folder: str) -> bool:
+    return _run(folder, "rev-parse", "--is-shallow-repository").stdout.strip() == b"true"
+
+
+def _remote(folder: str) -> str:
+    """The remote that a hint names: `origin`, unless there are only others."""
+    remotes = _run(folder, "remote").stdout.decode("utf-8", "replace").split()
+    return printable(remotes[0]) if remotes and "origin" not in remotes else "origin"
+
+
+def _asked(folder: str, options: Sequence[str], question: str) -> bytes:
+    """What `git cat-file` answers to one line."""
+    return _checked(folder, "cat-file", *options, question=question)
+
+
+def _checked(folder: str, *words: str, question: str = "") -> bytes:
+    """What git writes.
+
+    Raises:
+        DataFileError: It fails.
+    """
+    done = _run(folder, *words, question=question)
+    if done.returncode:
+        said = done.stderr.decode("utf-8", "replace").strip()
+        if "not a git repository" in said:
+            raise DataFileError(f"{quote(folder or '.')} is in no git repository", _COMPARE_FOLDERS)
+        if "promisor" in said:
+            hint = f"Bring it with: git fetch --refetch {_remote(folder)}"
+            raise DataFileError("this partial clone lacks a part of the revision", hint)
+        raise DataFileError(f"git {words[0]}: {printable(said, limit=300)}")
+    return done.stdout
+
+
+def _run(folder: str, *words: str, question: str = "") -> subprocess.CompletedProcess[bytes]:
+    environment = {name: value for name, value in os.environ.items() if name not in _MISLEADING} | _OFFLINE
+    command = ["git", "-C", folder or ".", "--no-pager", "--literal-pathspecs", *words]
+    asked = os.fsencode(f"{question}\n") if question else b""
+    try:
+        return subprocess.run(command, env=environment, input=asked, capture_output=True, check=False)
+    except OSError as error:
+        if not isinstance(error, FileNotFoundError):
+            raise DataFileError(f"git cannot be run: {error.strerror}", _COMPARE_FOLDERS) from error
+        raise DataFileError("git is not installed", "Compare two folders instead, or install git.") from error

@@ -1,3 +1,0 @@
-"""The paper pool: its model, what is derived from it, and the rules it is held to."""
-
-from orchtrace_corpus.pool import codes as codes

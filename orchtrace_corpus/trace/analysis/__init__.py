@@ -1,0 +1,1 @@
+"""What traces say beside measures: labels, replay, comparison, costs."""

@@ -1,0 +1,117 @@
+"""`corpus trace credit`."""
+
+import sys
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from orchtrace_corpus.base.commands.options import OutputFormat
+from orchtrace_corpus.base.commands.session import Session
+from orchtrace_corpus.base.errors import CommandUseError, DataFileError, ExitCode
+from orchtrace_corpus.base.findings import printable, quote, quote_path
+from orchtrace_corpus.base.text import Format
+from orchtrace_corpus.base.text.table import envelope
+from orchtrace_corpus.trace.cli.loading import FILES_HELP, sound_documents
+from orchtrace_corpus.trace.credit.assign import Choices, Method, assign
+from orchtrace_corpus.trace.model.trace import Trace
+from orchtrace_corpus.trace.render import credit as render
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None)
+
+_STANDARD_INPUT, _ITS_NAME = "-", "<stdin>"
+
+
+@app.command()
+def credit(
+    ctx: typer.Context,
+    paths: Annotated[list[str], typer.Argument(metavar="FILE...", help=FILES_HELP)],
+    unit: Annotated[
+        str, typer.Option("--unit", help="token, turn, message, tool, agent, role, orchestrator or team.")
+    ] = "agent",
+    method: Annotated[Method, typer.Option("--method", help="How credit is assigned.")] = Method.SHAPLEY,
+    channel: Annotated[
+        str, typer.Option("--channel", help="The reward that is divided: team, unless there is only another one.")
+    ] = "",
+    values: Annotated[
+        str,
+        typer.Option(
+            "--values", metavar="FILE", help="Values of coalitions, or of steps, as JSON; - for standard input."
+        ),
+    ] = "",
+    gamma: Annotated[float, typer.Option("--gamma", min=0, max=1, help="gae: the discount.")] = 1.0,
+    lam: Annotated[float, typer.Option("--lambda", min=0, max=1, help="gae: one step (0) to whole return (1).")] = 0.95,
+    samples: Annotated[
+        int, typer.Option("--samples", min=4, help="shapley with --values: orders drawn, beyond 12 players.")
+    ] = 2000,
+    seed: Annotated[int, typer.Option("--seed", help="shapley: the seed of the sampling.")] = 0,
+    output_format: OutputFormat = Format.TABLE,
+) -> int:
+    """Divide a run's reward among its tokens, turns, messages, calls, agents or roles.
+
+    difference and shapley compare coalitions: by runs that you made without somebody (--values), else
+    by a proxy on the trace's graph; the output says which. group compares several runs of one task, gae
+    and mean need the value of each step (--values). docs/credit.md gives the formulas.
+
+    Shapley values by the proxy are exact for any number of players; from --values they are exact up to
+    12 players. Beyond, --samples orders are drawn, and each figure has its standard error.
+
+    \b
+    Examples:
+      corpus trace credit data/traces/swarm.json
+      corpus trace credit data/traces/swarm.json --unit role --method difference
+      corpus trace credit data/traces/swarm.json --channel orchestration --format json
+    """
+    session = Session(*ctx.obj)
+    if values == _STANDARD_INPUT and _STANDARD_INPUT in paths:
+        raise CommandUseError("standard input can be read only once", "Name a file for the traces, or for --values.")
+    files, traces = _read_traces(session, paths)
+    channel = channel or _channel(session, traces)
+    shown = _ITS_NAME if values == _STANDARD_INPUT else values
+    choices = Choices(channel, _read(values) if values else None, shown, gamma, lam, samples, seed, files)
+    assignments = assign(traces, unit, method, choices)
+    for one in assignments:
+        for warning in one.warnings:
+            session.output.note(f"corpus: {printable(one.trace_id)}: {warning}")
+    if output_format is Format.JSON:
+        session.output.write(envelope("trace-credit", render.data(assignments, unit, method, channel)))
+    elif output_format is Format.CSV:
+        session.show_tables([render.exact(assignments, unit)], "trace-credit", output_format)
+    else:
+        session.show_tables(render.tables(assignments, unit), "trace-credit", output_format)
+    return ExitCode.DONE
+
+
+def _read_traces(session: Session, paths: Sequence[str]) -> tuple[tuple[str, ...], list[Trace]]:
+    """The traces, and where each was read."""
+    files: list[str] = []
+    traces: list[Trace] = []
+    for document, trace in sound_documents(session, paths):
+        files.append(document.path)
+        traces.append(trace)
+    return tuple(files), traces
+
+
+def _channel(session: Session, traces: Sequence[Trace]) -> str:
+    """The reward that is taken where none is named: `team`, or the only one that there is, which is said."""
+    usual = Choices().channel
+    there = {channel for trace in traces for channel in trace.rewards}
+    if len(there) != 1 or usual in there:
+        return usual
+    (channel,) = there
+    session.output.note(f"corpus: taking the reward {quote(channel)}, the only one there is")
+    return channel
+
+
+def _read(path: str) -> str:
+    try:
+        if path == _STANDARD_INPUT:
+            if sys.stdin is None or sys.stdin.isatty():
+                raise CommandUseError("there is nothing on standard input", "Name a file of values, or pipe one in.")
+            return sys.stdin.buffer.read().decode("utf-8")
+        with open(path, encoding="utf-8") as file:
+            return file.read()
+    except OSError as error:
+        raise DataFileError(f"cannot read {quote_path(path)}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise DataFileError(f"cannot read {quote_path(path)}: not UTF-8") from error

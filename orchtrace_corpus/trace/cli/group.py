@@ -1,0 +1,60 @@
+"""`corpus trace`: the commands about orchestration traces."""
+
+from orchtrace_corpus.base.commands.lazy import Command, group
+
+COMMANDS: dict[str, dict[str, Command]] = {
+    "Bring in": {
+        "import": Command("trace.cli.importing", "Make traces of the logs that agent teams already write."),
+        "doctor": Command("trace.cli.doctor", "Say in a page where the time and the money of a logged run went."),
+        "dataset": Command("trace.cli.dataset", "Bring many logs into tables, and describe and query them there."),
+    },
+    "Check": {
+        "validate": Command(
+            "trace.cli.validate",
+            "Report every mistake in traces: against the schema, and against the rules of the graph.",
+        ),
+    },
+    "Look": {
+        "show": Command("trace.cli.show", "Show who spawned whom, and who worked when."),
+        "replay": Command(
+            "trace.cli.replay", "Run a trace again: who lives, what is open, what was spent, after each event."
+        ),
+        "graph": Command(
+            "trace.cli.graph", "Write a trace as a graph for Mermaid or Graphviz, or as a picture of its timeline."
+        ),
+    },
+    "Measure": {
+        "measure": Command("trace.cli.measure", "Measure traces: work and span, steps, team, tokens, errors."),
+        "label": Command(
+            "trace.cli.label", "Say which events take which of the five sub-decisions, and by which rule."
+        ),
+        "credit": Command(
+            "trace.cli.credit", "Divide a run's reward among its tokens, turns, messages, calls, agents or roles."
+        ),
+    },
+    "Hand on": {
+        "diff": Command(
+            "trace.cli.difference",
+            "Compare two runs of one task: rewards, costs, measures, agents, tools, models, structure.",
+        ),
+        "export": Command(
+            "trace.cli.export", "Write a trace with an event on each line, for our schema or for the published one."
+        ),
+    },
+}
+"""All commands by name, under the headings of `corpus trace --help`."""
+
+
+app = group(COMMANDS)
+
+
+@app.callback()
+def trace() -> None:
+    """Check, replay, measure and label traces of agent teams.
+
+    \b
+    Examples:
+      corpus trace validate data/traces
+      corpus trace show data/traces/swarm.json
+      corpus trace measure data/traces/swarm.json
+    """

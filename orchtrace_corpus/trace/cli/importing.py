@@ -1,0 +1,190 @@
+"""`corpus trace import`."""
+
+import itertools
+import os
+import signal
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from enum import StrEnum
+from typing import Annotated, Any, TypeAlias
+
+import typer
+
+from orchtrace_corpus.base.commands.session import Session
+from orchtrace_corpus.base.errors import CommandUseError, DataFileError, ExitCode
+from orchtrace_corpus.base.findings import printable, quote_path
+from orchtrace_corpus.trace.cli import logs
+from orchtrace_corpus.trace.cli.loading import by_ending, refuse_lines
+from orchtrace_corpus.trace.importers import FORMATS
+from orchtrace_corpus.trace.model.json_text import one_line, text
+from orchtrace_corpus.trace.render.imports import Tally
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None)
+
+_Traces: TypeAlias = Iterable[dict[str, Any]]
+
+
+class Form(StrEnum):
+    """The forms in which traces are written."""
+
+    JSONL = "jsonl"
+    JSON = "json"
+    PARQUET = "parquet"
+
+
+_ENDINGS = {"": Form.JSONL, ".jsonl": Form.JSONL, ".ndjson": Form.JSONL, ".json": Form.JSON, ".parquet": Form.PARQUET}
+
+
+@app.command(name="import")
+def import_(
+    ctx: typer.Context,
+    paths: Annotated[
+        list[str], typer.Argument(metavar="PATH...", help="Logs, or folders of logs; all files of a session at once.")
+    ],
+    output: Annotated[
+        str, typer.Option("--output", "-o", metavar="OUT", help="Write to a new file; Parquet: to a new folder.")
+    ] = "",
+    to: Annotated[
+        Form | None,
+        typer.Option("--to", help="One trace a line; one trace laid out; five tables (else by the ending of OUT)."),
+    ] = None,
+    form: Annotated[
+        str, typer.Option("--from", metavar="FORMAT", help=f"One of {', '.join(FORMATS)} (else recognised).")
+    ] = "",
+    keep_content: Annotated[
+        bool, typer.Option("--keep-content", help="Keep what was written, in full; else only hashes leave the log.")
+    ] = False,
+    salt: Annotated[
+        str, typer.Option("--salt", metavar="TEXT", help="Makes the hashes; the same gives the same (else random).")
+    ] = "",
+    price_table: Annotated[
+        str, typer.Option("--prices", metavar="FILE", help="A dated price table, for costs (see docs/importers.md).")
+    ] = "",
+) -> int:
+    """Make traces of the logs that agent teams already write.
+
+    Each session, with its sub-agents, becomes one trace, which corpus trace validate accepts. What was written
+    stays in the log: a trace has salted hashes of it, and e-mail addresses, home folders and keys are cut out of
+    names. Standard error says what became of every record, and how the tokens were counted.
+
+    Exit code 1: some sessions could not be read, and the others are written. 3: there is no session to read.
+
+    \b
+    Examples:
+      corpus trace import path/to/logs > traces.jsonl
+      corpus trace import path/to/logs -o traces.jsonl --salt ours
+      corpus trace import path/to/logs --to parquet -o tables
+    """
+    session = Session(*ctx.obj)
+    chosen = to or by_ending(output, _ENDINGS, "traces", "--to")
+    if chosen is Form.PARQUET and not output:
+        raise CommandUseError("Parquet is written to a folder", "Name a new one: --to parquet -o FOLDER")
+    if chosen is Form.JSON:
+        refuse_lines(output)
+    price = logs.pricing(price_table)
+    if output and os.path.lexists(output):
+        raise _there_already(output)
+    sessions = logs.found(session, paths, form)
+    reading, tally = logs.Reading(session), Tally()
+
+    def traces() -> Iterator[dict[str, Any]]:
+        is_shown = bool(output) or session.output.width is None  # else traces and progress share a terminal
+        for imported in reading.traces(sessions, logs.privacy(salt, keep_content=keep_content), is_shown=is_shown):
+            if price is not None:
+                price(imported.trace)
+            tally.add(imported.trace)
+            yield imported.trace
+
+    with _ended_in_order():
+        _write(session, chosen, output, traces())
+    if session.output.is_closed:
+        return ExitCode.DONE
+    for line in tally.lines(session.output.talk_width):
+        session.output.note(line)
+    if keep_content:
+        session.output.note("What was written is kept in full: see to it who gets these traces.")
+    if output:
+        session.output.note(f"wrote {printable(output, limit=300)}")
+    return ExitCode.FINDINGS if reading.failed else ExitCode.DONE
+
+
+def _write(session: Session, form: Form, path: str, traces: _Traces) -> None:
+    if form is Form.PARQUET:
+        from orchtrace_corpus.trace.dataset import tables
+
+        tables.write(traces, path)
+        return
+    with _writer(session, path) as write:
+        if form is Form.JSON:
+            write(text(_only(traces)))
+            return
+        for trace in traces:
+            write(one_line(trace))
+            if session.output.is_closed:
+                break
+
+
+@contextmanager
+def _ended_in_order() -> Iterator[None]:
+    """Lets SIGTERM do what Ctrl-C does, so that it leaves no half-written file behind either."""
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _only(traces: _Traces) -> dict[str, Any]:
+    """The trace, when it is certain that there is no other.
+
+    Raises:
+        CommandUseError: There are several.
+    """
+    found, *more = itertools.islice(traces, 2)
+    if more:
+        hint = "Write --to jsonl, or name the files of one session."
+        raise CommandUseError("there are several traces, and --to json writes only one", hint)
+    return found
+
+
+@contextmanager
+def _writer(session: Session, path: str) -> Iterator[Callable[[str], object]]:
+    """A function that writes to standard output, or to a new file that is there only when all is written.
+
+    Raises:
+        DataFileError: The file is there, or cannot be written.
+    """
+    if not path:
+        yield session.output.write
+        return
+    beside = f"{path}.{os.getpid()}.part"
+    try:
+        try:
+            with open(beside, "x", encoding="utf-8", newline="") as file:
+                yield file.write
+                file.flush()
+                os.fsync(file.fileno())
+            _name(beside, path)
+        finally:
+            if os.path.exists(beside):
+                os.unlink(beside)
+    except FileExistsError as error:
+        raise _there_already(path) from error
+    except OSError as error:
+        raise DataFileError(f"cannot write {quote_path(path)}: {error.strerror}") from error
+
+
+def _name(beside: str, path: str) -> None:
+    """Give a written file its name, without replacing another: a link does neither, where the disk knows links."""
+    try:
+        os.link(beside, path)
+    except FileExistsError:
+        raise
+    except OSError:
+        if os.path.lexists(path):
+            raise
+        os.rename(beside, path)
+
+
+def _there_already(path: str) -> DataFileError:
+    return DataFileError(f"{quote_path(path)} exists already", "Choose a new name, or remove it first.")

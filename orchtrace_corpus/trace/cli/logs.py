@@ -1,0 +1,170 @@
+"""How commands come by the traces of logs: sessions found, read one after another, what fails told."""
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
+from datetime import date, timedelta
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+from orchtrace_corpus.base.commands import progress
+from orchtrace_corpus.base.commands.session import Session
+from orchtrace_corpus.base.errors import CommandUseError, DataFileError
+from orchtrace_corpus.base.findings import printable, quote_path
+from orchtrace_corpus.trace import importers
+from orchtrace_corpus.trace.importers.core import logs
+from orchtrace_corpus.trace.importers.core.answers import Answers
+from orchtrace_corpus.trace.importers.core.privacy import Privacy
+
+if TYPE_CHECKING:
+    from orchtrace_corpus.base.progress import Progress
+
+Pricing: TypeAlias = Callable[[dict[str, Any]], None]
+
+_MOST_TOLD = 5
+_SALT_BYTES = 16
+_OF_TRACES = ('"trace_id"', '"task_id"')
+_STANDARD_INPUT = "-"
+
+
+class TracesGivenError(DataFileError):
+    """What was given are traces already, and no logs."""
+
+
+class Imported(NamedTuple):
+    """A trace, with the format of the log that it is from."""
+
+    form: str
+    trace: dict[str, Any]
+
+
+class Reading:
+    """Reads the sessions of logs.
+
+    Attributes:
+        failed: How many sessions could not be read. Logs in which nothing ran are none of them.
+    """
+
+    def __init__(self, session: Session) -> None:
+        self.failed = 0
+        self._session = session
+
+    def traces(
+        self, sessions: Sequence[importers.Session], how: Privacy, *, is_shown: bool = True
+    ) -> Iterator[Imported]:
+        """The traces of sessions, one in memory at a time; what cannot be read is told, and does not stop the rest.
+
+        Args:
+            sessions: The sessions.
+            how: How contents are referred to.
+            is_shown: Whether a terminal shows how far it has come.
+
+        Raises:
+            DataFileError: There is no trace at all; the message is about the first session.
+        """
+        failed: list[DataFileError] = []
+        answers = Answers()
+        read = 0
+        with progress.shown(self._session.output, "sessions") if is_shown else nullcontext() as show:
+            report = _reporter(show, len(sessions))
+            for number, one in enumerate(sessions):
+                report(number)
+                try:
+                    for trace in importers.read(one, how, answers):
+                        read += 1
+                        yield Imported(one.form, trace)
+                except DataFileError as error:
+                    failed.append(error.with_traceback(None))  # whose frames hold all of the session
+        if failed and not read:
+            hint = "Nothing ran in it, or it is a log of another format." if _is_empty(failed[0]) else failed[0].hint
+            raise DataFileError(_message(failed[0]), hint) from failed[0]
+        empty = [error for error in failed if _is_empty(error)]
+        broken = [error for error in failed if not _is_empty(error)]
+        self.failed = len(broken)
+        self._tell(empty, "corpus: passed over, since nothing ran in it", self._session.output.note)
+        self._tell(broken, "corpus: left out", self._session.output.tell)
+
+    def _tell(self, errors: Sequence[DataFileError], words: str, say: Callable[[str], None]) -> None:
+        for error in errors[:_MOST_TOLD]:
+            say(f"{words}: {printable(_message(error), limit=300)}")
+        more = len(errors) - _MOST_TOLD
+        if more > 0:
+            say(f"{words}: {more:,} more {'session' if more == 1 else 'sessions'}")
+
+
+def _is_empty(error: DataFileError) -> bool:
+    return isinstance(error, logs.EmptyLogError)
+
+
+def _message(error: DataFileError) -> str:
+    return str(error.args[0])
+
+
+def privacy(salt: str, *, keep_content: bool) -> Privacy:
+    """How contents are referred to; without a salt by one that nobody knows, not even the next run."""
+    return Privacy(salt.encode("utf-8", "replace") if salt else os.urandom(_SALT_BYTES), keep_content)
+
+
+def pricing(path: str) -> Pricing | None:
+    """A function that puts costs on a trace, by a price table; None where there is no table.
+
+    Raises:
+        DataFileError: The table cannot be read, is wrong, or of a day that has not come.
+    """
+    if not path:
+        return None
+    from orchtrace_corpus.base.dates import today
+    from orchtrace_corpus.trace.analysis import prices  # which brings PyYAML, for who has prices
+
+    table = prices.load(path)
+    if date.fromisoformat(table.date) > today() + timedelta(days=1):  # tomorrow has begun somewhere on earth
+        where, hint = printable(path, limit=300), "Date it by the day on which the prices were looked up."
+        raise DataFileError(f"{where}: the day of the prices, {table.date}, has not come yet", hint)
+    return partial(prices.apply, table)
+
+
+def found(session: Session, paths: Sequence[str], form: str) -> list[importers.Session]:
+    """The sessions in files and folders; files that are no log are told in number.
+
+    Raises:
+        CommandUseError: There is no such format, or standard input is asked for.
+        DataFileError: There is no log there.
+        TracesGivenError: There are only traces.
+    """
+    if _STANDARD_INPUT in paths:
+        hint = "A session can be several files; name the file or folder that holds it."
+        raise CommandUseError("logs are read from files and folders, not from standard input", hint)
+    try:
+        sessions = importers.sessions(paths, form)
+    except DataFileError as error:
+        if _have_traces(paths):
+            hint = "Give them to corpus trace validate, show, doctor, measure or replay."
+            raise TracesGivenError(f"{quote_path(paths[0])} holds traces already, and no log", hint) from error
+        raise
+    used = {file.path for one in sessions for file in one.files}
+    looked = [logs.look(path) for path in paths]
+    for said in (said for one in looked for said in one.passed_over):
+        session.output.note(f"corpus: {said}")
+    others = [file.name for one in looked for file in one.files if file.path not in used]
+    if others:
+        named = ", ".join(printable(name, limit=100) for name in others[:3])
+        more = ", …" if len(others) > 3 else ""
+        what = "file is no log" if len(others) == 1 else "files are no logs"
+        session.output.note(f"corpus: passed over: {len(others):,} {what} of a format that we know ({named}{more})")
+    return sessions
+
+
+def _have_traces(paths: Sequence[str]) -> bool:
+    """Whether a file holds finished traces, told by how it begins."""
+    files = (file for path in paths for file in logs.find(path))
+    return any(all(name in logs.head(file).text for name in _OF_TRACES) for file in files)
+
+
+def _reporter(show: "Callable[[Progress], None] | None", total: int) -> Callable[[int], None]:
+    def report(done: int) -> None:
+        if show is not None:
+            from orchtrace_corpus.base.progress import Progress
+
+            show(Progress(done, total))
+
+    return report

@@ -1,0 +1,40 @@
+"""`corpus trace validate`."""
+
+from typing import Annotated
+
+import typer
+
+from orchtrace_corpus.base.commands.session import Session
+from orchtrace_corpus.base.text.findings import FindingsFormat
+from orchtrace_corpus.trace.cli.loading import FILES_HELP
+from orchtrace_corpus.trace.cli.validating import Options, report
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None)
+
+
+@app.command()
+def validate(
+    ctx: typer.Context,
+    paths: Annotated[list[str], typer.Argument(metavar="FILE...", help=FILES_HELP)],
+    strict: Annotated[bool, typer.Option("--strict", help="Let warnings fail, too.")] = False,
+    max_findings: Annotated[
+        int, typer.Option("--max-findings", metavar="N", min=0, help="Show no more than N findings; 0 shows all.")
+    ] = 0,
+    output_format: Annotated[
+        FindingsFormat, typer.Option("--format", "-f", help="The form of the output.")
+    ] = FindingsFormat.TEXT,
+) -> int:
+    """Report every mistake in traces: against the schema, and against the rules of the graph.
+
+    A file holds one trace, or one on each line. What is no JSON, or does not follow the schema (T1..), is held
+    against the rules of the graph (T2..) only once it is mended. Exit code 0: nothing wrong, or warnings only;
+    1: errors; 3: a file cannot be read as JSON.
+
+    \b
+    Examples:
+      corpus trace validate data/traces
+      corpus trace validate data/traces/centralized.json --strict
+      corpus trace validate data/traces --format json
+    """
+    options = Options(strict, max_findings, output_format)
+    return report(Session(*ctx.obj), paths, options)

@@ -1,0 +1,1 @@
+"""Logs that are conversations, one thread of steps for each agent."""

@@ -1,0 +1,172 @@
+"""The family of a Claude Code session: which call spawned which agent, by what the log says of either."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from orchtrace_corpus.base.errors import DataFileError
+from orchtrace_corpus.trace.importers.conversations.claude_code.reading import Reading
+from orchtrace_corpus.trace.importers.conversations.claude_code.sources import Part
+from orchtrace_corpus.trace.importers.conversations.claude_code.spawn_evidence import (
+    WORKFLOW_TOOL,
+    Aimed,
+    Result,
+    Spawn,
+    text_field,
+)
+from orchtrace_corpus.trace.importers.conversations.transcript import Deed
+from orchtrace_corpus.trace.importers.core.logs import JsonDocument
+from orchtrace_corpus.trace.importers.core.privacy import masked
+
+_MOST_COMPARED = 100
+"""Among so many spawns with the same task, that of the same name is looked for."""
+
+
+class Family:
+    """Who spawned whom in a session.
+
+    Attributes:
+        children: The spawn that each child comes from, by the child's name in the log.
+        again: Spawns that set an agent going again that another spawn had brought into being, with its name.
+        names: The agents' names in the trace, by every name under which the log speaks of them.
+    """
+
+    def __init__(self, reading: Reading) -> None:
+        self.children: dict[str, Spawn] = {}
+        self.again: list[tuple[Spawn, str]] = []
+        self.names: dict[str, str] = {key: thread.agent for key, thread in reading.threads.items()}
+        self._reading = reading
+        self._threads = reading.threads
+        self._clues = reading.content.clues
+        self._meta = dict(self._meta_files())
+        results: dict[tuple[str, str], Result] = {}
+        for result in reading.content.results:
+            results.setdefault((result.thread.key, result.id), result)
+        calls: list[Spawn | Aimed] = [*self._clues.spawns, *self._clues.aimed]
+        for call in calls:
+            call.result = results.get((call.thread.key, call.id)) if call.id else None
+
+    def _meta_files(self) -> Iterator[tuple[str, dict[str, Any]]]:
+        """What the files beside transcripts say of agents."""
+        for one in self._reading.sources:
+            if one.part is not Part.META:
+                continue
+            try:
+                value = JsonDocument(one.file).value
+            except DataFileError:
+                value = None
+            if isinstance(value, dict):
+                yield one.agent, value
+                if one.agent in self._threads:
+                    self._threads[one.agent].role = masked(text_field(value, "agentType"))
+            else:
+                self._reading.report.problem("file beside a transcript that cannot be read", one.shown)
+
+    def find_by_ids(self) -> None:
+        """Find children by what names the call or the child."""
+        spawns = self._clues.spawns
+        by_id = {spawn.id: spawn for spawn in reversed(spawns) if spawn.id}
+        by_row = {spawn.row: spawn for spawn in reversed(spawns) if spawn.row}
+        for key, details in self._meta.items():
+            self.take(key, by_id.get(text_field(details, "toolUseId")))
+        for spawn in spawns:
+            if spawn.result is not None:
+                self.take(spawn.result.agent, spawn)
+        for key, call in self._clues.progress.items():
+            self.take(key, by_id.get(call))
+        for spawn in spawns:
+            if spawn.result is not None and not spawn.result.agent:
+                self.take(spawn.result.tail, spawn)
+        for key, beginning in self._clues.beginnings.items():
+            if key not in self.children:
+                self.take(key, by_row.get(beginning.parent_row))
+
+    def find_by_task(self) -> None:
+        """Find children by their task: first where the names agree, too, then where one side has none."""
+        for must_have_name in (True, False):
+            free: dict[int, list[Spawn]] = {}
+            for spawn in self._clues.spawns:
+                if not spawn.act.target and spawn.prompt and spawn.act.tool != WORKFLOW_TOOL:
+                    free.setdefault(spawn.prompt, []).append(spawn)
+            for key, beginning in self._clues.beginnings.items():
+                if key in self.children or key not in self._threads:
+                    continue
+                name = text_field(self._meta.get(key), "name")
+                for spawn in free.get(beginning.prompt, [])[:_MOST_COMPARED]:
+                    agree = name == spawn.name if must_have_name else not name or not spawn.name
+                    if agree and (name or not must_have_name) and self.take(key, spawn):
+                        free[beginning.prompt].remove(spawn)
+                        break
+
+    def take(self, key: str, spawn: Spawn | None) -> bool:
+        """Make an agent the child of a spawn; whether it became that."""
+        thread = self._threads.get(key)
+        if (
+            spawn is None
+            or spawn.act.target
+            or thread is None
+            or thread.is_root
+            or thread.aside
+            or thread is spawn.thread
+        ):
+            return False
+        if key in self.children:
+            spawn.act.deed, spawn.act.target = Deed.MESSAGE, thread.agent
+            self.again.append((spawn, key))
+            return False
+        self.children[key] = spawn
+        spawn.act.target = thread.agent
+        thread.parent = spawn.thread.agent
+        thread.role = spawn.act.role = spawn.act.role or thread.role
+        if spawn.name:
+            self.names.setdefault(spawn.name, thread.agent)
+        return True
+
+    def break_circles(self) -> None:
+        """Take back spawns by which an agent would be above itself."""
+        parents = {thread.agent: thread.parent for thread in self._threads.values() if thread.parent}
+        keys = {thread.agent: key for key, thread in self._threads.items() if key in self.children}
+        known: set[str] = set()
+        for agent in parents:
+            path: dict[str, None] = {}
+            above = agent
+            while above in parents and above not in known and above not in path:
+                path[above] = None
+                above = parents[above]
+            if above in path:
+                key = keys[above]
+                spawn = self.children.pop(key)
+                self._threads[key].parent = ""
+                spawn.act.deed, spawn.act.target = Deed.TOOL, ""
+                self._reading.report.problem(
+                    "spawn by which an agent would be above itself: left out", str(spawn.act.place)
+                )
+            known.update(path)
+
+    def name_childless(self) -> int:
+        """Name the sub-agents of which there is no transcript, and say how many."""
+        missing = 0
+        for spawn in self._clues.spawns:
+            act, result = spawn.act, spawn.result
+            if act.target or act.deed is not Deed.SPAWN:
+                continue
+            named = (result.agent or result.run or result.tail) if result is not None else ""
+            if result is not None and result.answer.status == "error" and not named:
+                act.deed = Deed.TOOL  # nothing came into being
+                continue
+            act.target = self._reading.name(named or f"{spawn.name or act.role or 'agent'}:{act.id[-8:]}")
+            for name in (named, spawn.name, spawn.id):
+                if name:
+                    self.names.setdefault(name, act.target)
+            if act.tool != WORKFLOW_TOOL:
+                missing += 1
+                self._reading.report.problem("sub-agent without a transcript", str(act.place))
+        return missing
+
+    def report_orphans(self) -> None:
+        """Say which sub-agents nobody is known to have spawned."""
+        for key, thread in self._threads.items():
+            if thread.steps and not thread.parent and not thread.is_root and not thread.aside:
+                self._reading.report.problem(
+                    "sub-agent that no known call has spawned (orphan)", str(thread.steps[0].place)
+                )
+                self.names.setdefault(key, thread.agent)

@@ -1,0 +1,174 @@
+"""Reads the files of a Claude Code session into threads: one for the session itself, one for each sub-agent."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from orchtrace_corpus.trace.importers.conversations.claude_code import spawn_evidence as clues
+from orchtrace_corpus.trace.importers.conversations.claude_code.content import Content, Entry
+from orchtrace_corpus.trace.importers.conversations.claude_code.rows import Line, line, string
+from orchtrace_corpus.trace.importers.conversations.claude_code.sources import Part, Source, source
+from orchtrace_corpus.trace.importers.conversations.claude_code.spawn_evidence import Beginning, text_field
+from orchtrace_corpus.trace.importers.conversations.transcript import NO_TIME, Place, Thread, answer, moment
+from orchtrace_corpus.trace.importers.core import logs
+from orchtrace_corpus.trace.importers.core.logs import EmptyLogError, LogFile
+from orchtrace_corpus.trace.importers.core.names import Names
+from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
+from orchtrace_corpus.trace.importers.core.report import Report
+
+MAIN = "main"
+"""The agent that the user talks to."""
+
+SAME_ROW = "left out: row that repeats an earlier one (same uuid, time and message)"
+
+_SILENT = frozenset(
+    (
+        "agent-color", "agent-name", "agent-setting", "ai-title", "custom-title", "file-history-snapshot",
+        "last-prompt", "mode", "permission-mode", "pr-link", "progress", "queue-operation", "summary", "system", "tag",
+        "worktree-state",
+    )
+)  # fmt: skip
+"""Rows in which the program keeps notes for itself; those of progress may name the call that spawned an agent."""
+
+
+class Reading:
+    """A session as its rows tell; `linking` puts its clues together.
+
+    Attributes:
+        session: Its name.
+        version: The version of Claude Code that wrote it.
+        sources: Its files, those of the session itself first.
+        threads: The threads, each by its name in the log; that of the session is `MAIN`.
+        content: What the rows hold.
+
+    Raises:
+        DataFileError: A file cannot be read, or no file has a row of a conversation.
+    """
+
+    def __init__(self, files: Sequence[LogFile], privacy: Privacy, report: Report) -> None:
+        self.report = report
+        self.content = Content(privacy, report)
+        self.session = ""
+        self.version = ""
+        self.threads: dict[str, Thread] = {}
+        self._rows: dict[str, int] = {}
+        self._inline: dict[str, str] = {}
+        self._last_inline = ""
+        self._names = Names()
+        self.sources = sorted(map(source, files), key=lambda one: (one.part is not Part.MAIN, one.run, one.shown))
+        for one in self.sources:
+            if one.part in (Part.MAIN, Part.AGENT):
+                self._read(one)
+        if not any(thread.steps for thread in self.threads.values()):
+            raise EmptyLogError(f"no row of a conversation in {', '.join(one.shown for one in self.sources[:3])}")
+        self.session = self.session or masked(self.sources[0].shown.partition(".")[0]) or "session"
+        self._join_results()
+
+    def name(self, wanted: str) -> str:
+        """A name for an agent that may leave the machine, and that no other agent of the session has."""
+        return self._names.new(masked(wanted) or "agent")
+
+    def _read(self, one: Source) -> None:
+        is_main = one.part is Part.MAIN
+        own = self.thread(MAIN if is_main else one.agent)
+        before = NO_TIME
+        for number, found in logs.rows(one.file._replace(name=one.shown), self.report, Line):
+            row = line(found)
+            kind = row.kind
+            time = moment(row.timestamp)
+            if time != NO_TIME:
+                if time < before:
+                    self.report.out_of_order += 1
+                before = time
+            thread = self._inline_thread(row) if is_main and row.is_sidechain is True else own
+            if kind in ("assistant", "user"):
+                self._take(row, kind, thread, time, Place(one.shown, number))
+            elif kind == "attachment" and isinstance(row.attachment, dict):
+                self.content.take_attachment(Entry(row, row.attachment, thread, time, Place(one.shown, number)))
+            elif isinstance(kind, str) and kind in _SILENT:
+                self.report.passed(kind)
+                if kind == "progress":
+                    self.content.take_progress(row)
+            else:
+                self.report.unknown(masked(kind) if isinstance(kind, str) else "(no type)")
+
+    def thread(self, key: str) -> Thread:
+        """The thread of that name in the log, made when it is first asked for."""
+        thread = self.threads.get(key)
+        if thread is None:
+            aside, dash, _ = key.partition("-")
+            if key == MAIN:
+                self._names.new(MAIN)
+                thread = Thread(MAIN, key, is_root=True)
+            elif dash and aside == "acompact":
+                thread = Thread(MAIN, key, aside="compaction")
+            else:
+                thread = Thread(self.name(key), key)
+            self.threads[key] = thread
+        return thread
+
+    def _inline_thread(self, row: Line) -> Thread:
+        """The thread of a sub-agent whose rows stand among those of the session (1.x).
+
+        Such rows name no agent. Each belongs to that of its parent row; one whose parent row is missing, to
+        that of the row before; and one whose parent row is of the session itself begins a new thread.
+        """
+        key, uuid, parent = string(row.agent_id), string(row.uuid), string(row.parent_uuid)
+        if not key:
+            key = self._inline.get(parent, "")
+            if not key and parent and parent not in self._rows:
+                key = self._last_inline
+            key = key or f"sidechain-{len(self.content.clues.beginnings) + 1}"
+        if uuid:
+            self._inline.setdefault(uuid, key)
+        self._last_inline = key
+        self.content.clues.beginnings.setdefault(key, Beginning(parent_row=parent))
+        return self.thread(key)
+
+    def _take(self, row: Line, kind: str, thread: Thread, time: float, place: Place) -> None:
+        message = row.message
+        if not isinstance(message, dict):
+            self.report.drop(f"{kind} row without a message", place.file, place.line)
+            return
+        if time == NO_TIME:
+            self.report.problem("row without a time: that of the row before it is taken", str(place))
+        self.session = self.session or masked(string(row.session_id).partition("#")[0])
+        self.version = self.version or masked(string(row.version))
+        if self._is_repeated(row, kind, message, place):
+            spent, _ = clues.usage_of(message.get("usage"))
+            if spent:
+                self.report.ledger(SAME_ROW, **spent)
+            else:
+                self.report.passed("row that repeats an earlier one")
+        elif kind == "assistant":
+            self.content.take_assistant(Entry(row, message, thread, time, place))
+        else:
+            self.content.take_user(Entry(row, message, thread, time, place))
+
+    def _is_repeated(self, row: Line, kind: str, message: dict[str, Any], place: Place) -> bool:
+        """Whether the row is one that came before, as in a session that goes on in a second file."""
+        uuid = string(row.uuid)
+        if not uuid:
+            return False
+        content = message.get("content")
+        size = len(content) if isinstance(content, (str, list)) else 0
+        mark = hash((kind, string(row.timestamp), text_field(message, "id"), size))
+        known = self._rows.get(uuid)
+        if known is None:
+            self._rows[uuid] = mark
+        elif known != mark:
+            self.report.problem("another row of the same uuid: both are taken", str(place))
+        return known == mark
+
+    def _join_results(self) -> None:
+        """Join results to the calls that they answer, once every step has its time."""
+        for thread in self.threads.values():
+            thread.settle()
+        for found in self.content.results:
+            act = self.content.acts.get((found.thread.key, found.id))
+            if act is None:
+                self.report.problem("result without its call", str(found.answer.place))
+            elif act.answer is not None:
+                found.answer.is_repeated = True
+                self.report.problem("second result of a call: the first counts", str(found.answer.place))
+            else:
+                answer(act, found.answer)

@@ -1,0 +1,181 @@
+"""Which files make up a Claude Code session, and what each of them is.
+
+Claude Code keeps a session in `<session>.jsonl`. Its sub-agents were rows among those of the session first
+(1.x), then files beside it (`agent-<id>.jsonl`, 2.0), then files in `<session>/subagents/`, with what spawned
+them in `agent-<id>.meta.json`; those of a workflow in `<session>/subagents/workflows/<run>/`, with a
+`journal.jsonl`, and a summary of the run in `<session>/workflows/<run>.json`.
+"""
+
+import os
+from collections.abc import Iterator, Sequence
+from enum import StrEnum
+from typing import Any, NamedTuple
+
+from orchtrace_corpus.trace.importers.conversations.claude_code.rows import Opening, string
+from orchtrace_corpus.trace.importers.core import logs
+from orchtrace_corpus.trace.importers.core.logs import Head, LogFile
+from orchtrace_corpus.trace.importers.core.privacy import masked_path
+
+_ROW_TYPES = frozenset(
+    ("user", "assistant", "system", "summary", "progress", "attachment", "queue-operation", "file-history-snapshot")
+)
+_DOCUMENTS = (("agentType",), ("toolUseId",), ("runId", "workflowName"), ("runId", "workflowProgress"))
+"""By which fields the files beside transcripts are known."""
+_SUFFIXES = (".jsonl", ".ndjson", ".json", ".meta")
+_LEAST_ID_LENGTH = 32
+"""Shorter ids are made up by people; the same one in two files says nothing."""
+
+
+class Part(StrEnum):
+    """What a file of a session is."""
+
+    MAIN = "main"
+    AGENT = "agent"
+    META = "meta"
+    JOURNAL = "journal"
+    RUN = "run"
+
+
+class Source(NamedTuple):
+    """A file of a session.
+
+    Attributes:
+        file: The file.
+        part: What it is.
+        shown: How events call it: its path from the session's own folder on, which names no project.
+        agent: The agent that it is about, by its file name; empty where it is about none.
+        run: The workflow that it belongs to; empty where it belongs to none.
+    """
+
+    file: LogFile
+    part: Part
+    shown: str
+    agent: str = ""
+    run: str = ""
+
+
+def recognises(beginning: Head) -> bool:
+    """Whether a file that begins like this belongs to a Claude Code session."""
+    if any(_is_row(row) for row in beginning.rows):
+        return True
+    text = beginning.text[:4096].lstrip()
+    return text.startswith("{") and any(all(f'"{name}"' in text for name in names) for names in _DOCUMENTS)
+
+
+def _is_row(row: dict[str, Any]) -> bool:
+    kind = row.get("type")
+    if kind in ("started", "result") and "agentId" in row and "key" in row:
+        return True
+    if not isinstance(kind, str) or kind not in _ROW_TYPES:
+        return False
+    if kind in ("user", "assistant"):
+        message = row.get("message")
+        return isinstance(message, dict) and "content" in message
+    return "sessionId" in row or "uuid" in row or "leafUuid" in row or "messageId" in row
+
+
+def source(file: LogFile, openings: Sequence[Opening] | None = None) -> Source:
+    """What a file is, as its path tells, or, where that of a sub-agent was given another name, its first rows.
+
+    Args:
+        file: The file.
+        openings: The first rows of its conversation, where they are at hand.
+
+    Raises:
+        DataFileError: The file cannot be read.
+    """
+    folders = file.path_text.replace(os.sep, "/").split("/")
+    name = folders.pop()
+    below = folders.index("subagents") if "subagents" in folders else -1
+    if below < 0 and folders[-1:] == ["workflows"] and name.endswith(".json"):
+        return Source(file, Part.RUN, _shown(folders[-2:], name), run=name.removesuffix(".json"))
+    agent = name.removeprefix("agent-")
+    for suffix in _SUFFIXES:
+        agent = agent.removesuffix(suffix)
+    if below < 0:
+        if not name.startswith("agent-"):
+            agent = _only_agent(_openings(file) if openings is None else openings)
+        return Source(file, Part.AGENT if agent else Part.MAIN, masked_path(name), agent)
+    shown = _shown(folders[max(below - 1, 0) :], name)
+    run = folders[below + 2] if folders[below + 1 : below + 2] == ["workflows"] and len(folders) > below + 2 else ""
+    if name == "journal.jsonl":
+        return Source(file, Part.JOURNAL, shown, run=run)
+    return Source(file, Part.META if name.endswith(".meta.json") else Part.AGENT, shown, agent, run)
+
+
+def _openings(file: LogFile) -> list[Opening]:
+    """The rows of the conversation among the first of a file."""
+    return [row for row in logs.first_rows(file, Opening) if row.kind in ("user", "assistant")]
+
+
+def _only_agent(openings: Sequence[Opening]) -> str:
+    """The sub-agent of which all first rows of a file are; empty where there is none."""
+    agents = {string(row.agent_id) if row.is_sidechain is True else "" for row in openings}
+    return agents.pop() if len(agents) == 1 else ""
+
+
+def _shown(folders: Sequence[str], name: str) -> str:
+    return masked_path("/".join((*folders, name)))
+
+
+def sessions(files: Sequence[LogFile]) -> Iterator[Sequence[LogFile]]:
+    """Groups of files that make up one session each.
+
+    Sub-agents go to the session in whose folder they are, or else to that which their rows name. A session
+    that goes on in a second file, which repeats rows of the first or says whose it is, is one with it.
+
+    Raises:
+        DataFileError: A file cannot be read.
+    """
+    groups = _Groups()
+    for file in files:
+        folder, _, name = file.path.replace(os.sep, "/").rpartition("/")
+        inside = folder.split("/")
+        if "subagents" in inside:
+            session = "/".join(inside[: inside.index("subagents")])
+        else:
+            openings = _openings(file)
+            part = source(file, openings).part
+            named = next((row.session_id for row in openings if isinstance(row.session_id, str)), "")
+            session = f"{folder}/{name.removesuffix('.jsonl')}"
+            if part is Part.RUN:
+                session = "/".join(inside[:-1])
+            elif part is Part.AGENT and named:
+                session = f"{folder}/{named.partition('#')[0]}"
+            elif part is Part.MAIN:
+                if len(named) >= _LEAST_ID_LENGTH:
+                    groups.join(session, f"{folder}/{named}")
+                for row in openings[:2]:
+                    if len(string(row.uuid)) >= _LEAST_ID_LENGTH:
+                        groups.join(session, f"{folder}\n{row.uuid} {row.timestamp}")
+        groups.add(session, file)
+    yield from groups.found()
+
+
+class _Groups:
+    """Files by session, where two sessions may turn out to be one."""
+
+    def __init__(self) -> None:
+        self._same: dict[str, str] = {}
+        self._files: dict[str, list[LogFile]] = {}
+
+    def add(self, session: str, file: LogFile) -> None:
+        self._files.setdefault(session, []).append(file)
+
+    def join(self, one: str, other: str) -> None:
+        self._same[self._first(one)] = self._first(other)
+
+    def _first(self, name: str) -> str:
+        path = []
+        while name in self._same and self._same[name] != name:
+            path.append(name)
+            name = self._same[name]
+        for passed in path:
+            self._same[passed] = name
+        return name
+
+    def found(self) -> Iterator[Sequence[LogFile]]:
+        together: dict[str, list[LogFile]] = {}
+        for session, files in self._files.items():
+            together.setdefault(self._first(session), []).extend(files)
+        yield from together.values()

@@ -1,0 +1,311 @@
+"""The items and events of a Codex rollout as steps of a thread.
+
+A model's answer is a run of items without input between them; the counter of tokens that moves behind it says
+what it took. Most texts stand there twice, as an item of the conversation and as an event for the screen: the
+items count, and the events only where a rollout has none.
+"""
+
+from typing import Any
+
+from msgspec import Struct
+
+from orchtrace_corpus.trace.importers.conversations.codex import wording
+from orchtrace_corpus.trace.importers.conversations.codex.counting import Amounts, Count, amounts, is_odd
+from orchtrace_corpus.trace.importers.conversations.codex.rows import Payload, as_payload, string
+from orchtrace_corpus.trace.importers.conversations.codex.sources import text_field
+from orchtrace_corpus.trace.importers.conversations.codex.spawn_evidence import Aimed, Arrival, Clues, Ending, Spawn
+from orchtrace_corpus.trace.importers.conversations.transcript import (
+    Act,
+    Alarm,
+    Answer,
+    Call,
+    Deed,
+    Delivery,
+    Note,
+    Place,
+    Step,
+    Thread,
+    Typed,
+    answer,
+)
+from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
+from orchtrace_corpus.trace.importers.core.report import Report
+
+_DEEDS = {
+    "spawn_agent": Deed.SPAWN,
+    **dict.fromkeys(("wait", "wait_agent"), Deed.JOIN),
+    "close_agent": Deed.CLOSE,
+    **dict.fromkeys(("send_input", "send_message", "followup_task", "resume_agent"), Deed.MESSAGE),
+    "request_user_input": Deed.ASK,
+}
+_ANSWERED_AT_ONCE = frozenset(("web_search_call", "image_generation_call"))
+_APPROVALS = frozenset(("exec_approval_request", "apply_patch_approval_request", "elicitation_request"))
+_ANSWERS = {"agent_message": "message", "agent_reasoning": "reasoning", "agent_reasoning_raw_content": "reasoning"}
+"""Events that repeat an item, and its kind."""
+
+_SILENT_ITEMS = frozenset(("ghost_snapshot", "compaction", "compaction_summary", "other"))
+_SILENT_EVENTS = frozenset(
+    (
+        "agent_reasoning_section_break", "background_event", "collab_agent_interaction_end", "collab_close_end",
+        "collab_resume_end", "context_compacted", "entered_review_mode", "error", "exec_command_end",
+        "exited_review_mode", "item_completed", "mcp_tool_call_end", "patch_apply_end", "plan_update", "stream_error",
+        "task_complete", "task_started", "thread_name_updated", "thread_rolled_back", "thread_settings_applied",
+        "turn_complete", "turn_started", "view_image_tool_call", "warning", "web_search_end",
+    )
+)  # fmt: skip
+
+
+class Moment(Struct, gc=False):
+    """When and where a row was written; `row` counts the rows of the thread."""
+
+    time: float
+    file: str
+    line: int
+    row: int
+
+    @property
+    def place(self) -> Place:
+        """Where, as steps have it."""
+        return Place(self.file, self.line)
+
+
+class Conversation:
+    """Takes the rows of a thread in.
+
+    Attributes:
+        thread: The thread.
+        counts: Its counter of tokens, row by row.
+        clues: What it tells about other threads.
+        model: The model that answers from now on.
+        odd: How many states of its counter are no numbers, with none behind them that would contain theirs.
+    """
+
+    def __init__(self, thread: Thread, privacy: Privacy, report: Report, *, is_child: bool) -> None:
+        self.thread = thread
+        self.counts: list[Count] = []
+        self.clues = Clues()
+        self.model = ""
+        self.odd = 0
+        self._privacy, self._report, self._is_child = privacy, report, is_child
+        self._call: Call | None = None  # the answer whose items come in
+        self._unpaid: Call | None = None  # the last answer that no count was about
+        self._before: tuple[Amounts | None, Amounts | None] = (None, None)
+        self._is_asked = False
+        self._items: set[str] = set()
+        self._has_typed_events = False
+        self._typed_items: list[Step] = []
+        self._acts: dict[str, list[Act]] = {}
+        self._spawns: dict[str, Spawn] = {}
+        self._results: list[tuple[str, Answer]] = []
+
+    def take_item(self, payload: Payload, at: Moment) -> None:
+        """An item of the conversation with the model."""
+        if self._is_asked:
+            self._end_approval(at)
+        kind = string(payload.type) or "message"
+        if kind == "message" and string(payload.role) != "assistant":
+            self._take_input(payload, at)
+        elif kind in ("message", "reasoning"):
+            self._items.add(kind)
+            call = self._output(at)
+            if payload.content:
+                self._note_text(call, wording.text_of(payload.content))
+        elif kind.endswith("_call"):
+            self._take_call(kind, payload, self._output(at), at)
+        elif kind.endswith("_output"):
+            self._take_output(payload, at)
+        elif kind in _SILENT_ITEMS:
+            self._report.passed(kind)
+        else:
+            self._report.unknown(masked(f"response_item {kind}"))
+
+    def take_event(self, payload: Payload, at: Moment) -> bool:
+        """An event for the screen; whether it says that the counter of tokens has moved."""
+        kind = string(payload.type)
+        if kind == "token_count":
+            return self._take_count(payload.info, at)
+        if self._is_asked:
+            self._end_approval(at)
+        item = payload.item
+        if kind == "item_completed" and text_field(item, "type").replace("_", "").lower() == "subagentactivity":
+            kind, payload = "sub_agent_activity", as_payload(item)
+        if kind == "user_message":
+            self._take_typed(string(payload.message), at)
+        elif kind in _ANSWERS:
+            if _ANSWERS[kind] not in self._items:
+                self._note_text(self._output(at), string(payload.message) or string(payload.text))
+        elif kind == "turn_aborted":
+            if not self._is_child:
+                self._add(Typed(at.time, at.place, waited=False, status="cancelled"), at)
+        elif kind in _APPROVALS:
+            self._is_asked = True
+        elif kind == "guardian_assessment":
+            if string(payload.status) in ("denied", "rejected", "blocked"):
+                self._add(Alarm(at.time, at.place, error=wording.FORBIDDEN), at)
+        elif kind in ("collab_agent_spawn_end", "collab_tool_call"):
+            self.clues.started.setdefault(string(payload.new_thread), string(payload.call_id))
+        elif kind == "collab_waiting_end":
+            for name, status, brought in wording.endings(payload.statuses):
+                self._end(name, status, brought, at)
+        elif kind == "sub_agent_activity":
+            self._take_activity(payload, at)
+        elif kind in _SILENT_EVENTS:
+            self._report.passed(kind)
+        else:
+            self._report.unknown(masked(f"event_msg {kind}"))
+        return False
+
+    def settle(self) -> None:
+        """Close what only the whole thread can tell: doubled texts, times, which output answers which call."""
+        if self._has_typed_events:
+            doubled = set(map(id, self._typed_items))
+            self.thread.steps = [step for step in self.thread.steps if id(step) not in doubled]
+        self.thread.settle()
+        for use, found in self._results:
+            acts = self._acts.get(use)
+            if acts is None:
+                self._report.problem("output without its call", str(found.place))
+            elif acts[0].answer is None or len(acts) > 1:
+                if acts[0].answer is not None:
+                    del acts[0]  # an id that is used again
+                answer(acts[0], found)
+            else:
+                found.is_repeated = True
+                self._report.problem("second output of a call: the first counts", str(found.place))
+
+    def _add(self, step: Step, at: Moment) -> None:
+        step.order = float(at.row)
+        self.thread.steps.append(step)
+
+    def _output(self, at: Moment) -> Call:
+        """The answer to which something that the model wrote belongs."""
+        if self._call is None:
+            self._call = self._unpaid = Call(at.time, at.place, end=at.time, model=self.model)
+            self._add(self._call, at)
+        self._call.end = max(self._call.end, at.time)
+        return self._call
+
+    def _note_text(self, call: Call, text: str) -> None:
+        if text and self._privacy.keep_content:
+            call.ref = f"{call.ref}\n{text}" if call.ref else text
+        elif text:
+            call.ref = self._privacy.reference(call.ref + text)
+
+    def _take_input(self, payload: Payload, at: Moment) -> None:
+        """A message to the model: typed only where it is the user's, and where no event says the same."""
+        self._call = None
+        text = wording.text_of(payload.content)
+        found = list(wording.notification(text))
+        for name, status, brought in found:
+            self._end(name, status, brought, at)
+        if self._is_child or found or string(payload.role) != "user" or wording.is_put_there(text):
+            self._add(Note(at.time, at.place), at)
+        else:
+            typed = Typed(at.time, at.place, ref=self._privacy.reference(text or payload.content))
+            self._typed_items.append(typed)
+            self._add(typed, at)
+
+    def _take_typed(self, text: str, at: Moment) -> None:
+        self._call = None
+        if self._is_child:
+            step = Delivery(at.time, at.place)
+            self.clues.arrivals.append(Arrival(step, wording.mark(text)))
+            self._add(step, at)
+        elif not wording.is_put_there(text):
+            self._has_typed_events = True
+            self._add(Typed(at.time, at.place, ref=self._privacy.reference(text)), at)
+
+    def _end(self, name: str, status: str, brought: str, at: Moment) -> None:
+        note = Note(at.time, at.place)
+        self._add(note, at)
+        self.clues.endings.append(Ending(note, name, status, self._privacy.reference(brought)))
+
+    def _end_approval(self, at: Moment) -> None:
+        """A person was asked for leave, and whatever comes next says that the answer is there."""
+        self._is_asked = False
+        self._add(Typed(at.time, at.place), at)
+
+    def _take_call(self, kind: str, payload: Payload, call: Call, at: Moment) -> None:
+        name = string(payload.name) or kind.removesuffix("_call")
+        use = string(payload.call_id) or string(payload.id)
+        given = payload.arguments if payload.arguments is not None else payload.input
+        given = given if given is not None else payload.action
+        deed = _DEEDS.get(name.rpartition(".")[2].rpartition("__")[2], Deed.TOOL)
+        act = Act(at.time, at.place, deed=deed, call=call, id=masked(use), tool=masked(name),
+                  ref=self._privacy.reference(given))  # fmt: skip
+        call.final = False
+        self._add(act, at)
+        self._acts.setdefault(use, []).append(act)
+        if kind in _ANSWERED_AT_ONCE:
+            status = string(payload.status)
+            failed = status if status not in ("", "completed") else ""
+            done = Answer(at.time, at.place, status="error" if failed else "ok", error=masked(failed))
+            self._add(done, at)
+            answer(act, done)
+        elif deed in (Deed.SPAWN, Deed.MESSAGE, Deed.CLOSE):
+            self._note_clue(act, use, wording.parsed(given))
+
+    def _note_clue(self, act: Act, use: str, details: dict[str, Any]) -> None:
+        """What a call says of the agent that it is about."""
+        text = text_field(details, "message") or text_field(details, "prompt") or wording.text_of(details.get("items"))
+        named = wording.agent_named(details)
+        if act.deed is not Deed.CLOSE:
+            act.ref = self._privacy.reference(text) or act.ref
+        if act.deed is Deed.SPAWN:
+            act.role = masked(text_field(details, "agent_type") or text_field(details, "agent_role"))
+            self._spawns[use] = Spawn(act, use, wording.mark(text), [named])
+            self.clues.spawns.append(self._spawns[use])
+        else:
+            self.clues.aimed.append(Aimed(act, named, wording.mark(text) if text else 0))
+
+    def _take_output(self, payload: Payload, at: Moment) -> None:
+        self._call = None
+        output = payload.output
+        inner = output if isinstance(output, dict) else {}
+        text = text_field(inner, "content") or wording.text_of(inner.get("content_items", output))
+        details = wording.parsed(text) or inner
+        failed = wording.error(text, details) or ("tool_error" if inner.get("success") is False else "")
+        found = Answer(at.time, at.place, status="error" if failed else "ok", error=failed,
+                       ref=self._privacy.reference(text or output))  # fmt: skip
+        self._add(found, at)
+        use = string(payload.call_id) or string(payload.id)
+        self._results.append((use, found))
+        if use in self._spawns:
+            self._spawns[use].names += [wording.agent_named(details), *wording.uuids(text)]
+        elif use in self._acts and self._acts[use][-1].deed is Deed.JOIN:
+            for name, status, brought in wording.endings(details.get("status")):
+                self._end(name, status, brought, at)
+        if failed == wording.FORBIDDEN:
+            self._add(Alarm(at.time, at.place, error=failed), at)
+
+    def _take_activity(self, payload: Payload, at: Moment) -> None:
+        name = string(payload.agent_thread) or string(payload.agent_thread_too)
+        kind = string(payload.kind)
+        if kind == "started":
+            path = string(payload.agent_path) or string(payload.agent_path_too)
+            self.clues.started.setdefault(name, string(payload.call_id) or path)
+        elif kind == "interrupted":
+            self._end(name, "cancelled", "", at)
+
+    def _take_count(self, info: Any, at: Moment) -> bool:
+        """A state of the counter of tokens; whether it has moved."""
+        details = info if isinstance(info, dict) else {}
+        total, last = amounts(details.get("total_token_usage")), amounts(details.get("last_token_usage"))
+        if total is None and (is_odd(details.get("total_token_usage")) or is_odd(details.get("last_token_usage"))):
+            self._report.problem("usage that is no number: left out", str(at.place))
+            self.odd += 1
+            return False
+        if total is None and last is None:
+            self._report.passed("token_count without usage")
+            return False
+        before, last_before = self._before
+        moved = total != before if total is not None else last != last_before
+        self._before = (total if total is not None else before, last)
+        self.odd = self.odd if total is None else 0
+        call = self._unpaid
+        if moved and call is None:
+            call = self._output(at)
+        if moved:
+            self._call = self._unpaid = None
+        self.counts.append(Count(at.row, at.place, total, last, call, moved))
+        return moved

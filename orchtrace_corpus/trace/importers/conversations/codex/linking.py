@@ -1,0 +1,273 @@
+"""Puts a Codex session together: which call spawned which thread, what came back, what was copied."""
+
+from collections.abc import Container, Sequence
+from typing import NamedTuple
+
+from orchtrace_corpus.trace.importers.conversations.codex.counting import spend
+from orchtrace_corpus.trace.importers.conversations.codex.reading import Rollout
+from orchtrace_corpus.trace.importers.conversations.codex.replay import Trails, boundary
+from orchtrace_corpus.trace.importers.conversations.codex.spawn_evidence import Spawn
+from orchtrace_corpus.trace.importers.conversations.returns import Back, add_returns
+from orchtrace_corpus.trace.importers.conversations.transcript import (
+    NO_TIME,
+    Act,
+    Call,
+    Copy,
+    Deed,
+    Place,
+    Thread,
+    Typed,
+    part,
+)
+from orchtrace_corpus.trace.importers.core.names import Names
+from orchtrace_corpus.trace.importers.core.privacy import masked
+from orchtrace_corpus.trace.importers.core.report import Report
+
+MAIN = "main"
+"""The agent that the user talks to."""
+
+UNKNOWN = "unknown: answers without usage"
+ODD = "unknown: usage that is no number"
+COVERED = "counted with the answer behind them: answers without a count of their own"
+MISSING = "unknown: sub-agents without a rollout"
+
+
+class Linked(NamedTuple):
+    """A session put together.
+
+    Attributes:
+        threads: Its threads.
+        unknown: Why not all of its tokens are known; empty where they are.
+    """
+
+    threads: list[Thread]
+    unknown: str
+
+
+def link(rollouts: Sequence[Rollout], report: Report) -> Linked:
+    """Put a session together."""
+    trails = {one.meta.id: Trails(one.trail) for one in rollouts}
+    for rollout in rollouts:
+        _leave_out_copies(rollout, trails, report)
+    links = _Links(rollouts, report)
+    links.find_parents()
+    missing = links.name_childless()
+    links.aim()
+    without = sum(_count_unpaid(rollout, report) for rollout in rollouts)
+    if missing:
+        report.ledger(MISSING, missing)
+    odd = sum(rollout.conversation.odd for rollout in rollouts)
+    if odd:
+        report.ledger(ODD, odd)
+    reasons = (("sub-agents without a rollout among the files", missing), ("answers without usage", without),
+               ("usage that is no number", odd))  # fmt: skip
+    unknown = "; ".join(f"{what}: {number}" for what, number in reasons if number)
+    return Linked([rollout.thread for rollout in rollouts if rollout.thread.steps], unknown)
+
+
+def _leave_out_copies(rollout: Rollout, trails: dict[str, Trails], report: Report) -> None:
+    """Leave history that was copied into a thread out of it, and give its own answers their tokens."""
+    meta, thread, counts = rollout.meta, rollout.thread, rollout.conversation.counts
+    is_child = bool(meta.parent or meta.forked)
+    end = 0
+    if is_child:
+        others = (trails[other] for other in (meta.forked, meta.parent) if other in trails and other != meta.id)
+        end = boundary(rollout.trail, next(others, None), meta)
+    copied = spend(counts, end, is_child=is_child, report=report)
+    if not end:
+        return
+    kept = [step for step in thread.steps if step.order > end]
+    paid = {id(count.call): count for count in counts if count.row > end and count.call is not None}
+    for step in thread.steps:
+        if step.order <= end and isinstance(step, Call) and id(step) in paid:
+            count = paid[id(step)]  # its tokens are the thread's own, so it is, too
+            step.place, step.order = count.place, float(count.row)
+            kept.append(step)
+    first = min((step.time for step in kept), default=0.0)
+    begins = next((step for step in kept if step.order > end), None)
+    if not meta.parent and isinstance(begins, Typed):
+        copied_steps = (step for step in thread.steps if step.order <= end)
+        ends = (step.end if isinstance(step, Call) else step.time for step in copied_steps)
+        begins.since = max(ends, default=NO_TIME)
+    part(step for step in thread.steps if step.order <= end)
+    if copied is not None:
+        kept.append(Copy(first, Place(counts[0].place.file, counts[0].place.line), 0.0, copied))
+    thread.steps = kept
+    clues = rollout.conversation.clues
+    clues.spawns = [spawn for spawn in clues.spawns if spawn.act.order > end]
+    clues.aimed = [aimed for aimed in clues.aimed if aimed.act.order > end]
+    clues.endings = [ending for ending in clues.endings if ending.step.order > end]
+    clues.arrivals = [arrival for arrival in clues.arrivals if arrival.step.order > end]
+
+
+def _count_unpaid(rollout: Rollout, report: Report) -> int:
+    """How many answers have no tokens, and none behind them in the thread that would contain theirs."""
+    calls = [step for step in rollout.thread.steps if isinstance(step, Call)]
+    last = max((step.order for step in calls if step.tokens is not None), default=-1.0)
+    without = [step for step in calls if step.tokens is None]
+    unknown = sum(step.order > last for step in without)
+    if len(without) > unknown:
+        report.ledger(COVERED, len(without) - unknown)
+    unknown = max(unknown - rollout.conversation.odd, 0)
+    if unknown:
+        report.ledger(UNKNOWN, unknown)
+    return unknown
+
+
+class _Links:
+    """Who spawned whom in a session."""
+
+    def __init__(self, rollouts: Sequence[Rollout], report: Report) -> None:
+        self._rollouts = rollouts
+        self._report = report
+        self._by_id = {rollout.meta.id: rollout for rollout in rollouts}
+        self._parents: dict[str, Rollout] = {}
+        self._indices: dict[str, _Index] = {}
+        self._agents = Names()
+        self._names: dict[str, str] = {}  # agents by every name under which the log speaks of them
+        for rollout in rollouts:
+            self._name_thread(rollout)
+
+    def _name_thread(self, rollout: Rollout) -> None:
+        meta, thread = rollout.meta, rollout.thread
+        thread.is_root = not meta.parent
+        path = meta.path.rpartition("/")[2]
+        shown = masked(meta.path.removeprefix("/root")).rpartition("/")[2]
+        thread.agent = self._new_name(MAIN if thread.is_root else meta.nickname or shown or meta.id)
+        for name in (meta.id, meta.path, meta.nickname, path):
+            if name:
+                self._names.setdefault(name, thread.agent)
+
+    def _new_name(self, wanted: str) -> str:
+        return self._agents.new(masked(wanted) or "agent")
+
+    def find_parents(self) -> None:
+        """Find the call that spawned each thread; where there is none, conclude it from the thread itself."""
+        for rollout in sorted(self._rollouts, key=lambda one: one.meta.created or 0.0):
+            if not rollout.meta.parent:
+                continue
+            parent = self._by_id.get(rollout.meta.parent)
+            if not rollout.thread.steps:
+                continue
+            if parent is None or self._is_above(rollout, parent):
+                place = str(rollout.thread.steps[0].place)
+                self._report.problem("sub-agent whose parent is not among the files (orphan)", place)
+                continue
+            rollout.thread.parent = parent.thread.agent
+            self._parents[rollout.meta.id] = parent
+            spawn = self._spawn_of(rollout, parent)
+            if spawn is not None:
+                spawn.act.target = rollout.thread.agent
+                spawn.act.role = rollout.thread.role = rollout.thread.role or spawn.act.role
+                for name in spawn.names:
+                    self._names.setdefault(name, rollout.thread.agent)
+            else:
+                self._conclude_spawn(rollout, parent)
+
+    def _is_above(self, one: Rollout, other: Rollout) -> bool:
+        """Whether one thread is the other or above it, so that it cannot be its child."""
+        above: Rollout | None = other
+        while above is not None and above is not one:
+            above = self._parents.get(above.meta.id)
+        return above is one
+
+    def _spawn_of(self, rollout: Rollout, parent: Rollout) -> Spawn | None:
+        meta, clues = rollout.meta, parent.conversation.clues
+        index = self._indices.get(parent.meta.id)
+        if index is None:
+            index = self._indices[parent.meta.id] = _Index(clues.spawns, self._by_id)
+        started = clues.started.get(meta.id, "")
+        names = (started, meta.call, meta.id, meta.path, meta.path.rpartition("/")[2])
+        found = next((index.by_name[name] for name in names if name in index.by_name), None)
+        if found is None or found.act.target:
+            arrivals = rollout.conversation.clues.arrivals
+            waiting = index.by_task.get(arrivals[0].mark, []) if arrivals else []
+            while waiting and waiting[0].act.target:
+                del waiting[0]
+            found = waiting[0] if waiting else None
+        return found
+
+    def _conclude_spawn(self, rollout: Rollout, parent: Rollout) -> None:
+        first = min(rollout.thread.steps, key=lambda step: (step.time, step.order))
+        act = Act(first.time, first.place, deed=Deed.SPAWN, target=rollout.thread.agent, role=rollout.thread.role)
+        act.is_inferred = True
+        parent.thread.add(act)
+        self._report.problem("sub-agent without a known spawn call: its spawn is concluded", str(first.place))
+
+    def name_childless(self) -> int:
+        """Name the sub-agents of which there is no rollout, and say how many."""
+        missing = 0
+        for rollout in self._rollouts:
+            clues = rollout.conversation.clues
+            started = {call: thread for thread, call in reversed(clues.started.items())}
+            for spawn in clues.spawns:
+                act = spawn.act
+                if act.target:
+                    continue
+                names = [name for name in (*spawn.names, started.get(spawn.id, "")) if name]
+                if act.answer is not None and act.answer.status == "error":
+                    act.deed = Deed.TOOL  # nothing came into being
+                    continue
+                act.target = self._new_name((names or [f"{act.role or 'agent'}:{act.id[-8:]}"])[-1])
+                for name in names:
+                    self._names.setdefault(name, act.target)
+                missing += 1
+                self._report.problem("sub-agent without a rollout", str(act.place))
+        return missing
+
+    def aim(self) -> None:
+        """Aim messages, ends and returns at agents, and tie what arrives to what was sent."""
+        backs = []
+        sent: dict[tuple[str, int], list[Act]] = {}
+        for rollout in self._rollouts:
+            thread = rollout.thread
+            for aimed in rollout.conversation.clues.aimed:
+                act, target = aimed.act, self._called(aimed.name)
+                if act.deed is Deed.MESSAGE:
+                    act.target = target or self._stranger(aimed.name)
+                    sent.setdefault((act.target, aimed.mark), []).append(act)
+                elif target and target != thread.agent and act.answer is not None and act.answer.status == "ok":
+                    act.target = target
+                else:
+                    act.deed = Deed.TOOL
+            for ending in rollout.conversation.clues.endings:
+                child = self._called(ending.name)
+                if child and child != thread.agent:
+                    error = "agent_error" if ending.status == "error" else ""
+                    backs.append(Back(ending.step, thread, child, ending.status, error, ending.ref))
+            for step in thread.steps:
+                if isinstance(step, Act) and step.call is not None and step.deed in (Deed.SPAWN, Deed.MESSAGE):
+                    step.call.decides = True
+        add_returns(backs, (rollout.thread for rollout in self._rollouts))
+        for rollout in self._rollouts:
+            self._deliver(rollout, sent)
+
+    def _deliver(self, rollout: Rollout, sent: dict[tuple[str, int], list[Act]]) -> None:
+        """What an agent was given is a message that was sent, or else its task."""
+        for arrival in rollout.conversation.clues.arrivals:
+            waiting = sent.get((rollout.thread.agent, arrival.mark), [])
+            if waiting and waiting[0].time <= arrival.step.time:
+                arrival.step.sent = waiting.pop(0)
+
+    def _called(self, name: str) -> str:
+        return self._names.get(name) or self._names.get(name.rpartition("/")[2], "")
+
+    def _stranger(self, name: str) -> str:
+        """A name for an agent of which the log says nothing else."""
+        if name not in self._names:
+            self._names[name] = self._new_name(name or "(nobody)")
+        return self._names[name]
+
+
+class _Index:
+    """The spawns of a thread, by what their children may be known by."""
+
+    def __init__(self, spawns: Sequence[Spawn], threads: Container[str]) -> None:
+        self.by_name: dict[str, Spawn] = {}
+        self.by_task: dict[int, list[Spawn]] = {}
+        for spawn in spawns:
+            for name in (spawn.id, *spawn.names):
+                if name:
+                    self.by_name.setdefault(name, spawn)
+            if not any(name in threads for name in spawn.names):
+                self.by_task.setdefault(spawn.mark, []).append(spawn)

@@ -1,0 +1,224 @@
+"""What the transcripts of agents hold, in the same words for every program that writes them.
+
+The importers of Claude Code and Codex read rows into threads, one for each agent; `weave` makes events of
+the threads. A thread is a list of steps, each with the moment and the place in the log where it was noted.
+"""
+
+from collections import Counter
+from collections.abc import Iterable
+from enum import StrEnum
+from typing import Any
+
+from msgspec import Struct, field
+
+from orchtrace_corpus.trace.importers.core.builder import seconds
+
+USER = "user"
+"""The name under which people act in a trace."""
+
+REJECTED = "rejected"
+"""The error of a call that a person has refused: until then, the run waited."""
+
+SCRIPT = "tool"
+"""The kind of agents that are no models: scripts that spawn agents."""
+
+NO_TIME = -1.0
+"""Stands for the time of a step whose row has none."""
+
+
+def moment(stamp: Any) -> float:
+    """The time of a row, as it says; `NO_TIME` where that is no instant since 1970."""
+    time = seconds(stamp) if type(stamp) is str else None
+    return NO_TIME if time is None or time < 0 else time
+
+
+class Place(Struct, gc=False, frozen=True):
+    """Where in the log something was noted: the file as it is to be shown, and the line."""
+
+    file: str
+    line: int
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}"
+
+
+class Deed(StrEnum):
+    """What an agent does with a call of a tool."""
+
+    TOOL = "tool"
+    SPAWN = "spawn"
+    MESSAGE = "message"
+    ASK = "ask"  # asks a person, and waits
+    JOIN = "join"  # waits for other agents
+    CLOSE = "close"  # ends another agent
+
+
+class Step(Struct, gc=False):
+    """Something at one moment. `order` is its place in the log, which counts where moments are equal."""
+
+    time: float
+    place: Place
+    order: float = 0.0
+
+
+class Call(Step):
+    """One answer of a model; `time` and `end` are those of its first and last row.
+
+    Attributes:
+        tokens: Its tokens by kind; None where the log gives none.
+        final: Whether nothing was to follow: no tool was called.
+        error: What went wrong, in a word; empty where nothing did.
+    """
+
+    end: float = 0.0
+    model: str = ""
+    tokens: dict[str, int] | None = None
+    basis: str = "unknown"
+    ref: str = ""
+    final: bool = True
+    decides: bool = False
+    error: str = ""
+    event: str = ""
+
+
+class Answer(Step, gc=True):
+    """The result of an act. Without an act it answers a call that the log does not have.
+
+    Attributes:
+        is_repeated: Whether the act had its result before.
+    """
+
+    act: "Act | None" = None
+    is_repeated: bool = False
+    status: str = "ok"
+    error: str = ""
+    ref: str = ""
+
+
+class Act(Step, gc=True):
+    """A tool called by an agent; `target` is the agent that it spawns, addresses or ends."""
+
+    deed: Deed = Deed.TOOL
+    call: Call | None = None
+    id: str = ""
+    tool: str = ""
+    ref: str = ""
+    target: str = ""
+    role: str = ""
+    answer: Answer | None = None
+    is_inferred: bool = False
+    event: str = ""
+
+
+class Typed(Step):
+    """What a person entered.
+
+    Attributes:
+        waited: Whether the run had nothing else to do until then.
+        since: Since when, where that is not the end of what the agent did before: its history may be in
+            another thread.
+    """
+
+    ref: str = ""
+    waited: bool = True
+    since: float = NO_TIME
+    status: str = ""
+
+
+class Note(Step):
+    """Anything else that an agent is given to read: its task, a reminder."""
+
+
+class Delivery(Step):
+    """A message of another agent arrives.
+
+    Attributes:
+        sender: The agent; empty for what may as well be the receiver's task.
+        sent: The act that sent it, where the log has that, too.
+    """
+
+    sender: str = ""
+    ref: str = ""
+    sent: Act | None = None
+
+
+class Return(Step):
+    """The result of another agent arrives."""
+
+    child: str = ""
+    status: str = "ok"
+    error: str = ""
+    ref: str = ""
+    is_inferred: bool = False
+
+
+class Alarm(Step):
+    """A guard has stopped or refused something."""
+
+    tool: str = ""
+    status: str = "error"
+    error: str = ""
+    ref: str = ""
+
+
+class Copy(Step):
+    """History of another thread that was copied into this one, with the tokens that it repeats."""
+
+    tokens: dict[str, int] = field(default_factory=dict)
+
+
+class Thread(Struct):
+    """What one agent did, as one file or a part of it tells.
+
+    Attributes:
+        agent: The agent's name.
+        parent: The agent that spawned it; empty where nobody did, or nobody knows.
+        is_root: Whether people talk to it.
+        kind: `SCRIPT`, or `model`.
+        key: Its name in the log.
+        aside: What is done beside the agent's own thread, such as `compaction`; empty in its own.
+    """
+
+    agent: str
+    key: str = ""
+    role: str = ""
+    aside: str = ""
+    parent: str = ""
+    is_root: bool = False
+    kind: str = "model"
+    steps: list[Step] = field(default_factory=list)
+
+    def add(self, step: Step) -> None:
+        """Append a step in the order of the log."""
+        step.order = float(len(self.steps))
+        self.steps.append(step)
+
+    @property
+    def model(self) -> str:
+        """The model of most of its answers; empty where none is named."""
+        models = Counter(step.model for step in self.steps if isinstance(step, Call) and step.model)
+        return max(models, key=models.__getitem__, default="")
+
+    def settle(self) -> None:
+        """Give a time to steps whose row has none: that of the step before, or else of the first that has one."""
+        known = next((step.time for step in self.steps if step.time != NO_TIME), 0.0)
+        for step in self.steps:
+            if step.time == NO_TIME:
+                step.time = known
+            known = step.time
+            if isinstance(step, Call):
+                step.end = max(step.end, step.time)
+
+
+def answer(act: Act, found: Answer) -> None:
+    """Join an answer to its act: it comes later, whatever the clock says."""
+    act.answer, found.act = found, act
+    if found.time < act.time or (found.time == act.time and found.order < act.order):
+        found.time, found.order = act.time, act.order + 0.5
+
+
+def part(steps: Iterable[Step]) -> None:
+    """Undo `answer` for steps that are done with: in circles, they would stay in memory where no collector runs."""
+    for step in steps:
+        if isinstance(step, Answer):
+            step.act = None

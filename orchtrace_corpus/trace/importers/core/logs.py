@@ -1,0 +1,291 @@
+"""Finds and reads log files: nothing outside the given paths, no line that would take all memory.
+
+A log is what programs left behind: cut off, mixed up, sometimes enormous. What cannot be read is counted in
+the report, and the rest is read.
+"""
+
+import os
+from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Any, NamedTuple, TypeVar
+
+import msgspec
+
+from orchtrace_corpus.base.errors import DataFileError
+from orchtrace_corpus.base.findings import quote_path
+from orchtrace_corpus.trace.importers.core import json_parts as parts
+from orchtrace_corpus.trace.importers.core.privacy import masked_path
+from orchtrace_corpus.trace.importers.core.report import Report
+
+SUFFIXES = (".jsonl", ".ndjson", ".json")
+MOST_LINE_BYTES = 64 * 1024 * 1024
+"""A longer line is dropped, and said so: no event is that large."""
+MOST_DOCUMENT_BYTES = 1024 * 1024 * 1024
+"""A larger JSON document is refused; the same as JSON Lines is read line by line."""
+_CHUNK_BYTES = 128 * 1024
+_HEAD_BYTES = 256 * 1024
+FIRST_BYTES = 8 * 1024
+"""Most files tell their format within these, and so much is read first."""
+HEAD_ROWS = 50
+"""So many rows of a file are looked at when its format is recognised."""
+_UNDECODABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+_Shape = TypeVar("_Shape")
+_NOTHING = object()
+"""Stands for the value of a line that has none; `null` is one."""
+
+
+class EmptyLogError(DataFileError):
+    """A log of a known format in which nothing ran: nobody spoke, no model and no tool was called."""
+
+
+class LogFile(NamedTuple):
+    """A file that may be a log.
+
+    Attributes:
+        path: Where it is.
+        name: How events and messages call it: its path below the given folder, else its file name, without what is
+            private.
+    """
+
+    path: str
+    name: str
+
+    @property
+    def path_text(self) -> str:
+        """Its path in UTF-8, whatever bytes are in it: what names are made of, and not what is opened."""
+        return self.path.encode("utf-8", "backslashreplace").decode()
+
+
+class Found(NamedTuple):
+    """What was found in a folder.
+
+    Attributes:
+        files: The files that may be logs.
+        passed_over: What could hold more, and was not looked into: sentences, one for each reason.
+    """
+
+    files: list[LogFile]
+    passed_over: list[str]
+
+
+def find(path: str) -> list[LogFile]:
+    """The file itself, or the files in a folder and below it that may be logs, by name.
+
+    Links that lead out of the folder are left out: a log names no file that is not its own.
+
+    Raises:
+        DataFileError: There is nothing of that name, or the folder holds no such file.
+    """
+    found = look(path)
+    if not found.files:
+        hint = " ".join((f"Logs end in {', '.join(SUFFIXES)}.", *(f"{said}." for said in found.passed_over)))
+        raise DataFileError(f"no log in {quote_path(path)}", hint)
+    return found.files
+
+
+def look(path: str) -> Found:
+    """As `find`, with what was not looked into: links that lead out of a folder, folders that may not be read.
+
+    Raises:
+        DataFileError: There is nothing of that name.
+    """
+    if os.path.isfile(path):
+        return Found([LogFile(path, masked_path(os.path.basename(path)))], [])
+    if not os.path.isdir(path):
+        raise DataFileError(f"cannot read {quote_path(path)}: No such file or directory")
+    inside = os.path.realpath(path) + os.sep
+    above = len(os.path.join(path, ""))
+    found: list[LogFile] = []
+    unread: list[OSError] = []
+    leading_out = 0
+    for folder, below, names in os.walk(path, onerror=unread.append):
+        below.sort()
+        links = (os.path.join(folder, name) for name in below)
+        leading_out += sum(_leads_out(link, inside) for link in links)
+        for name in sorted(names):
+            file = os.path.join(folder, name)
+            if name.endswith(SUFFIXES) and os.path.isfile(file):
+                if _leads_out(file, inside):
+                    leading_out += 1
+                else:
+                    found.append(LogFile(file, masked_path(file[above:])))
+    passed_over = []
+    if leading_out:
+        lead = "1 link leads" if leading_out == 1 else f"{leading_out:,} links lead"
+        passed_over.append(f"{lead} out of {quote_path(path)}: not followed")
+    if unread:
+        what = "1 folder" if len(unread) == 1 else f"{len(unread):,} folders, the first"
+        passed_over.append(f"{what}, {quote_path(str(unread[0].filename))}, cannot be read: {unread[0].strerror}")
+    return Found(found, passed_over)
+
+
+def _leads_out(path: str, inside: str) -> bool:
+    return os.path.islink(path) and not os.path.realpath(path).startswith(inside)
+
+
+def rows(file: LogFile, report: Report, shape: Any = Any) -> Iterator[tuple[int, Any]]:
+    """The records of a JSON Lines file, one in memory at a time; what is no record is counted in the report.
+
+    Each comes with the line on which it stands: an object, or what was made of it.
+
+    Args:
+        file: The file.
+        report: Where what is no record is counted.
+        shape: The type of struct that records are made into, unless they are of another shape; what it does not
+            name is passed over, which saves most of the time.
+
+    Raises:
+        DataFileError: The file cannot be read.
+    """
+    decode = msgspec.json.Decoder(shape).decode
+    for number, line in _lines(file, report):
+        try:
+            row = decode(line)
+        except _UNDECODABLE:
+            row = _decoded(line, report)
+        if type(row) is shape or type(row) is dict:
+            report.read += 1
+            yield number, row
+        elif row is not _NOTHING:
+            report.drop("not an object", file.name, number)
+        elif not line.endswith(b"\n"):
+            report.lose("cut off at the end", file.name, number)
+        else:
+            report.lose("not JSON", file.name, number)
+
+
+def _decoded(line: bytes, report: Report) -> Any:
+    """A line's value; `_NOTHING` where there is none to be had. Bytes that are no UTF-8 are replaced."""
+    try:
+        return msgspec.json.decode(line)
+    except (msgspec.DecodeError, RecursionError):
+        return _NOTHING
+    except UnicodeDecodeError:
+        report.repaired += 1
+        try:
+            return msgspec.json.decode(line.decode("utf-8", "replace"))
+        except (msgspec.DecodeError, RecursionError):
+            return _NOTHING
+
+
+def _lines(file: LogFile, report: Report) -> Iterator[tuple[int, bytes]]:
+    """The lines that are not blank, with their numbers from 1 on; longer ones than the limit are skipped unread."""
+    try:
+        with open(file.path, "rb", _CHUNK_BYTES) as handle:
+            number = 0
+            while line := handle.readline(MOST_LINE_BYTES + 1):
+                number += 1
+                if number == 1:
+                    line = line.removeprefix(BOM_UTF8)
+                if len(line) > MOST_LINE_BYTES:
+                    report.lose("line too long", file.name, number)
+                    while line and not line.endswith(b"\n"):
+                        line = handle.readline(_CHUNK_BYTES)
+                elif not line.isspace():
+                    yield number, line
+    except OSError as error:
+        raise DataFileError(f"cannot read {quote_path(file.path)}: {error.strerror}") from error
+
+
+class JsonDocument:
+    """A JSON file that is one value.
+
+    Attributes:
+        top: The value, undecoded.
+
+    Raises:
+        DataFileError: The file cannot be read, is too large, or is no JSON.
+    """
+
+    def __init__(self, file: LogFile) -> None:
+        try:
+            if os.path.getsize(file.path) > MOST_DOCUMENT_BYTES:
+                limit = f"{MOST_DOCUMENT_BYTES >> 20} MiB"
+                raise DataFileError(f"{quote_path(file.name)} is larger than {limit}", "Convert it to JSON Lines.")
+            with open(file.path, "rb") as handle:
+                data = handle.read().removeprefix(BOM_UTF8)
+        except OSError as error:
+            raise DataFileError(f"cannot read {quote_path(file.path)}: {error.strerror}") from error
+        try:
+            self.top = parts.whole(data)
+        except (msgspec.DecodeError, RecursionError) as error:
+            raise DataFileError(f"{quote_path(file.name)} is no JSON: {error}") from error
+
+    @property
+    def value(self) -> Any:
+        """The value decoded; None where it cannot be."""
+        return self.top.value()
+
+
+class Head:
+    """The beginning of a file, by which its format is recognised.
+
+    Attributes:
+        rows: Its first records, where it is JSON Lines.
+    """
+
+    def __init__(self, data: bytes, most_rows: int) -> None:
+        self.rows: list[dict[str, Any]] = _first_rows(data, dict[str, Any], most_rows)
+        self._data = data
+
+    @cached_property
+    def text(self) -> str:
+        """Its first bytes as text."""
+        return self._data.decode("utf-8", "replace")
+
+    @property
+    def is_utf16(self) -> bool:
+        """Whether it is text in UTF-16, which no log is."""
+        return self._data.startswith((BOM_UTF16_LE, BOM_UTF16_BE, b"{\0", b"\0{", b"[\0", b"\0["))
+
+
+def head(file: LogFile, most_rows: int = HEAD_ROWS, most_bytes: int = _HEAD_BYTES) -> Head:
+    """The beginning of a file.
+
+    Args:
+        file: The file.
+        most_rows: How many of its first lines are looked at.
+        most_bytes: How much of it is read.
+
+    Raises:
+        DataFileError: The file cannot be read.
+    """
+    return Head(_first_bytes(file, most_bytes), most_rows)
+
+
+def first_rows(file: LogFile, shape: type[_Shape], most_bytes: int = _HEAD_BYTES) -> list[_Shape]:
+    """The first records of a JSON Lines file as structs of a shape, by which it is told what the file is.
+
+    Args:
+        file: The file.
+        shape: The type of struct; what it does not name is passed over, which saves most of the time.
+        most_bytes: How much of the file is read.
+
+    Raises:
+        DataFileError: The file cannot be read.
+    """
+    return _first_rows(_first_bytes(file, most_bytes), shape, HEAD_ROWS)
+
+
+def _first_bytes(file: LogFile, most: int) -> bytes:
+    try:
+        with open(file.path, "rb", buffering=0) as handle:
+            return (handle.read(most) or b"").removeprefix(BOM_UTF8)
+    except OSError as error:
+        raise DataFileError(f"cannot read {quote_path(file.path)}: {error.strerror}") from error
+
+
+def _first_rows(data: bytes, shape: type[_Shape], most: int) -> list[_Shape]:
+    decode = msgspec.json.Decoder(shape).decode
+    found = []
+    for line in data.split(b"\n", most)[:most]:
+        if not line:
+            continue
+        try:
+            found.append(decode(line))
+        except _UNDECODABLE:
+            row = _decoded(line, Report())
+            if isinstance(row, dict):
+                found.append(msgspec.convert(row, shape))
+    return found

@@ -1,0 +1,1 @@
+"""Logs that are trees of spans."""

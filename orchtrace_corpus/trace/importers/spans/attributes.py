@@ -1,0 +1,365 @@
+"""The attributes of OpenTelemetry spans: what they say of agents, models and tools, in any of their dialects.
+
+GenAI semantic conventions (`gen_ai.*`) have changed names; OpenInference (`openinference.span.kind`, `llm.*`) and
+OpenLLMetry (`traceloop.*`) have their own. One span may carry several dialects: they say the same thing twice,
+and it is taken once.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from msgspec import Raw, Struct
+
+from orchtrace_corpus.trace.importers.core.json_parts import decoded
+from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
+from orchtrace_corpus.trace.importers.core.report import Report
+from orchtrace_corpus.trace.importers.spans import span as spans
+from orchtrace_corpus.trace.importers.spans.span import Call, Kind, Span, Usage, error_kind, items, mapping, text
+
+_BY_OPENINFERENCE = {
+    "LLM": Kind.INFERENCE,
+    "AGENT": Kind.AGENT,
+    "TOOL": Kind.TOOL,
+    "RETRIEVER": Kind.TOOL,
+    "RERANKER": Kind.TOOL,
+    "EMBEDDING": Kind.TOOL,
+    "GUARDRAIL": Kind.GUARDRAIL,
+    "CHAIN": Kind.CHAIN,
+    "EVALUATOR": Kind.CHAIN,
+    "PROMPT": Kind.CHAIN,
+    "UNKNOWN": Kind.CHAIN,
+}
+
+_BY_OPERATION = {
+    "chat": Kind.INFERENCE,
+    "generate_content": Kind.INFERENCE,
+    "text_completion": Kind.INFERENCE,
+    "plan": Kind.INFERENCE,
+    "invoke_agent": Kind.AGENT,
+    "execute_tool": Kind.TOOL,
+    "embeddings": Kind.TOOL,
+    "retrieval": Kind.TOOL,
+    "invoke_workflow": Kind.CHAIN,
+    "create_agent": Kind.CHAIN,
+}
+
+_BY_TRACELOOP = {"agent": Kind.AGENT, "tool": Kind.TOOL, "task": Kind.CHAIN, "workflow": Kind.CHAIN}
+
+_AGENT = ("agent.name", "gen_ai.agent.name", "agent_name")
+_TOOL = ("tool.name", "gen_ai.tool.name", "traceloop.entity.name")
+_MODEL = ("gen_ai.response.model", "gen_ai.request.model", "llm.model_name")
+_CALL_ID = ("gen_ai.tool.call.id", "tool_call.id", "tool.id")
+_ARGUMENTS = ("gen_ai.tool.call.arguments", "input.value", "traceloop.entity.input")
+_OUTPUT = ("gen_ai.tool.call.result", "gen_ai.output.messages", "output.value", "traceloop.entity.output")
+_ANSWER = (*_OUTPUT, "gen_ai.completion.0.content")
+_CONTENTS = frozenset({*_ARGUMENTS, *_ANSWER})
+_ERROR = ("error.type", "exception.type")
+_ANSWERS = ("gen_ai.output.messages", "output.value")
+_TARGET = ("gen_ai.transfer.target.name", "gen_ai.agent.handoff.target.name")
+
+_HANDS_OVER = frozenset(_TARGET)
+_FAILS = frozenset(_ERROR)
+
+_GENAI_USAGE = {
+    "input": ("gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens", "llm.usage.prompt_tokens"),
+    "output": ("gen_ai.usage.output_tokens", "gen_ai.usage.completion_tokens", "llm.usage.completion_tokens"),
+    "cache_read": ("gen_ai.usage.cache_read.input_tokens", "gen_ai.usage.cache_read_input_tokens"),
+    "cache_write": ("gen_ai.usage.cache_creation.input_tokens", "gen_ai.usage.cache_creation_input_tokens"),
+    "reasoning": ("gen_ai.usage.reasoning.output_tokens", "gen_ai.usage.reasoning_tokens"),
+    "total": ("gen_ai.usage.total_tokens", "llm.usage.total_tokens"),
+}
+_OPENINFERENCE_USAGE = {
+    "input": ("llm.token_count.prompt",),
+    "output": ("llm.token_count.completion",),
+    "cache_read": ("llm.token_count.prompt_details.cache_read",),
+    "cache_write": ("llm.token_count.prompt_details.cache_write",),
+    "reasoning": ("llm.token_count.completion_details.reasoning",),
+    "total": ("llm.token_count.total",),
+}
+
+_OF_GENAI = frozenset(name for names in _GENAI_USAGE.values() for name in names)
+_OF_OPENINFERENCE = frozenset(name for names in _OPENINFERENCE_USAGE.values() for name in names)
+
+_HANDOFF = "handoff to "
+_CALLS = ("tool_call", "function_call")
+_HOLDERS = ("parts", "output", "message", "kwargs", "generations", "messages", "choices")
+"""The members of an answer in which calls are looked for."""
+
+_NESTED = frozenset({"arrayValue", "array_value", "kvlistValue", "kvlist_value"})
+_FLAT = ("llm.output_messages.", "gen_ai.completion.")
+_FLAT_CALLS = tuple(zip(_FLAT, (".tool_call.", ".tool_calls."), strict=True))
+
+NOTHING = Raw(b"null")
+
+_READ = frozenset(
+    {
+        "openinference.span.kind",
+        "gen_ai.operation.name",
+        "gen_ai.transfer.mode",
+        "traceloop.span.kind",
+        "llm.request.type",
+    }
+    | {"metadata", "graph.node.parent_id", "virtual_parent.genai", "service.name"}
+    | {*_ERROR, *_AGENT, *_TOOL, *_MODEL, *_CALL_ID, *_ARGUMENTS, *_ANSWER, *_TARGET}
+    | _OF_GENAI
+    | _OF_OPENINFERENCE
+)
+"""The attributes that are read; all others are passed over undecoded."""
+
+
+class Attribute(Struct):
+    """An attribute as OTLP has it, its value undecoded."""
+
+    key: str
+    value: Raw = NOTHING
+
+
+class Reader:
+    """Reads spans with their attributes.
+
+    Args:
+        privacy: How contents are referred to.
+        report: Where disagreements are noted.
+    """
+
+    def __init__(self, privacy: Privacy, report: Report) -> None:
+        self._privacy = privacy
+        self._report = report
+
+    def span(
+        self,
+        known: dict[str, Any],
+        *,
+        name: str,
+        title: str,
+        parents: tuple[str, str],
+        file: str,
+        line: int,
+        times: tuple[float | None, float | None],
+        status: Mapping[str, Any],
+        events: Raw,
+    ) -> Span:
+        """A span as the other formats have it.
+
+        Args:
+            known: Its attributes, as `plain` has them.
+            name: Its id.
+            title: Its name.
+            parents: The id of its parent, and of another span to belong to where that is not in the log.
+            file: The file it comes from.
+            line: The line on which it begins.
+            times: When it began and ended, in seconds since 1970.
+            status: Whether it failed.
+            events: What happened in it, undecoded.
+        """
+        kind, unknown = _kind(known, title)
+        agent = _first(known, _AGENT)
+        is_error, error_type = _error(status, events, known)
+        span = Span(
+            id=name,
+            parent=parents[0],
+            other_parent=parents[1],
+            kind=kind,
+            name=title,
+            file=file,
+            line=line,
+            start=times[0],
+            end=times[1],
+            agent=agent,
+            usage=self._usage(known, file, line),
+            is_error=is_error,
+            error_type=error_type,
+            is_interrupted=error_type.endswith("Interrupt"),
+            unknown=unknown,
+        )
+        if "metadata" in known:
+            metadata = _metadata(known["metadata"])
+            span.task = spans.langgraph_task(metadata)
+            span.agent = agent or text(metadata.get("lc_agent_name"))
+            span.routes = _routes(_content(known, "output.value")) if span.task and kind is Kind.CHAIN else ()
+        if kind is Kind.INFERENCE:
+            span.model = _first(known, _MODEL)
+            span.calls = tuple(self._calls(known))
+            span.output = self._reference(known, _ANSWER)
+        elif kind is Kind.TOOL:
+            span.name = _first(known, _TOOL) or title.removeprefix("execute_tool ")
+            span.call_id = _first(known, _CALL_ID)
+            span.arguments = self._reference(known, _ARGUMENTS)
+            span.output = self._reference(known, _OUTPUT)
+        elif kind is Kind.AGENT:
+            span.name = agent or text(known.get("traceloop.entity.name")) or title.removeprefix("invoke_agent ")
+            span.is_named = bool(agent)
+            span.follows = text(known.get("graph.node.parent_id"))
+            span.model = _first(known, _MODEL)
+        elif kind is Kind.HANDOFF:
+            span.target = _first(known, _TARGET) or title.removeprefix(_HANDOFF)
+        return span
+
+    def _reference(self, known: dict[str, Any], names: tuple[str, ...]) -> str:
+        for name in names:
+            if name in known:
+                return self._privacy.reference(_content(known, name))
+        return ""
+
+    def _usage(self, known: Mapping[str, Any], file: str, line: int) -> Usage | None:
+        """Token counts in either dialect; the conventions of GenAI go before those of OpenInference."""
+        one = _counts(known, _GENAI_USAGE, _OF_GENAI)
+        other = _counts(known, _OPENINFERENCE_USAGE, _OF_OPENINFERENCE)
+        if one is not None and other is not None and (one.input, one.output) != (other.input, other.output):
+            self._report.problem("token counts of two conventions disagree: those of GenAI are taken", f"{file}:{line}")
+        return one if one is not None else other
+
+    def _calls(self, known: dict[str, Any]) -> Iterator[Call]:
+        """The tool calls that a model's answer asks for, from the first dialect that has any."""
+        found = list(_flat_calls(known))
+        for answer in _ANSWERS:
+            if not found and answer in known:
+                found = list(_calls_in(_content(known, answer)))
+        for name, tool, arguments in found:
+            if tool:
+                yield Call(text(name), text(tool), self._privacy.reference(arguments))
+
+
+def plain(given: list[Attribute] | None) -> dict[str, Any]:
+    """The attributes that are read, by name, with plain values; contents, which may be large, stay undecoded."""
+    found: dict[str, Any] = {}
+    for each in given or ():
+        name = each.key
+        if name in _CONTENTS:
+            found[name] = each.value
+        elif name in _READ or (name.startswith(_FLAT) and (".tool_call." in name or ".tool_calls." in name)):
+            found[name] = _value(decoded(each.value))
+    return found
+
+
+def _content(known: dict[str, Any], name: str) -> Any:
+    """What stands under the name of a content, which is decoded when it is first asked for."""
+    value = known.get(name)
+    if isinstance(value, Raw):
+        value = known[name] = _value(decoded(value))
+    return value
+
+
+def _value(value: Any) -> Any:
+    """The value of an attribute (`AnyValue`): its only member says which type it is."""
+    if not isinstance(value, dict):
+        return None
+    for kind, content in value.items():
+        if kind not in _NESTED:
+            return content
+        inner = items(mapping(content).get("values"))
+        if kind.startswith("array"):
+            return [_value(each) for each in inner]
+        return {text(each.get("key")): _value(each.get("value")) for each in map(mapping, inner)}
+    return None
+
+
+def _first(known: Mapping[str, Any], names: tuple[str, ...]) -> str:
+    """The first text that is not empty under any of the names."""
+    for name in names:
+        found = known.get(name)
+        if isinstance(found, str) and found:
+            return found
+    return ""
+
+
+def _kind(known: Mapping[str, Any], title: str) -> tuple[Kind, str]:
+    """What a span stands for, and what it calls itself if that is unknown."""
+    if not _HANDS_OVER.isdisjoint(known) and _first(known, _TARGET):
+        calls = known.get("gen_ai.transfer.mode") == "return_to_caller"
+        return (Kind.TOOL if calls else Kind.HANDOFF), ""
+    named = text(known.get("openinference.span.kind"))
+    if named:
+        kind = _BY_OPENINFERENCE.get(named.upper())
+        if kind is Kind.TOOL and title.startswith(_HANDOFF) and not _first(known, _TOOL):
+            kind = Kind.HANDOFF
+        return kind or Kind.CHAIN, "" if kind else f"span of kind {masked(named)[:50]}"
+    operation = text(known.get("gen_ai.operation.name"))
+    if operation:
+        kind = _BY_OPERATION.get(operation)
+        return kind or Kind.CHAIN, "" if kind else f"operation {masked(operation)[:50]}"
+    if (entity := known.get("traceloop.span.kind")) in _BY_TRACELOOP:
+        return _BY_TRACELOOP[entity], ""
+    if known.get("gen_ai.tool.call.id") or known.get("gen_ai.tool.name"):
+        return Kind.TOOL, ""
+    if known.get("agent_name"):
+        return Kind.AGENT, ""
+    is_model = known.get("gen_ai.request.model") or known.get("llm.request.type")
+    return (Kind.INFERENCE if is_model else Kind.CHAIN), ""
+
+
+def _counts(known: Mapping[str, Any], names: Mapping[str, tuple[str, ...]], own: frozenset[str]) -> Usage | None:
+    if own.isdisjoint(known):
+        return None
+    found: dict[str, int] = {}
+    for kind, attributes in names.items():
+        for attribute in attributes:
+            if attribute in known and (number := spans.whole(known[attribute])) is not None:
+                found[kind] = number
+                break
+    return Usage(**found) if found else None
+
+
+def _error(status: Mapping[str, Any], events: Raw, known: Mapping[str, Any]) -> tuple[bool, str]:
+    """Whether a span failed, and by which kind of error."""
+    named = "" if _FAILS.isdisjoint(known) else _first(known, _ERROR)
+    if not named and status.get("code") not in (2, "2", "STATUS_CODE_ERROR", "ERROR"):
+        return False, ""
+    for event in items(decoded(events)):
+        for each in items(mapping(event).get("attributes")):
+            if mapping(each).get("key") == "exception.type":
+                named = named or text(_value(each.get("value")))
+    return True, masked(named).rsplit(".", 1)[-1] or error_kind(status.get("message")) or "other"
+
+
+def _metadata(value: Any) -> Mapping[str, Any]:
+    """LangChain's metadata, if they tell of a graph or an agent."""
+    if not isinstance(value, str) or not ("langgraph_" in value or "lc_agent_name" in value):
+        return {}
+    return mapping(decoded(value))
+
+
+def _routes(output: Any) -> tuple[str, ...]:
+    if not isinstance(output, str):
+        return ()
+    if output.startswith("{"):
+        return spans.langgraph_routes(decoded(output)) if '"goto"' in output or '"output"' in output else ()
+    return spans.langgraph_routes({"output": output})
+
+
+def _flat_calls(known: Mapping[str, Any]) -> Iterator[tuple[Any, Any, Any]]:
+    """Calls whose every part is an attribute, such as `llm.output_messages.0.message.tool_calls.0.tool_call.id`."""
+    found: dict[str, dict[str, Any]] = {}
+    for name, value in known.items():
+        for beginning, middle in _FLAT_CALLS if name.startswith(_FLAT) else ():
+            if name.startswith(beginning) and middle in name:
+                call, _, part = name.rpartition(middle)
+                if middle == ".tool_calls.":
+                    number, _, part = part.partition(".")
+                    call = f"{call}.{number}"
+                found.setdefault(call, {})[part.removeprefix("function.")] = value
+    for parts in found.values():
+        yield parts.get("id"), parts.get("name"), parts.get("arguments")
+
+
+def _calls_in(output: Any) -> Iterator[tuple[Any, Any, Any]]:
+    """Calls in an answer given as JSON or as values: GenAI's message parts, OpenAI's items, LangChain's messages."""
+    if isinstance(output, str):
+        if "_call" not in output:
+            return
+        output = decoded(output)
+    waiting = [output]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, list):
+            waiting += reversed(value)
+        elif isinstance(value, dict):
+            if value.get("type") in _CALLS and "name" in value:
+                yield value.get("call_id") or value.get("id"), value["name"], value.get("arguments", value.get("args"))
+                continue
+            calls = items(value.get("tool_calls"))
+            for call in map(mapping, calls):
+                function = mapping(call.get("function")) or call
+                yield call.get("id"), function.get("name"), function.get("arguments", function.get("args"))
+            if not calls:
+                waiting += [value[name] for name in _HOLDERS if name in value]

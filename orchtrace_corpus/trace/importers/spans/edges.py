@@ -1,0 +1,211 @@
+"""The edges between the events of a span tree: what each act waited for, as far as spans tell.
+
+Spans say when something ran, seldom why. What is drawn is what a program that waits for its calls would do: a
+model's answer depends on all that came back since the answer before, a call on the answer that asked for it, an
+agent's end on whatever it did last. Agents that nobody called or handed over to follow, by time only, on those
+that had ended when they began.
+"""
+
+from collections.abc import Sequence
+from heapq import heappop, heappush
+
+from msgspec import Struct
+
+from orchtrace_corpus.trace.importers.core.builder import Builder
+from orchtrace_corpus.trace.importers.spans.span import Span
+from orchtrace_corpus.trace.importers.spans.team import Team
+from orchtrace_corpus.trace.importers.spans.tree import NOBODY
+
+_FRESH = {"call": "tool_dependency", "guard": "safety_flow", "handoff": "causal"}
+"""The types of the edges from what acts bring back to the answer that reads it."""
+
+
+class Act(Struct):
+    """Something done in a frame.
+
+    Attributes:
+        kind: `inference`, `call`, `spawn`, `handoff` or `guard`.
+        start: When it began.
+        end: When it ended; None where the log does not say.
+        entry: The event with which it begins; empty where it only brings something back.
+        result: The event with which it ends; empty where it does not.
+        cause: The event of the model's answer that asked for it; empty where the log does not tell.
+    """
+
+    kind: str
+    start: float
+    end: float | None
+    entry: str
+    result: str = ""
+    cause: str = ""
+
+
+class Frame:
+    """What happened in an agent's activation, or in the span of a tool or guardrail.
+
+    Attributes:
+        acts: What was done.
+        entries: The events that it begins with, each with the type of the edge from it.
+        exits: The events that it ends with, in their order.
+        is_deciding: Whether its last answer decided who acts next.
+        first: Its first event; empty where it has none but its end.
+        last: The last event before its end.
+        last_span: The span of that.
+    """
+
+    def __init__(self) -> None:
+        self.acts: list[Act] = []
+        self.entries: list[tuple[str, str]] = []
+        self.exits: list[str] = []
+        self.is_deciding = False
+        self.first = ""
+        self.last = ""
+        self.last_span: Span | None = None
+
+    def note(self, event: str, span: Span) -> None:
+        """Note one more event."""
+        self.first = self.first or event
+        self.last, self.last_span = event, span
+
+
+def draw(team: Team, frames: dict[int, Frame], builder: Builder) -> None:
+    """Draw all edges, and say which answers decide or aggregate."""
+    pen = _Pen(builder)
+    for frame in frames.values():
+        _Line(pen, frame).draw()
+    _draw_sequence(team, frames, pen)
+    for event in pen.aggregates:
+        builder.amend(event, type="aggregate")
+    for event in pen.decisions:
+        builder.amend(event, type="orchestrator_decision")
+
+
+class _Pen:
+    """Draws edges forward only: in time, and at one time in the order of the events."""
+
+    def __init__(self, builder: Builder) -> None:
+        self._builder = builder
+        self.aggregates: dict[str, None] = {}
+        self.decisions: dict[str, None] = {}
+
+    def edge(self, source: str, target: str, kind: str) -> bool:
+        """Draw an edge, if it leads forward."""
+        if not source or not target or not self._is_forward(source, target):
+            return False
+        self._builder.edge(source, target, kind)
+        return True
+
+    def decide(self, event: str) -> None:
+        """An answer that leads to a spawn or a handoff is a decision."""
+        if event and self._builder.get(event)["type"] == "inference":
+            self.decisions[event] = None
+
+    def _is_forward(self, source: str, target: str) -> bool:
+        begin, end = self._builder.get(source)["t"], self._builder.get(target)["t"]
+        return bool(begin < end or (begin == end and int(source[1:]) < int(target[1:])))
+
+
+class _Line:
+    """The acts of one frame, by time."""
+
+    def __init__(self, pen: _Pen, frame: Frame) -> None:
+        self._pen = pen
+        self._frame = frame
+        self._running: list[tuple[float, int, Act]] = []
+        self._fresh: dict[str, str] = {}  # what has come back since the last answer, with the type of edge from it
+        self._last_answer = ""
+        self._last = ""  # what ended last
+
+    def draw(self) -> None:
+        acts = sorted(enumerate(self._frame.acts), key=lambda pair: (pair[1].start, pair[0]))
+        is_begun = False
+        for number, act in acts:
+            self._finish(act.start)
+            if act.entry:
+                sources = self._frame.entries if not is_begun else self._frame.entries[-1:]
+                self._draw_to(act, [] if self._last else sources)
+                is_begun = True
+            if act.end is not None:
+                heappush(self._running, (act.end, number, act))
+        self._finish(float("inf"))
+        self._draw_exits(is_begun)
+
+    def _finish(self, until: float) -> None:
+        """Take note of what has ended by a time."""
+        while self._running and self._running[0][0] <= until:
+            act = heappop(self._running)[2]
+            if not act.result:
+                continue
+            self._last = act.result
+            if act.kind == "inference":
+                self._last_answer = act.result
+            else:
+                self._fresh[act.result] = act.kind
+
+    def _draw_to(self, act: Act, entries: Sequence[tuple[str, str]]) -> None:
+        if act.kind == "inference":
+            self._draw_answer(act, entries)
+            return
+        cause = act.cause or self._last_answer
+        kind = "safety_flow" if act.kind == "guard" else "causal"
+        is_drawn = self._pen.edge(cause, act.entry, kind)
+        if not act.cause and self._last not in ("", cause):
+            self._pen.edge(self._last, act.entry, "temporal")
+        for source, entry_kind in entries:
+            is_drawn = self._pen.edge(source, act.entry, entry_kind) or is_drawn
+        if act.kind in ("spawn", "handoff"):
+            self._pen.decide(cause)
+
+    def _draw_answer(self, act: Act, entries: Sequence[tuple[str, str]]) -> None:
+        messages = sum(kind == "message" for _, kind in entries)
+        inputs = 0
+        for source, kind in entries:
+            is_drawn = self._pen.edge(source, act.entry, "aggregate" if messages > 1 and kind == "message" else kind)
+            inputs += is_drawn and messages > 1
+        returns = sum(kind == "spawn" for kind in self._fresh.values())
+        types = {**_FRESH, "spawn": "aggregate" if returns > 1 else "return"}
+        is_begun = False
+        for source, kind in self._fresh.items():
+            is_drawn = self._pen.edge(source, act.entry, types[kind])
+            is_begun = is_begun or is_drawn
+            inputs += is_drawn and kind == "spawn"
+        if inputs:
+            self._pen.aggregates[act.entry] = None
+        if not is_begun:
+            self._pen.edge(self._last_answer or self._last, act.entry, "temporal")
+        self._fresh.clear()
+
+    def _draw_exits(self, is_begun: bool) -> None:
+        exits = self._frame.exits
+        if self._frame.is_deciding:
+            self._pen.decide(self._last_answer)
+        if not exits:
+            return
+        ends = list(dict.fromkeys((*self._fresh, self._last)))
+        for source in ends:
+            self._pen.edge(source, exits[0], "causal")
+        if not is_begun:
+            for source, kind in self._frame.entries:
+                self._pen.edge(source, exits[0], kind)
+        for event in exits[1:]:
+            self._pen.edge(self._last or exits[0], event, "causal")
+
+
+def _draw_sequence(team: Team, frames: dict[int, Frame], pen: _Pen) -> None:
+    """Agents that nobody spawned or handed over to follow on those that had ended before."""
+    alone = [number for number, each in enumerate(team.activations) if each.parent == NOBODY]
+    running: list[tuple[float, int]] = []
+    fresh: list[str] = []
+    last = ""
+    for number in sorted(
+        alone, key=lambda each: (team.activations[each].earliest, team.activations[each].latest, each)
+    ):
+        activation = team.activations[number]
+        while running and running[0][0] <= activation.earliest:
+            last = frames[heappop(running)[1]].last
+            fresh.append(last)
+        if not activation.incoming:
+            for source in dict.fromkeys((*fresh, last)):
+                pen.edge(source, frames[number].first, "temporal")
+            fresh = []
+        heappush(running, (activation.latest, number))

@@ -1,0 +1,350 @@
+"""The events of a span tree: each act once, in the order of the tree, with what the edges between them need."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from orchtrace_corpus.trace.importers.core.builder import Builder
+from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
+from orchtrace_corpus.trace.importers.core.report import Report
+from orchtrace_corpus.trace.importers.spans.call_ids import CallIds
+from orchtrace_corpus.trace.importers.spans.edges import Act, Frame, draw
+from orchtrace_corpus.trace.importers.spans.kinds import Meanings
+from orchtrace_corpus.trace.importers.spans.span import Bundle, Kind, Span
+from orchtrace_corpus.trace.importers.spans.team import Activation, Team
+from orchtrace_corpus.trace.importers.spans.transfers import Transfer
+from orchtrace_corpus.trace.importers.spans.tree import NOBODY, Tree, tree
+from orchtrace_corpus.trace.importers.spans.usage import Spent, spending
+
+
+def trace_of(bundle: Bundle, form: str, privacy: Privacy, report: Report) -> dict[str, Any] | None:
+    """The trace of a bundle, as JSON has it; None where nothing in it is an event."""
+    of = tree(bundle.spans, report)
+    roots = [of.spans[number].name for number in of.order if of.parents[number] == NOBODY]
+    bundle.name = bundle.name or next(iter(roots), "")
+    builder = Builder(
+        masked(bundle.trace_id) or "trace",
+        masked(bundle.name) or masked(bundle.trace_id) or "run",
+        system=masked(bundle.system),
+        form=form,
+        version=masked(bundle.version),
+        privacy=privacy,
+        report=report,
+    )
+    spent = spending(of, report)
+    meanings = Meanings(of)
+    team = Team(of, meanings, bundle, set(spent.by_span), report)
+    script = _Script(of, meanings, team, spent.by_span, builder)
+    script.write()
+    if not script.is_written:
+        return None
+    draw(team, script.frames, builder)
+    unknown = f"Model calls of the log that do not say what they spent: {spent.uncounted}." if spent.uncounted else ""
+    return builder.trace(topology=_topology(team), unknown=unknown if spent.by_span else "")
+
+
+def _topology(team: Team) -> str:
+    """How the agents are arranged, as far as spawns tell: all below one agent, or below one another."""
+    above = {each.agent: team.activations[each.spawner].agent for each in team.activations if each.spawner != NOBODY}
+    if not above:
+        return "unknown"
+    return "hierarchical" if any(parent in above for parent in above.values()) else "centralized"
+
+
+class _Script:
+    """Writes the events of a tree, and keeps for each frame what happened in it.
+
+    A frame is an agent's activation, or the span of a tool or guardrail that holds acts itself.
+
+    Attributes:
+        frames: The frames: of activations by their number, of spans by `_frame_of_span`.
+        is_written: Whether there is any event.
+    """
+
+    def __init__(self, of: Tree, meanings: Meanings, team: Team, spent: Mapping[int, Spent], builder: Builder) -> None:
+        self.frames: dict[int, Frame] = {number: Frame() for number in range(len(team.activations))}
+        self.is_written = False
+        self._of = of
+        self._kinds = meanings.kinds
+        self._meanings = meanings
+        self._team = team
+        self._spent = spent
+        self._builder = builder
+        self._call_ids = CallIds(builder.report)
+        self._number_of = {each.span: n for n, each in enumerate(team.activations) if each.span != NOBODY}
+        self._base = [NOBODY] * len(of.spans)  # the frame in which a span happens
+        self._inner = [NOBODY] * len(of.spans)  # the frame in which its children happen
+        self._acts: dict[int, Act] = {}  # by the number of the span
+        self._models: dict[str, str] = {}
+        self._returned: dict[str, float] = {}
+        self._endings: list[tuple[int, Span, dict[str, Any]]] = []
+
+    def write(self) -> None:
+        """Write all events: the beginning of a span, then its children, then its end."""
+        of, activations = self._of, self._team.activations
+        for activation in activations:
+            parent = activations[activation.spawner].agent if activation.spawner != NOBODY else ""
+            self._builder.agent(activation.agent, role=activation.name, parent=parent, kind="model")
+        waiting = [number for number in reversed(of.order) if of.parents[number] == NOBODY]
+        while waiting:
+            number = waiting.pop()
+            if number < 0:
+                self._leave(~number)
+            else:
+                self._enter(number)
+                waiting.append(~number)
+                waiting.extend(reversed(of.children[number]))
+        for number, activation in enumerate(activations):
+            last = self.frames[number].last_span
+            if activation.span == NOBODY and last is not None:
+                self._end(number, activation, last)
+        for ending in self._endings:  # behind whatever else is at the same time
+            self._end_agent(*ending)
+
+    def _event(self, kind: str, owner: int, time: float, span: Span, *, end: float | None = None, **fields: Any) -> str:
+        self.is_written = True
+        agent = self._team.activations[owner].agent
+        event = self._builder.event(kind, agent, time, fields, file=span.file, line=span.line, end=end)
+        if kind not in ("stop", "despawn"):
+            self.frames[owner].note(event, span)
+        return event
+
+    def _enter(self, number: int) -> None:
+        kind, owner, parent = self._kinds[number], self._team.owner[number], self._of.parents[number]
+        around = self._team.activations[owner].parent if kind is Kind.AGENT else owner
+        inside = parent != NOBODY and self._team.owner[parent] == around
+        self._base[number] = self._inner[parent] if inside else around
+        self._inner[number] = owner if kind is Kind.AGENT else self._base[number]
+        if kind is Kind.AGENT:
+            self._begin(self._number_of[number])
+        elif kind is Kind.INFERENCE:
+            self._infer(number, owner)
+        elif kind is Kind.TOOL and not self._meanings.has_agents[number]:
+            self._call(number, owner)
+        elif kind is Kind.HANDOFF:
+            self._hand_over(number, owner)
+        elif kind is Kind.GUARDRAIL and self._holds_others(number):
+            self._open(number)
+
+    def _leave(self, number: int) -> None:
+        kind, owner = self._kinds[number], self._team.owner[number]
+        if number in self._spent and not self._has_own_event(number):
+            self._infer_hidden(number, owner if owner != NOBODY else self._team.bearer_owner[number])
+        if kind is Kind.AGENT:
+            activation = self._number_of[number]
+            self._end(activation, self._team.activations[activation], self._of.spans[number])
+        elif kind is Kind.TOOL and number in self._acts:
+            self._answer(number, owner)
+        elif kind is Kind.GUARDRAIL:
+            self._guard(number, owner)
+
+    def _has_own_event(self, number: int) -> bool:
+        """Whether what a span spent stands at an event of its own; that of a tool around agents has none."""
+        kind = self._kinds[number]
+        return kind is Kind.INFERENCE or (kind is Kind.TOOL and not self._meanings.has_agents[number])
+
+    def _holds_others(self, number: int) -> bool:
+        return self._meanings.has_acts[number] or self._meanings.has_agents[number]
+
+    def _open(self, number: int, entry: str = "") -> Frame:
+        """What follows below a span happens in it, not directly in the agent."""
+        frame = self.frames[_frame_of_span(number)] = Frame()
+        if entry:
+            frame.entries.append((entry, "causal"))
+        self._inner[number] = _frame_of_span(number)
+        return frame
+
+    def _act(self, number: int, act: Act) -> None:
+        """Note an act in the frame in which its span happens."""
+        self.frames[self._base[number]].acts.append(act)
+        self._acts[number] = act
+
+    # Agents
+
+    def _begin(self, number: int) -> None:
+        """An agent's span begins: its agent is spawned, unless another has handed over to it."""
+        activation = self._team.activations[number]
+        if activation.parent == NOBODY or activation.incoming or not activation.is_first:
+            return
+        caller = self._of.spans[activation.span]
+        time, tool, call, cause = activation.start, "", "", ""
+        if activation.wrapper != NOBODY:
+            caller = self._of.spans[activation.wrapper]
+            if activation.wrapper in self._team.lone:
+                time = self._of.starts[activation.wrapper]
+            if self._kinds[activation.wrapper] is Kind.TOOL:
+                tool = masked(caller.name)
+                call, cause, _ = self._call_ids.carry_out(activation.parent, caller)
+        time = min(time, activation.earliest)
+        fields: dict[str, Any] = {
+            "role": activation.name,
+            "tool": tool,
+            "call_id": call,
+            "content_ref": caller.arguments,
+        }
+        event = self._event("spawn", activation.parent, time, caller, to=activation.agent, **fields)
+        self.frames[number].entries.append((event, "spawn"))
+        self._act(activation.span, Act("spawn", time, None, event, cause=cause))
+
+    def _end(self, number: int, activation: Activation, span: Span) -> None:
+        """An agent's span ends: it passes control on, or returns to whom it belongs to, or stops."""
+        frame = self.frames[number]
+        has_span = activation.span != NOBODY
+        if has_span and span.is_interrupted and not self._meanings.has_agents[activation.span]:
+            frame.exits.append(self._event("human_intervention", number, activation.latest, span, inferred=True))
+        for transfer in activation.outgoing:
+            if transfer.span == NOBODY:
+                self._pass_on(number, activation, transfer, span)
+        if activation.end is None:
+            return
+        status: dict[str, Any] = _failure(span) if has_span else {}
+        if not activation.outgoing and activation.parent != NOBODY:
+            self._return(number, activation, span, status)
+        if activation.is_last:
+            self._endings.append((number, span, status))
+
+    def _end_agent(self, number: int, span: Span, status: dict[str, Any]) -> None:
+        """An agent does nothing more: it is despawned, or stops unless it has handed over."""
+        activation, frame = self._team.activations[number], self.frames[number]
+        if activation.spawner != NOBODY:
+            time = max(activation.latest, self._returned.get(activation.agent, 0.0))
+            frame.exits.append(self._event("despawn", number, time, span, inferred=True))
+        elif not activation.outgoing:
+            frame.exits.append(self._event("stop", number, activation.latest, span, inferred=True, **status))
+
+    def _pass_on(self, number: int, activation: Activation, transfer: Transfer, span: Span) -> None:
+        """A transfer that no span stands for."""
+        target = transfer.target
+        receiver = self._team.activations[target]
+        time = activation.latest if activation.end is None else activation.end
+        frame = self.frames[number]
+        if transfer.is_push and receiver.is_first:
+            event = self._event("spawn", number, time, span, to=receiver.agent, role=receiver.name, inferred=True)
+            self.frames[target].entries.append((event, "spawn"))
+        else:
+            fields: dict[str, Any] = {"from": activation.agent, "to": receiver.agent, "content_ref": span.output}
+            event = self._event("message", number, time, span, end=time, inferred=True, **fields)
+            self.frames[target].entries.append((event, "message"))
+        frame.exits.append(event)
+        frame.is_deciding = frame.is_deciding or transfer.is_push or transfer.is_routed
+
+    def _return(self, number: int, activation: Activation, span: Span, status: dict[str, Any]) -> None:
+        time, caller = activation.end, span
+        if activation.wrapper in self._team.lone:
+            time, caller = self._of.ends[activation.wrapper], self._of.spans[activation.wrapper]
+        if time is None:
+            return
+        time = max(time, activation.start)
+        parent = self._team.activations[activation.parent].agent
+        fields: dict[str, Any] = {"to": parent, "content_ref": caller.output, **(status or _failure(caller))}
+        event = self._event("return", number, time, caller, **fields)
+        self.frames[number].exits.append(event)
+        self._returned[activation.agent] = max(time, self._returned.get(activation.agent, 0.0))
+        act = self._acts.get(activation.span)
+        if act is None:
+            self._act(activation.span, Act("spawn", activation.start, time, "", event))
+        else:
+            act.end, act.result = time, event
+
+    # Acts
+
+    def _infer(self, number: int, owner: int) -> None:
+        span, start, end = self._of.spans[number], self._of.starts[number], self._of.ends[number]
+        fields = {"model": masked(span.model), "content_ref": span.output, **_status(span), **self._tokens(number)}
+        event = self._event("inference", owner, start, span, end=end, **fields)
+        for call in span.calls:
+            self._call_ids.ask(owner, call, event)
+        agent = self._team.activations[owner].agent
+        if span.model and self._models.get(agent) != span.model:
+            self._models[agent] = span.model
+            self._builder.agent(agent, model=span.model)
+        self._act(number, Act("inference", start, end, event, event))
+
+    def _infer_hidden(self, number: int, owner: int) -> None:
+        """Model calls that the log does not show, by the tokens that they spent.
+
+        They fill a span that holds nothing else. Otherwise nobody knows when they were.
+        """
+        span, latest = self._of.spans[number], self._of.latest[number]
+        start, end = latest, None
+        if not self._holds_others(number):
+            start, end = self._of.starts[number], self._of.ends[number]
+        fields = {"model": masked(span.model), "inferred": True, **self._tokens(number)}
+        event = self._event("inference", owner, start, span, end=end, **fields)
+        inside = self._inner[number] if self._team.owner[number] == owner else owner
+        self.frames[inside].acts.append(Act("inference", start, latest, event, event))
+
+    def _call(self, number: int, owner: int) -> None:
+        span, start, end = self._of.spans[number], self._of.starts[number], self._of.ends[number]
+        asked = self._call_ids.carry_out(owner, span)
+        works_until = self._first_act_in(number) if self._meanings.has_acts[number] else end
+        fields = {"tool": masked(span.name), "call_id": asked.id, "inferred": asked.is_made_up}
+        fields |= {"content_ref": span.arguments, **self._tokens(number)}
+        event = self._event("tool_call", owner, start, span, end=works_until, **fields)
+        if self._meanings.has_acts[number]:
+            self._open(number, event)
+        self._act(number, Act("call", start, end, event, cause=asked.cause))
+
+    def _first_act_in(self, number: int) -> float:
+        """When a tool's span ceases to work by itself: from its first act on, its time is that of what it holds."""
+        waiting, first = list(self._of.children[number]), self._of.latest[number]
+        while waiting:
+            child = waiting.pop()
+            if self._kinds[child] is Kind.CHAIN:
+                waiting += self._of.children[child]
+            else:
+                first = min(first, self._of.starts[child])
+        return first
+
+    def _answer(self, number: int, owner: int) -> None:
+        span, end, act = self._of.spans[number], self._of.ends[number], self._acts[number]
+        if end is None:
+            return
+        call = self._builder.get(act.entry)
+        fields: dict[str, Any] = {name: call.get(name) for name in ("tool", "call_id", "inferred")}
+        event = self._event("tool_result", owner, end, span, content_ref=span.output, **fields, **_status(span))
+        act.result = event
+        self._builder.edge(act.entry, event, "tool_dependency")
+        if _frame_of_span(number) in self.frames:
+            self.frames[_frame_of_span(number)].exits.append(event)
+
+    def _hand_over(self, number: int, owner: int) -> None:
+        span, start, end = self._of.spans[number], self._of.starts[number], self._of.ends[number]
+        target = self._team.handoffs.get(number, NOBODY)
+        receiver = self._team.activations[target].agent if target != NOBODY else masked(span.target)
+        fields: dict[str, Any] = {"from": self._team.activations[owner].agent, "to": receiver, **_status(span)}
+        event = self._event("message", owner, start, span, end=end, **fields)
+        self._act(number, Act("handoff", start, end, event, event))
+        if target != NOBODY:
+            self.frames[target].entries.append((event, "message"))
+
+    def _guard(self, number: int, owner: int) -> None:
+        """A guardrail's verdict: when it began, unless what it did stands for the time until then."""
+        span, start, end = self._of.spans[number], self._of.starts[number], self._of.ends[number]
+        is_late = self._holds_others(number)
+        time, until = (self._of.latest[number], None) if is_late else (start, end)
+        status: dict[str, Any] = {"status": "cancelled"} if span.is_triggered else _status(span)
+        event = self._event("safety_event", owner, time, span, end=until, tool=masked(span.name), **status)
+        self._act(number, Act("guard", start, time if is_late else end, "" if is_late else event, event))
+        if is_late:
+            self.frames[_frame_of_span(number)].exits.append(event)
+
+    def _tokens(self, number: int) -> dict[str, Any]:
+        spent = self._spent.get(number)
+        return {"tokens": dict(spent.tokens), "token_basis": spent.basis} if spent else {}
+
+
+def _frame_of_span(number: int) -> int:
+    """The key of the frame of a tool's or guardrail's span; activations have keys of 0 and more."""
+    return -2 - number
+
+
+def _failure(span: Span) -> dict[str, Any]:
+    """How a span failed, in the schema's words; nothing where it did not."""
+    if not span.is_error or span.is_interrupted:
+        return {}
+    return {"status": "error", "error_type": masked(span.error_type)}
+
+
+def _status(span: Span) -> dict[str, Any]:
+    """How a span ended, in the schema's words; nothing where it has not."""
+    return _failure(span) or ({"status": "ok"} if span.end is not None else {})

@@ -1,0 +1,185 @@
+"""Files of spans: told by how they begin, grouped by their traces, read record by record, made into traces."""
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from itertools import islice
+from typing import Any, NamedTuple
+
+import msgspec
+
+from orchtrace_corpus.base.errors import DataFileError
+from orchtrace_corpus.base.findings import quote, quote_path
+from orchtrace_corpus.trace.importers.core import logs
+from orchtrace_corpus.trace.importers.core.json_parts import Part, encoded
+from orchtrace_corpus.trace.importers.core.logs import EmptyLogError, Head, JsonDocument, LogFile
+from orchtrace_corpus.trace.importers.core.privacy import Privacy
+from orchtrace_corpus.trace.importers.core.report import Report
+from orchtrace_corpus.trace.importers.spans.events import trace_of
+from orchtrace_corpus.trace.importers.spans.span import Bundle
+
+_FIRST_LINES = 3
+_MOST_MARKS = 5_000
+"""So many strings and brackets of a document are looked at to recognise its format."""
+
+
+class Gathering:
+    """Spans by trace while files are read; what is wrong with the files stands in the first trace's report.
+
+    Args:
+        files: The files.
+    """
+
+    def __init__(self, files: Sequence[LogFile]) -> None:
+        self.report = Report()
+        self._files = files
+        self._bundles: dict[str, Bundle] = {}
+
+    def bundle(self, trace_id: str) -> Bundle:
+        """The bundle of a trace."""
+        if trace_id not in self._bundles:
+            self._bundles[trace_id] = Bundle(trace_id)
+        return self._bundles[trace_id]
+
+    def traces(self, form: str, system: str, privacy: Privacy) -> Iterator[dict[str, Any]]:
+        """The traces of all bundles that hold an event, as JSON has them.
+
+        Raises:
+            EmptyLogError: There is none.
+            DataFileError: No record is a span.
+        """
+        report, found = self.report, False
+        number = sum(len(bundle.spans) for bundle in self._bundles.values())
+        for trace_id in list(self._bundles):
+            bundle = self._bundles.pop(trace_id)  # a trace that is done is not held any longer
+            bundle.system = bundle.system or system
+            trace = trace_of(bundle, form, privacy, report)
+            if trace is not None:
+                yield trace
+                report, found = Report(), True
+                report.lost = self.report.lost  # nobody knows whose trace they were of
+        if not found:
+            more = f" and {len(self._files) - 1} more files" if len(self._files) > 1 else ""
+            where = f"{quote(self._files[0].name)}{more}"
+            dropped = sum(entry["number"] for entry in self.report.as_data()["dropped"].values())
+            if dropped and not number:
+                raise DataFileError(f"none of the {dropped:,} records of {where} is one of the format {form}")
+            raise EmptyLogError(f"no agent, model call or tool call in the {number:,} spans of {where}")
+
+
+class Record(NamedTuple):
+    """A JSON value of a file, with the line on which it begins.
+
+    `value` is a struct where a line has the expected shape, else a `Part`.
+    """
+
+    value: Any
+    line: int
+
+
+def records(file: LogFile, report: Report, shape: Any) -> Iterator[Record]:
+    """The values of a file: those of its lines, or the document that it is.
+
+    Args:
+        file: The file.
+        report: Where what is no record is counted.
+        shape: The type of struct that a line is made into, if it fits.
+
+    Raises:
+        DataFileError: The file cannot be read, or is neither lines nor a document.
+    """
+    reason = None
+    if not _is_of_lines(file):
+        try:
+            document = JsonDocument(file)
+        except DataFileError as error:
+            reason = error
+        else:
+            yield Record(document.top, document.top.line)
+            return
+    for line, value in logs.rows(file, report, shape):
+        reason = None
+        if isinstance(value, dict):
+            data = encoded(value)
+            value = Part(data, data, 0, line)
+        yield Record(value, line)
+    if reason is not None:
+        raise reason
+
+
+def _is_of_lines(file: LogFile) -> bool:
+    """Whether one of the first lines is a whole JSON object; the first itself may be cut off."""
+    try:
+        with open(file.path, "rb") as handle:
+            lines = (line for line in iter(lambda: handle.readline(logs.MOST_LINE_BYTES), b"") if not line.isspace())
+            for line in islice(lines, _FIRST_LINES):
+                start = line.lstrip()[:1]
+                if start in (b"[", b'"'):  # a document, of which a line may be a whole element
+                    return False
+                if start == b"{" and _is_json(line):
+                    return True
+    except OSError as error:
+        raise DataFileError(f"cannot read {quote_path(file.path)}: {error.strerror}") from error
+    return False
+
+
+def _is_json(line: bytes) -> bool:
+    try:
+        msgspec.json.decode(line, type=msgspec.Raw)
+    except (msgspec.DecodeError, RecursionError):
+        return False
+    return True
+
+
+def grouped(files: Sequence[LogFile]) -> Iterator[Sequence[LogFile]]:
+    """The files by the traces that they begin with: exporters divide a trace among files.
+
+    Raises:
+        DataFileError: A file cannot be read.
+    """
+    leaders = list(range(len(files)))
+
+    def leader(number: int) -> int:
+        while leaders[number] != number:
+            leaders[number] = leaders[leaders[number]]
+            number = leaders[number]
+        return number
+
+    first_with: dict[str, int] = {}
+    for number, file in enumerate(files):
+        for name in re.findall(r'"trace_?[iI]d"\s*:\s*"([^"]{1,100})"', logs.head(file, 0).text):
+            first, own = sorted((leader(first_with.setdefault(name, number)), leader(number)))
+            leaders[own] = first
+    groups: dict[int, list[LogFile]] = {}
+    for number, file in enumerate(files):
+        groups.setdefault(leader(number), []).append(file)
+    yield from groups.values()
+
+
+def outline(beginning: Head) -> frozenset[str]:
+    """The names of the members that a file begins with, those of the outer three objects or arrays.
+
+    For lines, the members of the first objects, whatever is in them.
+    """
+    if beginning.rows:
+        return frozenset(name for row in beginning.rows[:5] for name in row)
+    return _outline(beginning.text)
+
+
+@lru_cache(maxsize=1)  # every format asks
+def _outline(beginning: str) -> frozenset[str]:
+    found: set[str] = set()
+    depth, last = 0, ""
+    for number, mark in enumerate(re.finditer(r'"(?:[^"\\]|\\.)*"?|[{}\[\]:]', beginning)):
+        text = mark.group()
+        if text in "{[":
+            depth += 1
+        elif text in "}]":
+            depth -= 1
+        elif text != ":":
+            last = text
+        elif depth <= 3:
+            found.add(last[1:-1])
+        if number > _MOST_MARKS:
+            break
+    return frozenset(found)

@@ -1,0 +1,390 @@
+"""LangSmith: run trees of LangChain and LangGraph, as `Run` objects or as their client sends them.
+
+Runs come one on each line, as an array, as the answer to a query (`{"runs": [...]}`), with their children inside
+(`child_runs`), or in requests `{"post": [...], "patch": [...]}` of which the parts of one run are merged by id.
+Shapes: `langsmith/schemas.py` of langsmith 0.14.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from msgspec import Raw, Struct
+
+from orchtrace_corpus.trace.importers.core.builder import seconds
+from orchtrace_corpus.trace.importers.core.json_parts import Part, decoded
+from orchtrace_corpus.trace.importers.core.logs import Head, LogFile
+from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
+from orchtrace_corpus.trace.importers.spans import files as spanfiles
+from orchtrace_corpus.trace.importers.spans import span as spans
+from orchtrace_corpus.trace.importers.spans.files import Gathering, Record
+from orchtrace_corpus.trace.importers.spans.span import (
+    Bundle,
+    Call,
+    Kind,
+    Span,
+    Usage,
+    error_kind,
+    items,
+    mapping,
+    text,
+)
+
+_FORM = "langsmith"
+_LISTS = ("post", "patch", "runs")
+_RUN = {"trace_id", "dotted_order", "parent_run_id", "start_time"}
+
+_KINDS = {
+    "llm": Kind.INFERENCE,
+    "tool": Kind.TOOL,
+    "retriever": Kind.TOOL,
+    "embedding": Kind.TOOL,
+    "chain": Kind.CHAIN,
+    "prompt": Kind.CHAIN,
+    "parser": Kind.CHAIN,
+}
+
+
+_NOTHING = Raw(b"null")
+
+
+class _Extra(Struct):
+    """What clients add to a run."""
+
+    metadata: Any = None
+    invocation_params: Any = None
+    runtime: Any = None
+    tool_call_id: Any = None
+
+
+class _Run(Struct):
+    """A run, a part of one, or a request full of them; contents are decoded only where they are needed."""
+
+    id: Any = None
+    name: Any = None
+    run_type: Any = None
+    trace_id: Any = None
+    parent_run_id: Any = None
+    dotted_order: Any = None
+    start_time: Any = None
+    end_time: Any = None
+    error: Any = None
+    inputs: Raw = _NOTHING
+    outputs: Raw = _NOTHING
+    extra: _Extra | None = None
+    prompt_tokens: Any = None
+    completion_tokens: Any = None
+    total_tokens: Any = None
+    prompt_token_details: Any = None
+    completion_token_details: Any = None
+    child_runs: list[Raw] | None = None
+    post: "list[_Run] | None" = None
+    patch: "list[_Run] | None" = None
+    runs: "list[_Run] | None" = None
+
+    @property
+    def known_id(self) -> str:
+        """Its id; empty where it has none."""
+        return text(self.id)
+
+    @property
+    def trace(self) -> str:
+        """The id of its trace, which is that of the root."""
+        if text(self.trace_id):
+            return text(self.trace_id)
+        order = text(self.dotted_order).partition(".")[0]
+        if "Z" in order:
+            return order.partition("Z")[2]
+        return "" if self.parent_run_id else self.known_id
+
+    @property
+    def parent(self) -> str:
+        """The id of the run above; older clients give only the dotted order."""
+        if text(self.parent_run_id):
+            return text(self.parent_run_id)
+        above = text(self.dotted_order).split(".")[:-1]
+        return above[-1].partition("Z")[2] if above else ""
+
+    @property
+    def counts(self) -> dict[str, Any]:
+        """The token counts that the server adds to a run."""
+        names = (
+            "prompt_tokens",
+            "completion_tokens",
+            "total_tokens",
+            "prompt_token_details",
+            "completion_token_details",
+        )
+        return {name: getattr(self, name) for name in names}
+
+
+sessions = spanfiles.grouped
+
+
+def recognises(beginning: Head) -> bool:
+    """Whether a file begins with runs, or with a request or an answer full of them."""
+    if beginning.rows:
+        return any(map(_holds_runs, beginning.rows[:5]))
+    names = spanfiles.outline(beginning)
+    return "run_type" in names and bool(_RUN & names)
+
+
+def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[dict[str, Any]]:
+    """The traces of the files.
+
+    Raises:
+        DataFileError: A file cannot be read, or holds no run that is an event.
+    """
+    found = Gathering(files)
+    runs = _Runs(privacy, found)
+    for file in files:
+        for record in spanfiles.records(file, found.report, _Run):
+            for run, line in _parts(record):
+                runs.add(run, file.name, line)
+    runs.finish()
+    yield from found.traces(_FORM, "langchain", privacy)
+
+
+def _is_run(value: Any) -> bool:
+    return isinstance(value, dict) and isinstance(value.get("run_type"), str) and bool(_RUN & value.keys())
+
+
+def _holds_runs(row: Mapping[str, Any]) -> bool:
+    return _is_run(row) or any(
+        _is_run(part) or (isinstance(part, dict) and "dotted_order" in part)
+        for name in _LISTS
+        for part in items(row.get(name))
+    )
+
+
+def _parts(record: Record) -> Iterator[tuple[_Run | None, int]]:
+    """The runs of a record, or parts of them, each with its line; None for what is none."""
+    value, line = record
+    found: Iterable[tuple[_Run | None, int]]
+    if isinstance(value, _Run):
+        lists = [each for each in (value.post, value.patch, value.runs) if each is not None]
+        is_request = value.run_type is None and lists
+        found = [(run, line) for each in lists for run in each] if is_request else [(value, line)]
+    else:
+        found = ((part.value(_Run), part.line) for part in _runs_in(value))
+    for run, at in found:
+        yield run, at
+        if run is not None and run.child_runs:
+            yield from _children(run, at)
+
+
+def _runs_in(part: Part) -> Iterator[Part]:
+    """The runs in a document or in a line, which may be a run itself."""
+    if part.is_array:
+        yield from part.elements()
+        return
+    members = part.members()
+    if "run_type" in members or not any(name in members for name in _LISTS):
+        yield part
+        return
+    for name in _LISTS:
+        if name in members:
+            yield from members[name].elements()
+
+
+def _children(run: _Run, line: int) -> Iterator[tuple[_Run | None, int]]:
+    """The runs inside a run, which are on its line."""
+    waiting = [(run, raw) for raw in reversed(run.child_runs or ())]
+    while waiting:
+        above, raw = waiting.pop()
+        child = decoded(raw, _Run)
+        if child is not None:
+            child.trace_id = child.trace_id or above.trace
+            child.parent_run_id = child.parent_run_id or above.id
+        yield child, line
+        if child is not None:
+            waiting += [(child, each) for each in reversed(child.child_runs or ())]
+
+
+class _Runs:
+    """Spans while parts of runs are read: what a later part says goes before, but nothing is unsaid."""
+
+    def __init__(self, privacy: Privacy, found: Gathering) -> None:
+        self._privacy = privacy
+        self._found = found
+        self._places: dict[tuple[str, str], tuple[Bundle, int]] = {}
+        self._types: dict[tuple[str, str], str] = {}
+        self._waiting: dict[tuple[str, str], list[tuple[_Run, str, int]]] = {}
+
+    def add(self, run: _Run | None, file: str, line: int) -> None:
+        """Take in a run, or a part of one."""
+        if run is None or not run.known_id:
+            self._found.report.drop("not a run, or a run without an id", file, line)
+            return
+        key = (run.trace, run.known_id)
+        if isinstance(run.run_type, str):
+            self._types.setdefault(key, run.run_type)
+        if key not in self._types:
+            self._waiting.setdefault(key, []).append((run, file, line))
+            return
+        self._take(key, run, file, line)
+        for part in self._waiting.pop(key, ()):
+            self._take(key, *part)
+
+    def finish(self) -> None:
+        """Give up on parts whose run has not come."""
+        for parts in self._waiting.values():
+            for _, file, line in parts:
+                self._found.report.drop("part of a run that is not in the log", file, line)
+
+    def _take(self, key: tuple[str, str], run: _Run, file: str, line: int) -> None:
+        span = _span(run, self._types[key], file, line, self._privacy)
+        if key in self._places:
+            bundle, number = self._places[key]
+            _say_more(bundle.spans[number], span)
+            return
+        bundle = self._found.bundle(key[0])
+        self._places[key] = (bundle, len(bundle.spans))
+        bundle.spans.append(span)
+        if span.task is not None:
+            bundle.system = "langgraph"
+        if not span.parent and not bundle.name:
+            bundle.name = span.name
+            runtime = mapping(run.extra.runtime if run.extra else None)
+            bundle.version = text(runtime.get("sdk_version"))
+
+
+def _say_more(known: Span, more: Span) -> None:
+    """Add to a run what a later part says of it."""
+    optional = Span.__struct_fields__[-len(Span.__struct_defaults__) :]
+    for name, unsaid in zip(optional, Span.__struct_defaults__, strict=True):
+        if getattr(more, name) != unsaid:
+            setattr(known, name, getattr(more, name))
+    known.parent, known.name = known.parent or more.parent, known.name or more.name
+
+
+def _span(run: _Run, run_type: str, file: str, line: int, privacy: Privacy) -> Span:
+    kind = _KINDS.get(run_type, Kind.CHAIN)
+    extra = run.extra or _Extra()
+    metadata = mapping(extra.metadata)
+    error_type = (error_kind(run.error) or "other") if run.error else ""
+    span = Span(
+        id=run.known_id,
+        parent=run.parent,
+        kind=kind,
+        name=text(run.name),
+        file=file,
+        line=line,
+        start=seconds(run.start_time),
+        end=seconds(run.end_time),
+        agent=text(metadata.get("lc_agent_name")),
+        is_error=bool(run.error),
+        error_type=error_type,
+        is_interrupted=error_type.endswith("Interrupt"),
+        task=spans.langgraph_task(metadata),
+        unknown="" if run_type in _KINDS else f"run of type {masked(run_type)[:50]}",
+    )
+    if kind is Kind.CHAIN:
+        output = bytes(run.outputs) if span.task else b""
+        if b'"output"' in output or b'"goto"' in output:
+            span.routes = spans.langgraph_routes(decoded(output))
+        span.usage = _total_usage(run, metadata)
+        return span
+    outputs = decoded(run.outputs)
+    span.output = privacy.reference(outputs)
+    if kind is Kind.INFERENCE:
+        answers = _answers(outputs)
+        span.usage = _model_usage(run, outputs, answers, metadata)
+        span.model = _model(answers, metadata, extra)
+        span.calls = _calls(answers, privacy)
+    else:
+        span.usage = _total_usage(run, metadata)
+        span.call_id = _call_id(outputs, extra)
+        span.arguments = privacy.reference(decoded(run.inputs))
+    return span
+
+
+_Answers = list[list[Mapping[str, Any]]]
+"""The messages with which a model answered, by prompt: several candidates of one prompt are one list."""
+
+
+def _answers(outputs: Any) -> _Answers:
+    by_prompt = []
+    for batch in items(mapping(outputs).get("generations")):
+        found = []
+        for generation in batch if isinstance(batch, list) else [batch]:
+            message = mapping(mapping(generation).get("message"))
+            found.append(mapping(message.get("kwargs")) or message)
+        by_prompt.append(found)
+    return by_prompt
+
+
+def _model_usage(run: _Run, outputs: Any, answers: _Answers, metadata: Mapping[str, Any]) -> Usage | None:
+    """Token counts of a model call: of its messages, else of its metadata, else of its provider, else of the server."""
+    by_prompt = []
+    for candidates in answers:
+        # Providers count a prompt once and write the count to each candidate; LangChain's tracer adds them up.
+        distinct = {usage for each in candidates if (usage := _usage(mapping(each.get("usage_metadata"))))}
+        by_prompt += [_sum(list(distinct))] if distinct else []
+    if by_prompt:
+        return _sum(by_prompt)
+    provider = mapping(mapping(mapping(outputs).get("llm_output")).get("token_usage"))
+    given = (mapping(outputs).get("usage_metadata"), metadata.get("usage_metadata"))
+    for candidate in (*given, provider, run.counts):
+        usage = _usage(mapping(candidate))
+        if usage is not None:
+            return usage
+    return None
+
+
+def _total_usage(run: _Run, metadata: Mapping[str, Any]) -> Usage | None:
+    """Token counts of a run that is no model call: what the server added up, or what its program did."""
+    if "usage_metadata" not in metadata and run.prompt_tokens is None and run.total_tokens is None:
+        return None
+    return _usage(mapping(metadata.get("usage_metadata"))) or _usage(run.counts)
+
+
+def _usage(usage: Mapping[str, Any]) -> Usage | None:
+    """Counts in the words of LangChain (`UsageMetadata`), of the server, or of OpenAI."""
+    read = mapping(usage.get("input_token_details")) or mapping(usage.get("prompt_token_details"))
+    written = mapping(usage.get("output_token_details")) or mapping(usage.get("completion_token_details"))
+    of_openai = mapping(usage.get("prompt_tokens_details"))
+    by_openai = mapping(usage.get("completion_tokens_details"))
+    found = Usage(
+        input=spans.whole(usage.get("input_tokens", usage.get("prompt_tokens"))),
+        output=spans.whole(usage.get("output_tokens", usage.get("completion_tokens"))),
+        cache_read=spans.whole(read.get("cache_read", of_openai.get("cached_tokens"))),
+        cache_write=spans.whole(read.get("cache_creation")),
+        reasoning=spans.whole(written.get("reasoning", by_openai.get("reasoning_tokens"))),
+        total=spans.whole(usage.get("total_tokens")),
+    )
+    return found if found != Usage() else None
+
+
+def _sum(usages: Sequence[Usage]) -> Usage:
+    """The sum of counts, kind by kind; unknown where all are."""
+    if len(usages) == 1:
+        return usages[0]
+    known = ([count for count in counts if count is not None] for counts in zip(*usages, strict=True))
+    return Usage(*(sum(counts) if counts else None for counts in known))
+
+
+def _model(answers: _Answers, metadata: Mapping[str, Any], extra: _Extra) -> str:
+    for candidates in answers:
+        for message in candidates:
+            answered = mapping(message.get("response_metadata"))
+            name = text(answered.get("model_name")) or text(answered.get("model"))
+            if name:
+                return name
+    asked = mapping(extra.invocation_params)
+    return text(metadata.get("ls_model_name")) or text(asked.get("model")) or text(asked.get("model_name"))
+
+
+def _calls(answers: _Answers, privacy: Privacy) -> tuple[Call, ...]:
+    return tuple(
+        Call(text(call.get("id")), text(call.get("name")), privacy.reference(call.get("args")))
+        for candidates in answers
+        for message in candidates
+        for call in map(mapping, items(message.get("tool_calls")))
+    )
+
+
+def _call_id(outputs: Any, extra: _Extra) -> str:
+    """The id of the call that a tool's run carries out, from its run or from its message."""
+    answer = mapping(mapping(outputs).get("output"))
+    answer = mapping(answer.get("kwargs")) or answer
+    return text(extra.tool_call_id) or text(answer.get("tool_call_id"))

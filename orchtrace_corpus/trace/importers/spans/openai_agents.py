@@ -1,0 +1,210 @@
+"""OpenAI Agents SDK: traces as its processors export them, `trace` and `trace.span` objects.
+
+The objects come as an array, in the body of an ingest request (`{"data": [...]}`), or one on each line, or one
+request on each line. Shapes: `agents/tracing/{traces,spans,span_data}.py` of openai-agents 0.24.0.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from msgspec import Raw, Struct
+
+from orchtrace_corpus.trace.importers.core.builder import seconds
+from orchtrace_corpus.trace.importers.core.json_parts import decoded
+from orchtrace_corpus.trace.importers.core.logs import Head, LogFile
+from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
+from orchtrace_corpus.trace.importers.spans import files as spanfiles
+from orchtrace_corpus.trace.importers.spans import span as spans
+from orchtrace_corpus.trace.importers.spans.files import Gathering, Record
+from orchtrace_corpus.trace.importers.spans.span import Call, Kind, Span, Usage, error_kind, items, mapping, text
+
+_FORM = "openai_agents"
+_OBJECTS = ("trace", "trace.span")
+
+_KINDS = {
+    "agent": Kind.AGENT,
+    "function": Kind.TOOL,
+    "generation": Kind.INFERENCE,
+    "response": Kind.INFERENCE,
+    "transcription": Kind.INFERENCE,
+    "speech": Kind.INFERENCE,
+    "handoff": Kind.HANDOFF,
+    "guardrail": Kind.GUARDRAIL,
+    "custom": Kind.CHAIN,
+    "task": Kind.CHAIN,
+    "turn": Kind.CHAIN,
+    "speech_group": Kind.CHAIN,
+    "mcp_tools": Kind.CHAIN,
+}
+
+_ERRORS = {
+    "Error running tool (non-fatal)": "tool_error",
+    "Error running tool": "tool_error",
+    "Error in agent run": "agent_error",
+    "Error getting response": "model_error",
+    "Max turns exceeded": "max_turns_exceeded",
+    "Guardrail tripwire triggered": "guardrail_triggered",
+    "Invalid JSON": "invalid_output",
+}
+"""The SDK's own messages; others may hold content."""
+
+
+_NOTHING = Raw(b"null")
+
+
+class _Data(Struct):
+    """What is particular to a kind of span; contents are decoded only where they are needed."""
+
+    type: Any = None
+    name: Any = None
+    input: Raw = _NOTHING
+    output: Raw = _NOTHING
+    model: Any = None
+    usage: Any = None
+    data: Any = None
+    from_agent: Any = None
+    to_agent: Any = None
+    triggered: Any = None
+
+
+class _Item(Struct):
+    """A trace, a span, or a request full of them."""
+
+    object: Any = None
+    id: Any = None
+    trace_id: Any = None
+    parent_id: Any = None
+    started_at: Any = None
+    ended_at: Any = None
+    workflow_name: Any = None
+    error: Any = None
+    span_data: _Data | None = None
+    data: "list[_Item] | None" = None
+
+
+sessions = spanfiles.grouped
+
+
+def recognises(beginning: Head) -> bool:
+    """Whether a file begins with `trace` or `trace.span` objects, or with a request full of them."""
+    if beginning.rows:
+        return any(_is_object(row) or any(map(_is_object, items(row.get("data")))) for row in beginning.rows[:5])
+    names = spanfiles.outline(beginning)
+    return "object" in names and bool({"workflow_name", "span_data"} & names)
+
+
+def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[dict[str, Any]]:
+    """The traces of the files.
+
+    Raises:
+        DataFileError: A file cannot be read, or holds no span that is an event.
+    """
+    found = Gathering(files)
+    for file in files:
+        for record in spanfiles.records(file, found.report, _Item):
+            for item, line in _items(record):
+                _gather(item, file.name, line, privacy, found)
+    yield from found.traces(_FORM, "openai-agents", privacy)
+
+
+def _is_object(value: Any) -> bool:
+    return isinstance(value, dict) and value.get("object") in _OBJECTS
+
+
+def _items(record: Record) -> Iterator[tuple[_Item | None, int]]:
+    """The items of a record, each with its line; None for what is none."""
+    value, line = record
+    if isinstance(value, _Item):
+        for item in (value,) if value.data is None else value.data:
+            yield item, line
+        return
+    full = value if value.is_array else value.members().get("data", value)
+    for part in full.elements() if full.is_array else (value,):
+        yield part.value(_Item), part.line
+
+
+def _gather(item: _Item | None, file: str, line: int, privacy: Privacy, found: Gathering) -> None:
+    if item is None or item.object not in _OBJECTS:
+        found.report.drop("neither a trace nor a span", file, line)
+    elif not text(item.id):
+        found.report.drop("without an id", file, line)
+    elif item.object == "trace":
+        bundle = found.bundle(item.id)
+        bundle.name = text(item.workflow_name) or bundle.name
+    else:
+        found.bundle(text(item.trace_id)).spans.append(_span(item, item.span_data or _Data(), file, line, privacy))
+
+
+def _span(item: _Item, data: _Data, file: str, line: int, privacy: Privacy) -> Span:
+    kind = _KINDS.get(text(data.type), Kind.CHAIN)
+    span = Span(
+        id=item.id,
+        parent=text(item.parent_id),
+        kind=kind,
+        name=text(data.name),
+        file=file,
+        line=line,
+        start=seconds(item.started_at),
+        end=seconds(item.ended_at),
+        is_error=bool(item.error),
+        error_type=_error_type(item.error),
+        unknown="" if text(data.type) in _KINDS else f"span of type {masked(text(data.type))[:50] or 'none'}",
+    )
+    if kind is Kind.AGENT:
+        span.is_named = True
+    elif kind is Kind.INFERENCE:
+        output = decoded(data.output)
+        span.usage = _usage(data.usage)
+        span.model = text(data.model)
+        span.calls = _calls(output, privacy)
+        span.output = privacy.reference(output)
+    elif kind is Kind.TOOL:
+        span.arguments = privacy.reference(decoded(data.input))
+        span.output = privacy.reference(decoded(data.output))
+    elif kind is Kind.HANDOFF:
+        span.agent, span.target = text(data.from_agent), text(data.to_agent)
+    elif kind is Kind.GUARDRAIL:
+        span.is_triggered = data.triggered is True
+    else:
+        span.usage, span.is_cumulative = _usage(mapping(data.data).get("usage")), True
+    return span
+
+
+def _error_type(error: Any) -> str:
+    message = text(mapping(error).get("message"))
+    return (_ERRORS.get(message) or error_kind(message) or "other") if error else ""
+
+
+def _usage(usage: Any) -> Usage | None:
+    """Token counts of a model call, of a turn or task, or as the exporter to OpenAI writes them (`details`)."""
+    if not isinstance(usage, dict) or not usage:
+        return None
+    more = {**usage, **mapping(usage["details"])} if "details" in usage else usage
+    read = mapping(more.get("input_tokens_details", more.get("prompt_tokens_details")))
+    written = mapping(more.get("output_tokens_details", more.get("completion_tokens_details")))
+    count = spans.whole
+    return Usage(
+        count(more.get("input_tokens", more.get("prompt_tokens"))),
+        count(more.get("output_tokens", more.get("completion_tokens"))),
+        count(read.get("cached_tokens", more.get("cached_input_tokens"))),
+        count(read.get("cache_write_tokens", more.get("cache_write_input_tokens"))),
+        count(written.get("reasoning_tokens")),
+        count(more.get("total_tokens")),
+    )
+
+
+def _calls(output: Any, privacy: Privacy) -> tuple[Call, ...]:
+    """The tool calls in a model's answer: items of the Responses API, or messages of Chat Completions."""
+    found = []
+    for item in items(output):
+        if not isinstance(item, dict):
+            continue
+        if item.get("type") == "function_call":
+            found.append(_call(item.get("call_id"), item, privacy))
+        calls = map(mapping, items(item.get("tool_calls")))
+        found += [_call(call.get("id"), mapping(call.get("function")), privacy) for call in calls]
+    return tuple(call for call in found if call.tool)
+
+
+def _call(name: Any, function: Mapping[str, Any], privacy: Privacy) -> Call:
+    return Call(text(name), text(function.get("name")), privacy.reference(function.get("arguments")))

@@ -1,0 +1,189 @@
+"""A tree of whatever spans a log holds: copies, circles, lost parents and strange clocks taken care of.
+
+Everything is linear in the number of spans but for sorts by time, and nothing is recursive: trees may be as deep
+as they are large.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from orchtrace_corpus.trace.importers.core.privacy import masked
+from orchtrace_corpus.trace.importers.core.report import Report
+from orchtrace_corpus.trace.importers.spans.span import Span
+
+NOBODY = -1
+"""Stands for the number of a span or agent that there is not."""
+
+COPY = "left out: copy of a span (by id)"
+
+_LAST_INSTANT = 253_402_300_799.0
+"""The end of the year 9999; later times cannot be written as dates."""
+
+
+class Tree(NamedTuple):
+    """Spans by number.
+
+    Attributes:
+        spans: The spans.
+        parents: The number of each one's parent, or `NOBODY`.
+        children: The numbers of each one's children, by time.
+        order: All numbers, parents before their children, children by time.
+        starts: When each began, in seconds; where the log does not say, a time that fits.
+        ends: When each ended; None where the log does not say.
+        earliest: When each one's first descendant began, or itself.
+        latest: When each one's last descendant began or ended, or itself.
+    """
+
+    spans: Sequence[Span]
+    parents: list[int]
+    children: list[list[int]]
+    order: list[int]
+    starts: list[float]
+    ends: list[float | None]
+    earliest: list[float]
+    latest: list[float]
+
+
+def tree(found: Sequence[Span], report: Report) -> Tree:
+    """The tree of the spans of one trace."""
+    spans, numbers = _distinct(found, report)
+    parents = _parents(spans, numbers, report)
+    children = _children(parents)
+    order = _from_roots(parents, children)
+    if len(order) < len(spans):
+        _cut_circles(spans, parents, order, report)
+        children = _children(parents)
+        order = _from_roots(parents, children)
+    starts, ends = _times(spans, parents, order, report)
+
+    def by_time(number: int) -> tuple[float, float, int]:
+        end = ends[number]
+        return starts[number], starts[number] if end is None else end, number
+
+    for siblings in children:
+        siblings.sort(key=by_time)
+    order = _from_roots(parents, children, sorted((n for n in order if parents[n] == NOBODY), key=by_time))
+    earliest = list(starts)
+    latest = [start if end is None else end for start, end in zip(starts, ends, strict=True)]
+    for number in reversed(order):
+        parent = parents[number]
+        if parent != NOBODY:
+            earliest[parent] = min(earliest[parent], earliest[number])
+            latest[parent] = max(latest[parent], latest[number])
+    return Tree(spans, parents, children, order, starts, ends, earliest, latest)
+
+
+def _distinct(found: Sequence[Span], report: Report) -> tuple[list[Span], dict[str, int]]:
+    """Each span once: of two copies the later one, unless only the earlier is finished."""
+    spans: list[Span] = []
+    numbers: dict[str, int] = {}
+    last = 0.0
+    report.read = len(found)
+    for span in found:
+        if span.end is not None:
+            report.out_of_order += span.end < last
+            last = span.end
+        if span.unknown:
+            report.unknown(masked(span.unknown))
+        number = numbers.setdefault(span.id, len(spans))
+        if number == len(spans):
+            spans.append(span)
+            continue
+        known = spans[number]
+        if (known.name, known.start) != (span.name, span.start):
+            report.problem("two spans of one id: both are kept, children go to the first", span.where)
+            spans.append(span)
+            continue
+        kept, left = (known, span) if span.end is None and known.end is not None else (span, known)
+        spans[number] = kept
+        report.drop("copy of a span", left.file, left.line)
+        if left.usage is not None:
+            tokens = {"input": left.usage.input or 0, "output": left.usage.output or 0}
+            report.ledger(COPY, **tokens)
+    return spans, numbers
+
+
+def _parents(spans: Sequence[Span], numbers: dict[str, int], report: Report) -> list[int]:
+    parents = []
+    for span in spans:
+        parent = numbers.get(span.parent, numbers.get(span.other_parent, NOBODY)) if span.parent else NOBODY
+        if span.parent and parent == NOBODY:
+            report.problem("parent is not in the log: the span stands by itself", span.where)
+        parents.append(parent)
+    return parents
+
+
+def _children(parents: Sequence[int]) -> list[list[int]]:
+    children: list[list[int]] = [[] for _ in parents]
+    for number, parent in enumerate(parents):
+        if parent != NOBODY:
+            children[parent].append(number)
+    return children
+
+
+def _from_roots(parents: Sequence[int], children: list[list[int]], roots: Sequence[int] = ()) -> list[int]:
+    """All spans that a root leads to, parents first."""
+    waiting = list(reversed(roots or [number for number, parent in enumerate(parents) if parent == NOBODY]))
+    order = []
+    while waiting:
+        number = waiting.pop()
+        order.append(number)
+        waiting.extend(reversed(children[number]))
+    return order
+
+
+def _cut_circles(spans: Sequence[Span], parents: list[int], reached: Sequence[int], report: Report) -> None:
+    """Where parents go round in a circle, the earliest span of it loses its parent."""
+    done = [False] * len(spans)
+    for number in reached:
+        done[number] = True
+    for begin in range(len(spans)):
+        path: list[int] = []
+        on_path: dict[int, int] = {}
+        number = begin
+        while not done[number] and number not in on_path:
+            on_path[number] = len(path)
+            path.append(number)
+            number = parents[number]
+        if not done[number]:
+            circle = path[on_path[number] :]
+            first = min(circle, key=lambda each: (spans[each].start or 0.0, each))
+            parents[first] = NOBODY
+            report.problem("spans are their own parents: the first of them stands by itself", spans[first].where)
+        for each in path:
+            done[each] = True
+
+
+def _times(
+    spans: Sequence[Span], parents: Sequence[int], order: Sequence[int], report: Report
+) -> tuple[list[float], list[float | None]]:
+    """When each span began and ended: a missing beginning is taken from its children, else from its parent."""
+    starts = [_instant(span.start) for span in spans]
+    ends = [_instant(span.end) for span in spans]
+    missing = [start is None for start in starts]
+    for number in reversed(order):  # children first
+        start, end, parent = starts[number], ends[number], parents[number]
+        if missing[number]:
+            report.problem("span without a beginning: one that fits is taken", spans[number].where)
+        if start is None:
+            continue
+        if end is not None and end < start and not missing[number]:
+            report.problem("span that ends before it begins: taken to have no length", spans[number].where)
+        if parent != NOBODY and missing[parent]:
+            known = starts[parent]
+            starts[parent] = start if known is None else min(known, start)
+    first = min((start for start in starts if start is not None), default=0.0)
+    settled: list[float] = [first] * len(spans)
+    for number in order:
+        start, end, parent = starts[number], ends[number], parents[number]
+        if start is None:
+            start = first if parent == NOBODY else settled[parent]
+        if end is not None and end < start:
+            start = end if missing[number] else start
+            ends[number] = start
+        settled[number] = start
+    return settled, ends
+
+
+def _instant(moment: float | None) -> float | None:
+    return moment if moment is not None and 0 < moment < _LAST_INSTANT else None

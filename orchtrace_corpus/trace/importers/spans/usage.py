@@ -1,0 +1,183 @@
+"""Which token counts of a span tree are counted: those of the model calls, each once, and every other explained.
+
+A span around model calls often reports their sum, or the state of a counter that it shares with others. Such
+counts are left out where the calls themselves report. Only where none of them does is the sum taken instead.
+"""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from orchtrace_corpus.trace.importers.core.report import Report
+from orchtrace_corpus.trace.importers.spans.span import Kind, Usage
+from orchtrace_corpus.trace.importers.spans.tree import NOBODY, Tree
+
+COUNTED = "counted: model call's own usage"
+AROUND = "counted: usage of the span around the one model call"
+FALLBACK = "counted: total of a span whose model calls report nothing, at the last of them"
+BLACK_BOX = "counted: total of a span without model calls in the log"
+COUNTER = "counted: state of the outermost shared counter, since no model call reports"
+EQUAL = "left out: total of a span whose model calls report, equal to their sum"
+OTHER = "left out: total of a span whose model calls report, other than their sum"
+CUMULATIVE = "left out: state of a shared counter"
+UNKNOWN = "unknown: model call without usage"
+ZERO = "unknown: usage of 0 tokens, which no call has"
+UNDIVIDED = "unknown: only a total, not divided by kind"
+EXCLUSIVE = "repaired: input less than what came from caches, so taken to be without it"
+HIDDEN = "repaired: output less than the reasoning in it, so taken to be without it"
+
+
+class Spent(NamedTuple):
+    """What an event spent.
+
+    Attributes:
+        tokens: Tokens by kind as the schema has them: input without what came from caches.
+        basis: How far they can be relied on, in the schema's words.
+    """
+
+    tokens: Mapping[str, int]
+    basis: str
+
+
+class Spending(NamedTuple):
+    """What a tree spent.
+
+    Attributes:
+        by_span: What each span's event spent, by the number of the span.
+        uncounted: How many model calls have answered without saying what they spent, nor does a span around them.
+    """
+
+    by_span: dict[int, Spent]
+    uncounted: int
+
+
+def spending(of: Tree, report: Report) -> Spending:
+    """What the spans of a tree spent; the report's ledger says why."""
+    return _Accounts(of, report).settle()
+
+
+class _Accounts:
+    def __init__(self, of: Tree, report: Report) -> None:
+        self._of = of
+        self._report = report
+        count = len(of.spans)
+        self._usages = [span.usage and self._usable(span.usage) for span in of.spans]
+        self._calls = [0] * count  # model calls in the span, itself included
+        self._last_call = [NOBODY] * count
+        self._is_counted_below = [False] * count
+        self._is_counted = [False] * count  # by itself, or by a span around it
+        self._sums = [(0, 0)] * count  # counted input and output in the span
+        self._spent: dict[int, Spent] = {}
+
+    def settle(self) -> Spending:
+        for number in reversed(self._of.order):  # children first
+            self._settle(number)
+        self._settle_counters()
+        calls = [number for number, last in enumerate(self._last_call) if last == number]
+        calls = [number for number in calls if self._of.spans[number].kind is Kind.INFERENCE]
+        unknown = [number for number in calls if number not in self._spent]
+        if unknown:
+            self._report.ledger(UNKNOWN, len(unknown))
+        uncounted = sum(not self._is_counted[number] and not self._of.spans[number].is_error for number in unknown)
+        return Spending(self._spent, uncounted)
+
+    def _usable(self, usage: Usage) -> Usage | None:
+        """A span's usage, if it tells what went in or out."""
+        if not usage.is_known:
+            if usage.total:
+                self._report.ledger(UNDIVIDED, total=usage.total)
+            return None
+        if not any(usage):
+            self._report.ledger(ZERO)
+            return None
+        return usage
+
+    def _settle(self, number: int) -> None:
+        span, usage = self._of.spans[number], self._usages[number]
+        if span.kind is Kind.INFERENCE and not self._calls[number]:
+            self._calls[number], self._last_call[number] = 1, number
+        if usage is not None:
+            if span.is_cumulative:
+                if self._is_counted_below[number]:
+                    self._leave_out(CUMULATIVE, usage)
+            elif self._is_counted_below[number]:
+                is_equal = self._sums[number] == (usage.input or 0, usage.output or 0)
+                self._leave_out(EQUAL if is_equal else OTHER, usage)
+                if not is_equal:
+                    self._report.problem("total of a span is not the sum of its model calls", span.where)
+            else:
+                self._count(number, usage)
+        parent = self._of.parents[number]
+        if parent != NOBODY and (self._calls[number] or self._is_counted_below[number]):
+            self._calls[parent] += self._calls[number]
+            self._last_call[parent] = self._later(self._last_call[parent], self._last_call[number])
+            self._is_counted_below[parent] |= self._is_counted_below[number]
+            (more_input, more_output), (known_input, known_output) = self._sums[number], self._sums[parent]
+            self._sums[parent] = (known_input + more_input, known_output + more_output)
+
+    def _later(self, one: int, other: int) -> int:
+        """The model call that ends later."""
+        if NOBODY in (one, other):
+            return max(one, other)
+        latest = self._of.latest
+        return other if (latest[other], other) > (latest[one], one) else one
+
+    def _settle_counters(self) -> None:
+        """Counters of which nothing below or around is counted: the outermost holds what all within have added."""
+        for number in self._of.order:
+            parent = self._of.parents[number]
+            self._is_counted[number] |= parent != NOBODY and self._is_counted[parent]
+            usage = self._usages[number]
+            if usage is None or not self._of.spans[number].is_cumulative or self._is_counted_below[number]:
+                continue
+            if self._is_counted[number]:
+                self._leave_out(CUMULATIVE, usage)
+            else:
+                self._is_counted[number] = True
+                self._bear(self._last_call[number], number, usage, COUNTER, "placeholder")
+
+    def _count(self, number: int, usage: Usage) -> None:
+        span, call = self._of.spans[number], self._last_call[number]
+        if call == number or (call == NOBODY and span.kind is Kind.TOOL):
+            self._bear(number, number, usage, COUNTED, "reported")
+        elif self._calls[number] == 1:
+            self._bear(call, number, usage, AROUND, "reported")
+        elif call != NOBODY:
+            self._bear(call, number, usage, FALLBACK, "placeholder")
+        else:
+            self._bear(number, number, usage, BLACK_BOX, "reported")
+        self._is_counted[number] = self._is_counted_below[number] = True
+        self._sums[number] = (usage.input or 0, usage.output or 0)
+
+    def _bear(self, bearer: int, number: int, usage: Usage, why: str, basis: str) -> None:
+        tokens = divided(usage, self._report)
+        self._report.ledger(why, **tokens)
+        self._spent[number if bearer == NOBODY else bearer] = Spent(tokens, basis)
+
+    def _leave_out(self, why: str, usage: Usage) -> None:
+        self._report.ledger(why, **divided(usage, Report()))
+
+
+def divided(usage: Usage, report: Report) -> dict[str, int]:
+    """Token counts as the schema has them.
+
+    All three formats define the input with all that was read from or written to a cache, the output with hidden
+    reasoning (OpenTelemetry GenAI, attributes `gen_ai.usage.*`; LangChain, `UsageMetadata`; OpenAI, `usage`). Where
+    the figures contradict that, as some programs write them, they are taken to be apart.
+    """
+    input_tokens, output = usage.input, usage.output
+    cached = (usage.cache_read or 0) + (usage.cache_write or 0)
+    if input_tokens is not None and cached > input_tokens:
+        report.ledger(EXCLUSIVE, input=input_tokens, cached=cached)
+    elif input_tokens is not None:
+        input_tokens -= cached
+    if output is not None and (usage.reasoning or 0) > output:
+        report.ledger(HIDDEN, output=output, reasoning=usage.reasoning or 0)
+        output += usage.reasoning or 0
+    amounts = {
+        "input": input_tokens,
+        "output": output,
+        "cache_read": usage.cache_read,
+        "cache_write": usage.cache_write,
+        "reasoning": usage.reasoning,
+    }
+    return {kind: amount for kind, amount in amounts.items() if amount is not None}

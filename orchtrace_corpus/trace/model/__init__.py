@@ -1,0 +1,1 @@
+"""A trace as typed values: decoded, refused with places, written."""

@@ -1,0 +1,111 @@
+"""JSON to traces, with everything that the schema finds wrong.
+
+A sound trace is decoded and checked in one pass, by the types of `trace.model`. Only for one that they refuse
+is `trace.refused` imported, which says all that is wrong with it and where.
+"""
+
+from collections.abc import Iterator
+from typing import BinaryIO, NamedTuple
+
+import msgspec
+
+from orchtrace_corpus.base.errors import DataFileError
+from orchtrace_corpus.base.findings import Finding, printable
+from orchtrace_corpus.trace.model.places import Places
+from orchtrace_corpus.trace.model.trace import Trace
+
+_TRACE = msgspec.json.Decoder(Trace)
+_MEMBERS = msgspec.json.Decoder(dict[str, msgspec.Raw])
+
+
+LINES = (".jsonl", ".ndjson")
+"""What the names of files with a trace on each line end in."""
+
+
+class Document(NamedTuple):
+    """One trace of a file, as text.
+
+    Attributes:
+        data: Its JSON.
+        path: The path of the file, to show.
+        line: The line of the file on which it begins.
+    """
+
+    data: bytes
+    path: str
+    line: int = 1
+
+    @property
+    def places(self) -> Places:
+        """Finds places in it."""
+        return Places(self.data, self.path, self.line)
+
+    def size(self) -> int:
+        """Its bytes."""
+        return len(self.data)
+
+
+class Decoded(NamedTuple):
+    """What a document turned out to be: a trace, or none and the reasons why."""
+
+    document: Document
+    trace: Trace | None
+    findings: tuple[Finding, ...] = ()
+
+
+def documents(path: str) -> Iterator[Document]:
+    """The traces of a file: one JSON document, or JSON Lines, of which one line at a time is held in memory.
+
+    JSON Lines are a file whose name says so, and one of which the first line is a whole document.
+
+    Raises:
+        DataFileError: The file cannot be read.
+    """
+    shown = printable(path, limit=300)
+    try:
+        with open(path, "rb") as file:
+            yield from documents_in(file, shown, is_lines=path.lower().endswith(LINES))
+    except OSError as error:
+        raise DataFileError(f"cannot read {shown}: {error.strerror}") from error
+
+
+def documents_in(file: BinaryIO, path: str, *, is_lines: bool = False) -> Iterator[Document]:
+    """The traces of an open file, as those of `documents`.
+
+    Args:
+        file: The file, such as standard input.
+        path: What it is called, to show.
+        is_lines: Whether these are JSON Lines, even if the first of them is broken.
+    """
+    number, first = 1, file.readline()
+    while first and not first.strip():
+        number, first = number + 1, file.readline()
+    if not is_lines and not _is_whole(first):
+        yield Document(first + file.read(), path, number)
+        return
+    yield Document(first, path, number)
+    for later, line in enumerate(file, number + 1):
+        if not line.isspace():
+            yield Document(line, path, later)
+
+
+def _is_whole(line: bytes) -> bool:
+    """Whether a line is a document by itself."""
+    try:
+        _MEMBERS.decode(line)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return False
+    return True
+
+
+def decode(document: Document) -> Decoded:
+    """Decode one trace."""
+    data = document.data
+    try:
+        if not data.isascii():
+            data.decode("utf-8")
+        return Decoded(document, _TRACE.decode(data))
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        from orchtrace_corpus.trace.model.refusal import reasons
+
+        return Decoded(document, None, reasons(data, document.places, error))

@@ -1,0 +1,139 @@
+"""What is wrong with a document that is no trace: all of it, and where.
+
+What is no JSON is handed to `trace.syntax`. Of what does not follow the schema, events and edges are decoded one by
+one, and those that are refused are held against `schema.json`.
+"""
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+import msgspec
+
+from orchtrace_corpus.base.findings import Finding
+from orchtrace_corpus.trace.model.places import Path, Places, json_path
+from orchtrace_corpus.trace.model.plain_json import loads
+from orchtrace_corpus.trace.model.schema import schema
+from orchtrace_corpus.trace.model.schema_wording import worded
+from orchtrace_corpus.trace.model.syntax import syntax_problem
+from orchtrace_corpus.trace.model.trace import Edge, Event
+
+MOST_PROBLEMS = 100
+"""So many wrong events and wrong edges of one trace are described; of a log of another format, all would be."""
+
+
+class _Named(msgspec.Struct):
+    trace_id: str = ""
+
+
+_ANY = msgspec.json.Decoder(msgspec.Raw)
+_MEMBERS = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_ITEMS = msgspec.json.Decoder(list[msgspec.Raw])
+_PARTS: dict[str, msgspec.json.Decoder[Any]] = {
+    "events": msgspec.json.Decoder(Event),
+    "edges": msgspec.json.Decoder(Edge),
+}
+_NAMED = msgspec.json.Decoder(_Named)
+_STANDING_IN: dict[str, list[dict[str, Any]]] = {
+    "events": [{"id": "-", "t": 0, "type": "message", "agent": "-"}],
+    "edges": [],
+}
+
+
+def reasons(data: bytes, places: Places, refusal: Exception) -> tuple[Finding, ...]:
+    """Why a document is no trace, in the order in which it stands in the text.
+
+    Args:
+        data: The document.
+        places: Finds places in it.
+        refusal: What decoding it raised.
+    """
+    if isinstance(refusal, UnicodeDecodeError):
+        return (Finding("T103", "not UTF-8; save the file in UTF-8", places.location(refusal.start)),)
+    if not isinstance(refusal, msgspec.ValidationError):
+        return (syntax_problem(data, places, refusal),)
+    try:
+        _ANY.decode(data)  # the types refused a value, and nothing behind it was read yet
+        found = sorted(_problems(data, places), key=lambda finding: finding.location) or [_as_refused(refusal, places)]
+        record = _record(data)
+    except (msgspec.DecodeError, RecursionError) as error:
+        return (syntax_problem(data, places, error),)
+    return tuple(finding._replace(record=record) for finding in found)
+
+
+def _record(data: bytes) -> str:
+    """The name of a trace that is refused, if it has one."""
+    try:
+        return _NAMED.decode(data).trace_id
+    except msgspec.ValidationError:
+        return ""
+
+
+@cache
+def _validator(part: str) -> Any:
+    """A validator of a whole trace, or of one event or edge."""
+    from jsonschema import Draft202012Validator
+
+    whole = schema()
+    return Draft202012Validator({"$ref": f"#/$defs/{part}", "$defs": whole["$defs"]} if part else whole)
+
+
+def _problems(data: bytes, places: Places) -> Iterator[Finding]:
+    """All that the schema finds wrong with a well-formed document."""
+    try:
+        members = _MEMBERS.decode(data)
+    except msgspec.ValidationError:
+        yield Finding("T112", "a trace is an object, in braces", places.locate(()))
+        return
+    small: dict[str, Any] = {}
+    for name, raw in members.items():
+        small[name] = _STANDING_IN[name] if name in _STANDING_IN and _is_list(raw) else loads(bytes(raw))
+    yield from _described("", small, (), places)
+    for name, decoder in _PARTS.items():
+        if name in members and _is_list(members[name]):
+            items = _ITEMS.decode(members[name])
+            if name == "events" and not items:
+                yield Finding("T115", "events is empty; a trace has at least one", places.locate((name,)))
+            yield from _wrong_items(name, items, decoder, places)
+
+
+def _is_list(raw: msgspec.Raw) -> bool:
+    return bytes(memoryview(raw)[:1]) == b"["
+
+
+def _wrong_items(
+    name: str, items: list[msgspec.Raw], decoder: msgspec.json.Decoder[Any], places: Places
+) -> Iterator[Finding]:
+    wrong = 0
+    for number, item in enumerate(items):
+        try:
+            decoder.decode(item)
+        except msgspec.ValidationError:
+            wrong += 1
+            if wrong <= MOST_PROBLEMS:
+                yield from _described(name.removesuffix("s"), loads(bytes(item)), (name, number), places)
+    if wrong > MOST_PROBLEMS:
+        message = f"{wrong} of {len(items)} {name} are wrong; the first {MOST_PROBLEMS} are described"
+        yield Finding("T112", message, places.locate((name,)))
+
+
+def _described(part: str, value: Any, path: Path, places: Places) -> Iterator[Finding]:
+    """What is wrong with a value, in the order in which it stands in the text."""
+    for error in sorted(_validator(part).iter_errors(value), key=lambda error: list(map(str, error.absolute_path))):
+        inner = (*path, *error.absolute_path)
+        code, message, step = worded(error)
+        where = (*inner, step) if step else inner
+        yield Finding(code, f"{json_path(inner)}: {message}", places.locate(where))
+
+
+def _as_refused(error: msgspec.ValidationError, places: Places) -> Finding:
+    """A refusal that the schema does not share: an oversized number, or a wrong value whose name is given again.
+
+    JSON does not say what a name means that is given twice. The last value counts, but all of them have to be right.
+    """
+    message, _, at = str(error).partition(" - at `$")
+    path = tuple(int(step[1:-1]) if step[:1] == "[" else step for step in re.findall(r"\[\d+\]|[^.\[\]`]+", at))
+    code = "T104" if message == "Number out of range" else "T115"
+    hint = "" if code == "T104" else "; is the name given twice?"
+    return Finding(code, f"{json_path(path)}: {message[:1].lower()}{message[1:]}{hint}", places.locate(path))

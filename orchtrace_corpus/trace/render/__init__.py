@@ -1,0 +1,1 @@
+"""Reports of traces as text. Nothing here prints."""

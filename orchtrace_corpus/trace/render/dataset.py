@@ -1,0 +1,225 @@
+"""Datasets of traces: what a build has done, their statistics, and answers to questions in SQL."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from orchtrace_corpus.base.findings import printable
+from orchtrace_corpus.base.text.layout import display_width
+from orchtrace_corpus.base.text.table import Cell, Table, arranged, cell_text
+from orchtrace_corpus.trace.dataset.build import Outcome
+from orchtrace_corpus.trace.dataset.columns import DECISIONS
+from orchtrace_corpus.trace.dataset.statistics import FENCE, FEWEST, QUANTILES, Statistics
+from orchtrace_corpus.trace.measures.ledger import KINDS
+from orchtrace_corpus.trace.render.measures import shown
+
+_MOST_FAILURES = 5
+_MOST_DIGITS = 1e15  # beyond it, doubles are not whole to the last digit
+
+
+def outcome(found: Outcome) -> list[str]:
+    """What a build has done, in words."""
+    parts = [f"{_counted(found.built, 'source')} read"]
+    if found.resumed:
+        parts.append(f"{found.resumed:,} taken over from a build that was broken off")
+    parts.append(f"{found.unchanged:,} as they were")
+    if found.kept:
+        parts.append(f"{found.kept:,} kept whose logs are gone or were not named (--prune drops them)")
+    if found.removed:
+        parts.append(f"{found.removed:,} dropped whose logs are gone or were not named")
+    lines = [f"{_counted(found.traces, 'trace')} in the dataset: {', '.join(parts)}."]
+    if found.unpriced:
+        lines.append(
+            f"Costs are left out: {_counted(found.unpriced, 'source')} had been read with --prices, and not this time."
+        )
+    if found.empty:
+        lines.append(f"In {_counted(found.empty, 'source')} nothing ran: no trace was made of it.")
+    if found.passed_over:
+        lines.append(f"{_counted(found.passed_over, 'file')} passed over: no logs or traces of a format that we know.")
+    lines += [
+        f"corpus: left out: {printable(failure.name)}: {printable(failure.why, limit=300)}"
+        for failure in found.failures[:_MOST_FAILURES]
+    ]
+    more = len(found.failures) - _MOST_FAILURES
+    return [*lines, *([f"corpus: and {more:,} more left out"] if more > 0 else [])]
+
+
+def tables(found: Statistics, *, exact: bool) -> list[Table]:
+    """The statistics as tables: overview, measures, sub-decisions, models, outliers."""
+    return [
+        _overview(found),
+        _distributions(found, exact=exact),
+        _coverage(found, exact=exact),
+        _models(found, exact=exact),
+        _outliers(found, exact=exact),
+    ]
+
+
+_EXPENDABLE = (
+    *("p5", "p95", "p25", "p75", "null", "reasoning", "cache_write", "cache_read", "without tokens"),
+    *("trace", "code", "cost_usd", "min", "unit"),
+)
+
+
+def narrowed(one: Table, width: int) -> Table:
+    """A table without as many of its columns as it takes to fit: a figure that is cut would be another figure."""
+    left_out = []
+    for name in _EXPENDABLE:
+        if _width(one) <= width:
+            break
+        if name in one.columns:
+            one = arranged(one, [column for column in one.columns if column != name], "")
+            left_out.append(name)
+    note = f"No room for {', '.join(left_out)}; a wider terminal or --format csv has all."
+    return one._replace(notes=(*one.notes, note)) if left_out else one
+
+
+def _width(one: Table) -> int:
+    texts = [one.columns, *(tuple(map(cell_text, row)) for row in one.rows)]
+    widths = [max(map(display_width, column)) for column in zip(*texts, strict=True)]
+    return sum(widths) + 2 * (len(widths) - 1)
+
+
+def _overview(found: Statistics) -> Table:
+    names = {
+        "traces": "traces",
+        "trace_ids": "different trace_ids",
+        "events": "events",
+        "edges": "edges",
+        "warnings": "warnings of the graph rules",
+        "dropped": "records left out at import",
+        "unknown_kinds": "records of unknown kinds",
+        "problems": "other problems of the import",
+    }
+    rows = tuple((names[name], number) for name, number in found.overview._asdict().items())
+    is_doubled = found.overview.trace_ids < found.overview.traces
+    notes = ("Some traces have the same trace_id: is a log in the dataset twice?",) if is_doubled else ()
+    return Table("overview", "Dataset", ("what", "number"), rows, notes)
+
+
+def _distributions(found: Statistics, *, exact: bool) -> Table:
+    names = [f"p{round(100 * quantile)}" for quantile in QUANTILES]
+    columns = (*found.by, "measure", "unit", "n", "null", "mean", "min", *names, "max")
+    rows = tuple(
+        (
+            *_group(one.group),
+            one.measure,
+            one.unit,
+            one.n,
+            one.null,
+            *(shown(value, exact=exact) for value in (one.mean, one.least, *one.quantiles, one.greatest)),
+        )
+        for one in found.distributions
+        if one.n or exact
+    )
+    without = sum(not one.n for one in found.distributions)
+    notes = (f"{without} rows without any value are left out.",) if without and not exact else ()
+    return Table("measures", "Measures", columns, rows, notes)
+
+
+def _coverage(found: Statistics, *, exact: bool) -> Table:
+    rows = tuple(
+        (
+            *_group(one.group),
+            DECISIONS[one.decision].partition("_")[0].upper(),
+            str(one.decision),
+            one.having,
+            one.traces,
+            shown(one.having / one.traces, exact=exact),
+            one.events,
+        )
+        for one in found.coverage
+    )
+    columns = (*found.by, "code", "sub-decision", "in traces", "of", "share", "events")
+    return Table("sub_decisions", "Sub-decisions", columns, rows)
+
+
+def _models(found: Statistics, *, exact: bool) -> Table:
+    rows = tuple(
+        (
+            *_group(one.group),
+            printable(one.model) or "(none named)",
+            one.events,
+            one.without_tokens,
+            *one.tokens,
+            one.total if one.events else None,
+            shown(one.cost_usd, exact=exact),
+        )
+        for one in found.models
+    )
+    columns = (*found.by, "asked", "events", "without tokens", *KINDS, "total", "cost_usd")
+    notes = ("Reasoning is a part of output. Copied context is not counted.",)
+    return Table("models", "Tokens by model", columns, rows, notes)
+
+
+def _outliers(found: Statistics, *, exact: bool) -> Table:
+    rows = tuple(
+        (
+            *_group(one.group),
+            one.measure,
+            shown(one.value, exact=exact),
+            one.unit,
+            shown(one.ranges, exact=exact),
+            printable(one.trace_id),
+            one.trace,
+        )
+        for one in found.outliers
+    )
+    columns = (*found.by, "measure", "value", "unit", "ranges", "trace_id", "trace")
+    rule = f"More than {FENCE:g} interquartile ranges beyond a quartile, of {FEWEST} values or more."
+    shown_of = f" The farthest {len(rows)} of {found.outlying:,}." if found.outlying > len(rows) else ""
+    return Table("outliers", "Outliers", columns, rows, (rule + shown_of,))
+
+
+def _group(group: Iterable[str]) -> tuple[Cell, ...]:
+    return tuple(printable(value) or "(unknown)" for value in group)
+
+
+def answer(columns: Sequence[str], rows: Iterable[Sequence[Any]], notes: Sequence[str] = ()) -> Table:
+    """The answer to a question in SQL as a table for people; nothing in it reaches a terminal as it is."""
+    return Table("rows", "", tuple(map(printable, columns)), cells(rows, exact=False), tuple(notes))
+
+
+def cells(rows: Iterable[Sequence[Any]], *, exact: bool) -> tuple[tuple[Cell, ...], ...]:
+    """Values of an engine as cells of a table; numbers with a fraction are rounded unless it is for programs."""
+    return tuple(tuple(_cell(value, exact=exact) for value in row) for row in rows)
+
+
+def _cell(value: Any, *, exact: bool) -> Cell:
+    if isinstance(value, float) and not exact and abs(value) < _MOST_DIGITS:
+        return shown(value, exact=False)
+    if value is None or (isinstance(value, (int, float)) and not isinstance(value, bool)):
+        return value
+    text = _text(value, exact=exact)
+    return printable(text, limit=len(text))
+
+
+def _text(value: Any, *, exact: bool) -> str:
+    """A value in words: lists and mappings by their members."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float):
+        return str(_cell(value, exact=exact))
+    if isinstance(value, (list, tuple)):
+        return ", ".join(_text(item, exact=exact) for item in value)
+    if isinstance(value, dict):
+        return ", ".join(f"{_text(name, exact=exact)}: {_text(item, exact=exact)}" for name, item in value.items())
+    return "" if value is None else str(value)
+
+
+def plain(value: Any) -> Any:
+    """A value of an engine as JSON has it: what JSON has no form for becomes text."""
+    from math import isfinite
+
+    if isinstance(value, float):
+        return value if isfinite(value) else str(value)
+    if value is None or isinstance(value, (bool, int, str)):
+        return value
+    if isinstance(value, (list, tuple)):
+        return [plain(item) for item in value]
+    if isinstance(value, dict):
+        return {str(name): plain(item) for name, item in value.items()}
+    return value.hex() if isinstance(value, bytes) else str(value)
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

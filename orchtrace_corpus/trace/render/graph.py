@@ -1,0 +1,271 @@
+"""A trace as a graph for other programs to lay out, and as a picture of its timeline."""
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+from orchtrace_corpus.base.findings import printable
+from orchtrace_corpus.base.text.drawing import LARGE, SMALL, Drawing, text_width, wrap
+from orchtrace_corpus.trace.measures.work import critical_path
+from orchtrace_corpus.trace.model.trace import EdgeType, Event, EventType, Status, Trace
+from orchtrace_corpus.trace.view.agent_tree import Appearance, roster
+from orchtrace_corpus.trace.view.graph import graph
+from orchtrace_corpus.trace.view.timing import Timing, timing
+
+_MERMAID_ARROWS = {EdgeType.TEMPORAL: "-.->", EdgeType.SPAWN: "==>"}
+_DOT_STYLES = {EdgeType.TEMPORAL: "dotted", EdgeType.SPAWN: "bold", EdgeType.SAFETY: "dashed"}
+
+
+class _Critical(NamedTuple):
+    """The critical path of a trace.
+
+    Attributes:
+        events: The numbers of its events; none where durations are unknown.
+        steps: The pairs of events that follow one another on it.
+        text: What is said of it below a graph.
+    """
+
+    events: list[int]
+    steps: set[tuple[int, int]]
+    text: str
+
+
+def _critical(times: Timing) -> _Critical:
+    if times.unknown:
+        return _Critical([], set(), "No critical path: some events have no end.")
+    path = critical_path(times)
+    return _Critical(
+        path.events, set(pairwise(path.events)), f"Thick: the critical path, {path.length:.6g} {times.unit}."
+    )
+
+
+def mermaid(trace: Trace) -> str:
+    """The trace as a Mermaid flowchart: a box for each agent, a node for each event, edges by their type.
+
+    Events and edges of the critical path are thick; failed events are red and dashed.
+
+    Raises:
+        CycleError: The edges go round in a circle.
+    """
+    critical = _critical(timing(trace))
+    lines = ["flowchart LR", f"  %% {critical.text}"]
+    for place, (agent, numbers) in enumerate(_by_agent(trace).items()):
+        lines.append(f'  subgraph a{place}["{_mermaid_text(agent)}"]')
+        lines += [f'    e{n}["{_mermaid_text(_caption(trace.events[n]))}"]' for n in numbers]
+        lines.append("  end")
+    of = graph(trace)
+    thick = []
+    for place, (source, target, edge) in enumerate(zip(of.sources, of.targets, of.edges, strict=True)):
+        arrow = _MERMAID_ARROWS.get(edge.type, "-->")
+        lines.append(f"  e{source} {arrow}|{edge.type.value}| e{target}")
+        if (source, target) in critical.steps:
+            thick.append(str(place))
+    if thick:
+        lines.append(f"  linkStyle {','.join(thick)} stroke-width:5px")
+    lines += _mermaid_class("critical", "stroke-width:4px", critical.events)
+    failed = [n for n, event in enumerate(trace.events) if event.status is Status.ERROR]
+    lines += _mermaid_class("failed", "stroke:#c1121f,stroke-dasharray:5 3", failed)
+    return "\n".join(lines) + "\n"
+
+
+def _mermaid_class(name: str, look: str, numbers: Sequence[int]) -> list[str]:
+    if not numbers:
+        return []
+    return [f"  classDef {name} {look}", f"  class {','.join(f'e{n}' for n in numbers)} {name}"]
+
+
+def dot(trace: Trace) -> str:
+    """The trace in the language of Graphviz: a cluster for each agent, a node for each event, edges by their type.
+
+    Events and edges of the critical path are thick; failed events are red and dashed.
+
+    Raises:
+        CycleError: The edges go round in a circle.
+    """
+    critical = _critical(timing(trace))
+    thick = set(critical.events)
+    lines = [
+        "digraph trace {",
+        "  rankdir=LR;",
+        "  node [shape=box, fontname=sans];",
+        f'  label={_quoted(trace.trace_id)[:-1]}\\n{critical.text}";',
+    ]
+    for place, (agent, numbers) in enumerate(_by_agent(trace).items()):
+        lines += [f"  subgraph cluster_{place} {{", f"    label={_quoted(agent)};"]
+        for number in numbers:
+            event = trace.events[number]
+            look = ", color=red, style=dashed" if event.status is Status.ERROR else ""
+            look += ", penwidth=4" if number in thick else ""
+            lines.append(f"    e{number} [label={_quoted(_caption(event))}{look}];")
+        lines.append("  }")
+    of = graph(trace)
+    for source, target, edge in zip(of.sources, of.targets, of.edges, strict=True):
+        look = f"style={_DOT_STYLES.get(edge.type, 'solid')}"
+        look += ", penwidth=5" if (source, target) in critical.steps else ""
+        lines.append(f"  e{source} -> e{target} [label={edge.type.value}, {look}];")
+    return "\n".join((*lines, "}")) + "\n"
+
+
+def _by_agent(trace: Trace) -> dict[str, list[int]]:
+    found: dict[str, list[int]] = {}
+    for number, event in enumerate(trace.events):
+        found.setdefault(event.agent, []).append(number)
+    return found
+
+
+def _caption(event: Event) -> str:
+    tool = f" {event.tool}" if event.tool else ""
+    return f"{event.id}: {event.type.value}{tool}"
+
+
+def _mermaid_text(text: str) -> str:
+    """Text that stays text in a quoted Mermaid label: what could end it or be markup becomes a character entity."""
+    shown = printable(text, limit=60)
+    return "".join(c if c.isalnum() or c in " .,:_-/()" else f"#{ord(c)};" for c in shown)
+
+
+def _quoted(text: str) -> str:
+    escaped = printable(text, limit=60).replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
+
+
+_WIDTH = 900.0
+_MARGIN = 16.0
+_LANE = 26.0
+_BAR = 14.0
+_MOST_LABEL = 170.0
+_MOST_LANES = 200
+_MOST_COUNTED = 99
+_MOST_NAMED = 30
+_MOST_MARKS = 50
+_MOST_TEXT = 300
+_STRETCH = 18
+_LEAST_BAR = 2.0
+_TINY = 10
+
+
+def timeline(trace: Trace) -> str:
+    """The trace as a picture: a lane for each agent, time from left to right, the critical path underlined.
+
+    Raises:
+        CycleError: The edges go round in a circle.
+    """
+    times = timing(trace)
+    critical = set(_critical(times).events)
+    lanes = roster(trace, times)[:_MOST_LANES]
+    drawing = Drawing("trace", _WIDTH)
+    y = _MARGIN + LARGE
+    name = printable(trace.trace_id, limit=_MOST_TEXT)
+    for part in wrap(name, _WIDTH - 2 * _MARGIN, LARGE, lines=2, bold=True):
+        drawing.text(_MARGIN, y, part, size=LARGE, bold=True)
+        y += LARGE * 1.3
+    left = _MARGIN + min(max(text_width(_lane_name(lane), SMALL) for lane in lanes), _MOST_LABEL) + 12
+    scale = (_WIDTH - _MARGIN - left) / times.wall if times.wall else 0.0
+    zero = min(times.starts)
+    top = y
+    for lane in lanes:
+        _draw_lane(drawing, trace, times, lane, y, (left, scale, zero), critical)
+        y += _LANE
+    drawing.line(left, top, left, y, "rule")
+    drawing.text(left, y + SMALL, "0", "muted", size=SMALL)
+    drawing.text(_WIDTH - _MARGIN, y + SMALL, f"{times.wall:.6g} {times.unit}", "muted", size=SMALL, anchor="end")
+    y += SMALL * 2
+    for part in wrap(_notes(times, len(critical) > 0, len(lanes)), _WIDTH - 2 * _MARGIN, SMALL, lines=4):
+        drawing.text(_MARGIN, y + SMALL, part, "muted", size=SMALL)
+        y += SMALL * 1.3
+    drawing.height = y + _MARGIN
+    named = [trace.events[n].id for n in sorted(critical, key=times.starts.__getitem__) if times.works[n] > 0]
+    more = f" and {len(named) - _MOST_NAMED:,} more" if len(named) > _MOST_NAMED else ""
+    path = ", ".join(map(printable, named[:_MOST_NAMED])) + more
+    description = f"{len(lanes)} agents, {len(trace.events)} events, {times.wall:.6g} {times.unit}."
+    return drawing.svg(name, f"{description} Critical path: {path or 'unknown'}.")
+
+
+def _lane_name(lane: Appearance) -> str:
+    return "  " * lane.depth + printable(lane.agent, limit=_MOST_TEXT)
+
+
+def _draw_lane(
+    drawing: Drawing,
+    trace: Trace,
+    times: Timing,
+    lane: Appearance,
+    y: float,
+    axis: tuple[float, float, float],
+    critical: set[int],
+) -> None:
+    left, scale, zero = axis
+    middle = y + _LANE / 2
+
+    def place(moment: float) -> float:
+        return left + (moment - zero) * scale
+
+    name = wrap(_lane_name(lane), left - _MARGIN - 12, SMALL, lines=1)
+    drawing.text(_MARGIN + 10 * lane.depth, middle + SMALL * 0.35, name[0] if name else "", size=SMALL)
+    drawing.line(place(lane.begin), middle, place(lane.end), middle, "rule")
+    drawn: set[tuple[int, int, str]] = set()  # of bars that would lie on each other, one is enough
+    underlined: list[tuple[float, float]] = []
+    marks: list[tuple[float, bool]] = []
+    for number in lane.events:
+        event = trace.events[number]
+        x = place(times.starts[number])
+        if event.status is Status.ERROR or times.works[number] == 0:
+            marks.append((x, event.status is Status.ERROR))
+        if times.works[number] == 0:
+            continue
+        fill = "series1" if event.type is EventType.TOOL_CALL else "series0"
+        width = place(times.ends[number]) - x
+        if width < _LEAST_BAR:
+            x, width = x - x % _LEAST_BAR, _LEAST_BAR
+        bar = (round(x), round(width), fill)
+        if bar not in drawn:
+            drawn.add(bar)
+            drawing.rect(x, middle - _BAR / 2, width, _BAR, fill, radius=2)
+        if number in critical:
+            underlined.append((x, x + width))
+    for begin, end in _joined(underlined):
+        drawing.rect(begin, middle + _BAR / 2 + 1, end - begin, 3, "ink")
+    for x, failed in _gathered(marks):
+        _draw_mark(drawing, x, middle, failed)
+
+
+def _joined(stretches: list[tuple[float, float]]) -> list[tuple[float, float]]:
+    """Stretches from left to right, those that touch as one."""
+    found: list[tuple[float, float]] = []
+    for begin, end in sorted(stretches):
+        if found and begin <= found[-1][1] + 0.5:
+            found[-1] = (found[-1][0], max(found[-1][1], end))
+        else:
+            found.append((begin, end))
+    return found
+
+
+def _gathered(marks: list[tuple[float, bool]]) -> list[tuple[int, list[bool]]]:
+    """Marks by the pixel at which they are drawn: those of one pixel together, in a full lane those of a stretch."""
+    step = 1 if len({round(x) for x, _ in marks}) <= _MOST_MARKS else _STRETCH
+    found: dict[int, list[bool]] = {}
+    for x, failed in marks:
+        found.setdefault(round(x) // step * step + step // 2, []).append(failed)
+    return list(found.items())
+
+
+def _draw_mark(drawing: Drawing, x: float, middle: float, failed: Sequence[bool]) -> None:
+    """A circle for the events at one place, with their number where there are several."""
+    fill = "series5" if any(failed) else "page"
+    if len(failed) == 1:
+        drawing.circle(x, middle, 5 if any(failed) else 3, fill, stroke="muted")
+        return
+    number = str(len(failed)) if len(failed) <= _MOST_COUNTED else f"{_MOST_COUNTED}+"
+    drawing.circle(x, middle, 5 + 2 * len(number), fill, stroke="muted")
+    drawing.text(x, middle + 4, number, "page" if any(failed) else "ink", size=_TINY, anchor="middle")
+
+
+def _notes(times: Timing, has_path: bool, lanes: int) -> str:
+    parts = ["Blue: a model works. Orange: a tool works. Circle: an event without duration; a number: so many there;"]
+    parts.append("red: an error.")
+    parts.append("Underlined: the critical path." if has_path else "No critical path: some events have no end.")
+    if times.waited:
+        parts.append(f"{times.waited:.6g} s of waiting for people are left out.")
+    if lanes == _MOST_LANES:
+        parts.append(f"The first {_MOST_LANES} agents are shown.")
+    return " ".join(parts)

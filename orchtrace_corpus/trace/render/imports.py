@@ -1,0 +1,192 @@
+"""What an import did with every record of a log, in plain words for a sceptic."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, TypeVar
+
+from orchtrace_corpus.base.findings import printable
+from orchtrace_corpus.base.text.layout import wrap
+from orchtrace_corpus.trace.render import ledger as trace_ledger
+from orchtrace_corpus.trace.render.ledger import Row
+from orchtrace_corpus.trace.render.names import money
+
+_Key = TypeVar("_Key")
+_PIPE_WIDTH = 100
+_LEAST_WIDTH = 20
+_MOST_SHOWN = 8
+_KINDS = {
+    "dropped": "Left out:",
+    "passed_over": "Passed over, since they say nothing of agents, calls or tokens:",
+    "unknown_kinds": "Left out, since their kind is not known:",
+    "problems": "Problems:",
+}
+
+
+class Tally:
+    """The reports of several imports, added up.
+
+    Attributes:
+        traces: How many traces were added.
+    """
+
+    def __init__(self) -> None:
+        self.traces = 0
+        self._events = 0
+        self._counts = {"records_read": 0, "repaired": 0, "out_of_order": 0}
+        self._kinds: dict[str, dict[str, int]] = {name: {} for name in _KINDS}
+        self._examples: dict[str, str] = {}
+        self._ledger: dict[str, Row] = {}
+        self._shares: dict[str, dict[str, Row]] = {"session": {}, "agent": {}, "model": {}}
+        self._unknown: dict[str, int] = {}
+        self._prices: dict[str, Any] = {}
+
+    def add(self, trace: Mapping[str, Any]) -> None:
+        """Add the report of one trace, as an importer has made it."""
+        report = trace["import_report"]
+        self.traces += 1
+        self._events += len(trace["events"])
+        for name in self._counts:
+            self._counts[name] += report[name]
+        for name, known in self._kinds.items():
+            for what, noted in report[name].items():
+                number = noted["number"] if isinstance(noted, dict) else noted
+                known[what] = known.get(what, 0) + number
+                if isinstance(noted, dict) and noted["for_example"]:
+                    self._examples.setdefault(what, noted["for_example"][0])
+        for what, entry in report["token_ledger"].items():
+            _add(self._ledger, what, Row(what, entry["records"], entry["tokens"]))
+        reason = trace.get("reasons", {}).get("costs.tokens")
+        if reason:
+            self._unknown[reason] = self._unknown.get(reason, 0) + 1
+        if "prices" in report:
+            self._add_prices(report["prices"])
+        self._share_out(trace)
+
+    def _add_prices(self, prices: Mapping[str, Any]) -> None:
+        without = self._prices.setdefault("without", {})
+        for model, number in prices["without"].items():
+            without[model] = without.get(model, 0) + number
+        unused = prices.get("unused", [])
+        known = self._prices.get("unused", unused)
+        self._prices["unused"] = [model for model in known if model in unused]
+        self._prices["date"] = prices["date"]
+        self._prices["last_day"] = max(self._prices.get("last_day", ""), prices.get("last_day", ""))
+
+    def _share_out(self, trace: Mapping[str, Any]) -> None:
+        """Add what the events spent to the session, the agents and the models."""
+        spent: dict[tuple[str, str], Row] = {}
+        for event in trace["events"]:
+            tokens = event.get("tokens")
+            if tokens is not None and not event.get("copied_context"):
+                _add(spent, (event["agent"], event.get("model") or ""), Row("", None, tokens, event.get("cost_usd")))
+        for (agent, model), row in spent.items():
+            _add(self._shares["session"], f"{self.traces}", row._replace(name=trace["trace_id"]))
+            _add(self._shares["agent"], agent, row._replace(name=agent))
+            _add(self._shares["model"], model, row._replace(name=model or "(not named)"))
+
+    def lines(self, width: int | None) -> list[str]:
+        """The reports in words, in lines that fit the width; None for no terminal."""
+        room = max(width or _PIPE_WIDTH, _LEAST_WIDTH)
+        found = [part for said in self._said() for part in wrap(said, room, rest="  ")]
+        for name, words in _KINDS.items():
+            if self._kinds[name]:
+                found += [*wrap(words, room), *self._listed(self._kinds[name], room)]
+        ledger = list(self._ledger.values())
+        by = ("session", "model") if self.traces > 1 else ("agent", "model")
+        shares = {f"By {name}": list(self._shares[name].values()) for name in by}
+        found += trace_ledger.lines(ledger, shares, room)
+        rest = (*self._conserved(ledger), *self._unknown_totals(), *self._cost())
+        return [*found, *(part for said in rest for part in wrap(said, room, rest="  "))]
+
+    def _said(self) -> Iterator[str]:
+        counts = self._counts
+        read, made = noun(counts["records_read"], "record"), noun(self._events, "event")
+        yield f"{noun(self.traces, 'trace')}: {read} read, {made} made of {_them(counts['records_read'])}."
+        if counts["out_of_order"]:
+            number = counts["out_of_order"]
+            yield f"{noun(number, 'record')} {_were(number)} of an earlier time than the one before: sorted by time."
+        if counts["repaired"]:
+            yield f"{noun(counts['repaired'], 'record')} had bytes that are no UTF-8: these were replaced."
+
+    def _listed(self, known: Mapping[str, int], room: int) -> Iterator[str]:
+        shown = sorted(known.items(), key=lambda pair: (-pair[1], pair[0]))[:_MOST_SHOWN]
+        width = max(len(f"{number:,}") for _, number in shown) + 4
+        for what, number in shown:
+            example = self._examples.get(what)
+            place = f" (such as {printable(example, limit=120)})" if example else ""
+            text = printable(what, limit=120) + place
+            yield from wrap(text, room, first=f"{number:>{width},}  ", rest=" " * (width + 2))
+        if len(known) > _MOST_SHOWN:
+            more = sum(known.values()) - sum(number for _, number in shown)
+            yield f"{more:>{width},}  of {noun(len(known) - _MOST_SHOWN, 'more kind')}"
+
+    def _conserved(self, ledger: list[Row]) -> Iterator[str]:
+        """A warning where the events do not have what the ledger counted; no importer should ever need it."""
+        events = sum(row.total for row in self._shares["model"].values())
+        if trace_ledger.counted(ledger) != events:
+            stated = f"{trace_ledger.counted(ledger):,.15g}"
+            yield f"The ledger does not add up: it counts {stated} tokens, and the events have {events:,.15g}."
+
+    def _unknown_totals(self) -> Iterator[str]:
+        if self.traces == 1:
+            for reason in self._unknown:
+                yield f"The total is unknown: {printable(reason, limit=200)}"
+        elif self._unknown:
+            number = sum(self._unknown.values())
+            each = "it says" if number == 1 else "each says"
+            yield f"The total is unknown in {noun(number, 'trace')}; {each} why, under `reasons`."
+
+    def _cost(self) -> Iterator[str]:
+        if not self._prices:
+            return
+        spent = [row.usd for row in self._shares["model"].values() if row.usd is not None]
+        without = self._prices["without"]
+        total = f"{'at least ' if without or self._unknown else ''}{money(sum(spent))} USD" if spent else "unknown"
+        yield f"Cost at {prices_of(self._prices['date'], self._prices['last_day'])}: {total}."
+        if without:
+            ordered = sorted(without.items(), key=lambda pair: (-pair[1], pair[0]))
+            named = [f"{printable(model)} ({noun(number, 'event')})" for model, number in ordered[:_MOST_SHOWN]]
+            more = [noun(len(ordered) - _MOST_SHOWN, "more model")] if len(ordered) > _MOST_SHOWN else []
+            yield f"Not in the cost, for want of a price or a count: {', '.join([*named, *more])}."
+            if self._prices["unused"]:
+                yield f"{unused_prices(self._prices['unused'])}."
+
+
+def prices_of(day: str, last_day: str) -> str:
+    """Of which day prices are, and whether what they are applied to ran later or earlier, since prices change."""
+    date, last = printable(day), printable(last_day)
+    if not last or last == date:
+        return f"the prices of {date}"
+    return f"the prices of {date}, {'older' if last > date else 'newer'} than the run of {last}"
+
+
+def unused_prices(models: Sequence[str]) -> str:
+    """Which models of a price table a run does not have; one of them may be a misspelt name of a model that it has."""
+    named = ", ".join(printable(model) for model in models[:_MOST_SHOWN])
+    more = ", …" if len(models) > _MOST_SHOWN else ""
+    return f"The price table names {named}{more}, of which the run has no event"
+
+
+def noun(number: int, name: str) -> str:
+    """A number with its noun, such as `1 trace` or `2,000 traces`."""
+    return f"{number:,} {name}" if number == 1 else f"{number:,} {name}s"
+
+
+def _were(number: int) -> str:
+    return "is" if number == 1 else "are"
+
+
+def _them(number: int) -> str:
+    return "it" if number == 1 else "them"
+
+
+def _add(known: dict[_Key, Row], key: _Key, row: Row) -> None:
+    """Add a row to that of a key, whose tokens are its own."""
+    before = known.get(key)
+    if before is None:
+        before = known[key] = row._replace(tokens={}, records=None, usd=None)
+    for kind, number in row.tokens.items():
+        before.tokens[kind] = before.tokens.get(kind, 0) + (number or 0)
+    if row.records is not None or row.usd is not None:
+        records = before.records if row.records is None else (before.records or 0) + row.records
+        usd = before.usd if row.usd is None else (before.usd or 0.0) + row.usd
+        known[key] = before._replace(records=records, usd=usd)

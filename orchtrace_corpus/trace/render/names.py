@@ -1,0 +1,90 @@
+"""What agents, durations and acts are called on a page for people."""
+
+import re
+from collections.abc import Sequence
+
+from orchtrace_corpus.base.findings import printable
+from orchtrace_corpus.base.text.layout import clip, wrap
+from orchtrace_corpus.trace.view.agent_tree import Appearance
+
+_KEEP = "\ue000"
+"""Stands for a blank at which no line is broken; text from outside never has it, since it does not print."""
+
+_SHORT = 8
+_MOST = 30
+_IS_ID = r"[0-9A-Za-z_:.@-]*\d[0-9A-Za-z_:.@-]*"
+_YOU = "user"
+
+
+def kept(text: str) -> str:
+    """The text, to stay on one line when `broken` breaks what it is part of."""
+    return text.replace(" ", _KEEP)
+
+
+def broken(text: str, room: int, *, label: str = "", indent: int = 0) -> list[str]:
+    """The text in lines of at most `room` cells, a label before the first of them."""
+    lines = wrap(text, room, first=label.ljust(indent), rest=" " * indent)
+    return [line.replace(_KEEP, " ") for line in lines]
+
+
+def duration(seconds: float, unit: str = "s") -> str:
+    """A duration in words, such as `2 h 05 min`, `3 min 20 s`, `4 min`, `1.5 s` or `195 ms`; or a number of steps."""
+    if unit != "s":
+        return kept(f"{seconds:,.6g} {unit if seconds == 1 else f'{unit}s'}")
+    if 0 < seconds < 0.9995:
+        return kept(f"{seconds * 1000:.3g} ms")
+    if seconds < 59.95:
+        return kept(f"{seconds:.3g} s")
+    whole = round(seconds)
+    hours, rest = divmod(whole, 3600)
+    minutes, rest = divmod(rest, 60)
+    if hours:
+        return kept(f"{hours:,} h {minutes:02} min" if minutes else f"{hours:,} h")
+    return kept(f"{minutes} min {rest:02} s" if rest else f"{minutes} min")
+
+
+def money(usd: float) -> str:
+    """An amount in dollars; one below a dollar with more digits, so that little is not shown as nothing."""
+    if usd >= 0.995 or usd == 0:
+        return f"{usd:,.2f}"
+    return f"{usd:.4f}" if usd >= 0.00005 else "<0.0001"
+
+
+def names(team: Sequence[Appearance], people: frozenset[str]) -> dict[str, str]:
+    """What each agent is called: by its role where its own name is only an id, and each by another name.
+
+    The one person behind a log is "you".
+
+    Args:
+        team: The agents.
+        people: Those of them who are no machines.
+    """
+    roles: dict[str, int] = {}
+    for one in team:
+        roles[one.role] = roles.get(one.role, 0) + 1
+    found: dict[str, str] = {}
+    taken: set[str] = set()
+    for one in team:
+        tries = _tries(one, people, is_alone=roles[one.role] == 1)
+        name = next((name for name in tries if name not in taken), tries[-1])
+        found[one.agent] = name
+        taken.add(name)
+    return found
+
+
+def _tries(one: Appearance, people: frozenset[str], *, is_alone: bool) -> list[str]:
+    """Names of an agent, the best first; the last is its own."""
+    own, role = printable(one.agent, limit=60), clip(printable(one.role, limit=60), _MOST)
+    if one.agent in people:
+        return ["you" if one.agent == _YOU else own, own]
+    if not role or one.agent.lower().startswith(one.role.lower()):
+        return [own]
+    if not re.fullmatch(_IS_ID, one.agent):
+        return [f"{own} ({role})", own]
+    short = own if len(own) <= _SHORT + 2 else own[:_SHORT]
+    return [*([role] if is_alone else []), f"{role} {short}", f"{role} {own}", own]
+
+
+def counted(number: int, noun: str) -> str:
+    """A number with its noun, such as `1 agent` or `2,000 agents`, on one line."""
+    return kept(f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s")

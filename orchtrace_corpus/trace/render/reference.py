@@ -1,0 +1,121 @@
+"""What the documents say of traces, made from the code: fields, rules, measures, labels, credit units, columns.
+
+`cli.reference` puts these tables into the marked regions of docs/traces.md, docs/measures.md, docs/credit.md and
+docs/dataset.md.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from orchtrace_corpus.base.findings import RULES
+from orchtrace_corpus.base.text.rules import anchor
+from orchtrace_corpus.trace.analysis.labels import RULES as LABELS
+from orchtrace_corpus.trace.credit.assign import UNITS
+from orchtrace_corpus.trace.dataset.columns import TABLES
+from orchtrace_corpus.trace.exporters.published import EVENT_FIELDS, TRACE_FIELDS
+from orchtrace_corpus.trace.measures import DEFINITIONS
+from orchtrace_corpus.trace.model.schema import schema
+from orchtrace_corpus.trace.model.trace import CREDIT_UNITS, Decision
+
+_PARTS = ("event", "tokens", "source", "edge", "costs", "clock", "agent", "baseline")
+_PUBLISHED: Mapping[str, Sequence[str]] = {
+    "": TRACE_FIELDS,
+    "event": EVENT_FIELDS,
+    "edge": ("src", "dst", "type"),
+    "costs": ("tokens", "wall_clock_s", "tool_calls", "messages"),
+}
+_TYPES = {"string": "text", "number": "number", "integer": "whole number", "boolean": "true or false", "null": "null"}
+
+
+def fields() -> str:
+    """Every field of the schema, a table for each part of a trace."""
+    whole = schema()
+    sections = [_part("The trace", "", whole)]
+    sections += [_part(f"`{name}`", name, whole["$defs"][name]) for name in _PARTS]
+    return "\n\n".join(sections)
+
+
+def _part(title: str, name: str, part: Mapping[str, Any]) -> str:
+    published = _PUBLISHED.get(name, ())
+    rows = [
+        (f"`{field}`", "yes" if field in part.get("required", ()) else "", _value(rule),
+         "yes" if field in published else "", rule.get("description") or _referred(rule)["description"])
+        for field, rule in part["properties"].items()
+    ]  # fmt: skip
+    head = f"### {title}\n\n{part['description']}\n\n"
+    return head + _table(("field", "required", "value", "published", "meaning"), rows)
+
+
+def _referred(rule: Mapping[str, Any]) -> Mapping[str, Any]:
+    return dict(schema()["$defs"][rule["$ref"].rpartition("/")[2]])
+
+
+def _value(rule: Mapping[str, Any]) -> str:
+    """What a field may hold, in words."""
+    if "$ref" in rule:
+        name = rule["$ref"].rpartition("/")[2]
+        return f"[`{name}`](#{name})"
+    if "enum" in rule:
+        return ", ".join(f"`{word}`" for word in rule["enum"])
+    kinds = [rule["type"]] if isinstance(rule["type"], str) else rule["type"]
+    if kinds == ["array"]:
+        return f"list of {_value(rule['items'])}{', not empty' if rule.get('minItems') else ''}"
+    if kinds == ["object"]:
+        of = rule.get("additionalProperties")
+        return f"object of {_value(of)}" if isinstance(of, dict) else "object"
+    text = " or ".join(_TYPES[kind] for kind in kinds)
+    if rule.get("minLength"):
+        text += ", not empty"
+    if "minimum" in rule:
+        most = rule.get("maximum")
+        bound = f" to {most}" if most is not None and most < 2**53 - 1 else " on"
+        text += f", from {rule['minimum']}{bound}"
+    return text
+
+
+def graph_rules() -> str:
+    """The rules that no schema can state."""
+    rows = [
+        (f"[{code}](rules.md#{anchor(rule)})", rule.severity.value, rule.title)
+        for code, rule in RULES.items()
+        if code.startswith("T2")
+    ]
+    return _table(("code", "severity", "what"), rows)
+
+
+def label_rules() -> str:
+    """The rules by which events are labelled with sub-decisions."""
+    codes = {decision: f"O{number}" for number, decision in enumerate(Decision, 1)}
+    rows = [(f"`{name}`", f"{codes[decision]} {decision.value}", text) for name, (decision, text) in LABELS.items()]
+    return _table(("rule", "gives", "fires when"), rows)
+
+
+def measures() -> str:
+    """Every measure: unit, meaning, formula, source."""
+    rows = [(f"`{one.name}`", one.unit, _summary(one.compute), one.formula, one.source) for one in DEFINITIONS.values()]
+    return _table(("measure", "unit", "meaning", "formula", "source"), rows)
+
+
+def _summary(function: Callable[..., object]) -> str:
+    return (function.__doc__ or "").partition("\n")[0]
+
+
+def credit_units() -> str:
+    """Which methods give credit to which units."""
+    rows = [(f"`{unit}`", *("yes" if unit in units else "" for units in UNITS.values())) for unit in CREDIT_UNITS]
+    return _table(("unit", *(f"`{method.value}`" for method in UNITS)), rows)
+
+
+def dataset_columns() -> str:
+    """The columns of every table of a dataset."""
+    sections = [
+        f"### {name}\n\n"
+        + _table(("column", "type", "meaning"), [(f"`{one.name}`", one.type, one.meaning) for one in columns])
+        for name, columns in TABLES.items()
+    ]
+    return "\n\n".join(sections)
+
+
+def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [columns, ["---"] * len(columns), *rows]
+    return "\n".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |" for line in lines)

@@ -1,0 +1,1 @@
+"""One lens on a trace: graph, order, lifecycle, timing, agents."""

@@ -1,0 +1,77 @@
+"""The agents of a trace as a tree, each with its time on stage."""
+
+from typing import NamedTuple
+
+from orchtrace_corpus.trace.model.roles import roles_of
+from orchtrace_corpus.trace.model.trace import EventType, Tokens, Trace, total
+from orchtrace_corpus.trace.view.lifecycle import lives
+from orchtrace_corpus.trace.view.timing import Timing
+
+
+class Appearance(NamedTuple):
+    """One agent of a trace.
+
+    Attributes:
+        agent: Its name.
+        depth: How many agents are above it.
+        role: Its role; empty where the trace gives none.
+        model: The model of its events, if they name just one.
+        begin: When it comes into being, in the unit of the timing.
+        end: When it is last seen.
+        events: The numbers of its events, by time.
+        tokens: The tokens of its events; None where none has any.
+    """
+
+    agent: str
+    depth: int
+    role: str
+    model: str
+    begin: float
+    end: float
+    events: list[int]
+    tokens: float | None
+
+
+def roster(trace: Trace, times: Timing) -> list[Appearance]:
+    """The agents of a trace: those whom nobody spawned by their first act, each followed by those that it spawned."""
+    parents = lives(trace, times.of).parents
+    events: dict[str, list[int]] = {}
+    begin: dict[str, float] = {}
+    roles = roles_of(trace)
+    for number in times.sequence:
+        event = trace.events[number]
+        events.setdefault(event.agent, []).append(number)
+        begin.setdefault(event.agent, times.starts[number])
+        if event.type is EventType.SPAWN and event.target:
+            events.setdefault(event.target, [])
+            begin.setdefault(event.target, times.starts[number])
+    children: dict[str, list[str]] = {}
+    for agent in events:
+        parent = parents.get(agent, "")
+        children.setdefault(parent if parent in events else "", []).append(agent)
+    found: list[Appearance] = []
+    waiting = [(agent, 0) for agent in _latest_first(children.get("", []), begin)]
+    while waiting:
+        agent, depth = waiting.pop()
+        numbers = events[agent]
+        models = {trace.events[number].model for number in numbers} - {""}
+        spent = [trace.events[n].tokens for n in numbers if not trace.events[n].copied_context]
+        counted = [total(tokens) for tokens in spent if isinstance(tokens, Tokens)]
+        found.append(
+            Appearance(
+                agent,
+                depth,
+                roles.get(agent, ""),
+                models.pop() if len(models) == 1 else "",
+                begin[agent],
+                max((times.ends[number] for number in numbers), default=begin[agent]),
+                numbers,
+                float(sum(counted)) if counted else None,
+            )
+        )
+        waiting += [(child, depth + 1) for child in _latest_first(children.get(agent, []), begin)]
+    return found
+
+
+def _latest_first(agents: list[str], begin: dict[str, float]) -> list[str]:
+    return sorted(agents, key=begin.__getitem__)[::-1]

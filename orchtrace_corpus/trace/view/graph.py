@@ -1,0 +1,157 @@
+"""The temporal graph of a trace: events by number, edges between them, an order that respects the edges.
+
+Everything here is linear in events and edges, but for one sort by time.
+"""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from operator import lt
+from typing import NamedTuple
+
+from orchtrace_corpus.trace.model.trace import Edge, Event, EventType, Trace
+
+
+class Graph(NamedTuple):
+    """Events by their number in the trace, and the edges between them.
+
+    Attributes:
+        events: The events, as in the trace.
+        numbers: The number of each event by its id; of an id given twice, the first.
+        sources: For each edge that joins known events, the number of its earlier event.
+        targets: For each of these edges, the number of its later event.
+        edges: These edges, as in the trace.
+        times: When each event began, in the unit of the trace's clock.
+        ends: When each event ended, as it says itself; None where it does not.
+        agents: Who acts in each event.
+        of_type: The numbers of the events of each type that occurs, rising.
+    """
+
+    events: Sequence[Event]
+    numbers: Mapping[str, int]
+    sources: list[int]
+    targets: list[int]
+    edges: Sequence[Edge]
+    times: list[float]
+    ends: list[float | None]
+    agents: list[str]
+    of_type: Mapping[EventType, list[int]]
+
+
+class CycleError(Exception):
+    """The edges go round in a circle.
+
+    Attributes:
+        events: The numbers of the events on one circle, in the order of its edges.
+    """
+
+    def __init__(self, events: list[int]) -> None:
+        super().__init__()
+        self.events = events
+
+
+def graph(trace: Trace) -> Graph:
+    """The graph of a trace. Edges to unknown events are left out: a rule reports them."""
+    events, edges = trace.events, trace.edges
+    numbers = {event.id: number for number, event in enumerate(events)}
+    if len(numbers) < len(events):
+        numbers = {event.id: number for number, event in reversed(tuple(enumerate(events)))}
+    try:
+        sources, targets = [numbers[edge.src] for edge in edges], [numbers[edge.dst] for edge in edges]
+    except KeyError:
+        edges = [edge for edge in edges if edge.src in numbers and edge.dst in numbers]
+        sources, targets = [numbers[edge.src] for edge in edges], [numbers[edge.dst] for edge in edges]
+    of_type: defaultdict[EventType, list[int]] = defaultdict(list)
+    for number, event in enumerate(events):
+        of_type[event.type].append(number)
+    times, ends = [event.t for event in events], [event.t_end for event in events]
+    agents = [event.agent for event in events]
+    return Graph(events, numbers, sources, targets, edges, times, ends, agents, of_type)
+
+
+def by_time(of: Graph) -> list[int]:
+    """The numbers of the events by time, then by `seq`, then as they come."""
+    found = list(range(len(of.events)))
+    places = [event.seq for event in of.events]
+    if any(places):
+        found.sort(key=lambda number: places[number] or 0)
+    found.sort(key=of.times.__getitem__)
+    return found
+
+
+def order(of: Graph) -> list[int]:
+    """The numbers of the events so that every edge leads forward, in time order wherever the edges allow it.
+
+    Raises:
+        CycleError: The edges go round in a circle.
+    """
+    timely = by_time(of)
+    rank = ranks(timely)
+    return timely if leads_forward(of, rank) else sorted_out(of.sources, of.targets, timely, rank)
+
+
+def ranks(timely: Sequence[int]) -> list[int]:
+    """For each event its place among the numbers of the events by time."""
+    found = [0] * len(timely)
+    for at, number in enumerate(timely):
+        found[number] = at
+    return found
+
+
+def leads_forward(of: Graph, rank: Sequence[int]) -> bool:
+    """Whether every edge leads forward in an order, given by the place of each event; by time, most traces' do."""
+    place = rank.__getitem__
+    return all(map(lt, map(place, of.sources), map(place, of.targets)))
+
+
+def sorted_out(sources: Sequence[int], targets: Sequence[int], timely: Sequence[int], rank: Sequence[int]) -> list[int]:
+    """A topological order (Kahn 1962) that takes the earliest event first among those that may come next.
+
+    Args:
+        sources: For each edge the number of its earlier event.
+        targets: For each edge the number of its later event.
+        timely: The numbers of the events by time.
+        rank: For each event its place in `timely`.
+
+    Raises:
+        CycleError: The edges go round in a circle.
+    """
+    from heapq import heapify, heappop, heappush
+
+    waiting = [0] * len(timely)
+    later: list[list[int]] = [[] for _ in timely]
+    for source, target in zip(sources, targets, strict=True):
+        waiting[target] += 1
+        later[source].append(target)
+    ready = [rank[number] for number in timely if not waiting[number]]
+    heapify(ready)
+    found = []
+    while ready:
+        number = timely[heappop(ready)]
+        found.append(number)
+        for target in later[number]:
+            waiting[target] -= 1
+            if not waiting[target]:
+                heappush(ready, rank[target])
+    if len(found) < len(timely):
+        raise CycleError(_circle(later, waiting))
+    return found
+
+
+def _circle(later: list[list[int]], waiting: list[int]) -> list[int]:
+    """One circle among the events that still wait for another."""
+    earlier: dict[int, int] = {}
+    for number, targets in enumerate(later):
+        if waiting[number]:
+            for target in targets:
+                if waiting[target]:
+                    earlier[target] = number
+    place = min(earlier)
+    seen: dict[int, int] = {}
+    path: list[int] = []
+    while place not in seen:
+        seen[place] = len(path)
+        path.append(place)
+        place = earlier[place]
+    found = path[seen[place] :][::-1]
+    first = found.index(min(found))
+    return [*found[first:], *found[:first]]

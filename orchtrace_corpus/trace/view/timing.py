@@ -1,0 +1,328 @@
+"""How long events take, in seconds, and who waits for whom.
+
+Working events are those in which an agent computes: `inference`, `orchestrator_decision`, `aggregate`,
+`message` and `tool_call`. A spawn is none, since it may stand for its child's whole life, and neither is a
+human intervention. A tool call lasts until its result, unless it says itself when it ended; a message that
+has no end takes no time. Every other working event without an end has an unknown duration. Copied context is
+none: it happened elsewhere, at another time.
+
+Time in which the run waits for a person is taken out of all times: every moment inside a human intervention
+in which no model works. A tool call that is open meanwhile waits, too, and does not get longer by it.
+"""
+
+from bisect import bisect_right
+from collections.abc import Iterable
+from itertools import accumulate
+from typing import NamedTuple
+
+from orchtrace_corpus.trace.model.trace import EventType, Trace, Unit
+from orchtrace_corpus.trace.view.graph import Graph
+from orchtrace_corpus.trace.view.view import Subject
+
+SECONDS = {Unit.SECOND: 1.0, Unit.MILLISECOND: 1e-3, Unit.MICROSECOND: 1e-6, Unit.NANOSECOND: 1e-9, Unit.STEP: 1.0}
+"""Seconds in a unit of time; a step counts as one, and figures then are in steps."""
+
+WORKING = frozenset(
+    {EventType.INFERENCE, EventType.DECISION, EventType.AGGREGATE, EventType.MESSAGE, EventType.TOOL_CALL}
+)
+"""The types of events in which an agent computes."""
+
+_MODEL_WORKS = WORKING - {EventType.TOOL_CALL}
+
+
+class Timing:
+    """The times of a trace's events, by their number.
+
+    Attributes:
+        of: The trace's graph.
+        sequence: The events in an order that edges respect.
+        copied: The numbers of the events that are copied context. They take no time, and no agent acts in them.
+        starts: When each began, in seconds from the earliest, waits for people taken out.
+        ends: When each ended; where that is unknown, when it began.
+        works: How long each computed; 0 for events that are not working.
+        unknown: The working events whose duration is unknown.
+        waited: How long the run waited for people.
+        unit: `s`, or `step` where the trace counts steps.
+        begin: When the first event begins that is no copy.
+        end: When the last of them ends.
+        incoming: For each event the numbers of those that edges lead from.
+        by_agent: The numbers of each agent's events, by time, copied ones left out.
+        finished: The numbers of each agent's events by their ends, those of one end by their starts.
+        ended: The events in the order in which, along the sequence, they turn out to have ended before the next event
+            of their agent.
+        ended_before: For each place of the sequence, how many of `ended` there are then: those between the numbers of
+            the place before and of this one are events of this one's agent, by their ends.
+    """
+
+    def __init__(
+        self,
+        of: Graph,
+        sequence: list[int],
+        spans: tuple[list[float], list[float]],
+        unknown: list[int],
+        waited: float,
+        unit: str,
+    ) -> None:
+        self.of = of
+        self.sequence = sequence
+        self.copied = frozenset([number for number, event in enumerate(of.events) if event.copied_context])
+        self.starts, self.ends = starts, ends = spans
+        self.works = [0.0] * len(sequence)
+        for kind in WORKING:
+            for number in of.of_type.get(kind, ()):
+                self.works[number] = ends[number] - starts[number]
+        self.unknown = unknown
+        self.begin, self.end = min(starts), max(ends)
+        acting = sequence
+        if self.copied:
+            for number in self.copied:
+                self.works[number] = 0.0
+            self.unknown = [number for number in unknown if number not in self.copied]
+            acting = [number for number in sequence if number not in self.copied] or sequence
+            self.begin, self.end = (min([starts[n] for n in acting]), max([ends[n] for n in acting]))
+        self.waited = waited
+        self.unit = unit
+        self.incoming: list[list[int]] = [[] for _ in sequence]
+        for source, target in zip(of.sources, of.targets, strict=True):
+            self.incoming[target].append(source)
+        self.by_agent: dict[str, list[int]] = {}
+        for number in sorted(acting, key=starts.__getitem__):
+            self.by_agent.setdefault(of.agents[number], []).append(number)
+        self.finished = {agent: sorted(numbers, key=ends.__getitem__) for agent, numbers in self.by_agent.items()}
+        self.ended, self.ended_before = self._ended()
+
+    @property
+    def wall(self) -> float:
+        """From the first beginning to the last end."""
+        return self.end - self.begin
+
+    def _ended(self) -> tuple[list[int], list[int]]:
+        """`ended` and `ended_before`.
+
+        Of two that began at one instant, `seq` decides, or they are concurrent. What comes later in the sequence
+        does not count, and neither does anything that ended behind it.
+        """
+        ended: list[int] = []
+        before: list[int] = []
+        events, agents, starts, ends = self.of.events, self.of.agents, self.starts, self.ends
+        begun = [False] * len(self.sequence)
+        waiting = {agent: numbers[::-1] for agent, numbers in self.finished.items()}
+        for number in self.sequence:
+            queue, start = waiting.get(agents[number]), starts[number]
+            while queue and number not in self.copied:
+                candidate = queue[-1]
+                if ends[candidate] > start or not begun[candidate]:
+                    break
+                if starts[candidate] == start and (events[candidate].seq or 0) >= (events[number].seq or 0):
+                    break
+                ended.append(queue.pop())
+            begun[number] = True
+            before.append(len(ended))
+        return ended, before
+
+
+def timing(trace: Trace) -> Timing:
+    """The times of a trace.
+
+    Raises:
+        CycleError: The edges go round in a circle.
+    """
+    return timed(Subject(trace))
+
+
+def timed(subject: Subject) -> Timing:
+    """The times of a trace whose graph is known; errors as for `timing`."""
+    trace, of = subject.trace, subject.graph
+    scale, zero = SECONDS[trace.clock.unit], min(of.times)
+    finished = list(of.ends)
+    results = {of.events[n].call_id: of.times[n] for n in of.of_type.get(EventType.TOOL_RESULT, ())}
+    for number in of.of_type.get(EventType.TOOL_CALL, ()):
+        if finished[number] is None and of.events[number].call_id:
+            finished[number] = results.get(of.events[number].call_id)
+    starts = [(time - zero) * scale for time in of.times]
+    ends = [
+        start if end is None or end < time else (end - zero) * scale
+        for start, end, time in zip(starts, finished, of.times, strict=True)
+    ]
+    lasting = WORKING - {EventType.MESSAGE}
+    unknown = sorted([n for kind in lasting for n in of.of_type.get(kind, ()) if finished[n] is None])
+    waits = _waits(of, starts, ends)
+    if waits:
+        starts, ends = (_without(waits, moments) for moments in (starts, ends))
+    unit = "step" if trace.clock.unit is Unit.STEP else "s"
+    waited = sum(end - begin for begin, end in waits)
+    return Timing(of, subject.sequence, (starts, ends), unknown, waited, unit)
+
+
+def _waits(of: Graph, starts: list[float], ends: list[float]) -> list[tuple[float, float]]:
+    """When the run waited for a person: within a human intervention, and no model at work."""
+    if EventType.HUMAN not in of.of_type:
+        return []
+    changes: list[tuple[float, bool, int]] = []
+    for kind in (EventType.HUMAN, *_MODEL_WORKS):
+        human = kind is EventType.HUMAN
+        for number in of.of_type.get(kind, ()):
+            if ends[number] > starts[number]:
+                changes += [(starts[number], human, 1), (ends[number], human, -1)]
+    changes.sort()
+    waits = []
+    at, people, models = 0.0, 0, 0
+    for moment, human, change in changes:
+        if people and not models and moment > at:
+            waits.append((at, moment))
+        at = moment
+        people += change if human else 0
+        models += 0 if human else change
+    return waits
+
+
+def _without(waits: list[tuple[float, float]], moments: list[float]) -> list[float]:
+    """The moments on a clock that stands still during the waits."""
+    begins = [begin for begin, _ in waits]
+    before = [0.0, *accumulate(end - begin for begin, end in waits)]
+    found = []
+    for moment in moments:
+        place = bisect_right(begins, moment)
+        inside = max(waits[place - 1][1] - moment, 0.0) if place else 0.0
+        found.append(moment - before[place] + inside)
+    return found
+
+
+def most_at_once(begins: Iterable[float], ends: Iterable[float], *, closed: bool = False) -> int:
+    """The most intervals that hold one instant.
+
+    Args:
+        begins: When each begins.
+        ends: When each ends, in any order, none before it begins.
+        closed: Whether their ends belong to them, so that one that begins as another ends is beside it.
+    """
+    upcoming = sorted(ends)
+    most = over = 0
+    for number, begin in enumerate(sorted(begins), 1):
+        while upcoming[over] < begin or (upcoming[over] == begin and not closed):
+            over += 1
+        if number - over > most:
+            most = number - over
+    return most
+
+
+class Path(NamedTuple):
+    """A longest path through the graph.
+
+    Attributes:
+        length: Its length.
+        events: The numbers of its events, first to last; those that add nothing to it included.
+    """
+
+    length: float
+    events: list[int]
+
+
+def longest_path(times: Timing, weights: list[float], *, overlapping: bool) -> Path:
+    """The heaviest path through the edges of the trace and the order in which each agent acts.
+
+    An agent does one thing after another: what it begins after the end of something else of its own depends
+    on that, whether an edge says so or not.
+
+    Args:
+        times: The times of the events.
+        weights: What each event adds.
+        overlapping: Whether weights are durations, so that what began before the end of what it depends on
+            adds only the time behind that end.
+    """
+    agents, starts, incoming, ended = times.of.agents, times.starts, times.incoming, times.ended
+    place = 0
+    reached = [start + weight for start, weight in zip(starts, weights, strict=True)] if overlapping else starts
+    best, before = [0.0] * len(weights), [-1] * len(weights)
+    heaviest: dict[str, int] = {}  # among each agent's events that have ended so far
+    for number, ended_before in zip(times.sequence, times.ended_before, strict=True):
+        longest, previous = 0.0, -1
+        for source in incoming[number]:
+            length = best[source]
+            if overlapping and reached[source] > starts[number]:
+                length -= reached[source] - starts[number]
+            if length > longest or (length == longest and previous < 0):
+                longest, previous = length, source
+        own = heaviest.get(agents[number], -1)
+        while place < ended_before:
+            if own < 0 or best[ended[place]] >= best[own]:
+                heaviest[agents[number]] = own = ended[place]
+            place += 1
+        if own >= 0 and (best[own] > longest or (best[own] == longest and previous < 0)):
+            longest, previous = best[own], own
+        best[number] = longest + weights[number]
+        before[number] = previous
+    last = max(times.sequence, key=best.__getitem__)
+    path = [last]
+    while before[path[-1]] >= 0:
+        path.append(before[path[-1]])
+    return Path(best[last], path[::-1])
+
+
+class Chain(NamedTuple):
+    """What the end of a run waited for: `parts`, `gaps` and `after` add up to the wall time.
+
+    Attributes:
+        events: The numbers of its events, first to last.
+        parts: How long each of them worked while the rest of the chain waited for it.
+        gaps: For each of them the time before it in which nothing of the chain happened; before the first, time
+            of which nothing says what it waited for.
+        after: The time behind the last of them.
+    """
+
+    events: list[int]
+    parts: list[float]
+    gaps: list[float]
+    after: float
+
+
+def waited_for(times: Timing) -> Chain:
+    """The chain of events that the end of the run waited for, walked back from the event that ended last.
+
+    The event before one on the chain is that which released it: among those that edges lead from, and those of
+    its own agent that had ended before, the one that ended last. What only works beside the chain is not on it,
+    however long it takes, and making that shorter gains nothing. `longest_path` is another thing: the path of
+    the most work, wherever it lies. It bounds what a team could reach that never waits, and says nothing of
+    what this run waited for. Linear in events and edges.
+
+    A working event ends when its work does, every other at once. What still worked when its successor began
+    counts up to that moment. Copied history released nothing: it happened elsewhere.
+    """
+    starts, incoming, happened = times.starts, times.incoming, times.of.events
+    ends = [start + work for start, work in zip(starts, times.works, strict=True)]
+    rank = [0] * len(starts)
+    for place, number in enumerate(times.sequence):
+        rank[number] = place
+
+    def lastly(number: int) -> tuple[bool, float, float, int]:
+        return not happened[number].copied_context, ends[number], starts[number], rank[number]
+
+    released_by = list(rank)  # the event of its own agent that ended last before each; itself where there is none
+    last_of_own: dict[str, int] = {}
+    place = 0
+    for number, ended_before in zip(times.sequence, times.ended_before, strict=True):
+        agent = happened[number].agent
+        for candidate in times.ended[place:ended_before]:
+            if agent not in last_of_own or lastly(candidate) > lastly(last_of_own[agent]):
+                last_of_own[agent] = candidate
+        place = ended_before
+        released_by[number] = last_of_own.get(agent, number)
+    number = max(times.sequence, key=lastly)
+    limit = times.end
+    events, parts, gaps = [], [], list[float]()
+    while True:
+        end, begin = min(ends[number], limit), min(starts[number], limit)
+        events.append(number)
+        parts.append(end - begin)
+        gaps.append(limit - end)
+        limit = begin
+        candidates = list(incoming[number])
+        if released_by[number] != number:
+            candidates.append(released_by[number])
+        candidates = [one for one in candidates if not happened[one].copied_context]
+        if not candidates:
+            break
+        start = starts[number]
+        number = max(candidates, key=lambda one: (min(ends[one], start), ends[one] <= start, starts[one], rank[one]))
+    after, *before = gaps
+    return Chain(events[::-1], parts[::-1], [limit - times.begin, *before[::-1]], after)

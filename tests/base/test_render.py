@@ -1,0 +1,413 @@
+"""What people and programs see, whole, on the toy corpus."""
+
+import csv
+import io
+import json
+
+import pytest
+
+from orchtrace_corpus.base.text import table
+from orchtrace_corpus.base.text.layout import ASCII, clip, display_width, fit, pad, plain, wrap
+from orchtrace_corpus.base.text.table import Table, lines, markdown
+from orchtrace_corpus.corpus.analysis.statistics import summarise
+from orchtrace_corpus.corpus.api import Corpus
+from orchtrace_corpus.corpus.render import statistics_page
+from tests.conftest import run_toy
+
+
+def test_the_page() -> None:
+    assert run_toy("stats").stdout == (
+        """\
+4 papers and 2 exclusions: 6 audited records (newest added 2023-06-07)
+
+tools  spade 1 · rake 1 · shears 1 · NA 1 · (absent) 1
+size   small 3 · large 1
+year   1999 1 · 2021 1 · 2023 2
+
+Style
+S1 formal    1 ███████████████████████
+S2 cottage   1 ███████████████████████
+S2 meadow    1 ███████████████████████
+S3 gravel    ·
+   NA        1
+
+Care (papers by level)
+          daily █  weekly ▓
+C1 water        1         1  ████████████████████████▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓
+C2 prune        ·         2  ▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓
+
+Sparse (up to 2) and empty
+style         gravel 0 · formal 1 · cottage 1 · meadow 1
+care          no daily method for prune
+style x size  5 of 8 cells empty
+
+Next: corpus gaps | corpus list | corpus terms | corpus --help
+"""
+    )
+
+
+@pytest.mark.parametrize("width", [20, 40, 60, 80, 100, 200])
+def test_the_page_fits_the_terminal(real: Corpus, width: int) -> None:
+    page = statistics_page.page(summarise(real._pool), width, ASCII)
+
+    text = plain(page)
+    assert text.isascii()
+    assert max(len(line) for line in text.splitlines()) <= max(width, 40)
+
+
+def test_counts_as_a_table() -> None:
+    assert run_toy("stats", "--by", "style", "--include-empty").stdout == (
+        """\
+Style
+style    code  count  share_percent
+formal   S1        1           25.0
+cottage  S2        1           25.0
+meadow   S2        1           25.0
+gravel   S3        0            0.0
+NA                 1           25.0
+
+Style, by code
+code  count  share_percent
+S1        1           25.0
+S2        2           50.0
+S3        0            0.0
+"""
+    )
+
+
+def test_a_crosstab_in_markdown() -> None:
+    assert run_toy("stats", "--cross", "style", "size", "--format", "markdown").stdout == (
+        """\
+## Style by size
+
+| style   | small | large | sum |
+| ------- | ----: | ----: | --: |
+| formal  |     1 |     0 |   1 |
+| cottage |     1 |     0 |   1 |
+| meadow  |     0 |     1 |   1 |
+| NA      |     1 |     0 |   1 |
+"""
+    )
+
+
+def test_gaps() -> None:
+    assert run_toy("gaps", "--sparse", "1").stdout == (
+        """\
+Style by size, 4 papers
+
+        small large
+formal      1     ·
+cottage     1     ·
+meadow      ·     1
+gravel      ·     ·
+NA          1     ·
+
+Empty: 5 of 8 cells
+  formal   large
+  cottage  large
+  meadow   small
+  gravel   all
+Sparse (1): 3 of 8 cells
+  formal   small
+  cottage  small
+  meadow   large
+"""
+    )
+
+
+def test_gaps_as_data() -> None:
+    assert json.loads(run_toy("gaps", "water", "size", "--format", "json").stdout) == {
+        "schema": "orchtrace-corpus/gaps",
+        "version": 1,
+        "rows": "water",
+        "columns": "size",
+        "papers": 4,
+        "cells": {
+            "daily": {"small": 1, "large": 0},
+            "weekly": {"small": 1, "large": 0},
+            "": {"small": 1, "large": 1},
+        },
+        "sparse_limit": 2,
+        "empty": [["daily", "large"], ["weekly", "large"]],
+        "sparse": [["daily", "small"], ["weekly", "small"]],
+    }
+    assert run_toy("gaps", "water", "size", "--format", "csv").stdout == (
+        """\
+water,size,count,state
+daily,small,1,sparse
+daily,large,0,empty
+weekly,small,1,sparse
+weekly,large,0,empty
+,small,1,not applicable
+,large,1,not applicable
+"""
+    )
+    assert run_toy("gaps", "water", "size", "--format", "markdown").stdout == (
+        """\
+## Watering by size
+
+| water    | small | large | sum |
+| -------- | ----: | ----: | --: |
+| daily    |     1 |     0 |   1 |
+| weekly   |     1 |     0 |   1 |
+| (absent) |     1 |     1 |   2 |
+
+- Empty: daily x large, weekly x large
+- Sparse (1 to 2): daily x small, weekly x small
+"""
+    )
+
+
+def test_list() -> None:
+    result = run_toy("list", "--sort", "-year", "--columns", "key,year,tools,care,authors")
+
+    assert result.stdout == (
+        """\
+key            year  tools          care                       authors
+long-grass     2023                                            Meadow Team
+mixed-borders  2023  rake           water=weekly               李, 明
+rose-garden    2021  spade; shears  water=daily; prune=weekly  Müller, Änne; O'Neill, Tom; others
+terminal-yard  1999  NA             prune=weekly               Anonymous
+"""
+    )
+    assert result.stderr == "4 papers\n"
+
+
+def test_csv_holds_no_formula_of_a_spreadsheet() -> None:
+    rows = [("=1+1", "+x", "-x"), ("@x", ("=a", "b"), "'=1"), ("a=b", "'quoted'", -3)]
+
+    assert table.csv(("a", "b", "c"), rows) == ("a,b,c\n'=1+1,'+x,'-x\n'@x,'=a ; b,''=1\na=b,'quoted',-3\n")
+
+
+def test_list_as_csv_reads_back() -> None:
+    text = run_toy("list", "--columns", "key,title,tools,authors", "--format", "csv").stdout
+
+    rows = list(csv.DictReader(io.StringIO(text)))
+    assert rows[0] == {
+        "key": "rose-garden",
+        "title": "Röses: A Garden in Four Beds",
+        "tools": "spade ; shears",
+        "authors": "Müller, Änne ; O'Neill, Tom ; others",
+    }
+
+
+def test_list_as_json() -> None:
+    text = run_toy("list", "--where", "key=long-grass", "--columns", "key,year,tools,authors", "-f", "json").stdout
+
+    assert json.loads(text) == {
+        "schema": "orchtrace-corpus/list",
+        "version": 1,
+        "papers": [{"key": "long-grass", "year": 2023, "tools": None, "authors": ["Meadow Team"]}],
+    }
+
+
+def test_list_of_exclusions() -> None:
+    assert run_toy("list", "--exclusions").stdout == (
+        """\
+id    stage  title
+E001  gate   A Window Box
+E003  path   A Car Park
+"""
+    )
+
+
+def test_show_a_paper() -> None:
+    assert run_toy("show", "arXiv:2101.00001v3").stdout == (
+        """\
+rose-garden
+Röses: A Garden in Four Beds
+authors      Müller, Änne; O'Neill, Tom; others
+affiliation  Garden School
+year         2021
+venue        Journal of Beds
+arxiv_id     2101.00001
+doi          10.5555/roses.1
+urls         https://example.org/roses https://example.org/roses/code
+summary      Lays out four beds of roses.
+added        2021-05-01
+
+style        S1 formal
+care         C1 water daily, C2 prune weekly
+tools        spade, shears
+size         small
+
+evidence     for care: visit, high confidence
+             The gardener waters every day.
+             https://example.org/roses
+"""
+    )
+
+
+def test_show_as_data() -> None:
+    record = json.loads(run_toy("show", "terminal-yard", "--format", "json").stdout)["records"][0]
+
+    assert record == {
+        "kind": "paper",
+        "key": "terminal-yard",
+        "title": "The Yard",
+        "authors": ["Anonymous"],
+        "year": 1999,
+        "venue": "Report",
+        "urls": ["https://example.org/yard"],
+        "style": "NA",
+        "care": {"prune": "weekly"},
+        "tools": ["NA"],
+        "size": "small",
+        "summary": "Describes a yard.",
+        "evidence": [],
+        "added": "2021-05-01",
+    }
+    assert run_toy("show", "E003", "--format", "csv").stdout == (
+        """\
+record,field,value
+E003,id,E003
+E003,title,A Car Park
+E003,identifier,CAR-PARK
+E003,url,https://example.org/cars
+E003,stage,path
+E003,screened,2023-01-02
+E003,reason,Nothing grows there.
+"""
+    )
+    assert "rose-garden,evidence.1.tags,care\n" in run_toy("show", "rose-garden", "-f", "csv").stdout
+
+
+def test_show_in_markdown() -> None:
+    assert run_toy("show", "E001", "--format", "markdown").stdout == (
+        """\
+## A Window Box
+
+`E001`
+
+- **identifier**: arXiv:2001.00009
+- **url**: https://arxiv.org/abs/2001.00009
+- **screened**: 2023-01-01
+- **reason**: Too small to count as a garden.
+- **stage**: gate
+"""
+    )
+
+
+def test_search_finds_words_whatever_their_case_and_accents() -> None:
+    result = run_toy("search", "ROSES", "muller")
+
+    assert result.stdout == "key          year  title\nrose-garden  2021  Röses: A Garden in Four Beds\n"
+    assert result.stderr == "1 paper\n"
+
+
+def test_search_puts_titles_first_and_adds_exclusions() -> None:
+    assert run_toy("search", "garden").stdout == (
+        """\
+key          year  title
+rose-garden  2021  Röses: A Garden in Four Beds
+
+Excluded
+id    title         reason
+E001  A Window Box  Too small to count as a garden.
+"""
+    )
+
+
+def test_terms() -> None:
+    assert run_toy("terms").stdout == (
+        """\
+Fields of papers
+  style  S1 formal, S2 cottage, S2 meadow, S3 gravel, NA
+  care   C1 water, C2 prune; each daily, weekly
+  tools  spade, rake, shears, NA
+  size   small, large
+
+Fields of exclusions
+  stage  gate, path
+
+Fields of evidence
+  level       visit, photo
+  confidence  high, low
+
+Definitions: corpus terms FIELD. Filters: corpus list --where FIELD=TERM.
+"""
+    )
+    assert run_toy("terms", "C2").stdout == (
+        """\
+Care
+term   code  label    count  definition
+prune  C2    Pruning      2  What to prune.
+
+Care: levels
+level   label   definition
+daily   Daily   Every day.
+weekly  Weekly  Every week.
+"""
+    )
+    assert run_toy("terms", "tools", "--sort", "-term", "--columns", "term,count", "-f", "csv").stdout == (
+        "term,count\nspade,1\nshears,1\nrake,1\nNA,1\n"
+    )
+    assert run_toy("terms", "level").stdout.splitlines()[2] == "visit  Visit      1  The garden itself."
+
+
+def test_statistics_as_csv_hold_every_count() -> None:
+    rows = list(csv.reader(io.StringIO(run_toy("stats", "--format", "csv").stdout)))
+
+    assert rows[:3] == [
+        ["statistic", "value", "second_value", "count"],
+        ["papers", "", "", "4"],
+        ["exclusions", "", "", "2"],
+    ]
+    assert ["care", "prune", "weekly", "2"] in rows
+    assert ["style_by_size", "formal", "small", "1"] in rows
+    assert ["exclusion_stage", "gate", "", "1"] in rows
+
+
+def test_statistics_in_full_have_one_table_each() -> None:
+    titles = [line for line in run_toy("stats", "--format", "markdown").stdout.splitlines() if line.startswith("#")]
+
+    assert titles == [
+        "# A toy garden",
+        "## Style",
+        "## Style, by code",
+        "## Tools",
+        "## Size",
+        "## Care, by level",
+        "## Year",
+        "## Style by size",
+        "## Exclusions: stage",
+    ]
+    full = run_toy("stats", "--full").stdout
+    assert [title for title in titles[1:] if title.removeprefix("## ") not in full] == []
+
+
+def test_filtered_statistics_leave_exclusions_out() -> None:
+    stats = json.loads(run_toy("stats", "--where", "size=small", "--format", "json").stdout)
+
+    assert (stats["papers"], stats["exclusions"], stats["records"], stats["exclusion_counts"]) == (3, None, None, {})
+    assert run_toy("stats", "--where", "size=small").stdout.startswith("3 papers (newest added 2023-06-07)\n")
+
+
+def test_markup_in_data_stays_text() -> None:
+    table = Table("x", "A *b*", ("c|d",), (("<b> [x](y) `z` & |\\",),))
+
+    assert markdown(table).splitlines() == [
+        "## A \\*b\\*",
+        "",
+        "| c\\|d                            |",
+        "| ------------------------------- |",
+        "| \\<b\\> \\[x\\](y) \\`z\\` &amp; \\|\\\\ |",
+    ]
+
+
+def test_columns_shrink_to_the_terminal_widest_first() -> None:
+    table = Table("x", "", ("key", "title"), (("a-key", "A rather long title of a paper"), ("b", "李明" * 12)))
+
+    assert plain(lines(table, 24)) == "key   title\na-key A rather long tit…\nb     李明李明李明李明…\n"
+    assert max(display_width(line) for line in plain(lines(table, 24)).splitlines()) <= 24
+
+
+def test_widths_count_terminal_cells() -> None:
+    assert [display_width(text) for text in ("abc", "é", "e\u0301", "李", "𝒜", "a\u200db")] == [3, 1, 1, 2, 1, 2]
+    assert clip("abcdef", 4) == "abc…"
+    assert clip("李明李", 4) == "李…"
+    assert pad("李", 4) + "|" == "李  |"
+    assert fit([30, 10, 3], 25) == [12, 10, 3]
+    assert fit([30, 30], 4) == [6, 6]
+    assert wrap("one two three", 8, first="> ", rest="  ") == ["> one", "  two", "  three"]
+    assert wrap("", 8, first="x ") == ["x "]

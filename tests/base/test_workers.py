@@ -1,0 +1,153 @@
+"""Many traces are worked on by several processes: same results, in order, and nothing left behind."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from orchtrace_corpus.base import workers as parallel
+from orchtrace_corpus.base.workers import WorkerError, in_order
+from orchtrace_corpus.trace.model.decode import Document
+from tests.conftest import ROOT
+from tests.trace.traces import event, raw
+
+CORPUS = (sys.executable, "-m", "orchtrace_corpus")
+
+
+@pytest.fixture(autouse=True)
+def _small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parallel, "BATCH_BYTES", 10)
+
+
+def numbered(count: int) -> Iterator[Document]:
+    return (Document(str(number).encode(), "numbers", number) for number in range(count))
+
+
+def doubled(document: Document) -> tuple[int, int]:
+    time.sleep(0.001 * (int(document.data) % 7))
+    return 2 * int(document.data), os.getpid()
+
+
+def dying(document: Document) -> int:
+    if document.data == b"77":
+        os.kill(os.getpid(), signal.SIGKILL)
+    return 0
+
+
+def failing(document: Document) -> int:
+    return 1 // (int(document.data) - 77)
+
+
+@pytest.mark.parametrize("jobs", [1, 2, 3])
+def test_results_come_in_the_order_of_the_documents(jobs: int) -> None:
+    found = list(in_order(doubled, numbered(200), jobs, size_bytes=Document.size))
+
+    assert [number for number, _ in found] == list(range(0, 400, 2))
+    assert len({process for _, process in found}) == (1 if jobs == 1 else jobs + 1)
+
+
+def test_a_first_batch_needs_no_other_process() -> None:
+    assert {process for _, process in in_order(doubled, numbered(5), 4, size_bytes=Document.size)} == {os.getpid()}
+
+
+def test_documents_are_read_only_as_far_ahead_as_they_are_worked_on() -> None:
+    read = []
+
+    def noted() -> Iterator[Document]:
+        for document in numbered(2000):
+            read.append(document)
+            yield document
+
+    results = in_order(doubled, noted(), 2, size_bytes=Document.size)
+    for _ in range(50):
+        next(results)
+    results.close()
+
+    assert len(read) < 150
+
+
+def test_a_large_batch_stays_in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parallel, "MOST_SENT_BYTES", 5)
+
+    assert {process for _, process in in_order(doubled, numbered(50), 4, size_bytes=Document.size)} == {os.getpid()}
+
+
+def test_the_death_of_a_worker_is_an_error_and_no_wait() -> None:
+    with pytest.raises(WorkerError, match=r"died \(exit code -9\)"):
+        list(in_order(dying, numbered(200), 2, size_bytes=Document.size))
+
+
+def test_an_error_in_a_worker_is_raised_here() -> None:
+    with pytest.raises(ZeroDivisionError):
+        list(in_order(failing, numbered(200), 2, size_bytes=Document.size))
+
+
+@pytest.fixture(scope="module")
+def many(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A file of so many traces that a command works on it for seconds in several processes."""
+    path = tmp_path_factory.mktemp("many") / "many.jsonl"
+    events = [event(f"e{n}", n, "inference", f"a{n % 3}", t_end=n + 0.5) for n in range(40)]
+    edges = " ".join(f"e{n}>e{n + 1}" for n in range(39))
+    with path.open("w", encoding="utf-8") as file:
+        for number in range(4000):
+            file.write(json.dumps(raw(events, edges, trace_id=f"run-{number}")) + "\n")
+    return path
+
+
+def test_a_command_says_the_same_of_many_traces_as_of_each(many: Path, tmp_path: Path) -> None:
+    lines = many.read_text(encoding="utf-8").splitlines()
+    (tmp_path / "one.json").write_text(lines[-1], encoding="utf-8")
+
+    whole = subprocess.run([*CORPUS, "trace", "measure", str(many), "--format", "csv"],
+                           cwd=ROOT, capture_output=True, text=True, check=True)  # fmt: skip
+    one = subprocess.run([*CORPUS, "trace", "measure", str(tmp_path / "one.json"), "--format", "json"],
+                         cwd=ROOT, capture_output=True, text=True, check=True)  # fmt: skip
+
+    rows = whole.stdout.splitlines()
+    measures = json.loads(one.stdout)["traces"][0]["measures"]
+    values = ["" if found["value"] is None else str(found["value"]).removesuffix(".0") for found in measures.values()]
+    assert len(rows) == 4001
+    assert rows[-1] == ",".join(["run-3999", *values])
+    assert [row.partition(",")[0] for row in rows[1:]] == [f"run-{number}" for number in range(4000)]
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_getaffinity") or parallel.processors() < 2, reason="needs two processors")
+@pytest.mark.parametrize(("end", "code"), [(signal.SIGINT, 130), (signal.SIGKILL, -9)])
+def test_no_process_outlives_the_command(many: Path, end: signal.Signals, code: int) -> None:
+    child = subprocess.Popen([*CORPUS, "trace", "measure", str(many), "--format", "csv"], cwd=ROOT,
+                             stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True)  # fmt: skip
+    _until(lambda: len(_group(child.pid)) > 2, "the workers begin")
+    os.killpg(child.pid, end) if end == signal.SIGINT else child.send_signal(end)
+    _, stderr = child.communicate(timeout=20)
+
+    assert child.returncode == code
+    assert end == signal.SIGKILL or stderr == b"corpus: interrupted\n"
+    _until(lambda: not _group(child.pid), "all processes end")
+
+
+def _group(leader: int) -> list[int]:
+    """The living processes of a process group."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdecimal():
+            try:
+                fields = (entry / "stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+            except OSError:  # it has just ended
+                continue
+            if int(fields[2]) == leader and fields[0] != "Z":
+                found.append(int(entry.name))
+    return found
+
+
+def _until(holds: Callable[[], bool], what: str) -> None:
+    for _ in range(400):
+        if holds():
+            return
+        time.sleep(0.05)
+    pytest.fail(f"waited 20 s in vain until {what}")

@@ -1,0 +1,198 @@
+"""The canonical form: no value and no comment is lost, and what is canonical stays as it is."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from orchtrace_corpus.base.yamlfile.reader import Mapping, YamlFile
+from orchtrace_corpus.base.yamlfile.record import values
+from orchtrace_corpus.base.yamlfile.writer import MisplacedCommentError, Style, canonical, record_text, scalar_text
+from orchtrace_corpus.corpus.model import canonical as styles
+from orchtrace_corpus.corpus.model.store import EXCLUSIONS, PAPERS, read_file
+from tests.conftest import ROOT
+
+STYLE = Style(("key", "title", "year", "authors", "care", "evidence"), frozenset({"year"}), frozenset({"care"}))
+
+TEXTS = st.text(
+    st.characters(exclude_categories=("Cc", "Cs"), exclude_characters="\ufeff\ufffe\uffff\u2028\u2029"), max_size=30
+)
+KEYS = st.sampled_from(["key", "title", "year", "authors", "care", "evidence", "other", "more: of", "no"])
+VALUES = st.one_of(
+    TEXTS,
+    st.lists(TEXTS, max_size=4),
+    st.dictionaries(st.sampled_from(["spawn", "stop"]), TEXTS, max_size=2),
+    st.lists(
+        st.dictionaries(st.sampled_from(["tags", "note"]), st.one_of(TEXTS, st.lists(TEXTS)), min_size=1), max_size=2
+    ),
+)
+RECORDS = st.lists(st.dictionaries(KEYS, VALUES, min_size=1, max_size=5), min_size=1, max_size=4)
+COMMENTS = st.sampled_from(["", "# plain", "# with 'quotes\" and: [brackets]", "#tight", "# ünïcode 𝒜"])
+
+
+def yaml_file(text: str) -> YamlFile:
+    return YamlFile("x.yaml", text.encode())
+
+
+def loaded(text: str) -> list[object]:
+    file = yaml_file(text)
+    records = [values(node) for node in file.records()]
+    assert file.findings == []
+    return records
+
+
+@given(RECORDS)
+def test_formatting_keeps_every_value_and_is_idempotent(records: list[object]) -> None:
+    text = "".join(f"- {json.dumps(record, ensure_ascii=False)}\n" for record in records)
+
+    formatted = canonical(yaml_file(text), STYLE)
+
+    assert loaded(formatted) == records
+    assert canonical(yaml_file(formatted), STYLE) == formatted
+
+
+@given(RECORDS, st.lists(st.tuples(COMMENTS, COMMENTS, COMMENTS), min_size=4, max_size=4), COMMENTS)
+def test_comments_are_kept_in_all_four_places(
+    records: list[dict[str, object]], comments: list[tuple[str, str, str]], header: str
+) -> None:
+    lines = [header, ""] if header else []
+    for record, (before, above, behind) in zip(records, comments, strict=False):
+        lines += [before] if before else []
+        for position, (key, value) in enumerate(record.items()):
+            mark = "- " if position == 0 else "  "
+            if above and position > 0:
+                lines.append(f"  {above}")
+            tail = f" {behind}" if behind and position == 0 else ""
+            shown = json.dumps(value, ensure_ascii=False)
+            lines.append(f"{mark}{json.dumps(key)}: {shown}{tail}")
+    text = "".join(f"{line}\n" for line in lines)
+    given_comments = sorted(line.strip() for line in lines if line.strip().startswith("#"))
+
+    try:
+        formatted = canonical(yaml_file(text), STYLE)
+    except MisplacedCommentError:
+        # Behind a closing bracket that has become a block, a comment has no line.
+        assert any(behind for _, _, behind in comments)
+        return
+
+    assert loaded(formatted) == loaded(text)
+    assert canonical(yaml_file(formatted), STYLE) == formatted
+    own_lines = [line.strip() for line in formatted.splitlines() if line.strip().startswith("#")]
+    assert sorted(own_lines) == given_comments
+    for _, _, behind in comments[: len(records)]:
+        assert behind in formatted
+
+
+@given(TEXTS, st.booleans())
+def test_a_scalar_reads_back_as_itself_here_and_in_yaml_1_1(text: str, in_flow: bool) -> None:
+    import yaml
+
+    shown = scalar_text(text, in_flow=in_flow)
+    document = f"a: [{shown}]" if in_flow else f"a: {shown}"
+
+    assert values(yaml_file(document).root()) == {"a": [text] if in_flow else text}  # type: ignore[arg-type]
+    assert yaml.safe_load(document) == {"a": [text] if in_flow else text}
+
+
+def test_the_canonical_form_whole() -> None:
+    text = """\
+# Head of the file
+
+# before the record
+- title: 'A: b'   # a colon
+  # before the field
+  key:   x
+  year: 2020
+  care: {water: "weekly",
+         prune: daily}
+  evidence:
+  - {note: no, tags: [care]}
+  authors:
+    - Dang, Yufan
+    - others
+  unknown: yes
+- key: z
+# the end
+"""
+    assert canonical(yaml_file(text), STYLE) == (
+        """\
+# Head of the file
+
+# before the record
+# before the field
+- key: x
+  title: "A: b"  # a colon
+  year: 2020
+  authors: ["Dang, Yufan", others]
+  care: {water: weekly, prune: daily}
+  evidence:
+    - note: "no"
+      tags: [care]
+  unknown: "yes"
+
+- key: z
+
+# the end
+"""
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("- key: x\n  authors:\n    # inside a list\n    - a\n", 3),
+        ("- key: x\n  care: {water: daily,  # one\n         prune: weekly}  # two\n", 2),
+        ("# over a bare dash\n-   # here\n  key: x\n", 2),
+    ],
+)
+def test_a_comment_without_a_place_is_refused(text: str, line: int) -> None:
+    with pytest.raises(MisplacedCommentError) as raised:
+        canonical(yaml_file(text), STYLE)
+
+    assert raised.value.at < 0 or text.count("\n", 0, raised.value.at) + 1 == line
+
+
+@pytest.mark.parametrize("name", [PAPERS, EXCLUSIONS])
+def test_the_real_data_is_in_canonical_form(name: str, real: object) -> None:
+    taxonomy = real.taxonomy  # type: ignore[attr-defined]
+    style = styles.paper_style(taxonomy) if name == PAPERS else styles.exclusion_style(taxonomy)
+    file = read_file(str(ROOT), name)
+
+    assert canonical(file, style) == file.text
+
+
+def test_an_empty_list_stays_as_it_is() -> None:
+    for text in ("[]\n", "# head\n\n[]\n", "# head\n[] # none\n"):
+        assert canonical(yaml_file(text), STYLE) == text
+
+
+def test_a_record_as_text() -> None:
+    node = yaml_file('{title: "x: y", key: a, year: "2020", authors: []}').root()
+    assert isinstance(node, Mapping)
+
+    assert record_text(node, STYLE) == '- key: a\n  title: "x: y"\n  year: 2020\n  authors: []\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("- key: a\n  authors:\n    - x\n    # the end of the list\n  year: 2020\n", 4),
+        ("- key: a\n  evidence:\n    - note: n\n      # the end of the item\n  year: 2020\n", 4),
+        ("- key: a\n  title: b\n  # the end of the record\n- key: b\n", 3),
+        ("- key: a\n  title: b\n\n  # the end of the last record\n", 4),
+    ],
+)
+def test_a_comment_at_an_end_is_not_moved_to_what_comes_next(text: str, line: int) -> None:
+    with pytest.raises(MisplacedCommentError) as raised:
+        canonical(yaml_file(text), STYLE)
+
+    assert text.count("\n", 0, raised.value.at) + 1 == line
+
+
+def test_a_comment_set_in_less_than_what_follows_belongs_to_it() -> None:
+    text = "- key: a\n# about the year\n  year: 2020\n# about b\n- key: b\n# the end\n"
+
+    assert canonical(yaml_file(text), STYLE) == (
+        "- key: a\n  # about the year\n  year: 2020\n\n# about b\n- key: b\n\n# the end\n"
+    )

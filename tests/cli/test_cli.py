@@ -1,0 +1,547 @@
+"""The command line as its users meet it: exit codes, messages, pipes, terminals, broken installations."""
+
+import os
+import pty
+import re
+import select
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+
+from orchtrace_corpus import __version__
+from orchtrace_corpus.cli import main as cli_main
+from orchtrace_corpus.cli.app import COMMANDS, app
+from tests.conftest import ROOT, TOY, run_corpus, run_toy
+
+CORPUS = [sys.executable, "-m", "orchtrace_corpus"]
+NAMES = [name for group in COMMANDS.values() for name in group]
+
+
+def paths() -> list[str]:
+    """Every command as it is typed, those below a group included."""
+
+    def below(command: Any, path: str) -> Iterator[str]:
+        yield path
+        if hasattr(command, "list_commands"):
+            for name in command.list_commands(None):
+                yield from below(command.get_command(None, name), f"{path} {name}")
+
+    top: Any = typer.main.get_command(app)
+    return [path for name in NAMES for path in below(top.get_command(None, name), name)]
+
+
+def process(*arguments: str, **options: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([*CORPUS, *arguments], capture_output=True, text=True, encoding="utf-8", **options)
+
+
+def on_terminal(*arguments: str, columns: int = 80, **environment: str) -> str:
+    """What a command writes to a terminal of that width."""
+    controller, terminal = pty.openpty()
+    settings = {**os.environ, "COLUMNS": str(columns), "TERM": "xterm-256color", **environment}
+    child = subprocess.Popen(
+        [*CORPUS, *arguments], stdin=terminal, stdout=terminal, stderr=subprocess.DEVNULL, env=settings, cwd=ROOT
+    )
+    os.close(terminal)
+    shown = b""
+    while select.select([controller], [], [], 20)[0]:
+        try:
+            part = os.read(controller, 65536)
+        except OSError:  # the child has closed its end
+            break
+        if not part:
+            break
+        shown += part
+    os.close(controller)
+    assert child.wait() == 0
+    return shown.decode()
+
+
+def test_help_names_every_command_with_its_help_line() -> None:
+    result = run_corpus("--help")
+
+    assert result.code == 0
+    for group in COMMANDS.values():
+        for name, command in group.items():
+            assert f"{name} " in result.stdout
+            assert command.help in " ".join(result.stdout.split())
+
+
+ASKING = ("fetch", "links")  # commands that ask others: their examples run on a copy, and ask this machine
+
+
+@pytest.fixture
+def outside(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Path]:
+    """A copy of the corpus, an arXiv that says what its records say, and web pages that are all there."""
+    from orchtrace_corpus.corpus.api import load
+    from orchtrace_corpus.corpus.sources.addresses import Tried, Verdict
+    from orchtrace_corpus.corpus.sources.links import Sweep
+    from tests.corpus.arxiv_server import ArxivServer, records_of
+
+    shutil.copytree(ROOT / "data", tmp_path / "corpus" / "data")
+    monkeypatch.setattr(Sweep, "_try", lambda *_: Tried(Verdict.OK, "HTTP 200"))
+    monkeypatch.setenv("ORCHTRACE_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("ORCHTRACE_ARXIV_SPACING", "0")
+    with ArxivServer(records_of(load(str(ROOT)).papers)) as server:
+        monkeypatch.setenv("ORCHTRACE_ARXIV_URL", server.url)
+        yield tmp_path / "corpus"
+
+
+@pytest.fixture
+def exported(tmp_path: Path) -> Path:
+    """A copy of the corpus, with its papers beside it in the formats that the examples of `import` name."""
+    from orchtrace_corpus.corpus.api import load
+    from orchtrace_corpus.corpus.formats.registry import find
+
+    folder, corpus = tmp_path / "corpus", load(str(ROOT))
+    shutil.copytree(ROOT / "data", folder / "data")
+    for name, profile, file in (
+        ("bibtex", "", "references.bib"),
+        ("csv", "published", "table.csv"),
+        ("jsonl", "", "papers.jsonl"),
+    ):
+        (folder / file).write_text(str(find(name).write(corpus.papers, corpus.taxonomy, profile)), encoding="utf-8")
+    return folder
+
+
+ENTERING = ("add", "exclude", "promote", "demote")  # commands that look papers up, and ask at a terminal
+
+
+@pytest.fixture
+def entering(monkeypatch: pytest.MonkeyPatch, outside: Path) -> Iterator[Path]:
+    """A copy of the corpus, an arXiv with the papers of the examples, and somebody who takes what is proposed."""
+    import orchtrace_corpus as oc
+    from orchtrace_corpus.corpus.cli import add, demote, exclude, promote
+    from orchtrace_corpus.corpus.cli.questions import Questions
+    from orchtrace_corpus.corpus.formats.issue_form import questions
+    from tests.corpus.arxiv_server import ArxivServer, record
+
+    titles = ("Ants at Work", "Bees on Strike", "Crows in Council", "Herds without Leaders")
+    for module in (add, exclude, promote, demote):
+        monkeypatch.setattr(module, "can_ask", lambda: True)
+    monkeypatch.setattr(Questions, "_line", lambda self, prompt: "" if "[" in prompt else "1")
+    (outside / "references.bib").write_text(
+        "@article{dogs, title={Dogs and Their Data}, author={Doe, Jo}, year=2026, journal={J}, url={https://example.org/dogs}}"
+    )
+    answers = {"identifier": "2605.08689", **{f.field: f.terms[0].id for f in oc.load(str(ROOT)).taxonomy.papers}}
+    body = (
+        f"### {q.label}\n\n{answers.get(q.name, '_No response_')}\n\n" for q in questions(oc.load(str(ROOT)).taxonomy)
+    )
+    (outside / "issue.md").write_text("".join(body))
+    papers = [record(f"2605.0868{number}", version=2, title=title) for number, title in enumerate(titles, 6)]
+    with ArxivServer([*papers, record("2308.00352", title="MetaGPT: Meta Programming")]) as server:
+        monkeypatch.setenv("ORCHTRACE_ARXIV_URL", server.url)
+        yield outside
+
+
+@pytest.fixture
+def gathered(tmp_path: Path) -> Path:
+    """A folder with the data, and a dataset of its traces."""
+    (tmp_path / "data").symlink_to(ROOT / "data")
+    assert (
+        run_corpus("trace", "dataset", "build", str(ROOT / "data" / "traces"), "-o", str(tmp_path / "dataset")).code
+        == 0
+    )
+    return tmp_path
+
+
+WRITING = ("export", "init", "trace import")  # commands whose examples write into the working folder
+LOGS = ROOT / "tests" / "data" / "logs" / "claude_code" / "parallel"
+
+
+@pytest.mark.parametrize("path", paths())
+def test_the_examples_of_every_help_work(
+    path: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    fixture = "outside" if path in ASKING else "exported" if path == "import" else ""
+    fixture = "entering" if path in ENTERING else "gathered" if path.startswith("trace dataset") else fixture
+    folder = request.getfixturevalue(fixture) if fixture else tmp_path if path in WRITING else ROOT
+    monkeypatch.chdir(folder)
+    text = run_corpus(*path.split(), "--help").stdout
+    examples = re.findall(r"^ +corpus (.+)$", text.partition("Examples:")[2].partition("\nArguments:")[0], re.M)
+
+    assert examples
+    for example in examples:
+        called = example.partition(" > ")[0].replace("path/to/corpus", str(TOY)).replace("path/to/logs", str(LOGS))
+        words = shlex.split(called)
+        assert (run_corpus(*words).code, example) == (0, example)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_help_line_in_the_table_is_that_of_the_command(name: str) -> None:
+    command = next(group[name] for group in COMMANDS.values() if name in group)
+
+    assert command.help in " ".join(run_corpus(name, "--help").stdout.split())
+
+
+def test_version() -> None:
+    assert run_corpus("--version") == (0, f"corpus {__version__}\n", "")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["lst"], "corpus: there is no command 'lst' (did you mean 'list'? allowed: "),
+        (["stats", "--root", "x"], "corpus: --root is a global option; write it before the command: corpus --root DIR"),
+        (
+            ["list", "--quiet"],
+            "corpus: --quiet is a global option; write it before the command: corpus --quiet COMMAND",
+        ),
+        (["stats", "--bye", "x"], "No such option: --bye"),
+        (["stats", "--format", "xml"], "'xml' is not one of 'table', 'markdown', 'json', 'csv'"),
+        (["stats", "--by", "stile"], "corpus: unknown field 'stile' (did you mean "),
+        (["stats", "--by", "size", "--cross", "size", "style"], "corpus: --by and --cross exclude each other"),
+        (["stats", "--full", "--by", "size"], "corpus: --full shows all statistics; leave out --by and --cross"),
+        (
+            ["stats", "--by", "stage", "--where", "size=small"],
+            "--where filters papers, but stage is a field of exclusions",
+        ),
+        (
+            ["stats", "--cross", "stage", "size"],
+            "corpus: stage and size cannot be crossed: one is a field of exclusions",
+        ),
+        (["list", "--where", "stage=gate"], "Write: corpus list --exclusions --where 'stage=gate'"),
+        (["list", "--columns", "key,,size"], "corpus: a name is missing between commas"),
+        (["list", "--sort", "stile"], "corpus: unknown column 'stile' (did you mean "),
+        (["list", "--limit", "0"], "0 is not in the range"),
+        (
+            ["show", "rose-gardn"],
+            "corpus: no record 'rose-gardn'\nDid you mean: rose-garden (Röses: A Garden in Four Beds)?",
+        ),
+        (
+            ["show", "2101.00011"],
+            "corpus: no record '2101.00011'\nDid you mean: rose-garden (Röses: A Garden in Four Beds)?",
+        ),
+        (["show", "zzz"], "Try: corpus search WORDS, or corpus list."),
+        (["search", " "], "corpus: name at least one word to look for"),
+        (["gaps", "style"], "corpus: name a second axis beside 'style'"),
+        (["gaps", "title", "size"], "corpus: title has no vocabulary, so no cell of it can be missing"),
+        (["terms", "colour"], "corpus: unknown axis or facet 'colour' (allowed: "),
+        (["terms", "style", "--sort", "size"], "corpus: unknown column 'size' (allowed: term, code, label"),
+    ],
+)
+def test_wrong_use_ends_with_2_and_says_what_is_right(words: list[str], message: str) -> None:
+    result = run_toy(*words)
+
+    assert (result.code, result.stdout) == (2, "")
+    assert message in result.stderr
+
+
+def test_text_from_outside_cannot_reach_the_terminal() -> None:
+    result = run_toy("show", "\x1b[31mred\n")
+
+    assert "\x1b" not in result.stderr
+    assert r"no record '\x1b[31mred\n'" in result.stderr
+
+
+def test_validate_as_json() -> None:
+    assert run_toy("validate", "--format", "json") == (
+        0,
+        '{\n  "schema": "orchtrace-corpus/findings",\n  "version": 1,\n  "errors": 0,\n'
+        '  "warnings": 0,\n  "findings": []\n}\n',
+        "no problems in 4 papers and 2 exclusions\n",
+    )
+
+
+def broken_corpus(tmp_path: Path, old: str, new: str, name: str = "papers.yaml") -> Path:
+    root = tmp_path / "corpus"
+    shutil.copytree(TOY, root)
+    path = root / "data" / name
+    text = path.read_text(encoding="utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new), encoding="utf-8")
+    return root
+
+
+def test_no_count_is_taken_from_a_corpus_with_errors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = broken_corpus(tmp_path, "style: formal", "style: frmal")
+    monkeypatch.chdir(root)
+
+    for words in (["stats"], ["list"], ["gaps"]):
+        result = run_corpus(*words)
+        assert (result.code, result.stdout) == (1, "")
+        assert result.stderr == (
+            "corpus: the data has 1 error, so its counts would not be true:\n"
+            "data/papers.yaml:11:10: V102 unknown style 'frmal' (did you mean 'formal'? "
+            "allowed: formal, cottage, meadow, gravel, NA) [rose-garden]\n"
+            "Run corpus validate for all of them.\n"
+        )
+
+
+def test_records_and_terms_can_be_looked_up_while_there_are_errors(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(broken_corpus(tmp_path, "style: formal", "style: frmal"))
+
+    for words in (["show", "rose-garden"], ["search", "grass"], ["terms"], ["terms", "style"]):
+        result = run_corpus(*words)
+        assert (result.code, bool(result.stdout)) == (0, True)
+        assert "corpus: the data has 1 error, and may be incomplete; see corpus validate\n" in result.stderr
+
+
+def test_what_is_validated_is_never_the_bundled_corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    for command in ("validate", "check"):
+        result = run_corpus(command)
+        assert (result.code, result.stdout) == (3, "")
+        assert "no data/papers.yaml here or in any folder above" in result.stderr
+
+
+def test_a_finding_as_json(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import json
+
+    monkeypatch.chdir(broken_corpus(tmp_path, "id: E003", "id: E001", "exclusions.yaml"))
+
+    result = run_corpus("validate", "--format", "json")
+
+    assert result.code == 1
+    assert json.loads(result.stdout)["findings"] == [
+        {
+            "code": "D102",
+            "severity": "error",
+            "message": "exclusion id 'E001' is used twice (first on line 1); give the record the next free id",
+            "path": "data/exclusions.yaml",
+            "line": 9,
+            "column": 7,
+            "record": "E001",
+        }
+    ]
+
+
+def test_a_malformed_file_ends_with_3(tmp_path: Path) -> None:
+    root = broken_corpus(tmp_path, "style: formal", "style: [formal")
+
+    assert run_corpus("--root", str(root), "validate").code == 3
+    assert run_corpus("--root", str(root), "stats").code == 3
+
+
+def test_a_broken_taxonomy_is_reported_alone(tmp_path: Path) -> None:
+    root = broken_corpus(tmp_path, "kind: many", "kind: mny", "taxonomy.yaml")
+
+    result = run_corpus("--root", str(root), "validate")
+
+    assert result.code == 1
+    assert "V102 unknown kind 'mny' (did you mean 'many'?" in result.stdout
+    assert result.stderr == "1 error in the taxonomy\n"
+
+
+@pytest.mark.parametrize("name", ["papers.yaml", "exclusions.yaml", "taxonomy.yaml"])
+def test_a_missing_file_ends_with_3(tmp_path: Path, name: str) -> None:
+    root = broken_corpus(tmp_path, "", "")
+    (root / "data" / name).unlink()
+
+    result = run_corpus("--root", str(root), "validate")
+
+    assert (result.code, result.stdout) == (3, "")
+    assert name in result.stderr
+
+
+def test_a_directory_for_a_file_ends_with_3(tmp_path: Path) -> None:
+    root = broken_corpus(tmp_path, "", "")
+    (root / "data" / "exclusions.yaml").unlink()
+    (root / "data" / "exclusions.yaml").mkdir()
+
+    result = run_corpus("--root", str(root), "stats")
+
+    assert result.code == 3
+    assert "cannot read" in result.stderr
+    assert "Is a directory" in result.stderr
+
+
+def test_without_a_corpus_the_bundled_one_answers_and_says_so(tmp_path: Path) -> None:
+    result = process("stats", cwd=tmp_path)
+
+    assert result.returncode == 0
+    assert result.stdout == process("stats", cwd=ROOT).stdout
+    assert "no corpus in this folder; using the bundled one" in result.stderr
+    assert process("--quiet", "stats", cwd=tmp_path).stderr == ""
+
+
+def test_a_folder_below_the_corpus_finds_it(tmp_path: Path) -> None:
+    root = broken_corpus(tmp_path, "", "")
+    (root / "deep" / "er").mkdir(parents=True)
+
+    assert process("stats", cwd=root / "deep" / "er").stdout.startswith("4 papers and 2 exclusions")
+
+
+def test_a_reader_that_leaves_ends_the_command_quietly() -> None:
+    child = subprocess.Popen(
+        [*CORPUS, "list", "--format", "json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=ROOT
+    )
+    assert child.stdout is not None
+    child.stdout.close()
+    stderr = child.communicate()[1].decode()
+
+    assert child.returncode == 0
+    assert "Error" not in stderr
+    assert "Exception" not in stderr
+
+
+def test_a_reader_that_leaves_does_not_hide_errors(tmp_path: Path) -> None:
+    root = broken_corpus(tmp_path, "style: formal", "style: frmal")
+    child = subprocess.Popen([*CORPUS, "validate"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=root)
+    assert child.stdout is not None
+    child.stdout.close()
+    child.communicate()
+
+    assert child.returncode == 1
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
+def test_a_full_disk_is_said_so() -> None:
+    with open("/dev/full", "w") as full:
+        result = subprocess.run([*CORPUS, "stats"], stdout=full, stderr=subprocess.PIPE, text=True, cwd=ROOT)
+
+    assert result.returncode == 3
+    assert "corpus: cannot write the output: No space left on device" in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def opened_for_writing(fifo: Path) -> int:
+    """Open a named pipe as soon as somebody reads from it."""
+    deadline = time.monotonic() + 20
+    while True:
+        try:
+            return os.open(fifo, os.O_WRONLY | os.O_NONBLOCK)
+        except OSError:
+            assert time.monotonic() < deadline, "nobody reads"
+            time.sleep(0.02)
+
+
+def test_an_interrupt_ends_with_130(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    for name in ("taxonomy.yaml", "exclusions.yaml"):
+        shutil.copyfile(TOY / "data" / name, tmp_path / "data" / name)
+    os.mkfifo(tmp_path / "data" / "papers.yaml")  # reading it waits for a writer that never comes
+    child = subprocess.Popen(
+        [
+            sys.executable,
+            "-c",
+            "from orchtrace_corpus.cli.main import run; from orchtrace_corpus.corpus.model import store; "
+            f"import sys; store.find_root = lambda: store.Root({str(tmp_path)!r}); sys.exit(run(['validate']))",
+        ],
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    writer = opened_for_writing(tmp_path / "data" / "papers.yaml")  # succeeds when the child reads
+    child.send_signal(signal.SIGINT)
+    os.close(writer)
+    stderr = child.communicate(timeout=10)[1]
+
+    assert child.returncode == 130
+    assert stderr == "corpus: interrupted\n"
+
+
+def test_a_bug_leaves_its_traceback_in_a_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def broken(_arguments: list[str], _output: object) -> int:
+        raise RuntimeError("never expected")
+
+    monkeypatch.setattr(cli_main, "_run", broken)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+
+    result = run_corpus("stats")
+
+    assert result.code == 70
+    assert re.fullmatch(
+        r"corpus: a bug of ours \(RuntimeError\); please report it .*corpus-bug-.*\.txt\n", result.stderr
+    )
+    assert "never expected" in next(tmp_path.glob("corpus-bug-*.txt")).read_text(encoding="utf-8")
+
+
+def test_a_terminal_gets_colours_unless_told_otherwise() -> None:
+    assert "\x1b[" in on_terminal("gaps")
+    assert "\x1b[" not in on_terminal("--no-color", "gaps")
+    assert "\x1b[" not in on_terminal("gaps", NO_COLOR="1")
+    assert "\x1b[" not in on_terminal("gaps", TERM="dumb")
+
+
+@pytest.mark.parametrize("columns", [44, 80, 120])
+@pytest.mark.parametrize("words", [["stats"], ["list"], ["show", "c3"], ["terms"], ["search", "debate"], ["gaps"]])
+def test_everything_fits_the_terminal(columns: int, words: list[str]) -> None:
+    shown = on_terminal("--no-color", *words, columns=columns)
+
+    lines = [line for line in shown.splitlines() if "://" not in line]  # addresses stay whole, to be copied
+    assert max(len(line) for line in lines) <= columns
+
+
+def test_colours_change_no_character() -> None:
+    coloured = re.sub(r"\x1b\[[0-9;]*m", "", on_terminal("stats"))
+
+    shown = [line.rstrip() for line in coloured.splitlines()]
+    assert shown == process("stats", cwd=ROOT).stdout.splitlines()
+
+
+def test_an_output_that_knows_only_ascii_gets_ascii() -> None:
+    settings = {**os.environ, "PYTHONIOENCODING": "ascii"}
+
+    page = process("stats", cwd=ROOT, env=settings)
+    listing = process("list", "--where", "key=gaia2023", "--columns", "authors", cwd=ROOT, env=settings)
+
+    assert page.returncode == 0
+    assert page.stdout.isascii()
+    assert "R1 shared         10 ####" in page.stdout
+    assert r"Mialon, Gr\xe9goire" in listing.stdout
+
+
+HEAVY = ("bibtexparser", "numpy", "pandas", "requests", "rich")
+
+
+@pytest.mark.parametrize(
+    "words", [["--help"], ["stats"], ["validate"], ["list"], ["gaps"], ["show", "c3"], ["search", "c3"]]
+)
+def test_hot_commands_import_nothing_heavy(words: list[str]) -> None:
+    code = (
+        "import sys; from orchtrace_corpus.cli.main import run; "
+        f"code = run({words!r}); "
+        f"print([name for name in {HEAVY!r} if name in sys.modules], file=sys.stderr); sys.exit(code)"
+    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT)
+
+    assert result.returncode == 0
+    assert result.stderr.splitlines()[-1] == "[]"
+
+
+def test_help_and_version_do_not_even_import_yaml() -> None:
+    code = "import sys; from orchtrace_corpus.cli.main import run; run(['--help']); sys.exit('yaml' in sys.modules)"
+
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("fetch --offline --refresh", "--offline and --refresh contradict each other"),
+        ("add 2401.00001 --no-fetch --refresh", "--no-fetch and --refresh contradict each other"),
+        (
+            "add 2401.00001 --no-fetch --offline --refresh",
+            "--no-fetch and --offline and --refresh contradict each other",
+        ),
+        ("exclude 2401.00001 --no-fetch --offline", "--no-fetch and --offline contradict each other"),
+        ("promote E001 --offline --refresh", "--offline and --refresh contradict each other"),
+        ("stats --write --check", "--write and --check contradict each other"),
+        ("validate --select D101 --ignore D", "--ignore leaves out everything that --select names"),
+        ("add 2401.00001 --style formal --style cottage", "style is given twice: formal and cottage"),
+        ("add 2401.00001 --style formal --tag style=cottage", "style is given twice: formal and cottage"),
+        ("add 2401.00001 --water daily --water weekly", "water of care is given twice: daily and weekly"),
+        ("audit compare x.csv --record --with-corpus", "--record and --with-corpus contradict each other"),
+        ("audit compare x.csv --merge a=daily,weekly --merge a=formal,cottage", "--merge gives 'a' twice"),
+        (
+            "audit compare x.csv --merge a=formal,cottage --merge b=cottage,meadow",
+            "--merge takes 'cottage' both as 'a'",
+        ),
+    ],
+)
+def test_options_that_contradict_each_other_are_refused(words: str, message: str) -> None:
+    result = run_toy(*words.split())
+
+    assert (result.code, result.stdout) == (2, "")
+    assert f"corpus: {message}" in result.stderr

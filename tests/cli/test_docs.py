@@ -1,0 +1,112 @@
+"""The documents say what is true: their commands run, their output is the program's, their files exist."""
+
+import re
+import shlex
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import orchtrace_corpus as oc
+from orchtrace_corpus.cli.reference import tool_documents
+from orchtrace_corpus.corpus.model.decode import exclusion_schema, paper_schema
+from tests.conftest import ROOT, run_corpus
+
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+ARCHITECTURE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+DATA = (ROOT / "docs" / "data.md").read_text(encoding="utf-8")
+PACKAGE = ROOT / "orchtrace_corpus"
+
+
+@pytest.fixture(autouse=True)
+def _in_the_repository(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+
+
+def test_quick_start_is_two_single_lines() -> None:
+    blocks = re.findall(r"```sh\n(.*?)\n```", README.split("## Quick Start")[1], re.DOTALL)
+
+    assert len(blocks[:2]) == 2
+    assert [block for block in blocks[:2] if "\n" in block] == []
+
+
+def test_output_shown_in_the_readme_is_the_output() -> None:
+    shown = re.findall(r"```console\n\$ corpus (.*?)\n(.*?)```", README, re.DOTALL)
+
+    assert shown
+    for command, output in shown:
+        assert run_corpus(*shlex.split(command)).stdout == output
+
+
+def test_every_command_in_the_readme_works() -> None:
+    commands = re.findall(r"`corpus ([^`]+)`", README)
+
+    assert len(commands) > 6
+    for command in commands:
+        assert (command, run_corpus(*shlex.split(command)).code) == (command, 0)
+
+
+def test_python_in_the_readme_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    for block in re.findall(r"```python\n(.*?)```", README, re.DOTALL):
+        exec(compile(block, "README.md", "exec"), {})
+
+    assert "['c3', 'debate-as-reward']" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "document", sorted(ROOT.glob("*.md")) + sorted(ROOT.glob("docs/*.md")), ids=lambda path: path.name
+)
+def test_relative_links_lead_somewhere(document: Path) -> None:
+    prose = re.sub(r"^```.*?^```|`[^`\n]*`", "", document.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+    links = re.findall(r"\]\((?!https?:|#|mailto:)([^)#]+)", prose)
+
+    assert [link for link in links if not (document.parent / link).exists()] == []
+
+
+def test_the_documents_about_the_tool_say_what_the_tool_says() -> None:
+    for name, text in tool_documents().items():
+        assert (ROOT / name).read_text(encoding="utf-8") == text, "stale; run: python scripts/document.py"
+
+
+def test_files_named_for_changes_exist() -> None:
+    for cell in re.findall(r"^\| .+? \| (.+) \|$", ARCHITECTURE.split("## Where to change what")[1], re.MULTILINE)[2:]:
+        for name in re.findall(r"`([\w/.]+(?:\.py|\.yaml|/))`", cell):
+            assert (PACKAGE / name).exists() or (ROOT / name).exists() or name == "sources/", name
+
+
+def test_the_data_document_names_every_field() -> None:
+    taxonomy = oc.load().taxonomy
+    papers, exclusions = paper_schema(taxonomy), exclusion_schema(taxonomy)
+    tables = {part.split("\n", 1)[0]: part for part in DATA.split("\n## ")}
+
+    for schema, section, facets in (
+        (papers, "papers.yaml", taxonomy.papers),
+        (exclusions, "exclusions.yaml", taxonomy.exclusions),
+    ):
+        rows = re.findall(r"^\| (`.+?) \| (yes|no) \|", tables[section], re.MULTILINE)
+        documented = {name: needed == "yes" for cell, needed in rows for name in re.findall(r"`(\w+)`", cell)}
+        fixed = set(schema.decoders) - {facet.field for facet in facets}
+        assert documented == {name: name in schema.required for name in fixed}
+
+
+def test_the_example_in_the_data_document_is_valid(tmp_path: Path) -> None:
+    import shutil
+
+    shutil.copytree(ROOT / "data", tmp_path / "data", ignore=shutil.ignore_patterns("scale.yaml"))
+    example = re.search(r"```yaml\n(- key: .*?)```", DATA, re.DOTALL)
+    assert example is not None
+    (tmp_path / "data" / "papers.yaml").write_text(example[1], encoding="utf-8")
+
+    assert oc.validate(str(tmp_path)) == ()
+
+
+def test_versions_agree() -> None:
+    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+
+    assert f"version: {oc.__version__}" in citation
+    assert "version" in tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["dynamic"]
+
+
+def test_licences_are_in_place() -> None:
+    assert (ROOT / "LICENSE").read_text(encoding="utf-8").startswith("MIT License")
+    assert "CC0 1.0 Universal" in (ROOT / "LICENSE-DATA").read_text(encoding="utf-8")

@@ -1,0 +1,476 @@
+"""Workflows, hooks and the guide for contributors: safe, consistent with the tool, and true."""
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+import orchtrace_corpus as oc
+from orchtrace_corpus.cli.app import COMMANDS
+from tests.conftest import ROOT, run_corpus
+from tests.corpus.arxiv_feeds import record
+from tests.corpus.arxiv_server import ArxivServer
+
+GITHUB = ROOT / ".github"
+TEMPLATES = ROOT / "orchtrace_corpus" / "corpus" / "templates"
+WORKFLOWS = sorted([*(GITHUB / "workflows").glob("*.yml"), *(TEMPLATES / ".github" / "workflows").glob("*.yml")])
+CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+
+NAMES = {name for group in COMMANDS.values() for name in group}
+ACTION = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
+MEANING = next(step["run"] for step in ACTION["runs"]["steps"] if step.get("id") == "meaning")
+WRITERS = {
+    "build.yml": {"contents": "write"},
+    "fetch.yml": {"contents": "write", "pull-requests": "write"},
+    "comment.yml": {"actions": "read", "pull-requests": "write"},
+}
+"""What some of our workflows may do beyond reading the repository."""
+COMING: set[str] = set()
+"""Commands that documents speak of and that the table does not have yet."""
+
+
+def workflow(path: Path) -> Any:
+    read = yaml.safe_load(path.read_text(encoding="utf-8"))
+    read["on"] = read.pop(True)  # YAML 1.1 takes the word `on` for true
+    return read
+
+
+def steps(path: Path) -> list[Any]:
+    return [step for job in workflow(path)["jobs"].values() for step in job["steps"]]
+
+
+def corpus_commands(text: str) -> set[str]:
+    """The names of the commands that a document or a script has its reader type."""
+    blocks = re.findall(r"```sh\n(.*?)```", text, re.DOTALL)
+    spans = re.findall(r"`([^`\n]+)`", re.sub(r"```.*?```", "", text, flags=re.DOTALL))
+    code = "\n".join((*blocks, *spans))
+    return set(re.findall(r"(?:^|&& |/)\s*corpus (?:--root \S+ )?([a-z]+)", code, re.MULTILINE))
+
+
+@pytest.fixture(params=WORKFLOWS, ids=lambda path: str(path.relative_to(ROOT)))
+def path(request: pytest.FixtureRequest) -> Path:
+    """Each workflow, that of the starter corpus included."""
+    found: Path = request.param
+    return found
+
+
+def test_there_are_workflows_for_what_has_to_be_automatic() -> None:
+    assert {path.name for path in WORKFLOWS} >= {"tests.yml", "check.yml", "build.yml"}
+    assert len(WORKFLOWS) > len({path.name for path in WORKFLOWS})
+
+
+def test_no_permission_but_those_a_job_names(path: Path) -> None:
+    read = workflow(path)
+
+    assert read["permissions"] == {}
+    for job in read["jobs"].values():
+        more = WRITERS.get(path.name, {}) if path.is_relative_to(GITHUB) else {}
+        assert job["permissions"] == {"contents": "read", **more}
+        assert job["timeout-minutes"] <= 30
+
+
+def test_no_workflow_gives_secrets_to_foreign_code(path: Path) -> None:
+    read = workflow(path)
+
+    assert set(read["on"]) <= {"push", "pull_request", "schedule", "workflow_dispatch", "workflow_run"}
+    assert ("workflow_run" in read["on"]) == (path.name == "comment.yml")
+    if "pull_request" in read["on"]:
+        assert "secrets." not in path.read_text(encoding="utf-8")
+        assert "github.token" not in path.read_text(encoding="utf-8")
+
+
+def test_actions_are_named_by_tag_and_leave_no_token_on_disk(path: Path) -> None:
+    for step in steps(path):
+        if "uses" in step:
+            assert re.fullmatch(r"actions/[a-z-]+@v\d+|\./", step["uses"])
+        if step.get("uses", "").startswith("actions/checkout@"):
+            assert step["with"]["persist-credentials"] is False
+
+
+def test_scripts_take_nothing_from_outside_into_their_text(path: Path) -> None:
+    assert [step["run"] for step in steps(path) if "${{" in step.get("run", "")] == []
+
+
+def test_every_corpus_command_of_a_workflow_exists(path: Path) -> None:
+    scripts = "\n".join(f"```sh\n{step['run']}\n```" for step in steps(path) if "run" in step)
+
+    assert corpus_commands(scripts) <= NAMES | COMING
+
+
+def test_mistakes_are_marked_at_their_lines_before_everything_is_checked() -> None:
+    starter = TEMPLATES / ".github" / "workflows" / "check.yml"
+    runs = [step["run"] for step in steps(starter) if step.get("run", "").startswith("corpus")]
+    ours = [step["run"] for step in ACTION["runs"]["steps"] if step.get("run", "").startswith("corpus")]
+
+    assert "pull_request" in workflow(starter)["on"]
+    assert runs == ["corpus validate --format github", "corpus check"]
+    assert ours == ['corpus --root "$ROOT" validate --format github', 'corpus --root "$ROOT" check']
+
+
+def test_the_action_takes_nothing_from_outside_into_its_scripts() -> None:
+    scripts = [step["run"] for step in ACTION["runs"]["steps"] if "run" in step]
+
+    assert len(scripts) == 4
+    assert [script for script in scripts if "${{" in script] == []
+    assert corpus_commands("\n".join(f"```sh\n{script}\n```" for script in scripts)) <= NAMES
+
+
+def test_the_comment_runs_no_code_of_the_pull_request() -> None:
+    path = GITHUB / "workflows" / "comment.yml"
+    (checkout,) = (step for step in steps(path) if step.get("uses", "").startswith("actions/checkout"))
+
+    assert checkout["with"] == {"persist-credentials": False, "sparse-checkout": ".github"}
+    assert [step["run"] for step in steps(path) if "run" in step] == ["bash .github/comment.sh artifact/meaning.md"]
+
+
+def bash(script: str, folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run a script as a runner does, with our own `corpus` first on the path."""
+    path = f"{folder / 'bin'}:{Path(sys.executable).parent}:{os.environ['PATH']}"
+    settings = {**os.environ, "PATH": path, **environment}
+    command = ["bash", "--noprofile", "--norc", "-e", "-o", "pipefail", "-c", script]
+    return subprocess.run(command, cwd=folder, env=settings, capture_output=True, text=True, check=False)
+
+
+@pytest.fixture
+def gh(tmp_path: Path) -> Path:
+    """A folder with a stand-in for `gh` that answers from files and writes down what it was asked to write."""
+    (tmp_path / "bin").mkdir()
+    program = tmp_path / "bin" / "gh"
+    program.write_text(
+        "#!/usr/bin/env bash\n"
+        'case "$*" in\n'
+        f"  *pulls*) cat {tmp_path}/pulls ;;\n"
+        f'  *PATCH*|*POST*) echo "$*" >> {tmp_path}/written ;;\n'
+        f"  *comments*) cat {tmp_path}/comments ;;\n"
+        "esac\n",
+        encoding="utf-8",
+    )
+    program.chmod(0o755)
+    (tmp_path / "pulls").write_text("12\n", encoding="utf-8")
+    (tmp_path / "comments").write_text("", encoding="utf-8")
+    (tmp_path / "meaning.md").write_text("<!-- corpus diff -->\n**1 paper added.**\n", encoding="utf-8")
+    return tmp_path
+
+
+FOREIGN = (b"cc @everybody", b"http://x.org", b"WWW.x.org", b"![x](y)", b"<img src=x>", b"\\\\<b>", b"a <!-- b")
+
+
+def post(folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    given = {
+        "GITHUB_REPOSITORY": "o/r",
+        "HEAD_SHA": "ab12",
+        "HEAD_REPOSITORY": "fork/r",
+        "GH_TOKEN": "t",
+        **environment,
+    }
+    return bash(f"bash {GITHUB / 'comment.sh'} meaning.md", folder, **given)
+
+
+def test_the_first_comment_is_posted_and_later_ones_update_it(gh: Path) -> None:
+    assert post(gh).stdout == "Commented on pull request 12.\n"
+    (gh / "comments").write_text("77\n", encoding="utf-8")
+    assert post(gh).stdout == "Updated the comment on pull request 12.\n"
+    assert (gh / "written").read_text(encoding="utf-8").splitlines() == [
+        "api --silent --method POST repos/o/r/issues/12/comments --field body=@meaning.md",
+        "api --silent --method PATCH repos/o/r/issues/comments/77 --field body=@meaning.md",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("content", "code"),
+    [
+        (b"<script>\n", 1),
+        (b"<!-- corpus diff -->\n" + b"x" * 70_000, 1),
+        *((b"<!-- corpus diff -->\n" + foreign + b"\n", 1) for foreign in FOREIGN),
+        (None, 0),
+    ],
+    ids=["not ours", "too large", *(foreign.decode() for foreign in FOREIGN), "absent"],
+)
+def test_an_artifact_that_is_not_ours_is_not_posted(gh: Path, content: bytes | None, code: int) -> None:
+    (gh / "meaning.md").unlink()
+    if content is not None:
+        (gh / "meaning.md").write_bytes(content)
+
+    assert post(gh).returncode == code
+    assert not (gh / "written").exists()
+
+
+def test_whatever_corpus_diff_writes_is_posted(gh: Path) -> None:
+    """Of a corpus whose texts would be markup, mentions and links if they could."""
+    shutil.copytree(ROOT / "tests" / "data" / "toy" / "data", gh / "garden" / "data")
+    path = gh / "garden" / "data" / "papers.yaml"
+    title = r"@moss #1 http://x.org www.x.org ![a](b) <b>c</b> \\<img> <!-- d `e` $f$ | ~~g~~ \\](h)"
+    text = path.read_text(encoding="utf-8").replace("title: The Yard", f'title: "{title}"')
+    path.write_text(text.replace("size: small", "size: large"), encoding="utf-8")
+    result = run_corpus("diff", str(ROOT / "tests" / "data" / "toy"), str(gh / "garden"), "--format", "markdown")
+    (gh / "meaning.md").write_text(result.stdout, encoding="utf-8")
+
+    assert "moss" in result.stdout
+    assert post(gh).stdout == "Commented on pull request 12.\n"
+
+
+def test_a_link_in_the_artifact_is_not_followed(gh: Path) -> None:
+    (gh / "secret").write_text("<!-- corpus diff -->\nsecret\n", encoding="utf-8")
+    (gh / "meaning.md").unlink()
+    (gh / "meaning.md").symlink_to(gh / "secret")
+
+    assert post(gh).stdout == "There is nothing to post.\n"
+    assert not (gh / "written").exists()
+
+
+def test_without_a_pull_request_at_that_commit_nothing_is_posted(gh: Path) -> None:
+    (gh / "pulls").write_text("", encoding="utf-8")
+    assert post(gh).stdout == "No open pull request is at ab12 any more.\n"
+    assert post(gh, HEAD_SHA='x" or true').returncode == 1
+    assert not (gh / "written").exists()
+
+
+def test_the_action_says_what_a_pull_request_means_in_a_shallow_clone(tmp_path: Path) -> None:
+    git = ["git", "-c", "user.name=t", "-c", "user.email=t@example.org", "-C"]
+    origin = tmp_path / "origin"
+    shutil.copytree(ROOT / "data", origin / "data")
+    for words in (["init", "--quiet", "--initial-branch", "main"], ["add", "."], ["commit", "--quiet", "-m", "One"]):
+        subprocess.run([*git, str(origin), *words], check=True)
+    base = subprocess.run([*git, str(origin), "rev-parse", "HEAD"], check=True, capture_output=True, text=True).stdout
+    papers = origin / "data" / "papers.yaml"
+    papers.write_text(papers.read_text(encoding="utf-8").replace("venue: AAAI 2026", "venue: AAAI"), encoding="utf-8")
+    subprocess.run([*git, str(origin), "commit", "--quiet", "-am", "Two"], check=True)
+    subprocess.run([*git, str(tmp_path), "clone", "--quiet", "--depth=1", f"file://{origin}", "clone"], check=True)
+    files = {name: str(tmp_path / name) for name in ("GITHUB_STEP_SUMMARY", "GITHUB_OUTPUT")}
+    bases = {"BASE": "", "PULL_REQUEST_BASE": base.strip()}
+    done = bash(MEANING, tmp_path / "clone", ROOT=".", RUNNER_TEMP=str(tmp_path), **bases, **files)
+
+    assert (done.returncode, done.stderr) == (0, "")
+    meaning = (tmp_path / "meaning.md").read_text(encoding="utf-8")
+    assert meaning.startswith("<!-- corpus diff -->\n**2 corrected.**\n")
+    assert (tmp_path / "GITHUB_STEP_SUMMARY").read_text(encoding="utf-8") == meaning
+    assert (tmp_path / "GITHUB_OUTPUT").read_text(encoding="utf-8") == f"file={tmp_path / 'meaning.md'}\n"
+
+
+def test_the_action_tells_the_change_of_a_pull_request_and_of_no_other(tmp_path: Path) -> None:
+    origin = tmp_path / "origin"
+    shutil.copytree(ROOT / "tests" / "data" / "toy" / "data", origin / "data")
+    git = ["git", "-c", "user.name=t", "-c", "user.email=t@example.org", "-C", str(origin)]
+    papers = origin / "data" / "papers.yaml"
+
+    def run(*words: str) -> str:
+        return subprocess.run([*git, *words], check=True, capture_output=True, text=True).stdout.strip()
+
+    def change(old: str, new: str) -> None:
+        papers.write_text(papers.read_text(encoding="utf-8").replace(old, new), encoding="utf-8")
+        run("commit", "--quiet", "--all", "--message", new)
+
+    run("init", "--quiet", "--initial-branch", "main")
+    run("add", ".")
+    run("commit", "--quiet", "--message", "One")
+    opened = run("rev-parse", "HEAD")
+    run("checkout", "--quiet", "-b", "mine")
+    change("venue: Report", "venue: Reports")
+    run("checkout", "--quiet", "main")
+    change("tools: [rake]", "tools: [spade]")
+    run("merge", "--quiet", "--no-edit", "mine")
+    clone = ["git", "clone", "--quiet", "--depth=2", f"file://{origin}", str(tmp_path / "clone")]
+    subprocess.run(clone, check=True)
+    files = {name: str(tmp_path / name) for name in ("GITHUB_STEP_SUMMARY", "GITHUB_OUTPUT")}
+    bases = {"BASE": "", "PULL_REQUEST_BASE": opened}
+    done = bash(MEANING, tmp_path / "clone", ROOT=".", RUNNER_TEMP=str(tmp_path), **bases, **files)
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert (tmp_path / "meaning.md").read_text(encoding="utf-8").splitlines()[1] == "**1 corrected.**"
+
+
+def test_the_weekly_run_proposes_what_has_changed(gh: Path) -> None:
+    """With titles that would mention somebody if they stood as text."""
+    folder = gh / "clone"
+    shutil.copytree(ROOT / "tests" / "data" / "toy" / "data", folder / "data")
+    for name in ("docs", ".github/ISSUE_TEMPLATE"):
+        (folder / name).mkdir(parents=True)
+        (folder / name / "x").write_text("x", encoding="utf-8")
+    (folder / "README.md").write_text("x", encoding="utf-8")
+    git = ["git", "-c", "user.name=t", "-c", "user.email=t@example.org", "-C", str(folder)]
+    for words in (["init", "--quiet"], ["add", "."], ["commit", "--quiet", "--message", "One"]):
+        subprocess.run([*git, *words], check=True)
+    subprocess.run(["git", "init", "--quiet", "--bare", str(gh / "o" / "r.git")], check=True)
+    papers = folder / "data" / "papers.yaml"
+    papers.write_text(papers.read_text(encoding="utf-8").replace("title: The Yard", "title: '@moss'"), encoding="utf-8")
+    (folder / "drift.txt").write_text("A103 title: @moss\n", encoding="utf-8")
+    (gh / "bin" / "gh").write_text(f'#!/usr/bin/env bash\n[ "$2" = list ] || echo "$*" >> {gh}/written\n')
+    script = steps(GITHUB / "workflows" / "fetch.yml")[-1]["run"]
+    settings = {"GITHUB_SERVER_URL": f"file://{gh}", "GITHUB_REPOSITORY": "o/r", "GH_TOKEN": "t"}
+    path = f"{gh / 'bin'}:{Path(sys.executable).parent}:{os.environ['PATH']}"
+    done = bash(f"export PATH={shlex.quote(path)}\n{script}", folder, **settings)
+
+    assert done.returncode == 0, done.stderr
+    assert (gh / "written").read_text(encoding="utf-8") == (
+        "pr create --head arxiv-drift --title Take over what arXiv says now --body-file body.md\n"
+    )
+    body = (folder / "body.md").read_text(encoding="utf-8")
+    assert body.startswith("<!-- corpus diff -->\n**1 corrected.**\n")
+    assert [line for line in body.splitlines() if "@moss" in line] == ["    A103 title: @moss"]
+    pushed = ["git", "-C", str(gh / "o" / "r.git"), "show", "--stat", "--format=%s", "arxiv-drift"]
+    shown = subprocess.run(pushed, check=True, capture_output=True, text=True).stdout
+    assert shown.startswith("fix(data): take over what arXiv says now\n\n data/papers.yaml | 2 +-\n")
+
+
+@pytest.mark.parametrize(("code", "passes"), [(0, True), (1, True), (4, True), (3, False)])
+def test_the_weekly_run_takes_an_absent_arxiv_for_no_failure(gh: Path, code: int, passes: bool) -> None:
+    script = next(s["run"] for s in steps(GITHUB / "workflows" / "fetch.yml") if "fetch --write" in s.get("run", ""))
+    (gh / "bin" / "corpus").write_text(f"#!/usr/bin/env bash\necho drift\nexit {code}\n", encoding="utf-8")
+    (gh / "bin" / "corpus").chmod(0o755)
+    done = bash(script, gh, GITHUB_STEP_SUMMARY=str(gh / "summary"))
+
+    assert (done.returncode == 0) is passes
+    assert ("::notice::" in done.stdout) is (code == 4)
+    assert (gh / "summary").read_text(encoding="utf-8") == "    drift\n"
+
+
+def test_what_the_build_commits_does_not_start_it_again() -> None:
+    path = GITHUB / "workflows" / "build.yml"
+    trigger = workflow(path)["on"]["push"]
+    added = re.search(r"git add --all -- (.+)", steps(path)[-1]["run"])
+
+    assert trigger == {"branches": ["main"], "paths": ["data/**", "orchtrace_corpus/**"]}
+    assert added is not None
+    assert {name.partition("/")[0] for name in trigger["paths"]} & set(added[1].split()) == set()
+    assert all((ROOT / name).exists() for name in added[1].split())
+
+
+def test_only_the_last_step_of_the_build_has_the_token() -> None:
+    path = GITHUB / "workflows" / "build.yml"
+    *before, last = steps(path)
+
+    assert last["env"] == {"GITHUB_TOKEN": "${{ github.token }}"}
+    assert not any("token" in str(step).lower() for step in before)
+
+
+def test_what_the_audit_of_workflows_leaves_out_is_named_with_the_reason() -> None:
+    text = (GITHUB / "zizmor.yml").read_text(encoding="utf-8")
+
+    assert yaml.safe_load(text) == {
+        "rules": {
+            "unpinned-uses": {"disable": True},
+            "dangerous-triggers": {"ignore": ["comment.yml"]},
+            "self-repository": {"disable": True},
+        }
+    }
+    assert "left to the maintainer" in text
+    assert "takes the artifact for data" in text
+
+
+def test_hooks_for_other_lists() -> None:
+    hooks = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8"))
+
+    assert [hook["id"] for hook in hooks] == [
+        "corpus-validate", "corpus-fmt", "corpus-check", "corpus-trace-validate"
+    ]  # fmt: skip
+    for hook in hooks:
+        assert hook["entry"] == hook["id"].replace("-", " ")
+        assert hook["entry"].split()[1] in NAMES | COMING
+        assert hook["language"] == "python"
+    for hook in hooks[:3]:
+        assert hook["pass_filenames"] is False
+        assert re.search(hook["files"], "data/papers.yaml")
+        assert not re.search(hook["files"], "tests/data/papers.yaml")
+    assert "pass_filenames" not in hooks[3]
+    assert re.search(hooks[3]["files"], "traces/run.jsonl")
+    assert not re.search(hooks[3]["files"], "data/arxiv.json")
+
+
+@pytest.mark.parametrize(
+    "document",
+    [*ROOT.glob("CONTRIBUTING.md"), *GITHUB.glob("*.md"), *TEMPLATES.glob("*.md")],
+    ids=lambda path: path.name,
+)
+def test_every_corpus_command_of_a_guide_exists(document: Path) -> None:
+    named = corpus_commands(document.read_text(encoding="utf-8"))
+
+    assert named
+    assert named <= NAMES | COMING
+
+
+def test_a_command_that_has_come_is_no_longer_coming() -> None:
+    assert COMING.isdisjoint(NAMES)
+
+
+def test_commands_that_a_contributor_looks_things_up_with_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    commands = re.findall(r"`corpus ((?:terms|list)[^`]*)`", CONTRIBUTING)
+
+    assert len(commands) > 4
+    for command in commands:
+        assert (command, run_corpus(*shlex.split(command)).code) == (command, 0)
+
+
+def test_the_way_to_a_pull_request_has_five_steps_and_begins_with_the_readme() -> None:
+    way = CONTRIBUTING.split("## Add a paper")[1].split("\n## ")[0]
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    first_line = re.findall(r"```sh\n(.*?)\n```", readme.split("## Quick Start")[1], re.DOTALL)[0]
+
+    assert re.findall(r"^(\d)\. ", way, re.MULTILINE) == list("12345")
+    assert re.findall(r"```sh\n(.*?)\n *```", way, re.DOTALL)[0].strip() == first_line
+
+
+def test_the_way_to_a_pull_request_leads_to_a_green_check(tmp_path: Path) -> None:
+    """Each command of the guide, in its order, in a clone, with a stand-in for arXiv."""
+    fork = tmp_path / "fork"
+    kept = shutil.ignore_patterns(".git", ".venv", ".ci", "__pycache__", "tests", "papers.json")
+    shutil.copytree(ROOT, fork, ignore=kept)
+    git = ["git", "-c", "user.name=t", "-c", "user.email=t@example.org", "-C", str(fork)]
+    for words in (["init", "--quiet"], ["add", "--force", "."], ["commit", "--quiet", "--message", "Fork"]):
+        subprocess.run([*git, *words], check=True)
+    way, aside = (
+        CONTRIBUTING.split(f"## {title}")[1].split("\n## ")[0] for title in ("Add a paper", "Exclude a paper")
+    )
+    install, *walk = re.findall(r"^ *```sh\n(.*?)\n *```", way, re.MULTILINE | re.DOTALL)
+    walk += re.findall(r"^```sh\n(.*?)\n```", aside, re.MULTILINE | re.DOTALL) + ["corpus build", "corpus check"]
+    served = [record("2601.01234", title="Knowing When to Stop"), record("2602.04321", title="A Team of Prompts")]
+    said = []
+    with ArxivServer(served) as server:
+        settings = {
+            "ORCHTRACE_ARXIV_URL": server.url,
+            "ORCHTRACE_ARXIV_SPACING": "0",
+            "ORCHTRACE_CACHE": str(tmp_path / "cache"),
+        }
+        for command in walk:
+            done = bash(command, fork, **settings)
+            assert (command, done.returncode, done.stderr if done.returncode else "") == (command, 0, "")
+            said.append(done.stdout)
+
+    assert install.endswith("corpus stats")
+    assert said[3].startswith("1 paper added")
+    assert "failed" not in said[-1]
+
+
+def test_the_examples_for_contributors_are_valid_records(tmp_path: Path) -> None:
+    shutil.copytree(ROOT / "data", tmp_path / "data")
+    paper, exclusion = (
+        re.sub(f"^{indent}", "", block, flags=re.MULTILINE)
+        for indent, block in re.findall(r"^( *)```yaml\n(.*?)^ *```", CONTRIBUTING, re.MULTILINE | re.DOTALL)
+    )
+    number = len(oc.load(str(ROOT)).exclusions) + 1
+    for name, made in (("papers", paper), ("exclusions", exclusion.replace("E033", f"E{number:03}"))):
+        with open(tmp_path / "data" / f"{name}.yaml", "a", encoding="utf-8") as file:
+            file.write(f"\n{made}")
+
+    assert oc.validate(str(tmp_path)) == ()
+    assert run_corpus("--root", str(tmp_path), "fmt", "--check") == (0, "", "")
+
+
+def test_every_kind_of_change_is_in_the_guide() -> None:
+    assert re.findall(r"^## (.+)$", CONTRIBUTING, re.MULTILINE) == [
+        "Add a paper",
+        "Choose the tags",
+        "Give evidence",
+        "Exclude a paper",
+        "Correct a record",
+        "Change the taxonomy",
+        "Work on the code",
+        "Commits",
+    ]

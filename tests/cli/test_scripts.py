@@ -1,0 +1,73 @@
+"""The scripts: made-up corpora validate and are reproducible; the bench reports what it measured."""
+
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from orchtrace_corpus.corpus.api import load
+from orchtrace_corpus.trace import importers
+from orchtrace_corpus.trace.api import read_traces, validate_traces
+from orchtrace_corpus.trace.importers.core.privacy import Privacy
+from tests.conftest import ROOT
+
+
+def test_a_synthesized_corpus_validates_and_is_reproducible(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        subprocess.run([sys.executable, ROOT / "scripts" / "synthesize.py", "50", tmp_path / name], check=True)
+
+    assert len(load(str(tmp_path / "one"))) == 50
+    papers = [(tmp_path / name / "data" / "papers.yaml").read_bytes() for name in ("one", "two")]
+    assert papers[0] == papers[1]
+
+
+@pytest.mark.parametrize("events", [1, 20, 21, 100])
+def test_synthesized_traces_validate_and_are_reproducible(events: int, tmp_path: Path) -> None:
+    for name in ("one.jsonl", "two.jsonl"):
+        command = [sys.executable, ROOT / "scripts" / "synthesize_traces.py", str(events), tmp_path / name]
+        subprocess.run([*command, "--traces", "3"], check=True)
+
+    assert validate_traces(tmp_path / "one.jsonl") == ()
+    assert [len(trace.events) for trace in read_traces(tmp_path / "one.jsonl")] == [events] * 3
+    assert (tmp_path / "one.jsonl").read_bytes() == (tmp_path / "two.jsonl").read_bytes()
+
+
+READERS = ("Read", "shell", "read_file")
+KINDS = ("input", "output", "cache_read")
+LOGS = ("claude_code", "codex", "openai_agents", "otlp_genai", "otlp_openinference", "langsmith")
+
+
+def test_synthesized_logs_of_all_formats_are_of_one_run_and_reproducible(tmp_path: Path) -> None:
+    """What is the same in every format of the one session that each folder holds."""
+    facts = set()
+    for form in LOGS:
+        for name in ("one", "two"):
+            folder = tmp_path / name / form
+            subprocess.run([sys.executable, ROOT / "scripts" / "synthesize_logs.py", form, "1", folder], check=True)
+        files = sorted((tmp_path / "one" / form).rglob("*.jsonl"))
+        assert [(tmp_path / "two" / path.relative_to(tmp_path / "one")).read_bytes() for path in files] == [
+            path.read_bytes() for path in files
+        ]
+        (session,) = importers.sessions(str(tmp_path / "one" / form))
+        (trace,) = importers.read(session, Privacy(b"salt"))
+        tokens: Counter[str] = Counter()
+        for event in trace["events"]:
+            tokens.update({kind: number for kind, number in event.get("tokens", {}).items() if kind != "reasoning"})
+        count = Counter(event["type"] for event in trace["events"])
+        calls, results = (sum(event.get("tool") in READERS for event in trace["events"] if event["type"] == kind)
+                          for kind in ("tool_call", "tool_result"))  # fmt: skip
+        facts.add((count["spawn"], count["return"], calls, results, *(tokens[kind] for kind in KINDS)))
+
+    assert len(facts) == 1
+
+
+def test_the_bench_reports_ratios_and_verdicts() -> None:
+    sizes = ["--records", "50", "100", "--events", "40", "100", "--traces", "3", "--logs", "1"]
+    command = [sys.executable, ROOT / "scripts" / "bench.py", *sizes, "--rounds", "1", "--peers", "nowhere"]
+
+    report = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+    assert report.startswith("# Performance\n")
+    assert report.count("| holds |") + report.count("| **missed** |") == 28

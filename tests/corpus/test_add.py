@@ -1,0 +1,888 @@
+"""`corpus add` as a contributor meets it: a local arXiv, a real terminal, a copy of the real corpus."""
+
+import fcntl
+import json
+import os
+import pty
+import re
+import select
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import termios
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+import orchtrace_corpus as oc
+from orchtrace_corpus.corpus.formats.issue_form import LARGEST_BODY_BYTES
+from orchtrace_corpus.corpus.sources.arxiv.client import Client
+from tests.conftest import ROOT, TOY, Result, run_corpus
+from tests.corpus import arxiv_server as faults
+from tests.corpus.arxiv_server import ArxivServer, record
+from tests.corpus.test_registries import CROSSREF, Registry, registry  # noqa: F401
+from tests.loopback import loopback_only  # noqa: F401 - guards every test here
+
+HEDGES = record(
+    "2401.00007",
+    version=2,
+    title="HEDGE: Cutting in Straight Lines",
+    authors=("Änne Müller", "Tom O'Neill"),
+    published="2024-01-08T09:00:00Z",
+)
+PONDS = record("2401.00008", title="Ponds without Fish", authors=("Pond Team",), published="2024-01-09T09:00:00Z")
+YARD = record("2401.00009", title="The yard", authors=("Anon Ymous",))
+TAGS = ("--style", "formal", "--care", "none", "--size", "small")
+DAY = "1709251200"  # 2024-03-01, whatever the day is
+
+ADDED = """\
+--- a/data/papers.yaml
++++ b/data/papers.yaml
+@@ @@
+   size: small
+   summary: Describes a yard.
+   added: "2021-05-01"
++
++- key: hedge
++  title: "HEDGE: Cutting in Straight Lines"
++  authors: ["Müller, Änne", "O'Neill, Tom"]
++  year: 2024
++  venue: arXiv
++  arxiv_id: "2401.00007"
++  urls: [https://arxiv.org/abs/2401.00007]
++  style: formal
++  care: {}
++  size: small
++  summary: To be written.
++  added: "2024-03-01"
+"""
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ArxivServer]:
+    with ArxivServer([HEDGES, PONDS, YARD]) as server:
+        monkeypatch.setenv("ORCHTRACE_ARXIV_URL", server.url)
+        monkeypatch.setenv("ORCHTRACE_ARXIV_SPACING", "0.001")
+        yield server
+
+
+@pytest.fixture
+def corpus(server: ArxivServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of the toy corpus, and an empty cache."""
+    root = tmp_path / "corpus"
+    shutil.copytree(TOY, root)
+    monkeypatch.setenv("ORCHTRACE_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", DAY)
+    monkeypatch.chdir(root)
+    return root
+
+
+def add(*arguments: str) -> Result:
+    return run_corpus("add", *arguments)
+
+
+def contents(root: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(root)): path.read_bytes() for path in sorted(root.rglob("*")) if path.is_file()}
+
+
+def unnumbered(text: str) -> str:
+    """A diff, or findings, without the numbers of lines."""
+    return re.sub(r"(?<=@@ ).+(?= @@)|(?<=yaml:)\d+:\d+(?=: )", "", text).replace("@@  @@", "@@ @@")
+
+
+def paper(root: Path, key: str) -> oc.Paper:
+    return oc.load(str(root))[key]
+
+
+def test_a_paper_is_added_at_the_end_and_nothing_else_changes(corpus: Path, server: ArxivServer) -> None:
+    before = (corpus / "data" / "papers.yaml").read_text(encoding="utf-8")
+
+    result = add("arXiv:2401.00007v1", *TAGS)
+
+    assert (result.code, unnumbered(result.stdout)) == (0, ADDED)
+    assert result.stderr == (
+        "corpus: the edit brings 1 warning:\n"
+        "data/papers.yaml:74:12: M109 warning: the summary is still to be written; say in one sentence what the paper "
+        "does [hedge]\n"
+        "wrote data/papers.yaml\n"
+        "corpus build regenerates what is made from the data\n"
+        "added hedge: HEDGE: Cutting in Straight Lines\n"
+    )
+    text = (corpus / "data" / "papers.yaml").read_text(encoding="utf-8")
+    assert text.startswith(before)
+    assert [request.ids for request in server.requests] == [("2401.00007",)]
+    assert run_corpus("fmt", "--check").code == 0
+
+
+def test_everything_can_be_said_in_options(corpus: Path) -> None:
+    result = add(
+        *("2401.00007", "--key", "hedges", "--title", "Hedges", "--authors", "Doe, Jo; Roe, Al and others"),
+        *(
+            "--year",
+            "2025",
+            "--venue",
+            "Beds 2025",
+            "--affiliation",
+            "Garden School",
+            "--url",
+            "https://example.org/code",
+        ),
+        *(
+            "--summary",
+            "Cuts hedges.",
+            "--notes",
+            "Seen once.",
+            "--style",
+            "S1",
+            "--water",
+            "daily",
+            "--tools",
+            "spade,rake",
+        ),
+        *("--tag", "size=large", "--evidence", "It is watered.", "--evidence-source", "https://example.org/seen"),
+        *("--evidence-tags", "care,style", "--evidence-level", "photo", "--evidence-confidence", "low"),
+    )
+
+    assert (result.code, result.stderr.splitlines()[0]) == (0, "wrote data/papers.yaml")
+    assert paper(corpus, "hedges") == oc.Paper(
+        key="hedges",
+        title="Hedges",
+        authors=("Doe, Jo", "Roe, Al", "others"),
+        affiliation="Garden School",
+        year=2025,
+        venue="Beds 2025",
+        arxiv_id="2401.00007",
+        urls=("https://arxiv.org/abs/2401.00007", "https://example.org/code"),
+        tags={"style": "formal", "care": {"water": "daily"}, "tools": ("spade", "rake"), "size": "large"},
+        summary="Cuts hedges.",
+        evidence=(oc.Evidence(("care", "style"), "It is watered.", "https://example.org/seen", "photo", "low"),),
+        added="2024-03-01",
+        notes="Seen once.",
+    )
+
+
+def test_evidence_is_about_the_axes_and_the_version_read_unless_said_otherwise(corpus: Path) -> None:
+    result = add(
+        *("2401.00007", "--style", "NA", "--water", "daily", "--size", "small", "--evidence", "It is watered."),
+        *("--evidence-level", "visit", "--evidence-confidence", "high"),
+    )
+
+    assert result.code == 0
+    (item,) = paper(corpus, "hedge").evidence
+    assert (item.tags, item.source) == (("care",), "https://arxiv.org/abs/2401.00007v2")
+
+
+def test_several_papers_are_asked_for_at_once_and_each_has_its_verdict(corpus: Path, server: ArxivServer) -> None:
+    result = add("2401.00007", "2101.00001", "2401.00008", "2001.00009", "https://arxiv.org/abs/2401.00007v2", *TAGS)
+
+    assert result.code == 1
+    assert [request.ids for request in server.requests] == [("2401.00007", "2401.00008")]
+    assert result.stderr.splitlines()[:3] == [
+        "corpus: 2101.00001 is refused: in the pool already as 'rose-garden', known by its identifier arXiv:2101.00001; "
+        "see corpus show rose-garden",
+        "corpus: 2001.00009 is refused: excluded as E001 on 2023-01-01, stage: gate: Too small to count as a garden. It is "
+        "known by its identifier arXiv:2001.00009; to take it in after all: corpus promote E001",
+        "corpus: https://arxiv.org/abs/2401.00007v2 is refused: named twice: '2401.00007' has the same identifier, "
+        "'arXiv:2401.00007'",
+    ]
+    assert "added hedge: " in result.stderr
+    assert "added ponds-without-fish: " in result.stderr
+    assert [each.key for each in oc.load(str(corpus)).papers[4:]] == ["hedge", "ponds-without-fish"]
+
+
+@pytest.mark.parametrize(
+    ("name", "code", "reason"),
+    [
+        ("https://doi.org/10.5555/ROSES.1", 1, "in the pool already as 'rose-garden', known by its identifier DOI:"),
+        ("http://www.example.org/yard/", 1, "in the pool already as 'terminal-yard', known by its address https://"),
+        ("terminal-yard", 1, "in the pool already as 'terminal-yard', "),
+        ("E003", 1, "excluded as E003 on 2023-01-02, stage: path: Nothing grows there."),
+        (
+            "2401.00009",
+            1,
+            "in the pool already as 'terminal-yard', known by its title, 'The Yard'; if it is another work",
+        ),
+        ("2401.99999", 1, "arXiv has no paper 2401.99999"),
+        ("2101.0001", 2, "did you mean 2101.00001, which is in the pool as 'rose-garden'?"),
+        ("roses", 2, "'roses' is no arXiv id, DOI, OpenReview or ACL id, and no web address"),
+        ("ftp://example.org/x", 2, "is not a web address; begin it with https://"),
+    ],
+)
+def test_what_is_known_or_no_paper_is_refused_with_the_reason(name: str, code: int, reason: str, corpus: Path) -> None:
+    before = contents(corpus)
+
+    result = add(name, *TAGS)
+
+    assert (result.code, result.stdout) == (code, "")
+    assert result.stderr.startswith(f"corpus: {name} is refused: ")
+    assert reason in result.stderr
+    assert contents(corpus) == before
+
+
+def test_a_title_may_be_that_of_another_work_but_an_identifier_may_not(corpus: Path) -> None:
+    assert add("2401.00009", *TAGS, "--despite-title").code == 0
+    assert paper(corpus, "yard").title == "The yard"
+    assert add("2101.00001", *TAGS, "--despite-title").code == 1
+
+
+def test_what_is_missing_is_said_at_once_with_what_is_allowed(corpus: Path) -> None:
+    result = add("https://example.org/new", "--style", "meadow")
+
+    assert result == (
+        2,
+        "",
+        "corpus: https://example.org/new lacks what a record needs; give\n"
+        "  --title TEXT\n"
+        "  --authors NAMES\n"
+        "  --year YEAR\n"
+        "  --venue TEXT\n"
+        "  --care TERM=LEVEL,...  water, prune, each at daily, weekly; or none\n"
+        "  --size TERM  small, large\n",
+    )
+
+
+def test_evidence_that_the_taxonomy_demands_is_missed_before_anything_is_written(corpus: Path) -> None:
+    result = add("2401.00007", "--style", "formal", "--water", "daily", "--size", "small")
+
+    assert (result.code, result.stdout) == (2, "")
+    assert "  --evidence NOTE  Daily care needs an item of evidence.\n" in result.stderr
+    more = add("2401.00007", *TAGS, "--evidence", "Seen.")
+    assert more.code == 2
+    assert "  --evidence-level TERM  visit, photo\n  --evidence-confidence TERM  high, low\n" in more.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ([], "name a paper to add"),
+        (["2401.00007", "2401.00008", "--title", "X", "--key", "x"], "--key, --title can be true of one paper only"),
+        (["2401.00007", "--key", "No Key"], "'No Key' is no key: use lower-case letters, digits and single hyphens"),
+        (["2401.00007", "--key", "long-grass"], "'long-grass' is the key of another paper"),
+        (["2401.00007", "--style", "frmal"], "unknown style 'frmal' (did you mean 'formal'?"),
+        (["2401.00007", "--water", "dayly"], "unknown level of care 'dayly' (did you mean 'daily'?"),
+        (
+            ["2401.00007", "--water", "daily", "--care", "water=weekly"],
+            "water of care is given twice: daily and weekly",
+        ),
+        (["2401.00007", "--tag", "stile=formal"], "unknown axis or facet 'stile' (did you mean 'style'?"),
+        (["2401.00007", "--tag", "style"], "--tag 'style' names no value"),
+        (["2401.00007", "--evidence-level", "photo"], "an item of evidence needs a note"),
+        (["2401.00007", "--evidence", "X", "--evidence-tags", "stile"], "unknown axis or facet 'stile' (did you mean"),
+        (["2401.00007", "--arxiv-url", "nowhere"], "is no address of a service"),
+        (["2401.00007", "--from-issue", "x.md"], "--from-issue names the paper itself"),
+    ],
+)
+def test_wrong_use_ends_with_2_and_changes_nothing(words: list[str], message: str, corpus: Path) -> None:
+    before = contents(corpus)
+
+    result = add(*words)
+
+    assert (result.code, result.stdout) == (2, "")
+    assert message in result.stderr
+    assert contents(corpus) == before
+
+
+def test_what_would_bring_an_error_is_not_written(corpus: Path) -> None:
+    before = contents(corpus)
+
+    result = add("2401.00007", "--style", "meadow", "--care", "none", "--size", "small")
+
+    assert result.code == 1
+    assert (
+        "X101 A meadow needs room, so its size is large (rule 'meadow-is-large' of the taxonomy) [hedge]"
+        in result.stderr
+    )
+    assert contents(corpus) == before
+
+
+def test_a_dry_run_shows_the_diff_and_writes_nothing(corpus: Path) -> None:
+    before = contents(corpus)
+
+    result = add("2401.00007", *TAGS, "--dry-run")
+
+    assert (result.code, unnumbered(result.stdout)) == (0, ADDED)
+    assert contents(corpus) == before
+
+
+def test_without_fetching_the_options_say_it_all(corpus: Path, server: ArxivServer) -> None:
+    said = ("--title", "A Wall", "--authors", "Doe, Jo", "--year", "2024", "--venue", "Blog")
+
+    assert add("2401.00011", "--no-fetch", *said, *TAGS).code == 0
+    assert add("example.org/fence", "--title", "A Fence", *said[2:], *TAGS).code == 0
+    assert server.requests == []
+    assert paper(corpus, "wall").arxiv_id == "2401.00011"
+    assert paper(corpus, "fence").urls == ("https://example.org/fence",)
+
+
+def test_offline_works_from_what_was_answered_before(corpus: Path, server: ArxivServer) -> None:
+    result = add("2401.00007", *TAGS, "--offline")
+
+    assert (result.code, result.stdout, server.requests) == (4, "", [])
+    assert "is refused: nothing is kept of it; leave out --offline, or give --no-fetch and say it with" in result.stderr
+    assert add("2401.00007").code == 2  # looked up, and then incomplete
+    assert add("2401.00007", *TAGS, "--offline").code == 0
+    assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize(
+    ("fault", "reason"),
+    [
+        (faults.busy(), "arXiv had no time for it; try again later"),
+        (faults.cut(), "arXiv had no time for it; try again later"),
+        (faults.access_denied(), "or give --no-fetch and say it with --title, --authors, --year and --venue"),
+    ],
+)
+def test_an_arxiv_that_does_not_answer_ends_with_4(
+    fault: faults.Fault, reason: str, corpus: Path, server: ArxivServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = contents(corpus)
+    server.always = fault
+    monkeypatch.setitem(Client.__init__.__kwdefaults__, "patience_seconds", 0.05)
+
+    result = add("2401.00007", "2101.00001", *TAGS)
+
+    assert (result.code, result.stdout) == (4, "")
+    assert "2401.00007 is refused: " in result.stderr
+    assert "2101.00001 is refused: in the pool already" in result.stderr
+    assert reason in result.stderr
+    assert contents(corpus) == before
+
+
+def test_a_doi_is_looked_up_at_its_registry(corpus: Path, registry: Registry) -> None:
+    registry.answers["/10.5555/beds.2"] = (200, {"Content-Type": "application/json"}, json.dumps(CROSSREF).encode())
+
+    result = add("https://doi.org/10.5555/BEDS.2", *TAGS, "--title", "The Beds of 2024", "--year", "2024")
+
+    assert result.code == 0
+    beds = paper(corpus, "beds-2024")
+    assert (beds.doi, beds.year, beds.venue, beds.urls) == (
+        "10.5555/beds.2",
+        2024,
+        "Journal of Beds",
+        ("https://doi.org/10.5555/beds.2",),
+    )
+    assert beds.authors == ("Müller, Änne", "van Beethoven, Ludwig", "King, Jr., Martin", "Garden Team")
+    unknown = add("10.5555/nothing", *TAGS)
+    assert (unknown.code, "there is no doi '10.5555/nothing'" in unknown.stderr) == (1, True)
+    assert add("10.5555/offline", *TAGS, "--offline").code == 4
+
+
+def test_a_registry_that_does_not_answer_ends_with_4(corpus: Path, registry: Registry) -> None:
+    registry.answers["/10.5555/beds.2"] = (503, {}, b"later")
+
+    result = add("10.5555/beds.2", *TAGS)
+
+    assert (result.code, result.stdout) == (4, "")
+    assert "answered with HTTP 503. Try again later; or give --no-fetch and say it with" in result.stderr
+
+
+BIBTEX = r"""
+@article{walls2024, title={{Walls}: On $\alpha$-Brick}, author={M{\"u}ller, {\"A}nne and {Wall Team}}, year=2024,
+  journal={Journal of Walls}, doi={10.5555/walls}, url={https://example.org/walls}}
+@misc{yard, title={The {Yard}}, author={Anonymous}, year=1999, url={https://example.org/other-yard}}
+@misc{DBLP:grass, title={Cut Grass}, author={Doe, Jo}, year=2024, eprint={2401.12345}, archiveprefix={arXiv}}
+@misc{slip, title={A Slip}, author={Doe, Jo}, year=2024, eprint={2401.1234}, archiveprefix={arXiv}}
+"""
+
+
+def test_every_entry_of_a_bibtex_file_has_its_own_verdict(corpus: Path, server: ArxivServer) -> None:
+    (corpus / "refs.bib").write_text(BIBTEX, encoding="utf-8")
+
+    result = add("refs.bib", *TAGS)
+
+    assert (result.code, server.requests) == (2, [])
+    assert "corpus: refs.bib:4 is refused: in the pool already as 'terminal-yard', known by its title" in result.stderr
+    assert "corpus: refs.bib:6 is refused: '2401.1234' is no arXiv id" in result.stderr
+    walls, grass = paper(corpus, "walls2024"), paper(corpus, "cut-grass")
+    assert (walls.title, walls.authors) == ("Walls: On α-Brick", ("Müller, Änne", "Wall Team"))
+    assert (walls.doi, walls.venue, walls.urls) == ("10.5555/walls", "Journal of Walls", ("https://example.org/walls",))
+    assert (grass.arxiv_id, grass.venue, grass.urls) == ("2401.12345", "arXiv", ("https://arxiv.org/abs/2401.12345",))
+
+
+def test_a_bibtex_file_that_cannot_be_read_ends_with_3(corpus: Path) -> None:
+    (corpus / "broken.bib").write_text("@article{a, title={A}, title={B}}", encoding="utf-8")
+    before = contents(corpus)
+
+    assert add("missing.bib", *TAGS).stderr == "corpus: cannot read missing.bib: No such file or directory\n"
+    assert add("missing.bib", *TAGS).code == 3
+    assert (add("broken.bib", *TAGS).code, contents(corpus) == before) == (3, True)
+    (corpus / "large.bib").write_bytes(b" " * (16 * 2**20 + 1))
+    assert add("large.bib", *TAGS).stderr == "corpus: large.bib is larger than 16 MiB\n"
+    assert add("https://example.org/refs.bib", *TAGS).code == 2  # an address, which is asked nothing
+
+
+def issue(root: Path, text: str) -> str:
+    (root / "issue.md").write_text(text, encoding="utf-8", newline="")
+    return "issue.md"
+
+
+ISSUE = """### arXiv id, DOI or address\r
+\r
+<https://arxiv.org/abs/2401.00007>\r
+\r
+### Style\r
+\r
+Formal (formal)\r
+\r
+### Care: Watering\r
+\r
+Daily (daily)\r
+\r
+### Size\r
+\r
+Small (small)\r
+\r
+### Summary\r
+\r
+Cuts <b>hedges</b>\r
+- key: evil\r
+  `and` [more](javascript:alert(1)) <!-- corpus:begin list -->.\r
+\r
+### Evidence\r
+\r
+It is $n$ times watered.\r
+\r
+### Evidence level\r
+\r
+Visit (visit)\r
+\r
+### Confidence\r
+\r
+High (high)\r
+\r
+### Key\r
+\r
+evil\r
+"""
+
+
+def test_an_issue_with_hostile_markdown_adds_nothing_but_text(corpus: Path) -> None:
+    result = add("--from-issue", issue(corpus, ISSUE))
+
+    assert result.code == 0
+    assert [each.key for each in oc.load(str(corpus)).papers[4:]] == ["hedge"]
+    hedge = paper(corpus, "hedge")
+    assert hedge.summary == "Cuts hedges - key: evil and more ."
+    assert hedge.tags == {"style": "formal", "care": {"water": "daily"}, "size": "small"}
+    assert hedge.evidence[0].note == "It is n times watered."
+    assert hedge.evidence[0].source == "https://arxiv.org/abs/2401.00007v2"
+    assert "corpus: 'Key' is no question of the form\n" in result.stderr
+    assert (
+        "corpus: the answer to 'Summary' had markup, and is now 'Cuts hedges - key: evil and more .'\n" in result.stderr
+    )
+
+
+def test_options_go_before_what_an_issue_says_and_fill_what_it_leaves_open(corpus: Path) -> None:
+    path = issue(corpus, "### arXiv id, DOI or address\n2401.00007\n### Style\nformal\n### Year\nlast\n")
+
+    result = add("--from-issue", path, "--style", "cottage", "--care", "none", "--size", "large")
+
+    assert result.code == 0
+    assert paper(corpus, "hedge").tags == {"style": "cottage", "care": {}, "size": "large"}
+    assert "corpus: the answer to 'Year' is left out: it has not four digits\n" in result.stderr
+
+
+def test_an_issue_may_come_through_a_pipe(corpus: Path) -> None:
+    body = "### arXiv id, DOI or address\n2401.00007\n"
+    command = [sys.executable, "-m", "orchtrace_corpus", "add", "--from-issue", "-", *TAGS]
+
+    done = subprocess.run(command, input=body, capture_output=True, text=True, encoding="utf-8")
+
+    assert (done.returncode, unnumbered(done.stdout)) == (0, ADDED)
+
+
+def test_an_issue_never_names_a_file(corpus: Path) -> None:
+    (corpus / "refs.bib").write_text(BIBTEX, encoding="utf-8")
+    before = contents(corpus)
+
+    result = add("--from-issue", issue(corpus, "### arXiv id, DOI or address\nrefs.bib\n"), *TAGS)
+
+    assert result.code == 2
+    assert {name: text for name, text in contents(corpus).items() if name != "issue.md"} == before
+
+
+@pytest.mark.parametrize(
+    ("data", "code", "message"),
+    [
+        (b"x" * (LARGEST_BODY_BYTES + 1), 3, "issue.md is larger than any issue: 256 KiB"),
+        (b"\xff\xfe", 3, "cannot read issue.md: not UTF-8"),
+        (b"", 2, "issue.md names no paper"),
+        (b"### Title\n\nHello\n", 2, "issue.md names no paper"),
+    ],
+)
+def test_what_is_no_issue_is_refused(data: bytes, code: int, message: str, corpus: Path) -> None:
+    (corpus / "issue.md").write_bytes(data)
+
+    result = add("--from-issue", "issue.md")
+
+    assert (result.code, result.stdout) == (code, "")
+    assert message in result.stderr
+    assert add("--from-issue", "missing.md").code == 3
+
+
+class Terminal:
+    """A process on a terminal of its own, answered prompt by prompt."""
+
+    def __init__(self, *arguments: str) -> None:
+        self._controller, terminal = pty.openpty()
+        self._child = subprocess.Popen(
+            [sys.executable, "-m", "orchtrace_corpus", "add", *arguments],
+            stdin=terminal,
+            stdout=terminal,
+            stderr=terminal,
+            env={**os.environ, "COLUMNS": "100", "TERM": "xterm"},
+            start_new_session=True,
+            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),  # its own terminal, so that Ctrl-C reaches it
+        )
+        os.close(terminal)
+        self.shown = ""
+
+    def until(self, prompt: str) -> None:
+        """Read until a prompt is shown."""
+        start = len(self.shown)
+        while not self.shown[start:].endswith(prompt):
+            assert select.select([self._controller], [], [], 30)[0], self.shown
+            part = self._read()
+            assert part, self.shown
+            self.shown += part
+
+    def answer(self, answers: Sequence[tuple[str, str]]) -> None:
+        """Give the answer to each prompt, when it is shown."""
+        for prompt, text in answers:
+            self.until(prompt)
+            os.write(self._controller, f"{text}\n".encode())
+
+    def press(self, keys: bytes) -> None:
+        os.write(self._controller, keys)
+
+    def end(self) -> int:
+        while part := self._read():
+            self.shown += part
+        os.close(self._controller)
+        return self._child.wait(timeout=30)
+
+    def _read(self) -> str:
+        try:
+            return os.read(self._controller, 65536).decode().replace("\r\n", "\n")
+        except OSError:  # the child has closed its end
+            return ""
+
+
+ANSWERS = (
+    ("Venue, such as NeurIPS 2025 [arXiv]: ", "Hedge Days 2024"),
+    ("style, ? explains: ", "?"),
+    ("style, ? explains: ", "frmal"),
+    ("style, ? explains: ", "1"),
+    ("water (C1) [does not arise], ? explains: ", "daily"),
+    ("prune (C2) [does not arise], ? explains: ", ""),
+    ("tools, several with commas [none], ? explains: ", "2, spade"),
+    ("size, ? explains: ", ""),
+    ("size, ? explains: ", "Small"),
+    ("Summary, one sentence of your own [To be written.]: ", "Cuts hedges straight."),
+    ("Evidence: what in the source supports the tags: ", ""),
+    ("Evidence: what in the source supports the tags: ", "It is watered."),
+    ("Source of the evidence [https://arxiv.org/abs/2401.00007v2]: ", "there"),
+    ("Source of the evidence [https://arxiv.org/abs/2401.00007v2]: ", ""),
+    ("level, ? explains: ", "2"),
+    ("confidence, ? explains: ", "high"),
+    ("Key [hedge]: ", "long-grass"),
+    ("Key [hedge]: ", "Hedge!"),
+    ("Key [hedge]: ", ""),
+)
+
+
+def test_at_a_terminal_what_is_missing_is_asked_for(corpus: Path) -> None:
+    terminal = Terminal("2401.00007")
+    terminal.answer(ANSWERS)
+
+    assert terminal.end() == 0
+    hedge = paper(corpus, "hedge")
+    assert hedge.tags == {
+        "style": "formal",
+        "care": {"water": "daily"},
+        "tools": ("rake", "spade"),
+        "size": "small",
+    }
+    assert hedge.summary == "Cuts hedges straight."
+    assert hedge.venue == "Hedge Days 2024"
+    assert hedge.evidence == (
+        oc.Evidence(("style", "care"), "It is watered.", "https://arxiv.org/abs/2401.00007v2", "photo", "high"),
+    )
+    for said in (
+        "HEDGE: Cutting in Straight Lines\nMüller, Änne; O'Neill, Tom\n2024\narXiv\n",
+        "Style: How the garden is laid out.\n  1 formal 2 cottage 3 meadow 4 gravel 5 NA\n",
+        "  cottage: Mixed borders.\n",
+        "unknown style 'frmal' (did you mean 'formal'?",
+        "An answer is needed here: a number or a name.\n",
+        "Daily care needs an item of evidence.\n",
+        "This is not a web address; begin it with https://.\n",
+        "long-grass is the key of another paper.\n",
+        "Use lower-case letters, digits and single hyphens.\n",
+    ):
+        assert said in terminal.shown
+
+
+def test_that_a_field_does_not_apply_is_never_proposed(corpus: Path) -> None:
+    terminal = Terminal("2401.00007", "--venue", "Hedge Days 2024")
+    terminal.answer((("style, ? explains: ", ""), ("style, ? explains: ", "NA")))
+    terminal.until("water (C1) [does not arise], ? explains: ")
+    terminal.press(b"\x03")
+
+    assert terminal.end() == 130
+    assert "An answer is needed here: a number or a name.\n" in terminal.shown
+    assert "--venue 'Hedge Days 2024' --style NA\n" in terminal.shown
+
+
+def test_yes_takes_what_is_proposed_without_a_question(corpus: Path) -> None:
+    terminal = Terminal("2401.00007", "--yes", *TAGS)
+
+    assert terminal.end() == 0
+    assert "explains" not in terminal.shown
+    assert paper(corpus, "hedge").summary == "To be written."
+
+
+@pytest.mark.parametrize("keys", [b"\x03", b"\x04"], ids=["Ctrl-C", "end of input"])
+def test_whoever_stops_before_the_last_answer_has_written_nothing(keys: bytes, corpus: Path) -> None:
+    before = contents(corpus)
+    terminal = Terminal("2401.00007")
+    terminal.answer(ANSWERS[:6])
+    terminal.until(ANSWERS[6][0])
+    terminal.press(keys)
+
+    assert terminal.end() == 130
+    assert terminal.shown.endswith(
+        "Your answers, to try again: corpus add 2401.00007 --venue 'Hedge Days 2024' --style formal --care water=daily\ncorpus: interrupted\n"
+    )
+    assert contents(corpus) == before
+
+
+def test_whoever_stops_before_the_first_answer_is_told_nothing_to_repeat(corpus: Path) -> None:
+    terminal = Terminal("2401.00007")
+    terminal.until(ANSWERS[0][0])
+    terminal.press(b"\x03")
+
+    assert terminal.end() == 130
+    assert "to try again" not in terminal.shown
+
+
+def repeated(shown: str) -> list[list[str]]:
+    """The words of the commands that repeat answers, behind `corpus add`."""
+    lines = [line for line in shown.splitlines() if line.startswith("Your answers, to try again: ")]
+    return [shlex.split(line.partition("corpus add ")[2]) for line in lines]
+
+
+def test_answers_are_given_back_when_the_data_has_changed_meanwhile(corpus: Path) -> None:
+    terminal = Terminal("2401.00007", "--dry-run", "--no-fetch", "--title", "It's a Hedge", "--year", "2024")
+    told = (("Authors, as Family, Given; Family, Given: ", "Ada Example, Ben Sample"),)
+    terminal.answer((*told, ("Authors, as Family, Given; Family, Given: ", "Example, Ada; Sample, Ben")))
+    terminal.answer(
+        (("Venue, such as NeurIPS 2025: ", "A & B"), *ANSWERS[3:9], ("[To be written.]: ", ""), *ANSWERS[11:12])
+    )
+    terminal.answer((("Source of the evidence [https://arxiv.org/abs/2401.00007]: ", ""), *ANSWERS[14:16]))
+    terminal.until("]: ")
+    path = corpus / "data" / "papers.yaml"
+    path.write_text(path.read_text(encoding="utf-8") + "\n", encoding="utf-8")
+    terminal.press(b"hedge\n")
+    terminal.end()
+    (words,) = repeated(terminal.shown)
+
+    assert words == [
+        *("2401.00007", "--title", "It's a Hedge", "--year", "2024", "--no-fetch"),
+        *("--authors", "Example, Ada; Sample, Ben", "--venue", "A & B", "--style", "formal", "--care", "water=daily"),
+        *("--tools", "rake,spade", "--size", "small", "--evidence", "It is watered."),
+        *("--evidence-source", "https://arxiv.org/abs/2401.00007", "--evidence-level", "photo"),
+        *("--evidence-confidence", "high", "--key", "hedge"),
+    ]
+    assert add(*words).code == 0
+    assert paper(corpus, "hedge").authors == ("Example, Ada", "Sample, Ben")
+
+
+def test_answers_about_entries_of_a_file_are_given_back_without_the_file(corpus: Path) -> None:
+    (corpus / "two.bib").write_text(
+        "@misc{leaf, title={Leaves}, author={Example, Ada}, year={2024}, howpublished={Blog},\n"
+        "  url={https://example.org/leaves}}\n"
+        "@misc{bark, title={Bark}, author={Example, Ada}, year={2024}, howpublished={Blog}}\n",
+        encoding="utf-8",
+    )
+    terminal = Terminal("two.bib", "--care", "none", "--tools", "NA", "--size", "small")
+    terminal.answer((ANSWERS[3], ("Summary, one sentence of your own [To be written.]: ", "Leaves fall.")))
+    terminal.answer((("supports the tags, or Enter: ", ""), ("Key [leaf]: ", "")))
+    terminal.answer((("Address: ", "https://example.org/bark"), ANSWERS[3]))
+    terminal.until("[To be written.]: ")
+    terminal.press(b"\x03")
+    terminal.end()
+
+    own = ["--no-fetch", "--title", "Leaves", "--authors", "Example, Ada;", "--year", "2024", "--venue", "Blog"]
+    given = ["--care", "none", "--tools", "NA", "--size", "small"]
+    assert repeated(terminal.shown) == [
+        ["https://example.org/leaves", *own, *given, "--style", "formal", "--summary", "Leaves fall.", "--key", "leaf"],
+        ["https://example.org/bark", *own[:2], "Bark", *own[3:], *given, "--style", "formal"],
+    ]
+    for words in repeated(terminal.shown):
+        assert add(*words).code == 0
+
+
+def test_answers_that_the_data_cannot_hold_are_given_back_as_a_command(corpus: Path) -> None:
+    before = contents(corpus)
+    terminal = Terminal(
+        "2401.00007", "--style", "meadow", "--care", "water=weekly", "--tools", "NA", "--summary", "Cuts."
+    )
+    terminal.answer((("2025 [arXiv]: ", ""), ("size, ? explains: ", "small")))
+    terminal.answer((("supports the tags, or Enter: ", ""), ("Key [hedge]: ", "")))
+
+    assert terminal.end() == 1
+    assert contents(corpus) == before
+    (command,) = [line for line in terminal.shown.splitlines() if line.startswith("Your answers, to try again: ")]
+    words = shlex.split(command.partition("corpus add ")[2])
+    assert words == [
+        *("2401.00007", "--summary", "Cuts.", "--style", "meadow", "--care", "water=weekly", "--tools", "NA"),
+        *("--size", "small", "--key", "hedge"),
+    ]
+    words[words.index("small")] = "large"
+    assert add(*words).code == 0
+
+
+def test_the_options_are_those_of_the_corpus_that_the_command_is_about(corpus: Path, tmp_path: Path) -> None:
+    toy = " ".join(add("--help").stdout.split())
+    real = run_corpus("--root", str(ROOT), "add", "--help").stdout
+
+    assert "--style TERM How the garden is laid out. [formal, cottage, meadow, gravel, NA]" in toy
+    assert "--water LEVEL When to water. [daily, weekly]" in toy
+    assert "--evidence-level TERM What was seen. [visit, photo]" in toy
+    assert "--credit-unit" not in toy
+    assert "--credit-unit" in real
+    assert run_corpus("--root", str(ROOT), "add", "--help").stdout == real
+    (corpus / "data" / "taxonomy.yaml").write_text("title: [", encoding="utf-8")
+    broken = add("--help")
+    assert (broken.code, "--tag FIELD=VALUE" in broken.stdout, "--style" in broken.stdout) == (0, True, False)
+    assert add("2401.00007").code == 3
+
+
+def test_a_facet_with_the_name_of_an_option_is_reached_by_tag(corpus: Path) -> None:
+    for name in ("taxonomy.yaml", "papers.yaml"):
+        path = corpus / "data" / name
+        path.write_text(path.read_text(encoding="utf-8").replace("size:", "yes:").replace("field: size", "field: yes"))
+    taxonomy = corpus / "data" / "taxonomy.yaml"
+    text = taxonomy.read_text(encoding="utf-8").replace("style, size", "style, yes").replace("{yes:", "{yes:")
+    taxonomy.write_text(text, encoding="utf-8")
+
+    result = add("2401.00007", "--style", "formal", "--care", "none", "--tag", "yes=small")
+
+    assert result.code == 0
+    assert paper(corpus, "hedge").tags["yes"] == "small"
+
+
+def test_a_corpus_that_cannot_be_read_is_not_added_to(corpus: Path) -> None:
+    path = corpus / "data" / "papers.yaml"
+    path.write_text(path.read_text(encoding="utf-8").replace("style: formal", "style: [formal"), encoding="utf-8")
+
+    assert add("2401.00007", *TAGS).code == 3
+
+
+def test_the_walk_of_the_real_corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the issue asks for: added, built, checked; and each refusal with its reason."""
+    root = tmp_path / "corpus"
+    shutil.copytree(ROOT / "data", root / "data")
+    monkeypatch.chdir(root)
+    monkeypatch.setenv("ORCHTRACE_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("ORCHTRACE_ARXIV_SPACING", "0.001")
+    title = "QUILL: Teaching Teams When to Stop"
+    papers = [
+        record("2605.98686", title=title, authors=("Ada Example",)),
+        record("2605.98687", title="Scaling Long-Horizon Agents via Context Folding"),
+    ]
+    before = (root / "data" / "papers.yaml").read_text(encoding="utf-8")
+    with ArxivServer(papers) as server:
+        monkeypatch.setenv("ORCHTRACE_ARXIV_URL", server.url)
+        result = add(
+            *("2605.98686", "--category", "rl_method", "--tier", "supporting", "--rl", "full", "--yes"),
+            *("--reward-family", "orchestration", "--credit-unit", "orchestrator", "--stop", "explicit"),
+            *("--topology", "centralized", "--scenario", "general", "--verified", "full"),
+            *("--evidence", "The reward has a term for the last step.", "--evidence-level", "paper"),
+            *("--evidence-confidence", "high"),
+        )
+        assert result.code == 0, result.stderr
+        after = (root / "data" / "papers.yaml").read_text(encoding="utf-8")
+        assert after.startswith(before)
+        assert after[len(before) :].startswith("\n- key: quill\n")
+        assert run_corpus("build").code == 0
+        check = run_corpus("check")
+        assert (check.code, "M109 warning" in check.stdout) == (0, True), check.stdout
+        assert "\n-" not in result.stdout  # its own lines alone: nothing is taken away
+        for name, code, reason in (
+            ("2308.00352", 1, "excluded as E007 on 2026-04-26"),
+            ("https://arxiv.org/pdf/2308.00352v7.pdf", 1, "corpus promote E007"),
+            ("2508.4652", 2, "did you mean 2508.04652, which is in the pool as 'magrpo'?"),
+            ("2605.98687", 1, "in the pool already as 'context-folding', known by its title"),
+            ("doi:10.48550/arXiv.2508.04652", 1, "in the pool already as 'magrpo', known by its identifier"),
+        ):
+            refused = add(name)
+            assert (refused.code, refused.stdout) == (code, ""), name
+            assert reason in refused.stderr
+    assert (root / "data" / "papers.yaml").read_text(encoding="utf-8") == after
+
+
+def test_an_interrupt_while_arxiv_is_asked_writes_nothing(corpus: Path, server: ArxivServer) -> None:
+    before = contents(corpus)
+    server.always = faults.slow(30)
+    child = subprocess.Popen(
+        [sys.executable, "-m", "orchtrace_corpus", "add", "2401.00007", *TAGS], stderr=subprocess.PIPE, text=True
+    )
+    while not server.requests:
+        assert child.poll() is None
+    child.send_signal(signal.SIGINT)
+
+    assert child.communicate(timeout=20)[1] == "corpus: interrupted\n"
+    assert child.returncode == 130
+    assert contents(corpus) == before
+
+
+@pytest.mark.parametrize(
+    ("text", "authors"),
+    [
+        ("Example,Ada", ("Example, Ada",)),
+        ("Example, Ada; Sample, Ben; others", ("Example, Ada", "Sample, Ben", "others")),
+        ("Example, Ada and Sample, Ben", ("Example, Ada", "Sample, Ben")),
+        ("van der Berg, Jan Willem", ("van der Berg, Jan Willem",)),
+        ("García Márquez, Gabriel José;", ("García Márquez, Gabriel José",)),
+        ("García Márquez, Gabriel José; Sample, Ben", ("García Márquez, Gabriel José", "Sample, Ben")),
+        ("King, Jr., Martin Luther", ("King, Jr., Martin Luther",)),
+        ("Pond Team", ("Pond Team",)),
+    ],
+)
+def test_authors_are_read_as_typed(corpus: Path, text: str, authors: tuple[str, ...]) -> None:
+    given = ("--no-fetch", "--title", "Leaves", "--authors", text, "--year", "2024", "--venue", "Blog", *TAGS)
+
+    assert add("https://example.org/leaves", *given).code == 0
+    assert paper(corpus, "leaves").authors == authors
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("Ada Example, Ben Sample", "Ada Example, Ben Sample"),
+        ("Ada Example, Ben Sample, Cy Test", "Ada Example, Ben Sample, Cy Test"),
+        ("Example, Ada, Sample, Ben", "Example, Ada, Sample, Ben"),
+        ("Ada Example, Ben Sample and Cy Test", "Ada Example, Ben Sample"),
+        ("Example, Ada; ,", ","),
+    ],
+)
+def test_commas_between_authors_are_refused_with_what_is_expected(corpus: Path, text: str, name: str) -> None:
+    before = contents(corpus)
+    given = ("--no-fetch", "--title", "Leaves", "--authors", text, "--year", "2024", "--venue", "Blog", *TAGS)
+
+    result = add("https://example.org/leaves", *given)
+
+    assert (result.code, result.stdout) == (2, "")
+    assert f"'{name}' is no author's name: a comma stands between family and given name only\n" in result.stderr
+    assert 'Write ";" or " and " between authors: "Example, Ada; Sample, Ben"' in result.stderr
+    assert contents(corpus) == before
+
+
+def test_a_bibtex_file_without_entries_is_said_to_be_one(corpus: Path) -> None:
+    (corpus / "empty.bib").write_text("% nothing\n", encoding="utf-8")
+
+    assert add("empty.bib") == (3, "", "corpus: there are no entries in empty.bib\nNothing can be added.\n")

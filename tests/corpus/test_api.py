@@ -1,0 +1,167 @@
+"""The Python interface."""
+
+import shutil
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import orchtrace_corpus as oc
+from orchtrace_corpus.base.errors import DataFileError, InvalidCorpusError, MalformedCorpusError
+from orchtrace_corpus.corpus.api import Corpus
+from tests.conftest import ROOT, TOY
+
+
+def test_load_finds_the_nearest_corpus(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(TOY / "data")
+    assert len(oc.load()) == 4
+
+
+def test_load_falls_back_to_the_installed_corpus(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert len(oc.load()) == len(oc.load(str(ROOT)))
+
+
+def test_every_public_name_is_there() -> None:
+    assert {name for name in oc.__all__ if getattr(oc, name) is not None} == set(oc.__all__)
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        oc.nothing  # noqa: B018
+
+
+def test_a_paper_carries_its_record(toy: Corpus) -> None:
+    paper = toy["rose-garden"]
+
+    assert paper == oc.Paper(
+        key="rose-garden",
+        title="Röses: A Garden in Four Beds",
+        authors=("Müller, Änne", "O'Neill, Tom", "others"),
+        affiliation="Garden School",
+        year=2021,
+        venue="Journal of Beds",
+        arxiv_id="2101.00001",
+        doi="10.5555/roses.1",
+        urls=("https://example.org/roses", "https://example.org/roses/code"),
+        tags={
+            "style": "formal",
+            "care": {"water": "daily", "prune": "weekly"},
+            "tools": ("spade", "shears"),
+            "size": "small",
+        },
+        summary="Lays out four beds of roses.",
+        evidence=(
+            oc.Evidence(
+                tags=("care",),
+                note="The gardener waters every day.",
+                source="https://example.org/roses",
+                level="visit",
+                confidence="high",
+            ),
+        ),
+        added="2021-05-01",
+    )
+    assert paper.first_author == "Müller, Änne"
+    with pytest.raises(KeyError):
+        toy["no-such-garden"]
+
+
+def test_where_gives_another_corpus(toy: Corpus) -> None:
+    small = toy.where("size=small").where("style!=NA")
+
+    assert [paper.key for paper in small.papers] == ["rose-garden", "mixed-borders"]
+    assert len(toy) == 4
+    assert small.exclusions == toy.exclusions
+    assert repr(small) == "<Corpus of 2 papers and 2 exclusions>"
+
+
+def test_cross_counts_pairs(toy: Corpus) -> None:
+    assert toy.cross("size", "water") == {
+        "small": {"daily": 1, "weekly": 1, "": 1},
+        "large": {"daily": 0, "weekly": 0, "": 1},
+    }
+
+
+def test_find_knows_ids_and_addresses(toy: Corpus) -> None:
+    def names(text: str) -> list[str]:
+        return [getattr(record, "key", None) or record.id for record in toy.find(text)]
+
+    assert names("arXiv:2101.00001v2") == ["rose-garden"]
+    assert names("https://doi.org/10.5555/ROSES.1") == ["rose-garden"]
+    assert names("https://example.org/roses/code/") == ["rose-garden"]
+    assert names("2001.00009") == ["E001"]
+    assert names("E003") == ["E003"]
+    assert names("nothing") == []
+
+
+def test_to_pandas_has_typed_columns(toy: Corpus) -> None:
+    frame = toy.to_pandas()
+
+    assert frame.index.tolist() == ["rose-garden", "long-grass", "mixed-borders", "terminal-yard"]
+    assert list(frame["style"].cat.categories) == ["formal", "cottage", "meadow", "gravel", "NA"]
+    assert frame["style"].tolist() == ["formal", "meadow", "cottage", "NA"]
+    assert frame.loc["rose-garden", "water"] == "daily"
+    assert pd.isna(frame.loc["long-grass", "water"])
+    assert frame.loc["rose-garden", "tools"] == ("spade", "shears")
+    assert frame["tools"].isna().tolist() == [False, True, False, False]
+    assert frame["year"].dtype.kind == "i"
+    assert frame["added"].max() == pd.Timestamp("2023-06-07")
+    assert pd.crosstab(frame["style"], frame["size"], dropna=False).loc["gravel"].sum() == 0
+
+
+def test_to_pandas_of_nothing_keeps_its_columns(toy: Corpus) -> None:
+    empty = toy.where("year=1900").to_pandas()
+
+    assert len(empty) == 0
+    assert list(empty.columns) == list(toy.to_pandas().columns)
+
+
+def broken(tmp_path: Path, old: str, new: str) -> str:
+    shutil.copytree(TOY, tmp_path / "corpus")
+    papers = tmp_path / "corpus" / "data" / "papers.yaml"
+    papers.write_text(papers.read_text(encoding="utf-8").replace(old, new), encoding="utf-8")
+    return str(tmp_path / "corpus")
+
+
+def test_a_corpus_with_errors_is_refused_with_all_of_them(tmp_path: Path) -> None:
+    root = broken(tmp_path, "size: small", "size: smal")
+
+    with pytest.raises(InvalidCorpusError) as raised:
+        oc.load(root)
+
+    assert str(raised.value).count("V102 unknown size 'smal' (did you mean 'small'? allowed: small, large)") == 3
+    assert [finding.code for finding in oc.validate(root)] == ["V102"] * 3
+
+
+def test_a_malformed_corpus_is_refused_as_such(tmp_path: Path) -> None:
+    root = broken(tmp_path, "style: formal", "style: [formal")
+
+    with pytest.raises(MalformedCorpusError, match="Y104"):
+        oc.load(root)
+
+
+def test_a_taxonomy_may_bring_its_own_facets_of_evidence(tmp_path: Path) -> None:
+    root = broken(tmp_path, "      confidence: high\n", "      confidence: high\n      mood: calm\n")
+    taxonomy = Path(root) / "data" / "taxonomy.yaml"
+    text = taxonomy.read_text(encoding="utf-8")
+    facet = """\
+  - field: mood
+    label: Mood
+    kind: single
+    role: facet
+    required: false
+    definition: How it felt.
+    terms:
+      - {id: calm, label: Calm, definition: Calm.}
+      - {id: wild, label: Wild, definition: Wild.}
+crosstabs:"""
+    taxonomy.write_text(text.replace("crosstabs:", facet, 1), encoding="utf-8")
+
+    corpus = oc.load(root)
+
+    assert corpus["rose-garden"].evidence[0].more == {"mood": "calm"}
+    assert corpus.counts("mood") == {"calm": 1, "": 3}
+    assert [paper.key for paper in corpus.where("mood=calm").papers] == ["rose-garden"]
+
+
+def test_a_folder_without_a_corpus_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(DataFileError, match="cannot read"):
+        oc.load(str(tmp_path))

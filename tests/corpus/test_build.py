@@ -1,0 +1,248 @@
+"""`build` writes, `check` compares, and nothing that changes in the data goes unnoticed."""
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import ROOT, TOY, run_corpus
+
+README = """\
+# Toy
+
+<!-- corpus:begin counts -->
+<!-- corpus:end counts -->
+
+<!-- corpus:begin list -->
+<!-- corpus:end list -->
+"""
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """A built toy corpus."""
+    root = tmp_path / "corpus"
+    shutil.copytree(TOY, root)
+    (root / "README.md").write_text(README, encoding="utf-8")
+    assert run_corpus("--root", str(root), "fmt").code == 0
+    assert run_corpus("--root", str(root), "build").code == 0
+    return root
+
+
+def contents(root: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(root)): path.read_bytes() for path in sorted(root.rglob("*")) if path.is_file()}
+
+
+def edit(root: Path, old: str, new: str, name: str = "data/papers.yaml") -> None:
+    path = root / name
+    text = path.read_text(encoding="utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new, 1), encoding="utf-8")
+
+
+def test_the_repository_itself_is_built() -> None:
+    result = run_corpus("--root", str(ROOT), "check")
+
+    assert (result.code, [line.split()[:2] for line in result.stdout.splitlines()]) == (
+        0,
+        [["validate", "ok"], ["claims", "ok"], ["disputes", "ok"], ["fmt", "ok"], ["build", "ok"], ["traces", "ok"]],
+    )
+
+
+def test_build_writes_what_check_asks_for(root: Path) -> None:
+    assert set(contents(root)) == {
+        "README.md",
+        "data/exclusions.yaml",
+        "data/papers.yaml",
+        "data/taxonomy.yaml",
+        "docs/STATS.md",
+        "docs/figures.md",
+        "docs/figures/care.svg",
+        "docs/figures/papers-by-year.svg",
+        "docs/figures/screening-flow.svg",
+        "docs/figures/size.svg",
+        "docs/figures/style-by-size.svg",
+        "docs/figures/style.svg",
+        "docs/figures/tools.svg",
+        "docs/schema/exclusions.schema.json",
+        "docs/schema/papers.schema.json",
+    }
+    assert run_corpus("--root", str(root), "check").code == 0
+
+
+def test_building_twice_changes_nothing(root: Path) -> None:
+    before = contents(root)
+
+    result = run_corpus("--root", str(root), "build")
+
+    assert (result.code, result.stdout, result.stderr) == (0, "", "")
+    assert contents(root) == before
+
+
+def test_building_elsewhere_gives_the_same_bytes(root: Path, tmp_path: Path) -> None:
+    other = tmp_path / "ein anderer Ört"
+    shutil.copytree(root, other)
+    for name in ("README.md", "docs/STATS.md"):
+        (other / name).unlink() if name != "README.md" else (other / name).write_text(README, encoding="utf-8")
+    settings = {**os.environ, "LC_ALL": "C", "TZ": "Asia/Tokyo", "PYTHONHASHSEED": "77", "PYTHONUTF8": "0"}
+
+    subprocess.run([sys.executable, "-m", "orchtrace_corpus", "build"], cwd=other, env=settings, check=True)
+
+    assert contents(other) == contents(root)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("title: The Yard", "title: The Back Yard"),
+        ("style: cottage", "style: gravel"),
+        ("{water: weekly}", "{prune: weekly}"),
+        ("summary: Describes a yard.", "summary: Describes one yard."),
+        ("https://example.org/yard", "https://example.org/backyard"),
+        ("venue: Report", "venue: Reports"),
+        ("year: 1999", "year: 1998"),
+        ("authors: [Anonymous]", "authors: [Nobody]"),
+    ],
+)
+def test_a_changed_field_makes_every_check_fail_and_name_the_mend(root: Path, old: str, new: str) -> None:
+    edit(root, old, new)
+
+    check = run_corpus("--root", str(root), "check")
+    readme = run_corpus("--root", str(root), "readme", "--check")
+
+    assert check.code == readme.code == 1
+    assert "build     failed differs from the data, or was edited by hand: README.md (region" in check.stdout
+    assert "to mend: corpus build" in check.stdout
+    assert "corpus: README.md is not up to date; to mend: corpus readme" in readme.stderr
+    assert "+++ b/README.md" in readme.stdout
+    assert run_corpus("--root", str(root), "build").code == 0
+    assert run_corpus("--root", str(root), "check").code == 0
+
+
+def test_a_retagged_paper_makes_the_statistics_stale(root: Path) -> None:
+    edit(root, "size: small", "size: large")
+
+    result = run_corpus("--root", str(root), "stats", "--check")
+
+    assert result.code == 1
+    assert "docs/STATS.md is not up to date; to mend: corpus stats --write" in result.stderr
+    assert run_corpus("--root", str(root), "stats", "--write").code == 0
+    assert run_corpus("--root", str(root), "stats", "--check").code == 0
+
+
+def test_an_added_and_a_removed_record_make_check_fail(root: Path) -> None:
+    original = (root / "data" / "papers.yaml").read_text(encoding="utf-8")
+    blocks = original.split("\n\n")
+    (root / "data" / "papers.yaml").write_text("\n\n".join(blocks[:-1]) + "\n", encoding="utf-8")
+    assert run_corpus("--root", str(root), "check").code == 1
+    added = blocks[-1].replace("terminal-yard", "second-yard").replace("The Yard", "Two").replace("org/yard", "org/two")
+    (root / "data" / "papers.yaml").write_text(f"{original}\n{added}", encoding="utf-8")
+    result = run_corpus("--root", str(root), "check")
+
+    assert result.code == 1
+    assert "docs/STATS.md" in result.stdout
+
+
+def test_a_hand_edit_inside_a_region_is_named(root: Path) -> None:
+    edit(root, "The Yard", "My Yard", "README.md")
+
+    result = run_corpus("--root", str(root), "check")
+
+    assert result.code == 1
+    assert "was edited by hand: README.md (region list); to mend: corpus build" in result.stdout
+    assert "-- [My Yard]" in result.stdout
+
+
+def test_a_hand_edit_outside_the_regions_is_kept(root: Path) -> None:
+    edit(root, "# Toy\n", "# Toy\n\nBy hand, é.\n", "README.md")
+
+    assert run_corpus("--root", str(root), "check").code == 0
+    edit(root, "style: cottage", "style: gravel")
+    assert run_corpus("--root", str(root), "build").code == 0
+    assert (root / "README.md").read_text(encoding="utf-8").startswith("# Toy\n\nBy hand, é.\n")
+
+
+def test_check_of_broken_data_stops_there(root: Path) -> None:
+    edit(root, "style: cottage", "style: cotage")
+
+    result = run_corpus("--root", str(root), "check")
+
+    assert result.code == 1
+    assert "V102 unknown style 'cotage'" in result.stdout
+    assert re.findall(r"^(\w+) +(\w+)", result.stdout, re.MULTILINE)[-3:] == [
+        ("validate", "failed"),
+        ("fmt", "skipped"),
+        ("build", "skipped"),
+    ]
+
+
+def test_fmt_mends_and_check_says_so(root: Path) -> None:
+    edit(root, "  year: 1999\n  venue: Report\n", "  venue:   'Report'\n  year: 1999\n")
+
+    checked = run_corpus("--root", str(root), "fmt", "--check")
+    assert checked.code == 1
+    assert "-  venue:   'Report'" in checked.stdout
+    assert "fmt       failed" in run_corpus("--root", str(root), "check").stdout
+    fixed = run_corpus("--root", str(root), "fmt")
+    assert (fixed.code, fixed.stderr) == (0, "wrote data/papers.yaml\n")
+    assert run_corpus("--root", str(root), "check").code == 0
+
+
+def test_fmt_refuses_what_it_cannot_keep(root: Path) -> None:
+    edit(root, "  authors: [Anonymous]\n", "  authors:\n    # inside\n    - Anonymous\n")
+
+    result = run_corpus("--root", str(root), "fmt")
+
+    assert result.code == 3
+    assert re.search(r"papers\.yaml:\d+:5: this comment has no place in the canonical form\nMove it", result.stderr)
+
+
+def test_without_a_readme_only_the_readme_command_complains(root: Path) -> None:
+    (root / "README.md").unlink()
+
+    assert run_corpus("--root", str(root), "check").code == 0
+    result = run_corpus("--root", str(root), "readme")
+    assert (result.code, "there is no README.md" in result.stderr) == (3, True)
+
+
+def test_the_bundled_corpus_is_never_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    for command in ("fmt", "build", "readme", "schema"):
+        result = run_corpus(command)
+        assert result.code == 3
+        assert "no data/papers.yaml here or in any folder above" in result.stderr
+
+
+@pytest.mark.parametrize("moment", [0.02, 0.06, 0.09, 0.1, 0.11, 0.12, 0.13, 0.14, 0.16, 0.2])
+@pytest.mark.parametrize("command", ["build", "fmt"])
+def test_a_killed_command_leaves_whole_files(root: Path, command: str, moment: float) -> None:
+    edit(root, "  year: 1999\n  venue: Report\n", "  venue: Reports\n  year: 1998\n")
+    before = contents(root)
+    child = subprocess.Popen([sys.executable, "-m", "orchtrace_corpus", command], cwd=root, stderr=subprocess.DEVNULL)
+    time.sleep(moment)
+    child.send_signal(signal.SIGKILL)
+    child.wait()
+    left = contents(root)
+
+    assert run_corpus("--root", str(root), command).code == 0
+    after = contents(root)
+    for name, data in left.items():
+        if not Path(name).name.startswith(".corpus-"):
+            assert data in (before.get(name), after[name]), name
+
+
+def test_a_list_that_github_would_cut_is_said_so(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("orchtrace_corpus.corpus.cli.generated_files.SIZE_LIMIT_BYTES", 500)
+
+    for command in (["readme", "--check"], ["build", "--check"]):
+        assert (
+            "README.md is larger than 512 KiB; GitHub will cut it off"
+            in run_corpus("--root", str(root), *command).stderr
+        )

@@ -1,0 +1,253 @@
+"""The claims and disputes of this repository: true, complete, and each claim broken by one edit of the data."""
+
+import csv
+import json
+import re
+import shlex
+import shutil
+import time
+from pathlib import Path
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from orchtrace_corpus.corpus.analysis import claims as core
+from orchtrace_corpus.corpus.analysis.changes import applied
+from orchtrace_corpus.corpus.analysis.stress import Robustness, stress
+from orchtrace_corpus.corpus.api import Corpus
+from orchtrace_corpus.corpus.model import disputes, store
+from orchtrace_corpus.corpus.model.claim_file import _CLAIM
+from orchtrace_corpus.corpus.model.records import Pool
+from orchtrace_corpus.corpus.render import schema
+from orchtrace_corpus.corpus.rulebook import ENTRIES
+from tests.conftest import ROOT, run_corpus
+from tests.corpus.test_schema import as_editors_read
+
+FILE = store.read_claims(str(ROOT))
+CLAIMS = {claim.id: claim for claim in FILE.claims}
+GUIDE = (ROOT / "docs" / "claims.md").read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def pool() -> Pool:
+    found = store.load(str(ROOT)).pool
+    assert found is not None
+    return found
+
+
+@pytest.fixture(scope="module")
+def recorded(pool: Pool) -> disputes.DisputeFile:
+    return store.read_disputes(str(ROOT), pool.taxonomy)
+
+
+def test_all_claims_hold_and_all_disputes_are_about_what_the_data_says(
+    pool: Pool, recorded: disputes.DisputeFile
+) -> None:
+    assert core.check(FILE, pool) == ()
+    assert disputes.check(recorded, pool.papers, pool.taxonomy) == ()
+    assert run_corpus("--root", str(ROOT), "claims").code == 0
+
+
+def test_every_claim_is_about_the_published_state() -> None:
+    for claim in CLAIMS.values():
+        dates = {condition.field: condition.alternatives for condition in claim.scope}
+        wanted = {"papers": "added<=", "exclusions": "screened<="}
+        assert dates == {wanted[kind]: ("2026-05-04",) for kind in claim.over}, claim.id
+
+
+# One edit of the data for each claim: record, text, other text. Without a record, the edit is made everywhere.
+EDITS = {
+    "papers-total": ("magrpo", 'added: "2026-05-04"', 'added: "2026-05-05"'),
+    "exclusions-total": ("E001", 'screened: "2026-04-26"', 'screened: "2026-05-05"'),
+    "audited-total": ("E001", 'screened: "2026-04-26"', 'screened: "2026-05-05"'),
+    "categories": ("magrpo", "category: rl_method", "category: framework"),
+    "reward-families": ("magrpo", "reward_family: shared", "reward_family: individual"),
+    "credit-units": ("magrpo", "credit_unit: agent", "credit_unit: role"),
+    "topologies": ("magrpo", "topology: centralized", "topology: swarm"),
+    "exclusion-stages": ("E001", "stage: abstract_screen", "stage: full_text_screen"),
+    "near-misses": (
+        "E003",
+        "  near_miss: The survey tested its sparse-credit claims against taking this record in.\n",
+        "",
+    ),
+    "message-credit-rows": ("c3", "credit_unit: message", "credit_unit: turn"),
+    "message-credit-sparse": ("", "credit_unit: agent", "credit_unit: message"),
+    "orchestrator-credit-rows": ("halo", "credit_unit: role", "credit_unit: orchestrator"),
+    "orchestrator-credit-sparse": ("halo", "credit_unit: role", "credit_unit: orchestrator"),
+    "no-token-tool-team-credit": ("magrpo", "credit_unit: agent", "credit_unit: team"),
+    "no-tool-reward": ("magrpo", "reward_family: shared", "reward_family: tool"),
+    "spawn-anchored": ("agentspawn", "{spawn: designed, ", "{"),
+    "delegate-anchored": ("puppeteer", "delegate: explicit", "delegate: implicit"),
+    "communicate-anchored": ("latentmas", "{communicate: designed, ", "{"),
+    "aggregate-anchored": ("m-grpo", "aggregate: implicit", "aggregate: designed"),
+    "no-own-signal-for-aggregating": ("m-grpo", "aggregate: implicit", "aggregate: explicit"),
+    "stop-rows": ("m-grpo", "stop: implicit", "stop: designed"),
+    "stop-no-objective": ("puppeteer", "stop: implicit", "stop: explicit"),
+    "industry-rows": ("openai-codex", "category: industry", "category: framework"),
+    "kimi-trained-orchestrator": ("kimi-k2-5", "rl: full", "rl: partial"),
+    "kimi-k2-6-deployment-only": ("kimi-k2-6", "rl: partial", "rl: none"),
+    "benchmarks-with-orchestration": ("swe-bench2024", "sub_decisions: {}", "sub_decisions: {stop: designed}"),
+}
+
+
+def test_every_claim_has_an_edit_that_breaks_it() -> None:
+    assert set(EDITS) == set(CLAIMS)
+
+
+@pytest.mark.parametrize("name", EDITS)
+def test_one_edit_breaks_the_claim_and_check_says_so(name: str, tmp_path: Path) -> None:
+    shutil.copytree(ROOT / "data", tmp_path / "data")
+    record, old, new = EDITS[name]
+    path = tmp_path / "data" / ("exclusions.yaml" if record.startswith("E") else "papers.yaml")
+    text = path.read_text(encoding="utf-8")
+    start = text.index(f"- {'id' if record.startswith('E') else 'key'}: {record}\n") if record else 0
+    end = text.find("\n- ", start + 1) if record else len(text)
+    block = text[start:end]
+    assert old in block
+    path.write_text(text[:start] + block.replace(old, new) + text[end:], encoding="utf-8")
+
+    code, stdout, _ = run_corpus("--root", str(tmp_path), "check")
+
+    failing = [line for line in stdout.splitlines() if ": C101 " in line and line.endswith(f" [{name}]")]
+    assert code == 1
+    assert len(failing) == 1
+    assert CLAIMS[name].claim in failing[0]
+
+
+# Robustness
+
+
+@pytest.fixture(scope="module")
+def robust(pool: Pool, recorded: disputes.DisputeFile) -> dict[str, Robustness]:
+    return {found.claim.id: found for found in stress(FILE.claims, pool, recorded.disputes)}
+
+
+def test_every_smallest_set_breaks_its_claim_and_nothing_in_it_is_idle(
+    pool: Pool, robust: dict[str, Robustness]
+) -> None:
+    for name, found in robust.items():
+        assert found.is_exact
+        assert found.smallest, name
+        assert not core.evaluate([found.claim], applied(pool, found.smallest))[0].holds
+        for index in range(len(found.smallest)):
+            fewer = (*found.smallest[:index], *found.smallest[index + 1 :])
+            assert core.evaluate([found.claim], applied(pool, fewer))[0].holds
+
+
+def test_sparse_message_credit_takes_many_changes_and_no_reading_breaks_it(robust: dict[str, Robustness]) -> None:
+    found = robust["message-credit-sparse"]
+
+    assert 1 < len(found.smallest) <= 8
+    assert (found.flips, found.near_misses, found.left_out) == ((), (), ())
+    assert found.breaks_by_all_flips is False
+
+
+def test_stopping_turns_on_its_contested_rows(robust: dict[str, Robustness]) -> None:
+    found = robust["stop-no-objective"]
+
+    assert {change.record for change in found.flips} >= {"puppeteer", "marsrl"}
+    assert found.breaks_by_all_flips is True
+    assert found.left_out == ()
+
+
+def test_stress_takes_less_than_five_seconds() -> None:
+    started = time.perf_counter()
+    result = run_corpus("--root", str(ROOT), "claims", "--stress", "-f", "json")
+
+    assert time.perf_counter() - started < 5
+    assert len(json.loads(result.stdout)["claims"]) == len(CLAIMS)
+
+
+# Disputes
+
+
+def test_every_disagreement_of_the_two_codings_is_on_record(pool: Pool, recorded: disputes.DisputeFile) -> None:
+    folder = ROOT / "data" / "audits"
+    sheets = []
+    for number in (1, 2):
+        with open(folder / f"sub-decisions-{number}.csv", encoding="utf-8", newline="") as file:
+            sheets.append({row["key"]: row for row in csv.DictReader(file)})
+    on_record = {dispute.id: dispute for dispute in recorded.disputes}
+    differing = 0
+
+    for key, first in sheets[0].items():
+        for tag in ("spawn", "delegate", "communicate", "aggregate", "stop"):
+            codes = (first[tag], sheets[1][key][tag])
+            if codes[0] != codes[1]:
+                differing += 1
+                read = [reading.values for reading in on_record[f"{key}.{tag}"].readings]
+                for code in codes:
+                    assert ("explicit", "implicit") in read if code == "learned" else (code,) in read
+    assert differing == 36
+
+
+def test_rows_whose_stopping_may_be_learned_are_contested(pool: Pool, recorded: disputes.DisputeFile) -> None:
+    learned = Corpus(pool).where("stop=explicit,implicit", "added<=2026-05-04").papers
+
+    assert {(paper.key, "stop") for paper in learned} <= disputes.contested(recorded.disputes)
+
+
+# The documents
+
+
+@pytest.mark.parametrize("code", [code for code in ENTRIES if code.startswith("C")])
+def test_the_bad_excerpt_of_a_rule_raises_it_alone_and_the_good_one_nothing(code: str, pool: Pool) -> None:
+    end = "  boundary: Here.\n  source: https://example.org/a\n"
+
+    def raised(excerpt: str) -> set[str]:
+        head, _, text = excerpt.partition("\n")
+        if head == "# data/disputes.yaml":
+            file = store.read_disputes("nowhere", pool.taxonomy, text.encode())
+            return {finding.code for finding in disputes.check(file, pool.papers, pool.taxonomy)}
+        records = [f"- id:{part}\n{end}" for part in f"\n{text}".split("\n- id:")[1:]]
+        return {finding.code for finding in core.check(store.read_claims("nowhere", "".join(records).encode()), pool)}
+
+    assert raised(ENTRIES[code].bad) == {code}
+    assert raised(ENTRIES[code].good) == set()
+
+
+def test_the_commands_in_the_guide_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    block = re.search(r"```sh\n(.*?)```", GUIDE, re.DOTALL)
+    assert block is not None
+
+    for line in block[1].splitlines():
+        assert run_corpus(*shlex.split(line)[1:]).code == 0, line
+
+
+def test_the_examples_in_the_guide_are_valid(pool: Pool) -> None:
+    claim, dispute = re.findall(r"```yaml\n(.*?)```", GUIDE, re.DOTALL)
+
+    assert core.check(store.read_claims("guide", claim.encode()), pool) == ()
+    read = store.read_disputes("guide", pool.taxonomy, dispute.encode())
+    assert disputes.check(read, pool.papers, pool.taxonomy) == ()
+    for one in re.findall(r"^\| (`.+`[^|]*) \| ", GUIDE.split("| `expect` |")[1].split("\n\n")[0], re.MULTILINE):
+        for form in re.findall(r"`(\{.+?\}|empty)`", one):
+            text = f"- id: one\n  claim: So.\n  expect: {form}\n  boundary: So.\n  source: So.\n"
+            file = store.read_claims("guide", text.encode())
+            assert {finding.code for finding in core.check(file, pool)} <= {"C101"}, form
+
+
+def test_the_guide_names_every_field() -> None:
+    tables = {part.split("\n", 1)[0]: part for part in GUIDE.split("\n## ")}
+
+    def documented(section: str) -> dict[str, bool]:
+        rows = re.findall(r"^\| `(\w+)` \| (yes|no) \|", tables[section], re.MULTILINE)
+        return {name: needed == "yes" for name, needed in rows}
+
+    assert documented("claims.yaml") == {name: name in _CLAIM.required for name in _CLAIM.decoders}
+    required = {"record", "tag", "stands", "readings", "why", "source"}
+    assert documented("disputes.yaml") == {name: name in required for name in (*required, "state")}
+
+
+@pytest.mark.parametrize("name", ["claims", "disputes"])
+def test_the_schema_is_valid_and_the_data_passes(name: str, pool: Pool) -> None:
+    text = {"claims": schema.claims_schema, "disputes": schema.disputes_schema}[name](pool.taxonomy)
+    wanted = json.loads(text)
+    Draft202012Validator.check_schema(wanted)
+    data = as_editors_read(ROOT / "data" / f"{name}.yaml")
+
+    assert list(Draft202012Validator(wanted).iter_errors(data)) == []
+    assert (ROOT / "docs" / "schema" / f"{name}.schema.json").read_text(encoding="utf-8") == text
+    broken = [{**data[0], "boundry": "x"}, {key: value for key, value in data[0].items() if key != "source"}]
+    assert all(list(Draft202012Validator(wanted).iter_errors([record])) for record in broken)

@@ -1,0 +1,798 @@
+"""What a change means: a prepared history told whole, changes without meaning, git and its ways to fail."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
+
+from orchtrace_corpus.corpus.analysis.attributes import paper_attributes
+from orchtrace_corpus.corpus.analysis.count_changes import Shift
+from orchtrace_corpus.corpus.analysis.difference import State, compare
+from orchtrace_corpus.corpus.analysis.statistics import count, count_levels
+from orchtrace_corpus.corpus.api import Corpus, load
+from orchtrace_corpus.corpus.model.records import Paper, Pool
+from orchtrace_corpus.corpus.render.comment import MARKER, MOST_BYTES, comment
+from tests.conftest import ROOT, TOY, run_corpus
+
+SCHEMA = json.loads((ROOT / "docs" / "schema" / "diff.schema.json").read_text(encoding="utf-8"))
+
+Edit = Callable[[str, str, str], None]
+
+ROCK_GARDEN = """
+- key: rock-garden
+  title: "Stones | *and* @moss #1"
+  authors: ["Stone, Sten"]
+  year: 2024
+  venue: Beds 2024
+  urls: [https://example.org/rocks]
+  style: gravel
+  care: {}
+  size: large
+  summary: Piles stones.
+  added: "2024-01-01"
+"""
+SECOND_EXCLUSION = """
+- id: E004
+  title: A Lawn
+  identifier: LAWN
+  url: https://example.org/lawn
+  stage: gate
+  screened: "2024-01-02"
+  reason: Only grass.
+"""
+
+
+def git(folder: Path, *words: str) -> str:
+    command = ["git", "-c", "user.name=t", "-c", "user.email=t@example.org", "-C", str(folder), *words]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    """A repository whose only commit is the toy corpus, in a folder of its own below the top."""
+    folder = tmp_path / "repository" / "garden"
+    shutil.copytree(TOY / "data", folder / "data")
+    git(tmp_path, "init", "--quiet", "--initial-branch", "main", "repository")
+    git(folder, "add", ".")
+    git(folder, "commit", "--quiet", "--message", "Begin")
+    return folder
+
+
+def edit(folder: Path, name: str, old: str, new: str) -> None:
+    path = folder / "data" / f"{name}.yaml"
+    text = path.read_text(encoding="utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new, 1), encoding="utf-8")
+
+
+def append(folder: Path, name: str, text: str) -> None:
+    with (folder / "data" / f"{name}.yaml").open("a", encoding="utf-8") as file:
+        file.write(text)
+
+
+def diff(folder: Path, *words: str) -> str:
+    result = run_corpus("--root", str(folder), "diff", *words)
+    assert (result.code, result.stderr) == (0, "")
+    if "json" in words:
+        document = json.loads(result.stdout)
+        assert [error.message for error in Draft202012Validator(SCHEMA).iter_errors(document)] == []
+    return result.stdout
+
+
+def test_a_prepared_history_is_told_whole(repository: Path) -> None:
+    append(repository, "papers", ROCK_GARDEN)
+    edit(repository, "papers", "style: meadow", "style: cottage")
+    edit(repository, "papers", "care: {water: weekly}", "care: {water: daily, prune: daily}")
+    edit(repository, "papers", "venue: Journal of Beds", "venue: Journal of Flower Beds")
+    edit(repository, "papers", "summary: Lays out four beds of roses.", "summary: Lays out beds of roses.")
+    append(repository, "exclusions", SECOND_EXCLUSION)
+    git(repository, "commit", "--quiet", "--all", "--message", "Change")
+    before, after = (git(repository, "rev-parse", name)[:10] for name in ("HEAD~1", "HEAD"))
+
+    assert diff(repository, "HEAD~1", "HEAD", "--format", "markdown") == (
+        "<!-- corpus diff -->\n"
+        "**1 paper added, 2 retagged, 1 corrected, 1 exclusion added, 2 findings new.**\n"
+        "\n"
+        f"Compared: HEAD\\~1 ({before}) with HEAD ({after}).\n"
+        "\n"
+        "### Papers added\n"
+        "\n"
+        "- rock-garden: Stones \\| \\*and\\* @\u2060moss #\u20601 (style gravel, care none arises, size large)\n"
+        "\n"
+        "### Papers retagged\n"
+        "\n"
+        "- long-grass: style: meadow -> cottage\n"
+        "- mixed-borders: water: weekly -> daily; prune added: daily\n"
+        "\n"
+        "### Papers corrected\n"
+        "\n"
+        "- rose-garden: venue: Journal of Beds -> Journal of Flower Beds; summary reworded\n"
+        "\n"
+        "### Exclusions added\n"
+        "\n"
+        "- E004: A Lawn (Only grass.)\n"
+        "\n"
+        "### Findings new\n"
+        "\n"
+        "- data/papers.yaml: E101 Daily care needs an item of evidence "
+        "(rule 'daily-care-needs-evidence' of the taxonomy) \\[mixed-borders\\]\n"
+        "- data/papers.yaml: E102 A large garden of late needs some evidence "
+        "(rule 'new-large-garden-needs-evidence' of the taxonomy) \\[rock-garden\\]\n"
+        "\n"
+        "### Counts\n"
+        "\n"
+        "| field | value      | before | after | change |\n"
+        "| ----- | ---------- | -----: | ----: | ------ |\n"
+        "| total | papers     |      4 |     5 | +1     |\n"
+        "| total | exclusions |      2 |     3 | +1     |\n"
+        "| style | cottage    |      1 |     2 | +1     |\n"
+        "| style | meadow     |      1 |     0 | -1     |\n"
+        "| style | gravel     |      0 |     1 | +1     |\n"
+        "| water | daily      |      1 |     2 | +1     |\n"
+        "| water | weekly     |      1 |     0 | -1     |\n"
+        "| prune | daily      |      0 |     1 | +1     |\n"
+        "| size  | large      |      1 |     2 | +1     |\n"
+        "| stage | gate       |      1 |     2 | +1     |\n"
+        "\n"
+        "### Cells\n"
+        "\n"
+        "| fields       | values          | before | after | what              |\n"
+        "| ------------ | --------------- | -----: | ----: | ----------------- |\n"
+        "| style x size | cottage x large |      0 |     1 | fills             |\n"
+        "| style x size | meadow x large  |      1 |     0 | empties           |\n"
+        "| style x size | gravel x large  |      0 |     1 | fills             |\n"
+        "| water        | daily           |      1 |     2 | more than one now |\n"
+        "| water        | weekly          |      1 |     0 | empties           |\n"
+        "| prune        | daily           |      0 |     1 | fills             |\n"
+    )
+
+
+def test_the_same_on_a_terminal_and_for_programs(repository: Path) -> None:
+    edit(repository, "papers", "style: meadow", "style: cottage")
+
+    assert diff(repository, "HEAD").startswith(
+        "1 retagged.\n\nPapers retagged\n  long-grass: style: meadow -> cottage\n"
+    )
+    document = json.loads(diff(repository, "HEAD", "--format", "json"))
+    assert (document["schema"], document["has_meaning"]) == ("orchtrace-corpus/diff", True)
+    assert document["papers"]["changed"] == [
+        {"name": "long-grass", "was": "long-grass", "changes": [
+            {"field": "style", "before": "meadow", "after": "cottage"}]},
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new", "message"),
+    [
+        ("papers", "# A made-up corpus", "# Another remark on a corpus", "only comments changed"),
+        ("papers", "tools: [spade, shears]", "tools: [shears, spade]", "only the layout changed"),
+        ("papers", "style: formal", "style: \"formal\"  # indeed", "only comments and the layout changed"),
+        ("taxonomy", "title: A toy garden", "title: 'A toy garden'", "only the layout changed"),
+        ("papers", "year: 2021\n  venue: Journal of Beds", "venue: Journal of Beds\n  year: 2021",
+         "only the layout changed"),
+    ],
+)  # fmt: skip
+def test_comments_and_layout_have_no_meaning(repository: Path, name: str, old: str, new: str, message: str) -> None:
+    edit(repository, name, old, new)
+
+    assert diff(repository, "HEAD") == f"No change in meaning: {message}.\n"
+    assert (
+        diff(repository, "HEAD", "--format", "markdown")
+        == f"<!-- corpus diff -->\n**No change in meaning: {message}.**\n"
+    )
+    assert run_corpus("--root", str(repository), "diff", "HEAD", "--exit-code").code == 0
+
+
+def test_the_order_of_records_has_no_meaning(repository: Path) -> None:
+    path = repository / "data" / "papers.yaml"
+    head, *records = re.split(r"(?m)^(?=- key)", path.read_text(encoding="utf-8"))
+    path.write_text(head + "\n".join(record.rstrip("\n") + "\n" for record in reversed(records)), encoding="utf-8")
+
+    assert diff(repository, "HEAD") == "No change in meaning: only the order of records changed.\n"
+
+
+def test_no_change_at_all(repository: Path) -> None:
+    assert diff(repository, "HEAD") == "No change: the data is the same.\n"
+
+
+def test_a_new_key_is_a_new_name(repository: Path) -> None:
+    edit(repository, "papers", "- key: long-grass", "- key: tall-grass")
+
+    assert diff(repository, "HEAD") == "1 renamed.\n\nPapers renamed\n  long-grass is tall-grass now\n"
+
+
+def test_promotion_and_demotion_are_told_as_such(repository: Path) -> None:
+    append(repository, "papers", ROCK_GARDEN.replace("Stones | *and* @moss #1", "A Car Park"))
+    edit(
+        repository,
+        "exclusions",
+        "reason: Nothing grows there.",
+        "reason: Nothing grows there.\n  promoted_to: rock-garden",
+    )
+    text = (repository / "data" / "papers.yaml").read_text(encoding="utf-8")
+    kept = re.sub(r"(?s)- key: mixed-borders.*?(?=- key)", "", text)
+    (repository / "data" / "papers.yaml").write_text(kept, encoding="utf-8")
+    append(repository, "exclusions", SECOND_EXCLUSION.replace("A Lawn", "Borders without Lines"))
+    shown = diff(repository, "HEAD")
+
+    assert "rock-garden: A Car Park, promoted from E003" in shown
+    assert "mixed-borders: Borders without Lines, excluded as E004" in shown
+
+
+def test_changes_of_the_vocabulary_are_told(repository: Path) -> None:
+    edit(repository, "taxonomy", "{id: gravel, code: S3, label: Gravel, definition: Stones.}",
+         "{id: gravel, code: S3, label: Gravel, definition: Small stones.}\n      - {id: moss, code: S4, label: Moss, definition: Moss.}")  # fmt: skip
+
+    assert diff(repository, "HEAD") == (
+        "2 changes of the taxonomy.\n"
+        "\n"
+        "Taxonomy\n"
+        "  Term moss of style is new.\n"
+        "  Term gravel of style has another definition.\n"
+    )
+
+
+def test_findings_that_come_and_go_are_told_without_their_lines(repository: Path) -> None:
+    edit(repository, "papers", "# A made-up corpus for the tests.\n", "")
+    edit(repository, "papers", "style: meadow", "style: medow")
+    shown = diff(repository, "HEAD")
+
+    assert "Findings new\n  data/papers.yaml: V102 unknown style 'medow' (did you mean 'meadow'?" in shown
+    git(repository, "commit", "--quiet", "--all", "--message", "Break")
+    edit(repository, "papers", "style: medow", "style: meadow")
+    assert "Findings gone\n  data/papers.yaml: V102 unknown style 'medow'" in diff(repository, "HEAD")
+
+
+def test_a_base_without_data_makes_everything_new(repository: Path) -> None:
+    git(repository, "checkout", "--quiet", "--orphan", "empty")
+    git(repository, "rm", "--quiet", "-r", "--cached", ".")
+    git(repository, "commit", "--quiet", "--allow-empty", "--message", "Nothing")
+    git(repository, "checkout", "--quiet", "--force", "main")
+
+    assert diff(repository, "empty", "main").startswith(
+        f"4 papers added, 2 exclusions added.\nThere is no data/papers.yaml in empty ({git(repository, 'rev-parse', 'empty')[:10]}).\n"
+    )
+    assert diff(repository, "main", "empty").startswith("4 papers removed, 2 exclusions removed.\n")
+
+
+def test_three_dots_compare_with_where_the_two_parted(repository: Path) -> None:
+    git(repository, "checkout", "--quiet", "-b", "mine")
+    edit(repository, "papers", "size: large", "size: small")
+    git(repository, "commit", "--quiet", "--all", "--message", "Mine")
+    git(repository, "checkout", "--quiet", "main")
+    edit(repository, "papers", "style: meadow", "style: cottage")
+    git(repository, "commit", "--quiet", "--all", "--message", "Theirs")
+
+    assert diff(repository, "main...mine").startswith(
+        "1 retagged, 1 finding new.\n\nPapers retagged\n  long-grass: size: large -> small\n"
+    )
+
+
+def test_two_folders_need_no_git(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shutil.copytree(TOY / "data", tmp_path / "other" / "data")
+    edit(tmp_path / "other", "papers", "style: meadow", "style: cottage")
+    monkeypatch.setenv("PATH", "")
+
+    assert diff(TOY, str(TOY), str(tmp_path / "other")).startswith("1 retagged.")
+    result = run_corpus("--root", str(TOY), "diff", "HEAD")
+    assert (result.code, result.stdout) == (3, "")
+    assert "git is not installed" in result.stderr
+
+
+def test_what_git_does_not_have_ends_with_3_and_the_way_to_get_it(repository: Path, tmp_path: Path) -> None:
+    edit(repository, "papers", "style: meadow", "style: cottage")
+    git(repository, "commit", "--quiet", "--all", "--message", "More")
+    first = git(repository, "rev-parse", "HEAD~1")
+    git(tmp_path, "clone", "--quiet", "--depth", "1", f"file://{repository.parent}", "shallow")
+    shallow = tmp_path / "shallow" / "garden"
+
+    lacking = run_corpus("--root", str(shallow), "diff", first)
+    assert (lacking.code, lacking.stdout) == (3, "")
+    assert lacking.stderr == (
+        f"corpus: there is no commit '{first}' in this clone\n"
+        f"The clone is shallow; bring the commit with: git fetch --depth=1 origin {first}\n"
+    )
+    git(shallow, "fetch", "--quiet", "--depth=1", "origin", first)
+    assert diff(shallow, first).startswith("1 retagged.")
+    for words in (["nonsense"], ["--", "--output=x"]):
+        result = run_corpus("--root", str(repository), "diff", *words)
+        assert (result.code, result.stdout) == (3, "")
+        assert "there is no commit" in result.stderr
+    assert not list(repository.rglob("x"))
+
+
+def test_a_folder_outside_any_repository_is_said_to_be(tmp_path: Path) -> None:
+    shutil.copytree(TOY / "data", tmp_path / "data")
+    result = run_corpus("--root", str(tmp_path), "diff", "HEAD")
+
+    assert result.code == 3
+    assert "is in no git repository\nCompare two folders instead." in result.stderr
+
+
+def test_a_hook_s_environment_does_not_mislead(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GIT_DIR", str(ROOT / ".git"))
+    edit(repository, "papers", "style: meadow", "style: cottage")
+
+    assert diff(repository, "HEAD").startswith("1 retagged.")
+
+
+def commit_link(folder: Path, target: str, name: str = "data/papers.yaml") -> None:
+    """Commit a symbolic link in the place of a file or folder, and return to the commit before."""
+    path = folder / name
+    shutil.rmtree(path) if path.is_dir() else path.unlink()
+    os.symlink(target, path)
+    git(folder, "add", "--all", ".")
+    git(folder, "commit", "--quiet", "--message", "Link")
+    git(folder, "checkout", "--quiet", "HEAD~1")
+
+
+def test_a_link_out_of_a_revision_is_not_followed(repository: Path) -> None:
+    commit_link(repository, "/etc/hostname")
+
+    linked = run_corpus("--root", str(repository), "diff", "main")
+    assert linked.code == 3
+    assert "is a symbolic link to no file of that revision\nCompare two folders instead." in linked.stderr
+
+
+@pytest.mark.parametrize("name", ["data/papers.yaml", "data"])
+def test_a_link_within_a_revision_is_followed(repository: Path, name: str) -> None:
+    kept = repository / "kept"
+    shutil.copytree(repository / "data", kept)
+    git(repository, "add", ".")
+    git(repository, "commit", "--quiet", "--message", "Keep")
+    commit_link(repository, "kept" if name == "data" else "../kept/papers.yaml", name)
+
+    assert diff(repository, "HEAD", "main") == "No change: the data is the same.\n"
+
+
+def test_data_that_is_elsewhere_is_not_taken_for_none(repository: Path, tmp_path: Path) -> None:
+    module = tmp_path / "module"
+    shutil.copytree(TOY / "data", module)
+    git(module, "init", "--quiet")
+    git(module, "add", ".")
+    git(module, "commit", "--quiet", "--message", "Data")
+    git(repository, "rm", "--quiet", "-r", "--cached", "data")
+    shutil.rmtree(repository / "data")
+    add = ("submodule", "--quiet", "add", str(module), "garden/data")
+    git(repository.parent, "-c", "protocol.file.allow=always", *add)
+    git(repository, "commit", "--quiet", "--message", "Module")
+
+    elsewhere = run_corpus("--root", str(repository), "diff", "HEAD")
+    assert (elsewhere.code, elsewhere.stdout) == (3, "")
+    assert "is a submodule, whose files are in another repository" in elsewhere.stderr
+
+    (repository / "data" / "papers.yaml").write_text("version https://git-lfs.github.com/spec/v1\noid sha256:0\n")
+    pointer = run_corpus("--root", str(repository), "diff", "HEAD~1")
+    assert (pointer.code, pointer.stdout) == (3, "")
+    assert "data/papers.yaml of the working tree is a pointer of Git LFS" in pointer.stderr
+
+
+def test_a_partial_clone_asks_nobody_for_what_it_lacks(repository: Path, tmp_path: Path) -> None:
+    git(repository, "config", "uploadpack.allowFilter", "true")
+    git(tmp_path, "clone", "--quiet", "--filter=blob:none", f"file://{repository.parent}", "partial")
+    edit(repository, "papers", "style: meadow", "style: cottage")
+    git(repository, "commit", "--quiet", "--all", "--message", "More")
+    partial = tmp_path / "partial" / "garden"
+    git(partial, "fetch", "--quiet")
+
+    assert run_corpus("--root", str(partial), "diff", "origin/main") == (
+        3,
+        "",
+        "corpus: this partial clone lacks a part of the revision\nBring it with: git fetch --refetch origin\n",
+    )
+
+
+def test_the_history_of_this_repository_is_read() -> None:
+    if not (ROOT / ".git").exists():
+        pytest.skip("no history here")
+
+    assert run_corpus("--root", str(ROOT), "diff", "HEAD").code == 0
+
+
+def state(pool: Pool) -> State:
+    return State(pool, (), (), {})
+
+
+def numbers(shifts: tuple[Shift, ...]) -> set[tuple[tuple[str, ...], tuple[str, ...], int, int]]:
+    return {(shift.field, shift.value, shift.before, shift.after) for shift in shifts}
+
+
+TOY_POOL = Pool(load(str(TOY)).taxonomy, load(str(TOY)).papers, load(str(TOY)).exclusions)
+
+
+@st.composite
+def pools(draw: st.DrawFn) -> Pool:
+    papers: list[Paper] = draw(st.lists(st.sampled_from(TOY_POOL.papers), unique_by=lambda paper: paper.key))
+    styles = st.sampled_from(["formal", "cottage", "meadow", "gravel", "NA"])
+    cares = st.dictionaries(st.sampled_from(["water", "prune"]), st.sampled_from(["daily", "weekly"]))
+    changed = [paper._replace(tags={**paper.tags, "style": draw(styles), "care": draw(cares)}) for paper in papers]
+    return TOY_POOL._replace(papers=tuple(changed))
+
+
+@given(pools())
+def test_a_corpus_does_not_differ_from_itself(pool: Pool) -> None:
+    change = compare(state(pool), state(pool))
+
+    assert not change.has_meaning
+    assert (change.counts, change.cells) == ((), ())
+
+
+@given(pools(), pools())
+def test_a_difference_backwards_is_its_mirror(one: Pool, other: Pool) -> None:
+    forth, back = compare(state(one), state(other)), compare(state(other), state(one))
+
+    def keys(papers: tuple[Paper, ...]) -> set[str]:
+        return {paper.key for paper in papers}
+
+    assert keys(forth.added) == keys(back.removed)
+    assert keys(forth.removed) == keys(back.added)
+    for there, here in ((forth.counts, back.counts), (forth.cells, back.cells), (forth.totals, back.totals)):
+        assert numbers(there) == {(field, value, after, before) for field, value, before, after in numbers(here)}
+    assert {(one.before.key, one.after.key, frozenset(one.tags)) for one in forth.changed if isinstance(one.before, Paper)
+            if isinstance(one.after, Paper)} == {
+        (one.after.key, one.before.key, frozenset(c._replace(before=c.after, after=c.before) for c in one.tags))
+        for one in back.changed if isinstance(one.before, Paper) if isinstance(one.after, Paper)
+    }  # fmt: skip
+
+
+@given(pools(), pools())
+def test_counts_before_and_after_are_those_of_the_statistics(one: Pool, other: Pool) -> None:
+    attributes = paper_attributes(TOY_POOL.taxonomy)
+    shifted = {(s.field[0], s.value[0]): (s.before, s.after) for s in compare(state(one), state(other)).counts}
+    care = next(facet for facet in TOY_POOL.taxonomy.papers if facet.levels)
+    levels = [count_levels(pool.papers, care).counts for pool in (one, other)]
+    expected = {
+        (term, level): tuple(counts[term][level] for counts in levels)
+        for term in ("water", "prune")
+        for level in ("daily", "weekly")
+    }
+    for field in ("style", "tools", "size"):
+        old, new = (count(pool.papers, attributes[field], include_empty=True).counts for pool in (one, other))
+        expected |= {(field, value): (old.get(value, 0), new.get(value, 0)) for value in attributes[field].allowed}
+
+    assert shifted == {name: pair for name, pair in expected.items() if pair[0] != pair[1]}
+
+
+def test_a_cell_that_gets_or_loses_its_only_paper_is_told() -> None:
+    first, *_, last = TOY_POOL.papers
+    twin = last._replace(key="twin", title="Another", urls=("https://example.org/twin",))
+    one = TOY_POOL._replace(papers=(first, last._replace(tags={**last.tags, "style": "formal"})))
+    other = TOY_POOL._replace(papers=(first, twin._replace(tags={**last.tags, "style": "gravel"})))
+
+    turns = {shift.value: shift.turn for shift in compare(state(one), state(other)).cells}
+    assert turns == {("formal", "small"): "one left", ("gravel", "small"): "fills"}
+    back = {shift.value: shift.turn for shift in compare(state(other), state(one)).cells}
+    assert back == {("formal", "small"): "more than one now", ("gravel", "small"): "empties"}
+
+
+def test_a_key_given_to_another_paper_is_no_correction() -> None:
+    first, second, *_ = TOY_POOL.papers
+    new = first._replace(key="new-name")
+    taken = second._replace(key=first.key, title="Something else", urls=("https://example.org/else",), arxiv_id=None)
+    change = compare(state(TOY_POOL._replace(papers=(first,))), state(TOY_POOL._replace(papers=(taken, new))))
+
+    assert [paper.title for paper in change.added] == ["Something else"]
+    assert [(one.before.key, one.after.key) for one in change.changed if isinstance(one.before, Paper)
+            if isinstance(one.after, Paper)] == [("rose-garden", "new-name")]  # fmt: skip
+
+
+def test_many_papers_retagged_alike_are_told_together(repository: Path) -> None:
+    path = repository / "data" / "papers.yaml"
+    path.write_text(path.read_text(encoding="utf-8").replace("size: small", "size: large"), encoding="utf-8")
+
+    assert diff(repository, "HEAD").startswith(
+        "3 retagged.\n\nPapers retagged\n  3 papers: size: small -> large (rose-garden, mixed-borders, terminal-yard)\n"
+    )
+
+
+def test_what_a_syntax_error_hides_is_not_said_to_be_gone(repository: Path) -> None:
+    edit(repository, "papers", "title: Long Grass and How to Keep It", 'title: "Long Grass')
+
+    assert diff(repository, "HEAD") == (
+        "1 finding new.\n"
+        "A part of data/papers.yaml could not be read in the working tree: nothing is said of what is missing\n"
+        "there.\n"
+        "Not all of the working tree could be read (1 error): counts are of what could, and no claim is\n"
+        "judged.\n"
+        "\n"
+        "Findings new\n"
+        "  data/papers.yaml: Y104 not valid YAML: a closing quote is missing\n"
+    )
+    git(repository, "commit", "--quiet", "--all", "--message", "Break")
+    assert diff(repository, "HEAD", "HEAD~1").startswith("1 finding gone.\n")
+
+
+def test_what_cannot_be_read_is_not_said_to_be_removed(repository: Path) -> None:
+    edit(repository, "papers", "style: meadow", "style: medow")
+    edit(repository, "papers", "level: visit", "level: vist")
+    shown = diff(repository, "HEAD")
+
+    assert "Papers retagged\n  long-grass: style: meadow -> (cannot be read)\n" in shown
+    assert "Papers corrected\n  rose-garden: evidence: (cannot be read)\n" in shown
+    document = json.loads(diff(repository, "HEAD", "--format", "json"))
+    assert document["papers"]["changed"][1]["changes"] == [
+        {"field": "style", "before": "meadow", "after": None, "unread": True}
+    ]
+
+
+def test_a_broken_or_absent_taxonomy_gives_way_to_the_other(repository: Path) -> None:
+    edit(repository, "taxonomy", "title: A toy garden", "titel: A toy garden")
+    edit(repository, "papers", "style: meadow", "style: cottage")
+    shown = diff(repository, "HEAD")
+    assert "The taxonomy of the working tree has errors; its records are read by that of HEAD (" in shown
+    assert "long-grass: style: meadow -> cottage" in shown
+    assert "data/taxonomy.yaml: F102 unknown field 'titel'" in shown
+
+    (repository / "data" / "taxonomy.yaml").unlink()
+    shown = diff(repository, "HEAD").replace("HEAD\n(", "HEAD (")
+    assert "There is no data/taxonomy.yaml in the working tree; its records are read by that of HEAD (" in shown
+    assert "long-grass: style: meadow -> cottage" in shown
+    git(repository, "commit", "--quiet", "--all", "--message", "Remove")
+    neither = run_corpus("--root", str(repository), "diff", "HEAD")
+    assert neither.code == 3
+    assert "holds a taxonomy that can be read" in neither.stderr
+
+
+def test_a_field_of_another_kind_is_counted_by_each_vocabulary(repository: Path) -> None:
+    path = repository / "data" / "taxonomy.yaml"
+    text = path.read_text(encoding="utf-8").replace("kind: levels", "kind: many")
+    path.write_text(re.sub(r"(?s)    levels:\n.*?Every week\.}\n", "", text), encoding="utf-8")
+    path = repository / "data" / "papers.yaml"
+    text = re.sub(r"care: {(\w+): \w+(?:, (\w+): \w+)?}", r"care: [\1, \2]", path.read_text(encoding="utf-8"))
+    path.write_text(text.replace(", ]", "]").replace("care: {}", "care: [water]"), encoding="utf-8")
+
+    document = json.loads(diff(repository, "HEAD", "--format", "json"))
+    counts = {(*one["fields"], *one["values"]): (one["before"], one["after"]) for one in document["counts"]}
+    assert counts[("water", "weekly")] == (1, 0)
+    assert counts[("care", "water")] == (2, 3)
+    assert "Field care has another kind." in diff(repository, "HEAD")
+
+
+def test_other_files_of_the_corpus_are_not_passed_over(repository: Path) -> None:
+    (repository / "data" / "traces").mkdir()
+    (repository / "data" / "traces" / "one.json").write_text("{}")
+    (repository / "data" / "disputes.yaml").write_text("# None yet.\n[]\n")
+    (repository / "data" / ".papers.yaml.swp").write_text("x")
+    shown = "2 other data files changed.\n\nOther data files changed\n  data/disputes.yaml\n  data/traces/one.json\n"
+    assert diff(repository, "HEAD") == shown
+
+    git(repository, "add", ".")
+    git(repository, "commit", "--quiet", "--message", "More")
+    assert diff(repository, "HEAD~1", "HEAD") == shown
+    (repository / "data" / "disputes.yaml").write_text("# None.\n[]\n")
+    assert diff(repository, "HEAD") == "No change: the data is the same.\n"
+
+
+def test_evidence_is_told_by_numbers_and_its_order_has_no_meaning(repository: Path) -> None:
+    second = """    - tags: [size]
+      note: It is small.
+      source: https://example.org/roses
+      level: visit
+      confidence: high
+"""
+    edit(repository, "papers", "  evidence:\n", f"  evidence:\n{second}")
+    assert "Papers corrected\n  rose-garden: evidence: 1 added\n" in diff(repository, "HEAD")
+    git(repository, "commit", "--quiet", "--all", "--message", "More")
+    edit(repository, "papers", "note: It is small.", "note: It is not large.")
+    assert "Papers corrected\n  rose-garden: evidence: 1 changed\n" in diff(repository, "HEAD")
+    git(repository, "checkout", "--quiet", ".")
+    edit(repository, "papers", second, "")
+    edit(repository, "papers", '  added: "2021-05-01"', f'{second}  added: "2021-05-01"')
+    assert diff(repository, "HEAD") == "No change in meaning: only the layout changed.\n"
+
+
+def test_words_that_name_no_one_commit(repository: Path) -> None:
+    git(repository, "checkout", "--quiet", "--orphan", "other")
+    git(repository, "commit", "--quiet", "--message", "Else")
+    tree = git(repository, "rev-parse", "HEAD^{tree}")
+    expected = {
+        "main...other": "have no commit in common here",
+        tree: f"there is no commit '{tree}' in this clone\nBring the commit with: git fetch --depth=1 origin {tree}",
+        "HEAD\nHEAD": "there is no commit 'HEAD\\nHEAD' in this clone",
+        "../nowhere": "Nor is it a folder that holds data/papers.yaml.",
+    }
+    for words, message in expected.items():
+        result = run_corpus("--root", str(repository), "diff", words)
+        assert (words, result.code, result.stdout) == (words, 3, "")
+        assert message in result.stderr
+
+
+def test_two_states_without_data_cannot_be_compared(repository: Path) -> None:
+    git(repository, "checkout", "--quiet", "--orphan", "empty")
+    git(repository, "rm", "--quiet", "-r", "--cached", ".")
+    git(repository, "commit", "--quiet", "--allow-empty", "--message", "Nothing")
+    result = run_corpus("--root", str(repository), "diff", "empty", "HEAD")
+
+    assert (result.code, result.stdout) == (3, "")
+    assert "holds data/papers.yaml" in result.stderr
+
+
+def test_two_dots_name_both_ends(repository: Path) -> None:
+    edit(repository, "papers", "size: large", "size: small")
+    git(repository, "commit", "--quiet", "--all", "--message", "More")
+
+    assert diff(repository, "HEAD~1..HEAD") == diff(repository, "HEAD~1", "HEAD")
+    assert diff(repository, "HEAD~1..") == diff(repository, "HEAD~1", "HEAD")
+
+
+def test_exit_code_tells_a_change_in_meaning(repository: Path) -> None:
+    assert run_corpus("--root", str(repository), "diff", "HEAD", "--exit-code").code == 0
+    edit(repository, "papers", "size: large", "size: small")
+    assert run_corpus("--root", str(repository), "diff", "HEAD", "--exit-code").code == 1
+
+
+def hostile(text: str) -> Pool:
+    """The toy corpus with one more paper, whose texts and tags are all this one."""
+    taxonomy = TOY_POOL.taxonomy
+    facet = taxonomy.papers[0]
+    term = facet.terms[0]._replace(id=text, label=text, definition=text)
+    changed = taxonomy._replace(papers=(facet._replace(terms=(*facet.terms, term)), *taxonomy.papers[1:]))
+    paper = TOY_POOL.papers[0]._replace(key=text, title=text, urls=("https://example.org/hostile",), arxiv_id=None,
+                                        doi=None, tags={**TOY_POOL.papers[0].tags, "style": text})  # fmt: skip
+    return TOY_POOL._replace(taxonomy=changed, papers=(*TOY_POOL.papers, paper))
+
+
+ATTACKS = ("@moss", "#1", "a#1", "GH-1", "gh-2", "https://x.org", "www.x.org", "<img src=x>", "[a](b)", "![a](b)", "`a`",
+           "$a$", "~~a~~", ":moss:", "&lt;", "a|b", "<!-- a", "\\<b>", "*a*", "_a_", "</details>", "\x1b[31m", "a\nb")  # fmt: skip
+
+
+@given(st.text(min_size=1, max_size=40) | st.lists(st.sampled_from(ATTACKS), min_size=1, max_size=4).map(" ".join))
+def test_no_text_of_the_data_becomes_markup_in_a_comment(text: str) -> None:
+    shown = comment(compare(state(TOY_POOL), state(hostile(text))), hostile(text).taxonomy)
+    own = re.sub(
+        r"(?m)^(\| .* \||\| -.*)$", lambda line: line[0].replace(" | ", "  ")[2:-2], shown.removeprefix(MARKER)
+    )
+    own = re.sub(r"(?m)^(### |- |\*\*.*\*\*$)|</?(details|summary|span)>|\\[\\`*_\[\]<|~]|&amp;", "·", own)
+
+    assert shown.startswith(f"{MARKER}\n")
+    assert re.search(r"[`*\[\]<~|]|@\w|#\w|://|\bwww\.|\bgh-|:[\w+-]+:|&\w+;", own, re.IGNORECASE) is None
+    assert shown.count("$") == shown.count("<span>$</span>")
+    assert shown.isascii() or all(c.isprintable() or c in "\n\u2060" for c in shown)
+
+
+@pytest.mark.parametrize("title", ["x" * 400, "字" * 400, "@" * 400, "<" * 400])
+def test_a_comment_is_no_longer_than_github_takes_and_leaves_no_part_out(title: str) -> None:
+    many = tuple(
+        TOY_POOL.papers[0]._replace(key=f"p{n}", title=f"Title {n} {title}", arxiv_id=None, doi=None,
+                                    urls=(f"https://example.org/{n}",)) for n in range(400)
+    )  # fmt: skip
+    change = compare(state(TOY_POOL), state(TOY_POOL._replace(papers=(*TOY_POOL.papers[1:], *many))))
+    shown = comment(change, TOY_POOL.taxonomy)
+
+    assert len(shown.encode()) <= MOST_BYTES
+    assert shown.count("<details>") == shown.count("</details>") > 0
+    assert "### Papers removed" in shown
+    assert "### Counts" in shown
+    assert re.search(r"\n- … and \d+ more\n", shown)
+    assert shown.endswith("\nLong lists are cut here; `corpus diff` shows them whole.\n")
+
+
+def test_claims_are_held_against_both_sides(repository: Path) -> None:
+    claim = """
+- id: {id}
+  claim: {sentence}
+  where: {{style: {style}}}
+  expect: {{count: 1}}
+  boundary: In this garden.
+  source: Seen.
+"""
+    (repository / "data" / "claims.yaml").write_text(
+        claim.format(id="meadow", sentence="There is one meadow.", style="meadow")
+        + claim.format(id="gravel", sentence="There is one gravel garden.", style="gravel")
+        + claim.format(id="formal", sentence="There is one formal garden.", style="formal")
+        + claim.format(id="dropped", sentence="Nobody says so any more.", style="NA")
+    )
+    git(repository, "add", ".")
+    git(repository, "commit", "--quiet", "--message", "Claim")
+    edit(repository, "papers", "style: meadow", "style: gravel")
+    text = (repository / "data" / "claims.yaml").read_text().replace("one formal garden", "just one formal garden")
+    text = text[: text.index("\n- id: dropped")] + claim.format(id="new", sentence="One is mixed.", style="cottage")
+    (repository / "data" / "claims.yaml").write_text(text)
+
+    assert diff(repository, "HEAD").partition("\nCounts")[0] == (
+        "1 retagged, 1 claim new, 1 claim broken, 1 claim made true, 1 claim changed, 1 claim gone.\n"
+        "\n"
+        "Claims broken\n"
+        "  meadow fails: expected 1; found 0. There is one meadow.\n"
+        "\n"
+        "Papers retagged\n"
+        "  long-grass: style: meadow -> gravel\n"
+        "\n"
+        "Claims made true\n"
+        "  gravel holds. There is one gravel garden.\n"
+        "\n"
+        "Claims new\n"
+        "  new holds. One is mixed.\n"
+        "\n"
+        "Claims changed\n"
+        "  formal: There is just one formal garden.\n"
+        "\n"
+        "Claims gone\n"
+        "  dropped: Nobody says so any more.\n"
+    )
+    document = json.loads(diff(repository, "HEAD", "--format", "json"))
+    assert [(one["id"], one["before"], one["after"]) for one in document["claims"]["changed"]] == [
+        ("meadow", True, False),
+        ("gravel", False, True),
+        ("new", None, True),
+    ]
+
+
+def test_a_claim_that_cannot_be_read_is_not_said_to_be_gone_or_new(repository: Path) -> None:
+    path = repository / "data" / "claims.yaml"
+    path.write_text(
+        "- id: meadow\n  claim: There is one meadow.\n  where: {style: meadow}\n  expect: {count: 1}\n"
+        "  boundary: In this garden.\n  source: Seen.\n"
+    )
+    git(repository, "add", ".")
+    git(repository, "commit", "--quiet", "--message", "Claim")
+    edit(repository, "claims", "expect: {count: 1}", "expects: {count: 1}")
+    forth = diff(repository, "HEAD")
+    git(repository, "commit", "--quiet", "--all", "--message", "Break it")
+
+    assert forth.startswith("2 findings new.\n\nFindings new\n  data/claims.yaml: F102 unknown field 'expects'")
+    assert "gone" not in forth
+    edit(repository, "claims", "expects: {count: 1}", "expect: {count: 1}")
+    assert diff(repository, "HEAD").startswith("2 findings gone.\n\nFindings gone\n")
+    edit(repository, "claims", "- id: meadow", "- id: [")
+    assert "laim gone" not in diff(repository, "HEAD~1")
+    edit(repository, "claims", "- id: [", "- identity: meadow")
+    assert "laim gone" not in diff(repository, "HEAD~1"), "which claim it was is not known"
+
+
+def test_disputes_and_observations_that_changed_are_named(repository: Path) -> None:
+    dispute = (
+        "- record: {0}\n  tag: size\n  stands: {1}\n  readings: {{small: first, large: second}}\n  why: Seen.\n"
+        "  source: https://example.org/sizes\n"
+    )
+    path = repository / "data" / "disputes.yaml"
+    path.write_text(dispute.format("rose-garden", "small") + dispute.format("long-grass", "large"))
+    git(repository, "add", ".")
+    git(repository, "commit", "--quiet", "--message", "Dispute")
+    text = path.read_text().replace("why: Seen.", "why: Seen twice.\n  state: settled", 1)
+    path.write_text(text[: text.index("- record: long-grass")] + dispute.format("mixed-borders", "small"))
+
+    assert diff(repository, "HEAD").startswith(
+        "1 other data file changed.\n\nOther data files changed\n"
+        "  data/disputes.yaml: rose-garden size why, state changed; long-grass size removed; mixed-borders\n"
+        "    size added\n"
+    )
+    assert json.loads(diff(repository, "HEAD", "--format", "json"))["other_entries"] == {
+        "data/disputes.yaml": [
+            {"name": ["rose-garden", "size"], "change": "changed", "fields": ["why", "state"]},
+            {"name": ["long-grass", "size"], "change": "removed", "fields": []},
+            {"name": ["mixed-borders", "size"], "change": "added", "fields": []},
+        ]
+    }
+
+
+def test_the_schema_of_a_difference_describes_every_part_of_one(repository: Path) -> None:
+    append(repository, "papers", ROCK_GARDEN)
+    edit(repository, "papers", "style: meadow", "style: cottage")
+    edit(repository, "papers", "size: small", "size: tiny")
+    append(repository, "exclusions", SECOND_EXCLUSION)
+    edit(repository, "taxonomy", "label: Gravel", "label: Gravel beds")
+    document = json.loads(diff(repository, "HEAD", "--format", "json"))
+
+    Draft202012Validator.check_schema(SCHEMA)
+    assert set(SCHEMA["required"]) == set(SCHEMA["properties"]) == set(document)
+    for name in document:
+        assert not Draft202012Validator(SCHEMA).is_valid({**document, name: 7}), name
+
+
+def test_claims_that_a_change_breaks_are_named(tmp_path: Path, real: Corpus) -> None:
+    shutil.copytree(ROOT / "data", tmp_path / "data")
+    edit(tmp_path, "papers", "credit_unit: message", "credit_unit: turn")
+    shown = run_corpus("--root", str(tmp_path), "diff", str(ROOT), str(tmp_path)).stdout
+
+    assert "claims broken" in shown.splitlines()[0]
+    assert re.search(r"Claims broken\n  credit-units fails: expected .*", shown)
+    assert re.search(r"\n\d+ claims are as before\.\n$", shown)

@@ -1,0 +1,296 @@
+"""Disputes: read strictly, held against the papers, and marked wherever the tag is shown."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from orchtrace_corpus.corpus.model import disputes as core
+from orchtrace_corpus.corpus.model import store
+from orchtrace_corpus.corpus.model.disputes import Dispute, DisputeFile, Reading, State
+from orchtrace_corpus.corpus.model.records import Paper, Pool
+from orchtrace_corpus.corpus.render.readme import item
+from tests.conftest import TOY, Result, run_corpus
+
+
+def pool() -> Pool:
+    found = store.load(str(TOY)).pool
+    assert found is not None
+    return found
+
+
+def dispute(record: str, tag: str, stands: str, readings: str, more: str = "") -> str:
+    head = f"- record: {record}\n  tag: {tag}\n  stands: {stands}\n  readings: {{{readings}}}\n"
+    return f"{head}{more}  why: The gardener knows.\n  source: https://example.org/quarrel\n"
+
+
+def read(text: str) -> DisputeFile:
+    return store.read_disputes("nowhere", pool().taxonomy, text.encode())
+
+
+def wrong(text: str) -> list[str]:
+    found = core.check(read(text), pool().papers, pool().taxonomy)
+    return [f"{one.code} {one.location.line}:{one.location.column} {one.message}" for one in found]
+
+
+ROSES = dispute("rose-garden", "style", "formal", "formal: the gardener, cottage: a visitor")
+WATER = dispute("rose-garden", "water", "daily", '"daily,weekly": a sign, daily: the gardener, none: a visitor')
+
+
+def test_a_dispute_as_it_is_read() -> None:
+    file = read(WATER + dispute("long-grass", "size", "large", "large: one, small: two", "  state: settled\n"))
+
+    assert wrong(WATER) == []
+    assert file.disputes == (
+        Dispute(
+            "rose-garden",
+            "water",
+            "daily",
+            (
+                Reading(("daily", "weekly"), "a sign"),
+                Reading(("daily",), "the gardener"),
+                Reading(("none",), "a visitor"),
+            ),
+            "The gardener knows.",
+            "https://example.org/quarrel",
+        ),
+        Dispute(
+            "long-grass",
+            "size",
+            "large",
+            (Reading(("large",), "one"), Reading(("small",), "two")),
+            "The gardener knows.",
+            "https://example.org/quarrel",
+            State.SETTLED,
+        ),
+    )
+
+
+def test_a_reading_that_allows_for_what_stands_is_no_alternative() -> None:
+    assert read(WATER).disputes[0].alternatives == ("none",)
+    vague = dispute("rose-garden", "water", "daily", '"weekly,none": one, daily: two, none: three')
+    assert read(vague).disputes[0].alternatives == ("weekly", "none")
+
+
+def test_only_open_disputes_are_contested() -> None:
+    settled = dispute("long-grass", "size", "large", "large: one, small: two", "  state: settled\n")
+
+    assert core.contested(read(WATER + settled + ROSES).disputes) == {
+        ("rose-garden", "water"),
+        ("rose-garden", "style"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "findings"),
+    [
+        (
+            "- record: rose-garden\n  tag: style\n",
+            [f"F101 1:3 missing field '{n}'" for n in ("stands", "readings", "why", "source")],
+        ),
+        (
+            ROSES.replace("readings: {formal: the gardener, cottage: a visitor}", "readings: [formal]"),
+            [
+                "F103 4:13 'readings' must be a mapping such as {implicit: first reader, explicit: second reader}, not a list"
+            ],
+        ),
+        (ROSES.replace("formal: the gardener", 'formal: ""'), ["F104 4:22 'reading formal' is empty; "]),
+        (
+            ROSES.replace("rose-garden", "rose-gardn"),
+            ["C201 1:11 there is no paper 'rose-gardn' (did you mean 'rose-garden'?)"],
+        ),
+        (ROSES.replace("rose-garden", "gone"), ["C201 1:11 there is no paper 'gone'"]),
+        (
+            dispute("rose-garden", "tools", "spade", "spade: one, rake: two"),
+            ["C202 2:8 unknown tag 'tools' (allowed: style, size, water, prune)"],
+        ),
+        (
+            ROSES.replace("cottage", "cottages"),
+            [
+                "C203 4:36 style has no value 'cottages' (did you mean 'cottage'? allowed: formal, cottage, meadow, gravel, NA)"
+            ],
+        ),
+        (ROSES.replace("stands: formal", "stands: formel"), ["C203 3:11 style has no value 'formel'"]),
+        (
+            dispute("rose-garden", "water", "daily", "daily: one, NA: two"),
+            ["C203 4:26 water has no value 'NA' (allowed: daily, weekly, none)"],
+        ),
+        (
+            dispute("rose-garden", "style", "formal", "formal: one, meadow: two", "  state: closed\n"),
+            ["C203 5:10 unknown state 'closed' (allowed: open, settled)"],
+        ),
+        (
+            ROSES.replace("stands: formal", "stands: cottage"),
+            ["C204 3:11 'cottage' does not stand, for 'rose-garden' has style 'formal'; settle which"],
+        ),
+        (
+            dispute("long-grass", "water", "weekly", "weekly: one, none: two"),
+            ["C204 3:11 'weekly' does not stand, for 'long-grass' has water 'none'; settle which"],
+        ),
+        (
+            ROSES.replace("formal: the gardener", "meadow: the gardener"),
+            ["C205 3:11 nobody reads 'formal'; say who does, under 'readings'"],
+        ),
+        (
+            ROSES.replace("cottage: a visitor", '"formal,cottage": a visitor'),
+            ["C205 4:3 no reading excludes 'formal', so there is nothing to dispute"],
+        ),
+        (ROSES + ROSES, ["C206 8:8 'style' of 'rose-garden' is disputed twice; put all readings into one"]),
+        ("{}\n", ["F103 1:1 expected a list of records, each beginning with '- '"]),
+    ],
+)
+def test_findings_of_disputes(text: str, findings: list[str]) -> None:
+    found = wrong(text)
+
+    assert len(found) == len(findings), found
+    for told, beginning in zip(found, findings, strict=True):
+        assert told.startswith(beginning), told
+
+
+def test_changing_a_value_changes_it_alone() -> None:
+    known = core.disputable(pool().taxonomy)
+    paper = pool().papers[0]
+
+    drier = core.with_value(paper, known["water"], "water", "none")
+    cottage = core.with_value(paper, known["style"], "style", "cottage")
+
+    assert drier.tags == {**paper.tags, "care": {"prune": "weekly"}}
+    assert cottage.tags == {**paper.tags, "style": "cottage"}
+    back = core.with_value(drier, known["water"], "water", "daily")
+    assert list(back.tags["care"].items()) == [("water", "daily"), ("prune", "weekly")]  # type: ignore[union-attr]
+
+
+# Where disputes are shown
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    shutil.copytree(TOY, tmp_path / "corpus")
+    settled = dispute("long-grass", "size", "large", "large: one, small: two", "  state: settled\n")
+    (tmp_path / "corpus" / "data" / "disputes.yaml").write_text(ROSES + WATER + settled, encoding="utf-8")
+    return tmp_path / "corpus"
+
+
+def run(root: Path, *words: str) -> Result:
+    return run_corpus("--root", str(root), *words)
+
+
+def test_show_tells_the_disputes_about_a_record(root: Path) -> None:
+    lines = run(root, "show", "rose-garden").stdout.splitlines()
+
+    assert lines[-8:] == [
+        "dispute      open, style: formal stands; formal by the gardener; cottage by a visitor",
+        "             The gardener knows.",
+        "             https://example.org/quarrel",
+        "",
+        "dispute      open, water: daily stands; daily or weekly by a sign; daily by the gardener; none by a",
+        "             visitor",
+        "             The gardener knows.",
+        "             https://example.org/quarrel",
+    ]
+    assert "dispute" not in run(root, "show", "terminal-yard").stdout
+
+
+def test_show_as_markdown_and_json(root: Path) -> None:
+    markdown = run(root, "show", "long-grass", "-f", "markdown").stdout
+    told = json.loads(run(root, "show", "long-grass", "terminal-yard", "-f", "json").stdout)["records"]
+
+    assert markdown.endswith(
+        "- **dispute**: settled, size: large stands; large by one; small by two. "
+        "The gardener knows. (https://example.org/quarrel)\n"
+    )
+    assert told[0]["disputes"] == [
+        {
+            "tag": "size",
+            "stands": "large",
+            "readings": [{"values": ["large"], "by": "one"}, {"values": ["small"], "by": "two"}],
+            "why": "The gardener knows.",
+            "source": "https://example.org/quarrel",
+            "state": "settled",
+        }
+    ]
+    assert "disputes" not in told[1]
+
+
+def test_the_readme_marks_open_disputes(root: Path) -> None:
+    (root / "README.md").write_text("# Toy\n\n<!-- corpus:begin list -->\n<!-- corpus:end list -->\n", encoding="utf-8")
+    run(root, "readme")
+    text = (root / "README.md").read_text(encoding="utf-8")
+
+    assert "Style: S1 formal (contested) · Care: C1 watering daily (contested), C2 pruning weekly · " in text
+    assert text.count("(contested)") == 2
+
+
+def test_disputes_with_mistakes_are_no_reason_to_leave_marks_out(root: Path) -> None:
+    (root / "README.md").write_text("# Toy\n\n<!-- corpus:begin list -->\n<!-- corpus:end list -->\n", encoding="utf-8")
+    disputes = root / "data" / "disputes.yaml"
+    disputes.write_text(ROSES.replace("tag: style", "tag: stile"), encoding="utf-8")
+
+    code, _, stderr = run(root, "readme")
+    checked = run(root, "check")
+
+    assert code == 1
+    assert stderr.startswith("corpus: the disputes have errors:\n")
+    assert "disputes.yaml:2:8: C202 unknown tag 'stile'" in stderr
+    assert (checked.code, "disputes  failed 1 error" in checked.stdout) == (1, True)
+    disputes.write_text("- [", encoding="utf-8")
+    assert (run(root, "readme").code, run(root, "check").code) == (3, 3)
+
+
+def test_a_contested_tag_that_does_not_apply_is_marked_too() -> None:
+    paper: Paper = pool().papers[3]
+    facets = pool().taxonomy.papers
+
+    assert item(paper, facets, {("terminal-yard", "style")}).endswith("Not applicable: style (contested), tools.")
+
+
+def test_check_reports_a_dispute_that_the_data_has_left_behind(root: Path) -> None:
+    run(root, "build")
+    path = root / "data" / "papers.yaml"
+    path.write_text(path.read_text(encoding="utf-8").replace("style: formal", "style: cottage"), encoding="utf-8")
+    run(root, "build")
+
+    code, stdout, _ = run(root, "check")
+
+    assert code == 1
+    assert "disputes.yaml:3:11: C204 'formal' does not stand, for 'rose-garden' has style 'cottage'" in stdout
+    assert "disputes  failed 1 error; to mend: see above\n" in stdout
+    assert run(root, "validate").code == 0, "disputes are checked by check alone"
+
+
+def test_check_says_what_it_skips_while_the_data_has_errors(tmp_path: Path) -> None:
+    root = tmp_path / "corpus"
+    shutil.copytree(TOY, root)
+    (root / "data" / "disputes.yaml").write_text(ROSES, encoding="utf-8")
+    (root / "data" / "claims.yaml").write_text("[]\n", encoding="utf-8")
+    papers = root / "data" / "papers.yaml"
+    papers.write_text(papers.read_text(encoding="utf-8").replace("size: small", "size: tiny", 1), encoding="utf-8")
+
+    checked = run(root, "check")
+
+    assert checked.code == 1
+    assert [line for line in checked.stdout.splitlines() if "skipped" in line] == [
+        "claims    skipped: the data has errors",
+        "disputes  skipped: the data has errors",
+        "fmt       skipped: the data has errors",
+        "build     skipped: the data has errors",
+    ]
+
+
+def test_a_listing_shows_what_filters_are_about_and_marks_what_is_contested(tmp_path: Path) -> None:
+    root = tmp_path / "corpus"
+    shutil.copytree(TOY, root)
+    (root / "data" / "disputes.yaml").write_text(ROSES + WATER, encoding="utf-8")
+
+    assert run(root, "list", "--where", "water=daily,weekly").stdout == (
+        "key            year  style    water              title\n"
+        "rose-garden    2021  formal   daily (contested)  Röses: A Garden in Four Beds\n"
+        "mixed-borders  2023  cottage  weekly             Borders without Lines\n"
+    )
+    assert "formal (contested)" in run(root, "list", "--where", "style=formal", "-f", "markdown").stdout
+    assert run(root, "list", "--where", "water=daily", "-f", "csv").stdout == (
+        "key,year,style,water,title\nrose-garden,2021,formal,daily,Röses: A Garden in Four Beds\n"
+    )
+    assert "contested" not in run(root, "list").stdout
+    assert run(root, "list", "--exclusions", "--where", "stage=path").stdout.startswith("id")

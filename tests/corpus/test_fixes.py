@@ -1,0 +1,161 @@
+"""`corpus validate --fix`: mends what needs no decision, touches nothing else, and loses nothing."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from orchtrace_corpus.corpus.edit.fixes import FIXES
+from orchtrace_corpus.corpus.rulebook import ENTRIES
+from tests.conftest import TOY, run_corpus
+
+BROKEN = {
+    'arxiv_id: "2101.00001"': "arxiv_id: https://arxiv.org/abs/2101.00001v3  # as pasted",
+    "doi: 10.5555/roses.1": "doi: https://doi.org/10.5555/ROSES.1",
+    "https://example.org/grass]": "example.org/grass]",
+    "title: Borders without Lines": "title: Borders without $\\beta$ Lin\\'{e}s",
+    "summary: Describes a yard.": "summary: Describes a yard",
+}
+MENDED = {
+    "arxiv_id: https://arxiv.org/abs/2101.00001v3  # as pasted": 'arxiv_id: "2101.00001"  # as pasted',
+    "doi: https://doi.org/10.5555/ROSES.1": "doi: 10.5555/roses.1",
+    "urls: [example.org/grass]": "urls: [https://example.org/grass]",
+    "title: Borders without $\\beta$ Lin\\'{e}s": "title: Borders without β Linés",
+    "summary: Describes a yard\n": "summary: Describes a yard.\n",
+}
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """The toy corpus with one mendable mistake of each kind, and a comment at one of them."""
+    root = tmp_path / "corpus"
+    shutil.copytree(TOY, root)
+    path = root / "data" / "papers.yaml"
+    text = path.read_text(encoding="utf-8")
+    for right, wrong in BROKEN.items():
+        assert right in text
+        text = text.replace(right, wrong)
+    path.write_text(text, encoding="utf-8")
+    return root
+
+
+def test_every_mendable_mistake_is_mended_and_no_other_byte_changes(root: Path) -> None:
+    path = root / "data" / "papers.yaml"
+    expected = path.read_text(encoding="utf-8")
+    for wrong, right in MENDED.items():
+        assert wrong in expected
+        expected = expected.replace(wrong, right)
+
+    result = run_corpus("--root", str(root), "validate", "--fix")
+
+    assert (result.code, result.stdout) == (0, "")
+    assert path.read_text(encoding="utf-8") == expected
+    assert "\n+  doi: 10.5555/roses.1\n" in result.stderr
+    assert "mended data/papers.yaml\nno problems in 4 papers and 2 exclusions\n" in result.stderr
+
+
+def test_only_what_is_selected_is_mended(root: Path) -> None:
+    result = run_corpus("--root", str(root), "validate", "--fix", "--select", "M106")
+
+    assert result.code == 0
+    text = (root / "data" / "papers.yaml").read_text(encoding="utf-8")
+    assert "summary: Describes a yard.\n" in text
+    assert "doi: https://doi.org/10.5555/ROSES.1\n" in text
+
+
+def test_without_fix_nothing_is_written_and_the_mend_is_named(root: Path) -> None:
+    before = (root / "data" / "papers.yaml").read_bytes()
+
+    result = run_corpus("--root", str(root), "validate")
+
+    assert result.code == 1
+    assert "Some of these can be mended for you: corpus validate --fix" in result.stderr
+    assert (root / "data" / "papers.yaml").read_bytes() == before
+
+
+def test_what_takes_a_person_stays(tmp_path: Path) -> None:
+    root = tmp_path / "corpus"
+    shutil.copytree(TOY, root)
+    path = root / "data" / "papers.yaml"
+    text = path.read_text(encoding="utf-8").replace("title: The Yard", "title: The Yard$^{k}$")
+    path.write_text(text, encoding="utf-8")
+
+    result = run_corpus("--root", str(root), "validate", "--fix")
+
+    assert result.code == 1
+    assert path.read_text(encoding="utf-8") == text
+
+
+@pytest.mark.parametrize(
+    ("text", "mended"),
+    [
+        ("example.org/a", "https://example.org/a"),
+        ("2505.19591v2", "https://arxiv.org/abs/2505.19591"),
+        ("arxiv.org/abs/2505.19591", "https://arxiv.org/abs/2505.19591"),
+        ("doi:10.5555/A", "https://doi.org/10.5555/a"),
+        ("ACL:2025.acl-long.421", "https://aclanthology.org/2025.acl-long.421"),
+        ("2609.1", None),
+        ("see paper", None),
+        ("ftp://example.org", None),
+        ("javascript:alert(1)", None),
+        ("user@example.org", None),
+    ],
+)
+def test_only_what_is_surely_an_address_becomes_one(text: str, mended: str | None) -> None:
+    assert FIXES["F114"](text, "urls") == mended
+
+
+def test_a_value_with_several_mistakes_is_mended_in_one_go(tmp_path: Path) -> None:
+    root = tmp_path / "corpus"
+    shutil.copytree(TOY, root)
+    path = root / "data" / "papers.yaml"
+    text = path.read_text(encoding="utf-8")
+    path.write_text(text.replace("Describes a yard.", "Describes a yard by Jos\\'{e}"), encoding="utf-8")
+
+    assert run_corpus("--root", str(root), "validate", "--fix").code == 0
+    assert "summary: Describes a yard by José.\n" in path.read_text(encoding="utf-8")
+
+
+def test_the_rulebook_says_which_rules_can_be_mended() -> None:
+    assert {code for code, entry in ENTRIES.items() if entry.fixable} == set(FIXES)
+
+
+@pytest.mark.parametrize("moment", [0.05, 0.08, 0.1, 0.11, 0.12, 0.13, 0.14, 0.15, 0.17, 0.2])
+def test_a_killed_fix_leaves_the_old_file_or_the_new(root: Path, moment: float) -> None:
+    path = root / "data" / "papers.yaml"
+    old = path.read_bytes()
+    child = subprocess.Popen(
+        [sys.executable, "-m", "orchtrace_corpus", "validate", "--fix"], cwd=root, stderr=subprocess.DEVNULL
+    )
+    time.sleep(moment)
+    child.send_signal(signal.SIGKILL)
+    child.wait()
+    left = path.read_bytes()
+
+    assert run_corpus("--root", str(root), "validate", "--fix").code == 0
+    assert left in (old, path.read_bytes())
+    assert [name for name in os.listdir(root / "data") if name.startswith(".")] == []
+
+
+def test_a_file_changed_meanwhile_is_not_overwritten(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from orchtrace_corpus.corpus import build
+
+    path = root / "data" / "papers.yaml"
+    write = build.write
+
+    def slow_write(folder: str, documents: list[build.Document]) -> list[str]:
+        path.write_bytes(path.read_bytes() + b"\n# by somebody else\n")
+        return write(folder, documents)
+
+    monkeypatch.setattr(build, "write", slow_write)
+
+    result = run_corpus("--root", str(root), "validate", "--fix")
+
+    assert result.code == 3
+    assert "data/papers.yaml was changed by somebody else meanwhile\nRun the command again." in result.stderr
+    assert path.read_bytes().endswith(b"# by somebody else\n")

@@ -1,0 +1,228 @@
+"""`corpus import`: what another program wrote comes back into the data, all of it or nothing."""
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from orchtrace_corpus.corpus.api import Corpus, load
+from orchtrace_corpus.corpus.formats import registry
+from orchtrace_corpus.corpus.model import store
+from tests.conftest import ROOT, TOY, run_corpus
+
+PROFILES = [(name, profile) for name in registry.readable() for profile in registry.FORMATS[name].profiles]
+TOY_PROFILES = [(name, profile) for name, profile in PROFILES if profile != "published"]
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of the toy corpus, which is the working folder."""
+    root = tmp_path / "corpus"
+    shutil.copytree(TOY, root)
+    monkeypatch.chdir(root)
+    return root
+
+
+def edit(path: Path, old: str, new: str) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new, 1), encoding="utf-8")
+
+
+def exported(corpus: Corpus, folder: Path, name: str, profile: str = "") -> Path:
+    """The corpus in another format, in a file."""
+    written = registry.FORMATS[name].write(corpus.papers, corpus.taxonomy, profile)
+    path = folder / f"papers.{name}"
+    path.write_bytes(written if isinstance(written, bytes) else written.encode())
+    return path
+
+
+@pytest.mark.parametrize(("name", "profile"), TOY_PROFILES)
+def test_what_was_exported_changes_nothing(root: Path, toy: Corpus, name: str, profile: str) -> None:
+    before = (root / store.PAPERS).read_bytes()
+    path = exported(toy, root, name, profile)
+
+    result = run_corpus("import", name, str(path), "--profile", profile)
+
+    assert result == (0, "", "corpus: nothing changes\n0 updated, 0 added, 4 unchanged\n")
+    assert (root / store.PAPERS).read_bytes() == before
+
+
+@pytest.mark.parametrize(("name", "profile"), PROFILES)
+def test_the_real_corpus_comes_back_as_it_was(tmp_path: Path, real: Corpus, name: str, profile: str) -> None:
+    shutil.copytree(ROOT / "data", tmp_path / "data")
+    before = (tmp_path / store.PAPERS).read_bytes()
+    path = exported(real, tmp_path, name, profile)
+
+    result = run_corpus("--root", str(tmp_path), "import", name, str(path), "--profile", profile)
+
+    assert (result.code, result.stdout) == (0, "")
+    assert result.stderr.endswith(f"0 updated, 0 added, {len(real.papers)} unchanged\n")
+    assert (tmp_path / store.PAPERS).read_bytes() == before
+
+
+def test_what_differs_is_changed_and_nothing_else(root: Path, toy: Corpus) -> None:
+    path = exported(toy, root, "json")
+    edit(path, "Long Grass and How to Keep It", "Long Grass: How to Keep It")
+    edit(root / store.PAPERS, "title: Long Grass and How to Keep It", "title: Long Grass and How to Keep It  # sic")
+
+    assert run_corpus("import", "json", str(path)) == (
+        0,
+        """\
+--- a/data/papers.yaml
++++ b/data/papers.yaml
+@@ -22,7 +22,7 @@
+   added: "2021-05-01"
+\x20
+ - key: long-grass
+-  title: Long Grass and How to Keep It  # sic
++  title: "Long Grass: How to Keep It"  # sic
+   authors: [Meadow Team]
+   year: 2023
+   venue: arXiv
+""",
+        "wrote data/papers.yaml\ncorpus build regenerates what is made from the data\n1 updated, 0 added, 3 unchanged\n",
+    )
+
+
+def test_a_corpus_is_filled_from_another(root: Path, toy: Corpus) -> None:
+    path = exported(toy, root, "jsonl")
+    (root / store.PAPERS).write_text("[]\n")
+
+    result = run_corpus("import", "jsonl", str(path))
+
+    assert (result.code, result.stderr.splitlines()[-1]) == (0, "0 updated, 4 added, 0 unchanged")
+    assert load(str(root)).papers == toy.papers
+
+
+def test_a_dry_run_writes_nothing(root: Path, toy: Corpus) -> None:
+    path = exported(toy, root, "jsonl")
+    edit(path, "How to Keep It", "How to Lose It")
+    before = (root / store.PAPERS).read_bytes()
+
+    result = run_corpus("import", "jsonl", str(path), "--dry-run")
+
+    assert (result.code, "+  title: Long Grass and How to Lose It\n" in result.stdout) == (0, True)
+    assert result.stderr == "corpus: nothing was written (--dry-run)\n1 updated, 0 added, 3 unchanged\n"
+    assert (root / store.PAPERS).read_bytes() == before
+
+
+def test_standard_input_is_a_file_like_any_other(root: Path, toy: Corpus) -> None:
+    data = exported(toy, root, "jsonl").read_bytes()
+
+    for words in (["jsonl"], ["jsonl", "-"]):
+        child = subprocess.run(
+            [sys.executable, "-m", "orchtrace_corpus", "import", *words], input=data, capture_output=True, check=False
+        )
+        assert (child.returncode, child.stderr) == (0, b"corpus: nothing changes\n0 updated, 0 added, 4 unchanged\n")
+
+
+def test_all_problems_are_told_at_their_lines_and_nothing_is_written(root: Path) -> None:
+    before = (root / store.PAPERS).read_bytes()
+    records = [
+        {"key": "rose-garden", "style": "frmal"},
+        {"key": "pond", "title": "A Pond"},
+        {"key": "long-grass", "title": "Grass"},
+        {"key": "long-grass", "title": "Grass"},
+    ]
+    (root / "new.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
+
+    assert run_corpus("import", "jsonl", "new.jsonl") == (
+        1,
+        "",
+        "corpus: nothing was written, since some records cannot be brought in:\n"
+        "new.jsonl:1: V102 unknown style 'frmal' (did you mean 'formal'? allowed: formal, cottage, meadow, gravel, NA) "
+        "[rose-garden]\n"
+        "new.jsonl:2: no paper has this key yet, and a new one needs authors, year, venue, urls, summary, style, care, "
+        "size; corpus add asks for them [pond]\n"
+        "new.jsonl:4: key 'long-grass' is used twice (first on line 3); keep one record\n",
+    )
+    assert (root / store.PAPERS).read_bytes() == before
+
+
+def test_an_import_that_breaks_a_rule_is_not_written(root: Path) -> None:
+    before = (root / store.PAPERS).read_bytes()
+    (root / "new.jsonl").write_text('{"key": "long-grass", "size": "small", "doi": "10.5555/roses.1"}\n')
+
+    result = run_corpus("import", "jsonl", "new.jsonl")
+
+    assert (result.code, result.stdout) == (1, "")
+    assert [line.split(" ")[1] for line in result.stderr.splitlines()[1:]] == ["D103", "X101"]
+    assert (root / store.PAPERS).read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "message"),
+    [
+        (["jsn", "x"], 2, "corpus: unknown format 'jsn' (did you mean 'json'? allowed: bibtex, csv, json, "),
+        (["parquet", "x"], 2, "Parquet is written only, not read\nReadable: bibtex, csv, "),
+        (["csv", "x", "--profile", "publshed"], 2, "csv has no profile 'publshed' (did you mean 'published'? "),
+        (["json", "nowhere.json"], 3, "corpus: cannot read nowhere.json: No such file or directory\n"),
+        (["json", "."], 3, "corpus: cannot read .: Is a directory\n"),
+        (["json", "no\x1bwhere"], 3, "corpus: cannot read no\\x1bwhere: No such file or directory\n"),
+    ],
+)
+def test_what_cannot_be_read_is_said(root: Path, words: list[str], code: int, message: str) -> None:
+    (root / "x").write_text("[]")
+
+    result = run_corpus("import", *words)
+
+    assert (result.code, result.stdout) == (code, "")
+    assert message in result.stderr
+
+
+def test_without_a_file_nobody_is_kept_waiting(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", None)
+
+    assert run_corpus("import", "json") == (
+        2,
+        "",
+        "corpus: there is nothing on standard input\nName a file, or pipe one in.\n",
+    )
+
+
+def test_an_emptied_cell_changes_nothing_and_that_is_said(root: Path, toy: Corpus) -> None:
+    before = (root / store.PAPERS).read_bytes()
+    one = root / "one.csv"
+    one.write_text("key,summary,water,prune\nrose-garden,,daily,weekly\n", encoding="utf-8")
+    several = root / "several.csv"
+    several.write_text("key,style,size,water,prune,notes\nrose-garden,,,,,\nlong-grass,meadow,,,,\n", encoding="utf-8")
+    mend = "To take a field away, remove it in data/papers.yaml; an optional tag: corpus tag KEY FIELD=\n"
+
+    assert run_corpus("import", "csv", str(one)) == (
+        0,
+        "",
+        "corpus: nothing changes\n0 updated, 0 added, 1 unchanged\n"
+        f"corpus: 1 empty cell changes nothing: the record keeps summary of rose-garden\n{mend}",
+    )
+    assert run_corpus("import", "csv", str(several)) == (
+        0,
+        "",
+        "corpus: nothing changes\n0 updated, 0 added, 2 unchanged\n"
+        "corpus: 5 empty cells change nothing: the records keep style of rose-garden, size of rose-garden, "
+        f"care of rose-garden and 2 more\n{mend}",
+    )
+    assert (root / store.PAPERS).read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("name", "text"), [("bibtex", ""), ("bibtex", "% nothing\n"), ("jsonl", ""), ("csl", "[]"), ("csv", "key,title\n")]
+)
+def test_a_file_without_entries_is_no_import(root: Path, name: str, text: str) -> None:
+    path = root / "nothing"
+    path.write_text(text, encoding="utf-8")
+
+    assert run_corpus("import", name, str(path)) == (
+        3,
+        "",
+        f"corpus: there are no entries in {path}\nNothing can be brought in.\n",
+    )
+
+
+def test_formats_that_cannot_be_read_are_not_offered(root: Path) -> None:
+    assert run_corpus("import", "nope").stderr == (
+        "corpus: unknown format 'nope' (allowed: bibtex, csv, json, jsonl, ris, csl)\n"
+    )

@@ -1,0 +1,59 @@
+"""Every file in tests/data/invalid raises exactly the findings that its comments name, at their places.
+
+A file's prefix says which data file of the toy corpus it stands in for. Each comment
+`# expect CODE LINE:COLUMN` names one finding, error or warning; a file without one is a mistake of ours.
+"""
+
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from orchtrace_corpus.base.errors import ExitCode
+from orchtrace_corpus.base.findings import RULES, Severity
+from tests.conftest import TOY, run_corpus
+from tests.corpus.test_rulebook import ELSEWHERE
+
+INVALID = Path(__file__).parents[1] / "data" / "invalid"
+FILES = sorted(INVALID.glob("*.yaml"))
+EXPECTED = re.compile(rb"# expect ([A-Z]\d{3}) (\d+):(\d+)")
+REPORTED = re.compile(r"[^:]*/(?P<file>\w+\.yaml):(?P<line>\d+):(?P<column>\d+): (?P<code>[A-Z]\d{3}) (?P<message>.+)")
+
+# Y112 needs a file of half a gigabyte; test_reader.py lowers the limit instead.
+NOT_AS_A_FILE = {"Y112"}
+
+
+def expectations(path: Path) -> list[tuple[str, int, int]]:
+    found = EXPECTED.findall(path.read_bytes())
+    return sorted((code.decode(), int(line), int(column)) for code, line, column in found)
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_file_raises_exactly_its_findings(path: Path, tmp_path: Path) -> None:
+    root = tmp_path / "corpus"
+    shutil.copytree(TOY, root)
+    kind = path.name.partition("_")[0]
+    shutil.copyfile(path, root / "data" / f"{kind}.yaml")
+
+    result = run_corpus("--root", str(root), "validate")
+
+    lines = [REPORTED.fullmatch(line) for line in result.stdout.splitlines()]
+    assert all(lines), result.stdout
+    reported = sorted((m["code"], int(m["line"]), int(m["column"])) for m in lines if m)
+    assert {m["file"] for m in lines if m} == {f"{kind}.yaml"}
+    assert reported == expectations(path)
+    malformed = any(code.startswith("Y") for code, _, _ in reported)
+    failed = any(RULES[code].severity is Severity.ERROR for code, _, _ in reported)
+    assert result.code == (ExitCode.UNREADABLE if malformed else ExitCode.FINDINGS if failed else ExitCode.DONE)
+
+
+def test_there_are_enough_files_and_each_expects_something() -> None:
+    assert len(FILES) >= 40
+    assert [path.name for path in FILES if not expectations(path)] == []
+
+
+def test_every_rule_has_a_file_that_raises_it() -> None:
+    raised = {code for path in FILES for code, _, _ in expectations(path)}
+    of_data = {code for code in RULES if code[0] not in ELSEWHERE}
+    assert of_data - raised == NOT_AS_A_FILE

@@ -1,0 +1,179 @@
+"""The generated list: every tag, no way out of its place, stable, and refused where its marks are wrong."""
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from orchtrace_corpus.base.errors import DataFileError
+from orchtrace_corpus.corpus.api import Corpus
+from orchtrace_corpus.corpus.model.records import Paper
+from orchtrace_corpus.corpus.render.readme import address, item, readme, slug
+from tests.conftest import ROOT
+
+DOCUMENT = """\
+# Toy
+
+By hand.
+
+## Contents
+
+<!-- corpus:begin contents -->
+<!-- corpus:end contents -->
+
+<!-- corpus:begin list -->
+old text
+<!-- corpus:end list -->
+
+## After
+
+More by hand.
+"""
+NOTE = "<!-- Generated from data/ by `corpus build`; do not edit between these marks. -->"
+
+
+def test_a_document_whole(toy: Corpus) -> None:
+    assert readme(DOCUMENT, "README.md", toy._pool) == (
+        f"""\
+# Toy
+
+By hand.
+
+## Contents
+
+<!-- corpus:begin contents -->
+{NOTE}
+
+- [Small](#small)
+- [Large](#large)
+- [After](#after)
+
+<!-- corpus:end contents -->
+
+<!-- corpus:begin list -->
+{NOTE}
+
+## Small
+
+Up to an acre.
+
+- [Röses: A Garden in Four Beds](https://example.org/roses) - Lays out four beds of roses. Müller et al., Journal of Beds, \
+2021. Also: [example.org](https://example.org/roses/code).<br>Style: S1 formal · Care: C1 watering daily, C2 pruning weekly · \
+Tools: spade, shears.
+- [Borders without Lines](https://example.org/borders) - Plants mixed borders, 𝒜 to 𝒵. 李, Beds 2023.<br>Style: S2 cottage · \
+Care: C1 watering weekly · Tools: rake.
+- [The Yard](https://example.org/yard) - Describes a yard. Anonymous, Report, 1999.<br>Care: C2 pruning weekly · \
+Not applicable: style, tools.
+
+## Large
+
+More than that.
+
+- [Long Grass and How to Keep It](https://example.org/grass) - Keeps a meadow without any tool. Meadow Team, arXiv, \
+2023.<br>Style: S2 meadow · Not applicable: care, tools (not coded).
+
+<!-- corpus:end list -->
+
+## After
+
+More by hand.
+"""
+    )
+
+
+def test_making_it_twice_changes_nothing(toy: Corpus) -> None:
+    once = readme(DOCUMENT, "README.md", toy._pool)
+
+    assert readme(once, "README.md", toy._pool) == once
+
+
+def test_other_regions(toy: Corpus) -> None:
+    def region(name: str) -> str:
+        text = readme(f"<!-- corpus:begin {name} -->\n<!-- corpus:end {name} -->\n", "README.md", toy._pool)
+        return text.split(NOTE)[1].split("<!-- corpus:end")[0].strip()
+
+    assert region("terms style") == (
+        """\
+| code | style   | meaning         | papers | keys          |
+| ---- | ------- | --------------- | -----: | ------------- |
+| S1   | Formal  | Straight lines. |      1 | rose-garden   |
+| S2   | Cottage | Mixed borders.  |      1 | mixed-borders |
+| S2   | Meadow  | Long grass.     |      1 | long-grass    |
+| S3   | Gravel  | Stones.         |      0 |               |"""
+    )
+    assert region("terms care").startswith("| care  | code | daily | weekly | absent |")
+    assert region("papers size=large").splitlines()[2].startswith("| Long Grass and How to Keep It | 2023 |")
+    assert region("page").startswith("```console\n$ corpus stats\n4 papers and 2 exclusions")
+    assert region("counts").startswith(
+        "4 papers and 2 exclusions: 6 audited records. The newest record is of 2023-06-07."
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("<!-- corpus:begin list -->\n", r"README\.md:1: region 'list' never ends"),
+        ("\n<!-- corpus:end list -->\n", r"README\.md:2: region 'list' ends, but none has begun"),
+        ("<!-- corpus:begin list -->\n<!-- corpus:begin counts -->\n", r"README\.md:2: region 'list' is still open"),
+        (
+            "<!-- corpus:begin lst -->\n<!-- corpus:end lst -->\n",
+            r"README\.md:1: region 'lst': there is no such region",
+        ),
+        (
+            "\n<!-- corpus:begin terms key -->\n<!-- corpus:end terms key -->\n",
+            r"README\.md:2: region 'terms key': the field is no facet",
+        ),
+        (
+            "<!-- corpus:begin terms stylee -->\n<!-- corpus:end terms stylee -->\n",
+            r"README\.md:1: region 'terms stylee': unknown field 'stylee' \(did you mean 'style'\?",
+        ),
+    ],
+)
+def test_wrong_marks_are_refused(toy: Corpus, text: str, message: str) -> None:
+    with pytest.raises(DataFileError, match=message):
+        readme(text, "README.md", toy._pool)
+
+
+def test_a_wrong_filter_in_a_region_is_refused(toy: Corpus) -> None:
+    text = "<!-- corpus:begin papers size=lrge -->\n<!-- corpus:end papers size=lrge -->\n"
+
+    with pytest.raises(DataFileError, match=r"README\.md:1: region 'papers size=lrge': size has no value 'lrge'"):
+        readme(text, "README.md", toy._pool)
+
+
+@given(st.text(min_size=1), st.text(min_size=1), st.text(min_size=1), st.text(min_size=1))
+def test_text_cannot_leave_its_item(toy: Corpus, title: str, summary: str, venue: str, url: str) -> None:
+    paper = Paper(
+        title=title, summary=summary, venue=venue, authors=("A, B",), year=2020, urls=(f"https://e.org/{url}",)
+    )
+
+    text = item(paper, toy.taxonomy.papers)
+
+    # Without the escaped characters, what is left of the markup is ours: one link, one break.
+    bare = re.sub(r"\\.", "", text, flags=re.DOTALL)
+    assert bare.count("[") == bare.count("]") == 1
+    assert bare.count("<") == bare.count(">") == 1
+    assert "`" not in bare
+    target = re.search(r"\]\((.*?)\) - ", bare, re.DOTALL)
+    assert target is not None
+    assert re.fullmatch(r"https://e\.org/[^\s()<>\[\]\"'`|\\]*", target[1])
+
+
+def test_addresses_are_encoded_where_markdown_would_trip() -> None:
+    assert address("https://e.org/a_(b)?q=1&r=é#x") == "https://e.org/a_%28b%29?q=1&r=%C3%A9#x"
+
+
+def test_anchors_are_those_of_github() -> None:
+    taken: dict[str, int] = {}
+
+    assert slug("What You See", taken) == "what-you-see"
+    assert slug("RL & MARL: a-b", taken) == "rl--marl-a-b"
+    assert slug("What You See", taken) == "what-you-see-1"
+
+
+def test_every_paper_is_in_the_list_once_and_no_address_twice(real: Corpus) -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    links = re.findall(r"^- \[.*?\]\((https?://[^)]+)\) - ", text, re.MULTILINE)
+
+    assert len(links) == len(real) == len(set(links))

@@ -1,0 +1,224 @@
+"""The rulebook: complete, true (each bad excerpt breaks its rule, each good one does not), and printed in full."""
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from orchtrace_corpus.base.findings import RULES, SECTIONS
+from orchtrace_corpus.base.text import rules as render
+from orchtrace_corpus.base.yamlfile import rulebook as syntax
+from orchtrace_corpus.base.yamlfile.reader import Mapping, Node, Sequence, YamlFile
+from orchtrace_corpus.corpus import rulebook as corpus
+from orchtrace_corpus.corpus.api import validate
+from orchtrace_corpus.trace import rulebook as traces
+from tests.conftest import ROOT, run_corpus, run_toy
+
+ENTRIES = {**syntax.ENTRIES, **corpus.ENTRIES, **traces.ENTRIES}
+SYNTAX = [code for code in RULES if code.startswith("Y")]
+ELSEWHERE = {
+    "A",
+    "C",
+    "K",
+    "L",
+    "T",
+}  # not of the data files: the tests of the commands that find them try their excerpts
+NOT_TO_BE_SHOWN = {"Y101", "Y112"}  # bytes that are no text; a file of half a gigabyte
+
+EVIDENCE = {
+    "tags": ["sub_decisions"],
+    "note": "It says so.",
+    "source": "https://example.org/p",
+    "level": "paper",
+    "confidence": "high",
+}
+PAPER = {
+    "authors": ["Doe, Jane"],
+    "year": "2025",
+    "venue": "Workshop 2025",
+    "category": "rl_method",
+    "tier": "core",
+    "rl": "full",
+    "reward_family": "NA",
+    "credit_unit": "NA",
+    "sub_decisions": {},
+    "topology": "centralized",
+    "scenario": "general",
+    "verified": "full",
+    "summary": "Studies agents.",
+    "evidence": [EVIDENCE],
+    "added": "2026-05-04",
+}
+EXCLUSION = {
+    "source": "arXiv",
+    "query_family": "orchestration",
+    "stage": "abstract_screen",
+    "screened": "2026-04-26",
+    "reason": "Nothing is trained.",
+}
+
+OBSERVATION = {
+    "group": "deployment",
+    "quantity": "agents",
+    "value": "16",
+    "unit": "agents",
+    "evidence": "paper",
+    "sources": ["https://example.org/s"],
+    "verified": "true",
+}
+
+
+def value(node: Node) -> Any:
+    if isinstance(node, Mapping):
+        return {key: value(inner) for key, (_, inner) in node.entries.items()}
+    return [value(inner) for inner in node.items] if isinstance(node, Sequence) else node.text
+
+
+def files(excerpt: str) -> dict[str, Any]:
+    """The excerpt's records by the name of their data file."""
+    parts = re.split(r"^# data/(\w+)\.yaml\n", excerpt, flags=re.M)
+    named = dict(zip(parts[1::2], parts[2::2], strict=True)) if len(parts) > 1 else {"": excerpt}
+    content = {}
+    for name, text in named.items():
+        file = YamlFile("excerpt", text.encode())
+        node = file.root()
+        assert node is not None, (text, file.findings)
+        read = value(node)
+        records = [read] if isinstance(read, dict) else read
+        if not name:
+            name = "taxonomy" if "rules" in records[0] else "exclusions" if "id" in records[0] else "papers"
+        content[name] = read if name == "taxonomy" else records
+    return content
+
+
+def codes_of(excerpt: str, code: str, tmp_path: Path) -> set[str]:
+    """The codes that the excerpt raises, its records filled up with what they leave out."""
+    content = files(excerpt)
+    root = tmp_path / "corpus"
+    shutil.copytree(ROOT / "data", root / "data")
+    papers, exclusions = [], []
+    for number, given in enumerate(content.get("papers", [])):
+        unique = {"key": f"p-{number}", "title": f"Paper {number}", "urls": [f"https://example.org/p/{number}"]}
+        papers.append({**unique, **PAPER, **given})
+        for field in {"F101": ("venue",), "E102": ("evidence",)}.get(code, ()):
+            if field not in given:
+                del papers[-1][field]
+    for number, given in enumerate(content.get("exclusions", [])):
+        name = f"E{900 + number}"
+        unique = {"id": name, "title": f"Title {name}", "identifier": name, "url": f"https://example.org/x/{name}"}
+        exclusions.append({**unique, **EXCLUSION, **given})
+    if "taxonomy" in content:
+        text = (ROOT / "data" / "taxonomy.yaml").read_text(encoding="utf-8").partition("\nrules:\n")[0]
+        written = text + "\nrules: " + json.dumps(content["taxonomy"]["rules"])
+        (root / "data" / "taxonomy.yaml").write_text(written, encoding="utf-8")
+    observations = [
+        {**OBSERVATION, "system": f"System {n}", **given} for n, given in enumerate(content.get("scale", []))
+    ]
+    for name, records in (("papers", papers), ("exclusions", exclusions), ("scale", observations)):
+        path = root / "data" / f"{name}.yaml"
+        path.write_text(json.dumps(records, ensure_ascii=False), encoding="utf-8")
+    return {finding.code for finding in validate(str(root))}
+
+
+def test_every_rule_is_explained() -> None:
+    assert set(ENTRIES) == set(RULES)
+    assert {code[0] for code in RULES} == set(SECTIONS)
+
+
+@pytest.mark.parametrize("code", [code for code in RULES if code not in SYNTAX and code[0] not in ELSEWHERE])
+def test_the_bad_excerpt_breaks_its_rule_alone_and_the_good_one_none(code: str, tmp_path: Path) -> None:
+    assert codes_of(ENTRIES[code].bad, code, tmp_path / "bad") == {code}
+    assert codes_of(ENTRIES[code].good, code, tmp_path / "good") == set()
+
+
+@pytest.mark.parametrize("code", [code for code in SYNTAX if code not in NOT_TO_BE_SHOWN])
+def test_the_reader_refuses_the_bad_excerpt_and_takes_the_good_one(code: str) -> None:
+    bad, good = YamlFile("bad", ENTRIES[code].bad.encode()), YamlFile("good", ENTRIES[code].good.encode())
+    bad.root()
+    good.root()
+
+    assert {finding.code for finding in bad.findings} == {code}
+    assert good.findings == []
+
+
+@pytest.mark.parametrize("code", list(RULES))
+def test_why_is_a_few_whole_sentences(code: str) -> None:
+    why = ENTRIES[code].why
+    assert why[0].isupper() or why.startswith("`")
+    assert why.endswith(".")
+    assert 30 < len(why) < 400
+
+
+def test_a_rule_on_the_terminal() -> None:
+    assert run_toy("rule", "v102") == (
+        0,
+        "V102 unknown term\n"
+        "error\n"
+        "\n"
+        "A word outside the vocabulary would open a class of its own in every count. `corpus terms FIELD`\n"
+        "lists the words; a new one belongs into data/taxonomy.yaml.\n"
+        "\n"
+        "Instead of:\n"
+        "    topology: heirarchical\n"
+        "\n"
+        "write:\n"
+        "    topology: hierarchical\n",
+        "",
+    )
+
+
+def test_all_rules_on_the_terminal() -> None:
+    result = run_toy("rule", "--all")
+
+    assert result.code == 0
+    headings = re.findall(r"^([A-Z]\d{3}) ", result.stdout, re.M)
+    assert headings == render.ordered()
+    assert all(line.isprintable() for line in result.stdout.splitlines())
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("V109",), "there is no rule 'V109' (did you mean 'V10"),
+        (("Q",), "there is no rule 'Q'"),
+        ((), "which rule?\nName a code, such as corpus rule V102, or see them all: corpus rule --all"),
+        (("V102", "--all"), "--all explains 'V102', too; give one of the two"),
+    ],
+)
+def test_what_is_no_rule(words: tuple[str, ...], message: str) -> None:
+    result = run_toy("rule", *words)
+
+    assert (result.code, result.stdout) == (2, "")
+    assert message in result.stderr
+
+
+def test_the_document_links_every_rule_to_its_section() -> None:
+    text = render.document()
+
+    links = re.findall(r"^\| \[(\w+)\]\(#([^)]+)\) \| (error|warning) \|", text, re.M)
+    headings = re.findall(r"^### (.+)$", text, re.M)
+    anchors = [re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings]
+    assert [(code, anchor) for code, anchor, _ in links] == list(zip(render.ordered(), anchors, strict=True))
+    assert [severity for _, _, severity in links] == [RULES[code].severity for code in render.ordered()]
+    assert text.count("```") % 2 == 0
+    assert "<think>" not in text
+
+
+def test_explaining_needs_no_corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    assert run_corpus("rule", "D").code == 0
+
+
+@pytest.mark.parametrize("words", [["stats"], ["list"], ["validate"], ["validate", "--format", "github"], ["terms"]])
+def test_commands_that_explain_nothing_do_not_load_the_rulebook(words: list[str]) -> None:
+    program = (
+        "import sys; from orchtrace_corpus.cli.main import run; code = run(sys.argv[1:]); "
+        "sys.exit(code or 9 * ('orchtrace_corpus.rulebook' in sys.modules))"
+    )
+    subprocess.run([sys.executable, "-c", program, "--root", str(ROOT), *words], check=True, capture_output=True)

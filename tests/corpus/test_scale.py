@@ -1,0 +1,438 @@
+"""What is known of scale: read strictly, compared honestly, shown with the boundary of what it says."""
+
+import csv
+import io
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
+
+from orchtrace_corpus.base.errors import InvalidCorpusError, MalformedCorpusError
+from orchtrace_corpus.base.yamlfile.reader import YamlFile
+from orchtrace_corpus.corpus.model import store
+from orchtrace_corpus.corpus.model.scale import (
+    BOUNDS,
+    Amount,
+    Group,
+    Observation,
+    ScaleFile,
+    Support,
+    compare,
+    decode_scale,
+    parse_amount,
+    span,
+)
+from orchtrace_corpus.corpus.render.scale import BOUNDARY, amount, overview, status
+from orchtrace_corpus.corpus.render.schema import scale_schema
+from tests.conftest import ROOT, TOY, Result, run_corpus
+from tests.corpus.test_schema import as_editors_read
+
+TWO_GROUPS = """\
+- system: Park
+  group: deployment
+  quantity: beds
+  value: "<=300"
+  unit: flower beds
+  evidence: vendor_copy
+  sources: [https://example.org/park, https://example.com/copy]
+  verified: false
+
+- system: Allotment
+  group: deployment
+  quantity: beds
+  value: unknown
+  unit: beds
+  evidence: vendor
+  sources: [https://example.org/allotment]
+  verified: false
+
+- system: Four Beds
+  group: academic
+  record: rose-garden
+  quantity: beds
+  value: 4
+  unit: beds
+  evidence: paper
+  sources: [https://example.org/roses]
+  verified: true
+  note: Counted in the plan.
+
+- system: Park
+  group: deployment
+  quantity: cost
+  value: "~2.5"
+  unit: millions
+  evidence: third_party
+  sources: [https://example.com/costs]
+  verified: false
+"""
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """The toy corpus with observations."""
+    root = tmp_path / "corpus"
+    shutil.copytree(TOY, root)
+    (root / "data" / "scale.yaml").write_text(TWO_GROUPS, encoding="utf-8")
+    return root
+
+
+def run(root: Path, *words: str) -> Result:
+    return run_corpus("--root", str(root), *words)
+
+
+def decoded(text: str, keys: tuple[str, ...] = ("rose-garden",)) -> ScaleFile:
+    return decode_scale(YamlFile("scale.yaml", text.encode()), keys)
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted", "said"),
+    [
+        ("16", Amount(16, 16), "16"),
+        ("4.5", Amount(4.5, 4.5), "4.5"),
+        ("3-5", Amount(3, 5), "3 to 5"),
+        ("<=300", Amount(300, 300, "<="), "up to 300"),
+        ("<20000", Amount(20000, 20000, "<"), "under 20,000"),
+        (">=2", Amount(2, 2, ">="), "at least 2"),
+        ("~2000", Amount(2000, 2000, "~"), "about 2,000"),
+        ("~2-3", Amount(2, 3, "~"), "about 2 to 3"),
+        ("2000000000", Amount(2e9, 2e9), "2,000,000,000"),
+        ("0", Amount(0, 0), "0"),
+    ],
+)
+def test_an_amount_is_a_number_a_range_or_a_bound(text: str, wanted: Amount, said: str) -> None:
+    assert parse_amount(text) == wanted
+    assert amount(wanted) == said
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "-",
+        "5-",
+        "-5",
+        "5-3",
+        "1,5",
+        "1e9",
+        "12 beds",
+        "<",
+        "≤3",
+        "<=>3",
+        ".5",
+        "5.",
+        "٣",
+        "3–5",
+        "nan",
+        "inf",
+        "9" * 17,
+    ],
+)
+def test_what_is_no_amount(text: str) -> None:
+    assert parse_amount(text) is None
+
+
+@given(st.sampled_from(["", *BOUNDS]), st.integers(0, 10**12), st.integers(0, 10**6))
+def test_amounts_are_read_as_they_are_written(bound: str, low: int, more: int) -> None:
+    assert parse_amount(f"{bound}{low}-{low + more}") == Amount(low, low + more, bound)
+
+
+@given(st.text(max_size=20))
+def test_no_text_breaks_the_reading_of_amounts(text: str) -> None:
+    parsed = parse_amount(text)
+
+    assert parsed is None or 0 <= parsed.low <= parsed.high
+
+
+def test_nothing_known_is_said_so() -> None:
+    assert amount(None) == "unknown"
+
+
+def test_observations_are_decoded() -> None:
+    file = decoded(TWO_GROUPS)
+
+    assert file.findings == ()
+    assert file.observations[2] == Observation(
+        system="Four Beds",
+        group=Group.ACADEMIC,
+        quantity="beds",
+        value=Amount(4, 4),
+        unit="beds",
+        evidence=Support.PAPER,
+        sources=("https://example.org/roses",),
+        verified=True,
+        record="rose-garden",
+        note="Counted in the plan.",
+    )
+    assert [observation.value is None for observation in file.observations] == [False, True, False, False]
+    assert [observation.is_second_hand for observation in file.observations] == [True, False, False, True]
+    assert [status(observation) for observation in file.observations] == [
+        "reported",
+        "unknown",
+        "verified",
+        "reported",
+    ]
+
+
+def test_what_has_a_mistake_is_left_out_and_not_counted() -> None:
+    file = decoded(TWO_GROUPS.replace('"<=300"', "many"))
+
+    assert [finding.code for finding in file.findings] == ["S101"]
+    assert len(file.observations) == 3
+    with pytest.raises(InvalidCorpusError, match="S101 'many' is no amount"):
+        file.sound()
+
+
+def test_a_broken_file_is_unreadable() -> None:
+    with pytest.raises(MalformedCorpusError, match="Y104"):
+        decoded(TWO_GROUPS + "- [").sound()
+
+
+def test_an_empty_list_is_no_mistake() -> None:
+    assert decoded("[]\n") == ScaleFile()
+
+
+def test_only_quantities_of_both_groups_are_compared() -> None:
+    [comparison] = compare(decoded(TWO_GROUPS).observations)
+
+    assert comparison.quantity == "beds"
+    assert [observation.system for observation in comparison.deployments] == ["Park", "Allotment"]
+    assert [observation.system for observation in comparison.academic] == ["Four Beds"]
+    assert span(comparison.deployments) == Amount(300, 300)
+    assert span(comparison.deployments[1:]) is None
+    assert overview(comparison) == "Beds: 300 in use (1 known, 1 unknown), 4 in experiments (1 known, 0 unknown)."
+    only_unknown = comparison._replace(deployments=comparison.deployments[1:])
+    assert overview(only_unknown) == "Beds: unknown in use (1), 4 in experiments (1 known, 0 unknown)."
+
+
+def test_the_comparison_on_a_page(root: Path) -> None:
+    assert run(root, "scale") == (
+        0,
+        "Beds in use\n"
+        "system     value                  status    read in\n"
+        "Park       up to 300 flower beds  reported  vendor, copy\n"
+        "Allotment  unknown                unknown   vendor\n"
+        "\n"
+        "Beds in experiments\n"
+        "system     value   status    read in\n"
+        "Four Beds  4 beds  verified  publication\n"
+        "Beds: 300 in use (1 known, 1 unknown), 4 in experiments (1 known, 0 unknown).\n"
+        f"{BOUNDARY}\n"
+        "\n"
+        "What is known of one group only\n"
+        "quantity  system  value               status    read in\n"
+        "cost      Park    about 2.5 millions  reported  third party\n"
+        f"{BOUNDARY}\n"
+        "Copies and third parties are second-hand: the page they speak of was not read itself.\n",
+        "",
+    )
+
+
+def test_the_comparison_as_a_document(root: Path) -> None:
+    text = run(root, "scale", "--format", "markdown").stdout
+
+    assert text.count(BOUNDARY) == 2
+    assert "| Park      | up to 300 flower beds | reported | vendor, copy |" in text
+
+
+def test_the_comparison_for_programs(root: Path) -> None:
+    document = json.loads(run(root, "scale", "--format", "json").stdout)
+
+    assert (document["schema"], document["version"]) == ("orchtrace-corpus/scale", 1)
+    assert document["boundary"] == BOUNDARY
+    assert document["comparisons"] == [
+        {
+            "quantity": "beds",
+            "deployment": {"low": 300, "high": 300, "known": 1, "unknown": 1},
+            "academic": {"low": 4, "high": 4, "known": 1, "unknown": 0},
+        }
+    ]
+    assert document["observations"][0] == {
+        "system": "Park",
+        "group": "deployment",
+        "record": None,
+        "quantity": "beds",
+        "value": "up to 300",
+        "bound": "<=",
+        "low": 300,
+        "high": 300,
+        "unit": "flower beds",
+        "status": "reported",
+        "evidence": "vendor_copy",
+        "second_hand": "yes",
+        "sources": ["https://example.org/park", "https://example.com/copy"],
+        "note": None,
+    }
+    assert document["observations"][3]["low"] == 2.5
+
+
+def test_every_observation_as_a_row(root: Path) -> None:
+    rows = list(csv.DictReader(io.StringIO(run(root, "scale", "--format", "csv").stdout)))
+
+    assert [row["system"] for row in rows] == ["Park", "Allotment", "Four Beds", "Park"]
+    assert rows[1]["value"] == "unknown"
+    assert rows[1]["low"] == ""
+    assert rows[0]["sources"] == "https://example.org/park ; https://example.com/copy"
+
+
+def test_a_corpus_without_the_file_has_no_comparison(tmp_path: Path) -> None:
+    result = run_corpus("--root", str(TOY), "scale")
+
+    assert (result.code, result.stdout) == (3, "")
+    assert "this corpus has no data/scale.yaml" in result.stderr
+
+
+def edit(root: Path, old: str, new: str) -> None:
+    path = root / "data" / "scale.yaml"
+    text = path.read_text(encoding="utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new, 1), encoding="utf-8")
+
+
+def test_mistakes_are_reported_at_their_place_by_everything_that_reads_the_file(root: Path) -> None:
+    edit(root, "record: rose-garden", "record: rose-gardn")
+    finding = (
+        "scale.yaml:21:11: S103 there is no paper 'rose-gardn' (did you mean 'rose-garden'?); name the paper that the "
+        "system is in the pool as, or leave the field out [Four Beds]\n"
+    )
+
+    validated, checked = run(root, "validate"), run(root, "check")
+    assert (validated.code, checked.code) == (1, 1)
+    assert finding in validated.stdout
+    assert finding in checked.stdout
+    assert "build     skipped: the data has errors" in checked.stdout
+    for words in (["scale"], ["build"], ["figures"]):
+        result = run(root, *words)
+        assert (result.code, result.stdout) == (1, "")
+        assert "corpus: what is known of scale has errors:\n" in result.stderr
+        assert finding.strip() in result.stderr
+
+
+def test_other_commands_do_not_mind(root: Path) -> None:
+    edit(root, '"<=300"', "many")
+
+    for words in (["stats"], ["list"], ["gaps"]):
+        assert run(root, *words).code == 0
+
+
+def test_a_syntax_error_ends_with_3(root: Path) -> None:
+    edit(root, "sources: [https://example.org/park,", "sources: [https://example.org/park, ]")
+
+    assert [run(root, word).code for word in ("validate", "check", "scale", "figures")] == [3, 3, 3, 3]
+
+
+def test_no_record_is_missed_while_papers_cannot_be_read(root: Path) -> None:
+    path = root / "data" / "papers.yaml"
+    path.write_text("- [\n" + path.read_text(encoding="utf-8"), encoding="utf-8")
+
+    assert "S103" not in run(root, "validate").stdout
+
+
+def test_a_broken_taxonomy_is_still_reported_alone(root: Path) -> None:
+    path = root / "data" / "taxonomy.yaml"
+    path.write_text(path.read_text(encoding="utf-8").replace("kind: many", "kind: mny"), encoding="utf-8")
+    edit(root, '"<=300"', "many")
+
+    result = run(root, "validate")
+
+    assert "V102 unknown kind 'mny'" in result.stdout
+    assert "S101" not in result.stdout
+
+
+def test_build_draws_the_figure_and_writes_the_schema(root: Path) -> None:
+    assert run(root, "build").code == 0
+    for name in ("docs/figures/scale-gap.svg", "docs/schema/scale.schema.json"):
+        assert (root / name).exists()
+    assert run(root, "build", "--check").code == 0
+    edit(root, "value: 4", "value: 5")
+    result = run(root, "figures", "--check")
+    assert result.code == 1
+    assert "docs/figures/scale-gap.svg is not up to date; to mend: corpus figures" in result.stderr
+
+
+def test_a_readme_can_show_the_scale_gap(root: Path) -> None:
+    (root / "README.md").write_text(
+        "# T\n\n<!-- corpus:begin figures scale-gap -->\n<!-- corpus:end figures scale-gap -->\n"
+    )
+
+    assert run(root, "readme").code == 0
+    text = (root / "README.md").read_text(encoding="utf-8")
+    assert "Beds: 300 in use (1 known, 1 unknown), 4 in experiments" in text
+    assert "(docs/figures/scale-gap.svg)" in text
+
+
+def test_schema_and_decoder_are_of_one_mind_on_amounts(toy: object, root: Path) -> None:
+    schema = json.loads(scale_schema(store.load(str(TOY)).pool.taxonomy))  # type: ignore[union-attr]
+    Draft202012Validator.check_schema(schema)
+    validator = Draft202012Validator(schema)
+    assert list(validator.iter_errors(as_editors_read(root / "data" / "scale.yaml"))) == []
+
+    for text in ("16", "3-5", "<=300", "~2.5", "unknown", "5 beds", "-5", "<", "1,5", "many"):
+        written = TWO_GROUPS.replace('"<=300"', f'"{text}"')
+        (root / "data" / "scale.yaml").write_text(written, encoding="utf-8")
+        fine = not list(validator.iter_errors(as_editors_read(root / "data" / "scale.yaml")))
+        assert fine == (decoded(written).findings == ()), text
+
+
+# The corpus of this repository
+
+
+@pytest.fixture(scope="module")
+def observations() -> tuple[Observation, ...]:
+    loaded = store.load(str(ROOT))
+    assert loaded.pool is not None
+    return store.read_scale(str(ROOT), loaded.pool).sound()
+
+
+def test_the_data_passes_its_schema() -> None:
+    schema = json.loads((ROOT / "docs" / "schema" / "scale.schema.json").read_text(encoding="utf-8"))
+
+    Draft202012Validator.check_schema(schema)
+    errors = list(Draft202012Validator(schema).iter_errors(as_editors_read(ROOT / "data" / "scale.yaml")))
+    assert errors == []
+
+
+def test_no_number_of_a_vendor_counts_as_verified(observations: tuple[Observation, ...]) -> None:
+    deployed = [observation for observation in observations if observation.group is Group.DEPLOYMENT]
+
+    assert {status(observation) for observation in deployed} == {"reported", "unknown"}
+
+
+def test_what_rests_on_copies_names_the_copy(observations: tuple[Observation, ...]) -> None:
+    for observation in observations:
+        primary = ("https://www.kimi.com/", "https://www.anthropic.com/", "https://openai.com/")
+        if any(source.startswith(primary) for source in observation.sources):
+            assert observation.is_second_hand, observation.system
+            assert len(observation.sources) > 1, observation.system
+
+
+def test_the_published_envelopes_are_there(observations: tuple[Observation, ...]) -> None:
+    agents = {o.system: amount(o.value) for o in observations if o.quantity == "agents"}
+
+    assert agents["Kimi K2.5 Agent Swarm"] == "up to 100"
+    assert agents["Kimi K2.6 Agent Swarm"] == "up to 300"
+    assert agents["Anthropic C compiler"] == "16"
+    assert agents["Claude Code agent teams"] == "3 to 5"
+    assert {agents[name] for name in ("OpenAI Codex app", "OpenAI Codex sub-agents", "Anthropic Research")} == {
+        "unknown"
+    }
+    assert {agents[name] for name in ("MAGRPO", "Puppeteer", "WideSeek-R1", "M-GRPO")} == {"unknown"}
+    comparison = compare(observations)[0]
+    academic = span(comparison.academic)
+    deployed = span(comparison.deployments)
+    assert academic == Amount(2, 4)
+    assert deployed is not None
+    assert deployed.high == 300
+
+
+@pytest.mark.parametrize("columns", [44, 80, 120])
+def test_the_comparison_fits_the_terminal(columns: int) -> None:
+    from tests.cli.test_cli import on_terminal
+
+    shown = on_terminal("--no-color", "scale", columns=columns)
+
+    assert max(len(line) for line in shown.splitlines()) <= columns

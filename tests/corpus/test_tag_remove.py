@@ -1,0 +1,485 @@
+"""`corpus tag` and `corpus remove`: one record changed, everything else as it was."""
+
+import io
+import os
+import pty
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from orchtrace_corpus.corpus.model import store
+from tests.conftest import TOY, run_corpus
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of the toy corpus, which is the working folder."""
+    root = tmp_path / "corpus"
+    shutil.copytree(TOY, root)
+    monkeypatch.chdir(root)
+    return root
+
+
+def edit(root: Path, old: str, new: str, name: str = store.PAPERS) -> None:
+    path = root / name
+    text = path.read_text(encoding="utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new, 1), encoding="utf-8")
+
+
+def texts(root: Path) -> dict[str, str]:
+    return {name: (root / name).read_text(encoding="utf-8") for name in (store.PAPERS, store.EXCLUSIONS)}
+
+
+@pytest.mark.parametrize(
+    ("words", "name", "changes"),
+    [
+        (["rose-garden", "style=cottage"], store.PAPERS, [("style: formal", "style: cottage")]),
+        (["rose-garden", "style=Gravel"], store.PAPERS, [("style: formal", "style: gravel")]),
+        (["rose-garden", "style=S3"], store.PAPERS, [("style: formal", "style: gravel")]),
+        (["rose-garden", "style=NA"], store.PAPERS, [("style: formal", "style: NA")]),
+        (["2101.00001", "size=large"], store.PAPERS, [("size: small", "size: large")]),
+        (
+            ["rose-garden", "water=weekly"],
+            store.PAPERS,
+            [("care: {water: daily, prune: weekly}", "care: {water: weekly, prune: weekly}")],
+        ),
+        (
+            ["rose-garden", "C1=weekly", "prune="],
+            store.PAPERS,
+            [("care: {water: daily, prune: weekly}", "care: {water: weekly}")],
+        ),
+        (["rose-garden", "care=none"], store.PAPERS, [("care: {water: daily, prune: weekly}", "care: {}")]),
+        (
+            ["terminal-yard", "care=none", "water=weekly"],
+            store.PAPERS,
+            [("care: {prune: weekly}\n  tools: NA", "care: {water: weekly}\n  tools: NA")],
+        ),
+        (
+            ["terminal-yard", "water=weekly"],
+            store.PAPERS,
+            [("care: {prune: weekly}\n  tools: NA", "care: {water: weekly, prune: weekly}\n  tools: NA")],
+        ),
+        (["rose-garden", "tools=rake"], store.PAPERS, [("tools: [spade, shears]", "tools: [rake]")]),
+        (["terminal-yard", "tools=rake, spade"], store.PAPERS, [("tools: NA", "tools: [rake, spade]")]),
+        (["rose-garden", "tools=NA"], store.PAPERS, [("tools: [spade, shears]", "tools: NA")]),
+        (["rose-garden", "tools="], store.PAPERS, [("  tools: [spade, shears]\n", "")]),
+        (
+            ["long-grass", "tools=rake", "style=cottage"],
+            store.PAPERS,
+            [("style: meadow", "style: cottage"), ("care: {}\n", "care: {}\n  tools: [rake]\n")],
+        ),
+        (["E003", "stage=gate"], store.EXCLUSIONS, [("stage: path", "stage: gate")]),
+    ],
+)
+def test_tags_are_set(root: Path, words: list[str], name: str, changes: list[tuple[str, str]]) -> None:
+    wanted = texts(root)
+    for old, new in changes:
+        wanted[name] = wanted[name].replace(old, new, 1)
+
+    result = run_corpus("tag", *words)
+
+    assert (result.code, texts(root)) == (0, wanted)
+    assert result.stdout.startswith(f"--- a/{name}\n+++ b/{name}\n")
+
+
+def test_comments_beside_tags_stay(root: Path) -> None:
+    edit(root, "style: formal", "# by the plan\n  style: formal  # see page 3")
+
+    run_corpus("tag", "rose-garden", "style=gravel", "size=large")
+
+    assert "  # by the plan\n  style: gravel  # see page 3\n" in texts(root)[store.PAPERS]
+
+
+@pytest.mark.parametrize("words", [["rose-garden", "style=formal"], ["rose-garden", "tools=spade,shears", "C1=daily"]])
+def test_tags_that_are_there_already_change_nothing(root: Path, words: list[str]) -> None:
+    before = texts(root)
+
+    assert run_corpus("tag", *words) == (0, "", "corpus: nothing changes\n")
+    assert texts(root) == before
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["rose-garden"], "there is nothing to set\nWrite field=value; corpus terms shows the fields.\n"),
+        (["rose-garden", "formal"], "'formal' sets no tag\nWrite field=value; corpus terms shows the fields.\n"),
+        (["rose-garden", "style==formal"], "'style==formal' sets no tag\n"),
+        (
+            ["rose-garden", "stile=formal"],
+            "unknown axis or facet 'stile' (did you mean 'style'? allowed: style, care, ",
+        ),
+        (
+            ["rose-garden", "colour=red"],
+            "\n  style: How the garden is laid out.\n  care: Which care the garden gets, and",
+        ),
+        (
+            ["rose-garden", "style=fromal"],
+            "unknown style 'fromal' (did you mean 'formal'? allowed: formal, cottage, meadow, gravel, NA)\n"
+            "  formal: Straight lines.\n  cottage: Mixed borders.\n  meadow: Long grass.\n  gravel: Stones.\n",
+        ),
+        (["rose-garden", "style=S2"], "'S2' is the code of 2 terms of style: cottage, meadow\nName one of them.\n"),
+        (
+            ["rose-garden", "tools=spade,hoe"],
+            "unknown tools 'hoe' (allowed: spade, rake, shears, NA)\n  spade: A spade.\n",
+        ),
+        (["rose-garden", "tools=NA,spade"], "NA in tools must stand alone"),
+        (
+            ["rose-garden", "water=hourly"],
+            "unknown level of care 'hourly' (allowed: daily, weekly)\n  daily: Every day.\n  weekly: Every week.\n",
+        ),
+        (["rose-garden", "care=daily"], "'daily' is no part of care\nWrite TERM=LEVEL, such as water=daily, or none."),
+        (
+            ["rose-garden", "care="],
+            "care is required and cannot be taken away\nWrite care=none where no term arises.\n",
+        ),
+        (
+            ["rose-garden", "style="],
+            "style is required and cannot be taken away\nSet another term; corpus terms style shows them.\n",
+        ),
+        (["rose-garden", "size=small", "size=large"], "size is set twice\n"),
+        (["rose-garden", "C1=daily", "water="], "water is set twice\n"),
+        (["rose-garden", "title=Roses"], "title is no tag but another field\nChange it in the file itself; corpus "),
+        (
+            ["E001", "style=formal"],
+            "unknown axis or facet 'style' (did you mean 'stage'? allowed: stage)\n  stage: Where it was turned away.\n",
+        ),
+        (["rose-garden", "level=photo"], "level is no tag but another field\n"),
+        (["roses", "style=formal"], "no record 'roses'\nDid you mean: rose-garden (Röses: A Garden in Four Beds)?\n"),
+        (["zzz", "style=formal"], "no record 'zzz'\nTry: corpus search WORDS, or corpus list.\n"),
+        (["rose-garden", "st\x1bile=formal"], "'st\\x1bile=formal' sets no tag\n"),
+    ],
+)
+def test_wrong_use_ends_with_2_and_says_what_is_right(root: Path, words: list[str], message: str) -> None:
+    before = texts(root)
+
+    result = run_corpus("tag", *words)
+
+    assert (result.code, result.stdout) == (2, "")
+    assert message in result.stderr
+    assert texts(root) == before
+
+
+EVIDENCE = ["--evidence", "The photo shows it.", "--evidence-source", "https://example.org/photo"]
+FACETS = ["--evidence-level", "photo", "--evidence-confidence", "low"]
+
+
+def test_evidence_comes_with_the_tags_that_need_it(root: Path) -> None:
+    refused = run_corpus("tag", "mixed-borders", "water=daily")
+    result = run_corpus("tag", "mixed-borders", "water=daily", "style=formal", *EVIDENCE, *FACETS)
+
+    assert (refused.code, refused.stdout) == (1, "")
+    assert "E101 Daily care needs an item of evidence (rule 'daily-care-needs-evidence'" in refused.stderr
+    assert result == (
+        0,
+        """\
+--- a/data/papers.yaml
++++ b/data/papers.yaml
+@@ -41,11 +41,17 @@
+   year: 2023
+   venue: Beds 2023
+   urls: [https://example.org/borders]
+-  style: cottage
+-  care: {water: weekly}
++  style: formal
++  care: {water: daily}
+   tools: [rake]
+   size: small
+   summary: Plants mixed borders, 𝒜 to 𝒵.
++  evidence:
++    - tags: [care, style]
++      note: The photo shows it.
++      source: https://example.org/photo
++      level: photo
++      confidence: low
+   added: "2023-06-07"
+\x20
+ - key: terminal-yard
+""",
+        "wrote data/papers.yaml\ncorpus build regenerates what is made from the data\n",
+    )
+
+
+def test_evidence_is_added_to_what_there_is(root: Path) -> None:
+    edit(root, "      confidence: high\n", "      confidence: high  # quite\n")
+
+    result = run_corpus(
+        "tag", "rose-garden", "--evidence-tags", "style,size", "--evidence-location", "p. 3", *EVIDENCE, *FACETS
+    )
+
+    assert result.code == 0
+    assert "".join(line[1:] for line in result.stdout.splitlines(keepends=True) if line[0] in " +") == (
+        "++ b/data/papers.yaml\n"
+        "      source: https://example.org/roses\n"
+        "      level: visit\n"
+        "      confidence: high  # quite\n"
+        "    - tags: [style, size]\n"
+        "      note: The photo shows it.\n"
+        "      source: https://example.org/photo\n"
+        "      location: p. 3\n"
+        "      level: photo\n"
+        "      confidence: low\n"
+        '  added: "2021-05-01"\n'
+        "\n"
+        "- key: long-grass\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["rose-garden", "size=large", *FACETS], "an item of evidence needs a note\nSay with --evidence what in the"),
+        (["rose-garden", "size=large", "--evidence-tags", "size"], "an item of evidence needs a note\n"),
+        (
+            ["rose-garden", "size=large", "--evidence", "It is."],
+            "an item of evidence needs source, level, confidence\n"
+            "Add --evidence-source, --evidence-level, --evidence-confidence.\n",
+        ),
+        (["rose-garden", *EVIDENCE, *FACETS], "an item of evidence names the tags that it supports\nName them with"),
+        (
+            ["rose-garden", *EVIDENCE, *FACETS, "--evidence-tags", "colour"],
+            "unknown axis or facet 'colour' (allowed: style, care, tools, size)\n",
+        ),
+        (["rose-garden", *EVIDENCE, "--evidence-level", "foto"], "unknown level 'foto' (did you mean 'photo'? "),
+        (["E001", *EVIDENCE, *FACETS], "E001 is an exclusion, which has a reason instead of evidence\n"),
+    ],
+)
+def test_incomplete_evidence_is_refused(root: Path, words: list[str], message: str) -> None:
+    result = run_corpus("tag", *words)
+
+    assert (result.code, result.stdout) == (2, "")
+    assert message in result.stderr
+
+
+def test_a_paper_is_removed_with_its_own_comments(root: Path) -> None:
+    edit(root, "- key: long-grass", "# The one with the photos.\n- key: long-grass")
+    before = texts(root)[store.PAPERS]
+    begin, end = before.index("# The one"), before.index("- key: mixed-borders")
+
+    result = run_corpus("remove", "long-grass", "--yes")
+
+    assert result.code == 0
+    assert texts(root)[store.PAPERS] == before[:begin] + before[end:]
+    assert result.stdout == (
+        "--- a/data/papers.yaml\n+++ b/data/papers.yaml\n@@ -21,21 +21,6 @@\n       confidence: high\n"
+        '   added: "2021-05-01"\n \n'
+        + "".join(f"-{line}\n" for line in before[begin:end].splitlines())
+        + ' - key: mixed-borders\n   title: Borders without Lines\n   authors: ["李, 明"]\n'
+    )
+    assert result.stderr == "wrote data/papers.yaml\ncorpus build regenerates what is made from the data\n"
+
+
+def test_the_head_of_the_file_stays_and_so_does_an_empty_list(root: Path) -> None:
+    for key in ("rose-garden", "long-grass", "mixed-borders", "terminal-yard"):
+        assert run_corpus("remove", key, "-y").code == 0
+
+    assert texts(root)[store.PAPERS] == "# A made-up corpus for the tests.\n[]\n"
+    assert run_corpus("validate").code == 0
+
+
+def test_a_dry_run_removes_nothing_and_asks_nothing(root: Path) -> None:
+    before = texts(root)
+
+    result = run_corpus("remove", "E001", "--dry-run")
+
+    assert (result.code, result.stderr) == (0, "corpus: nothing was written (--dry-run)\n")
+    assert result.stdout.count("\n-") == 8
+    assert texts(root) == before
+
+
+def test_without_a_terminal_somebody_must_have_said_yes(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = texts(root)
+    monkeypatch.setattr("sys.stdin", None)
+
+    assert run_corpus("remove", "long-grass") == (
+        2,
+        "",
+        "corpus: remove asks first, and there is no terminal to ask at\nAdd --yes, or --dry-run.\n",
+    )
+    assert texts(root) == before
+
+
+@pytest.mark.parametrize(
+    ("answer", "code", "removed", "said"),
+    [
+        ("y\n", 0, True, "wrote data/papers.yaml\ncorpus build regenerates what is made from the data\n"),
+        ("\n", 0, False, "corpus: nothing was removed\n"),
+        ("\x04", 0, False, "corpus: nothing was removed\n"),
+        ("\x03", 130, False, "corpus: interrupted\n"),
+    ],
+)
+def test_on_a_terminal_it_asks(root: Path, answer: str, code: int, removed: bool, said: str) -> None:
+    controller, terminal = pty.openpty()
+    before = texts(root)
+    child = subprocess.Popen(
+        [sys.executable, "-m", "orchtrace_corpus", "remove", "long-grass"],
+        stdin=terminal,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        bufsize=0,
+        start_new_session=True,
+        preexec_fn=lambda: os.close(os.open(os.ttyname(0), os.O_RDWR)),  # the terminal becomes the session's
+    )
+    os.close(terminal)
+    assert child.stderr is not None
+    question = b"Remove long-grass (Long Grass and How to Keep It) from data/papers.yaml? [y/N] "
+    assert child.stderr.read(len(question)) == question
+    os.write(controller, answer.encode())
+    stdout, stderr = child.communicate(timeout=20)
+    os.close(controller)
+
+    assert (child.returncode, texts(root) != before, bool(stdout)) == (code, removed, removed)
+    assert stderr.decode() == said
+
+
+def test_a_promoted_paper_is_not_removed_from_under_its_exclusion(root: Path) -> None:
+    edit(
+        root,
+        "reason: Nothing grows there.",
+        "reason: Nothing grows there.\n  promoted_to: long-grass",
+        store.EXCLUSIONS,
+    )
+    before = texts(root)
+
+    assert run_corpus("remove", "long-grass", "--yes") == (
+        2,
+        "",
+        "corpus: long-grass was promoted from E003, which would lead nowhere\n"
+        "To take it back: corpus demote long-grass\n",
+    )
+    assert texts(root) == before
+
+
+def test_ids_of_exclusions_are_never_free_again(root: Path) -> None:
+    newest = run_corpus("remove", "E003", "--yes")
+    mistaken = run_corpus("remove", "E003", "--yes", "--unpublished")
+
+    assert newest == (
+        2,
+        "",
+        "corpus: E003 is the newest exclusion, and the next would be given its id, which may be cited\n"
+        "Correct the record in data/exclusions.yaml; or add --unpublished, if nobody has seen the id.\n",
+    )
+    # E002 was there once, and is kept from coming back by E003.
+    assert mistaken == (
+        2,
+        "",
+        "corpus: E003 keeps the ids below it from being given again: E002 was used before\n"
+        "Correct the record in data/exclusions.yaml instead.\n",
+    )
+    assert run_corpus("remove", "E001", "--yes").code == 0
+
+
+def test_an_exclusion_made_by_mistake_can_be_taken_back(root: Path) -> None:
+    before = texts(root)
+    edit(
+        root,
+        "reason: Nothing grows there.\n",
+        "reason: Nothing grows there.\n\n"
+        "- id: E004\n  title: A Roof\n  identifier: ROOF\n  url: https://example.org/roof\n  stage: gate\n"
+        '  screened: "2023-01-03"\n  reason: Too high up.\n',
+        store.EXCLUSIONS,
+    )
+
+    assert run_corpus("remove", "E004", "--yes", "--unpublished").code == 0
+    assert texts(root) == before
+
+
+CLAIMS = """\
+- id: gardens
+  claim: There are four gardens.
+  expect: {count: 4}
+  boundary: Beds are none.
+  source: https://example.org/gardens
+- id: formal
+  claim: One garden is formal.
+  where: {style: formal}
+  expect: {count: 1}
+  boundary: Beds are none.
+  source: https://example.org/gardens
+"""
+DISPUTES = """\
+- record: rose-garden
+  tag: size
+  stands: small
+  readings: {small: first reader, large: second reader}
+  why: The beds are small.
+  source: https://example.org/sizes
+"""
+SCALE = """\
+- system: Rose Garden
+  record: rose-garden
+  group: academic
+  quantity: beds
+  value: 3
+  unit: beds
+  evidence: paper
+  sources: [https://example.org/roses]
+  verified: true
+"""
+
+
+@pytest.fixture
+def told(root: Path) -> Path:
+    """The corpus with a file of claims, of disputes and of scale, about its records."""
+    for name, text in (("claims", CLAIMS), ("disputes", DISPUTES), ("scale", SCALE)):
+        (root / "data" / f"{name}.yaml").write_text(text, encoding="utf-8")
+    assert run_corpus("claims").code == 0
+    return root
+
+
+def test_it_is_said_which_claims_disputes_and_rows_of_scale_a_removal_breaks(told: Path) -> None:
+    result = run_corpus("remove", "rose-garden", "--yes")
+
+    assert result.code == 0
+    assert result.stderr == (
+        "wrote data/papers.yaml\n"
+        "corpus: the edit breaks 2 claims, 1 dispute and 1 row of scale: "
+        "corpus check fails until that is mended:\n"
+        "data/claims.yaml:2:10: C101 claim fails: There are four gardens. Expected: 4; found: 3 [gardens]\n"
+        "data/claims.yaml:7:10: C101 claim fails: One garden is formal. Expected: 1; found: 0 [formal]\n"
+        "To mend: corpus claims gardens formal shows the records; data/claims.yaml says what is expected.\n"
+        "data/disputes.yaml:1:11: C201 there is no paper 'rose-garden' [rose-garden]\n"
+        "To mend: take what is disputed about rose-garden out of data/disputes.yaml.\n"
+        "data/scale.yaml:2:11: S103 there is no paper 'rose-garden'; name the paper that the system is in the pool "
+        "as, or leave the field out [Rose Garden]\n"
+        "To mend: name another record in data/scale.yaml, or leave the field out.\n"
+        "corpus build regenerates what is made from the data\n"
+    )
+
+
+def test_a_trial_says_what_the_edit_would_break(told: Path) -> None:
+    result = run_corpus("tag", "rose-garden", "size=large", "style=cottage", "--dry-run")
+
+    assert result.code == 0
+    assert result.stderr == (
+        "corpus: the edit would break 1 claim and 1 dispute, and corpus check would fail:\n"
+        "data/claims.yaml:7:10: C101 claim fails: One garden is formal. Expected: 1; found: 0 [formal]\n"
+        "To mend: corpus claims formal shows the records; data/claims.yaml says what is expected.\n"
+        "data/disputes.yaml:3:11: C204 'small' does not stand, for 'rose-garden' has size 'large'; settle which of the "
+        "two is right [rose-garden]\n"
+        "To mend: write what rose-garden has now as 'stands' in data/disputes.yaml, with why.\n"
+        "corpus: nothing was written (--dry-run)\n"
+    )
+
+
+def test_what_was_broken_before_is_not_told_again(told: Path) -> None:
+    assert run_corpus("remove", "mixed-borders", "--yes").code == 0
+
+    assert "breaks" not in run_corpus("remove", "long-grass", "--yes").stderr
+
+
+def test_whoever_is_asked_knows_what_breaks(told: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    answers = io.StringIO("n\n")
+    monkeypatch.setattr(answers, "isatty", lambda: True)
+    monkeypatch.setattr("sys.stdin", answers)
+    before = texts(told)
+
+    result = run_corpus("remove", "rose-garden")
+
+    question = result.stderr.index("Remove rose-garden")
+    assert 0 <= result.stderr.index("the edit would break 2 claims") < question
+    assert (result.code, result.stdout, texts(told)) == (0, "", before)

@@ -1,0 +1,192 @@
+"""Two runs compared: what came out first, then what it took and how it came about, each figure with its unit."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+
+from orchtrace_corpus.trace.analysis.comparison import PARTS, Difference, compare
+from tests.conftest import ROOT, run_corpus
+from tests.trace.traces import EXAMPLES, documents, event, example, raw, trace
+
+TRACES = ROOT / "data" / "traces"
+
+FIRST = raw(
+    [
+        event("plan", 0, "inference", "lead", t_end=2, model="large"),
+        event("ask", 2, "tool_call", "lead", tool="find", t_end=3, call_id="c"),
+        event("answer", 3, "tool_result", "lead", tool="find", call_id="c", status="ok"),
+    ],
+    "plan>ask ask>answer:tool_dependency",
+    trace_id="first",
+    rewards={"team": 1.0},
+    costs={"tokens": None, "wall_clock_s": 3},
+)
+
+
+def changed(**more: Any) -> dict[str, Any]:
+    """The first run with other fields."""
+    return {**FIRST, "trace_id": "second", **more}
+
+
+def with_event(number: int, **more: Any) -> dict[str, Any]:
+    """The first run with other fields of one event."""
+    events = [dict(one) for one in FIRST["events"]]
+    events[number].update(more)
+    return changed(events=events)
+
+
+def rows(one: dict[str, Any], other: dict[str, Any]) -> list[tuple[object, ...]]:
+    """What differs, in words."""
+    return [tuple(found[:5]) for found in compare(trace(one), trace(other))]
+
+
+@given(documents())
+def test_a_run_does_not_differ_from_itself(document: dict[str, Any]) -> None:
+    assert compare(trace(document), trace(document)) == []
+
+
+@given(documents(), documents())
+def test_a_comparison_turned_round_says_the_same_turned_round(one: dict[str, Any], other: dict[str, Any]) -> None:
+    there, back = compare(trace(one), trace(other)), compare(trace(other), trace(one))
+
+    assert [(found.part, found.name, found.after, found.before) for found in back] == [
+        (found.part, found.name, found.before, found.after) for found in there
+    ]
+    places = [PARTS.index(found.part) for found in there]
+    assert places == sorted(places)
+
+
+def test_ids_times_and_contents_are_left_aside() -> None:
+    renamed = json.loads(json.dumps(FIRST).replace('"plan"', '"other"'))
+    later = json.loads(json.dumps(FIRST))
+    for one in later["events"]:
+        one["t"] += 5
+        if "t_end" in one:
+            one["t_end"] += 5
+
+    assert rows(FIRST, renamed) == []
+    assert rows(FIRST, later) == []
+    assert rows(FIRST, with_event(0, content_ref="sha256:1")) == []
+
+
+@pytest.mark.parametrize(
+    ("other", "wanted"),
+    [
+        (changed(rewards={"team": 0.1}), [("rewards", "team", 1.0, 0.1, "reward")]),
+        (
+            changed(rewards={"tool": 0.1}),
+            [("rewards", "team", 1.0, None, "reward"), ("rewards", "tool", None, 0.1, "reward")],
+        ),
+        (changed(metrics={"task_success": 1}), [("metrics", "task_success", None, 1.0, "")]),
+        (
+            changed(costs={"tokens": 70, "wall_clock_s": 99, "messages": 0}),
+            [
+                ("costs", "messages", None, 0.0, "message"),
+                ("costs", "tokens", None, 70.0, "token"),
+                ("costs", "wall_clock_s", 3.0, 99.0, "s"),
+            ],
+        ),
+        (with_event(0, model="small"), [("models", "large", 1, 0, "event"), ("models", "small", 0, 1, "event")]),
+        (changed(agents=[{"id": "lead", "model": "small"}]), []),  # an event knows better than a declaration
+        (
+            with_event(2, status="error"),
+            [("measures", "error_spread", None, 0.0, "1"), ("statuses", "error", 0, 1, "event"),
+             ("statuses", "ok", 1, 0, "event")],
+        ),
+        (
+            changed(system="ours", topology="swarm"),
+            [("declared", "system", None, "ours", ""), ("declared", "topology", "unknown", "swarm", "")],
+        ),
+        # A step is no second: their figures are alike, and not compared.
+        (changed(clock={"unit": "step"}, costs={"tokens": None, "wall_clock_s": 4}),
+         [("costs", "wall_clock_s", 3.0, 4.0, "s"), ("declared", "clock unit", "s", "step", "")]),
+    ],
+)  # fmt: skip
+def test_whatever_differs_is_shown_once_and_nothing_else(
+    other: dict[str, Any], wanted: list[tuple[object, ...]]
+) -> None:
+    assert rows(FIRST, other) == wanted
+
+
+def test_declared_models_count_where_events_name_none() -> None:
+    silent = [{name: value for name, value in one.items() if name != "model"} for one in FIRST["events"]]
+    large, small = (changed(events=silent, agents=[{"id": "lead", "model": name}]) for name in ("large", "small"))
+
+    assert rows(large, small) == [("models", "large", 1, 0, "event"), ("models", "small", 0, 1, "event")]
+
+
+def test_two_runs_side_by_side(tmp_path: Path) -> None:
+    other = with_event(1, tool="read", t_end=5)
+    other["events"][2].update(t=5, tool="read", status="error")
+    other["rewards"] = {"team": 0.25}
+    other["costs"] = {"tokens": None, "wall_clock_s": 5}
+    other["topology"] = "swarm"
+    for name, document in (("one", FIRST), ("two", other)):
+        (tmp_path / f"{name}.json").write_text(json.dumps(document), encoding="utf-8")
+    words = ["trace", "diff", str(tmp_path / "one.json"), str(tmp_path / "two.json")]
+    result = run_corpus(*words)
+
+    assert (result.code, result.stderr) == (0, "")
+    assert result.stdout == (
+        "part      name          A        B      change  unit\n"
+        "rewards   team          1        0.25   -0.75   reward\n"
+        "costs     wall_clock_s  3        5      2       s\n"
+        "measures  work          3        5      2       s\n"
+        "measures  span          3        5      2       s\n"
+        "measures  wall          3        5      2       s\n"
+        "measures  brent_bound   3        5      2       s\n"
+        "measures  error_spread           0              1\n"
+        "tools     find          1        0      -1      call\n"
+        "tools     read          0        1      1       call\n"
+        "statuses  error         0        1      1       event\n"
+        "statuses  ok            1        0      -1      event\n"
+        "declared  topology      unknown  swarm\n"
+        f"A: first ({tmp_path / 'one.json'})\n"
+        f"B: second ({tmp_path / 'two.json'})\n"
+        "Empty: not stated or not known.\n"
+        "No error_spread in A: there is no error.\n"
+    )
+    assert run_corpus(*words, "--exit-code").code == 1
+    found = json.loads(run_corpus(*words, "--format", "json").stdout)
+    assert found["schema"] == "orchtrace-corpus/trace-diff"
+    assert found["differences"][0] == {
+        "part": "rewards", "name": "team", "A": 1, "B": 0.25, "change": -0.75, "unit": "reward",
+    }  # fmt: skip
+
+
+def test_runs_that_do_not_differ_are_said_not_to(tmp_path: Path) -> None:
+    (tmp_path / "one.json").write_text(json.dumps(FIRST), encoding="utf-8")
+    (tmp_path / "two.json").write_text(json.dumps(changed()), encoding="utf-8")
+    one, two = str(tmp_path / "one.json"), str(tmp_path / "two.json")
+    same = run_corpus("trace", "diff", one, one, "--exit-code")
+    alike = run_corpus("trace", "diff", one, two, "--exit-code")
+
+    assert (same.code, same.stdout, same.stderr) == (0, "The traces are the same.\n", "")
+    assert (alike.code, alike.stdout, alike.stderr) == (
+        0,
+        "No difference but in ids, times of single events, or contents, which are not compared.\n",
+        "",
+    )
+    assert run_corpus("trace", "diff", one, two, "--format", "csv").stdout == "part,name,A,B,change,unit\n"
+
+
+def test_different_tasks_are_compared_and_said_to_be_different() -> None:
+    result = run_corpus("trace", "diff", str(TRACES / "swarm.json"), str(TRACES / "debate.json"))
+
+    assert result.code == 0
+    assert result.stdout.startswith("part ")
+    assert result.stderr == "corpus: these are different tasks, 'survey-four-fields' and 'is-the-proof-right'\n"
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_every_figure_of_a_comparison_has_a_change_where_both_are_known(path: Path) -> None:
+    for found in compare(example("swarm"), example(path.stem)):
+        known = isinstance(found.before, int | float) and isinstance(found.after, int | float)
+        assert (found.change is not None) == known
+
+
+def test_words_have_no_change() -> None:
+    assert Difference("declared", "system", "a", "b").change is None

@@ -1,0 +1,648 @@
+"""`corpus trace doctor`: one screen on where the time and the money of a run went, true and readable."""
+
+import json
+import re
+import shlex
+import shutil
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from orchtrace_corpus.base.text.layout import ASCII, display_width, plain
+from orchtrace_corpus.trace import importers
+from orchtrace_corpus.trace.importers.core.privacy import Privacy
+from orchtrace_corpus.trace.model.trace import Trace
+from orchtrace_corpus.trace.render.doctor import page
+from orchtrace_corpus.trace.render.names import broken, duration, money, names
+from orchtrace_corpus.trace.render.sessions import glance, overview
+from orchtrace_corpus.trace.render.story import Case
+from orchtrace_corpus.trace.view.agent_tree import Appearance
+from tests.conftest import ROOT, run_corpus
+from tests.loopback import loopback_only  # noqa: F401 - guards every test here
+from tests.trace.spanlogs import checked
+from tests.trace.test_import import FORMS, LOGS, SESSION, copies, on_terminal
+
+EXAMPLES = ROOT / "data" / "traces"
+
+
+def trace_of(path: Path) -> Trace:
+    (session,) = importers.sessions(str(path))
+    (trace,) = importers.read(session, Privacy(b"salt"))
+    return checked(trace)
+
+
+def shown(trace: Trace, columns: int = 80, rows: int = 24, **more: Any) -> str:
+    return plain(page(Case(trace, "Trace", **more), (columns, rows)))
+
+
+def made(*events: dict[str, Any], **fields: Any) -> Trace:
+    """A trace of a few events; what they lack is made up."""
+    complete = [{"id": f"e{number}", "t": 0, "agent": "main", **event} for number, event in enumerate(events)]
+    costs = {"tokens": None, "wall_clock_s": None}
+    whole = {"trace_id": "made", "task_id": "made", "events": complete, "edges": [], "rewards": {}, "costs": costs}
+    return msgspec.convert({**whole, **fields}, Trace)
+
+
+# One run
+
+
+def test_the_page_says_where_the_time_and_the_money_went() -> None:
+    shown_there, code = on_terminal_doctor(str(SESSION), "--prices", str(SESSION / "prices.yaml"))
+
+    assert code == 0
+    assert shown_there == (
+        "Claude Code transcripts 7ea30000-0000-4000-8000-000000000001\n"
+        "3 agents, 29 events, 5 min 12 s of work, without 13 min of waiting for people.\n"
+        "           0                                                  5 min 12 s  tokens\n"
+        "you        h····················································h\n"
+        "main       ████s···········································████████████e  31,980\n"
+        "  Explore      ███████████████r                                            7,975\n"
+        "  tester       █░░░░░░░░░░░░░░░░░░░░░░░░░░░░x█░░░░░░░░░███·r               6,260\n"
+        "█ model, ░ tool, · idle, s spawn, r return, h a person acts, e stop, x error\n"
+        "Team      main spawned Explore, tester.\n"
+        "Parallel  up to 2 at once 25% of the time, one alone 74%. One after another it\n"
+        "          would take 6 min 30 s (models 3 min 13 s, tools 3 min 17 s).\n"
+        "Critical  path: main 18.4 s -> tester 3 min 47 s (mostly Bash) ->\n"
+        "          main 1 min 05 s. No team could be faster than 5 min 11 s.\n"
+        "Tokens    46,215 (3,870 input, 2,045 output, 27,800 from cache,\n"
+        "          12,500 to cache).\n"
+        "          By agent: main 69%, Explore 17%, tester 14%. By model:\n"
+        "          example-large-20260115 69%, example-small 31%.\n"
+        "          Not counted twice: 20,292 tokens of 4 records, repeats or sums.\n"
+        "Cost      0.1100 USD at the prices of 2026-03-01, older than the run of\n"
+        "          2026-03-02 (main 0.0969, Explore 0.0076, tester 0.0055).\n"
+        "Problems  1 x error in the run (the first: Bash of tester, tool_error)\n"
+    )
+
+
+def on_terminal_doctor(*words: str, **options: Any) -> tuple[str, int]:
+    text, code = on_terminal(*words, command="doctor", LINES="24", NO_COLOR="1", TERM="dumb", **options)
+    return "".join(line.rstrip() + "\n" for line in text.splitlines()), code
+
+
+def logs() -> list[Path]:
+    return [path for form in FORMS for path in sorted((LOGS / form).iterdir()) if path.name != "truth.json"]
+
+
+@pytest.mark.parametrize("path", logs(), ids=lambda path: f"{path.parent.name}-{path.name}")
+@pytest.mark.parametrize("columns", [40, 80, 100])
+def test_every_log_of_the_tests_fits_one_screen(path: Path, columns: int) -> None:
+    for session in importers.sessions(str(path)):
+        for found in importers.read(session, Privacy(b"salt")):
+            lines = shown(checked(found), columns).splitlines()
+
+            assert [line for line in lines if display_width(line) > columns] == []
+            if columns >= 80:
+                assert len(lines) < 24
+
+
+@pytest.mark.parametrize("columns", range(30, 101, 7))
+def test_a_figure_and_its_unit_stay_on_one_line(columns: int) -> None:
+    text = shown(trace_of(SESSION), columns)
+    lines = [line.strip() for line in text[text.index("Team") :].splitlines()]
+
+    assert [line for line in lines if re.match(r"(s|ms|min|h|agents?|events?|tokens)\b", line)] == []
+    assert "Critical path" in " ".join(text.split())
+
+
+def big(team: int) -> Trace:
+    """A lead that runs many workers of three kinds at once, the slowest of them early."""
+    events: list[dict[str, Any]] = [
+        {"type": "orchestrator_decision", "t": 0, "t_end": 10, "tokens": {"input": 5}, "agent": "lead"}
+    ]
+    edges: list[dict[str, str]] = []
+    for number in range(team):
+        worker, begin = f"w{number}", 10 + number
+        events += [
+            {"type": "spawn", "agent": "lead", "to": worker, "role": f"kind {number % 3}", "t": begin},
+            {"type": "inference", "agent": worker, "t": begin, "t_end": 400 if number == 1 else begin + 20, "tokens": {"input": number}},
+            {"type": "return", "agent": worker, "to": "lead", "t": 400 if number == 1 else begin + 20},
+        ]  # fmt: skip
+        first = len(events) - 3
+        edges += [
+            {"src": "e0", "dst": f"e{first}", "type": "causal"},
+            {"src": f"e{first}", "dst": f"e{first + 1}", "type": "spawn"},
+            {"src": f"e{first + 1}", "dst": f"e{first + 2}", "type": "causal"},
+            {"src": f"e{first + 2}", "dst": f"e{3 * team + 1}", "type": "return"},
+        ]
+    events.append({"type": "aggregate", "agent": "lead", "t": 401, "t_end": 420, "tokens": {"input": 7}})
+    return made(*events, edges=edges)
+
+
+@pytest.mark.parametrize("rows", [24, 30, 50])
+def test_a_large_team_fills_the_screen_and_no_more(rows: int) -> None:
+    lines = shown(big(200), rows=rows).splitlines()
+
+    assert rows - 2 <= len(lines) <= rows - 1
+    assert any(re.match(r"… and 1\d\d more agents", line) for line in lines)
+    assert "Team      lead spawned 67 x kind 0, 67 x kind 1, 66 x kind 2." in lines
+
+
+def test_who_is_on_the_critical_path_is_shown_before_who_spent_most() -> None:
+    text = shown(big(200))
+
+    assert "Critical path: lead 10 s -> kind 1 w1 6 min 29 s -> lead 19 s." in " ".join(text.split())
+    assert re.search(r"^  kind 1 w1 +█", text, re.M)
+
+
+def test_where_no_time_passes_nothing_is_said_of_time() -> None:
+    text = shown(made({"type": "inference", "t": 5, "t_end": 5, "tokens": {"input": 3, "output": 1}}))
+
+    assert "1 agent, 1 event, no time: all is of one instant.\n" in text
+    assert "Parallel" not in text
+    assert "Critical" not in text
+
+
+def test_where_no_event_has_an_end_it_is_said_and_not_taken_as_nothing() -> None:
+    text = shown(made({"type": "inference"}, {"type": "inference", "t": 9}))
+
+    assert "Parallel  unknown: the log does not say how long anything took.\n" in text
+
+
+def test_steps_are_not_called_seconds() -> None:
+    text = shown(
+        made({"type": "inference", "t_end": 1}, {"type": "inference", "t": 4, "t_end": 6}, clock={"unit": "step"})
+    )
+
+    assert "6 steps of work" in text
+    assert not re.search(r"\d s\b", text)
+
+
+def test_what_is_unknown_is_never_0() -> None:
+    text = shown(made({"type": "inference", "t_end": 3}, reasons={"costs.tokens": "nobody counted."}), has_prices=True)
+
+    assert "Tokens    unknown (nobody counted).\n" in text
+    assert "Cost      unknown: no tokens are known.\n" in text
+
+
+def test_what_is_known_in_part_is_a_least() -> None:
+    known = {
+        "type": "inference",
+        "t_end": 3,
+        "tokens": {"input": 1000, "output": 500},
+        "model": "dear",
+        "cost_usd": 1.5,
+    }
+    trace = made(known, {"type": "inference", "t": 4, "t_end": 5}, reasons={"costs.tokens": "1 call has no usage"})
+
+    text = shown(trace, has_prices=True)
+
+    assert "Tokens    at least 1,500 (1,000 input, 500 output).\n" in text
+    assert "          Not known: 1 call has no usage.\n" in text
+    assert "Cost      at least 1.50 USD, as the trace states it.\n" in text
+
+
+def test_models_without_a_price_are_named(tmp_path: Path) -> None:
+    (tmp_path / "prices.yaml").write_text(
+        "date: 2026-03-02\ncurrency: USD\nmodels:\n  example-small: {input: 1, output: 5, cache_read: 0.1, cache_write: 1.25}\n"
+    )
+
+    result = run_corpus("trace", "doctor", str(SESSION), "--prices", str(tmp_path / "prices.yaml"))
+
+    assert (
+        "Cost      at least 0.0131 USD at the prices of 2026-03-02 (Explore 0.0076, tester 0.0055).\n" in result.stdout
+    )
+    assert "          Not in it, for want of a price or a count: example-large-20260115.\n" in result.stdout
+
+
+def test_problems_are_told_in_the_order_of_how_many() -> None:
+    report = {
+        "problems": {
+            "rare": {"number": 1, "for_example": ["a:1"]},
+            "often": {"number": 5000, "for_example": []},
+        },
+        "dropped": {"cut off": {"number": 2, "for_example": ["a:9"]}},
+        "unknown_kinds": {"new": 3},
+    }
+    text = shown(made({"type": "tool_call", "tool": "Bash", "call_id": "c", "status": "error"}, import_report=report))
+
+    assert text.endswith(
+        "Problems  1 x error in the run (the first: Bash of main)\n"
+        "          5,000 x often\n"
+        "          3 x row of a kind that is not known\n"
+        "          2 more kinds; corpus trace import tells all.\n"
+    )
+
+
+def test_text_of_a_log_cannot_reach_the_terminal() -> None:
+    hostile = "\x1b[2J\ue000\u202e\r"
+    trace = made(
+        {"type": "spawn", "agent": hostile, "to": f"{hostile}2", "role": hostile},
+        {"type": "inference", "agent": f"{hostile}2", "t": 1, "t_end": 3, "model": hostile, "tokens": {"input": 1}},
+        {"type": "tool_call", "agent": hostile, "t": 3, "t_end": 4, "tool": hostile, "call_id": "c", "status": "error"},
+        {"type": "tool_result", "agent": hostile, "t": 4, "tool": hostile, "call_id": "c"},
+        import_report={"problems": {hostile: {"number": 1, "for_example": [hostile]}}},
+        reasons={"costs.tokens": hostile},
+    )
+
+    assert not {"\x1b", "\ue000", "\u202e", "\r"} & set(shown(trace))
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers(-5, 5) | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=8,
+)
+parts = st.sampled_from(["problems", "dropped", "unknown_kinds", "token_ledger", "prices", "number", "tokens", "date"])
+
+
+@given(st.dictionaries(parts, json_values | st.dictionaries(parts, json_values, max_size=3), max_size=4))
+def test_an_import_report_of_another_form_is_no_trouble(report: dict[str, Any]) -> None:
+    text = shown(made({"type": "inference", "t_end": 1}, import_report=report), has_prices=True)
+
+    assert "Problems" in text
+
+
+def test_without_unicode_the_lanes_are_drawn_in_ascii() -> None:
+    lines = plain(page(Case(big(40), "Trace"), (80, 24), ASCII))
+
+    assert lines.isascii()
+    assert "# model, - tool, . idle, s spawn, r return" in lines
+
+
+def test_agents_that_nobody_spawned_are_told_apart() -> None:
+    loose = [{"type": "inference", "agent": name, "t": t, "t_end": t + 1} for t, name in enumerate(("a", "b"))]
+    spawned = {"type": "spawn", "agent": "a", "to": "c", "t": 0.5}
+
+    assert "Team      nobody spawned another.\n" in shown(made(*loose))
+    assert "Team      a spawned c; unknown who spawned b.\n" in shown(made(*loose, spawned))
+
+
+def test_of_a_long_critical_path_it_is_said_whose_it_is() -> None:
+    events: list[dict[str, Any]] = []
+    for turn in range(20):
+        who = ("a", "b")[turn % 2]
+        events.append({"type": "tool_call" if who == "b" else "inference", "agent": who, "t": turn * 10, "t_end": turn * 10 + 9 + turn % 2, "tool": "Bash" if who == "b" else ""})  # fmt: skip
+    edges = [{"src": f"e{turn}", "dst": f"e{turn + 1}", "type": "causal"} for turn in range(19)]
+
+    text = " ".join(shown(made(*events, edges=edges)).split())
+
+    assert (
+        "Critical path: b 1 min 40 s (10 times), a 1 min 30 s (10 times); the longest at once b 10 s (Bash); "
+        "10 s idle in between. No team could be faster than 3 min 10 s." in text
+    )
+
+
+def late(*, gap: float = 29.0) -> Trace:
+    """A lead that waits for two workers: one that works longer, and one that begins, and so ends, later."""
+    events = [
+        {"type": "orchestrator_decision", "agent": "lead", "t": 0, "t_end": 1},
+        {"type": "spawn", "agent": "lead", "to": "long", "t": 1},
+        {"type": "spawn", "agent": "lead", "to": "late", "t": 1},
+        {"type": "inference", "agent": "long", "t": 2, "t_end": 40},
+        {"type": "inference", "agent": "late", "t": 1 + gap, "t_end": 60},
+        {"type": "aggregate", "agent": "lead", "t": 61, "t_end": 65},
+    ]
+    pairs = [(0, 1), (0, 2), (1, 3), (2, 4), (3, 5), (4, 5)]
+    return made(*events, edges=[{"src": f"e{a}", "dst": f"e{b}", "type": "causal"} for a, b in pairs])
+
+
+def test_the_critical_path_is_what_the_end_waited_for_and_not_the_most_work() -> None:
+    text = " ".join(shown(late()).split())
+
+    assert (
+        "Critical path: lead 1 s -> idle 29 s -> late 30 s -> lead 4 s; 1 s idle in between. "
+        "No team could be faster than 43 s." in text
+    )
+
+
+def test_time_before_an_event_that_waited_for_nothing_known_is_unknown() -> None:
+    trace = made(
+        {"type": "inference", "agent": "a", "t": 0, "t_end": 10},
+        {"type": "inference", "agent": "b", "t": 30, "t_end": 50},
+    )
+
+    assert "Critical  path: unknown 30 s -> b 20 s." in shown(trace)
+
+
+def test_time_of_an_agent_that_nobody_saw_is_told_as_assumed() -> None:
+    trace = made(
+        {"type": "inference", "t_end": 4, "model": "m"},
+        {"type": "spawn", "to": "unseen", "t": 4},
+        {"type": "inference", "agent": "unseen", "t": 4, "t_end": 20, "inferred": True},
+        {"type": "inference", "t": 20, "t_end": 24, "model": "m", "inferred": True},
+        edges=[{"src": f"e{n}", "dst": f"e{n + 1}", "type": "causal"} for n in range(3)],
+    )
+
+    text = shown(trace)
+
+    assert "(models 24 s; 16 s of it assumed)" in " ".join(text.split())
+    assert "Critical  path: main 4 s -> unseen 16 s (assumed) -> main 4 s." in text
+    assert "█ model, ▓ assumed, ░ tool" in text
+    assert re.search(r"^  unseen +▓+·?$", text, re.M)
+    assert not re.search(r"^main .*▓", text, re.M)
+
+
+def test_calls_without_usage_make_the_total_a_least() -> None:
+    ledger = {
+        "counted: usage": {"records": 1, "tokens": {"input": 4, "output": 1}},
+        "unknown: model call without usage": {"records": 1, "tokens": {}},
+    }
+    known = {"type": "inference", "t_end": 3, "tokens": {"input": 4, "output": 1}, "cost_usd": 0.5}
+    costs = {"tokens": 5, "wall_clock_s": 3}
+    trace = made(known, {"type": "inference", "t": 3}, costs=costs, import_report={"token_ledger": ledger})
+
+    text = shown(trace, has_prices=True)
+
+    assert "Tokens    at least 5 (4 input, 1 output).\n" in text
+    assert "          Not known: 1 x model call without usage.\n" in text
+    assert "Cost      at least 0.5000 USD" in text
+
+
+def test_a_problem_of_two_events_is_shown_at_its_place_in_the_log() -> None:
+    noted = {"number": 2, "for_example": ["e0 -> e1"]}
+    second = {"type": "inference", "t": 1, "t_end": 2, "source": {"file": "log.jsonl", "line": 7}}
+    trace = made({"type": "inference"}, second, import_report={"problems": {"dependency left out": noted}})
+
+    assert "Problems  2 x dependency left out (log.jsonl:7)\n" in shown(trace)
+
+
+# Names and figures
+
+
+@pytest.mark.parametrize(
+    ("seconds", "unit", "said"),
+    [
+        (0, "s", "0 s"),
+        (0.000401, "s", "0.401 ms"),
+        (0.9994, "s", "999 ms"),
+        (1, "s", "1 s"),
+        (59.94, "s", "59.9 s"),
+        (59.97, "s", "1 min"),
+        (300, "s", "5 min"),
+        (61, "s", "1 min 01 s"),
+        (3600, "s", "1 h"),
+        (7500, "s", "2 h 05 min"),
+        (335_520, "s", "93 h 12 min"),
+        (1, "step", "1 step"),
+        (6, "step", "6 steps"),
+    ],
+)
+def test_durations_are_said_as_people_say_them(seconds: float, unit: str, said: str) -> None:
+    assert broken(duration(seconds, unit), 80) == [said]
+
+
+@pytest.mark.parametrize(
+    ("usd", "said"), [(0, "0.00"), (0.00001, "<0.0001"), (0.0042, "0.0042"), (1.005, "1.00"), (12_345.6, "12,345.60")]
+)
+def test_a_little_money_is_not_shown_as_none(usd: float, said: str) -> None:
+    assert money(usd) == said
+
+
+def test_agents_are_called_by_what_people_know_them_by() -> None:
+    def one(agent: str, role: str = "") -> Appearance:
+        return Appearance(agent, 0, role, "", 0.0, 1.0, [], None)
+
+    team = [
+        one("user"), one("main"), one("cccc333", "Explore"), one("aaaa111111111111", "tester"), one("bbbb2222", "tester"),
+        one("worker#2", "worker"), one("Ada", "reviewer"), one("lead", "lead"), one("w1", "kind"), one("w2", "kind"),
+    ]  # fmt: skip
+
+    assert list(names(team, frozenset({"user"})).values()) == [
+        "you", "main", "Explore", "tester aaaa1111", "tester bbbb2222",
+        "worker#2", "Ada (reviewer)", "lead", "kind w1", "kind w2",
+    ]  # fmt: skip
+
+
+def test_no_two_agents_are_called_the_same() -> None:
+    alike = [Appearance(f"aaaaaaaa{number:08}", 0, "tester", "", 0.0, 1.0, [], None) for number in range(50)]
+
+    assert len(set(names(alike, frozenset()).values())) == 50
+
+
+# Several runs
+
+
+def test_several_sessions_are_a_line_each_and_one_can_be_named(tmp_path: Path) -> None:
+    folder = copies(tmp_path / "logs", 20)
+
+    several = run_corpus("trace", "doctor", str(folder))
+    one = run_corpus("trace", "doctor", str(folder), "--session", "7ea30000-0000-4000-8000-000000000007")
+
+    assert several.code == 0
+    lines = several.stdout.splitlines()
+    assert lines[0] == "20 sessions"
+    assert lines[1].split() == ["session", "began", "agents", "events", "errors", "time", "tokens"]
+    assert len(lines) == 2 + 15 + 2 + 3
+    assert lines[17].split()[:3] == ["5", "more", "sessions"]
+    assert lines[18].split()[0] == "all"
+    assert lines[-1] == "More of one: --session, with the beginning of its name."
+    assert lines[-2].startswith("+ at least: "), "none of the copies has its sub-agents"
+    assert one.stdout.startswith("Claude Code transcripts 7ea30000-0000-4000-8000-000000000007\n")
+
+
+def test_a_name_of_none_or_of_several_is_told_with_what_there_is(tmp_path: Path) -> None:
+    folder = copies(tmp_path / "logs", 3)
+
+    none = run_corpus("trace", "doctor", str(folder), "--session", "zz")
+    several = run_corpus("trace", "doctor", str(folder), "--session", "7ea3")
+
+    assert (none.code, several.code) == (2, 2)
+    assert "corpus: no session begins with 'zz'\nThere are: 7ea30000-" in none.stderr
+    assert "corpus: 3 sessions begin with '7ea3': 7ea30000-" in several.stderr
+    assert several.stderr.endswith("Write more of the name.\n")
+
+
+def test_the_very_name_goes_before_longer_ones(tmp_path: Path) -> None:
+    for name in ("run", "run-2", "run-3"):
+        trace = json.loads((EXAMPLES / "swarm.json").read_text(encoding="utf-8"))
+        (tmp_path / f"{name}.json").write_text(json.dumps({**trace, "trace_id": name}), encoding="utf-8")
+
+    result = run_corpus("trace", "doctor", str(tmp_path), "--session", "run")
+
+    assert result.stdout.startswith("Trace run\n")
+
+
+def test_the_dearest_session_comes_first_then_the_one_of_most_tokens_then_the_longest() -> None:
+    def run(name: str, seconds: float, tokens: int | None, usd: float | None) -> Trace:
+        event: dict[str, Any] = {"type": "inference", "t_end": seconds}
+        event |= {} if tokens is None else {"tokens": {"input": tokens}}
+        event |= {} if usd is None else {"cost_usd": usd}
+        return made(event, trace_id=name, costs={"tokens": tokens, "wall_clock_s": seconds})
+
+    runs = [
+        run("short", 1, None, None),
+        run("long", 2000, None, None),
+        run("many", 1, 10**7, None),
+        run("dear", 1, 5, 0.25),
+    ]
+
+    table = overview([glance(one) for one in runs], has_prices=True, most=10)
+
+    assert [row[0] for row in table.rows] == ["dear", "many", "long", "short", "all"]
+    assert [name.strip() for name in table.columns[-2:]] == ["tokens", "USD"]
+    assert [
+        name.strip() for name in overview([glance(one) for one in runs], has_prices=True, most=1, width=40).columns
+    ] == [
+        "session",
+        "time",
+        "tokens",
+        "USD",
+    ]
+    assert [str(row[-2]).strip() for row in table.rows] == ["5", "10,000,000", "", "", "10,000,005+"]
+    assert [str(row[-1]).strip() for row in table.rows] == ["0.2500", "", "", "", "0.2500+"]
+
+
+def test_a_sum_with_something_unknown_in_it_is_a_least() -> None:
+    def run(name: str, tokens: int | None, stated: int | None) -> Trace:
+        event = {"type": "inference", "t_end": 1} | ({} if tokens is None else {"tokens": {"input": tokens}})
+        return made(event, trace_id=name, costs={"tokens": stated, "wall_clock_s": 1})
+
+    runs = [run("whole", 7, 7), run("part", 5, None), run("nothing", None, None)]
+
+    table = overview([glance(one) for one in runs], has_prices=False, most=10)
+    whole = overview([glance(one) for one in runs[:1] * 2], has_prices=False, most=10)
+
+    assert [(row[0], str(row[-1]).strip()) for row in table.rows] == [
+        ("whole", "7"), ("part", "5+"), ("nothing", ""), ("all", "12+"),
+    ]  # fmt: skip
+    assert "+ at least: the logs do not say all of it. Empty: nothing of it is known." in table.notes
+    assert not any("+" in str(cell) for row in whole.rows for cell in row)
+
+
+def test_sessions_of_one_name_are_told_apart_by_their_files(tmp_path: Path) -> None:
+    document = json.loads((EXAMPLES / "swarm.json").read_text(encoding="utf-8"))
+    for number in range(3):
+        (tmp_path / f"run{number}.json").write_text(json.dumps(document), encoding="utf-8")
+
+    several = run_corpus("trace", "doctor", str(tmp_path))
+    unclear = run_corpus("trace", "doctor", str(tmp_path), "--session", "swarm")
+    by_name = run_corpus("trace", "doctor", str(tmp_path), "--session", "run1.json")
+    by_path = run_corpus("trace", "doctor", str(tmp_path), "--session", str(tmp_path / "run1.json"))
+
+    assert several.stdout.splitlines()[1].split()[-1] == "file"
+    assert several.stdout.splitlines()[3].endswith("run1.json")
+    assert unclear.code == 2
+    assert f"3 sessions begin with 'swarm': swarm ({tmp_path / 'run0.json'})" in unclear.stderr.replace("\n", " ")
+    assert unclear.stderr.endswith("Name the file of the one that you mean: --session FILE\n")
+    assert by_name.stdout.startswith("Trace swarm\n")
+    assert by_path.stdout == by_name.stdout
+
+
+def test_programs_are_given_the_figures_of_all_sessions_or_of_one(tmp_path: Path) -> None:
+    for name in ("swarm", "debate"):
+        shutil.copy(EXAMPLES / f"{name}.json", tmp_path)
+
+    both = json.loads(run_corpus("trace", "doctor", str(tmp_path), "--format", "json").stdout)
+    one = json.loads(run_corpus("trace", "doctor", str(tmp_path), "--format", "json", "--session", "swarm").stdout)
+
+    assert (both["schema"], both["version"]) == ("orchtrace-corpus/trace-doctor", 1)
+    assert [run["session"] for run in both["sessions"]] == ["debate", "swarm"]
+    (swarm,) = one["sessions"]
+    assert swarm == both["sessions"][1]
+    assert (swarm["wall"], swarm["work"], swarm["span"], swarm["tokens"]) == (
+        20, 35, 20, {"known": 8240, "at_least": False},
+    )  # fmt: skip
+    chain = swarm["critical_path"]
+    assert sum(step["work"] + step["gap_before"] for step in chain) + swarm["critical_path_gap_after"] == 20
+
+
+# What is given
+
+
+def test_a_finished_trace_is_read_as_well() -> None:
+    one = run_corpus("trace", "doctor", str(EXAMPLES / "hierarchical.json"))
+    all_of_them = run_corpus("trace", "doctor", str(EXAMPLES))
+
+    assert (one.code, all_of_them.code) == (0, 0)
+    assert one.stdout.startswith("Trace hierarchical\n")
+    assert "Team      lead (director) spawned manager; manager spawned worker w1, worker w2.\n" in one.stdout
+    assert f"{len(list(EXAMPLES.iterdir()))} sessions" in all_of_them.stdout
+
+
+def test_an_imported_trace_gives_the_page_of_its_log(tmp_path: Path) -> None:
+    prices = ("--prices", str(SESSION / "prices.yaml"))
+    run_corpus("trace", "import", str(SESSION), "-o", str(tmp_path / "run.json"), *prices)
+
+    log = run_corpus("trace", "doctor", str(SESSION), *prices)
+    trace = run_corpus("trace", "doctor", str(tmp_path / "run.json"))
+    priced_again = run_corpus("trace", "doctor", str(tmp_path / "run.json"), *prices)
+
+    assert trace.stdout == log.stdout.replace("Claude Code transcripts", "Trace")
+    assert priced_again.stdout == trace.stdout
+
+
+def test_a_trace_with_errors_is_refused(tmp_path: Path) -> None:
+    trace = json.loads((EXAMPLES / "swarm.json").read_text(encoding="utf-8"))
+    trace["edges"].append({"src": "nobody", "dst": "nobody", "type": "causal"})
+    (tmp_path / "run.json").write_text(json.dumps(trace), encoding="utf-8")
+
+    result = run_corpus("trace", "doctor", str(tmp_path / "run.json"))
+
+    assert (result.code, result.stdout) == (1, "")
+    assert "the trace has errors, so nothing derived from it would be true" in result.stderr
+
+
+def test_a_log_without_its_sub_agents_says_where_they_may_be(tmp_path: Path) -> None:
+    shutil.copytree(SESSION, tmp_path / "logs")
+    (main,) = (tmp_path / "logs").glob("*.jsonl")
+
+    alone = run_corpus("trace", "doctor", str(main))
+    together = run_corpus("trace", "doctor", str(main), str(main.with_suffix("")))
+
+    assert f"Transcripts of its sub-agents may be in {main.with_suffix('')}: name that folder, too." in " ".join(
+        alone.stdout.split()
+    )
+    assert "at least" in alone.stdout
+    assert "Transcripts of its sub-agents" not in together.stdout
+
+
+def test_nothing_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shutil.copytree(SESSION, tmp_path / "logs")
+    monkeypatch.chdir(tmp_path)
+    before = sorted(tmp_path.rglob("*"))
+
+    run_corpus("trace", "doctor", "logs")
+
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (["-"], 2, "corpus: logs are read from files and folders, not from standard input"),
+        (["nowhere"], 3, "corpus: cannot read 'nowhere': No such file or directory"),
+        (["README.md"], 3, "corpus: 'README.md' is no log of a format that we know: it begins with "),
+        (["data/traces", "--prices", "nowhere.yaml"], 3, "corpus: cannot read nowhere.yaml: No such file or directory"),
+    ],
+)
+def test_what_cannot_be_read_is_said(words: list[str], code: int, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+
+    result = run_corpus("trace", "doctor", *words)
+
+    assert (result.code, result.stdout) == (code, "")
+    assert result.stderr.startswith(said)
+
+
+# The documentation
+
+
+def test_commands_in_the_documentation_give_what_it_shows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shutil.copytree(SESSION, tmp_path / "session")
+    text = (ROOT / "docs" / "importers.md").read_text(encoding="utf-8")
+    (table,) = re.findall(r"^```yaml\n(.*?)^```$", text, re.M | re.S)
+    (tmp_path / "prices.yaml").write_text(table, encoding="utf-8")
+    (tmp_path / "session" / "prices.yaml").unlink()
+    monkeypatch.chdir(tmp_path)
+    ran = 0
+
+    for command, output in re.findall(r"^```console\n\$ corpus (.*?)\n(.*?)^```$", text, re.M | re.S):
+        result = run_corpus(*shlex.split(command))
+        assert (result.code, result.stdout + result.stderr) == (0, output), command
+        ran += 1
+
+    assert ran == 2
+
+
+def test_the_documentation_names_every_format_and_every_part_of_the_report() -> None:
+    text = (ROOT / "docs" / "importers.md").read_text(encoding="utf-8")
+    (session,) = importers.sessions(str(SESSION))
+    (trace,) = importers.read(session, Privacy(b"salt"))
+
+    for name in (*importers.FORMATS, *trace["import_report"]):
+        assert f"`{name}`" in text

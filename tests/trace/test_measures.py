@@ -1,0 +1,524 @@
+"""Measures: hand-worked values on the examples, and what must hold of every trace."""
+
+import json
+import random
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from orchtrace_corpus.trace.measures import DEFINITIONS, Measure, measure
+from orchtrace_corpus.trace.measures.ledger import ledger
+from orchtrace_corpus.trace.measures.measure import Run
+from orchtrace_corpus.trace.measures.work import concurrency
+from orchtrace_corpus.trace.view.timing import timing
+from orchtrace_corpus.trace.view.view import Subject
+from tests.conftest import ROOT, run_corpus
+from tests.trace.traces import EXAMPLES, documents, event, example, raw, trace
+
+TOLERANCE = 1e-9
+
+
+def values(document: dict[str, Any], *names: str) -> dict[str, float | None]:
+    return {name: found.value for name, found in measure(trace(document), names).items()}
+
+
+def value(document: dict[str, Any], name: str) -> float:
+    found = measure(trace(document), [name])[name]
+    assert found.value is not None, found.reason
+    return found.value
+
+
+HAND_WORKED: dict[str, dict[str, float | None]] = {
+    # One after another: 2 + 2 + 3 + 2 + 3 s, steps plan, think, report, answer.
+    "centralized": {
+        "work": 12, "span": 12, "wall": 12, "parallelism": 1, "speed_up": 1, "max_concurrency": 1, "efficiency": 1,
+        "brent_bound": 12, "steps": 4, "critical_steps": 4, "critical_step_path": 4, "agents": 2,
+        "delegation_depth": 1, "width": 2, "fan_out": 1, "message_density": 0, "tokens": 3270,
+        "duplicate_call_rate": 0, "stop_regret": 0, "error_spread": None, "error_amplification": None,
+    },
+    # 3 + 5 + 4 + 2 + 4 + 3 + 1 s; five steps against four of the single agent.
+    "planner_executor_critic": {
+        "work": 22, "span": 22, "wall": 22, "steps": 5, "critical_steps": 2, "critical_step_path": 5, "width": 2,
+        "message_density": 3 / 5, "tokens": 6290, "duplicate_call_rate": 0, "error_spread": 0,
+        "coordination_overhead": 1 / 4, "coordination_efficiency": 4 / 5, "error_amplification": 1.25,
+        "delegation_depth": 0, "fan_out": None,
+    },
+    # Twice two at a time for 3 + 1 s, then 2 s: work 18, path 10.
+    "debate": {
+        "work": 18, "span": 10, "wall": 10, "parallelism": 1.8, "speed_up": 1.8, "max_concurrency": 2,
+        "efficiency": 0.9, "brent_bound": 14, "steps": 5, "critical_step_path": 3, "communication_tokens": 80,
+        "protocol_share": (80 + 1060) / 3940, "tokens": 3940, "message_density": 4 / 5, "agents": 3,
+    },
+    # 2 + (3 | 5 + 5 | 2 | 6 + 8) + 4 s.
+    "swarm": {
+        "work": 35, "span": 20, "wall": 20, "parallelism": 1.75, "max_concurrency": 4, "efficiency": 0.4375,
+        "brent_bound": 23.75, "steps": 8, "critical_steps": 4, "critical_step_path": 4, "width": 5, "fan_out": 4,
+        "delegation_depth": 1, "tokens": 8240, "stop_regret": 0,
+    },
+    # 1 + 2 + (4 | 2) + 2 + 1 s; lead, manager, worker, merge, final.
+    "hierarchical": {
+        "work": 12, "span": 10, "wall": 10, "parallelism": 1.2, "max_concurrency": 2, "efficiency": 0.6,
+        "steps": 6, "critical_steps": 5, "critical_step_path": 5, "delegation_depth": 2, "fan_out": 1.5, "width": 4,
+    },
+    # 73.5 s, of which 60 s wait for a person: 4 + 6 + 1.5 + 2 s are left.
+    "harness": {
+        "work": 13.5, "span": 13.5, "wall": 13.5, "human_wait": 60, "steps": 3, "critical_steps": 3,
+        "critical_step_path": 3, "tokens": 8900, "agents": 3,
+    },
+    # Counts steps, has no tokens and no ends; of the booker, who logs no inference, each visible act is a step.
+    "mixed": {
+        "work": None, "span": None, "wall": 6, "steps": 5, "critical_steps": 5, "tokens": None, "cost": None,
+        "critical_step_path": 5, "message_density": 1 / 5, "duplicate_call_rate": None,
+    },
+    # Two searches of the same, both fail, and so does what follows; a payment is never answered.
+    "failing": {
+        "work": None, "span": None, "duplicate_call_rate": 1 / 3, "error_spread": 3, "tokens": 1550, "stop_regret": 0,
+        "steps": 6, "width": 3, "fan_out": 2,
+    },
+    "unknown": {
+        "work": None, "wall": None, "tokens": None, "steps": 5, "agents": 3, "delegation_depth": 1, "fan_out": 2,
+        "message_density": 1 / 5,
+    },
+}  # fmt: skip
+
+
+def test_every_example_is_worked_by_hand() -> None:
+    assert sorted(HAND_WORKED) == [path.stem for path in EXAMPLES]
+
+
+@pytest.mark.parametrize("name", HAND_WORKED)
+def test_measures_equal_the_hand_worked_values(name: str) -> None:
+    found = measure(example(name), HAND_WORKED[name])
+
+    assert {one: found[one].value for one in found} == {
+        one: None if wanted is None else pytest.approx(wanted) for one, wanted in HAND_WORKED[name].items()
+    }
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_no_measure_is_without_a_value_and_without_a_reason(path: Any) -> None:
+    found = measure(example(path.stem))
+
+    assert [name for name, one in found.items() if (one.value is None) == (not one.reason)] == []
+    assert list(found) == list(DEFINITIONS)
+
+
+def test_the_events_of_the_critical_path_are_named() -> None:
+    assert measure(example("swarm"), ["span"])["span"] == Measure(20, events=("split", "a4", "b4", "join"))
+
+
+@given(documents())
+def test_bounds_of_every_trace(document: dict[str, Any]) -> None:
+    found = values(document, "work", "span", "wall", "speed_up", "max_concurrency", "efficiency", "brent_bound")
+    work, span, wall, most = (found[name] or 0.0 for name in ("work", "span", "wall", "max_concurrency"))
+
+    assert span <= wall + TOLERANCE
+    assert span <= work + TOLERANCE
+    assert (found["speed_up"] or 0.0) <= most + TOLERANCE
+    assert (found["efficiency"] or 0.0) <= 1 + TOLERANCE
+    if found["brent_bound"] is not None:
+        assert span - TOLERANCE <= found["brent_bound"] <= work + TOLERANCE
+    times = timing(trace(document))
+    profile = concurrency(times)
+    assert sum(profile.values()) == pytest.approx(times.wall)
+    assert sum(number * seconds for number, seconds in profile.items()) == pytest.approx(work)
+
+
+@given(documents(), st.randoms(use_true_random=False))
+def test_renaming_and_reordering_change_nothing(document: dict[str, Any], draw: random.Random) -> None:
+    events, edges = list(document["events"]), list(document["edges"])
+    names = {one["id"]: f"x{draw.random()}-{place}" for place, one in enumerate(events)}
+    agents = {name: f"y{draw.random()}-{name}" for one in events for name in (one["agent"], one.get("to", ""))}
+    renamed = [
+        {
+            **one,
+            "id": names[one["id"]],
+            "agent": agents[one["agent"]],
+            **({"to": agents[one["to"]]} if "to" in one else {}),
+        }
+        for one in events
+    ]
+    redirected = [{**edge, "src": names[edge["src"]], "dst": names[edge["dst"]]} for edge in edges]
+    draw.shuffle(renamed)
+    draw.shuffle(redirected)
+    other = {**document, "events": renamed, "edges": redirected}
+
+    first, second = values(document), values(other)
+    assert {name: first[name] is None for name in first} == {name: second[name] is None for name in second}
+    assert {name: one for name, one in second.items() if one is not None} == {
+        name: pytest.approx(one) for name, one in first.items() if one is not None
+    }
+
+
+@given(documents("p"), documents("q"))
+def test_independent_traces_side_by_side_add_work_and_keep_the_longer_span(
+    one: dict[str, Any], other: dict[str, Any]
+) -> None:
+    def unpeopled(document: dict[str, Any]) -> dict[str, Any]:
+        kept = [e for e in document["events"] if e["type"] != "human_intervention"] or [event("z", 0, "return", "z")]
+        ids = {e["id"] for e in kept}
+        edges = [edge for edge in document["edges"] if {edge["src"], edge["dst"]} <= ids]
+        aggregates = {e["id"] for e in kept if e["type"] == "aggregate"} - {edge["dst"] for edge in edges}
+        return {**document, "edges": edges,
+                "events": [{**e, "type": "inference"} if e["id"] in aggregates else e for e in kept]}  # fmt: skip
+
+    one, other = unpeopled(one), unpeopled(other)
+    if {e["id"] for e in one["events"]} & {e["id"] for e in other["events"]}:
+        return
+    both = raw([*one["events"], *other["events"]])
+    both["edges"] = [*one["edges"], *other["edges"]]
+
+    for name in ("work", "steps"):
+        assert value(both, name) == pytest.approx(value(one, name) + value(other, name))
+    for name in ("span", "critical_step_path"):
+        assert value(both, name) == pytest.approx(max(value(one, name), value(other, name)))
+
+
+@given(st.integers(1, 30), st.integers(1, 4))
+def test_the_critical_steps_of_a_chain_are_its_length(length: int, agents: int) -> None:
+    events = [event(f"e{n}", n, "inference", f"a{n % agents}", t_end=n + 1) for n in range(length)]
+    edges = " ".join(f"e{n}>e{n + 1}" for n in range(length - 1))
+    chain = raw(events, edges)
+
+    assert value(chain, "critical_step_path") == length
+    assert value(raw([{**one, "agent": "a"} for one in events], edges), "critical_steps") == length
+    assert value(chain, "span") == value(chain, "work") == length
+
+
+@given(st.lists(st.integers(1, 6), min_size=1, max_size=6))
+def test_of_a_fork_and_join_both_critical_steps_are_the_longest_branch_and_two(branches: list[int]) -> None:
+    events = [event("fork", 0, "orchestrator_decision", "lead", t_end=1)]
+    edges = []
+    for number, length in enumerate(branches):
+        worker = f"w{number}"
+        events.append(event(f"s{number}", 1, "spawn", "lead", to=worker))
+        before = f"s{number}"
+        edges.append(f"fork>{before}")
+        for step in range(length):
+            events.append(event(f"{worker}-{step}", 1 + step, "inference", worker, t_end=2 + step))
+            edges.append(f"{before}>{worker}-{step}:spawn")
+            before = f"{worker}-{step}"
+        edges.append(f"{before}>join:return")
+    end = 1 + max(branches)
+    events.append(event("join", end, "aggregate", "lead", t_end=end + 1))
+    run = raw(events, " ".join(edges))
+
+    assert value(run, "critical_steps") == value(run, "critical_step_path") == 2 + max(branches)
+    assert value(run, "work") == 2 + sum(branches)
+    assert value(run, "span") == 2 + max(branches)
+
+
+def test_overlap_counts_once_on_the_critical_path() -> None:
+    run = raw([event("a", 0, "inference", "x", t_end=10), event("b", 4, "inference", "y", t_end=12)], "a>b")
+
+    assert values(run, "work", "span", "wall") == {"work": 18, "span": 12, "wall": 12}
+
+
+def test_an_agent_does_one_thing_after_another_even_where_no_edge_says_so() -> None:
+    run = raw([event("a", 0, "inference", "x", t_end=3), event("b", 3, "inference", "x", t_end=5)])
+
+    assert value(run, "span") == 5
+    assert value(raw([{**run["events"][0]}, {**run["events"][1], "agent": "y"}]), "span") == 3
+
+
+def test_of_overlapping_calls_the_agent_waits_for_the_heavier_path() -> None:
+    calls = [
+        event("long", 0, "tool_call", "x", t_end=10),
+        event("late", 2, "tool_call", "x", t_end=11),
+        event("next", 12, "inference", "x", t_end=13),
+    ]
+
+    assert measure(trace(raw(calls)), ["span"])["span"] == Measure(11, events=("long", "next"))
+
+
+def test_a_tool_call_lasts_until_its_result() -> None:
+    run = raw([event("c", 0, "tool_call", "x", call_id="1"), event("r", 7, "tool_result", "x", call_id="1")])
+
+    assert value(run, "work") == 7
+
+
+def test_waiting_for_people_is_taken_out_even_while_a_tool_is_open() -> None:
+    run = raw([
+        event("c", 0, "tool_call", "x", t_end=100),
+        event("h", 10, "human_intervention", "u", t_end=90),
+        event("i", 20, "inference", "y", t_end=30),
+    ])  # fmt: skip
+
+    assert values(run, "human_wait", "wall", "work", "span") == {"human_wait": 70, "wall": 30, "work": 40, "span": 30}
+
+
+def test_nobody_seen_to_intervene_is_no_wait_unless_one_is_stated() -> None:
+    events = [event("a", 0, "inference", "x", t_end=10)]
+
+    assert value(raw(events), "human_wait") == 0
+    assert value(raw(events, excluded_human_wait_s=None), "human_wait") == 0
+    assert value(raw(events, excluded_human_wait_s=3), "human_wait") == 3
+    asked = measure(trace(raw([*events, event("h", 2, "human_intervention", "p")])), ["human_wait"])["human_wait"]
+    assert (asked.value, asked.reason) == (None, "1 of 1 human interventions have no end: h")
+
+
+def test_one_intervention_without_an_end_leaves_only_what_is_stated() -> None:
+    events = [event("a", 0, "inference", "x", t_end=1), event("h", 1, "human_intervention", "p", t_end=3),
+              event("b", 3, "inference", "x", t_end=4), event("i", 4, "human_intervention", "p"),
+              event("c", 100, "inference", "x", t_end=101)]  # fmt: skip
+
+    asked = measure(trace(raw(events)), ["human_wait", "wall"])
+    assert (asked["human_wait"].value, asked["human_wait"].reason) == (
+        None, "1 of 2 human interventions have no end: i"
+    )  # fmt: skip
+    assert asked["wall"].value == 99
+    assert values(raw(events, excluded_human_wait_s=98), "human_wait", "wall") == {"human_wait": 98, "wall": 3}
+
+
+def test_seconds_of_waiting_are_not_taken_from_steps() -> None:
+    run = raw([event("a", 0, "inference", "x", t_end=10)], clock={"unit": "step"}, excluded_human_wait_s=7)
+
+    said = "the wait is stated in seconds, and the trace counts steps"
+    assert [(one.value, one.reason) for one in measure(trace(run), ["human_wait", "wall"]).values()] == [
+        (None, said)
+    ] * 2
+
+
+def test_a_stated_wait_leaves_the_time_in_which_any_agent_works() -> None:
+    alone = [event("a", 0, "inference", "x", t_end=10), event("b", 10, "inference", "y", t_end=20)]
+
+    assert values(raw(alone, excluded_human_wait_s=10), "wall", "speed_up", "efficiency") == {
+        "wall": None, "speed_up": None, "efficiency": None
+    }  # fmt: skip
+
+
+def test_the_wall_time_is_unknown_while_the_last_event_has_no_end() -> None:
+    run = raw([event("a", 0, "inference", "x", t_end=1), event("b", 5, "inference", "x")])
+
+    assert reason(run, "wall") == "the last event has no end: b"
+    assert value(raw([*run["events"], event("c", 6, "return", "x")]), "wall") == 6
+
+
+def test_tokens_of_which_no_kind_is_known_are_unknown() -> None:
+    for tokens in ({}, {"input": None}, {"reasoning": 3}):
+        run = raw([event("a", 0, "inference", "x", t_end=1, tokens=tokens)])
+        assert reason(run, "tokens") == "1 inferences have no tokens: a"
+        assert [(one.total, one.without_tokens) for one in ledger(trace(run), "agent")] == [(None, 1)]
+    assert value(raw([event("a", 0, "inference", "x", t_end=1, tokens={"output": 0})]), "tokens") == 0
+
+
+def test_the_cost_is_unknown_while_one_inference_states_none() -> None:
+    paid, unpaid = event("a", 0, "inference", "x", cost_usd=1), event("b", 1, "inference", "x")
+
+    assert value(raw([paid, event("c", 1, "tool_call", "x", cost_usd=2)]), "cost") == 3
+    assert reason(raw([paid, unpaid]), "cost") == "1 of 2 inferences state no cost: b"
+    assert value(raw([paid, {**unpaid, "copied_context": True}]), "cost") == 1
+
+
+def test_what_people_do_is_no_step() -> None:
+    said = [event(f"m{n}", n, "message", "user", to="bot") for n in range(2)]
+    asked = [event(f"i{n}", n + 2, "inference", "bot", t_end=n + 3) for n in range(2)]
+    run = raw([*said, *asked], "m0>i0 m1>i0 i0>i1", agents=[{"id": "user", "kind": "human"}])
+
+    assert values(run, "steps", "critical_steps", "critical_step_path") == {
+        "steps": 2, "critical_steps": 2, "critical_step_path": 2
+    }  # fmt: skip
+
+
+def test_what_was_copied_took_its_time_elsewhere() -> None:
+    copied = {"copied_context": True, "status": "error"}
+    events = [event("old", 0, "inference", "x", t_end=50, **copied), event("a", 100, "inference", "x", t_end=101)]
+
+    assert values(raw(events, "old>a"), "work", "span", "wall", "max_concurrency", "width") == {
+        "work": 1, "span": 1, "wall": 1, "max_concurrency": 1, "width": 1
+    }  # fmt: skip
+    assert reason(raw(events, "old>a"), "error_spread") == "no event has a status"
+
+
+def test_at_one_instant_seq_says_which_stage_a_spawn_belongs_to() -> None:
+    def steps(of_spawn: int) -> float:
+        return value(raw([
+            event("l1", 0, "inference", "lead", t_end=1),
+            event("s1", 1, "spawn", "lead", to="w1"), event("w1a", 1, "inference", "w1", t_end=2),
+            event("s2", 2, "spawn", "lead", to="w2", seq=of_spawn), event("w2a", 2, "inference", "w2", t_end=3),
+            event("l2", 2, "inference", "lead", t_end=3, seq=3),
+        ], "s1>w1a s2>w2a"), "critical_steps")  # fmt: skip
+
+    assert steps(of_spawn=2) == 3  # both workers between the lead's steps
+    assert steps(of_spawn=4) == 4  # one before its second step, one after it
+
+
+def test_at_one_instant_seq_says_what_came_after_the_result() -> None:
+    events = [event("r1", 1, "return", "w", seq=1), event("r2", 1, "return", "v", seq=2),
+              event("i", 1, "inference", "lead", seq=3, t_end=2)]  # fmt: skip
+
+    assert measure(trace(raw(events)), ["stop_regret"])["stop_regret"] == Measure(1, events=("r2",))
+
+
+def test_spawns_one_after_another_have_one_decision_in_whatever_order_edges_stand() -> None:
+    events = [event("d", 0, "orchestrator_decision", "lead", t_end=1)]
+    for place in (1, 2, 3):
+        events += [event(f"s{place}", place, "spawn", "lead", to=f"w{place}"),
+                   event(f"a{place}", place, "inference", f"w{place}", t_end=9)]  # fmt: skip
+    edges = "d>s1 s1>s2 s2>s3 s1>a1 s2>a2 s3>a3 d>s3".split()
+
+    assert value(raw(events, " ".join(edges)), "fan_out") == 3
+    assert value(raw(events[::-1], " ".join(edges[::-1])), "fan_out") == 3
+    assert value(raw(events, "s1>s2 s2>s3 s1>a1 s2>a2 s3>a3"), "fan_out") == 3
+
+
+def test_a_ledger_knows_the_roles_and_models_that_agents_are_declared_with() -> None:
+    events = [event("d", 0, "orchestrator_decision", "lead", tokens={"output": 5}),
+              event("s", 1, "spawn", "lead", to="w", role="hand"),
+              event("i", 1, "inference", "w", tokens={"output": 7})]  # fmt: skip
+    run = trace(raw(events, "s>i", agents=[{"id": "lead", "role": "boss", "model": "big"}]))
+
+    assert [(one.name, one.total) for one in ledger(run, "role")] == [("hand", 7), ("boss", 5)]
+    assert [(one.name, one.total) for one in ledger(run, "model")] == [("", 7), ("big", 5)]
+
+
+def test_the_concurrency_profile_is_shown_and_adds_up() -> None:
+    swarm = str(ROOT / "data" / "traces" / "swarm.json")
+    shown = run_corpus("trace", "measure", swarm, "--profile").stdout
+    table = run_corpus("trace", "measure", swarm, "--profile", "--format", "csv").stdout
+    document = json.loads(run_corpus("trace", "measure", swarm, "--profile", "--format", "json").stdout)
+
+    assert (
+        shown
+        == """\
+swarm: events worked on at once
+at once   s  % of time
+      1  10       50.0
+      2   7       35.0
+      3   1        5.0
+      4   2       10.0
+"""
+    )
+    assert table == "trace,at_once,time,unit\nswarm,1,10,s\nswarm,2,7,s\nswarm,3,1,s\nswarm,4,2,s\n"
+    (one,) = document["traces"]
+    assert sum(part["time"] for part in one["profile"]) == 20
+    assert sum(part["time"] * part["at_once"] for part in one["profile"]) == 35
+
+
+def test_there_is_no_profile_of_unknown_durations() -> None:
+    mixed = str(ROOT / "data" / "traces" / "mixed.json")
+    document = json.loads(run_corpus("trace", "measure", mixed, "--profile", "--format", "json").stdout)
+
+    (one,) = document["traces"]
+    assert (one["unit"], one["profile"], one["reason"]) == (
+        "step", [], "2 of 3 working events have no end: e1, e7"
+    )  # fmt: skip
+    assert "No profile: 2 of 3" in run_corpus("trace", "measure", mixed, "--profile").stdout
+
+
+def test_all_that_a_comparison_lacks_is_said_at_once() -> None:
+    events = [event("a", 0, "inference", "x")]
+
+    assert reason(raw(events), "error_amplification") == (
+        "no baseline: declare a single agent's run on the same task as `baseline`, with `error_rate`; "
+        "`metrics.error_rate` is unknown"
+    )
+    assert reason(raw(events, baseline={"turns": 0}), "coordination_efficiency") == (
+        "`baseline.turns` is 0; `metrics.task_success` is unknown"
+    )
+    assert reason(raw(events, metrics={"error_rate": 0.5}), "error_amplification") == (
+        "no baseline: declare a single agent's run on the same task as `baseline`, with `error_rate`"
+    )
+
+
+def test_what_has_no_tokens_is_called_by_its_kind() -> None:
+    events = [event("m", 0, "message", "x", to="y"), event("r", 1, "return", "y")]
+
+    assert reason(raw(events, "m>r"), "communication_tokens") == "1 of 1 messages have no tokens: m"
+    assert reason(raw(events, "m>r"), "protocol_share") == (
+        "2 of 2 spawns, messages, returns and aggregates have no tokens: m, r"
+    )
+    assert reason(raw(events[1:]), "communication_tokens") == "there are no messages"
+
+
+def reason(document: dict[str, Any], name: str) -> str:
+    return measure(trace(document), [name])[name].reason
+
+
+def test_a_stated_wait_that_leaves_too_little_time_is_refused() -> None:
+    events = [event("a", 0, "inference", "x", t_end=10)]
+
+    assert value(raw(events, excluded_human_wait_s=0), "wall") == 10
+    found = measure(trace(raw(events, excluded_human_wait_s=4)), ["wall"])["wall"]
+    assert (found.value, found.reason) == (
+        None,
+        "the stated wait for people leaves 6, less than the 10 in which agents work",
+    )
+
+
+def test_copied_context_is_not_counted_again() -> None:
+    spent = {"tokens": {"input": 5, "output": 5}}
+    events = [event("a", 0, "inference", "x", t_end=1, **spent),
+              event("b", 1, "inference", "x", t_end=2, copied_context=True, **spent)]  # fmt: skip
+
+    assert value(raw(events), "tokens") == 10
+    assert value(raw(events), "steps") == 1
+    assert [(entry.name, entry.events, entry.total) for entry in ledger(trace(raw(events)), "agent")] == [("x", 1, 10)]
+
+
+@given(documents())
+def test_every_ledger_holds_all_tokens(document: dict[str, Any]) -> None:
+    run = trace(document)
+    wanted = sum(sum(one["tokens"].values()) for one in document["events"] if "tokens" in one)
+
+    for by in ("agent", "role", "model", "type"):
+        entries = ledger(run, by)
+        assert sum(entry.total or 0 for entry in entries) == wanted
+        assert sum(entry.events for entry in entries) == len(document["events"])
+
+
+def test_errors_downstream_of_errors_are_spread() -> None:
+    bad = {"status": "error", "t_end": 1}
+    events = [event("a", 0, "inference", "x", **bad), event("b", 1, "return", "x"),
+              event("c", 2, "return", "x", status="error"), event("d", 3, "return", "y", status="error")]  # fmt: skip
+
+    assert value(raw(events, "a>b b>c"), "error_spread") == 0.5
+
+
+def test_a_measure_that_is_not_known_is_named_with_the_nearest() -> None:
+    result = run_corpus("trace", "measure", str(ROOT / "data" / "traces" / "swarm.json"), "--only", "spam")
+
+    assert result.code == 2
+    assert "there is no measure 'spam' (did you mean 'span'?" in result.stderr
+
+
+def test_measures_as_json_name_their_schema_and_keep_null_apart_from_zero() -> None:
+    result = run_corpus("trace", "measure", str(ROOT / "data" / "traces" / "mixed.json"), "--format", "json")
+    document = json.loads(result.stdout)
+
+    assert (document["schema"], document["version"]) == ("orchtrace-corpus/trace-measures", 1)
+    measures = document["traces"][0]["measures"]
+    assert measures["work"] == {
+        "value": None, "unit": "step", "reason": "2 of 3 working events have no end: e1, e7", "events": [],
+    }  # fmt: skip
+    assert measures["wall"]["value"] == 6
+
+
+def test_what_measures_share_is_computed_once() -> None:
+    run = Run(Subject(example("swarm")))
+    calls: list[int] = []
+
+    def counted(of: Run) -> Measure:
+        calls.append(1)
+        return Measure(1.0)
+
+    assert run.once(counted) is run.once(counted)
+    assert len(calls) == 1
+
+
+def test_people_are_no_agents() -> None:
+    run = raw(
+        [
+            event("ask", 0, "human_intervention", "anna", t_end=1),
+            event("a", 1, "inference", "lead", t_end=2),
+            event("say", 1, "message", "ben", to="lead"),
+            event("b", 2, "inference", "helper", t_end=3),
+        ],
+        agents=[{"id": "ben", "kind": "human"}],
+    )
+
+    found = measure(trace(run), ("agents", "width"))
+
+    assert {name: one.value for name, one in found.items()} == {"agents": 2, "width": 2}

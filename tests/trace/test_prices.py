@@ -1,0 +1,246 @@
+"""Price tables: what is taken from one, what is refused and where, and what has no cost rather than a wrong one."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from orchtrace_corpus.base.errors import DataFileError
+from orchtrace_corpus.trace.analysis.prices import KINDS, Prices, apply, load
+from tests.conftest import ROOT, run_corpus
+
+SESSION = ROOT / "tests" / "data" / "session"
+
+TABLE = """\
+date: 2026-05-04
+currency: USD
+models:
+  some-model: {input: 3, output: 15, cache_read: 0.3, cache_write: 3.75}
+  another-model: {input: 0.5, output: 2}
+"""
+
+
+def table(tmp_path: Path, text: str = TABLE) -> str:
+    path = tmp_path / "prices.yaml"
+    path.write_text(text, encoding="utf-8")
+    return str(path)
+
+
+def event(model: str = "some-model", kind: str = "inference", **tokens: int | None) -> dict[str, Any]:
+    return {"id": "e1", "t": 0.0, "type": kind, "agent": "main", "model": model, "tokens": tokens}
+
+
+def trace(*events: dict[str, Any], epoch: str = "2026-05-04T10:00:00Z") -> dict[str, Any]:
+    return {
+        "events": list(events),
+        "clock": {"unit": "s", "epoch": epoch},
+        "costs": {"tokens": None, "wall_clock_s": 60.0},
+        "import_report": {},
+    }
+
+
+def test_a_table_is_read_as_documented(tmp_path: Path) -> None:
+    prices = load(table(tmp_path))
+
+    assert prices.date == "2026-05-04"
+    assert prices.models["some-model"] == {"input": 3.0, "output": 15.0, "cache_read": 0.3, "cache_write": 3.75}
+
+
+def test_the_table_in_the_documentation_can_be_read(tmp_path: Path) -> None:
+    documented = (
+        (ROOT / "docs" / "importers.md").read_text(encoding="utf-8").partition("```yaml\n")[2].partition("```")[0]
+    )
+
+    prices = load(table(tmp_path, documented))
+
+    assert prices.models
+    assert set().union(*prices.models.values()) <= set(KINDS)
+
+
+def test_json_is_yaml_too(tmp_path: Path) -> None:
+    prices = load(table(tmp_path, '{"date": "2026-05-04", "currency": "USD", "models": {"m": {"input": 1e-1}}}'))
+
+    assert prices == Prices("2026-05-04", {"m": {"input": 0.1}})
+
+
+def test_a_cost_is_the_sum_over_the_kinds_of_tokens(tmp_path: Path) -> None:
+    spent = {"input": 1000, "output": 200, "cache_read": 10_000, "cache_write": 400}
+
+    assert load(table(tmp_path)).cost("some-model", spent) == pytest.approx(
+        (1000 * 3 + 200 * 15 + 10_000 * 0.3 + 400 * 3.75) / 1e6
+    )
+
+
+def test_reasoning_is_paid_as_the_output_that_it_is_part_of(tmp_path: Path) -> None:
+    prices = load(table(tmp_path))
+
+    assert prices.cost("some-model", {"input": 10, "output": 200, "reasoning": 150}) == prices.cost(
+        "some-model", {"input": 10, "output": 200}
+    )
+
+
+@pytest.mark.parametrize(
+    ("model", "is_known"),
+    [
+        ("some-model", True),
+        ("some-model-20260101", True),
+        ("some-model@2026-01-01", True),
+        ("some-model-mini", False),
+        ("some", False),
+        ("", False),
+    ],
+)
+def test_a_model_stands_for_its_dated_snapshots_and_for_no_other(tmp_path: Path, model: str, is_known: bool) -> None:
+    assert (load(table(tmp_path)).of(model) is not None) == is_known
+
+
+@pytest.mark.parametrize(
+    ("model", "tokens"),
+    [
+        ("unheard-of", {"input": 1, "output": 1}),
+        ("another-model", {"input": 1, "output": 1, "cache_read": 1}),  # a kind without a price
+        ("some-model", {"input": None, "output": 1}),
+        ("some-model", {"reasoning": 5}),
+        ("some-model", {}),
+    ],
+)
+def test_what_is_not_known_has_no_cost_and_never_one_of_0(tmp_path: Path, model: str, tokens: dict[str, Any]) -> None:
+    assert load(table(tmp_path)).cost(model, tokens) is None
+
+
+def test_a_kind_without_a_price_does_not_matter_where_nothing_of_it_is_spent(tmp_path: Path) -> None:
+    assert load(table(tmp_path)).cost("another-model", {"input": 2, "output": 1, "cache_read": 0}) == 3e-6
+
+
+def test_an_answer_of_which_half_is_counted_has_no_cost_but_an_embedding_has_no_output(tmp_path: Path) -> None:
+    half, embedding = event(input=10), event(kind="tool_call", input=10)
+    run = trace(half, embedding)
+
+    apply(load(table(tmp_path)), run)
+
+    assert "cost_usd" not in half
+    assert embedding["cost_usd"] == 3e-5
+    assert run["import_report"]["prices"]["without"] == {"some-model": 1}
+
+
+def test_the_report_says_by_which_prices_and_what_has_none(tmp_path: Path) -> None:
+    copied = {**event(input=5, output=5), "copied_context": True}
+    run = trace(event(input=5, output=5), event("unheard-of", input=5, output=5), event("", input=1, output=1), copied)
+
+    apply(load(table(tmp_path)), run)
+
+    assert run["import_report"]["prices"] == {
+        "date": "2026-05-04",
+        "currency": "USD",
+        "first_day": "2026-05-04",
+        "last_day": "2026-05-04",
+        "events": 1,
+        "without": {"unheard-of": 1, "(no model)": 1},
+        "unused": ["another-model"],
+    }
+    assert [one.get("cost_usd") for one in run["events"]] == [9e-5, None, None, None]
+
+
+def test_costs_by_other_prices_are_not_mixed_with_these(tmp_path: Path) -> None:
+    run = trace({**event("unheard-of", input=5, output=5), "cost_usd": 7.0})
+
+    apply(load(table(tmp_path)), run)
+
+    assert "cost_usd" not in run["events"][0]
+
+
+def test_a_run_over_midnight_has_two_days_and_one_without_a_date_none(tmp_path: Path) -> None:
+    prices = load(table(tmp_path))
+    late, dateless = trace(event(), epoch="2026-05-04T23:59:30Z"), trace(event())
+    dateless["clock"] = {"unit": "s"}
+
+    apply(prices, late)
+    apply(prices, dateless)
+
+    assert (late["import_report"]["prices"]["first_day"], late["import_report"]["prices"]["last_day"]) == (
+        "2026-05-04",
+        "2026-05-05",
+    )
+    assert "first_day" not in dateless["import_report"]["prices"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("date: 2026-05-04\n", "", ":1:1: the price table has no 'date'"),
+        ("date: 2026-05-04", "date: May 2026", ":1:7: 'May 2026' is no date such as 2026-05-04"),
+        ("date: 2026-05-04", "date: 2026-02-30", ":1:7: '2026-02-30' is no date such as 2026-05-04"),
+        ("USD", "EUR", ":2:11: prices are in USD, not in 'EUR'"),
+        ("models:", "modells:", ":3:1: the price table: unknown 'modells' (did you mean 'models'?"),
+        ("{input: 0.5, output: 2}", "2", ":5:18: the prices of 'another-model' must be a mapping of names to values"),
+        ("output: 2}", "ouput: 2}", ":5:31: the prices of 'another-model': unknown 'ouput' (did you mean 'output'?"),
+        ("0.5", "free", ":5:26: 'free' is no price: dollars for a million tokens, such as 2.5"),
+        ("0.5", "-1", ":5:26: '-1' is no price"),
+        ("0.5", "1_000", ":5:26: '1_000' is no price"),
+        ("0.5", "nan", ":5:26: 'nan' is no price"),
+        ("0.5", "1e999", ":5:26: '1e999' is no price"),
+        ("0.5", "$3", ":5:26: '$3' is no price"),
+        ("0.5", "{upto_200k: 1, above: 2}", ":5:26: a price is one number; of prices in tiers"),
+        ("0.5", "[1, 2]", ":5:26: a price is one number; of prices in tiers"),
+        ("  another", "  some-model: {input: 1}\n  another", "key 'some-model' is given twice"),
+        ("date: 2026-05-04", "date: [2026-05-04]", ":1:7: 'date' must be text"),
+        (TABLE, "", ":1:1: the price table is empty"),
+        (TABLE, "# nothing yet\n", ":1:1: the price table is empty"),
+        (TABLE[TABLE.index("models") :], "models: {}\n", ":3:9: 'models' names no model"),
+        (TABLE, "- 1\n", ":1:1: the price table must be a mapping of names to values"),
+        ("{input: 0.5", "{input: [0.5", "not valid YAML"),
+    ],
+)
+def test_a_wrong_table_is_refused_at_its_place_with_the_mend(tmp_path: Path, old: str, new: str, message: str) -> None:
+    assert old in TABLE
+    path = table(tmp_path, TABLE.replace(old, new, 1))
+
+    with pytest.raises(DataFileError) as refused:
+        load(path)
+
+    assert message in str(refused.value)
+    assert str(refused.value).startswith(f"{path}:")
+    assert str(refused.value).endswith("docs/importers.md shows a price table.")
+
+
+def test_a_table_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(DataFileError, match=r"cannot read .*nowhere\.yaml: No such file"):
+        load(str(tmp_path / "nowhere.yaml"))
+
+
+def test_models_of_the_table_that_the_run_has_not_are_told_and_may_be_misspelt(tmp_path: Path) -> None:
+    prices = table(tmp_path, TABLE.replace("some-model", "example-larg"))
+
+    doctor = run_corpus("trace", "doctor", str(SESSION), "--prices", prices)
+    imported = run_corpus("trace", "import", str(SESSION), "--prices", prices)
+
+    said = "The price table names example-larg, another-model, of which the run has no event."
+    assert "Cost      unknown: no price, or no count, for example-large-20260115, example-small.\n" in doctor.stdout
+    assert f"          {said}\n" in doctor.stdout
+    assert f"{said}\n" in imported.stderr
+
+
+def test_prices_of_a_day_that_has_not_come_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1777680000")  # 2026-05-02
+    too_late = run_corpus("trace", "doctor", str(SESSION), "--prices", table(tmp_path))
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1777766400")  # 2026-05-03: the 4th has begun somewhere on earth
+    in_time = run_corpus("trace", "doctor", str(SESSION), "--prices", table(tmp_path))
+
+    assert too_late.code == 3
+    assert "prices.yaml: the day of the prices, 2026-05-04, has not come yet\n" in too_late.stderr
+    assert in_time.code == 0
+
+
+spent = st.dictionaries(st.sampled_from(KINDS), st.integers(0, 10**9), min_size=1)
+
+
+@given(spent, spent)
+def test_costs_add_up(first: dict[str, int], second: dict[str, int]) -> None:
+    prices = Prices("2026-05-04", {"m": dict.fromkeys(KINDS, 2.5)})
+    both = {kind: first.get(kind, 0) + second.get(kind, 0) for kind in KINDS}
+
+    parts = [prices.cost("m", tokens) or 0.0 for tokens in (first, second)]
+
+    assert prices.cost("m", both) == pytest.approx(sum(parts), abs=1e-8)

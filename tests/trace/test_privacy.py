@@ -1,0 +1,285 @@
+"""What may leave the machine: whatever position of a log holds something private, no trace and no message has it."""
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from orchtrace_corpus.base.errors import DataFileError
+from orchtrace_corpus.trace import importers
+from orchtrace_corpus.trace.importers.conversations import claude_code, codex
+from orchtrace_corpus.trace.importers.core import privacy
+from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked, masked_path
+from orchtrace_corpus.trace.importers.spans import langsmith, openai_agents, otlp
+from tests.conftest import run_corpus
+from tests.trace.conversationlogs import LOGS, Claude, text, use, write
+
+FORMS: dict[str, importers.Importer] = {
+    "claude_code": claude_code, "codex": codex, "openai_agents": openai_agents, "otlp": otlp, "langsmith": langsmith,
+}  # fmt: skip
+KEYS = (
+    "sk-ant-api03-JaNeDoEkLmNoPqRsTuVwXyZ0123456789-ABCDEFGH",
+    "sk-proj-JaNeDoE1234567890abcdefABCDEF1234567890",
+    "ghp_JaNeDoEefghijklmnopqrstuvwxyzABCDEF1234",
+    "github_pat_11JANEDOE0abcdefghijkl_MNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz012345",
+    "AKIAJANEDOENN7EXAMPL",
+    "AIzaSyJaNeDoE7890abcdefghijklmnopqrstuv",
+    "hf_JaNeDoEefghijklmnopqrstuvwxyzABCDEFGH",
+    "xox" + "b-123456789012-1234567890123-JaNeDoEfGhIjKlMnOpQrStUvWx",
+    "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJqYW5lIn0.JaNeDoE456ghiJKL",
+)
+ADDRESSES = ("jane.doe@corp-janedoe.example", "jane.doe%40corp-janedoe.example")
+HOMES = (
+    "/home/janedoe/plan", "/Users/janedoe/plan", "C:\\Users\\janedoe\\plan", "c:/users/janedoe/plan", "~janedoe/x",
+    "%2Fhome%2Fjanedoe%2Fplan", "C:%5CUsers%5Cjanedoe%5Cplan",
+)  # fmt: skip
+FLAT = ("-home-janedoe-plan", "-Users-janedoe-plan", "C--Users-janedoe-plan", "_home_janedoe_plan", "~janedoe")
+ANYWHERE = (*KEYS, *ADDRESSES, *HOMES)
+BEFORE = ("", "mcp__", "claude-", "log_", "x", "7", "tool ", "a.")
+APART = ("", "mcp__", "claude-", "tool ", "log_")
+
+
+# Names
+
+
+@pytest.mark.parametrize("secret", ANYWHERE)
+def test_a_secret_is_cut_out_whatever_is_before_it(secret: str) -> None:
+    for before in BEFORE:
+        assert "jane" not in masked(before + secret).lower()
+        assert "jane" not in masked_path(f"{before}{secret}/{before}{secret}.jsonl").lower()
+
+
+@pytest.mark.parametrize("secret", FLAT)
+def test_home_folders_that_were_made_into_names_are_cut_out(secret: str) -> None:
+    for before in APART:
+        if before != "log_":
+            assert "jane" not in masked(before + secret).lower()
+        if not (before == "log_" and secret.startswith("C")):
+            assert "jane" not in masked_path(f"{before}{secret}/{before}{secret}.jsonl").lower()
+
+
+@pytest.mark.parametrize("secret", KEYS)
+def test_nothing_is_left_of_a_key_but_what_was_around_it(secret: str) -> None:
+    assert masked(secret) == "…"
+    assert masked(f"use {secret} now") == "use … now"
+
+
+def test_a_key_that_is_cut_in_two_by_the_end_of_what_is_looked_at_does_not_show() -> None:
+    for length in range(880, 1_001):
+        assert "jane" not in masked(f"/home/{'x' * (length - 30)} {KEYS[2]}").lower()
+
+
+WORDS = (
+    "task", "risk", "disk", "desk", "mask", "home", "users", "root", "key", "json", "journey", "breakthroughs", "high",
+    "self", "sk", "pk", "learn", "hf", "hub", "npm", "github", "pat", "agent", "claude", "opus", "gpt", "codex", "list",
+    "v2", "4", "8", "20260101", "2026", "search", "documents", "identification", "assistant", "Reader", "keyJsonSchema",
+)  # fmt: skip
+
+
+@given(
+    st.lists(st.sampled_from(WORDS), min_size=1, max_size=8),
+    st.sampled_from("_-."),
+    st.sampled_from(["", "mcp__", "mcp__server__"]),
+)
+def test_names_of_ordinary_words_stay_as_they_are(words: list[str], between: str, before: str) -> None:
+    name = before + between.join(words)
+    if not (before and between == "_" and words[0] in ("home", "users")):
+        assert masked(name) == name
+
+
+@given(
+    st.uuids(), st.binary(min_size=8, max_size=32), st.sampled_from(["", "task-", "agent_", "call-", "span:", "disk-"])
+)
+def test_ids_and_hashes_stay_as_they_are(uuid: Any, digest: bytes, before: str) -> None:
+    for name in (str(uuid), digest.hex(), f"sha256:{digest.hex()}", f"rollout-2026-03-01T09-00-00-{uuid}"):
+        assert masked(before + name) == before + name
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "claude-opus-4-8-20260101", "gpt-5-codex-high", "us.anthropic.claude-sonnet-4-20250514-v1:0", "example@2026-01-15",
+        "@scope/package@1.2.3", "mcp__home_assistant__turn_on", "mcp__claude_ai_Google_Drive__search_files",
+        "toolu_01A09q90qw90lq917835lq9", "call_abcDEF0123456789abcdefgh", "task-01ARZ3NDEKTSV4RRFFQ69G5FAV", "1.0~beta1",
+        "hf_doc_search", "mcp__hf_hub_query_v2", "sk-learn-pipeline-v2", "pk_fk_constraint_checker_v2", "smart-home-control",
+        "list_users_by_id", "breakthroughs_identification_2", "keyJsonSchemaValidator", "task-test-5f3e2a1b4c5d6e7f8a9b",
+        "ASIAPACIFICREGIONALREPORT", "a/b", "read_file", "task-0123456789abcdef",
+    ],
+)  # fmt: skip
+def test_what_only_looks_a_little_like_a_secret_stays(name: str) -> None:
+    assert masked(name) == name
+
+
+PIECES = (
+    "home", "Users", "uſers", "root", "sk", "SK", "pk", "ghp", "GHO", "github_pat", "glpat", "hf", "npm", "gsK", "xai", "xoxb",
+    "xapp-1", "lsv2_pt", "AKIA", "ASIA", "akia", "AIza", "aizasy", "eyJ", "eyj", "C:", "a", "b7", "%2F", "%5c", "%40", "%2540",
+    "/", "\\", "-", "_", "~", "@", ".", "mail.example.org", "0123456789abcdefABCDEFGHIJ", "abcdefghijklmnop0",
+)  # fmt: skip
+
+
+@given(st.lists(st.sampled_from(PIECES), max_size=6).map("".join))
+@settings(max_examples=2_000)
+def test_what_is_private_is_never_missed_by_the_quick_look(name: str) -> None:
+    if re.search(privacy._PRIVATE, name):
+        assert masked(name) != name
+
+
+# Names that differ only in what is cut out
+
+
+def named(folder: Path, salt: bytes) -> tuple[list[str], set[str]]:
+    """The ids and the models of the traces of a folder."""
+    found = [trace for session in importers.sessions(str(folder)) for trace in importers.read(session, Privacy(salt))]
+    models = {event["model"] for trace in found for event in trace["events"] if "model" in event}
+    return [trace["trace_id"] for trace in found], models
+
+
+def test_names_of_two_people_stay_two_names_and_the_salt_says_which(tmp_path: Path) -> None:
+    for person in ("alice", "bob"):
+        main = Claude(f"/home/{person}/session")
+        main.say(0, "Go.")
+        for number in (1, 2):
+            main.answer(number, f"m{number}", text("A"))["message"]["model"] = f"mm-/home/{person}/a"
+        write(tmp_path / person / "log.jsonl", main.rows)
+
+    ids, models = named(tmp_path, b"ours")
+    assert len(set(ids)) == len(models) == 2
+    assert all(model.startswith("mm-…") and len(model) == 8 for model in models)
+    assert named(tmp_path, b"ours") == (ids, models)
+    assert named(tmp_path, b"theirs")[1] != models
+
+
+def test_a_salt_that_was_used_is_forgotten() -> None:
+    with Privacy(b"salt").names_apart():
+        assert masked("/home/ann") != "…"
+    assert masked("/home/ann") == "…"
+
+
+# Every position of every log
+
+
+def places(value: Any, path: str = "") -> Iterator[str]:
+    """Where a value holds strings: the path to each, the same for all elements of an array."""
+    if isinstance(value, dict):
+        yield f"{path}{{}}"
+        for name, inner in value.items():
+            yield from places(inner, f"{path}.{name}")
+    elif isinstance(value, list):
+        for inner in value:
+            yield from places(inner, f"{path}[]")
+    elif isinstance(value, str):
+        yield path
+
+
+def seeded(value: Any, place: str, secret: str, path: str = "") -> Any:
+    """The value with a secret behind each string of a place, or as the name of one more member of each object."""
+    if isinstance(value, dict):
+        found = {name: seeded(inner, place, secret, f"{path}.{name}") for name, inner in value.items()}
+        return {**found, secret: secret} if place == f"{path}{{}}" else found
+    if isinstance(value, list):
+        return [seeded(inner, place, secret, f"{path}[]") for inner in value]
+    return value + secret if path == place and isinstance(value, str) else value
+
+
+def records(path: Path) -> list[Any]:
+    """What a log holds: its lines, or the document that it is."""
+    if path.suffix == ".json":
+        return [json.loads(path.read_bytes())]
+    found = []
+    for line in path.read_bytes().splitlines():
+        try:
+            found.append(json.loads(line))
+        except ValueError:
+            continue
+    return found
+
+
+def files(form: str) -> Iterator[tuple[Path, Path]]:
+    """The logs of a format, each with the folder that holds its session."""
+    for top in sorted((LOGS / form).iterdir()):
+        if top.name != "truth.json":
+            for file in sorted(top.rglob("*.json*")) if top.is_dir() else [top]:
+                yield top, file
+
+
+def said(folder: Path) -> str:
+    """All that an import of a folder writes or says."""
+    try:
+        return "\n".join(
+            json.dumps(trace, ensure_ascii=False)
+            for session in importers.sessions(str(folder))
+            for trace in importers.read(session, Privacy(b"salt"))
+        )
+    except DataFileError as error:
+        return str(error.args[0]).replace(str(folder), "")
+
+
+def with_secret(top: Path, file: Path, folder: Path, place: str, secret: str) -> Path:
+    """A copy of a session in which one place of one file holds a secret."""
+    for each in sorted(top.rglob("*.json*")) if top.is_dir() else [top]:
+        target = folder / each.relative_to(top.parent)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        rows = (seeded(row, place, secret) if each == file else row for row in records(each))
+        target.write_text("\n".join(json.dumps(row) for row in rows) + "\n", "utf-8")
+    return folder
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_no_position_of_a_log_lets_a_secret_out(tmp_path: Path, form: str) -> None:
+    seeds = [before + secret for secret in ANYWHERE for before in ("_", " ", "")]
+    seeds += [before + secret for secret in FLAT for before in (" ", "__")]
+    known: set[str] = set()
+    number, leaks = 0, []
+    for top, file in files(form):
+        new = {place for row in records(file) for place in places(row)} - known
+        known |= new
+        for place in sorted(new):
+            for _ in range(2):
+                number += 1
+                secret = seeds[number * 7 % len(seeds)]
+                folder = with_secret(top, file, tmp_path / str(number), place, secret)
+                if "jane" in said(folder).lower():
+                    leaks.append((file.name, place, secret))
+    assert number > 50
+    assert leaks == []
+
+
+@pytest.mark.parametrize("secret", [*KEYS, *ADDRESSES, *FLAT, "~janedoe/x", "C:_Users_janedoe_plan"])
+def test_no_name_of_a_file_lets_a_secret_out(tmp_path: Path, secret: str) -> None:
+    name = secret.replace("/", "_").replace("\\", "_")
+    main = Claude()
+    main.say(0, "Go.")
+    main.answer(1, "m1", text("A"))
+    main.rows.append(b"{nonsense\n")
+    write(tmp_path / name / f"log-{name}.jsonl", main.rows)
+
+    shown = said(tmp_path)
+    assert "source" in shown
+    assert "jane" not in shown.lower()
+
+
+def test_no_command_shows_a_secret(tmp_path: Path) -> None:
+    main = Claude()
+    for number, secret in enumerate((*ANYWHERE, *FLAT)):
+        main.say(number, secret)
+        call = use(f"call-{secret}", f"mcp__{secret}", command=secret)
+        main.answer(number + 0.5, f"m{number}", call)["message"]["model"] = f"claude-{secret}"
+        main.row(f"odd {secret}", number)
+    main.rows.append(b'{"cut": "janedoe')
+    main.write(tmp_path / "logs")
+
+    written = run_corpus("trace", "import", str(tmp_path / "logs"))
+    told = run_corpus("trace", "doctor", str(tmp_path / "logs"))
+    tables = run_corpus("trace", "import", str(tmp_path / "logs"), "--to", "parquet", "-o", str(tmp_path / "tables"))
+    assert "mcp__…" in written.stdout
+    assert "claude-…" in told.stdout
+    for shown in (written.stdout, written.stderr, told.stdout, told.stderr, tables.stderr.replace(str(tmp_path), "")):
+        assert "jane" not in shown.lower()
+    parquet = pytest.importorskip("pyarrow.parquet")
+    for table in (tmp_path / "tables").iterdir():
+        assert "jane" not in str(parquet.read_table(table).to_pylist()).lower()
