@@ -23,7 +23,6 @@ from orchtrace_corpus.corpus.sources.arxiv.client import MAX_AGE_SECONDS, PATIEN
 from orchtrace_corpus.corpus.sources.arxiv.service import SPACING_SECONDS
 from orchtrace_corpus.corpus.sources.http import RedirectError, Transport
 from tests.conftest import ROOT
-from tests.loopback import loopback_only  # noqa: F401 - guards every test here
 from tests.corpus import arxiv_feeds
 from tests.corpus.arxiv_feeds import error_feed
 from tests.corpus.arxiv_server import (
@@ -48,6 +47,7 @@ from tests.corpus.arxiv_server import (
     unreadable_400,
 )
 from tests.corpus.test_arxiv_cache import FakeClock
+from tests.loopback import loopback_only  # noqa: F401 - guards every test here
 
 IDS = [paper.arxiv_id for paper in records(84)]
 MANY = [paper.arxiv_id for paper in records(250)]
