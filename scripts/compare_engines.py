@@ -14,7 +14,7 @@ from typing import Any
 
 from orchtrace_corpus.trace.dataset import statistics
 from orchtrace_corpus.trace.dataset.folder import Folder
-from orchtrace_corpus.trace.dataset.opening import opened
+from orchtrace_corpus.trace.dataset.tables import open_tables
 
 Rows = list[tuple[Any, ...]]
 
@@ -48,7 +48,7 @@ def on_duckdb(folder: str, by: Sequence[str]) -> dict[str, Rows]:
     """The statistics as `corpus trace dataset stats` computes them."""
     import ibis
 
-    with opened(Folder(folder).parts()) as tables:
+    with open_tables(Folder(folder).parts()) as tables:
         return {
             name: ordered(row for batch in tables.run(str(ibis.to_sql(one, dialect="duckdb"))).batches for row in batch)
             for name, one in expressions(statistics.declared, by).items()

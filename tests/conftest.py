@@ -1,7 +1,10 @@
 """What the tests share: the toy corpus, and the command line run inside this process."""
 
 import io
+import os
 import sys
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -39,6 +42,17 @@ def run_corpus(*arguments: str) -> Result:
 def run_toy(*arguments: str) -> Result:
     """Run `corpus` on the toy corpus."""
     return run_corpus("--root", str(TOY), *arguments)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _temporary_files(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """A folder for the temporary files of commands, such as locks, that goes with the tests; any user may write there."""
+    tmp_path_factory.getbasetemp()  # its place is where it always is
+    with tempfile.TemporaryDirectory(prefix="corpus-tests-") as folder, pytest.MonkeyPatch.context() as patch:
+        os.chmod(folder, 0o1777)
+        patch.setenv("TMPDIR", folder)
+        patch.setattr(tempfile, "tempdir", None)
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -3,9 +3,7 @@
 Nothing else in the package writes below a corpus's folder.
 """
 
-import fcntl
 import os
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 
@@ -73,34 +71,39 @@ def write_together(contents: Mapping[str, str | bytes]) -> None:
 
 @contextmanager
 def locked(folder: str, wait_seconds: float = LOCK_WAIT_SECONDS) -> Iterator[None]:
-    """Be the only writer in a corpus's folder.
+    """Be the only writer in a folder, among all processes and users of this machine.
 
-    The lock is on the open folder itself: the system drops it when the process ends, however it
-    ends, and no file is left behind.
+    The system drops the lock when the process ends, however it ends. The locked file is empty and lies in the
+    system's folder for temporary files, never in the folder itself. Other users may lock it, too.
 
     Raises:
-        DataFileError: Another process held the lock all the time that we were willing to wait.
+        DataFileError: Another process held the lock all the time that we were willing to wait; or the folder is not
+            there, or the lock cannot be made.
     """
+    import tempfile
+    from hashlib import sha256
+
+    from filelock import FileLock, Timeout  # only for who writes
+
     try:
-        handle = os.open(folder, os.O_RDONLY)
+        os.stat(folder)
     except OSError as error:
         raise DataFileError(f"cannot open {folder}: {error.strerror}") from error
+    name = sha256(os.fsencode(os.path.normcase(os.path.realpath(folder)))).hexdigest()[:24]
+    lock = FileLock(os.path.join(tempfile.gettempdir(), f"orchtrace-corpus-{name}.lock"), mode=0o666)
     try:
-        deadline = time.monotonic() + wait_seconds
-        while True:
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError as error:
-                if time.monotonic() >= deadline:
-                    raise DataFileError(
-                        f"another corpus command is writing in {folder}; waited {wait_seconds:g} seconds",
-                        "Nothing was changed. Try again when it has ended.",
-                    ) from error
-                time.sleep(_POLL_SECONDS)
+        lock.acquire(timeout=wait_seconds, poll_interval=_POLL_SECONDS)
+    except Timeout as error:
+        raise DataFileError(
+            f"another corpus command is writing in {folder}; waited {wait_seconds:g} seconds",
+            "Nothing was changed. Try again when it has ended.",
+        ) from error
+    except OSError as error:
+        raise DataFileError(f"cannot lock {folder} by {lock.lock_file}: {error.strerror}") from error
+    try:
         yield
     finally:
-        os.close(handle)
+        lock.release()
 
 
 def sweep(folder: str) -> None:

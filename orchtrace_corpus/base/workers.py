@@ -1,20 +1,22 @@
-"""The same work on many documents: in this process while they are few, in several as soon as they are many.
+"""Processes that work for this one, and the same work on many documents by several of them.
 
-A worker holds one batch at a time, and ends by itself when this process is gone, however that came about.
+A worker ends by itself when this process is gone, however that came about.
 """
 
 import os
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Generic, TypeVar
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, TypeVar, TypeVarTuple
 
 from orchtrace_corpus.base.errors import CorpusError
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
-Given = TypeVar("Given")
-Made = TypeVar("Made")
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+Arguments = TypeVarTuple("Arguments")
 
 BATCH_BYTES = 1 << 20
 """Documents are handed on in batches of at least so many bytes."""
@@ -24,7 +26,111 @@ MOST_SENT_BYTES = 32 << 20
 
 
 class WorkerError(CorpusError):
-    """A process that worked on a batch is gone."""
+    """A worker died."""
+
+
+class Worker:
+    """A process that does what is sent to it, and is not interrupted by Ctrl-C: that is for this process to handle.
+
+    Attributes:
+        connection: Leads to it; for waiting until one of several workers answers.
+    """
+
+    def __init__(self, serve: "Callable[[Connection, *Arguments], None]", *arguments: *Arguments) -> None:
+        """Start the process.
+
+        Args:
+            serve: What it runs, with its end of the connection and the arguments; other processes can import it. When
+                the connection raises `EOFError` or `OSError`, it returns: this process is gone.
+            arguments: Further arguments of `serve`.
+        """
+        from multiprocessing import get_context
+
+        context = get_context("spawn")  # a fork would hold this process's ends of the other workers' pipes
+        self.connection, theirs = context.Pipe()
+        self._process = context.Process(target=_begin, args=(serve, theirs, *arguments), daemon=True)
+        with _interrupts_blocked():
+            self._process.start()
+        theirs.close()
+
+    def send(self, message: Any) -> None:
+        """Send a message.
+
+        Raises:
+            WorkerError: The process died.
+        """
+        try:
+            self.connection.send(message)
+        except OSError as error:
+            raise self._death() from error
+
+    def receive(self) -> Any:
+        """Wait for a message, and return it.
+
+        Raises:
+            WorkerError: The process died, perhaps in the middle of the message.
+        """
+        try:
+            return self.connection.recv()
+        except (EOFError, OSError) as error:
+            raise self._death() from error
+
+    def end(self) -> None:
+        """End the process, whatever it is doing."""
+        self._process.kill()
+        self._process.join()
+        self.connection.close()
+
+    @property
+    def exit_code(self) -> int | None:
+        """How the process ended: below zero, the number of the signal that killed it; None while it runs."""
+        return self._process.exitcode
+
+    def _death(self) -> WorkerError:
+        self._process.join(10)
+        return WorkerError(
+            f"a process that read traces died (exit code {self.exit_code})",
+            "If memory was short, give fewer or smaller files at once.",
+        )
+
+
+@contextmanager
+def _interrupts_blocked() -> Iterator[None]:
+    """Block Ctrl-C, where the system can: a process that is started then begins, and stays, with it blocked."""
+    import signal
+
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    from multiprocessing import resource_tracker
+
+    resource_tracker.ensure_running()  # starting it unblocks signals
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _begin(serve: "Callable[[Connection, *Arguments], None]", connection: "Connection", *arguments: *Arguments) -> None:
+    """What a worker runs first."""
+    import gc
+    import signal
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # some systems cannot block it
+    gc.disable()
+    serve(connection, *arguments)
+
+
+WorkerType = TypeVar("WorkerType", bound=Worker)
+
+
+def wait_for_any(workers: Sequence[WorkerType]) -> list[WorkerType]:
+    """The workers that have sent a message or died; waits until there is one."""
+    from multiprocessing.connection import wait
+
+    ready = wait([worker.connection for worker in workers])
+    return [worker for worker in workers if worker.connection in ready]
 
 
 def processors() -> int:
@@ -35,8 +141,12 @@ def processors() -> int:
 
 
 def in_order(
-    work: Callable[[Given], Made], documents: Iterable[Given], jobs: int = 0, *, size_bytes: Callable[[Given], int]
-) -> Iterator[Made]:
+    work: Callable[[Item], Result],
+    documents: Iterable[Item],
+    jobs: int = 0,
+    *,
+    size_bytes: Callable[[Item], int],
+) -> Iterator[Result]:
     """What `work` makes of each document, in their order.
 
     Args:
@@ -49,8 +159,20 @@ def in_order(
         WorkerError: A process died, for instance because memory was short.
     """
     jobs = jobs or processors()
-    workers: list[_Worker[Given, Made]] = []
-    pending: deque[_Worker[Given, Made] | list[Made]] = deque()
+    workers: list[Worker] = []
+    idle: list[Worker] = []
+    pending: deque[Worker | list[Result]] = deque()
+
+    def next_results() -> list[Result]:
+        first = pending.popleft()
+        if isinstance(first, list):
+            return first
+        results = first.receive()
+        idle.append(first)
+        if isinstance(results, BaseException):
+            raise results
+        return list(results)
+
     try:
         for number, batch in enumerate(_batches(documents, size_bytes)):
             size = sum(map(size_bytes, batch))
@@ -58,23 +180,24 @@ def in_order(
                 pending.append([work(document) for document in batch])
             else:
                 if len(workers) < jobs:
-                    workers.append(_Worker(work))
-                while all(worker.is_busy for worker in workers):
-                    yield from _next(pending)
-                worker = next(worker for worker in workers if not worker.is_busy)
-                worker.take(batch)
+                    workers.append(Worker(_serve, work))
+                    idle.append(workers[-1])
+                while not idle:
+                    yield from next_results()
+                worker = idle.pop(0)
+                worker.send(batch)
                 pending.append(worker)
             while pending and isinstance(pending[0], list):
-                yield from _next(pending)
+                yield from next_results()
         while pending:
-            yield from _next(pending)
+            yield from next_results()
     finally:
         for worker in workers:
             worker.end()
 
 
-def _batches(documents: Iterable[Given], size_bytes: Callable[[Given], int]) -> Iterator[list[Given]]:
-    batch: list[Given] = []
+def _batches(documents: Iterable[Item], size_bytes: Callable[[Item], int]) -> Iterator[list[Item]]:
+    batch: list[Item] = []
     size = 0
     for document in documents:
         batch.append(document)
@@ -86,78 +209,12 @@ def _batches(documents: Iterable[Given], size_bytes: Callable[[Given], int]) -> 
         yield batch
 
 
-def _next(pending: "deque[_Worker[Given, Made] | list[Made]]") -> list[Made]:
-    first = pending.popleft()
-    return first if isinstance(first, list) else first.made()
-
-
-class _Worker(Generic[Given, Made]):
-    """A process that works on one batch after another.
-
-    Attributes:
-        is_busy: Whether it has a batch of which nobody has asked for what was made.
-    """
-
-    def __init__(self, work: Callable[[Given], Made]) -> None:
-        import signal
-        from multiprocessing import get_context, resource_tracker
-
-        context = get_context("spawn")  # a fork would hold this process's ends of the other workers' pipes
-        self._connection, theirs = context.Pipe()
-        self._process = context.Process(target=_serve, args=(theirs, work), daemon=True)
-        # Ctrl-C is for this process, which then ends its workers: they begin, and stay, with it blocked.
-        resource_tracker.ensure_running()  # it lets signals through again when it begins
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
-        try:
-            self._process.start()
-        finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, before)
-        theirs.close()
-        self.is_busy = False
-
-    def take(self, batch: list[Given]) -> None:
-        """Begin to work on a batch."""
-        self.is_busy = True
-        try:
-            self._connection.send(batch)
-        except OSError as error:
-            raise self._death() from error
-
-    def made(self) -> list[Made]:
-        """What was made of the batch, waited for."""
-        try:
-            found = self._connection.recv()
-        except (EOFError, OSError) as error:
-            raise self._death() from error
-        self.is_busy = False
-        if isinstance(found, BaseException):
-            raise found
-        return list(found)
-
-    def end(self) -> None:
-        """End the process, whatever it is doing."""
-        self._connection.close()
-        self._process.terminate()
-        self._process.join()
-
-    def _death(self) -> WorkerError:
-        self._process.join(1)
-        code = self._process.exitcode
-        return WorkerError(
-            f"a process that read traces died (exit code {code})",
-            "If memory was short, give fewer or smaller files at once.",
-        )
-
-
-def _serve(connection: "Connection", work: Callable[[Given], Made]) -> None:
-    """What a worker runs: what goes wrong with a document is raised in the process that asked."""
-    import gc
-
-    gc.disable()
+def _serve(connection: "Connection", work: Callable[[Item], Result]) -> None:
+    """Work on batches; what goes wrong with a document is raised in the process that sent it."""
     while True:
         try:
             batch = connection.recv()
-        except (EOFError, OSError):  # the process that asked is gone
+        except (EOFError, OSError):
             return
         try:
             connection.send([work(document) for document in batch])

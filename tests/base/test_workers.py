@@ -7,12 +7,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from multiprocessing.connection import Connection
 from pathlib import Path
 
 import pytest
 
 from orchtrace_corpus.base import workers as parallel
-from orchtrace_corpus.base.workers import WorkerError, in_order
+from orchtrace_corpus.base.workers import Worker, WorkerError, in_order, wait_for_any
 from orchtrace_corpus.trace.model.decode import Document
 from tests.conftest import ROOT
 from tests.trace.traces import event, raw
@@ -86,6 +87,55 @@ def test_the_death_of_a_worker_is_an_error_and_no_wait() -> None:
 def test_an_error_in_a_worker_is_raised_here() -> None:
     with pytest.raises(ZeroDivisionError):
         list(in_order(failing, numbered(200), 2, size_bytes=Document.size))
+
+
+def reporting(connection: Connection, name: str) -> None:
+    """Say with which signals blocked this process runs, then serve until the connection ends."""
+    connection.send((name, signal.pthread_sigmask(signal.SIG_BLOCK, []), signal.getsignal(signal.SIGINT)))
+    while connection.recv() != "die":
+        connection.send("alive")
+    os._exit(3)
+
+
+def test_the_first_worker_too_begins_with_interrupts_blocked() -> None:
+    # In a fresh process: the first worker brings the resource tracker with it, whose start unblocks signals.
+    code = (
+        "import signal\n"
+        "from orchtrace_corpus.base.workers import Worker\n"
+        "from tests.base.test_workers import reporting\n"
+        "if __name__ == '__main__':\n"
+        "    workers = [Worker(reporting, name) for name in 'ab']\n"
+        "    print([(name, signal.SIGINT in blocked, ignored == signal.SIG_IGN)"
+        " for name, blocked, ignored in (worker.receive() for worker in workers)])\n"
+        "    print(signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, []))\n"
+    )
+    result = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+
+    assert result.stdout == "[('a', True, True), ('b', True, True)]\nFalse\n"
+
+
+def test_a_worker_starts_where_signals_cannot_be_blocked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(signal, "pthread_sigmask")
+    monkeypatch.delattr(os, "sched_getaffinity")
+
+    assert [number for number, _ in in_order(doubled, numbered(20), 2, size_bytes=Document.size)] == [*range(0, 40, 2)]
+    assert parallel.processors() >= 1
+
+
+def test_of_several_workers_the_one_that_answers_or_dies_is_heard() -> None:
+    workers = [Worker(reporting, name) for name in "ab"]
+    try:
+        assert [worker.receive()[0] for worker in workers] == ["a", "b"]
+        workers[1].send("answer")
+        assert [worker.receive() for worker in wait_for_any(workers)] == ["alive"]
+        workers[0].send("die")
+        (dead,) = wait_for_any(workers)
+        with pytest.raises(WorkerError):
+            dead.receive()
+        assert [worker.exit_code for worker in workers] == [3, None]
+    finally:
+        for worker in workers:
+            worker.end()
 
 
 @pytest.fixture(scope="module")

@@ -18,7 +18,7 @@ import pytest
 from orchtrace_corpus.base.errors import ExitCode, UpstreamError
 from orchtrace_corpus.base.progress import Progress
 from orchtrace_corpus.corpus.sources import http
-from orchtrace_corpus.corpus.sources.arxiv import asking, feed
+from orchtrace_corpus.corpus.sources.arxiv import batches, feed
 from orchtrace_corpus.corpus.sources.arxiv.client import MAX_AGE_SECONDS, PATIENCE_SECONDS, Answer, Client
 from orchtrace_corpus.corpus.sources.arxiv.service import SPACING_SECONDS
 from orchtrace_corpus.corpus.sources.http import RedirectError, Transport
@@ -240,9 +240,9 @@ def test_a_service_that_refuses_everything_is_not_asked_for_ever(
 
     answer = make().fetch(IDS)
 
-    assert len(answer.malformed) == asking.MOST_REFUSALS
-    assert len(answer.unparseable) == 84 - asking.MOST_REFUSALS
-    assert len(server.requests) == asking.MOST_REFUSALS + 1
+    assert len(answer.malformed) == batches.MOST_REFUSALS
+    assert len(answer.unparseable) == 84 - batches.MOST_REFUSALS
+    assert len(server.requests) == batches.MOST_REFUSALS + 1
 
 
 @pytest.mark.parametrize(
@@ -638,12 +638,11 @@ def test_what_another_process_is_asking_for_is_not_asked_for_twice(server: Arxiv
 
 
 def test_a_turn_that_never_comes_is_said_so(server: ArxivServer, make: Callable[..., Client], tmp_path: Path) -> None:
-    import fcntl
+    from filelock import FileLock
 
     make().fetch(IDS[:1])
     (lock,) = tmp_path.rglob("*.lock")
-    with lock.open() as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
+    with FileLock(lock):
         answer = make(patience_seconds=5.0).fetch(IDS)
 
     assert answer.throttled == tuple(IDS[1:])
@@ -694,16 +693,16 @@ def test_the_document_states_the_numbers_in_force() -> None:
 
     assert f"at least {SPACING_SECONDS:g} seconds from the end of one" in text
     assert f"never asked more often than every {SPACING_SECONDS:g} seconds" in text
-    assert f"Up to {asking.MOST_IDS} papers" in text
+    assert f"Up to {batches.MOST_IDS} papers" in text
     assert f"not asked for again for {MAX_AGE_SECONDS / 3600:g} hours" in text
-    first_seconds = asking.BUSY_SPACINGS * SPACING_SECONDS
+    first_seconds = batches.BUSY_SPACINGS * SPACING_SECONDS
     assert (
-        f"after about {first_seconds:g} s, then {2 * first_seconds:g} s, and so on, up to {asking.MOST_RETRIES} times"
+        f"after about {first_seconds:g} s, then {2 * first_seconds:g} s, and so on, up to {batches.MOST_RETRIES} times"
         in text
     )
     assert f"no answer in {http.ANSWER_SECONDS:g} s | the same again after {SPACING_SECONDS:g} s" in text
-    assert f"or empty | the same again, up to {asking.MOST_RETRIES_UNREADABLE} times" in text
+    assert f"or empty | the same again, up to {batches.MOST_RETRIES_UNREADABLE} times" in text
     assert f"| {PATIENCE_SECONDS / 60:g} minutes of such trouble" in text
     assert f"an answer of more than {http.LARGEST_BODY_BYTES // 2**20} MiB" in text
     assert http.LARGEST_BODY_BYTES == feed.LARGEST_BYTES
-    assert f"after {asking.MOST_RETRIES_UNREACHABLE} further attempts" in text
+    assert f"after {batches.MOST_RETRIES_UNREACHABLE} further attempts" in text

@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 from orchtrace_corpus.trace.dataset.folder import Folder
-from orchtrace_corpus.trace.dataset.journal import kept_in
+from orchtrace_corpus.trace.dataset.worker import journal_entries
 from tests.conftest import run_corpus
 
 
@@ -50,11 +50,14 @@ def rows(folder: Path) -> dict[str, list[str]]:
 HOOK = r"""
 import os, signal, sys, time
 if os.environ.get("HAND"):
-    from orchtrace_corpus.trace.dataset import folder, plan, worker
+    from orchtrace_corpus.trace.dataset import build, folder, plan, worker
     hand = dict(part.split("=") for part in os.environ["HAND"].split(","))
     plan.MOST_SESSIONS = int(hand.get("unit", 3))
     read, rename, write = worker._read, os.rename, folder.write_atomic
     done = {"rename": 0, "write": 0}
+    if "mask" in hand and "--multiprocessing-fork" in sys.orig_argv:
+        with open(hand["mask"], "a") as file:
+            file.write(f"{signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, [])}\n")
     def reading(source, job, writer):
         if "reads" in hand:
             with open(hand["reads"], "a") as file:
@@ -82,6 +85,7 @@ if os.environ.get("HAND"):
         def serve(connection, job):
             os._exit(7)
         worker.serve.__code__ = serve.__code__
+        build._MOST_DEATHS = int(hand["start"])
     if "full" in hand:
         def finish(writer):
             raise OSError(28, "No space left on device")
@@ -115,7 +119,7 @@ def finished(folder: Path) -> tuple[set[str], set[str]]:
         return set(), set()
     units = {session.files[0].name for unit in Folder(str(folder)).units() for session in unit.sessions}
     journals = (folder / ".build" / "journals").glob("*")
-    kept = {one.done.files[0].name for path in journals for one in kept_in(str(path))}
+    kept = {one.done.files[0].name for path in journals for one in journal_entries(str(path))}
     return units, kept - units
 
 

@@ -279,18 +279,18 @@ def test_two_builds_do_not_meet(logs: Path, tmp_path: Path, monkeypatch: pytest.
 
 
 def test_a_large_file_of_traces_is_read_in_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from orchtrace_corpus.trace.dataset import sources
+    from orchtrace_corpus.trace.dataset import plan
 
     chance = random.Random(4)
     made = [json.dumps(synthesized(f"run-{number}", chance.randint(1, 40), chance)) + "\n" for number in range(30)]
     (tmp_path / "many.jsonl").write_text("".join(made), encoding="utf-8")
-    whole = [line for _, line in sources.lines(str(tmp_path / "many.jsonl"), 0, 10**9)]
+    whole = [line for _, line in plan.lines(str(tmp_path / "many.jsonl"), 0, 10**9)]
     for size in (len(made[0]), len(made[0]) + 1, max(map(len, made)), 10_000):
-        monkeypatch.setattr(sources, "PART_BYTES", size)
-        parts = sources.find([str(tmp_path / "many.jsonl")], "")
+        monkeypatch.setattr(plan, "PART_BYTES", size)
+        parts = plan.find([str(tmp_path / "many.jsonl")], "")
         path = parts.sources[0].files[0].path
-        assert [line for part in parts.sources for _, line in sources.lines(path, part.begin, part.end)] == whole
-    monkeypatch.setattr(sources, "PART_BYTES", 50_000)
+        assert [line for part in parts.sources for _, line in plan.lines(path, part.begin, part.end)] == whole
+    monkeypatch.setattr(plan, "PART_BYTES", 50_000)
     built(tmp_path / "many.jsonl", tmp_path / "d")
     assert asked(tmp_path / "d", "SELECT count(DISTINCT trace_id) ids, count(*) n FROM traces") == [
         {"ids": 30, "n": 30}
@@ -303,7 +303,10 @@ def test_a_large_file_of_traces_is_read_in_parts(tmp_path: Path, monkeypatch: py
 # Builds that are killed, or that meet with trouble.
 
 # Renames: one for the salt, then five for the tables of a unit. Writes: one for the mark, then one for each unit.
-KILLS = ["rename=1", "rename=2", "rename=4", "rename=9", "write=1", "write=2", "write=3", "units=2"]
+KILLS = [
+    *("rename=1", "rename=2", "rename=9", "write=1", "write=3", "units=2"),
+    *(pytest.param(moment, marks=pytest.mark.slow) for moment in ("rename=4", "write=2")),
+]
 
 
 @pytest.fixture(scope="module")
@@ -404,11 +407,20 @@ def test_a_full_disk_stops_a_build_with_a_word(logs: Path, tmp_path: Path) -> No
 
 
 def test_workers_that_all_die_stop_a_build(logs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with building(logs, tmp_path / "d", "start=1") as process:
+    with building(logs, tmp_path / "d", "start=3") as process:
         _, told = process.communicate(timeout=120)
 
     assert process.returncode == 3
-    assert "processes died, and nothing got done; the last: exit code 7" in told
+    assert "4 processes died, and nothing got done; the last: exit code 7" in told
+
+
+def test_every_worker_begins_with_interrupts_blocked(logs: Path, tmp_path: Path) -> None:
+    # The first one, too: with it begins the resource tracker, whose start unblocks signals.
+    with building(logs, tmp_path / "d", f"mask={tmp_path / 'mask'}") as process:
+        process.communicate(timeout=60)
+
+    assert process.returncode == 0
+    assert (tmp_path / "mask").read_text() == "True\nTrue\n"
 
 
 def test_an_interrupted_build_keeps_what_is_finished_and_leaves_nobody_behind(logs: Path, tmp_path: Path) -> None:
@@ -575,7 +587,7 @@ def test_figures_are_never_cut_on_narrow_terminals(width: int) -> None:
     columns = ("system", "measure", "unit", "n", "null", "mean", "min", "p5", "p25", "p50", "p75", "p95", "max")
     wide = Table("m", "", columns, (("alpha", "coordination_efficiency", "token", *(123456.5 + n for n in range(10))),))
 
-    narrow = render.narrowed(wide, width)
+    narrow = render.narrow(wide, width)
 
     for line in lines(narrow, width):
         assert display_width(plain([line]).rstrip("\n")) <= width

@@ -14,16 +14,15 @@ import pytest
 from orchtrace_corpus.trace.dataset import worker
 from orchtrace_corpus.trace.dataset.columns import TABLES
 from orchtrace_corpus.trace.dataset.folder import Done, FileState, Folder
-from orchtrace_corpus.trace.dataset.journal import Journal, Kept, kept_in, rows_of
-from orchtrace_corpus.trace.dataset.plan import Task
-from orchtrace_corpus.trace.dataset.sources import find
+from orchtrace_corpus.trace.dataset.plan import Kept, Task, find
 from orchtrace_corpus.trace.dataset.tables import Values, Writer
+from orchtrace_corpus.trace.dataset.worker import Journal, journal_entries, journal_rows
 from tests.trace.datasets import building, built, finished, left_alive, rows, summary, transcript
 from tests.trace.traces import EXAMPLES, event, example, raw
 
 JOBS = 2
 SESSIONS = 80
-MOMENTS = 12
+MOMENTS = 5
 
 
 @pytest.fixture(scope="module")
@@ -49,14 +48,15 @@ def wait_until_read(process: subprocess.Popen[str], reads: Path, number: int) ->
         time.sleep(0.002)
 
 
+@pytest.mark.parametrize("moments", [MOMENTS, pytest.param(12, marks=pytest.mark.slow)])
 def test_after_each_of_many_kills_a_build_reads_again_only_what_a_process_was_at(
-    undisturbed: tuple[Path, dict[str, list[str]]], tmp_path: Path
+    moments: int, undisturbed: tuple[Path, dict[str, list[str]]], tmp_path: Path
 ) -> None:
     logs, expected = undisturbed
     folder = tmp_path / "d"
     chance = random.Random(7)
     begun: set[str] = set()
-    for moment in range(MOMENTS):
+    for moment in range(moments):
         done = set.union(*finished(folder))
         reads = tmp_path / f"reads-{moment}"
         with building(logs, folder, f"slow=0.03,unit=7,reads={reads}") as process:
@@ -76,7 +76,7 @@ def test_after_each_of_many_kills_a_build_reads_again_only_what_a_process_was_at
         assert done <= set.union(*finished(folder))
         assert len(begun - set.union(*finished(folder))) <= JOBS
     units, taken = map(len, finished(folder))
-    assert units + taken >= MOMENTS
+    assert units + taken >= moments
 
     assert built(logs, folder, "--salt", "x") == summary(SESSIONS, SESSIONS - units - taken, taken, units)
 
@@ -109,10 +109,11 @@ def test_when_workers_are_killed_the_others_read_none_of_their_finished_sources_
 # What is left of a build: journals, whole or not.
 
 
-@pytest.fixture
-def broken_off(tmp_path: Path) -> tuple[Path, Path, list[Kept]]:
-    """Eight sessions, a dataset whose build was killed when all but one or two were read, and what is kept of it."""
-    logs, folder, reads = tmp_path / "logs", tmp_path / "d", tmp_path / "reads"
+@pytest.fixture(scope="module")
+def killed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Eight sessions, and a dataset whose build was killed when all but one or two were read; each with a copy."""
+    root = tmp_path_factory.mktemp("killed")
+    logs, folder, reads = root / "logs", root / "d", root / "reads"
     for number in range(8):
         transcript(logs / f"s{number}.jsonl", f"s{number}", tokens=number)
     with building(logs, folder, f"slow=0.01,unit=20,reads={reads}", "--jobs", "1") as process:
@@ -120,8 +121,20 @@ def broken_off(tmp_path: Path) -> tuple[Path, Path, list[Kept]]:
         process.kill()
         process.communicate(timeout=60)
     assert left_alive(process.pid) == []
+    for name in ("logs", "d"):
+        shutil.copytree(root / name, root / f"{name} copy")
+    return root
+
+
+@pytest.fixture
+def broken_off(killed: Path) -> tuple[Path, Path, list[Kept]]:
+    """The sessions and the dataset of `killed` as they were, and what is kept of it."""
+    logs, folder = killed / "logs", killed / "d"
+    for path in (logs, folder):
+        shutil.rmtree(path)
+        shutil.copytree(f"{path} copy", path)
     (journal,) = Folder(str(folder)).journals()
-    found = list(kept_in(journal))
+    found = list(journal_entries(journal))
     assert len(found) >= 7
     return logs, folder, found
 
@@ -149,10 +162,10 @@ def test_a_torn_journal_is_believed_to_its_last_whole_source(
     torn = tmp_path / "torn"
     for length in range(found[-1].begin, len(whole)):
         torn.write_bytes(whole[:length])
-        believed = list(kept_in(str(torn)))
+        believed = list(journal_entries(str(torn)))
         assert believed == [one._replace(journal=str(torn)) for one in found[:-1]]
     torn.write_bytes(whole[: found[-1].begin] + bytes(4096))  # as some file systems do after a power cut
-    assert len(list(kept_in(str(torn)))) == len(found) - 1
+    assert len(list(journal_entries(str(torn)))) == len(found) - 1
 
 
 def test_nothing_behind_a_changed_byte_is_believed(broken_off: tuple[Path, Path, list[Kept]], tmp_path: Path) -> None:
@@ -162,7 +175,7 @@ def test_nothing_behind_a_changed_byte_is_believed(broken_off: tuple[Path, Path,
     for place in range(0, len(whole), 7):
         damaged.write_bytes(whole[:place] + bytes([whole[place] ^ 0x40]) + whole[place + 1 :])
         before = sum(one.begin <= place for one in found) - 1
-        assert [one.done for one in kept_in(str(damaged))] == [one.done for one in found[:before]]
+        assert [one.done for one in journal_entries(str(damaged))] == [one.done for one in found[:before]]
 
 
 @pytest.mark.parametrize("damage", ["torn", "flipped", "gone", "empty", "read-only"])
@@ -260,9 +273,9 @@ def test_rows_come_out_of_a_journal_as_they_went_in(tmp_path: Path) -> None:
             kept.rows(noted.pop())
         kept.done(done)
         writer.finish()
-    (found,) = kept_in(journal)
+    (found,) = journal_entries(journal)
     with Writer(str(tmp_path / "kept")) as writer:
-        for values in rows_of(found):
+        for values in journal_rows(found):
             writer.take(values)
         writer.finish()
 
@@ -282,8 +295,8 @@ def test_a_source_that_was_not_read_to_its_end_is_not_in_a_journal(tmp_path: Pat
     with Journal(journal, "s") as kept:
         kept.rows({"edges": [["a"], ["b"], ["c"], ["causal"]]})
 
-    assert list(kept_in(journal)) == []
-    assert list(kept_in(str(tmp_path / "none"))) == []
+    assert list(journal_entries(journal)) == []
+    assert list(journal_entries(str(tmp_path / "none"))) == []
 
 
 def test_row_groups_are_full_however_traces_come(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -319,7 +332,7 @@ def test_a_journal_that_vanishes_or_changes_during_a_build_stops_it_with_a_word(
         journal.unlink() if content is None else journal.write_bytes(content)
         ours, theirs = Pipe()
         with ours, theirs:
-            stopped = worker._made(order, worker.Job(b"x", None, "s", "", str(tmp_path / "mine")), ours)
+            stopped = worker.make(order, worker.Job(b"x", None, "s", "", str(tmp_path / "mine")), ours)
 
         assert isinstance(stopped, worker.Stopped)
         assert why in stopped.why

@@ -86,6 +86,24 @@ def wrap(text: str, width: int, *, first: str = "", rest: str = "") -> list[str]
     return [*lines, current]
 
 
+def first_and_more(items: Sequence[str], most: int, more: str = "… and {:,} more") -> list[str]:
+    """The first items and, where there are others, a last one that says how many.
+
+    Args:
+        items: All of them.
+        most: How many are shown.
+        more: The last one, with a place for the number.
+    """
+    others = len(items) - most
+    return [*items[:most], *([more.format(others)] if others > 0 else [])]
+
+
+def first_names_and_more(names: Sequence[str], most: int, more: str = " and {:,} more") -> str:
+    """The first names in a sentence, `a, b and 3 more`; what follows the last comma reads `more`."""
+    others = len(names) - most
+    return ", ".join(names[:most]) + (more.format(others) if others > 0 else "")
+
+
 def fit(widths: Sequence[int], available: int, minimum: int = 6) -> list[int]:
     """Shrink the widest columns, one cell at a time, until all fit or none is wider than `minimum`."""
     fitted = list(widths)

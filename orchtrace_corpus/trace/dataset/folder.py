@@ -99,27 +99,18 @@ class Folder:
 
     Attributes:
         path: Where it is.
+        temporary: A folder for what is not finished.
     """
 
     def __init__(self, path: str) -> None:
         self.path = path
+        self.temporary = self._private("tmp")
+        self._journals = self._private("journals")
+        self._identity_file = self._private("dataset.json")
+        self._unfinished = self._private("unfinished")
 
-    @property
-    def _identity_file(self) -> str:
-        return os.path.join(self.path, _PRIVATE, "dataset.json")
-
-    @property
-    def temporary(self) -> str:
-        """A folder for what is not finished."""
-        return os.path.join(self.path, _PRIVATE, "tmp")
-
-    @property
-    def _unfinished(self) -> str:
-        return os.path.join(self.path, _PRIVATE, "unfinished")
-
-    @property
-    def _journals(self) -> str:
-        return os.path.join(self.path, _PRIVATE, "journals")
+    def _private(self, *names: str) -> str:
+        return os.path.join(self.path, _PRIVATE, *names)
 
     def journals(self) -> list[str]:
         """The journals that builds which were broken off have left."""
@@ -133,7 +124,7 @@ class Folder:
 
     def log_file(self, worker: int) -> str:
         """Where a worker's standard error goes."""
-        return os.path.join(self.path, _PRIVATE, f"worker-{worker}.log")
+        return self._private(f"worker-{worker}.log")
 
     @contextmanager
     def writing(self, salt: str) -> Iterator[bytes]:
@@ -151,7 +142,7 @@ class Folder:
         except OSError as error:
             raise DataFileError(f"cannot make {quote_path(self.path)}: {error.strerror}") from error
         with locked(self.path, _LOCK_WAIT_SECONDS):
-            known = self._prepared(salt)
+            known = self._prepare(salt)
             try:
                 self._sweep()
                 write_atomic(self._unfinished, "")
@@ -169,13 +160,13 @@ class Folder:
         """Whether a build is at work, or was broken off."""
         return os.path.exists(self._unfinished)
 
-    def _prepared(self, salt: str) -> bytes:
+    def _prepare(self, salt: str) -> bytes:
         wanted = salt.encode("utf-8", "replace")
         try:
             with open(self._identity_file, "rb") as file:
                 identity = msgspec.json.decode(file.read(), type=_Identity)
         except FileNotFoundError:
-            return self._made(wanted or os.urandom(_SALT_BYTES))
+            return self._create(wanted or os.urandom(_SALT_BYTES))
         except (OSError, msgspec.DecodeError) as error:
             raise DataFileError(f"cannot read {quote_path(self._identity_file)}: {error}") from error
         known = bytes.fromhex(identity.salt)
@@ -185,7 +176,7 @@ class Folder:
             )
         return known
 
-    def _made(self, salt: bytes) -> bytes:
+    def _create(self, salt: bytes) -> bytes:
         """Make the folder a dataset; the salt is there for its owner only, and whole or not at all."""
         there = set(os.listdir(self.path)) - {_PRIVATE}
         if there.issuperset(TABLES):
@@ -202,7 +193,7 @@ class Folder:
             )
         beside = f"{self._identity_file}.new"
         try:
-            os.makedirs(os.path.join(self.path, _PRIVATE), mode=0o700, exist_ok=True)
+            os.makedirs(self._private(), mode=0o700, exist_ok=True)
             with open(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
                 file.write(msgspec.json.encode(_Identity(_VERSION, salt.hex())))
             os.rename(beside, self._identity_file)
@@ -213,20 +204,17 @@ class Folder:
     def _sweep(self) -> None:
         """Remove what a killed build has left behind, and make room for this one."""
         shutil.rmtree(self.temporary, ignore_errors=True)
-        for folder in (self.temporary, self._journals, os.path.join(self.path, _PRIVATE, "units")):
+        tables = [os.path.join(self.path, table) for table in TABLES]
+        for folder in (self.temporary, self._journals, self._private("units"), *tables):
             os.makedirs(folder, exist_ok=True)
-        for table in TABLES:
-            os.makedirs(os.path.join(self.path, table), exist_ok=True)
-        sweep(os.path.join(self.path, _PRIVATE, "units"))
-        private = os.path.join(self.path, _PRIVATE)
-        for name in os.listdir(private):
-            if name.startswith("worker-") and name.endswith(".log"):
-                os.unlink(os.path.join(private, name))
+        sweep(self._private("units"))
         known = {unit.file for unit in self.units()}
-        for table in TABLES:
-            folder = os.path.join(self.path, table)
+        for folder, begin, end in (
+            (self._private(), "worker-", ".log"),
+            *((one, "part-", ".parquet") for one in tables),
+        ):
             for name in os.listdir(folder):
-                if name.startswith("part-") and name.endswith(".parquet") and name not in known:
+                if name.startswith(begin) and name.endswith(end) and name not in known:
                     os.unlink(os.path.join(folder, name))
 
     def units(self) -> list[Unit]:
@@ -235,19 +223,16 @@ class Folder:
         Raises:
             DataFileError: One cannot be read.
         """
-        folder = os.path.join(self.path, _PRIVATE, "units")
         found = []
         decoder = msgspec.json.Decoder(Unit)
-        for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else ():
-            if name.endswith(".json"):
-                path = os.path.join(folder, name)
-                try:
-                    with open(path, "rb") as file:
-                        found.append(decoder.decode(file.read()))
-                except (OSError, msgspec.DecodeError) as error:
-                    raise DataFileError(
-                        f"cannot read {quote_path(path)}: {error}", "Remove it; what it stands for is built again."
-                    ) from error
+        for path in _files(self._private("units"), ".json"):
+            try:
+                with open(path, "rb") as file:
+                    found.append(decoder.decode(file.read()))
+            except (OSError, msgspec.DecodeError) as error:
+                raise DataFileError(
+                    f"cannot read {quote_path(path)}: {error}", "Remove it; what it stands for is built again."
+                ) from error
         return found
 
     def parts(self) -> dict[str, list[str]]:
@@ -256,15 +241,15 @@ class Folder:
         Raises:
             DataFileError: There is no dataset, or it holds nothing.
         """
-        if os.path.isdir(os.path.join(self.path, _PRIVATE)):
+        if os.path.isdir(self._private()):
             names = [unit.file for unit in self.units()]
             found = {table: [os.path.join(self.path, table, name) for name in names] for table in TABLES}
         else:
-            found = {table: _parquet_files(os.path.join(self.path, table)) for table in TABLES}
+            found = {table: _files(os.path.join(self.path, table), ".parquet") for table in TABLES}
         if not all(found.values()):
-            lacking = next(table for table, files in found.items() if not files)
+            missing = next(table for table, files in found.items() if not files)
             hint = "corpus trace dataset build LOGS... -o DIR makes one."
-            raise DataFileError(f"{quote_path(self.path)} is no dataset, or an empty one: no {lacking}", hint)
+            raise DataFileError(f"{quote_path(self.path)} is no dataset, or an empty one: no {missing}", hint)
         return found
 
     def put(self, unit: Unit, written: str) -> None:
@@ -298,13 +283,13 @@ class Folder:
             os.unlink(os.path.join(self.path, table, unit.file))
 
     def _unit_file(self, unit: Unit) -> str:
-        return os.path.join(self.path, _PRIVATE, "units", f"{unit.name}.json")
+        return self._private("units", f"{unit.name}.json")
 
 
-def _parquet_files(folder: str) -> list[str]:
-    if not os.path.isdir(folder):
-        return []
-    return [os.path.join(folder, name) for name in sorted(os.listdir(folder)) if name.endswith(".parquet")]
+def _files(folder: str, end: str) -> list[str]:
+    """The files in a folder whose names have an end, by name; none where there is no folder."""
+    names = sorted(os.listdir(folder)) if os.path.isdir(folder) else ()
+    return [os.path.join(folder, name) for name in names if name.endswith(end)]
 
 
 def _copy(old: str, new: str, keys: Collection[str]) -> None:

@@ -1,22 +1,222 @@
-"""What a build has to do: what is new or changed, what stands, and what is no longer there.
+"""What a dataset is made of, and what a build has to do: what is new or changed, what stands, what is gone.
 
-A file stands as it was if its size and its time of change are the same; if only the time is another, as after a copy,
-the digest of its content decides. A session stands if it has the same files, and all of them stand.
+A source is a session of logs, or a file of finished traces; a large one in parts. A file stands as it was if its size
+and its time of change are the same; if only the time is another, as after a copy, the digest of its content decides. A
+session stands if it has the same files, and all of them stand.
 """
 
 import hashlib
-from collections.abc import Iterable, Sequence
+import hmac
+import os
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+import msgspec
 from msgspec.structs import replace
 
-from orchtrace_corpus.trace.dataset.folder import Done, Unit
-from orchtrace_corpus.trace.dataset.journal import Kept
-from orchtrace_corpus.trace.dataset.sources import Source, digest, place, size, state
+from orchtrace_corpus.base.errors import CommandUseError, DataFileError
+from orchtrace_corpus.base.findings import quote, quote_path
+from orchtrace_corpus.trace import importers
+from orchtrace_corpus.trace.dataset.folder import Done, FileState, Unit
+from orchtrace_corpus.trace.importers.core import logs
+from orchtrace_corpus.trace.importers.core.logs import LogFile
+
+TRACE = "trace"
+"""The format of finished traces, beside those of logs."""
+
+FORMATS = (*importers.FORMATS, TRACE)
+PART_BYTES = 8 * 1024 * 1024
+"""Files of finished traces, one on each line, are read in parts of this size."""
 
 MOST_BYTES = 32 * 1024 * 1024
 MOST_SESSIONS = 250
 """A unit takes sessions until it has so many, or so many bytes; a larger session is a unit by itself."""
+
+_CHUNK_BYTES = 1024 * 1024
+_KEY_DIGITS = 16
+
+
+class Source(NamedTuple):
+    """Files that are read together: a session, or a part of a file of finished traces.
+
+    Attributes:
+        form: The format.
+        files: The files.
+        begin: The byte from which on lines that begin there are read.
+        end: The byte from which on they are not; -1 for all.
+    """
+
+    form: str
+    files: tuple[LogFile, ...]
+    begin: int = 0
+    end: int = -1
+
+    @property
+    def name(self) -> str:
+        """What messages call it."""
+        return self.files[0].name
+
+    def key(self, salt: bytes) -> str:
+        """What the keys of its traces begin with: always the same for the same place."""
+        return hmac.digest(salt, f"{place(self.files[0].path)}\0{self.begin}".encode(), "sha256").hex()[:_KEY_DIGITS]
+
+
+class Found(NamedTuple):
+    """What is to be read.
+
+    Attributes:
+        sources: It.
+        passed_over: How many files are nothing that we know.
+        unreadable: Files that cannot be read: what they are called, and why.
+    """
+
+    sources: list[Source]
+    passed_over: int
+    unreadable: list[tuple[str, str]]
+
+
+def find(paths: Sequence[str], form: str, dataset: str = "") -> Found:
+    """The sources in files and folders, those of one format after another.
+
+    Args:
+        paths: Files and folders.
+        dataset: The folder of the dataset, whose own files are none.
+        form: The format of all of them; else each file's is recognised from how it begins.
+
+    Raises:
+        CommandUseError: There is no such format.
+        DataFileError: There is nothing to read.
+    """
+    if form and form not in FORMATS:
+        raise CommandUseError(f"there is no log format {quote(form)}", f"Formats: {', '.join(FORMATS)}.")
+    files: dict[str, LogFile] = {}
+    own = os.path.realpath(dataset) + os.sep if dataset else "\0"
+    for path in paths:
+        for file in logs.find(path):
+            target = os.path.realpath(file.path)
+            if not target.startswith(own):
+                files.setdefault(target, file)
+    by_format: dict[str, list[LogFile]] = {}
+    unreadable = []
+    for file in files.values():
+        try:
+            by_format.setdefault(_format_of(file, form), []).append(file)
+        except DataFileError as error:
+            unreadable.append((file.name, str(error)))
+    passed_over = len(by_format.pop("", ()))
+    found = [
+        Source(name, tuple(group))
+        for name in by_format
+        if name != TRACE
+        for group in importers.importer(name).sessions(by_format[name])
+    ]
+    found += [part for file in by_format.get(TRACE, ()) for part in _parts(file)]
+    if not found:
+        raise DataFileError(
+            f"{', '.join(map(quote, paths[:3]))}: {passed_over} files, and none is a log or a trace that we know",
+            f"Formats: {', '.join(FORMATS)}; --from names one.",
+        )
+    return Found(found, passed_over, unreadable)
+
+
+def _format_of(file: LogFile, form: str) -> str:
+    """The format of a file that can be read: the one given, else as it is recognised; empty where it is of none."""
+    recognised = "" if form else importers.recognise(file)
+    if recognised:
+        return recognised
+    beginning = logs.head(file, 1).text
+    return form or (TRACE if _is_trace(beginning) else "")
+
+
+def _is_trace(beginning: str) -> bool:
+    return beginning.lstrip()[:1] == "{" and all(f'"{name}"' in beginning for name in ("trace_id", "task_id", "events"))
+
+
+def _parts(file: LogFile) -> Iterator[Source]:
+    """A file of finished traces as a whole, or in parts where it is large and has a trace on each line."""
+    size = os.path.getsize(file.path)
+    if size <= PART_BYTES or not _is_lines(file):
+        yield Source(TRACE, (file,))
+        return
+    for begin in range(0, size, PART_BYTES):
+        yield Source(TRACE, (file,), begin, min(begin + PART_BYTES, size))
+
+
+def _is_lines(file: LogFile) -> bool:
+    """Whether the first line of a file is a trace by itself."""
+    with open(file.path, "rb") as handle:
+        first = handle.readline(PART_BYTES)
+    try:
+        msgspec.json.decode(first, type=msgspec.Raw)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return False
+    return first.lstrip()[:1] == b"{"
+
+
+def state(file: LogFile) -> FileState:
+    """A file as it is, without its digest; with a size of -1 where it is not there."""
+    try:
+        status = os.stat(file.path)
+    except OSError:
+        return FileState(place(file.path), file.name, -1, 0)
+    return FileState(place(file.path), file.name, status.st_size, status.st_mtime_ns)
+
+
+def place(path: str) -> str:
+    """Where a file is, links followed, as text that can be written down whatever the file is called."""
+    return os.path.realpath(path).encode("utf-8", "backslashreplace").decode()
+
+
+def digest(path: str, begin: int = 0, end: int = -1) -> str:
+    """BLAKE2b of what is read of a file, to the end of the last line; empty where it cannot be read."""
+    found = hashlib.blake2b(digest_size=16)
+    try:
+        with open(path, "rb") as handle:
+            left = (end if end >= 0 else os.fstat(handle.fileno()).st_size) - handle.seek(max(begin - 1, 0))
+            while left > 0 and (chunk := handle.read(min(left, _CHUNK_BYTES))):
+                found.update(chunk)
+                left -= len(chunk)
+            if end >= 0:
+                found.update(handle.readline())
+    except OSError:
+        return ""
+    return found.hexdigest()
+
+
+def lines(path: str, begin: int, end: int) -> Iterator[tuple[int, bytes]]:
+    """The lines that begin in a part of a file, each with the byte at which it begins; blank ones are left out.
+
+    Raises:
+        DataFileError: The file cannot be read.
+    """
+    try:
+        with open(path, "rb") as handle:
+            at = begin
+            if begin:
+                handle.seek(begin - 1)
+                at += len(handle.readline()) - 1
+            while at < end and (line := handle.readline()):
+                if line.strip():
+                    yield at, line
+                at += len(line)
+    except OSError as error:
+        raise DataFileError(f"cannot read {quote_path(path)}: {error.strerror}") from error
+
+
+class Kept(NamedTuple):
+    """A source whose rows are in a journal.
+
+    Attributes:
+        done: What was read.
+        settings: Those of the build that read it.
+        journal: The journal.
+        begin: The byte at which its records begin.
+    """
+
+    done: Done
+    settings: str
+    journal: str
+    begin: int
 
 
 class Task(NamedTuple):
@@ -41,7 +241,7 @@ class Plan(NamedTuple):
     tasks: list[Task]
     shrunk: list[tuple[Unit, tuple[Done, ...]]]
     renewed: list[Unit]
-    unchanged: list[Done]
+    unchanged: int
     kept: int
     removed: int
 
@@ -59,8 +259,7 @@ def plan(sources: Sequence[Source], units: Sequence[Unit], settings: str, salt: 
     wanted = _by_identity(sources)
     taken = {(path, begin) for _, paths, begin in wanted for path in paths}
     shrunk, renewed = [], []
-    unchanged: list[Done] = []
-    vanished = 0
+    unchanged = vanished = 0
     for unit in units:
         kept: list[Done] = []
         is_renewed = False
@@ -72,7 +271,7 @@ def plan(sources: Sequence[Source], units: Sequence[Unit], settings: str, salt: 
                 if now is not None:
                     is_renewed = is_renewed or now != done
                     kept.append(now)
-                    unchanged.append(now)
+                    unchanged += 1
                     del wanted[identity]
             elif not any((file.path, done.begin) in taken for file in done.files):
                 vanished += 1
@@ -85,7 +284,7 @@ def plan(sources: Sequence[Source], units: Sequence[Unit], settings: str, salt: 
     return Plan(_tasks(list(wanted.values()), salt), shrunk, renewed, unchanged, vanished - removed, removed)
 
 
-def taken_over(kept: Iterable[Kept], sources: Iterable[Source], settings: str, salt: bytes) -> dict[Source, Kept]:
+def reusable(kept: Iterable[Kept], sources: Iterable[Source], settings: str, salt: bytes) -> dict[Source, Kept]:
     """The sources that need not be read, since a journal has the rows that reading them would give.
 
     Args:
@@ -142,7 +341,7 @@ def _tasks(sources: list[Source], salt: bytes) -> list[Task]:
     alone: list[list[Source]] = []
     room = 0
     for source in sources:
-        weight = sum(map(size, source.files)) if source.end < 0 else source.end - source.begin
+        weight = sum(map(_size, source.files)) if source.end < 0 else source.end - source.begin
         if weight >= MOST_BYTES:
             alone.append([source])
             continue
@@ -152,6 +351,13 @@ def _tasks(sources: list[Source], salt: bytes) -> list[Task]:
         batches[-1].append(source)
         room -= weight
     return [Task(_name(batch, salt), tuple(batch)) for batch in (*alone, *batches)]
+
+
+def _size(file: LogFile) -> int:
+    try:
+        return os.stat(file.path).st_size
+    except OSError:
+        return 0
 
 
 def _name(sources: Sequence[Source], salt: bytes) -> str:

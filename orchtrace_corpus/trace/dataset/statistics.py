@@ -13,7 +13,7 @@ from orchtrace_corpus.base.errors import CommandUseError
 from orchtrace_corpus.base.findings import quote, suggestion
 from orchtrace_corpus.trace.dataset import columns as of
 from orchtrace_corpus.trace.dataset.columns import DECISIONS, TABLES
-from orchtrace_corpus.trace.dataset.opening import Tables, need
+from orchtrace_corpus.trace.dataset.tables import Tables, need
 from orchtrace_corpus.trace.measures import DEFINITIONS
 from orchtrace_corpus.trace.measures.ledger import KINDS
 from orchtrace_corpus.trace.measures.measure import ASKED
@@ -145,7 +145,7 @@ def statistics(tables: Tables, by: Sequence[str]) -> Statistics:
     for name in by:
         if name not in GROUPINGS:
             raise CommandUseError(f"cannot divide traces by {quote(name)}{suggestion(name, GROUPINGS)}")
-    need("ibis")
+    need("a dataset", "ibis")
     groups = tuple(dict.fromkeys(by))
     number = len(groups)
     traces, events = declared("traces"), declared("events")

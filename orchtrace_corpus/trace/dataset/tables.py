@@ -1,12 +1,17 @@
-"""Traces as five tables in Parquet, with the columns that `columns` declares. Needs pyarrow, which is optional."""
+"""Traces as five tables in Parquet, with the columns that `columns` declares: written, and opened to be queried.
+
+Writing needs pyarrow, and queries DuckDB; both are optional. A query may come from anywhere: nothing but the tables
+can be read, nothing written, no extension loaded.
+"""
 
 import os
-from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from orchtrace_corpus.base.errors import DataFileError, MissingLibraryError
+from orchtrace_corpus.base.errors import CommandUseError, DataFileError, MissingLibraryError
 from orchtrace_corpus.base.findings import RULES, Severity, printable, quote_path
 from orchtrace_corpus.trace import rules
 from orchtrace_corpus.trace.dataset import columns as of
@@ -17,10 +22,14 @@ from orchtrace_corpus.trace.model.trace import Trace
 from orchtrace_corpus.trace.view.view import Subject
 
 if TYPE_CHECKING:
+    import duckdb
     import pyarrow
 
 MOST_ROWS = 20_000
 """So many rows of a table are kept in memory before they are written, as one row group."""
+
+_BATCH_ROWS = 10_000
+_DAMAGED = "If a build is at work on them, try again; else build the dataset anew, in another folder."
 
 Values = dict[str, list[list[Any]]]
 """Rows of tables: for each table the values of each of its columns, in their order."""
@@ -40,7 +49,7 @@ class Writer:
     """
 
     def __init__(self, folder: str, note: Callable[[Values], None] | None = None) -> None:
-        need_pyarrow()
+        need("Parquet", "pyarrow")
         from pyarrow import parquet
 
         self._note = note
@@ -134,14 +143,14 @@ def _array(values: list[Any], kind: "pyarrow.DataType") -> "pyarrow.Array":
     try:
         return pyarrow.array(values, kind)
     except UnicodeEncodeError:
-        return pyarrow.array(escaped(values), kind)
+        return pyarrow.array(escape(values), kind)
 
 
-def escaped(value: Any) -> Any:
+def escape(value: Any) -> Any:
     """A value, or a list of them, in whose texts everything that is not Unicode is escaped."""
     if isinstance(value, str):
         return value.encode("utf-8", "backslashreplace").decode()
-    return type(value)(map(escaped, value)) if isinstance(value, (list, tuple)) else value
+    return type(value)(map(escape, value)) if isinstance(value, (list, tuple)) else value
 
 
 def _scene(trace: Trace | Mapping[str, Any], key: str) -> Scene:
@@ -170,7 +179,7 @@ def write(traces: Iterable[Trace | Mapping[str, Any]], folder: str) -> int:
     """
     import shutil
 
-    need_pyarrow()
+    need("Parquet", "pyarrow")
     taken = DataFileError(f"{quote_path(folder)} exists already", "Choose a new name, or remove it first.")
     if os.path.lexists(folder):
         raise taken
@@ -211,13 +220,147 @@ def schema(table: str) -> "pyarrow.Schema":
     return pyarrow.schema([(column.name, types[column.type]) for column in TABLES[table]])
 
 
-def need_pyarrow() -> None:
-    """See that pyarrow is there.
+def need(what: str, module: str) -> None:
+    """See that an optional library is there.
+
+    Args:
+        what: What needs it.
+        module: The library.
 
     Raises:
-        CommandUseError: It is not installed.
+        MissingLibraryError: It is not installed.
     """
+    from importlib import import_module
+
     try:
-        import pyarrow  # noqa: F401
+        import_module(module)
     except ImportError as error:
-        raise MissingLibraryError("Parquet", "pyarrow", "scale") from error
+        raise MissingLibraryError(what, module, "scale") from error
+
+
+class Answer(NamedTuple):
+    """The answer to a query: the names of its columns, and its rows, some at a time."""
+
+    columns: tuple[str, ...]
+    batches: Iterator[list[tuple[Any, ...]]]
+
+
+class Tables:
+    """The tables of a dataset in DuckDB."""
+
+    def __init__(self, connection: "duckdb.DuckDBPyConnection") -> None:
+        self._connection = connection
+
+    def query(self, sql: str) -> Answer:
+        """Ask a question of a person: one statement that only reads.
+
+        Raises:
+            CommandUseError: It is another statement, or several, or wrong; the message shows where.
+            DataFileError: It takes more memory than there is, or the files cannot be read.
+        """
+        with _errors_of_duckdb():
+            statements = self._connection.extract_statements(sql)
+        if len(statements) != 1:
+            raise CommandUseError(f"one statement is wanted, and there are {len(statements)}")
+        kind = statements[0].type.name
+        if kind != "SELECT":
+            raise CommandUseError(
+                f"{kind} is not allowed: the tables are only read",
+                "Begin with SELECT, WITH, FROM, DESCRIBE or SUMMARIZE.",
+            )
+        return self.run(sql)
+
+    def run(self, sql: str) -> Answer:
+        """Run a statement; errors as for `query`."""
+        with _errors_of_duckdb():
+            found = self._connection.execute(sql)
+        return Answer(tuple(str(column[0]) for column in found.description or ()), _batches(found))
+
+
+def _batches(found: "duckdb.DuckDBPyConnection") -> Iterator[list[tuple[Any, ...]]]:
+    while True:
+        with _errors_of_duckdb():
+            rows = found.fetchmany(_BATCH_ROWS)
+        if not rows:
+            return
+        yield rows
+
+
+@contextmanager
+def open_tables(parts: Mapping[str, Sequence[str]]) -> Iterator[Tables]:
+    """Open the tables of a dataset in DuckDB, as views over their files, and shut everything else.
+
+    Args:
+        parts: The files of each table.
+
+    Raises:
+        CommandUseError: DuckDB is not installed.
+        DataFileError: The files cannot be read.
+    """
+    import tempfile
+
+    need("a dataset", "duckdb")
+    import duckdb
+
+    with tempfile.TemporaryDirectory(prefix="corpus-dataset-") as folder:
+        settings: dict[str, str | bool | int | float | list[str]] = {
+            "allow_community_extensions": False,
+            "autoinstall_known_extensions": False,
+            "autoload_known_extensions": False,
+            "python_enable_replacements": False,
+            "temp_directory": folder,
+        }
+        with duckdb.connect(":memory:", config=settings) as connection:
+            try:
+                for table, files in parts.items():
+                    listed = ", ".join(_literal(_pattern(file)) for file in files)
+                    source = f"read_parquet([{listed}], union_by_name = true)"
+                    connection.execute(f"CREATE VIEW {table} AS SELECT * FROM {source}")
+                every = [file for files in parts.values() for file in files]
+                allowed = ", ".join(map(_literal, {**dict.fromkeys(every), **dict.fromkeys(map(_pattern, every))}))
+                connection.execute(f"SET allowed_paths = [{allowed}]")
+                connection.execute("SET enable_external_access = false")
+                connection.execute("SET lock_configuration = true")
+            except duckdb.Error as error:
+                raise DataFileError(f"cannot open the tables: {_lines(error)}", _DAMAGED) from error
+            yield Tables(connection)
+
+
+def _pattern(path: str) -> str:
+    """A path as a pattern that only it fits: DuckDB takes every path for one."""
+    return "".join(f"[{character}]" if character in "*?[" else character for character in path)
+
+
+def _literal(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+@contextmanager
+def _errors_of_duckdb() -> Iterator[None]:
+    """Raise errors of DuckDB as ours."""
+    import duckdb
+
+    try:
+        yield
+    except duckdb.InterruptException as error:
+        raise KeyboardInterrupt from error
+    except duckdb.OutOfMemoryException as error:
+        raise DataFileError(
+            "the query needs more memory than there is", "Ask for fewer columns, or for parts."
+        ) from error
+    except duckdb.IOException as error:
+        raise DataFileError(f"cannot read the tables: {_lines(error)}", _DAMAGED) from error
+    except duckdb.CatalogException as error:
+        hint = f"The tables are {', '.join(TABLES)}; DESCRIBE shows the columns of one."
+        raise CommandUseError(_lines(error), hint) from error
+    except duckdb.Error as error:
+        raise CommandUseError(_lines(error)) from error
+    except RuntimeError as error:
+        if "interrupted" in str(error):  # at the terminal, while rows were fetched
+            raise KeyboardInterrupt from error
+        raise
+
+
+def _lines(error: Exception) -> str:
+    """An error of DuckDB, which may quote a query over several lines and point at the place."""
+    return "\n".join(printable(line, limit=300) for line in str(error).splitlines() if line.strip())

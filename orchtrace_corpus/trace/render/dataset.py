@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from orchtrace_corpus.base.findings import printable
-from orchtrace_corpus.base.text.layout import display_width
+from orchtrace_corpus.base.text.layout import display_width, first_and_more
 from orchtrace_corpus.base.text.table import Cell, Table, arranged, cell_text
 from orchtrace_corpus.trace.dataset.build import Outcome
 from orchtrace_corpus.trace.dataset.columns import DECISIONS
@@ -35,12 +35,9 @@ def outcome(found: Outcome) -> list[str]:
         lines.append(f"In {_counted(found.empty, 'source')} nothing ran: no trace was made of it.")
     if found.passed_over:
         lines.append(f"{_counted(found.passed_over, 'file')} passed over: no logs or traces of a format that we know.")
-    lines += [
-        f"corpus: left out: {printable(failure.name)}: {printable(failure.why, limit=300)}"
-        for failure in found.failures[:_MOST_FAILURES]
-    ]
-    more = len(found.failures) - _MOST_FAILURES
-    return [*lines, *([f"corpus: and {more:,} more left out"] if more > 0 else [])]
+    failures = [f"{printable(failure.name)}: {printable(failure.why, limit=300)}" for failure in found.failures]
+    named = [f"corpus: left out: {failure}" for failure in failures]
+    return lines + first_and_more(named, _MOST_FAILURES, "corpus: and {:,} more left out")
 
 
 def tables(found: Statistics, *, exact: bool) -> list[Table]:
@@ -60,7 +57,7 @@ _EXPENDABLE = (
 )
 
 
-def narrowed(one: Table, width: int) -> Table:
+def narrow(one: Table, width: int) -> Table:
     """A table without as many of its columns as it takes to fit: a figure that is cut would be another figure."""
     left_out = []
     for name in _EXPENDABLE:
@@ -99,79 +96,57 @@ def _overview(found: Statistics) -> Table:
 def _distributions(found: Statistics, *, exact: bool) -> Table:
     names = [f"p{round(100 * quantile)}" for quantile in QUANTILES]
     columns = (*found.by, "measure", "unit", "n", "null", "mean", "min", *names, "max")
-    rows = tuple(
-        (
-            *_group(one.group),
-            one.measure,
-            one.unit,
-            one.n,
-            one.null,
-            *(shown(value, exact=exact) for value in (one.mean, one.least, *one.quantiles, one.greatest)),
-        )
+    rows = [
+        (one.group, one.measure, one.unit, one.n, one.null, one.mean, one.least, *one.quantiles, one.greatest)
         for one in found.distributions
         if one.n or exact
-    )
+    ]
     without = sum(not one.n for one in found.distributions)
     notes = (f"{without} rows without any value are left out.",) if without and not exact else ()
-    return Table("measures", "Measures", columns, rows, notes)
+    return Table("measures", "Measures", columns, _rows(rows, exact=exact), notes)
 
 
 def _coverage(found: Statistics, *, exact: bool) -> Table:
-    rows = tuple(
-        (
-            *_group(one.group),
-            DECISIONS[one.decision].partition("_")[0].upper(),
-            str(one.decision),
-            one.having,
-            one.traces,
-            shown(one.having / one.traces, exact=exact),
-            one.events,
-        )
+    codes = {decision: name.partition("_")[0].upper() for decision, name in DECISIONS.items()}
+    rows = [
+        (one.group, codes[one.decision], str(one.decision), one.having, one.traces, one.having / one.traces, one.events)
         for one in found.coverage
-    )
+    ]
     columns = (*found.by, "code", "sub-decision", "in traces", "of", "share", "events")
-    return Table("sub_decisions", "Sub-decisions", columns, rows)
+    return Table("sub_decisions", "Sub-decisions", columns, _rows(rows, exact=exact))
 
 
 def _models(found: Statistics, *, exact: bool) -> Table:
-    rows = tuple(
-        (
-            *_group(one.group),
-            printable(one.model) or "(none named)",
-            one.events,
-            one.without_tokens,
-            *one.tokens,
-            one.total if one.events else None,
-            shown(one.cost_usd, exact=exact),
-        )
+    rows = [
+        (one.group, printable(one.model) or "(none named)", one.events, one.without_tokens, *one.tokens,
+         one.total if one.events else None, one.cost_usd)
         for one in found.models
-    )
+    ]  # fmt: skip
     columns = (*found.by, "asked", "events", "without tokens", *KINDS, "total", "cost_usd")
     notes = ("Reasoning is a part of output. Copied context is not counted.",)
-    return Table("models", "Tokens by model", columns, rows, notes)
+    return Table("models", "Tokens by model", columns, _rows(rows, exact=exact), notes)
 
 
 def _outliers(found: Statistics, *, exact: bool) -> Table:
-    rows = tuple(
-        (
-            *_group(one.group),
-            one.measure,
-            shown(one.value, exact=exact),
-            one.unit,
-            shown(one.ranges, exact=exact),
-            printable(one.trace_id),
-            one.trace,
-        )
+    rows = [
+        (one.group, one.measure, one.value, one.unit, one.ranges, printable(one.trace_id), one.trace)
         for one in found.outliers
-    )
+    ]
     columns = (*found.by, "measure", "value", "unit", "ranges", "trace_id", "trace")
     rule = f"More than {FENCE:g} interquartile ranges beyond a quartile, of {FEWEST} values or more."
     shown_of = f" The farthest {len(rows)} of {found.outlying:,}." if found.outlying > len(rows) else ""
-    return Table("outliers", "Outliers", columns, rows, (rule + shown_of,))
+    return Table("outliers", "Outliers", columns, _rows(rows, exact=exact), (rule + shown_of,))
 
 
-def _group(group: Iterable[str]) -> tuple[Cell, ...]:
-    return tuple(printable(value) or "(unknown)" for value in group)
+def _rows(rows: Iterable[tuple[Any, ...]], *, exact: bool) -> tuple[tuple[Cell, ...], ...]:
+    """Rows whose first value is the group: each of its values in a cell of its own, numbers rounded for people."""
+    return tuple(
+        (
+            *(printable(name) or "(unknown)" for name in group),
+            *(shown(value, exact=exact) if isinstance(value, float) else value for value in values),
+        )
+        for group, *values in rows
+    )
 
 
 def answer(columns: Sequence[str], rows: Iterable[Sequence[Any]], notes: Sequence[str] = ()) -> Table:

@@ -1,18 +1,22 @@
-"""What arXiv answered, kept on disk: one file for each id, written as a whole, for later runs and offline ones.
+"""The ids that arXiv is asked for, and its answers on disk: one file for each id, for later runs and offline ones.
 
-Files lie in a folder of the service that answered, so that a mirror's answers never pass for arXiv's.
-A file that cannot be read, or is not ours, is none: the id is asked for again, and the file replaced.
+arXiv only looks whether something in a text is like an id, and then looks the whole text up: a prefix or a blank finds
+nothing and says nothing. So ids are validated and normalised here.
+
+Files lie in a folder of the service that answered, so that a mirror's answers never pass for arXiv's. Each is written
+as a whole. One that cannot be read, or is not ours, is none: the id is asked for again, and the file replaced.
 """
 
 import json
 import os
+import re
 from collections.abc import Callable
 from typing import NamedTuple
 
 from orchtrace_corpus.base.errors import CorpusError, DataFileError
 from orchtrace_corpus.base.files import sweep, write_atomic
+from orchtrace_corpus.base.identifiers import IdentifierKind, recognise
 from orchtrace_corpus.corpus.model.metadata import Metadata
-from orchtrace_corpus.corpus.sources.arxiv.wanted import stored_form
 
 FORM = 1
 """The number of the files' form; files of another are not read."""
@@ -21,6 +25,31 @@ _LARGEST_BYTES = 4 * 1024 * 1024
 _TEXTS = ("arxiv_id", "title", "abstract", "published", "updated", "primary_category")
 _MAYBE_TEXTS = ("comment", "journal_ref", "doi")
 _LISTS = ("authors", "categories")
+
+
+def asked_form(text: str) -> str | None:
+    """The id in a text as arXiv is asked for it, with its version if it names one; None if there is none.
+
+    The subject class of an old id, as in `math.GT/0309136`, is left out: arXiv stores ids without it.
+    """
+    identifier = recognise(text) if text.isascii() else None
+    if identifier is None or identifier.kind is not IdentifierKind.ARXIV:
+        return None
+    after = text.partition(identifier.value)[2]
+    match = re.match(r"v(\d+)", after)
+    if match and not re.fullmatch(r"[1-9]\d{0,3}", match[1]):
+        return None
+    return stored_form(identifier.value) + (match[0] if match else "")
+
+
+def stored_form(arxiv_id: str) -> str:
+    """An id as arXiv stores it: without a subject class."""
+    return re.sub(r"^([a-z-]+)\.[A-Z]{2}/", r"\1/", arxiv_id)
+
+
+def is_versioned(asked: str) -> bool:
+    """Whether an id, as arXiv is asked for it, names a version."""
+    return re.search(r"v\d+$", asked) is not None
 
 
 class CacheError(CorpusError):

@@ -12,11 +12,9 @@ from typing import NamedTuple
 
 from orchtrace_corpus.base.progress import Progress
 from orchtrace_corpus.corpus.model.metadata import Metadata
-from orchtrace_corpus.corpus.sources.arxiv.asking import Asker, Miss, Outcome, batches_apart
-from orchtrace_corpus.corpus.sources.arxiv.cache import Cache, default_folder
-from orchtrace_corpus.corpus.sources.arxiv.limiter import Clock, Limiter
-from orchtrace_corpus.corpus.sources.arxiv.service import DEFAULT_URL, base_url, service
-from orchtrace_corpus.corpus.sources.arxiv.wanted import asked_form
+from orchtrace_corpus.corpus.sources.arxiv.batches import Asker, Miss, Outcome, split_by_version
+from orchtrace_corpus.corpus.sources.arxiv.cache import Cache, asked_form, default_folder
+from orchtrace_corpus.corpus.sources.arxiv.service import DEFAULT_URL, Clock, Limiter, base_url, service
 from orchtrace_corpus.corpus.sources.http import Transport
 
 __all__ = ["DEFAULT_URL", "MAX_AGE_SECONDS", "PATIENCE_SECONDS", "Answer", "Client", "base_url"]
@@ -98,7 +96,7 @@ class Client:
         self._open_transport = open_transport
         folder = os.path.join(cache_folder or default_folder(), "arxiv", self._service.folder)
         self._cache = Cache(folder, self._clock.wall)
-        self._lock = f"{folder}.lock"
+        self._time_file = f"{folder}.time"
 
     def fetch(
         self,
@@ -165,11 +163,11 @@ class Client:
             report()
 
         with self._open_transport() as transport:
-            limiter = Limiter(self._lock, self._service.spacing_seconds, self._clock, pause)
+            limiter = Limiter(self._time_file, self._service.spacing_seconds, self._clock, pause)
             asker = Asker(self._service, self._cache, limiter, transport, self._clock, self._patience_seconds, pause)
             report()
             meanwhile = None if self._refresh else self._cached
-            for ids in batches_apart([asked for asked in wanted if asked not in outcomes]):
+            for ids in split_by_version([asked for asked in wanted if asked not in outcomes]):
                 asker.ask(ids, report, meanwhile)
             lost = [
                 asked
@@ -177,7 +175,7 @@ class Client:
                 if outcome is Miss.MISSING
                 and (asked in before or asked in asker.doubtful or self._cache.read(asked) is not None)
             ]
-            for ids in batches_apart(lost):
+            for ids in split_by_version(lost):
                 asker.ask(ids, report)
             for asked, outcome in asker.outcomes.items():
                 if outcome is Miss.MISSING and asked in lost:
@@ -196,12 +194,4 @@ def _answer(forms: Mapping[str, str | None], outcomes: Mapping[str, Outcome], me
             found[given] = outcome
         else:
             missed[outcome].append(given)
-    return Answer(
-        found,
-        missing=tuple(missed[Miss.MISSING]),
-        malformed=tuple(missed[Miss.MALFORMED]),
-        throttled=tuple(missed[Miss.THROTTLED]),
-        unparseable=tuple(missed[Miss.UNPARSEABLE]),
-        unasked=tuple(missed[Miss.UNASKED]),
-        messages=messages,
-    )
+    return Answer(found, messages=messages, **{str(miss): tuple(names) for miss, names in missed.items()})

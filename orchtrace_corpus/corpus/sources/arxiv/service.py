@@ -1,14 +1,22 @@
-"""Which service is asked, and how politely: arXiv's own, or whatever mirror somebody points us at."""
+"""Which service is asked, and how politely: arXiv's own, or whatever mirror somebody points us at.
+
+One request at a time, and no two too close together, across all processes that use one cache.
+"""
 
 import math
 import os
 import re
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from hashlib import sha256
+from io import FileIO
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from orchtrace_corpus.base.errors import CommandUseError
 from orchtrace_corpus.base.findings import quote
+from orchtrace_corpus.corpus.sources.arxiv.cache import CacheError, make_folder
 
 DEFAULT_URL = "https://export.arxiv.org/api/query"
 """arXiv's host for programs."""
@@ -17,6 +25,9 @@ SPACING_SECONDS = 3.0
 """The terms of use ask for no more than one request in three seconds (https://info.arxiv.org/help/api/tou.html)."""
 
 _ARXIV_HOSTS = ("arxiv.org", "export.arxiv.org")
+_POLL_SECONDS = 0.05
+_FORM = "{:020.6f} {:020.6f}\n"
+_BYTES = len(_FORM.format(0, 0))
 
 
 class Service(NamedTuple):
@@ -95,3 +106,136 @@ def _wanted_spacing() -> float:
     if not 0 <= seconds < math.inf:
         raise CommandUseError(f"ORCHTRACE_ARXIV_SPACING is no number of seconds: {quote(given)}", "Write such as 0.5.")
     return seconds
+
+
+class Clock:
+    """The times that waiting depends on; tests have their own.
+
+    Attributes:
+        wall: Seconds since the epoch, which may jump when somebody sets the clock.
+        steady: Seconds that never jump, since the machine was started.
+        sleep: Waits for so many seconds.
+    """
+
+    def __init__(
+        self,
+        wall: Callable[[], float] = time.time,
+        steady: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self.wall = wall
+        self.steady = steady
+        self.sleep = sleep
+
+
+class Limiter:
+    """Gives turns to ask, so that from the end of one request to the next at least `spacing_seconds` pass.
+
+    A file is locked while a request runs, and another holds the time of the last one. The system drops the lock of a
+    process that ends, however it ends. The time is written before a request is sent, so that the request of a killed
+    process counts, too, and again when it has ended: what a connection takes to be made must not bring two requests
+    closer together at the server.
+
+    Args:
+        path: The file with the time, made where it is not there; the locked file is beside it.
+        spacing_seconds: The least time from the end of one request to the beginning of the next.
+        clock: The times to go by.
+        pause: Called to wait for so many seconds, with the reason; empty for the usual spacing.
+    """
+
+    def __init__(
+        self,
+        path: str,
+        spacing_seconds: float,
+        clock: Clock,
+        pause: Callable[[float, str], None],
+    ) -> None:
+        self.path = path
+        self.spacing_seconds = spacing_seconds
+        self.clock = clock
+        self.pause = pause
+
+    @contextmanager
+    def turn(self, wait_seconds: float) -> Iterator["Turn"]:
+        """Be the only process that asks.
+
+        Raises:
+            TimeoutError: Another process had its turn for all of `wait_seconds`.
+            CacheError: The files cannot be opened or written.
+        """
+        from filelock import FileLock, Timeout
+
+        make_folder(os.path.dirname(self.path))
+        lock = FileLock(f"{self.path}.lock")
+        deadline = self.clock.steady() + wait_seconds
+        with ExitStack() as stack:
+            while not lock.is_locked:
+                try:
+                    stack.enter_context(lock.acquire(timeout=0))
+                    file = stack.enter_context(open(self.path, "r+b", buffering=0, opener=_open_or_create))
+                except Timeout:
+                    if self.clock.steady() >= deadline:
+                        raise TimeoutError from None
+                    self.pause(_POLL_SECONDS, "another process is asking")
+                except OSError as error:
+                    raise CacheError(self.path, error) from error
+            yield Turn(self, file)
+
+
+class Turn:
+    """The time in which one process may ask; made by `Limiter.turn`."""
+
+    def __init__(self, limiter: Limiter, file: FileIO) -> None:
+        self._limiter = limiter
+        self._file = file
+
+    def begin(self) -> None:
+        """Wait until the last request is long enough ago, and note that the next one begins.
+
+        Raises:
+            CacheError: The file cannot be written.
+        """
+        due_seconds = self._due_seconds()
+        if due_seconds > 0:
+            self._limiter.pause(due_seconds, "")
+        self.end()
+
+    def end(self) -> None:
+        """Note that a request has ended.
+
+        Raises:
+            CacheError: The file cannot be written.
+        """
+        clock = self._limiter.clock
+        try:
+            self._file.seek(0)
+            self._file.write(_FORM.format(clock.wall(), clock.steady()).encode())
+        except OSError as error:
+            raise CacheError(self._limiter.path, error) from error
+
+    def _due_seconds(self) -> float:
+        """How long to wait yet, from 0 to the spacing.
+
+        The last request was as recently as the nearer of two clocks says: the wall clock may have been
+        set forward since, the steady one begins anew with the machine. A time that lies ahead, or that
+        cannot be read, counts as now.
+        """
+        clock, spacing_seconds = self._limiter.clock, self._limiter.spacing_seconds
+        self._file.seek(0)
+        noted = self._file.read(_BYTES)
+        if not noted:
+            return 0.0
+        try:
+            wall, steady = map(float, noted.split())
+        except ValueError:
+            wall = steady = math.nan
+        if not (math.isfinite(wall) and math.isfinite(steady)):
+            return spacing_seconds
+        waits = [spacing_seconds - (clock.wall() - wall)]
+        if steady <= clock.steady():
+            waits.append(spacing_seconds - (clock.steady() - steady))
+        return min(max(*waits, 0.0), spacing_seconds)
+
+
+def _open_or_create(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_CREAT, 0o666)

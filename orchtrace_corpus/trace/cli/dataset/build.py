@@ -1,7 +1,6 @@
 """`corpus trace dataset build`."""
 
-from collections.abc import Callable
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -9,12 +8,12 @@ from orchtrace_corpus.base.commands import progress
 from orchtrace_corpus.base.commands.session import Session
 from orchtrace_corpus.base.errors import DataFileError, ExitCode
 from orchtrace_corpus.base.findings import printable
+from orchtrace_corpus.base.progress import Progress
 from orchtrace_corpus.base.workers import processors
 from orchtrace_corpus.trace.analysis import prices
-from orchtrace_corpus.trace.dataset.build import Wish
-from orchtrace_corpus.trace.dataset.build import build as bring
+from orchtrace_corpus.trace.dataset import build as building
 from orchtrace_corpus.trace.dataset.folder import Folder
-from orchtrace_corpus.trace.dataset.sources import FORMATS
+from orchtrace_corpus.trace.dataset.plan import FORMATS
 from orchtrace_corpus.trace.importers.core import logs
 from orchtrace_corpus.trace.render import dataset as render
 
@@ -58,11 +57,19 @@ def build(
       corpus trace dataset build path/to/logs -o dataset --jobs 4
     """  # fmt: skip
     session = Session(*ctx.obj)
-    wish = Wish(jobs or processors(), form, prices.load(price_table) if price_table else None, salt, prune)
+    options = building.Options(
+        jobs or processors(), form, prices.load(price_table) if price_table else None, salt, prune
+    )
     done = [0, 0]
+
+    def report(number: int, total: int) -> None:
+        done[:] = number, total
+        if show is not None:
+            show(Progress(number, total))
+
     try:
         with progress.shown(session.output, "sources") as show:
-            outcome = bring(paths, Folder(output), wish, _reporter(show, done))
+            outcome = building.build(paths, Folder(output), options, report)
     except KeyboardInterrupt:
         session.output.note(
             f"corpus: {done[0]:,} of {done[1]:,} sources are read, and kept; the same command goes on from there"
@@ -78,15 +85,3 @@ def build(
             f"no trace could be made of anything; {printable(first.name)}: {printable(first.why, limit=300)}"
         )
     return ExitCode.FINDINGS if outcome.failures else ExitCode.DONE
-
-
-def _reporter(show: "Callable[[Any], None] | None", done: list[int]) -> Callable[[int, int], None]:
-    """What the build tells its progress to: it is kept in `done`, and shown where somebody looks."""
-    from orchtrace_corpus.base.progress import Progress
-
-    def report(number: int, total: int) -> None:
-        done[:] = number, total
-        if show is not None:
-            show(Progress(number, total))
-
-    return report

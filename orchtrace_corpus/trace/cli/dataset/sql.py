@@ -10,7 +10,7 @@ from orchtrace_corpus.base.errors import CommandUseError, ExitCode
 from orchtrace_corpus.base.findings import quote
 from orchtrace_corpus.base.text import Format, table
 from orchtrace_corpus.trace.dataset.folder import Folder
-from orchtrace_corpus.trace.dataset.opening import Answer, opened
+from orchtrace_corpus.trace.dataset.tables import Answer, open_tables
 from orchtrace_corpus.trace.render import dataset as render
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
@@ -38,7 +38,7 @@ def sql(
       corpus trace dataset sql dataset "DESCRIBE events" --format markdown
     """
     session = Session(*ctx.obj)
-    with opened(Folder(folder).parts()) as tables:
+    with open_tables(Folder(folder).parts()) as tables:
         answer = tables.query(query)
         if output_format is Format.CSV:
             _write_csv(session, answer)

@@ -9,8 +9,8 @@ from orchtrace_corpus.base.commands.session import Session
 from orchtrace_corpus.base.errors import ExitCode
 from orchtrace_corpus.base.text import Format
 from orchtrace_corpus.trace.dataset.folder import Folder
-from orchtrace_corpus.trace.dataset.opening import opened
 from orchtrace_corpus.trace.dataset.statistics import GROUPINGS, statistics
+from orchtrace_corpus.trace.dataset.tables import open_tables
 from orchtrace_corpus.trace.render import dataset as render
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
@@ -37,7 +37,7 @@ def stats(
     """
     session = Session(*ctx.obj)
     found = Folder(folder)
-    with opened(found.parts()) as tables:
+    with open_tables(found.parts()) as tables:
         described = statistics(tables, split_names(by) if by else ())
     if found.is_unfinished:
         session.output.note(
@@ -46,6 +46,6 @@ def stats(
     shown = render.tables(described, exact=output_format in (Format.JSON, Format.CSV))
     width = session.output.width
     if output_format is Format.TABLE and width is not None:
-        shown = [render.narrowed(one, width) for one in shown]
+        shown = [render.narrow(one, width) for one in shown]
     session.show_tables(shown, "trace-dataset", output_format)
     return ExitCode.DONE

@@ -16,7 +16,7 @@ from typing import TypeAlias
 from orchtrace_corpus.base.errors import UpstreamError
 from orchtrace_corpus.base.findings import quote
 from orchtrace_corpus.corpus.model.metadata import Metadata
-from orchtrace_corpus.corpus.sources.arxiv.cache import Cache
+from orchtrace_corpus.corpus.sources.arxiv.cache import Cache, is_versioned, stored_form
 from orchtrace_corpus.corpus.sources.arxiv.feed import (
     Feed,
     FeedError,
@@ -25,9 +25,7 @@ from orchtrace_corpus.corpus.sources.arxiv.feed import (
     UnreadableFeedError,
     parse,
 )
-from orchtrace_corpus.corpus.sources.arxiv.limiter import Clock, Limiter, Turn
-from orchtrace_corpus.corpus.sources.arxiv.service import Service
-from orchtrace_corpus.corpus.sources.arxiv.wanted import is_versioned, stored_form
+from orchtrace_corpus.corpus.sources.arxiv.service import Clock, Limiter, Service, Turn
 from orchtrace_corpus.corpus.sources.http import (
     DroppedError,
     OverlongError,
@@ -334,7 +332,7 @@ class Asker:
             return 0.0
 
 
-def batches_apart(ids: Sequence[str]) -> tuple[list[str], list[str]]:
+def split_by_version(ids: Sequence[str]) -> tuple[list[str], list[str]]:
     """The ids without a version and those with one.
 
     They are asked for apart, because an answer does not say which entry is for which of the ids, and

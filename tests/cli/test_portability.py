@@ -1,0 +1,41 @@
+"""Nothing here needs POSIX alone: commands that only read work where its modules are missing, as on Windows."""
+
+import ast
+import subprocess
+import sys
+
+import pytest
+
+from tests.conftest import ROOT
+
+POSIX_ONLY = ("fcntl", "grp", "pwd", "resource", "termios")
+
+WITHOUT_POSIX = f"""
+import sys
+for name in {POSIX_ONLY}:
+    sys.modules[name] = None
+from orchtrace_corpus.cli.main import run
+sys.exit(run(sys.argv[1:]))
+"""
+
+
+@pytest.mark.parametrize(
+    "words", ["stats", "validate", "trace validate data/traces", "trace import tests/data/logs/claude_code --salt x"]
+)
+def test_commands_that_read_say_the_same_without_modules_of_posix(words: str) -> None:
+    without, with_all = (
+        subprocess.run([sys.executable, *start, *words.split()], cwd=ROOT, capture_output=True, text=True)
+        for start in (("-c", WITHOUT_POSIX), ("-m", "orchtrace_corpus"))
+    )
+
+    assert (without.returncode, without.stdout, without.stderr) == (0, with_all.stdout, with_all.stderr)
+
+
+def test_no_module_imports_what_only_posix_has() -> None:
+    found = []
+    for path in (ROOT / "orchtrace_corpus").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_bytes())):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            found += [f"{path.name}: {name}" for name in names if name in POSIX_ONLY]
+    assert found == []
