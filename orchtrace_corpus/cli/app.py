@@ -32,19 +32,21 @@ COMMANDS: dict[str, dict[str, Command]] = {
         "rule": Command("cli.rule", "Explain a rule: why it exists, what breaks it, and the same mended."),
     },
     "Change": {
-        "add": Command("corpus.cli.add", "Add papers to the pool."),
+        "add": Command("corpus.cli.change:add", "Add papers to the pool."),
         "exclude": Command(
-            "corpus.cli.exclude", "Put a paper on record that was screened and left out, with the reason."
+            "corpus.cli.change:exclude", "Put a paper on record that was screened and left out, with the reason."
         ),
         "promote": Command(
-            "corpus.cli.promote", "Take an excluded paper into the pool; the exclusion stays, and says what it became."
+            "corpus.cli.change:promote",
+            "Take an excluded paper into the pool; the exclusion stays, and says what it became.",
         ),
         "demote": Command(
-            "corpus.cli.demote", "Take a paper out of the pool and put it on record as excluded, with the reason."
+            "corpus.cli.change:demote",
+            "Take a paper out of the pool and put it on record as excluded, with the reason.",
         ),
-        "tag": Command("corpus.cli.tag", "Set tags of one record."),
+        "tag": Command("corpus.cli.change:tag", "Set tags of one record."),
         "import": Command("corpus.cli.importing", "Bring records of another format into the pool."),
-        "remove": Command("corpus.cli.remove", "Remove one record, and the comments directly above it."),
+        "remove": Command("corpus.cli.change:remove", "Remove one record, and the comments directly above it."),
         "fetch": Command(
             "corpus.cli.fetch", "Ask arXiv about the papers that have an arXiv id, and report what has changed."
         ),

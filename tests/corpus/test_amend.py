@@ -12,11 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from orchtrace_corpus.base.commands.output import Output
 from orchtrace_corpus.base.errors import CommandUseError, DataFileError, MalformedCorpusError
-from orchtrace_corpus.corpus.cli.amend import amend, editable, target
-from orchtrace_corpus.corpus.cli.session import CorpusSession
-from orchtrace_corpus.corpus.edit.edits import changed, removed
+from orchtrace_corpus.corpus.edit.edits import change_record, remove_record
+from orchtrace_corpus.corpus.edit.proposal import Outcome, Proposal, find_target, judge, load_editable, write
 from orchtrace_corpus.corpus.model import store
 from tests.conftest import TOY, run_corpus
 
@@ -41,8 +39,8 @@ def contents(root: Path) -> dict[str, bytes]:
     return {str(path.relative_to(root)): path.read_bytes() for path in sorted(root.rglob("*")) if path.is_file()}
 
 
-def session(root: Path) -> CorpusSession:
-    return CorpusSession(Output(), str(root))
+def edit_texts(root: Path, texts: dict[str, str]) -> Outcome:
+    return write(judge(load_editable(str(root)), Proposal(texts)))
 
 
 def test_the_diff_is_data_and_the_rest_is_talk(root: Path) -> None:
@@ -163,32 +161,32 @@ def test_a_file_that_cannot_be_read_whole_is_not_edited(root: Path, name: str, o
 
 
 def test_an_edit_by_somebody_else_is_not_overwritten(root: Path) -> None:
-    loaded, _ = editable(str(root))
-    text = removed(loaded.paper_places.file, 3)
+    corpus = load_editable(str(root))
+    text = remove_record(corpus.files[store.PAPERS], 3)
     edit(root, "A Window Box", "A Windowbox", store.EXCLUSIONS)
     edit(root, "size: small", "size: large")
     before = contents(root)
 
     with pytest.raises(DataFileError, match=r"data/papers\.yaml was changed by somebody else meanwhile"):
-        amend(session(root), str(root), {store.PAPERS: text}, was=loaded)
+        write(judge(corpus, Proposal({store.PAPERS: text})))
 
     assert contents(root) == before
 
 
 def both_files(root: Path) -> dict[str, str]:
     """The texts of a demotion, as it were: a paper goes, an exclusion of it comes."""
-    loaded, _ = editable(str(root))
-    excluded = loaded.exclusion_places.file.text + (
+    files = load_editable(str(root)).files
+    excluded = files[store.EXCLUSIONS].text + (
         "\n- id: E004\n  title: The Yard\n  identifier: YARD\n  url: https://example.org/yard\n  stage: gate\n"
         '  screened: "2023-01-03"\n  reason: A yard is no garden.\n'
     )
-    return {store.PAPERS: removed(loaded.paper_places.file, 3), store.EXCLUSIONS: excluded}
+    return {store.PAPERS: remove_record(files[store.PAPERS], 3), store.EXCLUSIONS: excluded}
 
 
 KILLED = textwrap.dedent(
     """
     import os, signal, sys
-    from tests.corpus.test_amend import amend, both_files, session
+    from tests.corpus.test_amend import both_files, edit_texts
     from pathlib import Path
     root, renames = Path(sys.argv[1]), int(sys.argv[2])
     replace = os.replace
@@ -199,7 +197,7 @@ KILLED = textwrap.dedent(
         renames -= 1
         replace(source, target)
     os.replace = replace_and_die
-    amend(session(root), str(root), both_files(root))
+    edit_texts(root, both_files(root))
     """
 )
 
@@ -216,7 +214,7 @@ def test_a_kill_between_two_files_loses_no_record(root: Path, renames: int) -> N
     after = {name: data for name, data in contents(root).items() if ".corpus-" not in name}
     assert after == (before if renames == 0 else {**before, store.EXCLUSIONS: texts[store.EXCLUSIONS]})
     # The same edit again, or what is left of it, goes through, and clears away what the killed one left.
-    assert amend(session(root), str(root), {name: text.decode() for name, text in texts.items()}) == 0
+    assert edit_texts(root, {name: text.decode() for name, text in texts.items()}).judgement.is_allowed
     assert contents(root) == {**before, **texts}
 
 
@@ -231,7 +229,7 @@ def test_a_disk_that_fills_up_between_two_files_changes_neither(root: Path, monk
 
     monkeypatch.setattr(os, "fsync", sync)
     with pytest.raises(DataFileError) as raised:
-        amend(session(root), str(root), texts)
+        edit_texts(root, texts)
 
     assert str(raised.value) == (
         "cannot write data/papers.yaml: No space left on device\nNothing was changed; the file is as it was."
@@ -275,13 +273,13 @@ def test_a_read_only_folder_is_said_and_nothing_is_written(root: Path) -> None:
 
 
 def test_a_record_is_named_by_key_or_id_before_anything_else(root: Path) -> None:
-    loaded, _ = editable(str(root))
+    pool = load_editable(str(root)).pool
 
-    assert target(loaded, "long-grass")[1:3] == (1, store.PAPERS)
-    assert target(loaded, "E003")[1:3] == (1, store.EXCLUSIONS)
-    assert target(loaded, "https://arxiv.org/abs/2302.00002v3").called == "long-grass"
+    assert find_target(pool, "long-grass")[1:] == (1, store.PAPERS)
+    assert find_target(pool, "E003")[1:] == (1, store.EXCLUSIONS)
+    assert find_target(pool, "https://arxiv.org/abs/2302.00002v3").label == "long-grass"
     with pytest.raises(CommandUseError, match=r"no record 'long-gras'\nDid you mean: long-grass \(Long Grass"):
-        target(loaded, "long-gras")
+        find_target(pool, "long-gras")
 
 
 def test_a_name_for_two_records_is_refused(root: Path) -> None:
@@ -303,13 +301,13 @@ def test_lines_keep_their_ends_and_a_file_its_missing_last_one(root: Path) -> No
 
 
 def test_without_the_base_the_corpus_is_read_now(root: Path) -> None:
-    loaded, pool = editable(str(root))
-    text = changed(loaded.paper_places.file, 0, {"size": "large"}, store_style(pool))
+    corpus = load_editable(str(root))
+    text = change_record(corpus.files[store.PAPERS], 0, {"size": "large"}, store_style(corpus.pool))
 
-    assert amend(session(root), str(root), {store.PAPERS: text}) == 0
+    assert edit_texts(root, {store.PAPERS: text}).written == (store.PAPERS,)
     edit(root, "care: {}", "care: {")
     with pytest.raises(MalformedCorpusError):
-        amend(session(root), str(root), {store.PAPERS: text})
+        edit_texts(root, {store.PAPERS: text})
 
 
 def store_style(pool: object) -> object:

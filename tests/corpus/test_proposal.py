@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from orchtrace_corpus.base.identifiers import recognise
 from orchtrace_corpus.corpus.api import Corpus
-from orchtrace_corpus.corpus.intake import proposal as intake
-from orchtrace_corpus.corpus.intake.proposal import Sign
+from orchtrace_corpus.corpus.intake import papers as intake
+from orchtrace_corpus.corpus.intake.papers import Sign
 from orchtrace_corpus.corpus.model.fields import is_key
 from orchtrace_corpus.corpus.model.records import Evidence, Exclusion, Paper, Pool
 from orchtrace_corpus.corpus.rules.texts import LATEX

@@ -12,7 +12,10 @@ from orchtrace_corpus.base.findings import quote, suggestion
 
 
 class Command(NamedTuple):
-    """A line of a table: the module in `orchtrace_corpus` whose `app` is the command, and its help line."""
+    """A line of a table: the module in `orchtrace_corpus` whose `app` is the command, and its help line.
+
+    In a module of several commands, the name of the command's follows a colon.
+    """
 
     module: str
     help: str
@@ -36,8 +39,9 @@ class LazyGroup(TyperGroup):
         del ctx
         for commands in self.table.values():
             if cmd_name in commands:
-                module = import_module(f"orchtrace_corpus.{commands[cmd_name].module}")
-                return typer.main.get_command(module.app)
+                name, _, attribute = commands[cmd_name].module.partition(":")
+                module = import_module(f"orchtrace_corpus.{name}")
+                return typer.main.get_command(getattr(module, attribute or "app"))
         return None
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:

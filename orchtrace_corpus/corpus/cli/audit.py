@@ -15,10 +15,11 @@ from orchtrace_corpus.base.yamlfile.reader import YamlFile
 from orchtrace_corpus.corpus.analysis import agreement, coding, sampling
 from orchtrace_corpus.corpus.analysis.attributes import find, paper_attributes
 from orchtrace_corpus.corpus.analysis.coding import Column, Sheet
-from orchtrace_corpus.corpus.cli.amend import amend
 from orchtrace_corpus.corpus.cli.options import Where
+from orchtrace_corpus.corpus.cli.outcome import apply
 from orchtrace_corpus.corpus.cli.session import CorpusSession, paper_query
 from orchtrace_corpus.corpus.edit import edits, recording
+from orchtrace_corpus.corpus.edit.proposal import Proposal, load_editable
 from orchtrace_corpus.corpus.model import store
 from orchtrace_corpus.corpus.model.canonical import dispute_style
 from orchtrace_corpus.corpus.model.records import Pool
@@ -196,10 +197,10 @@ def _record(session: CorpusSession, pool: Pool, sheets: Sequence[Sheet], merges:
     for key, column in found.left_out:
         session.output.tell(f"corpus: {key}: {column} has several terms, and cannot be disputed as one")
     file = known.places.file if known.places else YamlFile(store.DISPUTES, b"[]\n")
-    text = edits.all_changed(file, found.extended, dispute_style())
-    text = edits.all_added(YamlFile(file.path, text.encode()), found.added, dispute_style())
+    text = edits.change_records(file, found.extended, dispute_style())
+    text = edits.add_records(YamlFile(file.path, text.encode()), found.added, dispute_style())
     session.output.note(f"{len(found.added)} new disputes, {len(found.extended)} with new readings")
-    return amend(session, root, {store.DISPUTES: text})
+    return apply(session, load_editable(root), Proposal({store.DISPUTES: text}))
 
 
 def _columns(pool: Pool, fields: str) -> tuple[Column, ...]:

@@ -13,10 +13,11 @@ from orchtrace_corpus.base.text import findings as render
 from orchtrace_corpus.base.text.findings import FindingsFormat
 from orchtrace_corpus.corpus import rules
 from orchtrace_corpus.corpus.analysis.search import find_records, near_misses
-from orchtrace_corpus.corpus.cli.amend import amend, editable
 from orchtrace_corpus.corpus.cli.options import ArxivUrl, Offline, Refresh
+from orchtrace_corpus.corpus.cli.outcome import apply
 from orchtrace_corpus.corpus.cli.session import CorpusSession
-from orchtrace_corpus.corpus.edit.edits import all_changed
+from orchtrace_corpus.corpus.edit.edits import change_records
+from orchtrace_corpus.corpus.edit.proposal import Proposal, load_editable
 from orchtrace_corpus.corpus.intake import drift
 from orchtrace_corpus.corpus.intake.drift import Answers
 from orchtrace_corpus.corpus.model import store
@@ -66,7 +67,8 @@ def fetch(
     session = CorpusSession(*ctx.obj)
     refuse_together(offline=offline, refresh=refresh)
     root = session.writable_root() if write else session.root_folder()
-    loaded, pool = editable(root)
+    corpus = load_editable(root)
+    loaded, pool = corpus.loaded, corpus.pool
     papers = _named(pool, names) if names else pool.papers
     ids = list(dict.fromkeys(paper.arxiv_id for paper in papers if paper.arxiv_id))
     if not ids:
@@ -92,10 +94,10 @@ def fetch(
     if write and not broken:
         changes = _harmless(root, loaded, pool, _changes(loaded, answers, known))
         texts = {
-            store.PAPERS: all_changed(loaded.paper_places.file, changes, paper_style(pool.taxonomy)),
+            store.PAPERS: change_records(loaded.paper_places.file, changes, paper_style(pool.taxonomy)),
             store.ARXIV: encode(merged(known, answers.found, _every_id(pool))),
         }
-        refused = amend(session, root, texts, was=loaded, show=session.output.tell) != ExitCode.DONE
+        refused = apply(session, corpus, Proposal(texts), show=session.output.tell) != ExitCode.DONE
         loaded = store.load(root)
     findings = _judged(loaded, spoken, known)
     session.show_findings(findings, output_format)
@@ -170,7 +172,7 @@ def _harmless(
     before = rules.check(loaded)
 
     def is_harmless(some: Mapping[int, Mapping[str, Value | None]]) -> bool:
-        text = all_changed(loaded.paper_places.file, some, paper_style(pool.taxonomy))
+        text = change_records(loaded.paper_places.file, some, paper_style(pool.taxonomy))
         return not has_errors(beyond(before, rules.check(store.load(root, instead={store.PAPERS: text.encode()}))))
 
     if not changes or is_harmless(changes):

@@ -9,9 +9,10 @@ from orchtrace_corpus.base.commands.options import DryRun
 from orchtrace_corpus.base.dates import today
 from orchtrace_corpus.base.errors import CommandUseError, DataFileError, ExitCode
 from orchtrace_corpus.base.findings import printable
-from orchtrace_corpus.corpus.cli.amend import amend, editable
+from orchtrace_corpus.corpus.cli.outcome import apply
 from orchtrace_corpus.corpus.cli.session import CorpusSession
 from orchtrace_corpus.corpus.edit.merge import Merge, merge
+from orchtrace_corpus.corpus.edit.proposal import Proposal, load_editable
 from orchtrace_corpus.corpus.formats import registry
 from orchtrace_corpus.corpus.model import store
 
@@ -47,20 +48,19 @@ def import_(
     """
     session = CorpusSession(*ctx.obj)
     one = registry.find(name, to_read=True)
-    root = session.writable_root()
-    loaded, pool = editable(root)
+    corpus = load_editable(session.writable_root())
     shown = "<standard input>" if path == _STANDARD_INPUT else path
-    items = one.read(_data(path), pool.taxonomy, profile, shown)
+    items = one.read(_data(path), corpus.pool.taxonomy, profile, shown)
     if not items:
         raise DataFileError(f"there are no entries in {printable(shown, limit=300)}", "Nothing can be brought in.")
-    merged = merge(loaded.paper_places.file, items, pool.taxonomy, today().isoformat())
+    merged = merge(corpus.files[store.PAPERS], items, corpus.pool.taxonomy, today().isoformat())
     if merged.problems:
         lines = (f"{printable(shown, limit=300)}:{problem.line}: {problem.message}" for problem in merged.problems)
         session.output.tell(
             "\n".join(("corpus: nothing was written, since some records cannot be brought in:", *lines))
         )
         return ExitCode.FINDINGS
-    code = amend(session, root, {store.PAPERS: merged.text}, was=loaded, dry_run=dry_run)
+    code = apply(session, corpus, Proposal({store.PAPERS: merged.text}), dry_run=dry_run)
     if code == ExitCode.DONE:
         session.output.note(_counted(merged))
         if merged.blank:

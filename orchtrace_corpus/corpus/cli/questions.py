@@ -15,7 +15,7 @@ from orchtrace_corpus.base.commands.output import Output
 from orchtrace_corpus.base.errors import CommandUseError, ExitCode
 from orchtrace_corpus.base.findings import printable
 from orchtrace_corpus.base.text.layout import wrap
-from orchtrace_corpus.corpus.cli.facets import in_words
+from orchtrace_corpus.corpus.cli.facets import format_tag
 from orchtrace_corpus.corpus.model.addresses import url_problem
 from orchtrace_corpus.corpus.model.author_names import typed
 from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE, is_key
@@ -47,11 +47,11 @@ class Questions:
         self._output = output
         self.answers: dict[str, list[tuple[str, str]]] = {}
 
-    def about(self, name: str) -> None:
+    def begin(self, name: str) -> None:
         """Take what follows as answers about something, by what it is called."""
         self.answers.setdefault(name, [])
 
-    def _noted(self, name: str, value: str) -> None:
+    def _note(self, name: str, value: str) -> None:
         """Keep an answer: the option that gives it, or the field of the facet, and the text."""
         if self.answers and name and value:
             self.answers[next(reversed(self.answers))].append((name, value))
@@ -69,7 +69,7 @@ class Questions:
         def read(answer: str) -> str:
             if not answer and not proposal and needed:
                 raise CommandUseError("An answer is needed here; Ctrl-C stops without writing anything.")
-            self._noted(option, answer)
+            self._note(option, answer)
             return answer or proposal
 
         return self._ask(f"{prompt}{f' [{printable(proposal)}]' if proposal else ''}: ", read)
@@ -81,7 +81,7 @@ class Questions:
             problem = url_problem(answer or proposal)
             if problem:
                 raise CommandUseError(f"This {problem}.")
-            self._noted(option, answer or proposal)
+            self._note(option, answer or proposal)
             return answer or proposal
 
         return self._ask(f"{prompt}{f' [{printable(proposal)}]' if proposal else ''}: ", read)
@@ -93,7 +93,7 @@ class Questions:
             names = typed(answer)
             if not names:
                 raise CommandUseError("An answer is needed here; Ctrl-C stops without writing anything.")
-            self._noted("--authors", answer)
+            self._note("--authors", answer)
             return names
 
         return self._ask("Authors, as Family, Given; Family, Given: ", read)
@@ -103,7 +103,7 @@ class Questions:
 
         def read(answer: str) -> int:
             if len(answer) == 4 and answer.isascii() and answer.isdigit():
-                self._noted("--year", answer)
+                self._note("--year", answer)
                 return int(answer)
             raise CommandUseError("Write four digits.")
 
@@ -117,7 +117,7 @@ class Questions:
                 raise CommandUseError(f"{answer} is the key of another paper.")
             if answer and not is_key(answer):
                 raise CommandUseError("Use lower-case letters, digits and single hyphens.")
-            self._noted("--key", answer or proposal)
+            self._note("--key", answer or proposal)
             return answer or proposal
 
         return self._ask(f"Key [{proposal}]: ", read)
@@ -127,7 +127,7 @@ class Questions:
         self.say(f"\n{facet.label}: {facet.definition}")
         tag = self._levels(facet) if facet.kind is Kind.LEVELS else self._term(facet)
         if tag is not None:
-            self._noted(f"evidence_{facet.field}" if is_evidence else facet.field, in_words(tag))
+            self._note(f"evidence_{facet.field}" if is_evidence else facet.field, format_tag(tag))
         return tag
 
     def _term(self, facet: Facet) -> Tag | None:

@@ -1,7 +1,6 @@
-"""A paper's way in: what a record of it would say, and whether the corpus knows it already.
+"""What the record of a new paper would say, and whether the corpus knows the paper already.
 
-Nothing here asks anybody: metadata comes in as a value, and what only a person can decide, the tags
-and the summary, stays open.
+Metadata comes in as a value; what only a person can decide, the tags and the summary, stays open.
 """
 
 import re
