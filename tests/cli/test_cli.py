@@ -119,13 +119,13 @@ ENTERING = ("add", "exclude", "promote", "demote")  # commands that look papers 
 def entering(monkeypatch: pytest.MonkeyPatch, outside: Path) -> Iterator[Path]:
     """A copy of the corpus, an arXiv with the papers of the examples, and somebody who takes what is proposed."""
     import orchtrace_corpus as oc
-    from orchtrace_corpus.corpus.cli import change
+    from orchtrace_corpus.corpus.cli import interview
     from orchtrace_corpus.corpus.cli.questions import Questions
     from orchtrace_corpus.corpus.formats.issue_form import questions
     from tests.corpus.arxiv_server import ArxivServer, record
 
     titles = ("Ants at Work", "Bees on Strike", "Crows in Council", "Herds without Leaders")
-    monkeypatch.setattr(change, "can_ask", lambda: True)
+    monkeypatch.setattr(interview, "can_ask", lambda: True)
     monkeypatch.setattr(Questions, "_line", lambda self, prompt: "" if "[" in prompt else "1")
     (outside / "references.bib").write_text(
         "@article{dogs, title={Dogs and Their Data}, author={Doe, Jo}, year=2026, journal={J}, url={https://example.org/dogs}}"

@@ -1,56 +1,29 @@
 """The commands that change records: `corpus add`, `exclude`, `promote`, `demote`, `tag` and `remove`."""
 
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Annotated
 
 import typer
 
-from orchtrace_corpus.base.commands import progress
 from orchtrace_corpus.base.commands.options import DryRun, refuse_together, split_names
-from orchtrace_corpus.base.errors import CommandUseError, CorpusError, DataFileError, ExitCode
+from orchtrace_corpus.base.errors import CommandUseError, DataFileError
 from orchtrace_corpus.base.findings import printable
+from orchtrace_corpus.corpus.cli import options as shared
 from orchtrace_corpus.corpus.cli.facets import EvidenceCommand, ExclusionCommand, PaperCommand, read_coding
-from orchtrace_corpus.corpus.cli.interview import ask_exclusion, ask_paper, refuse_gaps, show_answers
-from orchtrace_corpus.corpus.cli.options import (
-    DetailOptions,
-    IntakeOptions,
-    OtherTags,
-    Reason,
-    Screened,
-    Title,
-    Yes,
-    command,
-)
+from orchtrace_corpus.corpus.cli.interview import complete_exclusion, complete_papers, finish, look_up
+from orchtrace_corpus.corpus.cli.options import DetailOptions, IntakeOptions, command
 from orchtrace_corpus.corpus.cli.outcome import apply
-from orchtrace_corpus.corpus.cli.questions import Questions, can_ask
+from orchtrace_corpus.corpus.cli.questions import Questions
 from orchtrace_corpus.corpus.cli.session import CorpusSession
 from orchtrace_corpus.corpus.edit import proposal as edit
 from orchtrace_corpus.corpus.edit import tags as tagging
 from orchtrace_corpus.corpus.edit.proposal import Editable, Proposal, Target, find_target, load_editable
 from orchtrace_corpus.corpus.formats.issue_form import LARGEST_BODY_BYTES
-from orchtrace_corpus.corpus.intake.drafts import (
-    Details,
-    Form,
-    complete_exclusion,
-    complete_papers,
-    describe,
-    read_form,
-    refuse_details,
-    screening_day,
-)
-from orchtrace_corpus.corpus.intake.lookup import (
-    Candidate,
-    Service,
-    exclusion_candidate,
-    name_candidate,
-    name_candidates,
-    resolve,
-)
-from orchtrace_corpus.corpus.intake.papers import verdict
+from orchtrace_corpus.corpus.intake.drafts import Details, Form, read_form, refuse_details, screening_day
+from orchtrace_corpus.corpus.intake.lookup import exclusion_candidate, name_candidate, name_candidates
 from orchtrace_corpus.corpus.model.record_fields import Value, tag_value
-from orchtrace_corpus.corpus.model.records import Exclusion, Paper, Pool, Record
+from orchtrace_corpus.corpus.model.records import Exclusion, Paper
 from orchtrace_corpus.corpus.model.taxonomy import Taxonomy
 
 _STANDARD_INPUT = "-"
@@ -106,18 +79,21 @@ def add(
     if not candidates:
         raise CommandUseError("name a paper to add", "Write an arXiv id, a DOI or an address: corpus add 2605.08686")
     refuse_details(candidates, details, coding, pool)
-    new, code = _look_up(session, candidates, pool, details, options, _instead_of_adding)
+    new, code = look_up(session, "add", candidates, pool, details, options)
     if not new:
         return code
-
-    def propose(questions: Questions | None) -> Proposal:
-        ask = partial(ask_paper, questions, pool.taxonomy, details) if questions else None
-        papers, gaps = complete_papers(new, details, coding, pool, ask)
-        refuse_gaps(gaps)
-        return edit.add(corpus, papers)
-
     calls = {one.name: () if issue else one.words or (one.name,) for one in new}
-    return max(code, _finish(session, ctx, corpus, propose, calls, yes=options.yes, dry_run=options.dry_run))
+    return max(
+        code,
+        finish(
+            session,
+            ctx,
+            corpus,
+            options,
+            calls,
+            lambda questions: edit.add(corpus, complete_papers(questions, new, details, coding, pool)),
+        ),
+    )
 
 
 @command(ExclusionCommand)
@@ -126,15 +102,15 @@ def exclude(
     name: Annotated[
         str, typer.Argument(metavar="ID_OR_URL", help="An arXiv id, DOI, OpenReview or ACL id, or address.")
     ],
-    reason: Reason = "",
-    title: Title = "",
+    reason: shared.Reason = "",
+    title: shared.Title = "",
     identifier: Annotated[
         str,
         typer.Option(
             "--identifier", metavar="TEXT", help="What the log calls it (else the id, or a name in capitals)."
         ),
     ] = "",
-    screened: Screened = "",
+    screened: shared.Screened = "",
     *,
     options: IntakeOptions,
 ) -> int:
@@ -151,14 +127,19 @@ def exclude(
     session, corpus = _start(ctx, options)
     pool = corpus.pool
     tags = read_coding(ctx, pool.taxonomy.exclusions, options.tags).tags
-    candidates = [name_candidate(name.strip(), pool)]
-    looked_up = options._replace(no_fetch=options.no_fetch or bool(title))
-    new, code = _look_up(session, candidates, pool, Details(title=title), looked_up, _instead_of_excluding)
+    service = options._replace(no_fetch=options.no_fetch or bool(title))
+    new, code = look_up(session, "exclude", [name_candidate(name.strip(), pool)], pool, Details(title=title), service)
     if not new:
         return code
-    said = Exclusion(identifier=identifier, tags=tags, screened=screened, reason=reason)
-    propose = partial(_propose_exclusion, corpus, new[0].name, new[0].paper, said)
-    return _finish(session, ctx, corpus, propose, {new[0].name: (name,)}, yes=options.yes, dry_run=options.dry_run)
+    one, said = new[0], Exclusion(identifier=identifier, tags=tags, screened=screened, reason=reason)
+    return finish(
+        session,
+        ctx,
+        corpus,
+        options,
+        {one.name: (name,)},
+        lambda questions: edit.exclude(corpus, complete_exclusion(questions, one.name, one.paper, corpus, said)),
+    )
 
 
 @command(PaperCommand)
@@ -192,27 +173,27 @@ def promote(
     candidates = [exclusion_candidate(exclusion)]
     refuse_details(candidates, details, coding, pool)
     others = pool._replace(exclusions=tuple(other for other in pool.exclusions if other is not exclusion))
-    new, code = _look_up(session, candidates, others, details, options, _instead_of_promoting)
+    new, code = look_up(session, "promote", candidates, others, details, options)
     if not new:
         return code
-
-    def propose(questions: Questions | None) -> Proposal:
-        ask = partial(ask_paper, questions, pool.taxonomy, details) if questions else None
-        papers, gaps = complete_papers(new, details, coding, pool, ask)
-        refuse_gaps(gaps)
-        return edit.promote(corpus, target, papers[0])
-
-    return _finish(session, ctx, corpus, propose, {exclusion.id: (name,)}, yes=options.yes, dry_run=options.dry_run)
+    return finish(
+        session,
+        ctx,
+        corpus,
+        options,
+        {exclusion.id: (name,)},
+        lambda questions: edit.promote(corpus, target, complete_papers(questions, new, details, coding, pool)[0]),
+    )
 
 
 @command(ExclusionCommand)
 def demote(
     ctx: typer.Context,
     name: Annotated[str, typer.Argument(metavar="KEY", help="The paper: its key, arXiv id, DOI or URL.")],
-    reason: Reason = "",
-    screened: Screened = "",
-    tags: OtherTags = None,
-    yes: Yes = False,
+    reason: shared.Reason = "",
+    screened: shared.Screened = "",
+    tags: shared.OtherTags = None,
+    yes: shared.Yes = False,
     dry_run: DryRun = False,
 ) -> int:
     """Take a paper out of the pool and put it on record as excluded, with the reason.
@@ -237,7 +218,7 @@ def demote(
     def propose(questions: Questions | None) -> Proposal:
         if origin is None:
             said = Exclusion(tags=coded, screened=screened, reason=reason)
-            excluded = _propose_exclusion(corpus, paper.key, paper, said, questions)
+            excluded = edit.exclude(corpus, complete_exclusion(questions, paper.key, paper, corpus, said))
         else:
             changes: dict[str, Value | None] = {"promoted_to": None}
             changes |= {field: tag_value(tag) for field, tag in coded.items()}
@@ -246,7 +227,7 @@ def demote(
             excluded = edit.change(corpus, find_target(pool, origin.id), changes)
         return edit.demote(corpus, target, excluded)
 
-    return _finish(session, ctx, corpus, propose, {paper.key: (name,)}, yes=yes, dry_run=dry_run)
+    return finish(session, ctx, corpus, IntakeOptions(yes=yes, dry_run=dry_run), {paper.key: (name,)}, propose)
 
 
 @command(EvidenceCommand)
@@ -339,107 +320,6 @@ def _details(said: DetailOptions) -> Details:
 
 def _names(text: str) -> tuple[str, ...]:
     return split_names(text) if text else ()
-
-
-def _look_up(
-    session: CorpusSession,
-    candidates: Sequence[Candidate],
-    pool: Pool,
-    details: Details,
-    options: IntakeOptions,
-    instead: Callable[[Record], str],
-) -> tuple[list[Candidate], int]:
-    """The candidates that are not refused, with what is known of them, and the worst exit code; refusals are shown."""
-    service = Service(options.no_fetch, options.offline, options.refresh, options.arxiv_url)
-    resolved, messages = resolve(
-        candidates,
-        pool,
-        partial(describe, details=details),
-        service,
-        despite_title=options.despite_title,
-        show_progress=partial(progress.shown, session.output),
-    )
-    for text in messages:
-        session.output.tell(f"corpus: {printable(text, limit=300)}")
-    for one in resolved:
-        if one.is_refused:
-            refusal = f"{verdict(one.match).rstrip('.')}; {instead(one.match.record)}" if one.match else one.problem
-            session.output.tell(f"corpus: {printable(one.name)} is refused: {refusal}")
-        for remark in one.remarks:
-            session.output.note(f"{printable(one.name)}: {remark}")
-    return [one for one in resolved if not one.is_refused], max(one.code for one in resolved)
-
-
-def _propose_exclusion(
-    corpus: Editable, name: str, paper: Paper, said: Exclusion, questions: Questions | None
-) -> Proposal:
-    """An exclusion of a paper, with what was said of it and what somebody answers."""
-    ask = partial(ask_exclusion, questions, corpus.pool.taxonomy, name) if questions else None
-    exclusion, gaps = complete_exclusion(paper, corpus, said, ask)
-    refuse_gaps({name: gaps} if gaps else {})
-    return edit.exclude(corpus, exclusion)
-
-
-def _finish(
-    session: CorpusSession,
-    ctx: typer.Context,
-    corpus: Editable,
-    propose: Callable[[Questions | None], Proposal],
-    calls: Mapping[str, Sequence[str]],
-    *,
-    yes: bool,
-    dry_run: bool,
-) -> int:
-    """Ask for what is missing, write the edit, and show what was done; no answer is lost where it is not written."""
-    questions = Questions(session.output) if can_ask() and not yes else None
-    try:
-        proposal = propose(questions)
-        code = apply(session, corpus, proposal, dry_run=dry_run)
-    except (KeyboardInterrupt, typer.Exit, CorpusError) as error:
-        if not isinstance(error, CorpusError) and questions is not None and any(questions.answers.values()):
-            session.output.tell("")  # behind the question that was not answered
-        show_answers(session, ctx, questions, calls)
-        raise
-    if code == ExitCode.DONE and not dry_run:
-        for line in _summary(proposal):
-            session.output.note(line)
-    else:
-        show_answers(session, ctx, questions, calls)
-    return code
-
-
-def _summary(proposal: Proposal) -> Iterator[str]:
-    """What became of each record."""
-    before = [*proposal.removed, *proposal.changed]
-    after = proposal.added or proposal.changed
-    for record in after:
-        if proposal.removed and isinstance(proposal.removed[0], Paper) and isinstance(record, Exclusion):
-            paper = proposal.removed[0]
-            yield f"{paper.key} is excluded as {record.id}: {printable(paper.title)}"
-        elif isinstance(record, Exclusion):
-            yield f"excluded as {record.id}: {printable(record.title)}"
-        elif before and isinstance(before[0], Exclusion):
-            yield f"{before[0].id} became {record.key}: {printable(record.title)}"
-        else:
-            yield f"added {record.key}: {printable(record.title)}"
-
-
-def _instead_of_adding(record: Record) -> str:
-    if isinstance(record, Paper):
-        return f"see corpus show {record.key}"
-    if record.promoted_to:
-        return f"see corpus show {record.promoted_to}"
-    return f"to take it in after all: corpus promote {record.id}"
-
-
-def _instead_of_excluding(record: Record) -> str:
-    if isinstance(record, Paper):
-        return f"to take it out of the pool: corpus demote {record.key}"
-    return f"see corpus show {record.id}"
-
-
-def _instead_of_promoting(record: Record) -> str:
-    return f"see corpus show {record.key if isinstance(record, Paper) else record.id}"
 
 
 def _read_issue(session: CorpusSession, path: str, taxonomy: Taxonomy) -> Form:
