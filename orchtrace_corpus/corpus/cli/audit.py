@@ -193,7 +193,7 @@ def _record(session: CorpusSession, pool: Pool, sheets: Sequence[Sheet], merges:
     if known.findings:
         raise InvalidCorpusError("\n".join((f"{store.DISPUTES} has errors:", *map(str, known.findings))))
     own = coding.as_coded(pool.papers, coding.columns(pool.taxonomy))
-    found = recording.disputes_from(own, sheets, merges, known.disputes, pool.taxonomy)
+    found = recording.propose_disputes(own, sheets, merges, known.disputes, pool.taxonomy)
     for key, column in found.left_out:
         session.output.tell(f"corpus: {key}: {column} has several terms, and cannot be disputed as one")
     file = known.places.file if known.places else YamlFile(store.DISPUTES, b"[]\n")

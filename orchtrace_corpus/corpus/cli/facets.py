@@ -5,6 +5,7 @@ missing, and the command says why when it reads the corpus itself.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
 from typer.core import TyperCommand, TyperOption
@@ -67,8 +68,8 @@ class PaperCommand(TyperCommand):
             taken = {word for param in self.params for word in param.opts}
             taxonomy = _taxonomy(ctx.obj)
             if taxonomy is not None:
-                tags = _tag_options(getattr(taxonomy, self.tagged) if self.tagged else (), state.tags)
-                evidence = _evidence_options(taxonomy.evidence if self.has_evidence else (), state.evidence)
+                tags = _options(getattr(taxonomy, self.tagged) if self.tagged else (), state.tags)
+                evidence = _options(taxonomy.evidence if self.has_evidence else (), state.evidence, "evidence_")
                 for section, options in (("Tags", tags), ("Evidence", evidence)):
                     state.options[section] = [option for option in options if taken.isdisjoint(option.opts)]
             ctx.meta[_KEY] = state
@@ -161,35 +162,25 @@ def _read(name: str, value: str, facets: tuple[Facet, ...]) -> tuple[Facet, Tag]
     raise CommandUseError(f"unknown axis or facet {quote(name)}{suggestion(name, [facet.field for facet in facets])}")
 
 
-def _tag_options(facets: tuple[Facet, ...], tags: dict[str, Tag]) -> Iterator[TyperOption]:
+def _options(facets: tuple[Facet, ...], tags: dict[str, Tag], prefix: str = "") -> Iterator[TyperOption]:
+    """The options of some facets, whose values go to `tags`; without a prefix, also those of terms with levels."""
     for facet in facets:
-        yield _option(facet.field, metavar_of(facet), f"{facet.definition} [{values_of(facet)}]", _reader(facet, tags))
-        if facet.kind is Kind.LEVELS:
+        help_text = f"{facet.definition} [{values_of(facet)}]"
+        yield _option(f"{prefix}{facet.field}", metavar_of(facet), help_text, partial(_read_into, tags, facet, ""))
+        if facet.kind is Kind.LEVELS and not prefix:
             levels = ", ".join(level.id for level in facet.levels)
             for term in facet.terms:
                 help_text = f"{term.definition} [{levels}]"
-                yield _option(term.id, "LEVEL", help_text, _reader(facet, tags, term.id))
+                yield _option(term.id, "LEVEL", help_text, partial(_read_into, tags, facet, term.id))
 
 
-def _evidence_options(facets: tuple[Facet, ...], tags: dict[str, Tag]) -> Iterator[TyperOption]:
-    for facet in facets:
-        help_text = f"{facet.definition} [{values_of(facet)}]"
-        yield _option(f"evidence_{facet.field}", metavar_of(facet), help_text, _reader(facet, tags))
-
-
-def _reader(facet: Facet, tags: dict[str, Tag], term: str = "") -> Callable[[str], None]:
-    """A function that reads the value of an option into `tags`."""
-
-    def read(value: str) -> None:
-        tag: Tag = {term: read_level(facet, value)} if term else read_tag(facet, value)
-        tags[facet.field] = joined(facet, tags.get(facet.field), tag)
-
-    return read
+def _read_into(tags: dict[str, Tag], facet: Facet, term: str, value: str) -> None:
+    tag: Tag = {term: read_level(facet, value)} if term else read_tag(facet, value)
+    tags[facet.field] = joined(facet, tags.get(facet.field), tag)
 
 
 def _option(name: str, metavar: str, help_text: str, read: Callable[[str], None]) -> TyperOption:
-    def callback(ctx: Any, param: Any, values: Sequence[str] | None) -> None:
-        del ctx, param
+    def callback(_context: Any, _option: Any, values: Sequence[str] | None) -> None:
         for value in values or ():
             read(value)
 

@@ -144,7 +144,7 @@ def _judged(loaded: Loaded, answers: Answers, known: Mapping[str, Metadata]) -> 
     """The drift that is not waived, and the waivers of drift that there is none of, in the order of the lines."""
     spoken = {*answers.found, *answers.missing, *answers.refused}
     keys = {paper.key for paper in loaded.papers if paper.arxiv_id in spoken}
-    found = list(drift.drift(loaded, answers, known))
+    found = list(drift.find_drift(loaded, answers, known))
     kept = waivers.apply(found, loaded, lambda key, code: key in keys and code in drift.PERSISTENT)
     return tuple(sorted(kept, key=lambda finding: (finding.location, finding.code)))
 
@@ -158,7 +158,7 @@ def _changes(loaded: Loaded, answers: Answers, known: Mapping[str, Metadata]) ->
     for index, paper in enumerate(loaded.papers):
         answer = answers.found.get(paper.arxiv_id or "")
         if answer is not None and paper.key in codes:
-            changed[index] = {**drift.changes(paper, answer, codes[paper.key])}
+            changed[index] = {**drift.propose_changes(paper, answer, codes[paper.key])}
     return {index: fields for index, fields in changed.items() if fields}
 
 

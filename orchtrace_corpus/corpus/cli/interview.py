@@ -30,7 +30,7 @@ from orchtrace_corpus.corpus.edit.proposal import Editable, Proposal
 from orchtrace_corpus.corpus.intake import drafts
 from orchtrace_corpus.corpus.intake.drafts import Coding, Details, Draft, Gap, describe, propose_key
 from orchtrace_corpus.corpus.intake.lookup import Candidate, Service, resolve
-from orchtrace_corpus.corpus.intake.papers import PREPRINT, unmet_demands, verdict
+from orchtrace_corpus.corpus.intake.papers import PREPRINT, describe_match, unmet_demands
 from orchtrace_corpus.corpus.model.fields import TO_BE_WRITTEN
 from orchtrace_corpus.corpus.model.records import Exclusion, Paper, Pool, Record, Tag
 from orchtrace_corpus.corpus.model.taxonomy import Facet, Taxonomy
@@ -65,7 +65,9 @@ def look_up(
         session.output.tell(f"corpus: {printable(text, limit=300)}")
     for one in resolved:
         if one.is_refused:
-            refusal = f"{verdict(one.match).rstrip('.')}; {_advice(command, one.match.record)}" if one.match else ""
+            refusal = (
+                f"{describe_match(one.match).rstrip('.')}; {_advice(command, one.match.record)}" if one.match else ""
+            )
             session.output.tell(f"corpus: {printable(one.name)} is refused: {refusal or one.problem}")
         for remark in one.remarks:
             session.output.note(f"{printable(one.name)}: {remark}")

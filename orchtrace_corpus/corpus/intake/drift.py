@@ -9,7 +9,7 @@ decides, and only what takes no decision is offered as a change.
 import re
 import unicodedata
 from collections.abc import Collection, Iterator, Mapping
-from typing import NamedTuple, TypeAlias, Unpack
+from typing import NamedTuple, TypeAlias
 
 from orchtrace_corpus.base.findings import Finding, printable, quote
 from orchtrace_corpus.base.identifiers import IdentifierKind, is_normal
@@ -59,7 +59,7 @@ class Answers(NamedTuple):
     refused: Collection[str] = ()
 
 
-def drift(loaded: Loaded, answers: Answers, known: Mapping[str, Metadata]) -> Iterator[Finding]:
+def find_drift(loaded: Loaded, answers: Answers, known: Mapping[str, Metadata]) -> Iterator[Finding]:
     """Every difference, in the order of the records; waivers are not applied.
 
     Args:
@@ -72,7 +72,7 @@ def drift(loaded: Loaded, answers: Answers, known: Mapping[str, Metadata]) -> It
             yield Finding(code, message, loaded.paper_places.locate(index, *path), paper.key)
 
 
-def changes(paper: Paper, answer: Metadata, codes: Collection[str]) -> dict[str, str | tuple[str, ...]]:
+def propose_changes(paper: Paper, answer: Metadata, codes: Collection[str]) -> dict[str, str | tuple[str, ...]]:
     """The new values of a paper's fields that follow from arXiv's answer without a decision.
 
     That is a title, an author list that is given in full (or as `Anonymous`), and a DOI where the

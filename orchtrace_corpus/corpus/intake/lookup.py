@@ -126,8 +126,8 @@ def _refuse_known(candidates: Sequence[Candidate], pool: Pool, *, by_title: bool
     here = Pool(pool.taxonomy, (), ())
     for one in candidates:
         if not one.is_refused:
-            found = intake.match(one.paper, pool, by_title=by_title)
-            again = None if found else intake.match(one.paper, here, by_title=by_title)
+            found = intake.find_match(one.paper, pool, by_title=by_title)
+            again = None if found else intake.find_match(one.paper, here, by_title=by_title)
             if found is not None:
                 one = one._replace(match=found, code=ExitCode.FINDINGS)
             elif again is not None and isinstance(again.record, Paper):
@@ -168,7 +168,7 @@ def name_candidate(word: str, pool: Pool) -> Candidate:
             return Candidate(word, record)
         if isinstance(record, Exclusion) and record.id == word:
             return Candidate(word, intake.from_exclusion(record))
-    problem = intake.misspelt(word, pool)
+    problem = intake.arxiv_misspelling(word, pool)
     identifier = recognise(word)
     if problem:
         return Candidate(word, Paper()).refuse(problem, ExitCode.USAGE)
@@ -206,7 +206,7 @@ def _read_entries(path: str, pool: Pool) -> list[Candidate]:
         one = Candidate(
             f"{path}:{item.line}", paper, source=paper.urls[0] if paper.urls else "", words=_command_words(paper)
         )
-        problem = intake.misspelt(str(values.get(IdentifierKind.ARXIV, "")), pool)
+        problem = intake.arxiv_misspelling(str(values.get(IdentifierKind.ARXIV, "")), pool)
         candidates.append(one.refuse(problem, ExitCode.USAGE) if problem else one)
     return candidates
 

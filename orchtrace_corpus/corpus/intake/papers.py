@@ -175,7 +175,7 @@ def plain(text: str) -> str:
         return " ".join(re.sub(r"\\[A-Za-z]+|[\\${}^]", " ", text).split())
 
 
-def match(paper: Paper, pool: Pool, *, by_title: bool = True) -> Match | None:
+def find_match(paper: Paper, pool: Pool, *, by_title: bool = True) -> Match | None:
     """The record that a paper seems to be: of the pool or excluded, by the surest sign that there is.
 
     Args:
@@ -197,7 +197,7 @@ def match(paper: Paper, pool: Pool, *, by_title: bool = True) -> Match | None:
     return _title_match(paper.title, records) if by_title else None
 
 
-def verdict(found: Match) -> str:
+def describe_match(found: Match) -> str:
     """What the corpus says of a paper that it knows: where it is, why if it was excluded, and by what it is known."""
     record = found.record
     known = f"known by its {found.sign} {found.shared}"
@@ -210,7 +210,7 @@ def verdict(found: Match) -> str:
     return f"excluded as {record.id} on {record.screened}{tags}: {record.reason}{became} It is {known}"
 
 
-def misspelt(name: str, pool: Pool) -> str:
+def arxiv_misspelling(name: str, pool: Pool) -> str:
     """What is wrong with a name that looks like an arXiv id and can be none; empty where nothing is.
 
     Since 2015 five digits follow the period, before that there were four
