@@ -18,8 +18,7 @@ from orchtrace_corpus.corpus.cli.questions import Questions, can_ask
 from orchtrace_corpus.corpus.cli.session import CorpusSession
 from orchtrace_corpus.corpus.edit.edits import all_added
 from orchtrace_corpus.corpus.model import store
-from orchtrace_corpus.corpus.model.canonical import paper_style
-from orchtrace_corpus.corpus.model.record_fields import fields
+from orchtrace_corpus.corpus.model.record_fields import fields, paper_style
 from orchtrace_corpus.corpus.model.records import Paper, Record
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)

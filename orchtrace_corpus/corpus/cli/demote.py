@@ -15,8 +15,7 @@ from orchtrace_corpus.corpus.cli.screening import day_of, exclusion_of, whole
 from orchtrace_corpus.corpus.cli.session import CorpusSession
 from orchtrace_corpus.corpus.edit.edits import added, changed, removed
 from orchtrace_corpus.corpus.model import store
-from orchtrace_corpus.corpus.model.canonical import exclusion_style
-from orchtrace_corpus.corpus.model.record_fields import Value, fields, tag_value
+from orchtrace_corpus.corpus.model.record_fields import Value, exclusion_style, fields, tag_value
 from orchtrace_corpus.corpus.model.records import Paper
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)

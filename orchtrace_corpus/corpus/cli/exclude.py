@@ -17,8 +17,7 @@ from orchtrace_corpus.corpus.cli.session import CorpusSession
 from orchtrace_corpus.corpus.edit.edits import added
 from orchtrace_corpus.corpus.intake import proposal as intake
 from orchtrace_corpus.corpus.model import store
-from orchtrace_corpus.corpus.model.canonical import exclusion_style
-from orchtrace_corpus.corpus.model.record_fields import fields
+from orchtrace_corpus.corpus.model.record_fields import exclusion_style, fields
 from orchtrace_corpus.corpus.model.records import Paper, Record
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)

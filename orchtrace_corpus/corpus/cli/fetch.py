@@ -21,11 +21,10 @@ from orchtrace_corpus.corpus.intake import drift
 from orchtrace_corpus.corpus.intake.drift import Answers
 from orchtrace_corpus.corpus.model import store
 from orchtrace_corpus.corpus.model.arxiv_file import encode, merged
-from orchtrace_corpus.corpus.model.canonical import paper_style
 from orchtrace_corpus.corpus.model.metadata import Metadata
-from orchtrace_corpus.corpus.model.record_fields import Value
+from orchtrace_corpus.corpus.model.record_fields import Value, paper_style
 from orchtrace_corpus.corpus.model.records import Loaded, Paper, Pool
-from orchtrace_corpus.corpus.rules import waivers
+from orchtrace_corpus.corpus.rules import apply_waivers
 from orchtrace_corpus.corpus.sources.arxiv.client import Answer, Client
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
@@ -143,7 +142,7 @@ def _judged(loaded: Loaded, answers: Answers, known: Mapping[str, Metadata]) -> 
     spoken = {*answers.found, *answers.missing, *answers.refused}
     keys = {paper.key for paper in loaded.papers if paper.arxiv_id in spoken}
     found = list(drift.drift(loaded, answers, known))
-    kept = waivers.apply(found, loaded, lambda key, code: key in keys and code in drift.PERSISTENT)
+    kept = apply_waivers(found, loaded, lambda key, code: key in keys and code in drift.PERSISTENT)
     return tuple(sorted(kept, key=lambda finding: (finding.location, finding.code)))
 
 

@@ -16,11 +16,11 @@ from orchtrace_corpus.base.text import findings as render
 from orchtrace_corpus.base.text.findings import FindingsFormat
 from orchtrace_corpus.corpus.cli.options import Where
 from orchtrace_corpus.corpus.cli.session import CorpusSession, paper_query
-from orchtrace_corpus.corpus.rules import waivers
-from orchtrace_corpus.corpus.sources import addresses as addresses
+from orchtrace_corpus.corpus.rules import apply_waivers
+from orchtrace_corpus.corpus.sources import links as addresses
 from orchtrace_corpus.corpus.sources import links as source
-from orchtrace_corpus.corpus.sources.addresses import Tried, Verdict
 from orchtrace_corpus.corpus.sources.arxiv.cache import default_folder
+from orchtrace_corpus.corpus.sources.links import Tried, Verdict
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
@@ -72,7 +72,7 @@ def links(
             if show is not None:
                 show(Progress(len(tried), len(chosen)))
     _expect_a_network(tried)
-    found = waivers.apply(list(addresses.findings(listed, tried)), loaded, lambda _record, _code: False)
+    found = apply_waivers(list(addresses.findings(listed, tried)), loaded, lambda _record, _code: False)
     session.show_findings(found, output_format)
     counts = Counter(outcome.verdict for outcome in tried.values())
     verdicts = ", ".join(f"{counts[verdict]} {verdict}" for verdict in Verdict)

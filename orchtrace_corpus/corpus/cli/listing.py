@@ -8,8 +8,8 @@ from orchtrace_corpus.base.commands.options import Columns, OutputFormat, Sort, 
 from orchtrace_corpus.base.errors import ExitCode
 from orchtrace_corpus.base.text import Format
 from orchtrace_corpus.corpus.analysis.attributes import exclusion_attributes, find_all, paper_attributes
-from orchtrace_corpus.corpus.analysis.listing import sort_records
 from orchtrace_corpus.corpus.analysis.query import parse
+from orchtrace_corpus.corpus.analysis.search import sort_records
 from orchtrace_corpus.corpus.cli.options import Where
 from orchtrace_corpus.corpus.cli.session import CorpusSession, paper_query
 from orchtrace_corpus.corpus.model import store

@@ -10,7 +10,7 @@ from orchtrace_corpus.base.identifiers import Identifier, IdentifierKind, recogn
 from orchtrace_corpus.corpus.cli.session import CorpusSession
 from orchtrace_corpus.corpus.edit.fixes import FIXES
 from orchtrace_corpus.corpus.intake import proposal as intake
-from orchtrace_corpus.corpus.model.addresses import url_problem
+from orchtrace_corpus.corpus.model.decoders import url_problem
 from orchtrace_corpus.corpus.model.fields import is_key
 from orchtrace_corpus.corpus.model.metadata import Metadata
 from orchtrace_corpus.corpus.model.records import Exclusion, Paper, Pool, Record

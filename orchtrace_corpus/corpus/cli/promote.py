@@ -18,10 +18,8 @@ from orchtrace_corpus.corpus.cli.session import CorpusSession
 from orchtrace_corpus.corpus.edit.edits import added, changed
 from orchtrace_corpus.corpus.intake import proposal as intake
 from orchtrace_corpus.corpus.model import store
-from orchtrace_corpus.corpus.model.canonical import exclusion_style, paper_style
-from orchtrace_corpus.corpus.model.identity import identities
-from orchtrace_corpus.corpus.model.record_fields import fields
-from orchtrace_corpus.corpus.model.records import Exclusion, Paper, Record
+from orchtrace_corpus.corpus.model.record_fields import exclusion_style, fields, paper_style
+from orchtrace_corpus.corpus.model.records import Exclusion, Paper, Record, identities
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 

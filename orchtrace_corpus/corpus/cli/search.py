@@ -8,8 +8,7 @@ from orchtrace_corpus.base.commands.options import Columns, OutputFormat, Sort, 
 from orchtrace_corpus.base.errors import CommandUseError, ExitCode
 from orchtrace_corpus.base.text import Format
 from orchtrace_corpus.corpus.analysis.attributes import exclusion_attributes, find_all, paper_attributes
-from orchtrace_corpus.corpus.analysis.listing import sort_records
-from orchtrace_corpus.corpus.analysis.search import search_exclusions, search_papers
+from orchtrace_corpus.corpus.analysis.search import search_exclusions, search_papers, sort_records
 from orchtrace_corpus.corpus.cli.options import Where
 from orchtrace_corpus.corpus.cli.session import CorpusSession, paper_query
 from orchtrace_corpus.corpus.render.records import listing

@@ -15,8 +15,7 @@ from orchtrace_corpus.corpus.cli.facets import PaperCommand, given, option_name
 from orchtrace_corpus.corpus.cli.session import CorpusSession
 from orchtrace_corpus.corpus.edit.assignments import assignments
 from orchtrace_corpus.corpus.edit.edits import as_written, changed
-from orchtrace_corpus.corpus.model.canonical import exclusion_style, paper_style
-from orchtrace_corpus.corpus.model.record_fields import Value, tag_value
+from orchtrace_corpus.corpus.model.record_fields import Value, exclusion_style, paper_style, tag_value
 from orchtrace_corpus.corpus.model.records import Paper, Tag
 from orchtrace_corpus.corpus.model.taxonomy import Facet, Taxonomy
 

@@ -8,8 +8,8 @@ from orchtrace_corpus.base.text import table
 from orchtrace_corpus.base.text.layout import Line, Span, clip, line, wrap
 from orchtrace_corpus.base.text.table import Table, envelope
 from orchtrace_corpus.corpus.analysis.claims import Verdict, name_of
-from orchtrace_corpus.corpus.analysis.count_changes import Shift
 from orchtrace_corpus.corpus.analysis.difference import Change, Changed, Difference, EntryChange
+from orchtrace_corpus.corpus.analysis.vocabulary_changes import Shift
 from orchtrace_corpus.corpus.model.record_fields import Value, fields
 from orchtrace_corpus.corpus.model.records import Record
 from orchtrace_corpus.corpus.model.taxonomy import Taxonomy

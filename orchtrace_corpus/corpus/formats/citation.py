@@ -1,7 +1,12 @@
-"""What kind of place a venue is, told from its words: bibliographies ask, and a record does not say."""
+"""What bibliographies ask beyond a record's fields: the kind of its venue, and its tags as keywords."""
 
 import re
+from collections.abc import Iterator, Mapping
 from enum import StrEnum
+
+from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE
+from orchtrace_corpus.corpus.model.records import Paper
+from orchtrace_corpus.corpus.model.taxonomy import Taxonomy
 
 
 class VenueKind(StrEnum):
@@ -34,3 +39,14 @@ def venue_kind(venue: str) -> VenueKind:
             return kind
     has_acronym = any(sum(letter.isupper() for letter in word) > 1 for word in words)
     return VenueKind.CONFERENCE if has_acronym else VenueKind.JOURNAL
+
+
+def keywords(paper: Paper, taxonomy: Taxonomy) -> Iterator[str]:
+    """The tags as filters are written: `credit_unit=agent`, `stop=explicit`; those that are NA are left out."""
+    for facet in taxonomy.papers:
+        tag = paper.tags.get(facet.field, ())
+        if isinstance(tag, Mapping):
+            yield from (f"{term}={level}" for term, level in tag.items())
+        else:
+            terms = (tag,) if isinstance(tag, str) else tag
+            yield from (f"{facet.field}={term}" for term in terms if term != NOT_APPLICABLE)
