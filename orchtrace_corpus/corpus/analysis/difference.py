@@ -17,6 +17,7 @@ from orchtrace_corpus.corpus.model.claim_file import Claim
 from orchtrace_corpus.corpus.model.decode import exclusion_schema, paper_schema
 from orchtrace_corpus.corpus.model.record_fields import Value, fields
 from orchtrace_corpus.corpus.model.records import Exclusion, Loaded, Paper, Places, Pool, Record
+from orchtrace_corpus.corpus.model.taxonomy import Taxonomy
 
 _ENTRY_NAMES = {"data/disputes.yaml": ("record", "tag"), "data/scale.yaml": ("system", "quantity")}
 """What tells the entries of the files beside the records apart."""
@@ -126,6 +127,7 @@ class Difference(NamedTuple):
         reordered: What stands in another order, of what is in both: `records`, `terms`.
         form: What of the form of the files differs, where nothing changed in meaning.
         remarks: What is to be known of the two states, in sentences.
+        vocabulary: The taxonomy of the later state.
     """
 
     names: tuple[str, str]
@@ -152,6 +154,7 @@ class Difference(NamedTuple):
     reordered: tuple[str, ...]
     form: tuple[Form, ...]
     remarks: tuple[str, ...]
+    vocabulary: Taxonomy
 
     @property
     def has_meaning(self) -> bool:
@@ -235,6 +238,7 @@ def compare(before: State, after: State) -> Difference:
         ),
         form=(),
         remarks=(*before.remarks, *after.remarks),
+        vocabulary=new.taxonomy,
     )
     return (
         change

@@ -2,7 +2,6 @@
 
 import unicodedata
 from collections.abc import Sequence
-from difflib import SequenceMatcher, get_close_matches
 from typing import TypeVar
 
 from orchtrace_corpus.base.identifiers import IdentifierKind, recognise
@@ -61,6 +60,8 @@ def find_records(pool: Pool, name: str) -> tuple[Record, ...]:
 
 def near_misses(pool: Pool, name: str, limit: int = 3) -> tuple[tuple[str, str], ...]:
     """Keys and titles of records that the name may have meant, nearest first: by part, by spelling, by title."""
+    from difflib import SequenceMatcher, get_close_matches  # only for who has made a mistake
+
     wanted = folded(name.strip())
     if not wanted:
         return ()
@@ -78,6 +79,8 @@ def near_misses(pool: Pool, name: str, limit: int = 3) -> tuple[tuple[str, str],
 
 
 def _near_identifiers(pool: Pool, name: str) -> list[str]:
+    from difflib import get_close_matches
+
     identifier = recognise(name)
     if identifier is None or identifier.kind is not IdentifierKind.ARXIV:
         return []

@@ -19,10 +19,7 @@ from orchtrace_corpus.corpus.model import disputes, store
 from orchtrace_corpus.corpus.model.claim_file import Claim, ClaimFile
 from orchtrace_corpus.corpus.render import claims as render
 
-app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
-
-@app.command()
 def claims(
     ctx: typer.Context,
     names: Annotated[

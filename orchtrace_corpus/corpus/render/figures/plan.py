@@ -174,7 +174,7 @@ def called(value: str, terms: Sequence[Term]) -> str:
     return value if term is None else f"{term.code} {term.label}".strip()
 
 
-def numbered(count: int, noun: str) -> str:
+def count_noun(count: int, noun: str) -> str:
     """A count with its noun, in the plural where there is not just one."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
@@ -185,7 +185,7 @@ def _coverage(crosstab: Crosstab) -> Caption:
     size = len(_regular(rows.terms)) * len(_regular(columns.terms))
     sparse = sum(number <= SPARSE_LIMIT for number in cells.values())
     numbers = (
-        f"{numbered(crosstab.total, 'paper')} by {lower_first(rows.label)} and {lower_first(columns.label)}: "
+        f"{count_noun(crosstab.total, 'paper')} by {lower_first(rows.label)} and {lower_first(columns.label)}: "
         f"{size - len(cells)} of {size} cells are empty, {sparse} hold {_FEW}."
     )
     most = ""
@@ -204,14 +204,14 @@ def _levels(levels: LevelCounts, source: Source) -> Caption:
         disputed = sum(source.contested.get(term.id, {}).values())
         told = f"; {disputed:,} of these {having:,} {'is' if disputed == 1 else 'are'} contested" * bool(disputed)
         parts.append(f"{called(term.id, facet.terms)} {', '.join(numbers)}{told}.")
-    text = f"{numbered(levels.total, 'paper')} by level. {' '.join(parts)}"
+    text = f"{count_noun(levels.total, 'paper')} by level. {' '.join(parts)}"
     return Caption(f"{facet.label} by level", facet.definition, text)
 
 
 def _terms(counts: Counts, disputed: Mapping[str, int]) -> Caption:
     facet, terms = counts.attribute.facet, counts.attribute.terms
     listed = _listed(_counted(counts))
-    text = f"{numbered(counts.total, 'paper')} by {lower_first(counts.attribute.label)}: {listed}."
+    text = f"{count_noun(counts.total, 'paper')} by {lower_first(counts.attribute.label)}: {listed}."
     if facet is not None and facet.role is Role.AXIS:
         empty = [called(term.id, terms) for term in _regular(terms) if not counts.counts.get(term.id)]
         sparse = [
@@ -225,7 +225,7 @@ def _terms(counts: Counts, disputed: Mapping[str, int]) -> Caption:
 
 def _years(source: Source) -> Caption:
     section, counts = source.pool.taxonomy.section, source.summary.years
-    total = numbered(counts.total, "paper")
+    total = count_noun(counts.total, "paper")
     text = f"{total} by year: {_listed(counts.counts.items())}."
     if section is None:
         return Caption("Papers by year", total, text)

@@ -1,20 +1,34 @@
-"""`corpus rule`."""
+"""The commands that are about both wings: `check`, `rule`."""
 
 from typing import Annotated
 
 import typer
 
+from orchtrace_corpus.base.commands.session import Session
 from orchtrace_corpus.base.errors import CommandUseError, ExitCode
 from orchtrace_corpus.base.findings import codes, quote
 from orchtrace_corpus.base.text import rules as render
-from orchtrace_corpus.corpus.cli.session import CorpusSession
-
-app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
 _WIDTH = 100
 
 
-@app.command()
+def check(ctx: typer.Context) -> int:
+    """Run everything that CI asks, in one process.
+
+    Validates the data, compares it with its canonical form, compares every generated file with what
+    "corpus build" would write, and validates the traces in data/traces. One line for each part, the
+    worst exit code, and the command that mends it.
+
+    \b
+    Examples:
+      corpus check
+    """
+    from orchtrace_corpus.cli.checking import check_all
+    from orchtrace_corpus.corpus.cli.session import CorpusSession
+
+    return check_all(CorpusSession(*ctx.obj))
+
+
 def rule(
     ctx: typer.Context,
     code: Annotated[
@@ -30,7 +44,12 @@ def rule(
       corpus rule D
       corpus rule --all
     """
-    session = CorpusSession(*ctx.obj)
+    # The wings register their rules when they are imported, and so does the reader of YAML.
+    import orchtrace_corpus.base.yamlfile
+    import orchtrace_corpus.corpus
+    import orchtrace_corpus.trace  # noqa: F401
+
+    session: Session = ctx.obj
     if every and code:
         raise CommandUseError(f"--all explains {quote(code)}, too; give one of the two")
     if not every and not code:
