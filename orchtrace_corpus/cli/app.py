@@ -48,9 +48,10 @@ COMMANDS: dict[str, dict[str, Command]] = {
         "import": Command("corpus.cli.exchange:import_", "Bring records of another format into the pool."),
         "remove": Command("corpus.cli.remove", "Remove one record, and the comments directly above it."),
         "fetch": Command(
-            "corpus.cli.fetch", "Ask arXiv about the papers that have an arXiv id, and report what has changed."
+            "corpus.cli.upstream:fetch",
+            "Ask arXiv about the papers that have an arXiv id, and report what has changed.",
         ),
-        "links": Command("corpus.cli.links", "Look for dead links: try each address once, politely."),
+        "links": Command("corpus.cli.upstream:links", "Look for dead links: try each address once, politely."),
         "init": Command("corpus.cli.init:init", "Start a corpus of your own, with your own axes."),
     },
     "Hand on": {

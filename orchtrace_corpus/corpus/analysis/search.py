@@ -78,6 +78,12 @@ def near_misses(pool: Pool, name: str, limit: int = 3) -> tuple[tuple[str, str],
     return tuple((key, whole[key]) for key in near)
 
 
+def describe_near_misses(pool: Pool, name: str) -> str:
+    """The second line of a message about a name that no record has: what may be meant, or where to look."""
+    near = [f"{key} ({title})" for key, title in near_misses(pool, name)]
+    return f"Did you mean: {', '.join(near)}?" if near else "Try: corpus search WORDS, or corpus list."
+
+
 def _near_identifiers(pool: Pool, name: str) -> list[str]:
     from difflib import get_close_matches
 

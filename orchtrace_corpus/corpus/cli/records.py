@@ -12,8 +12,8 @@ from orchtrace_corpus.base.text.layout import pluralize
 from orchtrace_corpus.corpus.analysis.attributes import exclusion_attributes, find_all, paper_attributes
 from orchtrace_corpus.corpus.analysis.query import parse
 from orchtrace_corpus.corpus.analysis.search import (
+    describe_near_misses,
     find_records,
-    near_misses,
     search_exclusions,
     search_papers,
     sort_records,
@@ -121,9 +121,7 @@ def show(
     for name in names:
         found = find_records(pool, name)
         if not found:
-            near = [f"{key} ({title})" for key, title in near_misses(pool, name)]
-            hint = f"Did you mean: {', '.join(near)}?" if near else "Try: corpus search WORDS, or corpus list."
-            raise CommandUseError(f"no record {quote(name)}", hint)
+            raise CommandUseError(f"no record {quote(name)}", describe_near_misses(pool, name))
         records += [record for record in found if record not in records]
     disputes = store.read_disputes(session.root_folder(), pool.taxonomy).disputes
     session.show_report(
