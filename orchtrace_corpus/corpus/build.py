@@ -64,7 +64,7 @@ def data_documents(root: str, taxonomy: Taxonomy, loaded: Loaded | None = None) 
         DataFileError: A file cannot be read or has errors of syntax, or a comment stands where the
             canonical form has no line for it.
     """
-    from orchtrace_corpus.corpus.model.canonical import exclusion_style, paper_style
+    from orchtrace_corpus.corpus.model.record_fields import exclusion_style, paper_style
 
     papers = loaded.paper_places.file if loaded else read_file(root, PAPERS)
     exclusions = loaded.exclusion_places.file if loaded else read_file(root, EXCLUSIONS)
@@ -143,12 +143,12 @@ def figure_documents(root: str, source: "Source", names: Sequence[str] = ()) -> 
     Raises:
         CommandUseError: There is no figure of a name.
     """
-    from orchtrace_corpus.corpus.render.figures import captions, gallery, plan
+    from orchtrace_corpus.corpus.render.figures import draw, page, plan
 
     figures = plan.chosen(names, plan.plan(source.pool.taxonomy, with_scale=bool(source.scale)))
-    said = {figure: captions.caption(figure, source) for figure in figures}
-    drawn = [document(root, figure.path, gallery.draw(figure, source, said[figure])) for figure in figures]
-    return drawn if names else [document(root, FIGURES, _marked(gallery.page(said))), *drawn]
+    said = {figure: plan.caption(figure, source) for figure in figures}
+    drawn = [document(root, figure.path, draw(figure, source, said[figure])) for figure in figures]
+    return drawn if names else [document(root, FIGURES, _marked(page(said))), *drawn]
 
 
 def orphaned_figures(root: str, source: "Source") -> list[str]:
@@ -208,7 +208,7 @@ def issue_form_documents(root: str, taxonomy: Taxonomy) -> list[Document]:
     present = _read(root, ISSUE_FORM)
     if present is None:
         return []
-    from orchtrace_corpus.corpus.render.issue_form import form
+    from orchtrace_corpus.corpus.render.schema import form
 
     return [Document(ISSUE_FORM, present, form(taxonomy))]
 

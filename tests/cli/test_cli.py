@@ -82,8 +82,7 @@ ASKING = ("fetch", "links")  # commands that ask others: their examples run on a
 def outside(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Path]:
     """A copy of the corpus, an arXiv that says what its records say, and web pages that are all there."""
     from orchtrace_corpus.corpus.api import load
-    from orchtrace_corpus.corpus.sources.addresses import Tried, Verdict
-    from orchtrace_corpus.corpus.sources.links import Sweep
+    from orchtrace_corpus.corpus.sources.links import Sweep, Tried, Verdict
     from tests.corpus.arxiv_server import ArxivServer, records_of
 
     shutil.copytree(ROOT / "data", tmp_path / "corpus" / "data")

@@ -18,8 +18,7 @@ from orchtrace_corpus.base.findings import RULES, Finding
 from orchtrace_corpus.corpus.analysis import coding
 from orchtrace_corpus.corpus.analysis.agreement import Agreement, compare
 from orchtrace_corpus.corpus.analysis.attributes import paper_attributes
-from orchtrace_corpus.corpus.analysis.coding import Column, Sheet
-from orchtrace_corpus.corpus.analysis.sampling import sample
+from orchtrace_corpus.corpus.analysis.coding import Column, Sheet, sample
 from orchtrace_corpus.corpus.api import Corpus
 from orchtrace_corpus.corpus.edit.recording import propose_disputes
 from orchtrace_corpus.corpus.model import store

@@ -8,9 +8,8 @@ from orchtrace_corpus.base.yamlfile.reader import YamlFile
 from orchtrace_corpus.corpus.api import Corpus
 from orchtrace_corpus.corpus.edit.edits import add_records, change_record, change_records, raw_records, remove_record
 from orchtrace_corpus.corpus.model import store
-from orchtrace_corpus.corpus.model.canonical import exclusion_style, paper_style
 from orchtrace_corpus.corpus.model.decode import decode_exclusions, decode_papers
-from orchtrace_corpus.corpus.model.record_fields import fields
+from orchtrace_corpus.corpus.model.record_fields import exclusion_style, fields, paper_style
 from orchtrace_corpus.corpus.model.records import Evidence, Paper, Waiver
 from tests.conftest import ROOT, TOY
 

@@ -11,9 +11,8 @@ from orchtrace_corpus.corpus.edit.edits import add_records
 from orchtrace_corpus.corpus.edit.merge import Merge, merge
 from orchtrace_corpus.corpus.formats import Item, Problem
 from orchtrace_corpus.corpus.model import store
-from orchtrace_corpus.corpus.model.canonical import paper_style
 from orchtrace_corpus.corpus.model.decode import decode_papers
-from orchtrace_corpus.corpus.model.record_fields import Value, fields
+from orchtrace_corpus.corpus.model.record_fields import Value, fields, paper_style
 from tests.conftest import TOY
 
 POND: dict[str, Value] = {

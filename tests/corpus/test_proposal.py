@@ -311,6 +311,6 @@ def test_without_the_base_the_corpus_is_read_now(root: Path) -> None:
 
 
 def store_style(pool: object) -> object:
-    from orchtrace_corpus.corpus.model.canonical import paper_style
+    from orchtrace_corpus.corpus.model.record_fields import paper_style
 
     return paper_style(pool.taxonomy)  # type: ignore[attr-defined]

@@ -43,6 +43,11 @@ def line(text: str = "", style: str = "") -> Line:
     return (Span(text, style),)
 
 
+def pluralize(count: int, noun: str, plural: str = "") -> str:
+    """A count with its noun: `1 paper`, `2 papers`; `plural` is the noun's own where it takes more than an s."""
+    return f"{count} {noun if count == 1 else plural or f'{noun}s'}"
+
+
 def display_width(text: str) -> int:
     """How many terminal cells the text takes: wide characters two, combining ones none."""
     if text.isascii():

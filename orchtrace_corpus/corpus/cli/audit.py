@@ -12,7 +12,7 @@ from orchtrace_corpus.base.findings import Finding, has_errors, quote
 from orchtrace_corpus.base.text import Format
 from orchtrace_corpus.base.text import findings as findings_render
 from orchtrace_corpus.base.yamlfile.reader import YamlFile
-from orchtrace_corpus.corpus.analysis import agreement, coding, sampling
+from orchtrace_corpus.corpus.analysis import agreement, coding
 from orchtrace_corpus.corpus.analysis.attributes import find, paper_attributes
 from orchtrace_corpus.corpus.analysis.coding import Column, Sheet
 from orchtrace_corpus.corpus.cli.options import Where
@@ -21,7 +21,7 @@ from orchtrace_corpus.corpus.cli.session import CorpusSession, paper_query
 from orchtrace_corpus.corpus.edit import edits, recording
 from orchtrace_corpus.corpus.edit.proposal import Proposal, load_editable
 from orchtrace_corpus.corpus.model import store
-from orchtrace_corpus.corpus.model.canonical import dispute_style
+from orchtrace_corpus.corpus.model.record_fields import dispute_style
 from orchtrace_corpus.corpus.model.records import Pool
 from orchtrace_corpus.corpus.render import agreement as render
 
@@ -80,9 +80,9 @@ def sample(
     if not papers:
         raise CommandUseError("no paper passes the filters, so there is nothing to draw")
     axes = [facet.field for facet in pool.taxonomy.axes]
-    always = sampling.sparse_papers(papers, attributes, axes, _SPARSE_LIMIT) if include_sparse else ()
+    always = coding.sparse_papers(papers, attributes, axes, _SPARSE_LIMIT) if include_sparse else ()
     stratum = find(stratify, attributes) if stratify else None
-    drawn = sampling.sample(papers, size, stratify=stratum, always=always, seed=seed)
+    drawn = coding.sample(papers, size, stratify=stratum, always=always, seed=seed)
     text = coding.blank(drawn, _columns(pool, fields))
     if output:
         _write_new(output, text)

@@ -16,8 +16,8 @@ from orchtrace_corpus.base.errors import CommandUseError, ExitCode
 from orchtrace_corpus.base.findings import printable
 from orchtrace_corpus.base.text.layout import wrap
 from orchtrace_corpus.corpus.cli.facets import format_tag
-from orchtrace_corpus.corpus.model.addresses import url_problem
 from orchtrace_corpus.corpus.model.author_names import typed
+from orchtrace_corpus.corpus.model.decoders import url_problem
 from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE, is_key
 from orchtrace_corpus.corpus.model.records import Tag
 from orchtrace_corpus.corpus.model.tagging import in_order, read_level, read_tag

@@ -13,10 +13,9 @@ from orchtrace_corpus.base.identifiers import IdentifierKind
 from orchtrace_corpus.base.yamlfile.reader import YamlFile
 from orchtrace_corpus.corpus.edit.edits import add_records, change_records, raw_records
 from orchtrace_corpus.corpus.formats import Item, Problem, completed
-from orchtrace_corpus.corpus.model.canonical import paper_style
 from orchtrace_corpus.corpus.model.decode import decode_papers, paper_schema
 from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE
-from orchtrace_corpus.corpus.model.record_fields import Value
+from orchtrace_corpus.corpus.model.record_fields import Value, paper_style
 from orchtrace_corpus.corpus.model.taxonomy import Taxonomy
 
 _DEEPEST = 3

@@ -17,8 +17,7 @@ from orchtrace_corpus.corpus.analysis import claims
 from orchtrace_corpus.corpus.analysis.search import find_records, near_misses
 from orchtrace_corpus.corpus.edit.edits import add_records, change_record, remove_record
 from orchtrace_corpus.corpus.model import disputes, store
-from orchtrace_corpus.corpus.model.canonical import exclusion_style, paper_style
-from orchtrace_corpus.corpus.model.record_fields import Value, fields
+from orchtrace_corpus.corpus.model.record_fields import Value, exclusion_style, fields, paper_style
 from orchtrace_corpus.corpus.model.records import Exclusion, Loaded, Paper, Pool, Record
 
 

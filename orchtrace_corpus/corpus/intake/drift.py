@@ -16,10 +16,8 @@ from orchtrace_corpus.base.identifiers import IdentifierKind, is_normal
 from orchtrace_corpus.corpus.edit.fixes import FIXES
 from orchtrace_corpus.corpus.model import author_names as people
 from orchtrace_corpus.corpus.model.fields import OTHERS
-from orchtrace_corpus.corpus.model.identity import folded_title
-from orchtrace_corpus.corpus.model.metadata import Metadata
-from orchtrace_corpus.corpus.model.records import Loaded, Paper
-from orchtrace_corpus.corpus.model.withdrawal import suspected_withdrawal
+from orchtrace_corpus.corpus.model.metadata import Metadata, suspected_withdrawal
+from orchtrace_corpus.corpus.model.records import Loaded, Paper, folded_title
 from orchtrace_corpus.corpus.rules.texts import LATEX
 
 PERSISTENT = frozenset({"A102", "A103", "A104", "A105", "A106", "A108", "A111"})

@@ -10,11 +10,10 @@ from orchtrace_corpus.base.identifiers import Identifier, IdentifierKind, recogn
 from orchtrace_corpus.corpus.edit.fixes import FIXES
 from orchtrace_corpus.corpus.intake import papers as intake
 from orchtrace_corpus.corpus.intake.papers import Match
-from orchtrace_corpus.corpus.model.addresses import url_problem
+from orchtrace_corpus.corpus.model.decoders import url_problem
 from orchtrace_corpus.corpus.model.fields import is_key
-from orchtrace_corpus.corpus.model.identity import identities
 from orchtrace_corpus.corpus.model.metadata import Metadata
-from orchtrace_corpus.corpus.model.records import Exclusion, Paper, Pool
+from orchtrace_corpus.corpus.model.records import Exclusion, Paper, Pool, identities
 
 if TYPE_CHECKING:
     from orchtrace_corpus.base.progress import Progress

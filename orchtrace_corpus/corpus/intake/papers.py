@@ -24,15 +24,13 @@ from orchtrace_corpus.base.identifiers import (
 from orchtrace_corpus.corpus.analysis.attributes import paper_attributes
 from orchtrace_corpus.corpus.analysis.query import parse_mapping
 from orchtrace_corpus.corpus.edit.fixes import ADDRESSES
-from orchtrace_corpus.corpus.model.addresses import url_problem
 from orchtrace_corpus.corpus.model.author_names import bibliographic, people
-from orchtrace_corpus.corpus.model.identity import address, folded_title, identities
-from orchtrace_corpus.corpus.model.metadata import Metadata
+from orchtrace_corpus.corpus.model.decoders import url_problem
+from orchtrace_corpus.corpus.model.metadata import Metadata, suspected_withdrawal
 from orchtrace_corpus.corpus.model.record_fields import Value
-from orchtrace_corpus.corpus.model.records import Exclusion, Paper, Pool, Record
+from orchtrace_corpus.corpus.model.records import Exclusion, Paper, Pool, Record, address, folded_title, identities
 from orchtrace_corpus.corpus.model.tag_rules import ANY_EVIDENCE, TagRule
 from orchtrace_corpus.corpus.model.taxonomy import Taxonomy
-from orchtrace_corpus.corpus.model.withdrawal import suspected_withdrawal
 from orchtrace_corpus.corpus.rules.texts import LATEX
 
 SAME_TITLE_PERCENT = 90

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from orchtrace_corpus.base.errors import InvalidCorpusError, MalformedCorpusError
 from orchtrace_corpus.base.findings import Finding, is_malformed, quote, suggestion
 from orchtrace_corpus.base.yamlfile.reader import Mapping, Node, YamlFile
-from orchtrace_corpus.corpus.model import fields, vocabularies
+from orchtrace_corpus.corpus.model import decoders, fields
 from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE, Report, Schema, decode_record
 from orchtrace_corpus.corpus.model.records import Paper, Places, Tag
 from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Taxonomy
@@ -178,7 +178,7 @@ def _schema(taxonomy: Taxonomy) -> Schema:
         "record",
         {
             "record": fields.key("record"),
-            "tag": vocabularies.terms("tag", "tag", tags, allows_na=False, code="C202"),
+            "tag": decoders.terms("tag", "tag", tags, allows_na=False, code="C202"),
             "stands": fields.text("stands"),
             "readings": _readings,
             "state": _state,
@@ -190,7 +190,7 @@ def _schema(taxonomy: Taxonomy) -> Schema:
 
 
 def _state(node: Node, report: Report) -> State | None:
-    term = vocabularies.terms("state", "state", tuple(State), allows_na=False, code="C203")(node, report)
+    term = decoders.terms("state", "state", tuple(State), allows_na=False, code="C203")(node, report)
     return None if term is None else State(term)
 
 

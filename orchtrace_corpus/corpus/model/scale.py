@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from orchtrace_corpus.base.errors import InvalidCorpusError, MalformedCorpusError
 from orchtrace_corpus.base.findings import Finding, is_malformed, quote, suggestion
 from orchtrace_corpus.base.yamlfile.reader import Mapping, Node, YamlFile
-from orchtrace_corpus.corpus.model import addresses, fields, vocabularies
+from orchtrace_corpus.corpus.model import decoders, fields
 from orchtrace_corpus.corpus.model.fields import Decoder, Report, Schema, decode_record
 
 _LONGEST = 16
@@ -184,7 +184,7 @@ def _amount(node: Node, report: Report) -> Amount | str | None:
 
 
 def _choice(name: str, choices: type[StrEnum]) -> Decoder:
-    decode_term = vocabularies.terms(name, name, tuple(choices), allows_na=False)
+    decode_term = decoders.terms(name, name, tuple(choices), allows_na=False)
 
     def decode(node: Node, report: Report) -> Any:
         term = decode_term(node, report)
@@ -194,7 +194,7 @@ def _choice(name: str, choices: type[StrEnum]) -> Decoder:
 
 
 def _verified(node: Node, report: Report) -> bool | None:
-    term = vocabularies.terms("verified", "value of verified", ("true", "false"), allows_na=False)(node, report)
+    term = decoders.terms("verified", "value of verified", ("true", "false"), allows_na=False)(node, report)
     return None if term is None else term == "true"
 
 
@@ -209,7 +209,7 @@ OBSERVATION = Schema(
         "value": _amount,
         "unit": fields.text("unit"),
         "evidence": _choice("evidence", Support),
-        "sources": addresses.url_list("sources"),
+        "sources": decoders.url_list("sources"),
         "verified": _verified,
         "note": fields.text("note"),
     },

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, cast
 
 from orchtrace_corpus.base.findings import Location, Severity, quote, suggestion
 from orchtrace_corpus.base.yamlfile.reader import Mapping, Node, Scalar, Sequence
-from orchtrace_corpus.corpus.model import fields, vocabularies
+from orchtrace_corpus.corpus.model import decoders, fields
 from orchtrace_corpus.corpus.model.fields import Decoder, Report, Schema
 
 ANY_EVIDENCE = "any"
@@ -93,7 +93,7 @@ def conditions(name: str) -> Decoder:
 
 def choice(name: str, kind: type[StrEnum]) -> Decoder:
     """One of the values of an enumeration."""
-    decode_term = vocabularies.terms(name, name, tuple(kind), allows_na=False)
+    decode_term = decoders.terms(name, name, tuple(kind), allows_na=False)
 
     def decode(node: Node, report: Report) -> Any:
         term = decode_term(node, report)

@@ -101,7 +101,7 @@ def address(url: str) -> str:
 
 def image(figure: "Figure", source: "Source", path: str) -> str:
     """A figure as Markdown, with its main numbers for who does not see it."""
-    from orchtrace_corpus.corpus.render.figures.captions import caption
+    from orchtrace_corpus.corpus.render.figures.plan import caption
 
     said = caption(figure, source)
     return f"![{markdown_text(f'{said.title}. {said.text}')}]({address(path)})"

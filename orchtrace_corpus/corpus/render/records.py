@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from orchtrace_corpus.base.text.layout import Line, Span, display_width, line, pad, wrap
-from orchtrace_corpus.base.text.table import Cell, Table, csv, envelope, markdown_text
+from orchtrace_corpus.base.text.table import Cell, Table, envelope, markdown_text
 from orchtrace_corpus.corpus.analysis.attributes import Attribute, ValueKind
 from orchtrace_corpus.corpus.model.records import Evidence, Exclusion, Paper, Record, Tag
 from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Taxonomy, Term
@@ -31,6 +31,14 @@ def _marked(record: Record, column: Attribute, contested: Collection[tuple[str, 
     cell = _cell(record, column)
     is_contested = isinstance(record, Paper) and (record.key, column.name) in contested
     return f"{cell or 'none'} (contested)" if is_contested else cell
+
+
+def cards(
+    records: Sequence[Record], taxonomy: Taxonomy, width: int | None, disputes: Sequence["Dispute"] = ()
+) -> list[Line]:
+    """Several records for people, a blank line between two."""
+    lines = [part for record in records for part in (line(), *card(record, taxonomy, width, disputes))]
+    return lines[1:]
 
 
 def card(record: Record, taxonomy: Taxonomy, width: int | None, disputes: Sequence["Dispute"] = ()) -> list[Line]:
@@ -85,7 +93,7 @@ def records_json(records: Sequence[Record], schema: str, disputes: Sequence["Dis
     return envelope(schema, {"records": mappings})
 
 
-def cards_csv(records: Sequence[Record], disputes: Sequence["Dispute"] = ()) -> str:
+def cards_table(records: Sequence[Record], disputes: Sequence["Dispute"] = ()) -> Table:
     """Records and the disputes about each as record, field and value, a line for each value that is no list."""
     rows: list[tuple[Cell, ...]] = []
     for record in records:
@@ -93,7 +101,7 @@ def cards_csv(records: Sequence[Record], disputes: Sequence["Dispute"] = ()) -> 
         rows += [(name, field, value) for field, value in _flat(as_mapping(record))]
         disputed = [_dispute_mapping(dispute) for dispute in disputes_about(record, disputes)]
         rows += [(name, field, value) for field, value in _flat(disputed, "disputes") if disputed]
-    return csv(("record", "field", "value"), rows)
+    return Table("records", "", ("record", "field", "value"), tuple(rows))
 
 
 def as_mapping(record: Record) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """Statistics as tables, documents, JSON and CSV."""
 
+from orchtrace_corpus.base.text.layout import pluralize
 from orchtrace_corpus.base.text.table import Cell, Missing, Table, csv, envelope, markdown, markdown_text
 from orchtrace_corpus.corpus.analysis.statistics import Counts, Crosstab, LevelCounts, Summary
 
@@ -128,10 +129,10 @@ def summary_csv(summary: Summary) -> str:
 
 def totals(summary: Summary) -> str:
     """The head counts in words."""
-    papers = f"{summary.papers} paper{'' if summary.papers == 1 else 's'}"
+    papers = pluralize(summary.papers, "paper")
     if summary.excluded is None:
         return papers
-    exclusions = f"{summary.excluded} exclusion{'' if summary.excluded == 1 else 's'}"
+    exclusions = pluralize(summary.excluded, "exclusion")
     return f"{papers} and {exclusions}: {summary.papers + summary.excluded} audited records"
 
 

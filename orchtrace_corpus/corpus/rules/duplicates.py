@@ -9,8 +9,7 @@ from typing import TypeVar
 
 from orchtrace_corpus.base.findings import Finding, quote
 from orchtrace_corpus.base.identifiers import Identifier, recognise, recognise_url
-from orchtrace_corpus.corpus.model.identity import address, folded_title, identities
-from orchtrace_corpus.corpus.model.records import Exclusion, Loaded, Places, Record
+from orchtrace_corpus.corpus.model.records import Exclusion, Loaded, Places, Record, address, folded_title, identities
 
 RecordType = TypeVar("RecordType", bound=Record)
 

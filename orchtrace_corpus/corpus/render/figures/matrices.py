@@ -7,8 +7,7 @@ from orchtrace_corpus.base.text.drawing import SIZE, SMALL, Drawing, text_width,
 from orchtrace_corpus.corpus.analysis.attributes import paper_attributes
 from orchtrace_corpus.corpus.analysis.statistics import ABSENT, count, cross
 from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE
-from orchtrace_corpus.corpus.render.figures.captions import Caption, called
-from orchtrace_corpus.corpus.render.figures.plan import Source
+from orchtrace_corpus.corpus.render.figures.plan import Caption, Source, called
 from orchtrace_corpus.corpus.render.figures.sheet import (
     LABEL_WIDTH,
     MARGIN,
