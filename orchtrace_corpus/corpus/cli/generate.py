@@ -21,7 +21,7 @@ from orchtrace_corpus.corpus.build import (
     write,
 )
 from orchtrace_corpus.corpus.cli.session import CorpusSession
-from orchtrace_corpus.corpus.render.readme import SIZE_LIMIT_BYTES
+from orchtrace_corpus.corpus.readme import SIZE_LIMIT_BYTES
 
 
 def fmt(ctx: typer.Context, check: Check = False) -> int:
