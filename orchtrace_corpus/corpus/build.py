@@ -33,7 +33,8 @@ from orchtrace_corpus.corpus.model.store import (
     read_scale,
 )
 from orchtrace_corpus.corpus.model.taxonomy import Taxonomy
-from orchtrace_corpus.corpus.render import readme, statistics
+from orchtrace_corpus.corpus.readme import readme
+from orchtrace_corpus.corpus.render import statistics
 
 if TYPE_CHECKING:
     from orchtrace_corpus.base.yamlfile.writer import Style
@@ -127,7 +128,7 @@ def readme_document(root: str, pool: Pool, disputes: "DisputeFile | None" = None
 
         return contested((disputes or read_disputes(root, pool.taxonomy)).sound())
 
-    wanted = readme.readme(present, README, pool, lambda: read_scale(root, pool).sound(), contested)
+    wanted = readme(present, README, pool, lambda: read_scale(root, pool).sound(), contested)
     return Document(README, present, wanted)
 
 

@@ -91,6 +91,12 @@ def wrap(text: str, width: int, *, first: str = "", rest: str = "") -> list[str]
     return [*lines, current]
 
 
+def entry(label: str, text: str, label_width: int, width: int) -> list[Line]:
+    """A label and its text beside it, wrapped to a width."""
+    first, *rest = wrap(text, width, first=pad(label, label_width), rest=" " * label_width)
+    return [(Span(first[:label_width], "muted"), Span(first[label_width:])), *(line(part) for part in rest)]
+
+
 def fit(widths: Sequence[int], available: int, minimum: int = 6) -> list[int]:
     """Shrink the widest columns, one cell at a time, until all fit or none is wider than `minimum`."""
     fitted = list(widths)

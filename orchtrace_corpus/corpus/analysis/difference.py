@@ -10,7 +10,7 @@ from typing import NamedTuple
 from orchtrace_corpus.base.findings import Finding, beyond
 from orchtrace_corpus.base.yamlfile.form import Form, differences
 from orchtrace_corpus.corpus.analysis import vocabulary_changes
-from orchtrace_corpus.corpus.analysis.claims import Verdict, name_of
+from orchtrace_corpus.corpus.analysis.claims import Verdict
 from orchtrace_corpus.corpus.analysis.record_matching import paired, signs
 from orchtrace_corpus.corpus.analysis.vocabulary_changes import Shift, cell_shifts, exclusion_shifts, paper_shifts
 from orchtrace_corpus.corpus.model.claim_file import Claim
@@ -286,12 +286,10 @@ def unread(loaded: Loaded) -> frozenset[tuple[str, str]]:
     found = set()
     for records, places, names in sides:
         for index, record in enumerate(records):
-            if name_of(record) in named:
+            if record.name in named:
                 known = fields(record, taxonomy)
                 found |= {
-                    (name_of(record), field)
-                    for field in names
-                    if _stands_beyond(places, index, field, known.get(field))
+                    (record.name, field) for field in names if _stands_beyond(places, index, field, known.get(field))
                 }
     return frozenset(found)
 
@@ -326,7 +324,7 @@ def _changes(pairs: Iterable[tuple[Record | None, Record | None]], before: State
         tags: list[Change] = []
         rest: list[Change] = []
         for field in dict.fromkeys((*was, *now)):
-            is_unread = (name_of(old), field) in before.unread or (name_of(new), field) in after.unread
+            is_unread = (old.name, field) in before.unread or (new.name, field) in after.unread
             if field in old.tags or field in new.tags:
                 tags += _tag_changes(field, was.get(field), now.get(field), is_unread)
             elif _comparable(was.get(field)) != _comparable(now.get(field)):

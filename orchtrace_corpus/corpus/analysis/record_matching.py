@@ -54,8 +54,7 @@ def paired(
 
 
 def _name(record: Record) -> Iterable[Hashable]:
-    name = record.key if isinstance(record, Paper) else record.id
-    return [name] if name else []
+    return [record.name] if record.name else []
 
 
 def _name_and_signs(record: Record) -> Iterable[Hashable]:

@@ -38,8 +38,6 @@ from orchtrace_corpus.corpus.model.records import Pool
 from orchtrace_corpus.corpus.model.taxonomy import Kind
 from orchtrace_corpus.corpus.render import statistics, statistics_page
 
-_PIPE_WIDTH = 80
-
 
 def stats(
     ctx: typer.Context,
@@ -106,7 +104,7 @@ def stats(
         Format.MARKDOWN: lambda: statistics.summary_markdown(summary, pool.taxonomy.title),
     }
     if not full:
-        width = session.output.width or _PIPE_WIDTH
+        width = session.output.width or statistics_page.PIPE_WIDTH
         views[Format.TABLE] = lambda: statistics_page.page(summary, width, session.output.glyphs)
     session.show_report(views, lambda: statistics.summary_tables(summary), "stats", output_format)
     if query.filters and not selected.papers:

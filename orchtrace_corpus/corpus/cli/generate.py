@@ -1,6 +1,6 @@
 """The commands that write files made from the data, or compare them: `fmt`, `build`, `readme`, `figures`, `schema`."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Annotated
 
 import typer
@@ -21,7 +21,7 @@ from orchtrace_corpus.corpus.build import (
     write,
 )
 from orchtrace_corpus.corpus.cli.session import CorpusSession
-from orchtrace_corpus.corpus.render.readme import SIZE_LIMIT_BYTES
+from orchtrace_corpus.corpus.readme import SIZE_LIMIT_BYTES
 
 
 def fmt(ctx: typer.Context, check: Check = False) -> int:
@@ -34,9 +34,9 @@ def fmt(ctx: typer.Context, check: Check = False) -> int:
     Examples:
       corpus fmt --check
     """
-    session = CorpusSession(*ctx.obj)
-    root = session.writable_root()
-    return write_or_check(session, root, data_documents(root, session.taxonomy()), check=check, mend="corpus fmt")
+    return _generate(
+        ctx, lambda session, root: data_documents(root, session.taxonomy()), check=check, mend="corpus fmt"
+    )
 
 
 def build(ctx: typer.Context, check: Check = False) -> int:
@@ -49,9 +49,7 @@ def build(ctx: typer.Context, check: Check = False) -> int:
     Examples:
       corpus build --check
     """
-    session = CorpusSession(*ctx.obj)
-    root = session.writable_root()
-    return write_or_check(session, root, generated(root, session.pool()), check=check, mend="corpus build")
+    return _generate(ctx, lambda session, root: generated(root, session.pool()), check, "corpus build")
 
 
 def readme(ctx: typer.Context, check: Check = False) -> int:
@@ -113,10 +111,15 @@ def schema(ctx: typer.Context, check: Check = False) -> int:
     Examples:
       corpus schema --check
     """
+    return _generate(ctx, lambda session, root: schema_documents(root, session.taxonomy()), check, "corpus schema")
+
+
+def _generate(
+    ctx: typer.Context, make: Callable[[CorpusSession, str], Sequence[Document]], check: bool, mend: str
+) -> int:
     session = CorpusSession(*ctx.obj)
     root = session.writable_root()
-    documents = schema_documents(root, session.taxonomy())
-    return write_or_check(session, root, documents, check=check, mend="corpus schema")
+    return write_or_check(session, root, make(session, root), check=check, mend=mend)
 
 
 def write_or_check(session: CorpusSession, root: str, documents: Sequence[Document], *, check: bool, mend: str) -> int:

@@ -175,11 +175,6 @@ def _over(node: Node, report: Report) -> tuple[Over, ...] | None:
     return None if several is None else tuple(Over(kind) for kind in several)
 
 
-def _strength(node: Node, report: Report) -> Strength | None:
-    term = decoders.terms("strength", "strength", tuple(Strength), allows_na=False, code="C102")(node, report)
-    return None if term is None else Strength(term)
-
-
 def _expectation(node: Node, report: Report) -> Expectation | None:
     if type(node) is Scalar and node.text == "empty":
         return Number(Bounds(0, 0))
@@ -291,7 +286,7 @@ _COUNTER = Schema(
     {
         "rows": fields.text_list("rows"),
         "note": fields.text("note"),
-        "strength": _strength,
+        "strength": decoders.choice("strength", Strength, code="C102"),
         "source": fields.text("source"),
     },
     ("note", "strength", "source"),

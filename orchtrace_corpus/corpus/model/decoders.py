@@ -1,6 +1,8 @@
 """Decoders of web addresses and of tags: one term of a vocabulary, several, or terms with levels."""
 
 import re
+from enum import StrEnum
+from typing import Any
 
 from orchtrace_corpus.base.findings import quote, suggestion
 from orchtrace_corpus.base.yamlfile.reader import Mapping, Node, Scalar, Sequence
@@ -36,6 +38,17 @@ def terms(name: str, label: str, allowed: tuple[str, ...], *, allows_na: bool, c
         else:
             report.add(code, node.at, f"unknown {label} {quote(value)}{suggestion(value, list(known))}")
         return None
+
+    return decode
+
+
+def choice(name: str, kind: type[StrEnum], *, code: str = "V102") -> Decoder:
+    """One of the values of an enumeration."""
+    decode_term = terms(name, name, tuple(kind), allows_na=False, code=code)
+
+    def decode(node: Node, report: Report) -> Any:
+        term = decode_term(node, report)
+        return None if term is None else kind(term)
 
     return decode
 

@@ -2,10 +2,11 @@
 
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
-from orchtrace_corpus.base.findings import Finding, Location
+from orchtrace_corpus.base.errors import InvalidCorpusError, MalformedCorpusError
+from orchtrace_corpus.base.findings import Finding, Location, is_malformed
 from orchtrace_corpus.base.identifiers import Identifier, IdentifierKind, recognise_url
 from orchtrace_corpus.base.yamlfile import reader
 from orchtrace_corpus.base.yamlfile.reader import YamlFile
@@ -71,6 +72,11 @@ class Paper(NamedTuple):
     waive: tuple[Waiver, ...] = ()
 
     @property
+    def name(self) -> str:
+        """What the record is called by: its key."""
+        return self.key
+
+    @property
     def first_author(self) -> str:
         """The first item of `authors`."""
         return self.authors[0] if self.authors else ""
@@ -97,6 +103,11 @@ class Exclusion(NamedTuple):
     near_miss: str | None = None
     promoted_to: str | None = None
     waive: tuple[Waiver, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """What the record is called by: its id."""
+        return self.id
 
 
 Record: TypeAlias = Paper | Exclusion
@@ -211,3 +222,14 @@ def folded_title(title: str, *, between: str = "") -> str:
     if not title.isascii():
         title = "".join(c for c in unicodedata.normalize("NFKD", title) if not unicodedata.combining(c))
     return re.sub(r"[\W_]+", between, title.casefold())
+
+
+def require_none(heading: str, findings: Sequence[Finding]) -> None:
+    """Refuse data with mistakes.
+
+    Raises:
+        InvalidCorpusError: There are some; the message lists them below the heading.
+    """
+    if findings:
+        error = MalformedCorpusError if is_malformed(findings) else InvalidCorpusError
+        raise error("\n".join((heading, *map(str, findings))))

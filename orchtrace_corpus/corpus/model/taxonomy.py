@@ -13,7 +13,7 @@ from orchtrace_corpus.base.findings import quote, suggestion
 from orchtrace_corpus.base.yamlfile.reader import Mapping, Node, Scalar, Sequence, YamlFile
 from orchtrace_corpus.corpus.model import decoders, fields
 from orchtrace_corpus.corpus.model.fields import Decoder, Report, Schema, checked_text, decode_record
-from orchtrace_corpus.corpus.model.tag_rules import RULE, TagRule, build_rule, check_rules, choice, items_of, text_of
+from orchtrace_corpus.corpus.model.tag_rules import RULE, TagRule, build_rule, check_rules, items_of, text_of
 
 FIXED = (
     *("key", "title", "first_author", "authors", "affiliation", "year", "venue", "arxiv_id", "doi"),
@@ -256,8 +256,8 @@ _FACET = Schema(
     {
         "field": fields.field_name("field"),
         "label": fields.text("label"),
-        "kind": choice("kind", Kind),
-        "role": choice("role", Role),
+        "kind": decoders.choice("kind", Kind),
+        "role": decoders.choice("role", Role),
         "definition": fields.text("definition"),
         "allows_na": _flag("allows_na"),
         "required": _flag("required"),

@@ -4,14 +4,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from orchtrace_corpus.base.findings import printable
-from orchtrace_corpus.base.text.layout import Line, Span, display_width, line, pluralize, wrap
+from orchtrace_corpus.base.text.layout import Line, Span, display_width, entry, line, pluralize, wrap
 from orchtrace_corpus.base.text.table import Cell, Table, envelope, markdown_text
 from orchtrace_corpus.corpus.analysis.changes import Change, ChangeKind
 from orchtrace_corpus.corpus.analysis.claims import Verdict
 from orchtrace_corpus.corpus.analysis.stress import Robustness
 from orchtrace_corpus.corpus.model.claim_file import Claim, Share
 from orchtrace_corpus.corpus.model.tag_rules import Condition
-from orchtrace_corpus.corpus.render.records import entry
 
 _PIPE_WIDTH = 100
 _FILTER_LIMIT = 1000

@@ -7,7 +7,7 @@ from orchtrace_corpus.base.findings import Finding, printable
 from orchtrace_corpus.base.text import table
 from orchtrace_corpus.base.text.layout import Line, Span, clip, line, wrap
 from orchtrace_corpus.base.text.table import Table, envelope
-from orchtrace_corpus.corpus.analysis.claims import Verdict, name_of
+from orchtrace_corpus.corpus.analysis.claims import Verdict
 from orchtrace_corpus.corpus.analysis.difference import Change, Changed, Difference, EntryChange
 from orchtrace_corpus.corpus.analysis.vocabulary_changes import Shift
 from orchtrace_corpus.corpus.model.record_fields import Value, fields
@@ -84,9 +84,7 @@ def sections(change: Difference, *, longest: int = _SHOWN_SENTENCE) -> Iterator[
         "Papers removed": [
             f"{paper.key}: {paper.title}{_from(demoted.get(paper.key), 'excluded as')}" for paper in change.removed
         ],
-        "Papers renamed": [
-            f"{name_of(one.before)} is {name_of(one.after)} now" for one in change.changed if _is_renamed(one)
-        ],
+        "Papers renamed": [f"{one.before.name} is {one.after.name} now" for one in change.changed if _is_renamed(one)],
         "Papers retagged": _retagged(change.changed),
         "Papers corrected": [
             _changed(one.after, rest)
@@ -244,7 +242,7 @@ def _retagged(changed: Iterable[Changed]) -> list[str]:
             alike.setdefault("; ".join(_change(change) for change in one.tags), []).append(one)
     sentences = []
     for shown, group in alike.items():
-        names = [name_of(one.after) for one in group]
+        names = [one.after.name for one in group]
         if len(names) < _MANY_ALIKE:
             sentences += [f"{name}: {shown}" for name in names]
         else:
@@ -253,7 +251,7 @@ def _retagged(changed: Iterable[Changed]) -> list[str]:
 
 
 def _changed(record: Record, changes: Iterable[Change]) -> str:
-    return f"{name_of(record)}: {'; '.join(_change(change) for change in changes)}"
+    return f"{record.name}: {'; '.join(_change(change) for change in changes)}"
 
 
 def _change(change: Change) -> str:
@@ -316,8 +314,8 @@ def _numbers(shift: Shift) -> tuple[int, int, str]:
 
 def _changed_data(one: Changed) -> dict[str, Any]:
     return {
-        "name": name_of(one.after),
-        "was": name_of(one.before),
+        "name": one.after.name,
+        "was": one.before.name,
         "changes": [
             {"field": change.field, "before": change.before, "after": change.after}
             | ({"unread": True} if change.is_unread else {})

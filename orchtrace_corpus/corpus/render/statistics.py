@@ -153,3 +153,8 @@ def _row_sum(crosstab: Crosstab, row: str) -> int:
 def lower_first(label: str) -> str:
     """The label as it stands inside a sentence."""
     return label if label.isupper() else label[:1].lower() + label[1:]
+
+
+def heat(number: int, largest: int) -> int:
+    """0 for nothing, else the quarter of the scale, 1 to 4, that the count falls in."""
+    return min(4, 1 + (number - 1) * 4 // largest) if number and largest else 0
