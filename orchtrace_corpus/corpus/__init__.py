@@ -9,6 +9,8 @@ This is its Python interface. Names are imported when they are first used, so th
     corpus.check().exit_code                 # everything that a pull request is asked
     corpus.claims()                          # whether what the corpus claims about itself holds
     corpus.diff("HEAD~1", "HEAD").added      # what a change means: papers, tags, counts, claims
+    details = corpus.Details(title="A Team", authors="Doe, Jo", year=2026, venue="Blog")
+    corpus.add(["https://example.org/team"], details, {"rl": "none", ...}, dry_run=True)  # judged, and written or not
 """
 
 from typing import TYPE_CHECKING, Any
@@ -21,13 +23,16 @@ if TYPE_CHECKING:
     from orchtrace_corpus.corpus.analysis.difference import Difference
     from orchtrace_corpus.corpus.api import Corpus, claims, load, validate
     from orchtrace_corpus.corpus.checks import Check, Part, PartName, check
+    from orchtrace_corpus.corpus.intake.drafts import Addition, Details, add
     from orchtrace_corpus.corpus.model.records import Evidence, Exclusion, Paper, Pool
     from orchtrace_corpus.corpus.model.taxonomy import Taxonomy
     from orchtrace_corpus.corpus.states import diff
 
 __all__ = [
+    "Addition",
     "Check",
     "Corpus",
+    "Details",
     "Difference",
     "Evidence",
     "Exclusion",
@@ -38,6 +43,7 @@ __all__ = [
     "Pool",
     "Taxonomy",
     "Verdict",
+    "add",
     "check",
     "claims",
     "diff",
@@ -51,6 +57,7 @@ _MODULES = {
     "corpus.analysis.difference": ("Difference",),
     "corpus.api": ("Corpus", "claims", "load", "validate"),
     "corpus.checks": ("Check", "Part", "PartName", "check"),
+    "corpus.intake.drafts": ("Addition", "Details", "add"),
     "corpus.model.records": ("Evidence", "Exclusion", "Paper", "Pool"),
     "corpus.model.taxonomy": ("Taxonomy",),
     "corpus.states": ("diff",),

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from orchtrace_corpus.base.errors import CommandUseError
+from orchtrace_corpus.base.errors import CommandUseError, DataFileError
+from orchtrace_corpus.corpus import Details, add
 from orchtrace_corpus.corpus.edit import proposal as edit
 from orchtrace_corpus.corpus.edit.proposal import find_target, judge, load_editable, write
 from orchtrace_corpus.corpus.edit.tags import tag
-from orchtrace_corpus.corpus.intake.drafts import Details, add
 from orchtrace_corpus.corpus.model import store
 from tests.conftest import TOY, run_corpus
 
@@ -35,7 +35,7 @@ def test_add_writes_what_the_command_writes(root: Path, tmp_path: Path, capfd: p
     by_command = tmp_path / "other"
     shutil.copytree(root, by_command)
 
-    added = add(str(root), ["https://example.org/hedge"], DETAILS, TAGS)
+    added = add(["https://example.org/hedge"], DETAILS, TAGS, root=str(root))
     assert capfd.readouterr() == ("", "")
     options = [word for field, value in TAGS.items() for word in (f"--{field}", value)]
     result = run_corpus(
@@ -51,7 +51,7 @@ def test_add_writes_what_the_command_writes(root: Path, tmp_path: Path, capfd: p
 def test_a_dry_run_judges_and_writes_nothing(root: Path) -> None:
     before = texts(root)
 
-    added = add(str(root), ["https://example.org/hedge"], DETAILS, {**TAGS, "care": {}}, dry_run=True)
+    added = add(["https://example.org/hedge"], DETAILS, {**TAGS, "care": {}}, dry_run=True, root=str(root))
 
     assert added.outcome is not None
     assert (added.outcome.written, added.outcome.judgement.is_allowed) == ((), True)
@@ -60,7 +60,7 @@ def test_a_dry_run_judges_and_writes_nothing(root: Path) -> None:
 
 
 def test_what_the_corpus_has_is_refused_as_a_value(root: Path) -> None:
-    added = add(str(root), ["2302.00002"], DETAILS, TAGS)
+    added = add(["2302.00002"], DETAILS, TAGS, root=str(root))
 
     assert added.outcome is None
     assert [one.match.record.key for one in added.refused if one.match] == ["long-grass"]
@@ -68,9 +68,9 @@ def test_what_the_corpus_has_is_refused_as_a_value(root: Path) -> None:
 
 def test_what_is_missing_or_unknown_is_named(root: Path) -> None:
     with pytest.raises(CommandUseError, match=r"^https://example\.org/hedge lacks authors, style, care, size$"):
-        add(str(root), ["https://example.org/hedge"], DETAILS._replace(authors=""))
+        add(["https://example.org/hedge"], DETAILS._replace(authors=""), root=str(root))
     with pytest.raises(CommandUseError, match=r"^unknown axis or facet 'stile'"):
-        add(str(root), ["https://example.org/hedge"], DETAILS, {"stile": "formal"})
+        add(["https://example.org/hedge"], DETAILS, {"stile": "formal"}, root=str(root))
 
 
 def test_an_edit_that_brings_an_error_is_judged_and_not_written(root: Path) -> None:
@@ -91,3 +91,13 @@ def test_a_proposal_names_what_it_removes(root: Path) -> None:
 
     assert (proposal.removed, list(proposal.texts)) == ((target.record,), [store.PAPERS])
     assert write(judge(corpus, proposal)).written == (store.PAPERS,)
+
+
+def test_without_a_folder_the_nearest_corpus_is_meant_and_never_the_bundled_one(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert add(["https://example.org/hedge"], DETAILS, TAGS, dry_run=True).outcome is not None
+    (tmp_path / "empty").mkdir()
+    monkeypatch.chdir(tmp_path / "empty")
+    with pytest.raises(DataFileError, match=r"^no data/papers\.yaml here or in any folder above\n"):
+        add(["https://example.org/hedge"], DETAILS, TAGS)

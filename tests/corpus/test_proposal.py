@@ -277,7 +277,7 @@ def test_a_record_is_named_by_key_or_id_before_anything_else(root: Path) -> None
 
     assert find_target(pool, "long-grass")[1:] == (1, store.PAPERS)
     assert find_target(pool, "E003")[1:] == (1, store.EXCLUSIONS)
-    assert find_target(pool, "https://arxiv.org/abs/2302.00002v3").label == "long-grass"
+    assert find_target(pool, "https://arxiv.org/abs/2302.00002v3").record.name == "long-grass"
     with pytest.raises(CommandUseError, match=r"no record 'long-gras'\nDid you mean: long-grass \(Long Grass"):
         find_target(pool, "long-gras")
 

@@ -166,7 +166,7 @@ def promote(
     target = find_target(pool, name)
     exclusion = target.record
     if not isinstance(exclusion, Exclusion):
-        raise CommandUseError(f"{target.label} is in the pool already", f"See corpus show {target.label}.")
+        raise CommandUseError(f"{target.record.name} is in the pool already", f"See corpus show {target.record.name}.")
     if exclusion.promoted_to:
         hint = f"See corpus show {exclusion.promoted_to}."
         raise CommandUseError(f"{exclusion.id} became the paper {exclusion.promoted_to} already", hint)
@@ -212,7 +212,7 @@ def demote(
     target = find_target(pool, name)
     paper = target.record
     if not isinstance(paper, Paper):
-        raise CommandUseError(f"{target.label} is excluded already", f"See corpus show {target.label}.")
+        raise CommandUseError(f"{target.record.name} is excluded already", f"See corpus show {target.record.name}.")
     origin = next((exclusion for exclusion in pool.exclusions if exclusion.promoted_to == paper.key), None)
 
     def propose(questions: Questions | None) -> Proposal:
@@ -358,7 +358,7 @@ def _agree(session: CorpusSession, target: Target) -> bool:
     """
     if sys.stdin is None or not sys.stdin.isatty():
         raise CommandUseError("remove asks first, and there is no terminal to ask at", "Add --yes, or --dry-run.")
-    question = f"Remove {printable(target.label)} ({printable(target.record.title)}) from {target.name}? [y/N] "
+    question = f"Remove {printable(target.record.name)} ({printable(target.record.title)}) from {target.name}? [y/N] "
     print(question, end="", file=sys.stderr, flush=True)  # noqa: T201 - Typer's own question goes to standard output
     is_agreed = sys.stdin.readline().strip().lower() in ("y", "yes")
     if not is_agreed:

@@ -135,13 +135,13 @@ def finish(
 
 def _advice(command: str, record: Record) -> str:
     """What to do about a paper that the corpus knows, instead of the command."""
-    if isinstance(record, Paper):
-        if command == "exclude":
-            return f"to take it out of the pool: corpus demote {record.key}"
-        return f"see corpus show {record.key}"
-    if command == "add" and not record.promoted_to:
-        return f"to take it in after all: corpus promote {record.id}"
-    return f"see corpus show {(command == 'add' and record.promoted_to) or record.id}"
+    if command == "exclude" and isinstance(record, Paper):
+        return f"to take it out of the pool: corpus demote {record.key}"
+    if command != "add" or isinstance(record, Paper):
+        return f"see corpus show {record.name}"
+    if record.promoted_to:
+        return f"see corpus show {record.promoted_to}"
+    return f"to take it in after all: corpus promote {record.id}"
 
 
 def _summary(proposal: Proposal) -> Iterator[str]:

@@ -50,11 +50,6 @@ class Target(NamedTuple):
     position: int
     name: str
 
-    @property
-    def label(self) -> str:
-        """The paper's key or the exclusion's id."""
-        return self.record.key if isinstance(self.record, Paper) else self.record.id
-
 
 class Proposal(NamedTuple):
     """What an edit changes.
@@ -138,7 +133,7 @@ def find_target(pool: Pool, name: str) -> Target:
     """
     targets = [Target(paper, index, store.PAPERS) for index, paper in enumerate(pool.papers)]
     targets += [Target(excluded, index, store.EXCLUSIONS) for index, excluded in enumerate(pool.exclusions)]
-    found = [target for target in targets if target.label == name]
+    found = [target for target in targets if target.record.name == name]
     if not found:
         meant = find_records(pool, name)
         found = [target for target in targets if target.record in meant]
@@ -147,7 +142,7 @@ def find_target(pool: Pool, name: str) -> Target:
         hint = f"Did you mean: {', '.join(near)}?" if near else "Try: corpus search WORDS, or corpus list."
         raise CommandUseError(f"no record {quote(name)}", hint)
     if len(found) > 1:
-        names = ", ".join(printable(target.label) for target in found)
+        names = ", ".join(printable(target.record.name) for target in found)
         raise CommandUseError(f"{quote(name)} means {len(found)} records: {names}", "Name one by its key or id.")
     return found[0]
 

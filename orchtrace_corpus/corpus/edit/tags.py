@@ -72,12 +72,14 @@ def tag(corpus: Editable, target: Target, words: Iterable[str], evidence: NewEvi
     changes = read_assignments(words, facets, attributes, present)
     if evidence is not None:
         if not is_paper:
-            raise CommandUseError(f"{target.label} is an exclusion, which has a reason instead of evidence")
+            raise CommandUseError(f"{target.record.name} is an exclusion, which has a reason instead of evidence")
         refuse_unknown_facets(evidence.supported, taxonomy)
         item = _evidence_item(evidence._replace(supported=evidence.supported or tuple(changes)), taxonomy)
         items = present.get("evidence", [])
         if not isinstance(items, list):
-            raise DataFileError(f"the evidence of {target.label} is not a list", "Mend it first; see corpus validate.")
+            raise DataFileError(
+                f"the evidence of {target.record.name} is not a list", "Mend it first; see corpus validate."
+            )
         changes["evidence"] = [*items, item]
     return change(corpus, target, {field: value for field, value in changes.items() if value != present.get(field)})
 

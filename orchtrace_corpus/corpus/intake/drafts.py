@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
 from orchtrace_corpus.base.dates import today
-from orchtrace_corpus.base.errors import CommandUseError
+from orchtrace_corpus.base.errors import CommandUseError, DataFileError
 from orchtrace_corpus.base.findings import quote
 from orchtrace_corpus.corpus.edit import proposal
 from orchtrace_corpus.corpus.edit.proposal import Editable, Outcome, judge, load_editable, write
@@ -16,6 +16,7 @@ from orchtrace_corpus.corpus.edit.tags import refuse_unknown_facets
 from orchtrace_corpus.corpus.formats import issue_form
 from orchtrace_corpus.corpus.intake import papers as intake
 from orchtrace_corpus.corpus.intake.lookup import Candidate, Service, name_candidates, resolve
+from orchtrace_corpus.corpus.model import store
 from orchtrace_corpus.corpus.model.author_names import typed
 from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE, TO_BE_WRITTEN, is_iso_date, is_key
 from orchtrace_corpus.corpus.model.records import Evidence, Exclusion, Paper, Pool, Tag
@@ -137,12 +138,12 @@ class Addition(NamedTuple):
 
 
 def add(
-    root: str,
     names: Sequence[str],
     details: Details | None = None,
     tags: Mapping[str, str | Tag] | None = None,
     evidence: Mapping[str, str | Tag] | None = None,
     *,
+    root: str = "",
     service: Service | None = None,
     despite_title: bool = False,
     dry_run: bool = False,
@@ -150,21 +151,24 @@ def add(
     """Add papers to a corpus, as `corpus add --yes` does, and write them unless they bring errors.
 
     Args:
-        root: The corpus's folder.
         names: What the papers are called: ids, addresses, or BibTeX files.
         details: What is known of the papers beside their tags; it goes before what services say.
         tags: Their tags by field, as values or as the options of `corpus add` take them.
         evidence: The facets of their evidence by field, likewise.
+        root: The corpus's folder; without it, the nearest one from the working folder upwards.
         service: How services are asked; nobody is asked without it.
         despite_title: Whether another work may have nearly the same title.
         dry_run: Judge the papers, and write nothing.
 
     Raises:
         CommandUseError: A detail or a tag is wrong, or a paper lacks something; the message names all of it.
-        DataFileError: A file cannot be read or written.
+        DataFileError: There is no corpus, or a file cannot be read or written.
         MalformedCorpusError: A data file has errors of syntax.
     """
-    corpus, details = load_editable(root), details or Details()
+    place = store.find_root() if not root else None
+    if place is not None and place.bundled:
+        raise DataFileError(f"no {store.PAPERS} here or in any folder above", "Name the corpus with root=DIR.")
+    corpus, details = load_editable(place.path if place else root), details or Details()
     taxonomy = corpus.pool.taxonomy
     coding = Coding(_read_tags(tags or {}, taxonomy.papers), _read_tags(evidence or {}, taxonomy.evidence))
     candidates = name_candidates(names, corpus.pool)
