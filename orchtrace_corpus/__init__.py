@@ -1,6 +1,6 @@
 """Keep a tagged literature corpus true.
 
-`load` reads a corpus, `validate` reports its mistakes; see `orchtrace_corpus.corpus.api`. Names are imported
+`load` reads a corpus, `validate` reports its mistakes; see `orchtrace_corpus.corpus`. Names are imported
 when they are first used, so that the command line starts fast.
 """
 

@@ -4,8 +4,9 @@ Nothing else in the package writes below a corpus's folder.
 """
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from typing import NamedTuple
 
 from orchtrace_corpus.base.errors import DataFileError
 
@@ -13,6 +14,77 @@ LOCK_WAIT_SECONDS = 10.0
 _POLL_SECONDS = 0.05
 _TEMPORARY_PREFIX = ".corpus-"
 _TEMPORARY_SUFFIX = ".tmp"
+
+
+class Document(NamedTuple):
+    """A file with the text it has and the text it should have.
+
+    Attributes:
+        name: The path below the corpus's folder.
+        present: The text on disk; None where there is no such file.
+        wanted: The text that it should have.
+    """
+
+    name: str
+    present: str | None
+    wanted: str
+
+    @property
+    def is_stale(self) -> bool:
+        """Whether the file has to be written."""
+        return self.present != self.wanted
+
+    @property
+    def diff(self) -> str:
+        """What writing it would change, as a unified diff."""
+        return diff(self.name, self.present or "", self.wanted)
+
+
+def document(root: str, name: str, wanted: str) -> Document:
+    """A file of a corpus, by its name below the folder, with the text that it should have.
+
+    Raises:
+        DataFileError: What is there now cannot be read.
+    """
+    return Document(name, read_text(root, name), wanted)
+
+
+def read_text(root: str, name: str) -> str | None:
+    """The text of a file of a corpus; None where there is no such file.
+
+    Raises:
+        DataFileError: It cannot be read.
+    """
+    try:
+        with open(os.path.join(root, name), encoding="utf-8", newline="") as file:
+            return file.read()
+    except FileNotFoundError:
+        return None
+    except (OSError, UnicodeDecodeError) as error:
+        cause = error.strerror if isinstance(error, OSError) else "not UTF-8"
+        raise DataFileError(f"cannot read {name}: {cause}") from error
+
+
+def write_stale(root: str, documents: Sequence[Document]) -> list[str]:
+    """Write those documents that are stale, in their order, and return their names.
+
+    Raises:
+        DataFileError: A file cannot be written, or is no longer what it was when the documents were
+            made; then none is written.
+    """
+    stale = [document for document in documents if document.is_stale]
+    if stale:
+        with locked(root):
+            for document in stale:
+                if read_text(root, document.name) != document.present:
+                    raise DataFileError(
+                        f"{document.name} was changed by somebody else meanwhile", "Run the command again."
+                    )
+                path = os.path.join(root, document.name)
+                _make_folder(os.path.dirname(path))
+                sweep(os.path.dirname(os.path.realpath(path)))
+            write_together({os.path.join(root, document.name): document.wanted for document in stale})
+    return [document.name for document in stale]
 
 
 def write_atomic(path: str, content: str | bytes) -> None:
@@ -119,6 +191,13 @@ def diff(path: str, old: str, new: str) -> str:
     from orchtrace_corpus.base.linediff import unified_diff  # only for who shows one
 
     return unified_diff(path, old, new)
+
+
+def _make_folder(folder: str) -> None:
+    try:
+        os.makedirs(folder, exist_ok=True)
+    except OSError as error:
+        raise DataFileError(f"cannot make the folder {os.path.relpath(folder)}: {error.strerror}") from error
 
 
 def _umask() -> int:

@@ -170,16 +170,24 @@ def suggestion(wrong: str, allowed: Sequence[str], *, always_list: bool = True) 
     Returns text that begins with a space or is empty, such as
     ` (did you mean 'debate'? allowed: centralized, debate, swarm)`.
     """
-    from difflib import get_close_matches  # only for who has made a mistake
-
-    near = get_close_matches(wrong[:80].lower(), [word.lower() for word in allowed], n=1, cutoff=0.6)
-    parts = []
-    if near:
-        spelled = next(word for word in allowed if word.lower() == near[0])
-        parts.append(f"did you mean {quote(spelled)}?")
+    near = nearest(wrong, allowed)
+    parts = [f"did you mean {quote(near)}?"] if near else []
     if allowed and (always_list or not near):
         parts.append(f"allowed: {', '.join(allowed)}")
     return f" ({' '.join(parts)})" if parts else ""
+
+
+def near_suggestion(wrong: str, allowed: Sequence[str]) -> str:
+    """The same about a word outside so large a vocabulary that only the nearest spelling helps; empty without one."""
+    return suggestion(wrong, allowed, always_list=False) if nearest(wrong, allowed) else ""
+
+
+def nearest(wrong: str, allowed: Sequence[str]) -> str:
+    """The word of a vocabulary that is spelled most like another one; empty if none is."""
+    from difflib import get_close_matches  # only for who has made a mistake
+
+    near = get_close_matches(wrong[:80].lower(), [word.lower() for word in allowed], n=1, cutoff=0.6)
+    return next((word for word in allowed if word.lower() in near), "")
 
 
 def codes(prefix: str) -> tuple[str, ...]:

@@ -11,50 +11,55 @@ from orchtrace_corpus.base.version import __version__
 
 COMMANDS: dict[str, dict[str, Command]] = {
     "Look": {
-        "stats": Command("corpus.cli.stats", "Count the corpus: one page, one field, or two fields crossed."),
-        "gaps": Command("corpus.cli.gaps", "Show which cells of two axes are empty or sparse."),
-        "list": Command("corpus.cli.listing", "List papers, or exclusions, that pass filters."),
-        "show": Command("corpus.cli.show", "Show records by key, arXiv id, DOI or URL."),
-        "search": Command("corpus.cli.search", "Find records by words."),
-        "terms": Command("corpus.cli.terms", "Show the fields and the terms they are tagged with."),
-        "claims": Command("corpus.cli.claims", "Hold what the corpus claims about itself against its records."),
-        "scale": Command("corpus.cli.scale", "Compare how large systems in use are with how large experiments are."),
+        "stats": Command("corpus.cli.counts:stats", "Count the corpus: one page, one field, or two fields crossed."),
+        "gaps": Command("corpus.cli.counts:gaps", "Show which cells of two axes are empty or sparse."),
+        "list": Command("corpus.cli.records:list_records", "List papers, or exclusions, that pass filters."),
+        "show": Command("corpus.cli.records:show", "Show records by key, arXiv id, DOI or URL."),
+        "search": Command("corpus.cli.records:search", "Find records by words."),
+        "terms": Command("corpus.cli.counts:terms", "Show the fields and the terms they are tagged with."),
+        "claims": Command("corpus.cli.claims:claims", "Hold what the corpus claims about itself against its records."),
+        "scale": Command(
+            "corpus.cli.counts:scale", "Compare how large systems in use are with how large experiments are."
+        ),
     },
     "Keep true": {
-        "check": Command("cli.check", "Run everything that CI asks, in one process."),
-        "validate": Command("corpus.cli.validate", "Report every mistake in the data, at its line."),
-        "fmt": Command("corpus.cli.fmt", "Write the data files in canonical form."),
-        "build": Command("corpus.cli.build", "Regenerate every generated file."),
-        "readme": Command("corpus.cli.readme", "Regenerate the list and the tables in README.md."),
-        "figures": Command("corpus.cli.figures", "Draw the figures, and the page that shows them."),
-        "schema": Command("corpus.cli.schema", "Write the JSON Schemas of the data files, for editors."),
+        "check": Command("cli.commands:check", "Run everything that CI asks, in one process."),
+        "validate": Command("corpus.cli.validate:validate", "Report every mistake in the data, at its line."),
+        "fmt": Command("corpus.cli.generate:fmt", "Write the data files in canonical form."),
+        "build": Command("corpus.cli.generate:build", "Regenerate every generated file."),
+        "readme": Command("corpus.cli.generate:readme", "Regenerate the list and the tables in README.md."),
+        "figures": Command("corpus.cli.generate:figures", "Draw the figures, and the page that shows them."),
+        "schema": Command("corpus.cli.generate:schema", "Write the JSON Schemas of the data files, for editors."),
         "audit": Command("corpus.cli.audit", "Draw a sample for a second reader, and measure how far readers agree."),
-        "rule": Command("cli.rule", "Explain a rule: why it exists, what breaks it, and the same mended."),
+        "rule": Command("cli.commands:rule", "Explain a rule: why it exists, what breaks it, and the same mended."),
     },
     "Change": {
-        "add": Command("corpus.cli.add", "Add papers to the pool."),
+        "add": Command("corpus.cli.change:add", "Add papers to the pool."),
         "exclude": Command(
-            "corpus.cli.exclude", "Put a paper on record that was screened and left out, with the reason."
+            "corpus.cli.change:exclude", "Put a paper on record that was screened and left out, with the reason."
         ),
         "promote": Command(
-            "corpus.cli.promote", "Take an excluded paper into the pool; the exclusion stays, and says what it became."
+            "corpus.cli.change:promote",
+            "Take an excluded paper into the pool; the exclusion stays, and says what it became.",
         ),
         "demote": Command(
-            "corpus.cli.demote", "Take a paper out of the pool and put it on record as excluded, with the reason."
+            "corpus.cli.change:demote",
+            "Take a paper out of the pool and put it on record as excluded, with the reason.",
         ),
-        "tag": Command("corpus.cli.tag", "Set tags of one record."),
-        "import": Command("corpus.cli.importing", "Bring records of another format into the pool."),
-        "remove": Command("corpus.cli.remove", "Remove one record, and the comments directly above it."),
+        "tag": Command("corpus.cli.change:tag", "Set tags of one record."),
+        "import": Command("corpus.cli.exchange:import_", "Bring records of another format into the pool."),
+        "remove": Command("corpus.cli.change:remove", "Remove one record, and the comments directly above it."),
         "fetch": Command(
-            "corpus.cli.fetch", "Ask arXiv about the papers that have an arXiv id, and report what has changed."
+            "corpus.cli.upstream:fetch",
+            "Ask arXiv about the papers that have an arXiv id, and report what has changed.",
         ),
-        "links": Command("corpus.cli.links", "Look for dead links: try each address once, politely."),
-        "init": Command("corpus.cli.init", "Start a corpus of your own, with your own axes."),
+        "links": Command("corpus.cli.upstream:links", "Look for dead links: try each address once, politely."),
+        "init": Command("corpus.cli.init:init", "Start a corpus of your own, with your own axes."),
     },
     "Hand on": {
-        "export": Command("corpus.cli.export", "Write papers in another format."),
+        "export": Command("corpus.cli.exchange:export", "Write papers in another format."),
         "diff": Command(
-            "corpus.cli.difference",
+            "corpus.cli.difference:diff",
             "Say what a change to the data means: papers, tags, counts, cells, claims and findings.",
         ),
     },

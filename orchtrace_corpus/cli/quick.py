@@ -23,15 +23,15 @@ def find(arguments: Sequence[str]) -> Callable[[Output], int] | None:
 
 
 def _check(output: Output) -> int:
-    from orchtrace_corpus.cli.checking import check
+    from orchtrace_corpus.cli.checking import check_all
     from orchtrace_corpus.corpus.cli.session import CorpusSession
 
-    return check(CorpusSession(output, ""))
+    return check_all(CorpusSession(output, ""))
 
 
 def _validate(output: Output) -> int:
     from orchtrace_corpus.corpus.cli.session import CorpusSession
-    from orchtrace_corpus.corpus.cli.validating import Options, report
+    from orchtrace_corpus.corpus.cli.validation import Options, report
 
     return report(CorpusSession(output, ""), Options())
 

@@ -8,10 +8,13 @@ What only some of the files need is imported where they are made: start-up is mo
 
 import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from orchtrace_corpus.base.errors import DataFileError
-from orchtrace_corpus.base.files import diff, locked, sweep, write_together
+from orchtrace_corpus.base.files import Document as Document
+from orchtrace_corpus.base.files import document as document
+from orchtrace_corpus.base.files import read_text as _read
+from orchtrace_corpus.base.files import write_stale
 from orchtrace_corpus.base.findings import Finding
 from orchtrace_corpus.base.text import regions
 from orchtrace_corpus.base.yamlfile.reader import YamlFile
@@ -30,7 +33,8 @@ from orchtrace_corpus.corpus.model.store import (
     read_scale,
 )
 from orchtrace_corpus.corpus.model.taxonomy import Taxonomy
-from orchtrace_corpus.corpus.render import readme, statistics
+from orchtrace_corpus.corpus.readme import readme
+from orchtrace_corpus.corpus.render import statistics
 
 if TYPE_CHECKING:
     from orchtrace_corpus.base.yamlfile.writer import Style
@@ -48,31 +52,10 @@ CLAIMS_SCHEMA = "docs/schema/claims.schema.json"
 DISPUTES_SCHEMA = "docs/schema/disputes.schema.json"
 FIGURES = "docs/figures.md"
 
+write = write_stale
+"""Writes what is stale of the documents that are made here."""
+
 _GENERATED = "<!-- Generated from data/ by `corpus build`; do not edit. -->\n\n"
-
-
-class Document(NamedTuple):
-    """A file with the text it has and the text it should have.
-
-    Attributes:
-        name: The path below the corpus's folder.
-        present: The text on disk; None where there is no such file.
-        wanted: The text that it should have.
-    """
-
-    name: str
-    present: str | None
-    wanted: str
-
-    @property
-    def is_stale(self) -> bool:
-        """Whether the file has to be written."""
-        return self.present != self.wanted
-
-    @property
-    def diff(self) -> str:
-        """What writing it would change, as a unified diff."""
-        return diff(self.name, self.present or "", self.wanted)
 
 
 def data_documents(root: str, taxonomy: Taxonomy, loaded: Loaded | None = None) -> list[Document]:
@@ -82,7 +65,7 @@ def data_documents(root: str, taxonomy: Taxonomy, loaded: Loaded | None = None) 
         DataFileError: A file cannot be read or has errors of syntax, or a comment stands where the
             canonical form has no line for it.
     """
-    from orchtrace_corpus.corpus.model.canonical import exclusion_style, paper_style
+    from orchtrace_corpus.corpus.model.record_fields import exclusion_style, paper_style
 
     papers = loaded.paper_places.file if loaded else read_file(root, PAPERS)
     exclusions = loaded.exclusion_places.file if loaded else read_file(root, EXCLUSIONS)
@@ -145,7 +128,7 @@ def readme_document(root: str, pool: Pool, disputes: "DisputeFile | None" = None
 
         return contested((disputes or read_disputes(root, pool.taxonomy)).sound())
 
-    wanted = readme.readme(present, README, pool, lambda: read_scale(root, pool).sound(), contested)
+    wanted = readme(present, README, pool, lambda: read_scale(root, pool).sound(), contested)
     return Document(README, present, wanted)
 
 
@@ -161,12 +144,12 @@ def figure_documents(root: str, source: "Source", names: Sequence[str] = ()) -> 
     Raises:
         CommandUseError: There is no figure of a name.
     """
-    from orchtrace_corpus.corpus.render.figures import captions, gallery, plan
+    from orchtrace_corpus.corpus.render.figures import draw, page, plan
 
     figures = plan.chosen(names, plan.plan(source.pool.taxonomy, with_scale=bool(source.scale)))
-    said = {figure: captions.caption(figure, source) for figure in figures}
-    drawn = [document(root, figure.path, gallery.draw(figure, source, said[figure])) for figure in figures]
-    return drawn if names else [document(root, FIGURES, _marked(gallery.page(said))), *drawn]
+    said = {figure: plan.caption(figure, source) for figure in figures}
+    drawn = [document(root, figure.path, draw(figure, source, said[figure])) for figure in figures]
+    return drawn if names else [document(root, FIGURES, _marked(page(said))), *drawn]
 
 
 def orphaned_figures(root: str, source: "Source") -> list[str]:
@@ -226,7 +209,7 @@ def issue_form_documents(root: str, taxonomy: Taxonomy) -> list[Document]:
     present = _read(root, ISSUE_FORM)
     if present is None:
         return []
-    from orchtrace_corpus.corpus.render.issue_form import form
+    from orchtrace_corpus.corpus.render.schema import form
 
     return [Document(ISSUE_FORM, present, form(taxonomy))]
 
@@ -255,37 +238,6 @@ def new_names(taxonomy: Taxonomy) -> tuple[str, ...]:
     return STATISTICS, PAPERS_SCHEMA, EXCLUSIONS_SCHEMA, FIGURES, *figures
 
 
-def write(root: str, documents: Sequence[Document]) -> list[str]:
-    """Write those documents that are stale, in their order, and return their names.
-
-    Raises:
-        DataFileError: A file cannot be written, or is no longer what it was when the documents were
-            made; then none is written.
-    """
-    stale = [document for document in documents if document.is_stale]
-    if stale:
-        with locked(root):
-            for document in stale:
-                if _read(root, document.name) != document.present:
-                    raise DataFileError(
-                        f"{document.name} was changed by somebody else meanwhile", "Run the command again."
-                    )
-                path = os.path.join(root, document.name)
-                _make_folder(os.path.dirname(path))
-                sweep(os.path.dirname(os.path.realpath(path)))
-            write_together({os.path.join(root, document.name): document.wanted for document in stale})
-    return [document.name for document in stale]
-
-
-def document(root: str, name: str, wanted: str) -> Document:
-    """A file of a corpus, by its name below the folder, with the text that it should have.
-
-    Raises:
-        DataFileError: What is there now cannot be read.
-    """
-    return Document(name, _read(root, name), wanted)
-
-
 def edited_regions(document: Document) -> list[str]:
     """The names of a README's regions whose text differs from what the data gives."""
     if document.present is None:
@@ -305,13 +257,6 @@ def _marked(text: str) -> str:
     return f"{title}\n\n{_GENERATED}{rest}"
 
 
-def _make_folder(folder: str) -> None:
-    try:
-        os.makedirs(folder, exist_ok=True)
-    except OSError as error:
-        raise DataFileError(f"cannot make the folder {os.path.relpath(folder)}: {error.strerror}") from error
-
-
 def _canonical(name: str, file: YamlFile, style: "Style") -> Document:
     from orchtrace_corpus.base.yamlfile.writer import MisplacedCommentError, canonical
 
@@ -324,14 +269,3 @@ def _canonical(name: str, file: YamlFile, style: "Style") -> Document:
         ) from error
     except ValueError as error:
         raise DataFileError(f"{file.path} cannot be formatted: it has errors", "See corpus validate.") from error
-
-
-def _read(root: str, name: str) -> str | None:
-    try:
-        with open(os.path.join(root, name), encoding="utf-8", newline="") as file:
-            return file.read()
-    except FileNotFoundError:
-        return None
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "not UTF-8"
-        raise DataFileError(f"cannot read {name}: {reason}") from error

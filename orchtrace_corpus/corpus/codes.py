@@ -132,6 +132,3 @@ register(
         "K": Section(21, "Coding sheets", _entries),
     },
 )
-
-OUTSIDE = ("A", "L")
-"""What the codes begin with that only a command which asks others can raise: `fetch` and `links`."""

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from orchtrace_corpus.base.yamlfile.reader import Mapping, YamlFile
 from orchtrace_corpus.base.yamlfile.record import values
 from orchtrace_corpus.base.yamlfile.writer import MisplacedCommentError, Style, canonical, record_text, scalar_text
-from orchtrace_corpus.corpus.model import canonical as styles
+from orchtrace_corpus.corpus.model import record_fields as styles
 from orchtrace_corpus.corpus.model.store import EXCLUSIONS, PAPERS, read_file
 from tests.conftest import ROOT
 

@@ -82,8 +82,7 @@ ASKING = ("fetch", "links")  # commands that ask others: their examples run on a
 def outside(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Path]:
     """A copy of the corpus, an arXiv that says what its records say, and web pages that are all there."""
     from orchtrace_corpus.corpus.api import load
-    from orchtrace_corpus.corpus.sources.addresses import Tried, Verdict
-    from orchtrace_corpus.corpus.sources.links import Sweep
+    from orchtrace_corpus.corpus.sources.links import Sweep, Tried, Verdict
     from tests.corpus.arxiv_server import ArxivServer, records_of
 
     shutil.copytree(ROOT / "data", tmp_path / "corpus" / "data")
@@ -119,14 +118,13 @@ ENTERING = ("add", "exclude", "promote", "demote")  # commands that look papers 
 def entering(monkeypatch: pytest.MonkeyPatch, outside: Path) -> Iterator[Path]:
     """A copy of the corpus, an arXiv with the papers of the examples, and somebody who takes what is proposed."""
     import orchtrace_corpus as oc
-    from orchtrace_corpus.corpus.cli import add, demote, exclude, promote
+    from orchtrace_corpus.corpus.cli import interview
     from orchtrace_corpus.corpus.cli.questions import Questions
     from orchtrace_corpus.corpus.formats.issue_form import questions
     from tests.corpus.arxiv_server import ArxivServer, record
 
     titles = ("Ants at Work", "Bees on Strike", "Crows in Council", "Herds without Leaders")
-    for module in (add, exclude, promote, demote):
-        monkeypatch.setattr(module, "can_ask", lambda: True)
+    monkeypatch.setattr(interview, "can_ask", lambda: True)
     monkeypatch.setattr(Questions, "_line", lambda self, prompt: "" if "[" in prompt else "1")
     (outside / "references.bib").write_text(
         "@article{dogs, title={Dogs and Their Data}, author={Doe, Jo}, year=2026, journal={J}, url={https://example.org/dogs}}"

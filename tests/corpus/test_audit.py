@@ -18,10 +18,9 @@ from orchtrace_corpus.base.findings import RULES, Finding
 from orchtrace_corpus.corpus.analysis import coding
 from orchtrace_corpus.corpus.analysis.agreement import Agreement, compare
 from orchtrace_corpus.corpus.analysis.attributes import paper_attributes
-from orchtrace_corpus.corpus.analysis.coding import Column, Sheet
-from orchtrace_corpus.corpus.analysis.sampling import sample
+from orchtrace_corpus.corpus.analysis.coding import Column, Sheet, sample
 from orchtrace_corpus.corpus.api import Corpus
-from orchtrace_corpus.corpus.edit.recording import disputes_from
+from orchtrace_corpus.corpus.edit.recording import propose_disputes
 from orchtrace_corpus.corpus.model import store
 from orchtrace_corpus.corpus.model.disputes import Dispute, Reading, State
 from orchtrace_corpus.corpus.rulebook import ENTRIES
@@ -328,7 +327,7 @@ def test_a_new_reading_opens_a_settled_dispute(real: Corpus) -> None:
         "a", "stop", "none", (Reading(("none",), "x"), Reading(("designed",), "y")), "w", "s", State.SETTLED
     )
     own = Sheet("corpus", {"a": {"stop": "none"}})
-    found = disputes_from(own, [Sheet("new", {"a": {"stop": "implicit"}})], {}, [settled], real.taxonomy)
+    found = propose_disputes(own, [Sheet("new", {"a": {"stop": "implicit"}})], {}, [settled], real.taxonomy)
 
     assert found.extended == {
         0: {"readings": {"none": "x", "designed": "y", "implicit": "new"}, "state": "open"},
@@ -380,7 +379,7 @@ def test_a_reading_on_a_coarser_scale_is_no_disagreement_with_one_of_its_terms(r
     merges = {"learned": ("explicit", "implicit")}
     own = Sheet("corpus", {"a": {"stop": "implicit"}, "b": {"stop": "none"}})
     sheet = Sheet("s", {"a": {"stop": "learned"}, "b": {"stop": "learned"}})
-    found = disputes_from(own, [sheet], merges, [], real.taxonomy)
+    found = propose_disputes(own, [sheet], merges, [], real.taxonomy)
 
     assert [(one["record"], one["readings"]) for one in found.added] == [
         ("b", {"none": "the corpus", "explicit,implicit": "s"})

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from orchtrace_corpus.corpus.analysis.attributes import paper_attributes
-from orchtrace_corpus.corpus.analysis.count_changes import Shift
 from orchtrace_corpus.corpus.analysis.difference import State, compare
 from orchtrace_corpus.corpus.analysis.statistics import count, count_levels
+from orchtrace_corpus.corpus.analysis.vocabulary_changes import Shift
 from orchtrace_corpus.corpus.api import Corpus, load
 from orchtrace_corpus.corpus.model.records import Paper, Pool
 from orchtrace_corpus.corpus.render.comment import MARKER, MOST_BYTES, comment
@@ -646,7 +646,7 @@ ATTACKS = ("@moss", "#1", "a#1", "GH-1", "gh-2", "https://x.org", "www.x.org", "
 
 @given(st.text(min_size=1, max_size=40) | st.lists(st.sampled_from(ATTACKS), min_size=1, max_size=4).map(" ".join))
 def test_no_text_of_the_data_becomes_markup_in_a_comment(text: str) -> None:
-    shown = comment(compare(state(TOY_POOL), state(hostile(text))), hostile(text).taxonomy)
+    shown = comment(compare(state(TOY_POOL), state(hostile(text))))
     own = re.sub(
         r"(?m)^(\| .* \||\| -.*)$", lambda line: line[0].replace(" | ", "  ")[2:-2], shown.removeprefix(MARKER)
     )
@@ -665,7 +665,7 @@ def test_a_comment_is_no_longer_than_github_takes_and_leaves_no_part_out(title: 
                                     urls=(f"https://example.org/{n}",)) for n in range(400)
     )  # fmt: skip
     change = compare(state(TOY_POOL), state(TOY_POOL._replace(papers=(*TOY_POOL.papers[1:], *many))))
-    shown = comment(change, TOY_POOL.taxonomy)
+    shown = comment(change)
 
     assert len(shown.encode()) <= MOST_BYTES
     assert shown.count("<details>") == shown.count("</details>") > 0

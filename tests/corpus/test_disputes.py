@@ -10,7 +10,7 @@ from orchtrace_corpus.corpus.model import disputes as core
 from orchtrace_corpus.corpus.model import store
 from orchtrace_corpus.corpus.model.disputes import Dispute, DisputeFile, Reading, State
 from orchtrace_corpus.corpus.model.records import Paper, Pool
-from orchtrace_corpus.corpus.render.readme import item
+from orchtrace_corpus.corpus.readme import item
 from tests.conftest import TOY, Result, run_corpus
 
 

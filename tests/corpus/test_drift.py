@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from orchtrace_corpus.base.findings import RULES, Finding
 from orchtrace_corpus.base.yamlfile.reader import Mapping, Node, Sequence, YamlFile
-from orchtrace_corpus.corpus.intake.drift import PERSISTENT, Answers, changes, drift, plain
+from orchtrace_corpus.corpus.intake.drift import PERSISTENT, Answers, find_drift, plain, propose_changes
 from orchtrace_corpus.corpus.model import store
 from orchtrace_corpus.corpus.model.author_names import Likeness, bibliographic, compare, likeness, rewritten
 from orchtrace_corpus.corpus.model.metadata import Metadata
@@ -51,14 +51,14 @@ def corpus(tmp_path: Path, **fields: str) -> Loaded:
 
 def told(loaded: Loaded, answer: Metadata, before: Metadata | None = None) -> list[str]:
     """The drift of `rose-garden`, as `LINE CODE message`."""
-    found = drift(loaded, Answers({ID: answer}), {ID: before} if before else {})
+    found = find_drift(loaded, Answers({ID: answer}), {ID: before} if before else {})
     return [f"{finding.location.line} {finding.code} {finding.message}" for finding in found]
 
 
 def offered(loaded: Loaded, answer: Metadata) -> dict[str, Any]:
     """What would be written into `rose-garden`."""
-    found = drift(loaded, Answers({ID: answer}), {})
-    return changes(loaded.papers[0], answer, {finding.code for finding in found})
+    found = find_drift(loaded, Answers({ID: answer}), {})
+    return propose_changes(loaded.papers[0], answer, {finding.code for finding in found})
 
 
 def test_nothing_drifts_where_both_say_the_same(tmp_path: Path) -> None:
@@ -66,7 +66,7 @@ def test_nothing_drifts_where_both_say_the_same(tmp_path: Path) -> None:
 
 
 def test_papers_that_were_not_asked_for_are_passed_over(tmp_path: Path) -> None:
-    assert list(drift(corpus(tmp_path), Answers({}), {ID: ROSES})) == []
+    assert list(find_drift(corpus(tmp_path), Answers({}), {ID: ROSES})) == []
 
 
 @pytest.mark.parametrize(
@@ -255,7 +255,7 @@ def test_a_renamed_paper_or_one_with_wrong_authors_is_not_another_work(tmp_path:
     ],
 )
 def test_an_id_without_a_paper(answers: Answers, known: dict[str, Metadata], message: str, tmp_path: Path) -> None:
-    assert [(finding.code, finding.message) for finding in drift(corpus(tmp_path), answers, known)] == [
+    assert [(finding.code, finding.message) for finding in find_drift(corpus(tmp_path), answers, known)] == [
         ("A102", message)
     ]
 
@@ -352,8 +352,8 @@ def test_a_doi_that_the_record_lacks_is_offered_and_another_one_is_not(tmp_path:
         "9 A111 DOI '10.5555/roses.1' is '10.5555/roses.2' on arXiv; mend it, or waive this with the reason"
     ]
     assert offered(loaded, answer) == {}
-    assert changes(without, answer, {"A111"}) == {"doi": "10.5555/roses.2"}
-    assert changes(without, ROSES._replace(doi="see paper"), {"A111"}) == {}
+    assert propose_changes(without, answer, {"A111"}) == {"doi": "10.5555/roses.2"}
+    assert propose_changes(without, ROSES._replace(doi="see paper"), {"A111"}) == {}
 
 
 def test_the_primary_category_changed(tmp_path: Path) -> None:
@@ -365,8 +365,8 @@ def test_the_primary_category_changed(tmp_path: Path) -> None:
 def test_a_title_that_only_latex_can_say_is_reported_but_not_offered() -> None:
     paper = Paper(key="x", title="Beds")
 
-    assert changes(paper, ROSES._replace(title="Beds $\\frac{n}{2}$ \\foo{x}"), {"A103"}) == {}
-    assert changes(paper, ROSES._replace(title="Beds of $\\lambda$"), {"A103"}) == {"title": "Beds of λ"}
+    assert propose_changes(paper, ROSES._replace(title="Beds $\\frac{n}{2}$ \\foo{x}"), {"A103"}) == {}
+    assert propose_changes(paper, ROSES._replace(title="Beds of $\\lambda$"), {"A103"}) == {"title": "Beds of λ"}
 
 
 def test_text_of_arxiv_reaches_no_terminal(tmp_path: Path) -> None:
@@ -416,7 +416,7 @@ def found_in(excerpt: str, tmp_path: Path) -> list[Finding]:
     loaded = loaded._replace(pool=loaded.pool._replace(papers=(paper,)))
     name = base.arxiv_id
     answers = Answers({name: typed(says, base)}) if says else Answers({}, missing=[name])
-    return list(drift(loaded, answers, known))
+    return list(find_drift(loaded, answers, known))
 
 
 @pytest.mark.parametrize("code", [code for code in RULES if code.startswith("A")])

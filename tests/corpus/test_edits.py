@@ -6,11 +6,10 @@ import pytest
 
 from orchtrace_corpus.base.yamlfile.reader import YamlFile
 from orchtrace_corpus.corpus.api import Corpus
-from orchtrace_corpus.corpus.edit.edits import added, all_added, all_changed, as_written, changed, removed
+from orchtrace_corpus.corpus.edit.edits import add_records, change_record, change_records, raw_records, remove_record
 from orchtrace_corpus.corpus.model import store
-from orchtrace_corpus.corpus.model.canonical import exclusion_style, paper_style
 from orchtrace_corpus.corpus.model.decode import decode_exclusions, decode_papers
-from orchtrace_corpus.corpus.model.record_fields import fields
+from orchtrace_corpus.corpus.model.record_fields import exclusion_style, fields, paper_style
 from orchtrace_corpus.corpus.model.records import Evidence, Paper, Waiver
 from tests.conftest import ROOT, TOY
 
@@ -94,8 +93,8 @@ def test_the_fields_of_all_records_are_the_file_again(root: Path) -> None:
     assert pool is not None
     empty = YamlFile("x.yaml", b"[]\n")
 
-    papers = all_added(empty, [fields(paper, pool.taxonomy) for paper in pool.papers], paper_style(pool.taxonomy))
-    exclusions = all_added(
+    papers = add_records(empty, [fields(paper, pool.taxonomy) for paper in pool.papers], paper_style(pool.taxonomy))
+    exclusions = add_records(
         empty, [fields(exclusion, pool.taxonomy) for exclusion in pool.exclusions], exclusion_style(pool.taxonomy)
     )
 
@@ -108,12 +107,12 @@ def test_the_fields_of_all_records_are_the_file_again(root: Path) -> None:
 def test_one_record_is_added_changed_and_removed(toy: Corpus) -> None:
     file, style = papers_file(), paper_style(toy.taxonomy)
 
-    longer = added(file, {"key": "pond", "title": "no", "year": 2024, "care": {}, "tools": ["rake"]}, style)
+    longer = add_records(file, [{"key": "pond", "title": "no", "year": 2024, "care": {}, "tools": ["rake"]}], style)
     assert longer == file.text + '\n- key: pond\n  title: "no"\n  year: 2024\n  care: {}\n  tools: [rake]\n'
-    first = added(file, {"key": "pond"}, style, 0)
+    first = add_records(file, [{"key": "pond"}], style, 0)
     assert first == file.text.replace("- key: rose-garden", "- key: pond\n\n- key: rose-garden")
-    assert removed(YamlFile("x.yaml", longer.encode()), 4) == file.text
-    mended = changed(file, 2, {"care": {"water": "daily"}, "doi": "10.5/x", "tools": None}, style)
+    assert remove_record(YamlFile("x.yaml", longer.encode()), 4) == file.text
+    mended = change_record(file, 2, {"care": {"water": "daily"}, "doi": "10.5/x", "tools": None}, style)
     assert mended == file.text.replace("care: {water: weekly}\n  tools: [rake]\n", "care: {water: daily}\n").replace(
         "venue: Beds 2023\n", "venue: Beds 2023\n  doi: 10.5/x\n"
     )
@@ -122,12 +121,12 @@ def test_one_record_is_added_changed_and_removed(toy: Corpus) -> None:
 def test_no_change_is_the_same_text(toy: Corpus) -> None:
     file, style = papers_file(), paper_style(toy.taxonomy)
 
-    assert all_changed(file, {}, style) == all_changed(file, {1: {}}, style) == file.text
+    assert change_records(file, {}, style) == change_records(file, {1: {}}, style) == file.text
     everything = {index: fields(paper, toy.taxonomy) for index, paper in enumerate(toy.papers)}
-    assert all_changed(file, everything, style) == file.text
+    assert change_records(file, everything, style) == file.text
 
 
 def test_records_as_written_keep_what_is_wrong_with_them() -> None:
     file = YamlFile("x.yaml", b"- key: a\n  care: {mow: never}\n- no record\n- {}\n")
 
-    assert as_written(file) == [{"key": "a", "care": {"mow": "never"}}, {}, {}]
+    assert raw_records(file) == [{"key": "a", "care": {"mow": "never"}}, {}, {}]

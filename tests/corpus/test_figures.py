@@ -18,9 +18,16 @@ from orchtrace_corpus.corpus.api import Corpus
 from orchtrace_corpus.corpus.model.records import Exclusion, Paper, Pool
 from orchtrace_corpus.corpus.model.scale import Group, Observation, Support, parse_amount
 from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Role, Taxonomy, Term
-from orchtrace_corpus.corpus.render.figures.captions import called, caption
-from orchtrace_corpus.corpus.render.figures.gallery import draw
-from orchtrace_corpus.corpus.render.figures.plan import FigureKind, Source, chosen, contested_values, plan
+from orchtrace_corpus.corpus.render.figures import draw
+from orchtrace_corpus.corpus.render.figures.plan import (
+    FigureKind,
+    Source,
+    called,
+    caption,
+    chosen,
+    contested_values,
+    plan,
+)
 from tests.base.test_drawing import HOSTILE
 from tests.conftest import ROOT, TOY, run_corpus
 from tests.svg import NAMESPACE, backgrounds, collisions, colors, contrast, labels, parse, rows

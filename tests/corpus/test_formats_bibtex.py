@@ -7,9 +7,9 @@ import pytest
 from orchtrace_corpus.corpus.api import Corpus
 from orchtrace_corpus.corpus.formats import FormatError, Item
 from orchtrace_corpus.corpus.formats.bibtex import protected
+from orchtrace_corpus.corpus.formats.citation import venue_kind
 from orchtrace_corpus.corpus.formats.latex import encoded
 from orchtrace_corpus.corpus.formats.registry import FORMATS
-from orchtrace_corpus.corpus.formats.venues import venue_kind
 
 BIBTEX = FORMATS["bibtex"]
 

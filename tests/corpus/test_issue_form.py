@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from orchtrace_corpus.corpus.api import Corpus, load
 from orchtrace_corpus.corpus.formats.issue_form import LONGEST_ANSWER, NO_ANSWER, questions, read
 from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Role, Taxonomy, Term
-from orchtrace_corpus.corpus.render.issue_form import form
+from orchtrace_corpus.corpus.render.schema import form
 from tests.conftest import ROOT, TOY
 
 TAXONOMY = load(str(TOY)).taxonomy

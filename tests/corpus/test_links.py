@@ -16,12 +16,20 @@ import pytest
 
 from orchtrace_corpus.base.findings import RULES
 from orchtrace_corpus.corpus.model import store
-from orchtrace_corpus.corpus.model.addresses import url_problem
+from orchtrace_corpus.corpus.model.decoders import url_problem
 from orchtrace_corpus.corpus.rulebook import ENTRIES
 from orchtrace_corpus.corpus.sources import links as source
-from orchtrace_corpus.corpus.sources.addresses import Tried, Verdict, findings, is_left_to_fetch, listed, sample
 from orchtrace_corpus.corpus.sources.http import USER_AGENT
-from orchtrace_corpus.corpus.sources.links import Sweep, is_public_host
+from orchtrace_corpus.corpus.sources.links import (
+    Sweep,
+    Tried,
+    Verdict,
+    findings,
+    is_left_to_fetch,
+    is_public_host,
+    listed,
+    sample,
+)
 from tests.conftest import TOY, Result, run_corpus
 from tests.loopback import loopback_only  # noqa: F401 - guards every test here
 

@@ -7,13 +7,12 @@ from hypothesis import strategies as st
 
 from orchtrace_corpus.base.yamlfile.reader import YamlFile
 from orchtrace_corpus.corpus.api import Corpus
-from orchtrace_corpus.corpus.edit.edits import all_added
+from orchtrace_corpus.corpus.edit.edits import add_records
 from orchtrace_corpus.corpus.edit.merge import Merge, merge
 from orchtrace_corpus.corpus.formats import Item, Problem
 from orchtrace_corpus.corpus.model import store
-from orchtrace_corpus.corpus.model.canonical import paper_style
 from orchtrace_corpus.corpus.model.decode import decode_papers
-from orchtrace_corpus.corpus.model.record_fields import Value, fields
+from orchtrace_corpus.corpus.model.record_fields import Value, fields, paper_style
 from tests.conftest import TOY
 
 POND: dict[str, Value] = {
@@ -151,7 +150,7 @@ def test_what_is_there_already_leaves_every_byte(toy: Corpus, order: list[int], 
 def test_time_grows_with_the_number_of_records(toy: Corpus) -> None:
     def seconds(count: int) -> float:
         records = [{**POND, "key": f"pond-{number}"} for number in range(count)]
-        file = YamlFile("x.yaml", all_added(YamlFile("x.yaml", b"[]\n"), records, paper_style(toy.taxonomy)).encode())
+        file = YamlFile("x.yaml", add_records(YamlFile("x.yaml", b"[]\n"), records, paper_style(toy.taxonomy)).encode())
         items = [Item({"key": record["key"], "title": "Another"}, 1) for record in records]
         begin = time.process_time()
         result = merge(file, items, toy.taxonomy, "2024-05-06")

@@ -9,8 +9,7 @@ from jsonschema import Draft202012Validator
 
 from orchtrace_corpus.base.errors import DataFileError
 from orchtrace_corpus.corpus.model.arxiv_file import decode, encode, merged
-from orchtrace_corpus.corpus.model.metadata import Metadata
-from orchtrace_corpus.corpus.model.withdrawal import suspected_withdrawal
+from orchtrace_corpus.corpus.model.metadata import Metadata, suspected_withdrawal
 from tests.conftest import ROOT
 
 SCHEMA = json.loads((ROOT / "docs" / "schema" / "arxiv.schema.json").read_text(encoding="utf-8"))

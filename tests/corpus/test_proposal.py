@@ -1,358 +1,316 @@
-"""A paper's way in: what a record of it would say, and whether the corpus knows it already."""
+"""The edit path that all changing commands share: judged whole, written whole, shown as a diff."""
 
-import re
+import errno
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import textwrap
+from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from orchtrace_corpus.base.identifiers import recognise
-from orchtrace_corpus.corpus.api import Corpus
-from orchtrace_corpus.corpus.intake import proposal as intake
-from orchtrace_corpus.corpus.intake.proposal import Sign
-from orchtrace_corpus.corpus.model.fields import is_key
-from orchtrace_corpus.corpus.model.records import Evidence, Exclusion, Paper, Pool
-from orchtrace_corpus.corpus.rules.texts import LATEX
-from tests.corpus.arxiv_feeds import record
-
-PUBLISHED = "2026-05-04"
+from orchtrace_corpus.base.errors import CommandUseError, DataFileError, MalformedCorpusError
+from orchtrace_corpus.corpus.edit.edits import change_record, remove_record
+from orchtrace_corpus.corpus.edit.proposal import Outcome, Proposal, find_target, judge, load_editable, write
+from orchtrace_corpus.corpus.model import store
+from tests.conftest import TOY, run_corpus
 
 
-def pool_of(corpus: Corpus) -> Pool:
-    return Pool(corpus.taxonomy, corpus.papers, corpus.exclusions)
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of the toy corpus, which is the working folder."""
+    root = tmp_path / "corpus"
+    shutil.copytree(TOY, root)
+    monkeypatch.chdir(root)
+    return root
 
 
-def found(corpus: Corpus, **values: object) -> tuple[str, Sign] | None:
-    """The record that a paper is taken for, and by what."""
-    match = intake.match(Paper(**values), pool_of(corpus))  # type: ignore[arg-type]
-    if match is None:
-        return None
-    return (match.record.key if isinstance(match.record, Paper) else match.record.id), match.sign
+def edit(root: Path, old: str, new: str, name: str = store.PAPERS) -> None:
+    path = root / name
+    text = path.read_text(encoding="utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new, 1), encoding="utf-8")
 
 
-def test_a_record_of_what_arxiv_says() -> None:
-    metadata = record(
-        "2601.00007",
-        version=3,
-        title="STOP: Teaching $\\tau$-Teams at 100% of  $n^2$ Turns",
-        authors=("Ada Example", "Yi R. (May) Fung", "Ludwig van Beethoven", "Gr\\'egoire Mialon", "Kimi Team", ":"),
-        published="2025-12-31T18:00:00Z",
-        doi="10.5555/Stop",
+def contents(root: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(root)): path.read_bytes() for path in sorted(root.rglob("*")) if path.is_file()}
+
+
+def edit_texts(root: Path, texts: dict[str, str]) -> Outcome:
+    return write(judge(load_editable(str(root)), Proposal(texts)))
+
+
+def test_the_diff_is_data_and_the_rest_is_talk(root: Path) -> None:
+    before = contents(root)
+
+    assert run_corpus("tag", "long-grass", "size=small", "style=cottage") == (
+        0,
+        """\
+--- a/data/papers.yaml
++++ b/data/papers.yaml
+@@ -28,9 +28,9 @@
+   venue: arXiv
+   arxiv_id: "2302.00002"
+   urls: [https://example.org/grass]
+-  style: meadow
++  style: cottage
+   care: {}
+-  size: large
++  size: small
+   summary: Keeps a meadow without any tool.
+   added: "2023-02-03"
+   notes: Seen in summer only.
+""",
+        "wrote data/papers.yaml\ncorpus build regenerates what is made from the data\n",
+    )
+    assert {name for name, data in contents(root).items() if before[name] != data} == {store.PAPERS}
+
+
+def test_an_edit_that_brings_an_error_is_not_written(root: Path) -> None:
+    before = contents(root)
+
+    result = run_corpus("tag", "long-grass", "size=small")
+
+    assert result == (
+        1,
+        "",
+        "corpus: the edit would bring 1 error, so nothing was written; lines are counted with the edit made:\n"
+        "data/papers.yaml:33:9: X101 A meadow needs room, so its size is large (rule 'meadow-is-large' of the "
+        "taxonomy) [long-grass]\n",
+    )
+    assert contents(root) == before
+
+
+def test_a_dry_run_shows_the_diff_and_what_it_would_bring(root: Path) -> None:
+    before = contents(root)
+
+    wrong = run_corpus("tag", "long-grass", "size=small", "--dry-run")
+    doubtful = run_corpus("tag", "mixed-borders", "style=gravel", "size=large", "--dry-run")
+    right = run_corpus("tag", "terminal-yard", "size=large", "--dry-run")
+
+    assert (wrong.code, "-  size: large\n+  size: small\n" in wrong.stdout) == (1, True)
+    assert (doubtful.code, doubtful.stdout.count("\n+ "), doubtful.stderr) == (
+        0,
+        2,
+        "corpus: the edit would bring 1 warning; lines are counted with the edit made:\n"
+        "data/papers.yaml:47:9: X102 warning: A gravel garden is mostly small (rule 'gravel-is-small' of the "
+        "taxonomy) [mixed-borders]\n"
+        "corpus: nothing was written (--dry-run)\n",
+    )
+    assert (right.code, right.stderr) == (0, "corpus: nothing was written (--dry-run)\n")
+    assert contents(root) == before
+
+
+def test_new_warnings_are_told_and_do_not_stop_an_edit(root: Path) -> None:
+    result = run_corpus("tag", "mixed-borders", "style=gravel", "size=large")
+
+    assert result.code == 0
+    assert result.stderr == (
+        "corpus: the edit brings 1 warning:\n"
+        "data/papers.yaml:47:9: X102 warning: A gravel garden is mostly small (rule 'gravel-is-small' of the "
+        "taxonomy) [mixed-borders]\n"
+        "wrote data/papers.yaml\n"
+        "corpus build regenerates what is made from the data\n"
     )
 
-    assert intake.from_metadata(metadata) == Paper(
-        title="STOP: Teaching τ-Teams at 100% of n² Turns",
-        authors=("Example, Ada", "Fung, Yi R. (May)", "van Beethoven, Ludwig", "Mialon, Grégoire", "Kimi Team"),
-        year=2026,  # the id is of January, and a year before that of the id would be warned of
-        venue="arXiv",
-        arxiv_id="2601.00007",
-        doi="10.5555/stop",
-        urls=("https://arxiv.org/abs/2601.00007",),
-    )
+
+def test_what_was_wrong_before_does_not_stand_in_the_way(root: Path) -> None:
+    edit(root, "style: meadow", "style: medow")
+    edit(root, "key: mixed-borders", "key: terminal-yard")
+    edit(root, "url: https://example.org/cars", "url: https://example.org/borders", store.EXCLUSIONS)
+    assert run_corpus("validate").code == 1
+
+    inside = run_corpus("tag", "rose-garden", "tools=")
+    os.chdir("/")
+    outside = run_corpus("--root", str(root), "tag", "rose-garden", "tools=rake")
+
+    assert (inside.code, "brings" in inside.stderr) == (0, False)
+    assert (outside.code, "brings" in outside.stderr) == (0, False)
 
 
-def test_what_somebody_should_know_before_a_paper_is_added() -> None:
-    metadata = record(
-        "2601.00007", title="On $n$ Agents", comment="Withdrawn by the authors", journal_ref="Nature 1 (2026) 2"
-    )
+def test_an_edit_can_mend_what_is_wrong(root: Path) -> None:
+    edit(root, "care: {water: weekly}", "care: {water: never, prune: weekly}")
 
-    assert list(intake.remarks(metadata)) == [
-        "it seems to be withdrawn: 'Withdrawn by the authors'",
-        "arXiv names a place of publication, 'Nature 1 (2026) 2'; if that is right, give it as --venue",
-        "arXiv's title has TeX, 'On $n$ Agents', read as 'On n Agents'",
-    ]
-    assert list(intake.remarks(record("2601.00008", title="On Agents"))) == []
+    result = run_corpus("tag", "mixed-borders", "water=weekly")
 
-
-def test_a_record_of_what_a_registry_or_a_file_says() -> None:
-    values = {
-        "title": "Multi\u200bline\n title",
-        "authors": ["Doe, Jo", "others"],
-        "year": 2024,
-        "venue": "EMNLP",
-        "doi": "10.5555/x",
-        "arxiv_id": "2401.00001",
-        "acl_id": "no such id",
-        "urls": ["https://example.org/x", "javascript:alert(1)"],
-    }
-
-    assert intake.from_fields(values) == Paper(
-        title="Multiline title",
-        authors=("Doe, Jo", "others"),
-        year=2024,
-        venue="EMNLP",
-        doi="10.5555/x",
-        arxiv_id="2401.00001",
-        urls=("https://arxiv.org/abs/2401.00001", "https://example.org/x"),
-    )
-    assert intake.from_fields({"doi": "10.5555/x"}).urls == ("https://doi.org/10.5555/x",)
-    assert intake.from_fields({"year": "in press", "authors": "Doe"}) == Paper()
-
-
-@given(st.text(alphabet=st.sampled_from("ab $\\{}^_%'`\"~\t\n\u200b\u202e")))
-def test_plain_text_is_one_visible_line_without_tex(text: str) -> None:
-    plain = intake.plain(text)
-
-    assert plain.isprintable()
-    assert plain == " ".join(plain.split())
-    if not re.search(LATEX, plain):  # a brace that nothing closes stays
-        assert intake.plain(plain) == plain
+    assert (result.code, run_corpus("validate").code) == (0, 0)
+    assert "+  care: {water: weekly, prune: weekly}\n" in result.stdout
 
 
 @pytest.mark.parametrize(
-    "name",
+    ("name", "old", "new", "place"),
     [
-        "2101.00001",
-        "arXiv:2101.00001v7",
-        "https://www.arxiv.org/pdf/2101.00001v2.pdf",
-        "10.48550/arXiv.2101.00001",
-        "https://doi.org/10.5555/ROSES.1",
+        (store.PAPERS, "care: {}", "care: {", "data/papers.yaml:32:9: Y104"),
+        (store.EXCLUSIONS, "stage: gate", "stage: &g gate", "data/exclusions.yaml:5:10: Y106"),
+        (store.PAPERS, "- key: long-grass", "- a stray word\n- key: long-grass", "data/papers.yaml:24:3: F103"),
+        (store.TAXONOMY, "kind: single", "kind: sngle", "data/taxonomy.yaml:5:11: V102"),
     ],
 )
-def test_a_paper_is_known_by_its_identifier_in_any_spelling(name: str, toy: Corpus) -> None:
-    identifier = recognise(name)
-    assert identifier is not None
+def test_a_file_that_cannot_be_read_whole_is_not_edited(root: Path, name: str, old: str, new: str, place: str) -> None:
+    edit(root, old, new, name)
+    before = contents(root)
 
-    match = intake.match(intake.from_identifier(identifier), pool_of(toy))
+    result = run_corpus("tag", "rose-garden", "size=large")
 
-    assert match is not None
-    assert (match.record, match.sign) == (toy["rose-garden"], Sign.IDENTIFIER)
-
-
-def test_an_exclusion_is_known_by_identifier_address_and_title(toy: Corpus) -> None:
-    assert found(toy, arxiv_id="2001.00009") == ("E001", Sign.IDENTIFIER)
-    assert found(toy, urls=("http://www.example.org/cars/",)) == ("E003", Sign.ADDRESS)
-    assert found(toy, title="a car-park") == ("E003", Sign.TITLE)
+    assert (result.code, result.stdout) == (3, "")
+    assert result.stderr.startswith(f"corpus: the data cannot be edited before this is mended:\n{place} ")
+    assert contents(root) == before
 
 
-def test_the_surest_sign_is_named(toy: Corpus) -> None:
-    roses = toy["rose-garden"]
+def test_an_edit_by_somebody_else_is_not_overwritten(root: Path) -> None:
+    corpus = load_editable(str(root))
+    text = remove_record(corpus.files[store.PAPERS], 3)
+    edit(root, "A Window Box", "A Windowbox", store.EXCLUSIONS)
+    edit(root, "size: small", "size: large")
+    before = contents(root)
 
-    assert found(toy, title="The Yard", urls=("https://example.org/grass",), doi=roses.doi) == (
-        "rose-garden",
-        Sign.IDENTIFIER,
+    with pytest.raises(DataFileError, match=r"data/papers\.yaml was changed by somebody else meanwhile"):
+        write(judge(corpus, Proposal({store.PAPERS: text})))
+
+    assert contents(root) == before
+
+
+def both_files(root: Path) -> dict[str, str]:
+    """The texts of a demotion, as it were: a paper goes, an exclusion of it comes."""
+    files = load_editable(str(root)).files
+    excluded = files[store.EXCLUSIONS].text + (
+        "\n- id: E004\n  title: The Yard\n  identifier: YARD\n  url: https://example.org/yard\n  stage: gate\n"
+        '  screened: "2023-01-03"\n  reason: A yard is no garden.\n'
     )
-    assert found(toy, title="The Yard", urls=("https://example.org/grass",)) == ("long-grass", Sign.ADDRESS)
-    assert found(toy, title="The Yard", urls=("https://example.org/roses/code",)) == ("terminal-yard", Sign.TITLE)
+    return {store.PAPERS: remove_record(files[store.PAPERS], 3), store.EXCLUSIONS: excluded}
 
 
-def test_what_is_empty_is_like_nothing(toy: Corpus) -> None:
-    assert found(toy) is None
-    assert found(toy, title="!?") is None
-    assert found(toy, title="Röses: A Garden in Four Beds", urls=("https://example.org/new",)) is not None
-    assert intake.match(Paper(title="The Yard"), pool_of(toy), by_title=False) is None
+KILLED = textwrap.dedent(
+    """
+    import os, signal, sys
+    from tests.corpus.test_proposal import both_files, edit_texts
+    from pathlib import Path
+    root, renames = Path(sys.argv[1]), int(sys.argv[2])
+    replace = os.replace
+    def replace_and_die(source, target):
+        global renames
+        if renames == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+        renames -= 1
+        replace(source, target)
+    os.replace = replace_and_die
+    edit_texts(root, both_files(root))
+    """
+)
 
 
-@pytest.mark.parametrize(
-    ("title", "key"),
-    [
-        ("Scaling Long-Horizon Agent via Context Folding", "context-folding"),
-        ("Kimi K2.5: Visual Agentic Intelligence (Tech Report)", "kimi-k2-5"),
+@pytest.mark.parametrize("renames", [0, 1])
+def test_a_kill_between_two_files_loses_no_record(root: Path, renames: int) -> None:
+    texts = {name: text.encode() for name, text in both_files(root).items()}
+    before = contents(root)
+    here = {**os.environ, "PYTHONPATH": str(TOY.parents[2])}
+
+    child = subprocess.run([sys.executable, "-c", KILLED, str(root), str(renames)], env=here, capture_output=True)
+
+    assert child.returncode == -signal.SIGKILL
+    after = {name: data for name, data in contents(root).items() if ".corpus-" not in name}
+    assert after == (before if renames == 0 else {**before, store.EXCLUSIONS: texts[store.EXCLUSIONS]})
+    # The same edit again, or what is left of it, goes through, and clears away what the killed one left.
+    assert edit_texts(root, {name: text.decode() for name, text in texts.items()}).judgement.is_allowed
+    assert contents(root) == {**before, **texts}
+
+
+def test_a_disk_that_fills_up_between_two_files_changes_neither(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    texts, before = both_files(root), contents(root)
+    room = [None]
+
+    def sync(handle: int) -> None:
+        if not room:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        room.pop()
+
+    monkeypatch.setattr(os, "fsync", sync)
+    with pytest.raises(DataFileError) as raised:
+        edit_texts(root, texts)
+
+    assert str(raised.value) == (
+        "cannot write data/papers.yaml: No space left on device\nNothing was changed; the file is as it was."
+    )
+    assert contents(root) == before
+
+
+def test_a_read_only_folder_is_said_and_nothing_is_written(root: Path) -> None:
+    # Root may write anywhere, so the attempt is made by a child that is nobody.
+    folder = Path(tempfile.mkdtemp(dir="/tmp"))
+    shutil.copytree(root, folder, dirs_exist_ok=True)
+    (folder / "data").chmod(0o555)
+    folder.chmod(0o755)
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(reader)
+        if os.getuid() == 0:
+            os.setgid(65534)
+            os.setuid(65534)
+        result = run_corpus("--root", str(folder), "tag", "rose-garden", "size=large")
+        os.write(writer, repr(tuple(result)).encode())
+        os._exit(0)
+    os.close(writer)
+    with open(reader, encoding="utf-8") as pipe:
+        said = pipe.read()
+    os.waitpid(child, 0)
+    left = contents(folder)
+    (folder / "data").chmod(0o755)
+    shutil.rmtree(folder)
+
+    assert said == repr(
         (
-            "Enhancing Language Multi-Agent Learning with Multi-Agent Credit Re-Assignment for Interactive Environment "
-            "Generalization",
-            "collabuiagents2025",
-        ),
-        ("Learning to Meta-think for LLMs with Multi-Agent Reinforcement Learning", "rema2025"),
-        ("tau-bench: A Benchmark for Tool-Agent-User Interaction in Real-World Domains", "tau-bench2024"),
-        ("ReAct - Synergizing Reasoning + Acting in Language Models", "react2023"),
-        ("MetaGPT: Meta Programming for Multi-Agent Collaborative Framework", "E007"),
-        ("ChatDev: Communicative Agents for Software Development", "E002"),
-    ],
-)
-def test_other_wordings_of_a_title_are_the_title(title: str, key: str, real: Corpus) -> None:
-    assert found(real, title=title) == (key, Sign.TITLE)
-
-
-@pytest.mark.parametrize(
-    "title",
-    [
-        "MARS: Reinforcing Multi-Agent Reasoning of LLMs through Self-Play in Strategic Games",
-        "Learning to Negotiate: Meta-policy Coordination for Embodied LLMs with Single-agent Imitation Learning",
-        "A Survey of Single-Agent Reinforcement Learning with Memory",
-    ],
-)
-def test_alike_is_not_the_same(title: str, real: Corpus) -> None:
-    assert found(real, title=title) is None
-
-
-def test_no_two_works_of_the_published_corpus_are_taken_for_one(real: Corpus) -> None:
-    papers = [paper for paper in real.papers if paper.added <= PUBLISHED]
-    exclusions = [exclusion for exclusion in real.exclusions if exclusion.id <= "E032"]
-    titles = [record.title for record in (*papers, *exclusions)]
-
-    mistaken = []
-    for number, title in enumerate(titles):
-        others = tuple(Paper(key=str(other), title=text) for other, text in enumerate(titles) if other != number)
-        match = intake.match(Paper(title=title), Pool(real.taxonomy, others, ()))
-        mistaken += [(title, match.shared)] if match else []
-
-    assert len(titles) >= 116
-    assert mistaken == []
-
-
-def test_two_names_before_the_same_words_are_two_works(toy: Corpus) -> None:
-    pool = Pool(toy.taxonomy, (Paper(key="a", title="Honeysuckle: A Survey of Garden Tools"),), ())
-
-    assert intake.match(Paper(title="Bark: A Survey of Garden Tools"), pool) is None
-    assert intake.match(Paper(title="A Survey of Garden Tools"), pool) is not None
-
-
-def test_what_the_corpus_says_of_a_paper_that_it_knows(toy: Corpus, real: Corpus) -> None:
-    def verdict(corpus: Corpus, **values: object) -> str:
-        match = intake.match(Paper(**values), pool_of(corpus))  # type: ignore[arg-type]
-        assert match is not None
-        return intake.verdict(match)
-
-    assert verdict(toy, doi="10.5555/roses.1") == (
-        "in the pool already as 'rose-garden', known by its identifier DOI:10.5555/roses.1"
+            3,
+            "",
+            f"corpus: cannot write {os.path.relpath(folder)}/data/papers.yaml: Permission denied\n"
+            "Nothing was changed; the file is as it was.\n",
+        )
     )
-    assert verdict(toy, title="The yard") == (
-        "in the pool already as 'terminal-yard', known by its title, 'The Yard'; if it is another work, add "
-        "--despite-title"
-    )
-    assert verdict(toy, arxiv_id="2001.00009") == (
-        "excluded as E001 on 2023-01-01, stage: gate: Too small to count as a garden. It is known by its identifier "
-        "arXiv:2001.00009"
-    )
-    metagpt = verdict(real, arxiv_id="2308.00352")
-    assert metagpt.startswith("excluded as E007 on 2026-04-26, ")
-    assert "stage: abstract_screen" in metagpt
-    assert next(e.reason for e in real.exclusions if e.id == "E007") in metagpt
+    assert left == contents(root)
 
 
-def test_an_exclusion_that_was_promoted_says_what_it_became(toy: Corpus) -> None:
-    became = toy.exclusions[0]._replace(promoted_to="window-box")
-    match = intake.match(Paper(arxiv_id="2001.00009"), Pool(toy.taxonomy, (), (became,)))
+def test_a_record_is_named_by_key_or_id_before_anything_else(root: Path) -> None:
+    pool = load_editable(str(root)).pool
 
-    assert match is not None
-    assert "It became the paper 'window-box'." in intake.verdict(match)
-
-
-@pytest.mark.parametrize(
-    ("name", "problem"),
-    [
-        ("2101.0001", "5 digits; did you mean 2101.00001, which is in the pool as 'rose-garden'?"),
-        ("arXiv:2001.0009v2", "5 digits; did you mean 2001.00009, which is excluded as E001?"),
-        ("https://arxiv.org/pdf/2302.0002.pdf", "5 digits; did you mean 2302.00002, which is in the pool as"),
-        ("210100001", "5 digits; did you mean 2101.00001, which is in the pool as 'rose-garden'?"),
-        ("2404.1234", "5 digits; did you mean 2404.01234?"),
-        ("1412.12345", "4 digits"),
-    ],
-)
-def test_a_misspelt_arxiv_id_is_named_with_the_nearest(name: str, problem: str, toy: Corpus) -> None:
-    said = intake.misspelt(name, pool_of(toy))
-
-    assert said.startswith(f"'{name}' is no arXiv id, which is YYMM, a period and ")
-    assert problem in said
+    assert find_target(pool, "long-grass")[1:] == (1, store.PAPERS)
+    assert find_target(pool, "E003")[1:] == (1, store.EXCLUSIONS)
+    assert find_target(pool, "https://arxiv.org/abs/2302.00002v3").record.name == "long-grass"
+    with pytest.raises(CommandUseError, match=r"no record 'long-gras'\nDid you mean: long-grass \(Long Grass"):
+        find_target(pool, "long-gras")
 
 
-@pytest.mark.parametrize(("name", "month"), [("2313.12345", "13"), ("arXiv:2600.01234v2", "00"), ("0799.1234", "99")])
-def test_an_arxiv_id_of_no_month_is_said_to_be_one(name: str, month: str, toy: Corpus) -> None:
-    assert intake.misspelt(name, pool_of(toy)) == (
-        f"'{name}' is no arXiv id: it begins with year and month, and {month} is no month"
+def test_a_name_for_two_records_is_refused(root: Path) -> None:
+    edit(root, "arXiv:2001.00009", "arXiv:2101.00001", store.EXCLUSIONS)
+
+    assert run_corpus("tag", "2101.00001", "size=large") == (
+        2,
+        "",
+        "corpus: '2101.00001' means 2 records: rose-garden, E001\nName one by its key or id.\n",
     )
 
 
-@pytest.mark.parametrize(
-    "name", ["2101.00001", "arXiv:1412.1234v2", "math/0309136", "10.5555/x", "https://example.org/2101", "word", ""]
-)
-def test_what_is_right_or_no_arxiv_id_at_all_is_not_misspelt(name: str, toy: Corpus) -> None:
-    assert intake.misspelt(name, pool_of(toy)) == ""
+def test_lines_keep_their_ends_and_a_file_its_missing_last_one(root: Path) -> None:
+    text = (root / store.PAPERS).read_bytes().replace(b"\n", b"\r\n").removesuffix(b"\r\n")
+    (root / store.PAPERS).write_bytes(text)
+
+    assert run_corpus("tag", "terminal-yard", "tools=rake,spade").code == 0
+    assert (root / store.PAPERS).read_bytes() == text.replace(b"tools: NA", b"tools: [rake, spade]")
 
 
-def test_a_mistyped_id_of_the_real_corpus_is_led_to_its_paper(real: Corpus) -> None:
-    assert intake.misspelt("2508.4652", pool_of(real)).endswith(
-        "did you mean 2508.04652, which is in the pool as 'magrpo'?"
-    )
+def test_without_the_base_the_corpus_is_read_now(root: Path) -> None:
+    corpus = load_editable(str(root))
+    text = change_record(corpus.files[store.PAPERS], 0, {"size": "large"}, store_style(corpus.pool))
+
+    assert edit_texts(root, {store.PAPERS: text}).written == (store.PAPERS,)
+    edit(root, "care: {}", "care: {")
+    with pytest.raises(MalformedCorpusError):
+        edit_texts(root, {store.PAPERS: text})
 
 
-@pytest.mark.parametrize(
-    ("title", "key"),
-    [
-        ("MARFT: Multi-Agent Reinforcement Fine-Tuning", "marft"),
-        ("Dr. MAS: Stable Reinforcement Learning", "dr-mas"),
-        ("Kimi K2.5: Visual Agentic Intelligence", "kimi-k2-5"),
-        ("τ-bench: A Benchmark", "tau-bench"),
-        ("MARTI-MARS²: Scaling Search", "marti-mars2"),
-        ("Who Deserves the Reward? SHARP: Shapley Credit", "sharp"),
-        ("The Landscape of Agentic Reinforcement Learning for LLMs: A Survey", "landscape-agentic-reinforcement"),
-        ("Latent Collaboration in Multi-Agent Systems", "latent-collaboration-multi-agent"),
-        ("Not What You've Signed Up For", "not-what-youve"),
-        ("Über Größe und Maß", "uber-grosse-und"),
-        ("多智能体", "doe"),
-        ("", "doe"),
-    ],
-)
-def test_keys_are_made_of_the_title_as_those_of_the_pool_are(title: str, key: str) -> None:
-    assert intake.key_for(Paper(title=title, authors=("Doe, Jo",)), ()) == key
+def store_style(pool: object) -> object:
+    from orchtrace_corpus.corpus.model.record_fields import paper_style
 
-
-def test_a_key_that_is_taken_gets_the_year_then_a_number() -> None:
-    paper = Paper(title="HALO: Agents", year=2026)
-
-    assert intake.key_for(paper, {"halo"}) == "halo-2026"
-    assert intake.key_for(paper, {"halo", "halo-2026"}) == "halo-2026-2"
-    assert intake.key_for(paper, {"halo", "halo-2026", "halo-2026-2"}) == "halo-2026-3"
-    assert intake.key_for(paper._replace(year=0), {"halo"}) == "halo-2"
-
-
-@given(st.text(max_size=80), st.integers(0, 9999), st.integers(0, 6))
-def test_every_proposal_is_a_key_and_free(title: str, year: int, taken: int) -> None:
-    keys: list[str] = []
-    for _ in range(taken + 1):
-        key = intake.key_for(Paper(title=title, year=year), keys)
-        assert is_key(key)
-        assert key not in keys
-        keys.append(key)
-
-
-def test_most_keys_of_the_published_pool_are_what_would_be_proposed(real: Corpus) -> None:
-    papers = [paper for paper in real.papers if paper.added <= PUBLISHED]
-    alike = [paper.key for paper in papers if paper.key.startswith(intake.key_for(paper, ()))]
-
-    assert len(alike) > len(papers) / 2
-
-
-def test_an_excluded_record_as_a_paper_and_a_paper_as_the_log_calls_it(toy: Corpus) -> None:
-    box, park = toy.exclusions
-
-    assert intake.from_exclusion(box) == Paper(
-        title="A Window Box", arxiv_id="2001.00009", urls=("https://arxiv.org/abs/2001.00009",)
-    )
-    assert intake.from_exclusion(park) == Paper(title="A Car Park", urls=("https://example.org/cars",))
-    assert intake.screened_identifier(intake.from_exclusion(box)) == "arXiv:2001.00009"
-    assert intake.screened_identifier(intake.from_exclusion(park)) == "CAR-PARK"
-    assert intake.screened_identifier(Paper(openreview_id="abcdefg")) == "OpenReview:abcdefg"
-
-
-@pytest.mark.parametrize(
-    ("ids", "text", "following"),
-    [
-        ([], "", "E001"),
-        (["E001", "E031"], "", "E032"),
-        (["E001"], "# E004 was given up", "E005"),
-        (["E001"], "at ICML E2024, SE099 and E0990", "E002"),
-        (["E998", "E999"], "", "E1000"),
-    ],
-)
-def test_ids_of_exclusions_are_never_given_twice(ids: list[str], text: str, following: str) -> None:
-    assert intake.next_exclusion_id([Exclusion(id=each) for each in ids], text) == following
-
-
-def test_a_demand_for_evidence_is_known_before_anything_is_written(toy: Corpus) -> None:
-    def unmet(paper: Paper) -> list[str]:
-        return [rule.id for rule in intake.unmet_demands(paper, toy.taxonomy)]
-
-    daily = Paper(tags={"care": {"water": "daily"}})
-    evidence = Evidence(("care",), "Seen.", "https://example.org", "visit", "high")
-
-    assert unmet(daily) == ["daily-care-needs-evidence"]
-    assert unmet(daily._replace(evidence=(evidence,))) == []
-    assert unmet(daily._replace(evidence=(evidence._replace(tags=("size",)),))) == ["daily-care-needs-evidence"]
-    assert unmet(Paper(tags={"care": {"water": "weekly"}, "size": "large"}, year=2025)) == []  # a warning only
-
-
-@pytest.mark.parametrize(("year", "taken"), [("2024", 2024), (2024, 2024), ("２０２４", 0), ("24", 0), ("20240", 0)])
-def test_a_year_from_outside_has_four_digits_of_ascii(year: str | int, taken: int) -> None:
-    assert intake.from_fields({"title": "A Year", "year": year}).year == taken
+    return paper_style(pool.taxonomy)  # type: ignore[attr-defined]

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from orchtrace_corpus.base.errors import DataFileError
 from orchtrace_corpus.corpus.api import Corpus
 from orchtrace_corpus.corpus.model.records import Paper
-from orchtrace_corpus.corpus.render.readme import address, item, readme, slug
+from orchtrace_corpus.corpus.readme import address, item, readme, slug
 from tests.conftest import ROOT
 
 DOCUMENT = """\

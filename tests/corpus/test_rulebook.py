@@ -219,6 +219,6 @@ def test_explaining_needs_no_corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 def test_commands_that_explain_nothing_do_not_load_the_rulebook(words: list[str]) -> None:
     program = (
         "import sys; from orchtrace_corpus.cli.main import run; code = run(sys.argv[1:]); "
-        "sys.exit(code or 9 * ('orchtrace_corpus.rulebook' in sys.modules))"
+        "sys.exit(code or 9 * ('orchtrace_corpus.corpus.rulebook' in sys.modules))"
     )
     subprocess.run([sys.executable, "-c", program, "--root", str(ROOT), *words], check=True, capture_output=True)

@@ -12,9 +12,9 @@ from orchtrace_corpus.base.findings import RULES, Finding, Severity
 from orchtrace_corpus.base.identifiers import arxiv_year, recognise, recognise_url
 from orchtrace_corpus.corpus import rules
 from orchtrace_corpus.corpus.api import validate
-from orchtrace_corpus.corpus.model.addresses import url_problem
-from orchtrace_corpus.corpus.model.identity import address, folded_title
-from orchtrace_corpus.corpus.rules import CHECKS, waivers
+from orchtrace_corpus.corpus.model.decoders import url_problem
+from orchtrace_corpus.corpus.model.records import address, folded_title
+from orchtrace_corpus.corpus.rules import CHECKS
 from orchtrace_corpus.corpus.rules.texts import _MARKUP, LATEX
 from tests.conftest import TOY
 from tests.corpus.test_invalid_files import FILES, expectations
@@ -240,7 +240,7 @@ def test_a_waiver_of_an_exclusion(tmp_path: Path) -> None:
 
 def test_waivers_are_applied_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = next(path for path in FILES if path.stem == "papers_waiver_of_a_warning")
-    monkeypatch.setattr(waivers, "apply", lambda findings, loaded: findings)
+    monkeypatch.setattr(rules, "apply_waivers", lambda findings, loaded: findings)
 
     assert codes(validate(corpus_with(path, tmp_path))) == ["M106", "V102"]
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from orchtrace_corpus.base.errors import CommandUseError
 from orchtrace_corpus.corpus.api import Corpus, load
-from orchtrace_corpus.corpus.cli.facets import in_words
+from orchtrace_corpus.corpus.cli.facets import format_tag
 from orchtrace_corpus.corpus.model.tagging import joined, read_tag
 from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind
 from tests.conftest import TOY
@@ -85,7 +85,7 @@ def test_a_tag_given_twice_is_one_only_where_there_can_be_several() -> None:
 
 
 @given(st.data())
-def test_a_tag_in_words_is_read_back(data: st.DataObject) -> None:
+def test_a_tag_format_tag_is_read_back(data: st.DataObject) -> None:
     facet: Facet = data.draw(st.sampled_from(list(FACETS.values())))
     terms = [term.id for term in facet.terms]
     if facet.kind is Kind.SINGLE:
@@ -97,7 +97,7 @@ def test_a_tag_in_words_is_read_back(data: st.DataObject) -> None:
         chosen = data.draw(st.dictionaries(st.sampled_from(terms), levels))
         tag = {term: chosen[term] for term in terms if term in chosen}
 
-    assert read_tag(facet, in_words(tag)) == tag  # type: ignore[arg-type]
+    assert read_tag(facet, format_tag(tag)) == tag  # type: ignore[arg-type]
 
 
 def test_every_term_of_the_real_taxonomy_can_be_typed(real: Corpus) -> None:

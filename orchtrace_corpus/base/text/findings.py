@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from enum import StrEnum
 
 from orchtrace_corpus.base.findings import RULES, Finding, Severity, printable
-from orchtrace_corpus.base.text.layout import Line, Span
+from orchtrace_corpus.base.text.layout import Line, Span, pluralize
 from orchtrace_corpus.base.text.table import envelope
 
 
@@ -88,5 +88,5 @@ def summary(findings: Sequence[Finding]) -> str:
     """How many there are, in words."""
     errors = sum(finding.severity is Severity.ERROR for finding in findings)
     warnings = len(findings) - errors
-    parts = [f"{n} {noun}{'' if n == 1 else 's'}" for n, noun in ((errors, "error"), (warnings, "warning")) if n]
+    parts = [pluralize(count, noun) for count, noun in ((errors, "error"), (warnings, "warning")) if count]
     return ", ".join(parts) or "no problems"

@@ -43,6 +43,11 @@ def line(text: str = "", style: str = "") -> Line:
     return (Span(text, style),)
 
 
+def pluralize(count: int, noun: str, plural: str = "") -> str:
+    """A count with its noun: `1 paper`, `2 papers`; `plural` is the noun's own where it takes more than an s."""
+    return f"{count} {noun if count == 1 else plural or f'{noun}s'}"
+
+
 def display_width(text: str) -> int:
     """How many terminal cells the text takes: wide characters two, combining ones none."""
     if text.isascii():
@@ -102,6 +107,12 @@ def first_names_and_more(names: Sequence[str], most: int, more: str = " and {:,}
     """The first names in a sentence, `a, b and 3 more`; what follows the last comma reads `more`."""
     others = len(names) - most
     return ", ".join(names[:most]) + (more.format(others) if others > 0 else "")
+
+
+def entry(label: str, text: str, label_width: int, width: int) -> list[Line]:
+    """A label and its text beside it, wrapped to a width."""
+    first, *rest = wrap(text, width, first=pad(label, label_width), rest=" " * label_width)
+    return [(Span(first[:label_width], "muted"), Span(first[label_width:])), *(line(part) for part in rest)]
 
 
 def fit(widths: Sequence[int], available: int, minimum: int = 6) -> list[int]:

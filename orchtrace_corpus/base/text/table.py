@@ -52,13 +52,9 @@ def render(tables: Sequence[Table], schema: str, output: Format) -> str:
     Raises:
         ValueError: The format is `Format.TABLE`, whose layout needs a width.
     """
-    if output is Format.MARKDOWN:
-        return "\n".join(markdown(table) for table in tables)
-    if output is Format.CSV:
-        return "\n".join(csv(table.columns, table.rows) for table in tables)
-    if output is Format.JSON:
-        return envelope(schema, {table.name: records(table) for table in tables})
-    raise ValueError("a table for people is laid out by lines()")
+    if output not in RENDERERS:
+        raise ValueError("a table for people is laid out by lines()")
+    return RENDERERS[output](tables, schema)
 
 
 def lines(table: Table, width: int | None, glyphs: Glyphs = UNICODE) -> list[Line]:
@@ -174,6 +170,14 @@ _MARKDOWN_SPECIAL = str.maketrans({c: f"\\{c}" for c in "\\`*_[]<>|#"} | {"&": "
 def markdown_text(text: str) -> str:
     """The text with every character escaped that could become markup or end a table cell."""
     return text.translate(_MARKDOWN_SPECIAL)
+
+
+RENDERERS: dict[Format, Callable[[Sequence[Table], str], str]] = {
+    Format.MARKDOWN: lambda tables, _: "\n".join(markdown(table) for table in tables),
+    Format.CSV: lambda tables, _: "\n".join(csv(table.columns, table.rows) for table in tables),
+    Format.JSON: lambda tables, schema: envelope(schema, {table.name: records(table) for table in tables}),
+}
+"""The forms for programs and documents. A new member of `Format` needs its entry here, and nothing else."""
 
 
 class _Layout(NamedTuple):

@@ -19,7 +19,7 @@ from orchtrace_corpus.corpus.analysis.attributes import (
 from orchtrace_corpus.corpus.analysis.query import Query, parse_mapping
 from orchtrace_corpus.corpus.model.claim_file import Bounds, Claim, ClaimFile, Counts, Keys, Number, Over, Share, Values
 from orchtrace_corpus.corpus.model.disputes import Dispute, State, disputable, with_value
-from orchtrace_corpus.corpus.model.records import Paper, Pool, Record
+from orchtrace_corpus.corpus.model.records import Pool, Record
 from orchtrace_corpus.corpus.model.tag_rules import Condition
 from orchtrace_corpus.corpus.model.taxonomy import Taxonomy
 
@@ -95,7 +95,7 @@ def check(file: ClaimFile, pool: Pool) -> tuple[Finding, ...]:
     """All findings of the file: those of decoding, claims that fail, and claims that make no sense here."""
     findings = list(file.findings)
     judge = Judge(pool)
-    known = {name_of(record) for kind in Over for record in judge.records(kind)}
+    known = {record.name for kind in Over for record in judge.records(kind)}
     for index, claim in enumerate(file.claims):
         verdict = judge.verdict(claim)
         if verdict.problem:
@@ -166,8 +166,8 @@ class Judge:
             counted += len(within)
             selected += [(record, wanted) for record in wanted.where.select(within)]
         if isinstance(claim.expect, Values):
-            selected = [(record, wanted) for record, wanted in selected if name_of(record) in claim.expect.values]
-        rows = tuple(name_of(record) for record, _ in selected)
+            selected = [(record, wanted) for record, wanted in selected if record.name in claim.expect.values]
+        rows = tuple(record.name for record, _ in selected)
         holds, found = _outcome(claim, rows, counted, selected)
         return Verdict(claim, holds, expected, found, rows, self._contested(filters, disputes))
 
@@ -222,11 +222,6 @@ def disputes_on(wanted: Filters, disputes: Iterable[Dispute], taxonomy: Taxonomy
     ]
 
 
-def name_of(record: Record) -> str:
-    """The key of a paper, the id of an exclusion."""
-    return record.key if isinstance(record, Paper) else record.id
-
-
 def _outcome(
     claim: Claim, rows: tuple[str, ...], counted: int, selected: Sequence[tuple[Record, Filters]]
 ) -> tuple[bool, str]:
@@ -248,7 +243,7 @@ def _outcome(
         found = {value: tally[value] for value in expect.counts}
         wrong = [f"{value} {number}" for value, number in found.items() if number != expect.counts[value]]
         return not wrong, ", ".join(wrong or (f"{value} {number}" for value, number in found.items()))
-    having = {name_of(record): _values(record, wanted) for record, wanted in selected}
+    having = {record.name: _values(record, wanted) for record, wanted in selected}
     named = {key: having.get(key, ()) for key in expect.values}
     wrong = [key for key, values in named.items() if expect.values[key] not in values]
     shown = (f"{key} {_shown(named[key])}" for key in (wrong or named))

@@ -5,10 +5,15 @@ and `notes`. A facet of one or many terms is one column; a facet of kind `levels
 each of its terms. An empty cell is not coded yet; a term that does not arise is coded as `none`.
 """
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
+from hashlib import sha256
 from typing import NamedTuple
 
-from orchtrace_corpus.base.findings import Finding, Location, quote, suggestion
+from orchtrace_corpus.base.errors import CommandUseError
+from orchtrace_corpus.base.findings import Finding, Location, near_suggestion, quote, suggestion
+from orchtrace_corpus.corpus.analysis.attributes import Attribute, Attributes
+from orchtrace_corpus.corpus.analysis.statistics import ABSENT, count
 from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE
 from orchtrace_corpus.corpus.model.records import Paper
 from orchtrace_corpus.corpus.model.taxonomy import Kind, Taxonomy
@@ -61,6 +66,53 @@ def columns(taxonomy: Taxonomy) -> tuple[Column, ...]:
             allowed = (*terms, NOT_APPLICABLE) if facet.allows_na else terms
             found.append(Column(facet.field, facet.field, allowed, facet.kind is Kind.MANY))
     return tuple(found)
+
+
+def select_columns(taxonomy: Taxonomy, names: str) -> tuple[Column, ...]:
+    """The columns and facets of those names, which commas separate; everything that can be coded without a name.
+
+    Raises:
+        CommandUseError: Nothing of a name can be coded.
+    """
+    every = columns(taxonomy)
+    if not names:
+        return every
+    wanted = []
+    for name in (name.strip() for name in names.split(",")):
+        chosen = [column for column in every if name in (column.name, column.field)]
+        if not chosen:
+            known = ", ".join(column.name for column in every)
+            raise CommandUseError(f"{quote(name)} cannot be coded", f"Fields: {known}.")
+        wanted += chosen
+    return tuple(dict.fromkeys(wanted))
+
+
+def read_merges(texts: Sequence[str], wanted: Sequence[Column]) -> dict[str, tuple[str, ...]]:
+    """Terms that are taken as one, by the name for them: `learned=explicit,implicit`.
+
+    Raises:
+        CommandUseError: A text has another form, or a term is in two of them or in no field with the others.
+    """
+    merges: dict[str, tuple[str, ...]] = {}
+    for text in texts:
+        name, equals, terms = text.partition("=")
+        members = tuple(term.strip() for term in terms.split(","))
+        if not (name.strip() and equals and len(members) > 1 and all(members)):
+            raise CommandUseError(f"cannot read --merge {quote(text)}", "Write: --merge learned=explicit,implicit")
+        if not any(_covers(column, members) for column in wanted):
+            raise CommandUseError(
+                f"no field has all of the terms {', '.join(map(quote, members))}", "See corpus terms."
+            )
+        name = name.strip()
+        taken = {term: other for other, terms_of in merges.items() for term in terms_of}
+        twice = [term for term in members if term in taken]
+        if name in merges:
+            raise CommandUseError(f"--merge gives {quote(name)} twice", "Name all of its terms at once.")
+        if twice:
+            message = f"--merge takes {quote(twice[0])} both as {quote(taken[twice[0]])} and as {quote(name)}"
+            raise CommandUseError(message, "A term can be a part of one name.")
+        merges[name] = members
+    return merges
 
 
 def merged(wanted: Sequence[Column], merges: Mapping[str, Sequence[str]]) -> tuple[Column, ...]:
@@ -193,8 +245,7 @@ class _Reading:
         if cells != len(header):
             self._refuse("K101", line, f"{cells} cells, but the heading has {len(header)}", key)
         elif key not in self._keys:
-            hint = suggestion(key, sorted(self._keys), always_list=False)
-            near = hint if "did you mean" in hint else ""
+            near = near_suggestion(key, sorted(self._keys))
             self._refuse("K103", line, f"no record {quote(key)} in the corpus{near}", key)
         elif key in self.codes:
             self._refuse("K104", line, f"{quote(key)} is there twice; keep one row", key)
@@ -225,6 +276,12 @@ class _Reading:
         self.findings.append(Finding(code, message, Location(self._path, line, 1), record))
 
 
+def name_readers(paths: Sequence[str]) -> dict[str, str]:
+    """What each sheet's reader is called: the name of the file, or its path where two files have one name."""
+    stems = {path: os.path.splitext(os.path.basename(path))[0] for path in paths}
+    return {path: stem if list(stems.values()).count(stem) == 1 else path for path, stem in stems.items()}
+
+
 def missing_rows(sheets: Sequence[Sheet]) -> list[Finding]:
     """Papers that one sheet codes and another does not: nothing can be compared there."""
     everything = dict.fromkeys(key for sheet in sheets for key in sheet.codes)
@@ -233,3 +290,58 @@ def missing_rows(sheets: Sequence[Sheet]) -> list[Finding]:
         for sheet in sheets
         if (absent := [key for key in everything if key not in sheet.codes])
     ]
+
+
+def sample(
+    papers: Sequence[Paper], size: int, *, stratify: Attribute | None, always: Sequence[Paper] = (), seed: int = 0
+) -> tuple[Paper, ...]:
+    """Draw papers, in the order of the corpus.
+
+    Args:
+        papers: The papers to draw from.
+        size: How many to draw; all of them where there are no more.
+        stratify: An attribute by whose values the draw is divided in proportion (largest remainders;
+            each value has one paper at least, as far as `size` allows). The first value of a paper counts.
+        always: Papers that are drawn in any case, and count as part of `size`; it grows if need be.
+        seed: Another seed gives another draw.
+    """
+    chosen = {paper.key for paper in always}
+    strata: dict[str, list[Paper]] = {}
+    for paper in papers:
+        value = next(iter(stratify.values(paper)), ABSENT) if stratify else ""
+        strata.setdefault(value, []).append(paper)
+    quotas = _quotas({value: len(members) for value, members in strata.items()}, max(min(size, len(papers)), 0))
+    for value, members in strata.items():
+        drawn = sorted(members, key=lambda paper: (paper.key not in chosen, _rank(paper.key, seed)))
+        chosen.update(paper.key for paper in drawn[: quotas[value]])
+    return tuple(paper for paper in papers if paper.key in chosen)
+
+
+def sparse_papers(
+    papers: Sequence[Paper], attributes: Attributes, axes: Sequence[str], limit: int
+) -> tuple[Paper, ...]:
+    """The papers that have a value of an axis which no more than `limit` papers have."""
+    found: set[str] = set()
+    for name in axes:
+        attribute = attributes[name]
+        numbers = count(papers, attribute).counts
+        found.update(paper.key for paper in papers for value in attribute.values(paper) if numbers[value] <= limit)
+    return tuple(paper for paper in papers if paper.key in found)
+
+
+def _quotas(sizes: dict[str, int], size: int) -> dict[str, int]:
+    """How many to draw from each stratum: in proportion, by largest remainders, none empty if it can be."""
+    total = sum(sizes.values())
+    floor = 1 if size >= len(sizes) else 0
+    rest = size - floor * len(sizes)
+    spread = total - floor * len(sizes)
+    exact = {value: rest * (number - floor) / spread if spread else 0.0 for value, number in sizes.items()}
+    quotas = {value: floor + int(share) for value, share in exact.items()}
+    by_remainder = sorted(exact, key=lambda value: (int(exact[value]) - exact[value], -sizes[value], value))
+    for value in by_remainder[: size - sum(quotas.values())]:
+        quotas[value] += 1
+    return quotas
+
+
+def _rank(key: str, seed: int) -> bytes:
+    return sha256(f"{seed}:{key}".encode()).digest()

@@ -9,14 +9,15 @@ from typing import NamedTuple
 
 from orchtrace_corpus.base.findings import Finding, beyond
 from orchtrace_corpus.base.yamlfile.form import Form, differences
-from orchtrace_corpus.corpus.analysis import taxonomy_changes
-from orchtrace_corpus.corpus.analysis.claims import Verdict, name_of
-from orchtrace_corpus.corpus.analysis.count_changes import Shift, cell_shifts, exclusion_shifts, paper_shifts
+from orchtrace_corpus.corpus.analysis import vocabulary_changes
+from orchtrace_corpus.corpus.analysis.claims import Verdict
 from orchtrace_corpus.corpus.analysis.record_matching import paired, signs
+from orchtrace_corpus.corpus.analysis.vocabulary_changes import Shift, cell_shifts, exclusion_shifts, paper_shifts
 from orchtrace_corpus.corpus.model.claim_file import Claim
 from orchtrace_corpus.corpus.model.decode import exclusion_schema, paper_schema
 from orchtrace_corpus.corpus.model.record_fields import Value, fields
 from orchtrace_corpus.corpus.model.records import Exclusion, Loaded, Paper, Places, Pool, Record
+from orchtrace_corpus.corpus.model.taxonomy import Taxonomy
 
 _ENTRY_NAMES = {"data/disputes.yaml": ("record", "tag"), "data/scale.yaml": ("system", "quantity")}
 """What tells the entries of the files beside the records apart."""
@@ -126,6 +127,7 @@ class Difference(NamedTuple):
         reordered: What stands in another order, of what is in both: `records`, `terms`.
         form: What of the form of the files differs, where nothing changed in meaning.
         remarks: What is to be known of the two states, in sentences.
+        vocabulary: The taxonomy of the later state.
     """
 
     names: tuple[str, str]
@@ -152,6 +154,7 @@ class Difference(NamedTuple):
     reordered: tuple[str, ...]
     form: tuple[Form, ...]
     remarks: tuple[str, ...]
+    vocabulary: Taxonomy
 
     @property
     def has_meaning(self) -> bool:
@@ -191,7 +194,7 @@ def compare(before: State, after: State) -> Difference:
         rescreened=_changes(exclusions, before, after),
         promoted={one.id: by_key[one.promoted_to] for one in new.exclusions if one.promoted_to in by_key},
         demoted=_demoted(removed, excluded),
-        taxonomy=tuple(taxonomy_changes.changes(old.taxonomy, new.taxonomy)),
+        taxonomy=tuple(vocabulary_changes.changes(old.taxonomy, new.taxonomy)),
         totals=tuple(
             Shift((noun,), (), len(one), len(other))
             for noun, one, other, known in (
@@ -211,7 +214,7 @@ def compare(before: State, after: State) -> Difference:
         claims_reworded=tuple(
             claim
             for name, claim in now.items()
-            if name in was and taxonomy_changes.without_places(claim) != taxonomy_changes.without_places(was[name])
+            if name in was and vocabulary_changes.without_places(claim) != vocabulary_changes.without_places(was[name])
         ),
         claims_gone=tuple(
             claim
@@ -231,10 +234,11 @@ def compare(before: State, after: State) -> Difference:
         },
         reordered=(
             *(("records",) if _is_reordered(papers, old.papers) or _is_reordered(exclusions, old.exclusions) else ()),
-            *(("terms",) if taxonomy_changes.is_reordered(old.taxonomy, new.taxonomy) else ()),
+            *(("terms",) if vocabulary_changes.is_reordered(old.taxonomy, new.taxonomy) else ()),
         ),
         form=(),
         remarks=(*before.remarks, *after.remarks),
+        vocabulary=new.taxonomy,
     )
     return (
         change
@@ -282,12 +286,10 @@ def unread(loaded: Loaded) -> frozenset[tuple[str, str]]:
     found = set()
     for records, places, names in sides:
         for index, record in enumerate(records):
-            if name_of(record) in named:
+            if record.name in named:
                 known = fields(record, taxonomy)
                 found |= {
-                    (name_of(record), field)
-                    for field in names
-                    if _stands_beyond(places, index, field, known.get(field))
+                    (record.name, field) for field in names if _stands_beyond(places, index, field, known.get(field))
                 }
     return frozenset(found)
 
@@ -322,7 +324,7 @@ def _changes(pairs: Iterable[tuple[Record | None, Record | None]], before: State
         tags: list[Change] = []
         rest: list[Change] = []
         for field in dict.fromkeys((*was, *now)):
-            is_unread = (name_of(old), field) in before.unread or (name_of(new), field) in after.unread
+            is_unread = (old.name, field) in before.unread or (new.name, field) in after.unread
             if field in old.tags or field in new.tags:
                 tags += _tag_changes(field, was.get(field), now.get(field), is_unread)
             elif _comparable(was.get(field)) != _comparable(now.get(field)):

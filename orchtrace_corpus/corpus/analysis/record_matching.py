@@ -5,8 +5,7 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import TypeVar
 
 from orchtrace_corpus.base.identifiers import recognise, recognise_url
-from orchtrace_corpus.corpus.model.identity import address, folded_title, identities
-from orchtrace_corpus.corpus.model.records import Exclusion, Paper, Record
+from orchtrace_corpus.corpus.model.records import Exclusion, Paper, Record, address, folded_title, identities
 
 RecordType = TypeVar("RecordType", Paper, Exclusion)
 
@@ -55,8 +54,7 @@ def paired(
 
 
 def _name(record: Record) -> Iterable[Hashable]:
-    name = record.key if isinstance(record, Paper) else record.id
-    return [name] if name else []
+    return [record.name] if record.name else []
 
 
 def _name_and_signs(record: Record) -> Iterable[Hashable]:

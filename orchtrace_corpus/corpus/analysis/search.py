@@ -1,10 +1,11 @@
-"""Finds records by words, by key, and by identifier, forgiving accents, case and near misses."""
+"""Finds records by words, by key, and by identifier, forgiving accents, case and near misses; and sorts them."""
 
 import unicodedata
 from collections.abc import Sequence
-from difflib import SequenceMatcher, get_close_matches
+from typing import TypeVar
 
 from orchtrace_corpus.base.identifiers import IdentifierKind, recognise
+from orchtrace_corpus.corpus.analysis.attributes import Attribute, Attributes, ValueKind, find
 from orchtrace_corpus.corpus.model.records import Exclusion, Paper, Pool, Record
 
 
@@ -59,6 +60,8 @@ def find_records(pool: Pool, name: str) -> tuple[Record, ...]:
 
 def near_misses(pool: Pool, name: str, limit: int = 3) -> tuple[tuple[str, str], ...]:
     """Keys and titles of records that the name may have meant, nearest first: by part, by spelling, by title."""
+    from difflib import SequenceMatcher, get_close_matches  # only for who has made a mistake
+
     wanted = folded(name.strip())
     if not wanted:
         return ()
@@ -75,9 +78,44 @@ def near_misses(pool: Pool, name: str, limit: int = 3) -> tuple[tuple[str, str],
     return tuple((key, whole[key]) for key in near)
 
 
+def describe_near_misses(pool: Pool, name: str) -> str:
+    """The second line of a message about a name that no record has: what may be meant, or where to look."""
+    near = [f"{key} ({title})" for key, title in near_misses(pool, name)]
+    return f"Did you mean: {', '.join(near)}?" if near else "Try: corpus search WORDS, or corpus list."
+
+
 def _near_identifiers(pool: Pool, name: str) -> list[str]:
+    from difflib import get_close_matches
+
     identifier = recognise(name)
     if identifier is None or identifier.kind is not IdentifierKind.ARXIV:
         return []
     ids = {paper.arxiv_id: paper.key for paper in pool.papers if paper.arxiv_id}
     return [ids[near] for near in get_close_matches(identifier.value, ids, n=3, cutoff=0.85)]
+
+
+RecordType = TypeVar("RecordType", bound=Record)
+
+
+def sort_records(records: Sequence[RecordType], order: str, attributes: Attributes) -> tuple[RecordType, ...]:
+    """Sort records by an attribute, `-name` for falling order; records without a value come last.
+
+    Terms sort in the taxonomy's order, numbers as numbers, text without regard to case. Records that
+    are equal keep their order.
+
+    Raises:
+        CommandUseError: There is no such attribute.
+    """
+    falling = order.startswith("-")
+    attribute = find(order.removeprefix("-"), attributes, "column")
+    valued = [record for record in records if attribute.values(record)]
+    valued.sort(key=lambda record: _rank(attribute, attribute.values(record)), reverse=falling)
+    return (*valued, *(record for record in records if not attribute.values(record)))
+
+
+def _rank(attribute: Attribute, values: tuple[str, ...]) -> tuple[int | float | str, ...]:
+    if attribute.terms:
+        return tuple(attribute.allowed.index(value) for value in values)
+    if attribute.kind is ValueKind.NUMBER:
+        return tuple(float(value) for value in values)
+    return tuple(value.casefold() for value in values)

@@ -1,6 +1,5 @@
 """`corpus audit`: second readings."""
 
-import os
 from collections.abc import Mapping, Sequence
 from typing import Annotated
 
@@ -12,15 +11,16 @@ from orchtrace_corpus.base.findings import Finding, has_errors, quote
 from orchtrace_corpus.base.text import Format
 from orchtrace_corpus.base.text import findings as findings_render
 from orchtrace_corpus.base.yamlfile.reader import YamlFile
-from orchtrace_corpus.corpus.analysis import agreement, coding, sampling
+from orchtrace_corpus.corpus.analysis import agreement, coding
 from orchtrace_corpus.corpus.analysis.attributes import find, paper_attributes
-from orchtrace_corpus.corpus.analysis.coding import Column, Sheet
-from orchtrace_corpus.corpus.cli.amend import amend
+from orchtrace_corpus.corpus.analysis.coding import Sheet
 from orchtrace_corpus.corpus.cli.options import Where
+from orchtrace_corpus.corpus.cli.outcome import apply
 from orchtrace_corpus.corpus.cli.session import CorpusSession, paper_query
 from orchtrace_corpus.corpus.edit import edits, recording
+from orchtrace_corpus.corpus.edit.proposal import Proposal, load_editable
 from orchtrace_corpus.corpus.model import store
-from orchtrace_corpus.corpus.model.canonical import dispute_style
+from orchtrace_corpus.corpus.model.record_fields import dispute_style
 from orchtrace_corpus.corpus.model.records import Pool
 from orchtrace_corpus.corpus.render import agreement as render
 
@@ -79,10 +79,10 @@ def sample(
     if not papers:
         raise CommandUseError("no paper passes the filters, so there is nothing to draw")
     axes = [facet.field for facet in pool.taxonomy.axes]
-    always = sampling.sparse_papers(papers, attributes, axes, _SPARSE_LIMIT) if include_sparse else ()
+    always = coding.sparse_papers(papers, attributes, axes, _SPARSE_LIMIT) if include_sparse else ()
     stratum = find(stratify, attributes) if stratify else None
-    drawn = sampling.sample(papers, size, stratify=stratum, always=always, seed=seed)
-    text = coding.blank(drawn, _columns(pool, fields))
+    drawn = coding.sample(papers, size, stratify=stratum, always=always, seed=seed)
+    text = coding.blank(drawn, coding.select_columns(pool.taxonomy, fields))
     if output:
         _write_new(output, text)
     else:
@@ -129,10 +129,10 @@ def compare(
     refuse_together(record=record, with_corpus=with_corpus)
     pool = session.pool()
     columns = coding.columns(pool.taxonomy)
-    merges = _merges(merge or [], columns)
+    merges = coding.read_merges(merge or [], columns)
     if len(set(sheets)) < len(sheets):
         raise CommandUseError("a sheet is named twice, and a reader always agrees with himself")
-    names = _reader_names(sheets)
+    names = coding.name_readers(sheets)
     readers: list[Sheet] = []
     found: list[Finding] = []
     for path in sheets:
@@ -157,19 +157,12 @@ def compare(
     agreements = agreement.compare(coarse, columns, resamples=resamples, seed=seed)
     shown = [reader.name for reader in readers]
     left_out = sum(finding.code == "K105" for finding in found)
-    if not agreements:
-        session.output.note("corpus: no cell was coded by two readers")
-    elif output_format is Format.JSON:
-        session.output.write(render.document(agreements, shown, left_out))
+    if agreements:
+        views = {Format.JSON: lambda: render.document(agreements, shown, left_out)}
+        session.show_report(views, lambda: render.tables(agreements, shown, left_out), "audit", output_format)
     else:
-        session.show_tables(render.tables(agreements, shown, left_out), "audit", output_format)
+        session.output.note("corpus: no cell was coded by two readers")
     return ExitCode.FINDINGS if has_errors(found) else ExitCode.DONE
-
-
-def _reader_names(paths: Sequence[str]) -> dict[str, str]:
-    """What each sheet's reader is called: the name of the file, or its path where two files have one name."""
-    stems = {path: os.path.splitext(os.path.basename(path))[0] for path in paths}
-    return {path: stem if list(stems.values()).count(stem) == 1 else path for path, stem in stems.items()}
 
 
 def _tell(session: CorpusSession, found: Sequence[Finding]) -> None:
@@ -192,52 +185,14 @@ def _record(session: CorpusSession, pool: Pool, sheets: Sequence[Sheet], merges:
     if known.findings:
         raise InvalidCorpusError("\n".join((f"{store.DISPUTES} has errors:", *map(str, known.findings))))
     own = coding.as_coded(pool.papers, coding.columns(pool.taxonomy))
-    found = recording.disputes_from(own, sheets, merges, known.disputes, pool.taxonomy)
+    found = recording.propose_disputes(own, sheets, merges, known.disputes, pool.taxonomy)
     for key, column in found.left_out:
         session.output.tell(f"corpus: {key}: {column} has several terms, and cannot be disputed as one")
     file = known.places.file if known.places else YamlFile(store.DISPUTES, b"[]\n")
-    text = edits.all_changed(file, found.extended, dispute_style())
-    text = edits.all_added(YamlFile(file.path, text.encode()), found.added, dispute_style())
+    text = edits.change_records(file, found.extended, dispute_style())
+    text = edits.add_records(YamlFile(file.path, text.encode()), found.added, dispute_style())
     session.output.note(f"{len(found.added)} new disputes, {len(found.extended)} with new readings")
-    return amend(session, root, {store.DISPUTES: text})
-
-
-def _columns(pool: Pool, fields: str) -> tuple[Column, ...]:
-    """What is to be coded: everything, or the columns and facets named."""
-    columns = coding.columns(pool.taxonomy)
-    if not fields:
-        return columns
-    wanted = []
-    for name in (name.strip() for name in fields.split(",")):
-        chosen = [column for column in columns if name in (column.name, column.field)]
-        if not chosen:
-            known = ", ".join(column.name for column in columns)
-            raise CommandUseError(f"{quote(name)} cannot be coded", f"Fields: {known}.")
-        wanted += chosen
-    return tuple(dict.fromkeys(wanted))
-
-
-def _merges(texts: Sequence[str], columns: Sequence[Column]) -> dict[str, tuple[str, ...]]:
-    merges: dict[str, tuple[str, ...]] = {}
-    for text in texts:
-        name, equals, terms = text.partition("=")
-        members = tuple(term.strip() for term in terms.split(","))
-        if not (name.strip() and equals and len(members) > 1 and all(members)):
-            raise CommandUseError(f"cannot read --merge {quote(text)}", "Write: --merge learned=explicit,implicit")
-        if not any(set(members) <= set(column.allowed) for column in columns):
-            raise CommandUseError(
-                f"no field has all of the terms {', '.join(map(quote, members))}", "See corpus terms."
-            )
-        name = name.strip()
-        taken = {term: other for other, terms_of in merges.items() for term in terms_of}
-        twice = [term for term in members if term in taken]
-        if name in merges:
-            raise CommandUseError(f"--merge gives {quote(name)} twice", "Name all of its terms at once.")
-        if twice:
-            message = f"--merge takes {quote(twice[0])} both as {quote(taken[twice[0]])} and as {quote(name)}"
-            raise CommandUseError(message, "A term can be a part of one name.")
-        merges[name] = members
-    return merges
+    return apply(session, load_editable(root), Proposal({store.DISPUTES: text}))
 
 
 def _read(path: str) -> str:

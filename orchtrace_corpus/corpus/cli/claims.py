@@ -1,28 +1,24 @@
 """`corpus claims`."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Annotated
 
 import typer
 
 from orchtrace_corpus.base.commands.options import OutputFormat
 from orchtrace_corpus.base.errors import CommandUseError, DataFileError, ExitCode
-from orchtrace_corpus.base.findings import Finding, is_malformed, quote, suggestion
+from orchtrace_corpus.base.findings import is_malformed, quote, suggestion
 from orchtrace_corpus.base.text import Format
-from orchtrace_corpus.base.text.layout import line
+from orchtrace_corpus.base.text.layout import Line
 from orchtrace_corpus.corpus.analysis import claims as core
-from orchtrace_corpus.corpus.analysis.claims import Verdict
-from orchtrace_corpus.corpus.analysis.stress import Robustness, stress
+from orchtrace_corpus.corpus.analysis.stress import stress
 from orchtrace_corpus.corpus.cli.session import CorpusSession
 from orchtrace_corpus.corpus.model import disputes, store
 from orchtrace_corpus.corpus.model.claim_file import Claim, ClaimFile
 from orchtrace_corpus.corpus.render import claims as render
 
-app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
-
-@app.command()
 def claims(
     ctx: typer.Context,
     names: Annotated[
@@ -54,18 +50,35 @@ def claims(
     pool = session.pool()
     claim_file = store.read_claims(root)
     dispute_file = store.read_disputes(root, pool.taxonomy)
-    chosen, unread = _chosen(claim_file, names or [])
+    chosen, unread = _select_claims(claim_file, names or [])
     problems = (*core.check(claim_file, pool), *disputes.check(dispute_file, pool.papers, pool.taxonomy))
     verdicts = core.evaluate(chosen, pool, dispute_file.disputes)
-    found = stress(chosen, pool, dispute_file.disputes) if stressed else ()
     flawed = {finding.record for finding in problems if finding.code in ("C103", "C104")}
     beside = [verdict.claim.id for verdict in verdicts if verdict.holds and verdict.claim.id in flawed]
-    robust = {one.claim.id: one for one in found}
-    _show(session, verdicts, robust, (unread, beside), output_format, in_full=bool(names))
-    return _told(session, [finding for finding in problems if finding.code != "C101"], verdicts)
+    tested = stress(chosen, pool, dispute_file.disputes) if stressed else ()
+    robust = {one.claim.id: one for one in tested}
+    views: dict[Format, Callable[[], str | Sequence[Line]]] = {
+        Format.JSON: lambda: render.data(verdicts, robust, unread, beside)
+    }
+    if names:
+        views[Format.TABLE] = lambda: render.cards(verdicts, robust, unread, session.output.width)
+        views[Format.MARKDOWN] = lambda: render.cards_markdown(verdicts, robust, unread)
+    is_flat = bool(names) or output_format is Format.CSV
+    session.show_report(
+        views,
+        lambda: [render.flat(verdicts, robust) if is_flat else render.overview(verdicts, robust, unread, beside)],
+        "claims",
+        output_format,
+    )
+    further = [finding for finding in problems if finding.code != "C101"]
+    for finding in further:
+        session.output.tell(str(finding))
+    if is_malformed(further):
+        return ExitCode.UNREADABLE
+    return ExitCode.FINDINGS if further or not all(verdict.holds for verdict in verdicts) else ExitCode.DONE
 
 
-def _chosen(file: ClaimFile, names: Sequence[str]) -> tuple[list[Claim], list[str]]:
+def _select_claims(file: ClaimFile, names: Sequence[str]) -> tuple[list[Claim], list[str]]:
     """The claims asked for, and the ids of those among them that could not be read; without names, all."""
     known = {claim.id: claim for claim in file.claims}
     if not names:
@@ -78,40 +91,3 @@ def _chosen(file: ClaimFile, names: Sequence[str]) -> tuple[list[Claim], list[st
         [known[name] for name in dict.fromkeys(names) if name in known],
         [name for name in file.unread if name in names],
     )
-
-
-def _show(
-    session: CorpusSession,
-    verdicts: Sequence[Verdict],
-    robust: dict[str, Robustness],
-    wrong: tuple[Sequence[str], Sequence[str]],
-    output_format: Format,
-    *,
-    in_full: bool,
-) -> None:
-    unread, beside = wrong
-    if output_format is Format.JSON:
-        session.output.write(render.data(verdicts, robust, unread, beside))
-    elif output_format is Format.CSV:
-        session.show_tables([render.flat(verdicts, robust)], "claims", output_format)
-    elif not in_full:
-        session.show_tables([render.overview(verdicts, robust, unread, beside)], "claims", output_format)
-    elif output_format is Format.MARKDOWN:
-        sections = [render.card_markdown(verdict, robust.get(verdict.claim.id)) for verdict in verdicts]
-        session.output.write("\n".join((*sections, *(f"{text}\n" for text in render.told_unread(unread)))))
-    else:
-        for index, verdict in enumerate(verdicts):
-            card = render.card(verdict, robust.get(verdict.claim.id), session.output.width)
-            session.output.show([*([()] if index else []), *card])
-        for text in render.told_unread(unread):
-            session.output.show([*([()] if verdicts else []), line(text)])
-
-
-def _told(session: CorpusSession, problems: Sequence[Finding], verdicts: Sequence[Verdict]) -> int:
-    """Say what else is wrong with the files, and how it ends."""
-    for finding in problems:
-        session.output.tell(str(finding))
-    if is_malformed(problems):
-        return ExitCode.UNREADABLE
-    failed = problems or not all(verdict.holds for verdict in verdicts)
-    return ExitCode.FINDINGS if failed else ExitCode.DONE

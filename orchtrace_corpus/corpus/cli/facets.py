@@ -5,13 +5,15 @@ missing, and the command says why when it reads the corpus itself.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Any, ClassVar, NamedTuple
 
 from typer.core import TyperCommand, TyperOption
 
 from orchtrace_corpus.base.commands.session import Session
 from orchtrace_corpus.base.errors import CommandUseError, CorpusError
 from orchtrace_corpus.base.findings import quote, suggestion
+from orchtrace_corpus.corpus.intake.drafts import Coding
 from orchtrace_corpus.corpus.model import store
 from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE
 from orchtrace_corpus.corpus.model.records import Tag
@@ -19,40 +21,28 @@ from orchtrace_corpus.corpus.model.tagging import NO_TERM, joined, read_level, r
 from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Taxonomy, decode_taxonomy
 
 _KEY = "orchtrace_corpus.facets"
-_TAGS, _EVIDENCE = "Tags", "Evidence"
-
-
-class Given(NamedTuple):
-    """What the options of the taxonomy were given: tags by field, and facets of evidence by field."""
-
-    tags: dict[str, Tag]
-    evidence: dict[str, Tag]
-
-    def over(self, others: "Given") -> "Given":
-        """These tags, and the others where these give none."""
-        return Given({**others.tags, **self.tags}, {**others.evidence, **self.evidence})
 
 
 class _State(NamedTuple):
-    """What a command keeps in its context: its own options by section, and what they were given."""
+    """What a command keeps in its context: its own options by section, and the tags that they were given."""
 
     options: dict[str, list[TyperOption]]
-    given: Given
+    tags: dict[str, Tag]
+    evidence: dict[str, Tag]
 
 
 class PaperCommand(TyperCommand):
     """A command with an option for every facet of papers and of evidence.
 
     Contexts and formatters are `Any`: their classes belong to the Click that Typer brings.
+
+    Attributes:
+        tagged: What of the taxonomy has the facets that get options; empty for none.
+        has_evidence: Whether the facets of evidence get options, too.
     """
 
-    def facets(self, taxonomy: Taxonomy) -> tuple[Facet, ...]:
-        """The facets that get options."""
-        return taxonomy.papers
-
-    def evidence(self, taxonomy: Taxonomy) -> tuple[Facet, ...]:
-        """The facets of evidence that get options."""
-        return taxonomy.evidence
+    tagged: ClassVar[str] = "papers"
+    has_evidence: ClassVar[bool] = True
 
     def get_params(self, ctx: Any) -> list[Any]:
         """All parameters: those of the command's function, then those of the taxonomy."""
@@ -74,67 +64,66 @@ class PaperCommand(TyperCommand):
 
     def _state(self, ctx: Any) -> _State:
         if _KEY not in ctx.meta:
-            given = Given({}, {})
+            state = _State({}, {}, {})
             taken = {word for param in self.params for word in param.opts}
             taxonomy = _taxonomy(ctx.obj)
-            tags = self.facets(taxonomy) if taxonomy is not None else ()
-            evidence = self.evidence(taxonomy) if taxonomy is not None else ()
-            options = {
-                _TAGS: [option for option in _tag_options(tags, given.tags) if taken.isdisjoint(option.opts)],
-                _EVIDENCE: [option for option in _evidence_options(evidence, given) if taken.isdisjoint(option.opts)],
-            }
-            ctx.meta[_KEY] = _State(options, given)
-        state: _State = ctx.meta[_KEY]
-        return state
+            if taxonomy is not None:
+                tags = _options(getattr(taxonomy, self.tagged) if self.tagged else (), state.tags)
+                evidence = _options(taxonomy.evidence if self.has_evidence else (), state.evidence, "evidence_")
+                for section, options in (("Tags", tags), ("Evidence", evidence)):
+                    state.options[section] = [option for option in options if taken.isdisjoint(option.opts)]
+            ctx.meta[_KEY] = state
+        kept: _State = ctx.meta[_KEY]
+        return kept
 
 
 class ExclusionCommand(PaperCommand):
-    """A command with an option for every facet of exclusions."""
+    """A command with an option for every facet of exclusions, which have no evidence."""
 
-    def facets(self, taxonomy: Taxonomy) -> tuple[Facet, ...]:
-        """The facets that get options."""
-        return taxonomy.exclusions
-
-    def evidence(self, taxonomy: Taxonomy) -> tuple[Facet, ...]:
-        """None: exclusions have no evidence."""
-        del taxonomy
-        return ()
+    tagged = "exclusions"
+    has_evidence = False
 
 
-def given(ctx: Any, facets: tuple[Facet, ...], others: list[str] | None) -> Given:
-    """What the options of the taxonomy were given, `--tag FIELD=VALUE` included.
+class EvidenceCommand(PaperCommand):
+    """A command with an option for every facet of evidence; tags are arguments."""
+
+    tagged = ""
+
+
+def read_coding(ctx: Any, facets: tuple[Facet, ...] = (), others: Sequence[str] | None = None) -> Coding:
+    """The tags and the evidence that the options of the taxonomy were given, `--tag FIELD=VALUE` included.
 
     Raises:
         CommandUseError: A tag names what the taxonomy does not have.
     """
     state: _State = ctx.meta[_KEY]
-    tags = dict(state.given.tags)
-    for text in others or []:
+    tags = dict(state.tags)
+    for text in others or ():
         field, equals, value = text.partition("=")
         if not equals:
             raise CommandUseError(f"--tag {quote(text)} names no value", "Write --tag FIELD=VALUE.")
         facet, tag = _read(field.strip().replace("-", "_"), value, facets)
         tags[facet.field] = joined(facet, tags.get(facet.field), tag)
-    return Given({facet.field: tags[facet.field] for facet in facets if facet.field in tags}, state.given.evidence)
+    return Coding({facet.field: tags[facet.field] for facet in facets if facet.field in tags}, state.evidence)
 
 
-def chosen(ctx: Any) -> list[tuple[str, str]]:
-    """What the options of the taxonomy were given, `--tag` left out: fields (of evidence, `evidence_FIELD`)."""
-    given: Given = ctx.meta[_KEY].given
-    tags = [(field, in_words(tag)) for field, tag in given.tags.items()]
-    return tags + [(f"evidence_{field}", in_words(tag)) for field, tag in given.evidence.items()]
+def coding_words(ctx: Any) -> Iterator[str]:
+    """The words of a command line that give the options of the taxonomy again, `--tag` left out."""
+    state: _State = ctx.meta[_KEY]
+    for prefix, tags in (("", state.tags), ("evidence_", state.evidence)):
+        for field, tag in tags.items():
+            yield from option_words(ctx, f"{prefix}{field}", format_tag(tag))
 
 
-def word_for(ctx: Any, name: str, value: str) -> tuple[str, str]:
+def option_words(ctx: Any, name: str, value: str) -> tuple[str, str]:
     """The words of a command line that give a value: to an option, such as `--title`, or to the field of a facet.
 
     A facet whose option another has taken is reached by `--tag`.
     """
     state: _State = ctx.meta[_KEY]
     options = {word for section in state.options.values() for option in section for word in option.opts}
-    if name.startswith("--") or option_name(name) in options:
-        return (name if name.startswith("--") else option_name(name)), value
-    return "--tag", f"{name}={value}"
+    option = name if name.startswith("--") else option_name(name)
+    return (option, value) if name.startswith("--") or option in options else ("--tag", f"{name}={value}")
 
 
 def option_name(field: str) -> str:
@@ -142,7 +131,7 @@ def option_name(field: str) -> str:
     return f"--{field.replace('_', '-')}"
 
 
-def in_words(tag: Tag) -> str:
+def format_tag(tag: Tag) -> str:
     """A tag as an option takes it."""
     if isinstance(tag, str):
         return tag
@@ -173,39 +162,27 @@ def _read(name: str, value: str, facets: tuple[Facet, ...]) -> tuple[Facet, Tag]
     raise CommandUseError(f"unknown axis or facet {quote(name)}{suggestion(name, [facet.field for facet in facets])}")
 
 
-def _tag_options(facets: tuple[Facet, ...], tags: dict[str, Tag]) -> Iterator[TyperOption]:
+def _options(facets: tuple[Facet, ...], tags: dict[str, Tag], prefix: str = "") -> Iterator[TyperOption]:
+    """The options of some facets, whose values go to `tags`; without a prefix, also those of terms with levels."""
     for facet in facets:
-        yield _option(
-            facet.field, metavar_of(facet), f"{facet.definition} {_sentence(values_of(facet))}", _taking(facet, tags)
-        )
-        if facet.kind is Kind.LEVELS:
+        help_text = f"{facet.definition} [{values_of(facet)}]"
+        yield _option(f"{prefix}{facet.field}", metavar_of(facet), help_text, partial(_read_into, tags, facet, ""))
+        if facet.kind is Kind.LEVELS and not prefix:
             levels = ", ".join(level.id for level in facet.levels)
             for term in facet.terms:
-                help_text = f"{term.definition} {_sentence(levels)}"
-                yield _option(term.id, "LEVEL", help_text, _taking(facet, tags, term.id))
+                help_text = f"{term.definition} [{levels}]"
+                yield _option(term.id, "LEVEL", help_text, partial(_read_into, tags, facet, term.id))
 
 
-def _evidence_options(facets: tuple[Facet, ...], found: Given) -> Iterator[TyperOption]:
-    for facet in facets:
-        help_text = f"{facet.definition} {_sentence(values_of(facet))}"
-        yield _option(f"evidence_{facet.field}", metavar_of(facet), help_text, _taking(facet, found.evidence))
+def _read_into(tags: dict[str, Tag], facet: Facet, term: str, value: str) -> None:
+    tag: Tag = {term: read_level(facet, value)} if term else read_tag(facet, value)
+    tags[facet.field] = joined(facet, tags.get(facet.field), tag)
 
 
-def _taking(facet: Facet, tags: dict[str, Tag], term: str = "") -> Callable[[str], None]:
-    """What takes down the value of an option in `tags`."""
-
-    def take(value: str) -> None:
-        tag: Tag = {term: read_level(facet, value)} if term else read_tag(facet, value)
-        tags[facet.field] = joined(facet, tags.get(facet.field), tag)
-
-    return take
-
-
-def _option(name: str, metavar: str, help_text: str, take: Callable[[str], None]) -> TyperOption:
-    def callback(ctx: Any, param: Any, values: Sequence[str] | None) -> None:
-        del ctx, param
+def _option(name: str, metavar: str, help_text: str, read: Callable[[str], None]) -> TyperOption:
+    def callback(_context: Any, _option: Any, values: Sequence[str] | None) -> None:
         for value in values or ():
-            take(value)
+            read(value)
 
     return TyperOption(
         param_decls=[f"facet_{name}", option_name(name)],
@@ -215,10 +192,6 @@ def _option(name: str, metavar: str, help_text: str, take: Callable[[str], None]
         multiple=True,
         expose_value=False,
     )
-
-
-def _sentence(values: str) -> str:
-    return f"[{values}]"
 
 
 def _taxonomy(settings: object) -> Taxonomy | None:

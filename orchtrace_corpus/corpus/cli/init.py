@@ -16,10 +16,7 @@ from orchtrace_corpus.corpus.model.records import Pool
 from orchtrace_corpus.corpus.model.taxonomy import Taxonomy, decode_taxonomy
 from orchtrace_corpus.corpus.scaffold import scaffold, starter_files
 
-app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
-
-@app.command()
 def init(
     ctx: typer.Context,
     directory: Annotated[str, typer.Argument(metavar="DIR", help="The new corpus's folder; created if missing.")],

@@ -1,8 +1,14 @@
 """Options that several commands on a corpus share, under one name and one meaning."""
 
-from typing import Annotated, TypeAlias
+import inspect
+from collections.abc import Callable
+from functools import wraps
+from typing import Annotated, Any, NamedTuple, TypeAlias
 
 import typer
+from typer.core import TyperCommand
+
+from orchtrace_corpus.base.commands.options import DryRun
 
 Where: TypeAlias = Annotated[
     list[str] | None,
@@ -16,52 +22,103 @@ ArxivUrl: TypeAlias = Annotated[
     str,
     typer.Option("--arxiv-url", metavar="URL", help="Ask a mirror (also: ORCHTRACE_ARXIV_URL).", show_default=False),
 ]
-NoFetch: TypeAlias = Annotated[
-    bool, typer.Option("--no-fetch", help="Ask no service; take what the options say.", show_default=False)
-]
 Yes: TypeAlias = Annotated[bool, typer.Option("--yes", "-y", help="Ask nothing; take what is proposed.")]
-DespiteTitle: TypeAlias = Annotated[
-    bool,
-    typer.Option("--despite-title", help="It is another work than the one whose title is nearly the same."),
-]
 OtherTags: TypeAlias = Annotated[
     list[str] | None,
     typer.Option("--tag", metavar="FIELD=VALUE", help="A tag by its field, as an option below (repeatable)."),
 ]
-Key: TypeAlias = Annotated[str, typer.Option("--key", metavar="KEY", help="The paper's key (else made of the title).")]
 Title: TypeAlias = Annotated[str, typer.Option("--title", metavar="TEXT", help="The title.")]
-Authors: TypeAlias = Annotated[
-    str, typer.Option("--authors", metavar="NAMES", help='"Family, Given; Family, Given"; others for those left out.')
-]
-Year: TypeAlias = Annotated[int, typer.Option("--year", metavar="YEAR", help="The year.", show_default=False)]
-Venue: TypeAlias = Annotated[str, typer.Option("--venue", metavar="TEXT", help='The venue, such as "NeurIPS 2025".')]
-Affiliation: TypeAlias = Annotated[
-    str, typer.Option("--affiliation", metavar="TEXT", help="Where the authors are at home.")
-]
-Urls: TypeAlias = Annotated[
-    list[str] | None,
-    typer.Option("--url", metavar="URL", help="A further address, such as that of the code (repeatable)."),
-]
-Summary: TypeAlias = Annotated[
-    str, typer.Option("--summary", metavar="TEXT", help="One sentence of your own (else to be written later).")
-]
-Notes: TypeAlias = Annotated[
-    str, typer.Option("--notes", metavar="TEXT", help="One sentence that a user of the record should know.")
-]
 Reason: TypeAlias = Annotated[
     str, typer.Option("--reason", metavar="TEXT", help="Why it is left out, in one sentence.")
 ]
 Screened: TypeAlias = Annotated[
     str, typer.Option("--screened", metavar="DATE", help="The day of screening, YYYY-MM-DD (else today).")
 ]
-EvidenceNote: TypeAlias = Annotated[
-    str,
-    typer.Option("--evidence", metavar="NOTE", help="What in the source supports the tags."),
-]
-EvidenceSource: TypeAlias = Annotated[
-    str, typer.Option("--evidence-source", metavar="URL", help="Where that is to be seen (else the paper's address).")
-]
-EvidenceTags: TypeAlias = Annotated[
-    str,
-    typer.Option("--evidence-tags", metavar="A,B,...", help="The fields that it supports (else the axes tagged)."),
-]
+
+
+class DetailOptions(NamedTuple):
+    """What is said of a paper beside its tags; the fields are those of `intake.drafts.Details`."""
+
+    key: Annotated[str, typer.Option("--key", metavar="KEY", help="The paper's key (else made of the title).")] = ""
+    title: Title = ""
+    authors: Annotated[
+        str,
+        typer.Option("--authors", metavar="NAMES", help='"Family, Given; Family, Given"; others for those left out.'),
+    ] = ""
+    year: Annotated[int, typer.Option("--year", metavar="YEAR", help="The year.", show_default=False)] = 0
+    venue: Annotated[str, typer.Option("--venue", metavar="TEXT", help='The venue, such as "NeurIPS 2025".')] = ""
+    affiliation: Annotated[
+        str, typer.Option("--affiliation", metavar="TEXT", help="Where the authors are at home.")
+    ] = ""
+    urls: Annotated[
+        list[str] | None,
+        typer.Option("--url", metavar="URL", help="A further address, such as that of the code (repeatable)."),
+    ] = None
+    summary: Annotated[
+        str, typer.Option("--summary", metavar="TEXT", help="One sentence of your own (else to be written later).")
+    ] = ""
+    notes: Annotated[
+        str, typer.Option("--notes", metavar="TEXT", help="One sentence that a user of the record should know.")
+    ] = ""
+    note: Annotated[str, typer.Option("--evidence", metavar="NOTE", help="What in the source supports the tags.")] = ""
+    source: Annotated[
+        str,
+        typer.Option("--evidence-source", metavar="URL", help="Where that is to be seen (else the paper's address)."),
+    ] = ""
+    supported: Annotated[
+        str,
+        typer.Option("--evidence-tags", metavar="A,B,...", help="The fields that it supports (else the axes tagged)."),
+    ] = ""
+
+
+class IntakeOptions(NamedTuple):
+    """How a paper is looked up, and what is done with it."""
+
+    tags: OtherTags = None
+    despite_title: Annotated[
+        bool,
+        typer.Option("--despite-title", help="It is another work than the one whose title is nearly the same."),
+    ] = False
+    yes: Yes = False
+    dry_run: DryRun = False
+    no_fetch: Annotated[
+        bool, typer.Option("--no-fetch", help="Ask no service; take what the options say.", show_default=False)
+    ] = False
+    offline: Offline = False
+    refresh: Refresh = False
+    arxiv_url: ArxivUrl = ""
+
+
+def command(cls: type[TyperCommand] = TyperCommand) -> Callable[[Callable[..., int]], typer.Typer]:
+    """A decorator that makes a command of a function; a parameter that is a named tuple stands for its fields."""
+
+    def decorate(function: Callable[..., int]) -> typer.Typer:
+        signature = inspect.signature(function)
+        groups: dict[str, Any] = {
+            name: parameter.annotation
+            for name, parameter in signature.parameters.items()
+            if hasattr(parameter.annotation, "_fields")
+        }
+        parameters = []
+        for name, parameter in signature.parameters.items():
+            members = [parameter]
+            if name in groups:
+                types, defaults = groups[name].__annotations__, groups[name]._field_defaults
+                members = [
+                    parameter.replace(name=field, annotation=types[field], default=defaults[field]) for field in types
+                ]
+            parameters += [member.replace(kind=inspect.Parameter.KEYWORD_ONLY) for member in members]
+
+        @wraps(function)
+        def run(**values: Any) -> int:
+            for name, group in groups.items():
+                values[name] = group(*(values.pop(field) for field in group._fields))
+            return function(**values)
+
+        run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+        run.__annotations__ = {}
+        app = typer.Typer(add_completion=False, rich_markup_mode=None)
+        app.command(cls=cls)(run)
+        return app
+
+    return decorate

@@ -15,9 +15,9 @@ from orchtrace_corpus.base.commands.output import Output
 from orchtrace_corpus.base.errors import CommandUseError, ExitCode
 from orchtrace_corpus.base.findings import printable
 from orchtrace_corpus.base.text.layout import wrap
-from orchtrace_corpus.corpus.cli.facets import in_words
-from orchtrace_corpus.corpus.model.addresses import url_problem
+from orchtrace_corpus.corpus.cli.facets import format_tag
 from orchtrace_corpus.corpus.model.author_names import typed
+from orchtrace_corpus.corpus.model.decoders import url_problem
 from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE, is_key
 from orchtrace_corpus.corpus.model.records import Tag
 from orchtrace_corpus.corpus.model.tagging import in_order, read_level, read_tag
@@ -47,13 +47,13 @@ class Questions:
         self._output = output
         self.answers: dict[str, list[tuple[str, str]]] = {}
 
-    def about(self, name: str) -> None:
+    def begin(self, name: str) -> None:
         """Take what follows as answers about something, by what it is called."""
         self.answers.setdefault(name, [])
 
-    def _noted(self, name: str, value: str) -> None:
+    def _note(self, name: str, value: str) -> None:
         """Keep an answer: the option that gives it, or the field of the facet, and the text."""
-        if self.answers and name and value:
+        if self.answers and value:
             self.answers[next(reversed(self.answers))].append((name, value))
 
     def say(self, text: str) -> None:
@@ -63,71 +63,38 @@ class Questions:
             for part in wrap(line, shutil.get_terminal_size().columns - 1, first=indent, rest=indent):
                 self._output.tell(part.replace(_GLUE, " "))
 
-    def text(self, prompt: str, proposal: str = "", *, option: str, needed: bool = True) -> str:
-        """Ask for a line of text, which the option would give; an empty answer takes the proposal."""
+    def ask(
+        self,
+        prompt: str,
+        option: str,
+        read: Callable[[str], Answer],
+        proposal: str = "",
+        *,
+        keeps_proposal: bool = False,
+    ) -> Answer:
+        """Ask for what an option would give, until the answer can be read; an empty one takes the proposal.
 
-        def read(answer: str) -> str:
-            if not answer and not proposal and needed:
-                raise CommandUseError("An answer is needed here; Ctrl-C stops without writing anything.")
-            self._noted(option, answer)
-            return answer or proposal
+        Args:
+            prompt: The question.
+            option: The option, such as `--title`.
+            read: Reads the answer; raises `CommandUseError` for one that is wrong.
+            proposal: What is taken for an empty answer.
+            keeps_proposal: Whether the proposal, where it is taken, counts as an answer to give again.
+        """
 
-        return self._ask(f"{prompt}{f' [{printable(proposal)}]' if proposal else ''}: ", read)
+        def keep(answer: str) -> Answer:
+            value = read(answer or proposal)
+            self._note(option, answer or (proposal if keeps_proposal else ""))
+            return value
 
-    def address(self, prompt: str, proposal: str = "", *, option: str) -> str:
-        """Ask for a web address, which the option would give."""
-
-        def read(answer: str) -> str:
-            problem = url_problem(answer or proposal)
-            if problem:
-                raise CommandUseError(f"This {problem}.")
-            self._noted(option, answer or proposal)
-            return answer or proposal
-
-        return self._ask(f"{prompt}{f' [{printable(proposal)}]' if proposal else ''}: ", read)
-
-    def authors(self) -> tuple[str, ...]:
-        """Ask for a list of authors."""
-
-        def read(answer: str) -> tuple[str, ...]:
-            names = typed(answer)
-            if not names:
-                raise CommandUseError("An answer is needed here; Ctrl-C stops without writing anything.")
-            self._noted("--authors", answer)
-            return names
-
-        return self._ask("Authors, as Family, Given; Family, Given: ", read)
-
-    def year(self) -> int:
-        """Ask for a year."""
-
-        def read(answer: str) -> int:
-            if len(answer) == 4 and answer.isascii() and answer.isdigit():
-                self._noted("--year", answer)
-                return int(answer)
-            raise CommandUseError("Write four digits.")
-
-        return self._ask("Year: ", read)
-
-    def key(self, proposal: str, taken: Collection[str]) -> str:
-        """Ask for the key of a paper."""
-
-        def read(answer: str) -> str:
-            if answer in taken:
-                raise CommandUseError(f"{answer} is the key of another paper.")
-            if answer and not is_key(answer):
-                raise CommandUseError("Use lower-case letters, digits and single hyphens.")
-            self._noted("--key", answer or proposal)
-            return answer or proposal
-
-        return self._ask(f"Key [{proposal}]: ", read)
+        return self._ask(f"{prompt}{f' [{printable(proposal)}]' if proposal else ''}: ", keep)
 
     def tag(self, facet: Facet, *, is_evidence: bool = False) -> Tag | None:
         """Ask for the tag of a facet, of papers or of evidence; None where it may be, and is, left out."""
         self.say(f"\n{facet.label}: {facet.definition}")
         tag = self._levels(facet) if facet.kind is Kind.LEVELS else self._term(facet)
         if tag is not None:
-            self._noted(f"evidence_{facet.field}" if is_evidence else facet.field, in_words(tag))
+            self._note(f"evidence_{facet.field}" if is_evidence else facet.field, format_tag(tag))
         return tag
 
     def _term(self, facet: Facet) -> Tag | None:
@@ -184,6 +151,41 @@ class Questions:
         if not line:
             raise typer.Exit(ExitCode.INTERRUPTED)
         return " ".join("".join(c for c in line if c.isprintable() or c.isspace()).split())
+
+
+def read_text(answer: str) -> str:
+    """A text that is not empty; like those below, it raises `CommandUseError` for an answer that is wrong."""
+    if not answer:
+        raise CommandUseError("An answer is needed here; Ctrl-C stops without writing anything.")
+    return answer
+
+
+def read_address(answer: str) -> str:
+    """A web address."""
+    if problem := url_problem(answer):
+        raise CommandUseError(f"This {problem}.")
+    return answer
+
+
+def read_authors(answer: str) -> tuple[str, ...]:
+    """A list of authors."""
+    return typed(read_text(answer if typed(answer) else ""))
+
+
+def read_year(answer: str) -> int:
+    """A year."""
+    if len(answer) == 4 and answer.isascii() and answer.isdigit():
+        return int(answer)
+    raise CommandUseError("Write four digits.")
+
+
+def read_key(taken: Collection[str], answer: str) -> str:
+    """A key that is not taken."""
+    if answer in taken:
+        raise CommandUseError(f"{answer} is the key of another paper.")
+    if not is_key(answer):
+        raise CommandUseError("Use lower-case letters, digits and single hyphens.")
+    return answer
 
 
 def _numbered(names: Iterable[str]) -> str:

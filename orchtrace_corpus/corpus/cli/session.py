@@ -8,6 +8,7 @@ from orchtrace_corpus.base.commands.session import Session
 from orchtrace_corpus.base.errors import CommandUseError, DataFileError, InvalidCorpusError, MalformedCorpusError
 from orchtrace_corpus.base.findings import has_errors, is_malformed, quote
 from orchtrace_corpus.base.text.findings import summary
+from orchtrace_corpus.corpus.model import store
 
 if TYPE_CHECKING:
     from orchtrace_corpus.corpus.analysis.query import Query
@@ -28,8 +29,6 @@ class CorpusSession(Session):
         Raises:
             DataFileError: There is no corpus.
         """
-        from orchtrace_corpus.corpus.model import store
-
         if self.root:
             if not os.path.isfile(os.path.join(self.root, store.PAPERS)):
                 raise DataFileError(f"no {store.PAPERS} in {quote(self.root)}", "Name the folder that holds data/.")
@@ -45,8 +44,6 @@ class CorpusSession(Session):
         Raises:
             DataFileError: There is no corpus here.
         """
-        from orchtrace_corpus.corpus.model import store
-
         if not self.root and store.find_root().bundled:
             raise DataFileError(f"no {store.PAPERS} here or in any folder above", "Name the corpus with --root DIR.")
         return self.root_folder()
@@ -57,8 +54,6 @@ class CorpusSession(Session):
         Raises:
             DataFileError: There is no corpus, or a data file is missing or unreadable.
         """
-        from orchtrace_corpus.corpus.model import store
-
         return store.load(self.root_folder())
 
     def taxonomy(self) -> "Taxonomy":
@@ -68,7 +63,6 @@ class CorpusSession(Session):
             DataFileError: There is no corpus, or the taxonomy cannot be read.
             InvalidCorpusError: The taxonomy has errors; the message lists them.
         """
-        from orchtrace_corpus.corpus.model import store
         from orchtrace_corpus.corpus.model.taxonomy import decode_taxonomy
 
         file = store.read_file(self.root_folder(), store.TAXONOMY)

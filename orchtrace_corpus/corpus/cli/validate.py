@@ -7,12 +7,9 @@ import typer
 from orchtrace_corpus.base.commands.options import FindingsForm, Strict
 from orchtrace_corpus.base.text.findings import FindingsFormat
 from orchtrace_corpus.corpus.cli.session import CorpusSession
-from orchtrace_corpus.corpus.cli.validating import Options, report
-
-app = typer.Typer(add_completion=False, rich_markup_mode=None)
+from orchtrace_corpus.corpus.cli.validation import Options, report
 
 
-@app.command()
 def validate(
     ctx: typer.Context,
     wanted: Annotated[

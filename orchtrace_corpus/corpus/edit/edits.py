@@ -1,7 +1,7 @@
 """Edits of a data file's text: records added, changed field by field, removed.
 
 Whatever an edit does not mean to change stays, byte for byte: `yamlfile.splice` sees to it. These
-functions turn values into YAML and know nothing of files on disk; `cli.amend` writes what they give.
+functions turn values into YAML and know nothing of files on disk; `edit.proposal` writes what they return.
 """
 
 from collections.abc import Iterable, Mapping
@@ -13,8 +13,8 @@ from orchtrace_corpus.base.yamlfile.writer import Style, record_text
 from orchtrace_corpus.corpus.model.record_fields import Value
 
 
-def as_written(file: YamlFile) -> list[dict[str, object]]:
-    """The fields of every record as the file has them, right or wrong: texts, lists and mappings."""
+def raw_records(file: YamlFile) -> list[dict[str, object]]:
+    """The fields of every record as the file has them, valid or not: texts, lists and mappings."""
     records = file.kept or list(YamlFile(file.path, file.text.encode()).records())
     return [
         {name: values(value) for name, (_, value) in node.entries.items()} if type(node) is reader.Mapping else {}
@@ -22,22 +22,17 @@ def as_written(file: YamlFile) -> list[dict[str, object]]:
     ]
 
 
-def added(file: YamlFile, values: Mapping[str, Value], style: Style, index: int | None = None) -> str:
-    """The file's new text with one record added, at the end or before the record at an index.
+def add_records(file: YamlFile, records: Iterable[Mapping[str, Value]], style: Style, index: int | None = None) -> str:
+    """The file's new text with records added, one behind the other, at the end or before the record at an index.
 
     Raises:
         DataFileError: The file has errors, or its records are not written one below the other.
     """
-    return all_added(file, [values], style, index)
-
-
-def all_added(file: YamlFile, records: Iterable[Mapping[str, Value]], style: Style, index: int | None = None) -> str:
-    """The file's new text with several records added, one behind the other; errors as for `added`."""
     blocks = [record_text(_mapping(values), style) for values in records]
     return splice.insert_records(file, index, blocks) if blocks else file.text
 
 
-def changed(file: YamlFile, index: int, changes: Mapping[str, Value | None], style: Style) -> str:
+def change_record(file: YamlFile, index: int, changes: Mapping[str, Value | None], style: Style) -> str:
     """The file's new text with some fields of one record changed.
 
     Args:
@@ -52,11 +47,11 @@ def changed(file: YamlFile, index: int, changes: Mapping[str, Value | None], sty
         DataFileError: The file has errors, or the change cannot be made without touching something
             else; the message says where and what to do.
     """
-    return all_changed(file, {index: changes}, style)
+    return change_records(file, {index: changes}, style)
 
 
-def all_changed(file: YamlFile, changes: Mapping[int, Mapping[str, Value | None]], style: Style) -> str:
-    """The file's new text with fields of several records changed, by the index of each; otherwise as `changed`."""
+def change_records(file: YamlFile, changes: Mapping[int, Mapping[str, Value | None]], style: Style) -> str:
+    """The file's new text with fields of several records changed, by the index of each; else as `change_record`."""
     nodes = {
         index: {name: None if value is None else _node(value) for name, value in values.items()}
         for index, values in changes.items()
@@ -65,7 +60,7 @@ def all_changed(file: YamlFile, changes: Mapping[int, Mapping[str, Value | None]
     return splice.change_fields(file, nodes, style) if nodes else file.text
 
 
-def removed(file: YamlFile, index: int) -> str:
+def remove_record(file: YamlFile, index: int) -> str:
     """The file's new text without one record and the comments directly above it.
 
     Raises:

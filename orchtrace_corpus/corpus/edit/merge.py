@@ -11,12 +11,11 @@ from typing import NamedTuple
 from orchtrace_corpus.base.findings import printable, quote
 from orchtrace_corpus.base.identifiers import IdentifierKind
 from orchtrace_corpus.base.yamlfile.reader import YamlFile
-from orchtrace_corpus.corpus.edit.edits import all_added, all_changed, as_written
+from orchtrace_corpus.corpus.edit.edits import add_records, change_records, raw_records
 from orchtrace_corpus.corpus.formats import Item, Problem, completed
-from orchtrace_corpus.corpus.model.canonical import paper_style
 from orchtrace_corpus.corpus.model.decode import decode_papers, paper_schema
 from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE
-from orchtrace_corpus.corpus.model.record_fields import Value
+from orchtrace_corpus.corpus.model.record_fields import Value, paper_style
 from orchtrace_corpus.corpus.model.taxonomy import Taxonomy
 
 _DEEPEST = 3
@@ -64,7 +63,7 @@ def merge(file: YamlFile, items: Sequence[Item], taxonomy: Taxonomy, today: str)
     Raises:
         DataFileError: A record of the papers cannot be edited in place.
     """
-    present = as_written(file)
+    present = raw_records(file)
     places: dict[object, list[int]] = {}
     for place, record in enumerate(present):
         places.setdefault(record.get("key"), []).append(place)
@@ -95,8 +94,8 @@ def merge(file: YamlFile, items: Sequence[Item], taxonomy: Taxonomy, today: str)
     text = file.text
     if not problems:
         style = paper_style(taxonomy)
-        text = all_changed(file, {part.place: part.values for part in changing if part.place is not None}, style)
-        text = all_added(YamlFile(file.path, text.encode()), [part.values for part in new], style)
+        text = change_records(file, {part.place: part.values for part in changing if part.place is not None}, style)
+        text = add_records(YamlFile(file.path, text.encode()), [part.values for part in new], style)
     return Merge(
         text,
         tuple(part.key for part in changing),
@@ -151,7 +150,7 @@ def _missing(new: Sequence[_Part], present: Sequence[Mapping[str, object]], taxo
 
 def _wrong_values(parts: Sequence[_Part], taxonomy: Taxonomy) -> list[Problem]:
     """What the decoder says of the values, each record written and read for itself."""
-    written = all_added(
+    written = add_records(
         YamlFile("", b"[]\n"), [{"key": part.key, **part.values} for part in parts], paper_style(taxonomy)
     )
     file = YamlFile("", written.encode())

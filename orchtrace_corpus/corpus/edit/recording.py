@@ -26,7 +26,7 @@ class Recorded(NamedTuple):
     left_out: list[tuple[str, str]]
 
 
-def disputes_from(
+def propose_disputes(
     corpus: Sheet,
     sheets: Sequence[Sheet],
     merges: Mapping[str, Sequence[str]],

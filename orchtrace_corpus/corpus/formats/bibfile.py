@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 from orchtrace_corpus.base.findings import printable, quote
-from orchtrace_corpus.corpus.formats.item import Problem
+from orchtrace_corpus.corpus.formats import Problem
 
 if TYPE_CHECKING:
     from bibtexparser import model

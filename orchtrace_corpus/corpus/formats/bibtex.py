@@ -11,12 +11,10 @@ from urllib.parse import quote as percent_encoded
 
 from orchtrace_corpus.base.findings import quote
 from orchtrace_corpus.base.identifiers import Identifier, IdentifierKind, recognise
-from orchtrace_corpus.corpus.formats import names
+from orchtrace_corpus.corpus.formats import FormatError, Item, Problem, names
 from orchtrace_corpus.corpus.formats.bibfile import Entry, entries
-from orchtrace_corpus.corpus.formats.item import FormatError, Item, Problem
-from orchtrace_corpus.corpus.formats.keywords import keywords
+from orchtrace_corpus.corpus.formats.citation import VenueKind, keywords, venue_kind
 from orchtrace_corpus.corpus.formats.latex import LatexError, decoded, encoded
-from orchtrace_corpus.corpus.formats.venues import VenueKind, venue_kind
 from orchtrace_corpus.corpus.model.record_fields import Value
 from orchtrace_corpus.corpus.model.records import Paper
 from orchtrace_corpus.corpus.model.taxonomy import Taxonomy

@@ -9,11 +9,10 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from orchtrace_corpus.corpus.formats.item import FormatError, Item, Problem, identifiers
+from orchtrace_corpus.corpus.formats import FormatError, Item, Problem, identifiers
+from orchtrace_corpus.corpus.formats.citation import VenueKind, keywords, venue_kind
 from orchtrace_corpus.corpus.formats.jsontext import JsonError, item_lines, parsed, problem_with
-from orchtrace_corpus.corpus.formats.keywords import keywords
 from orchtrace_corpus.corpus.formats.names import Name, name_of
-from orchtrace_corpus.corpus.formats.venues import VenueKind, venue_kind
 from orchtrace_corpus.corpus.model.record_fields import Value
 from orchtrace_corpus.corpus.model.records import Paper
 from orchtrace_corpus.corpus.model.taxonomy import Taxonomy

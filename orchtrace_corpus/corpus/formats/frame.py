@@ -1,8 +1,9 @@
-"""The papers as a pandas frame."""
+"""The papers as a pandas frame, and as Parquet, which needs pyarrow."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from orchtrace_corpus.base.errors import MissingLibraryError
 from orchtrace_corpus.corpus.model.records import Paper
 from orchtrace_corpus.corpus.model.taxonomy import Kind, Taxonomy
 
@@ -38,3 +39,18 @@ def to_pandas(papers: Sequence[Paper], taxonomy: Taxonomy) -> "pandas.DataFrame"
         else:
             columns[facet.field] = tags
     return pd.DataFrame(columns, index=pd.Index([paper.key for paper in papers], name="key"))
+
+
+def write(papers: Sequence[Paper], taxonomy: Taxonomy, profile: str, categories: Mapping[str, str]) -> bytes:
+    """The papers as a Parquet file, `key` its first column.
+
+    Raises:
+        MissingLibraryError: pyarrow is not installed.
+    """
+    del profile, categories
+    import importlib.util
+
+    if importlib.util.find_spec("pyarrow") is None:
+        raise MissingLibraryError("Parquet", "pyarrow", "parquet")
+    written: bytes = to_pandas(papers, taxonomy).reset_index().to_parquet(engine="pyarrow", index=False)
+    return written

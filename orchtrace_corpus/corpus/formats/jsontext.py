@@ -8,7 +8,7 @@ import re
 from typing import Any
 
 from orchtrace_corpus.base.findings import printable, quote
-from orchtrace_corpus.corpus.formats.item import Problem
+from orchtrace_corpus.corpus.formats import Problem
 from orchtrace_corpus.corpus.model.record_fields import Value
 
 

@@ -7,10 +7,11 @@ from typing import Any, NamedTuple
 
 from orchtrace_corpus.base.errors import CommandUseError
 from orchtrace_corpus.base.findings import printable, quote, suggestion
-from orchtrace_corpus.corpus.formats.item import FormatError, Item, Problem
+from orchtrace_corpus.corpus.formats import FormatError, Item, Problem
 from orchtrace_corpus.corpus.model.records import Paper
 from orchtrace_corpus.corpus.model.taxonomy import Taxonomy
 
+_FRAME = "the columns of to_pandas()"
 _NO_CATEGORIES: Mapping[str, str] = MappingProxyType({})
 
 
@@ -24,7 +25,7 @@ class FileFormat(NamedTuple):
         is_binary: Whether a file of it is bytes rather than text.
         can_read: Whether it can be read; every format can be written.
         has_categories: Whether it has a place for arXiv's category of a paper.
-        module: Its module in this package.
+        module: Its module in this package; behind a colon, how names of functions end in a module of several formats.
     """
 
     name: str
@@ -52,7 +53,9 @@ class FileFormat(NamedTuple):
         chosen = self.profile(profile)
         if not self.can_read:
             raise CommandUseError(f"{self.label} is written only, not read", f"Readable: {', '.join(readable())}.")
-        items: list[Item] = self._module.read(data if self.is_binary else _text(data, path), taxonomy, chosen, path)
+        items: list[Item] = self._function("read")(
+            data if self.is_binary else _text(data, path), taxonomy, chosen, path
+        )
         return items
 
     def write(
@@ -74,7 +77,7 @@ class FileFormat(NamedTuple):
             CommandUseError: There is no such profile, the taxonomy does not declare what it needs, or
                 a library that the format needs is not installed.
         """
-        written: str | bytes = self._module.write(papers, taxonomy, self.profile(profile), categories)
+        written: str | bytes = self._function("write")(papers, taxonomy, self.profile(profile), categories)
         return written
 
     def profile(self, name: str) -> str:
@@ -90,9 +93,12 @@ class FileFormat(NamedTuple):
             raise CommandUseError(f"{self.name} has no profile {quote(name)}{hint}")
         return name
 
-    @property
-    def _module(self) -> Any:
-        return import_module(f"orchtrace_corpus.corpus.formats.{self.module or self.name}")
+    def _function(self, action: str) -> Any:
+        """The function that reads or writes this format."""
+        module, _, kind = (self.module or self.name).partition(":")
+        return getattr(
+            import_module(f"orchtrace_corpus.corpus.formats.{module}"), f"{action}_{kind}" if kind else action
+        )
 
 
 FORMATS: dict[str, FileFormat] = {
@@ -117,11 +123,11 @@ FORMATS: dict[str, FileFormat] = {
             },
             module="table",
         ),
-        FileFormat("json", "JSON", {"records": "whole records, in one document"}, module="document"),
-        FileFormat("jsonl", "JSON Lines", {"records": "whole records, one on each line"}, module="lines"),
+        FileFormat("json", "JSON", {"records": "whole records, in one document"}, module="records:document"),
+        FileFormat("jsonl", "JSON Lines", {"records": "whole records, one on each line"}, module="records:lines"),
         FileFormat("ris", "RIS", {"citation": "what a citation needs, tags as keywords"}),
         FileFormat("csl", "CSL-JSON", {"citation": "what a citation needs, tags as keywords"}),
-        FileFormat("parquet", "Parquet", {"frame": "the columns of to_pandas()"}, is_binary=True, can_read=False),
+        FileFormat("parquet", "Parquet", {"frame": _FRAME}, is_binary=True, can_read=False, module="frame"),
     )
 }
 """Every format by its name."""

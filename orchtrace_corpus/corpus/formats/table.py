@@ -14,14 +14,13 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from orchtrace_corpus.base.errors import CommandUseError
 from orchtrace_corpus.base.findings import quote, suggestion
-from orchtrace_corpus.corpus.formats.item import FormatError, Item, Problem
+from orchtrace_corpus.corpus.formats import FormatError, Item, Problem
 from orchtrace_corpus.corpus.formats.jsontext import JsonError, parsed, problem_with
 from orchtrace_corpus.corpus.model.decode import paper_schema
 from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE
-from orchtrace_corpus.corpus.model.published import Column
 from orchtrace_corpus.corpus.model.record_fields import Value, fields
 from orchtrace_corpus.corpus.model.records import Paper
-from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Taxonomy
+from orchtrace_corpus.corpus.model.taxonomy import Column, Facet, Kind, Taxonomy
 
 _PUBLISHED = "published"
 _JOIN = " ; "

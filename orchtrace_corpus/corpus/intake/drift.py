@@ -9,25 +9,20 @@ decides, and only what takes no decision is offered as a change.
 import re
 import unicodedata
 from collections.abc import Collection, Iterator, Mapping
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from orchtrace_corpus.base.findings import Finding, printable, quote
 from orchtrace_corpus.base.identifiers import IdentifierKind, is_normal
 from orchtrace_corpus.corpus.edit.fixes import FIXES
 from orchtrace_corpus.corpus.model import author_names as people
 from orchtrace_corpus.corpus.model.fields import OTHERS
-from orchtrace_corpus.corpus.model.identity import folded_title
-from orchtrace_corpus.corpus.model.metadata import Metadata
-from orchtrace_corpus.corpus.model.records import Loaded, Paper, Places
-from orchtrace_corpus.corpus.model.withdrawal import suspected_withdrawal
+from orchtrace_corpus.corpus.model.metadata import Metadata, suspected_withdrawal
+from orchtrace_corpus.corpus.model.records import Loaded, Paper, folded_title
 from orchtrace_corpus.corpus.rules.texts import LATEX
 
 PERSISTENT = frozenset({"A102", "A103", "A104", "A105", "A106", "A108", "A111"})
 """Warnings that stay as long as record and arXiv say what they say, so that a waiver of one of them
 that waives nothing is a leftover. The others tell of a change once, and may be waived for good."""
-
-MECHANICAL = ("A103", "A105", "A111")
-"""What `changes` mends."""
 
 _SHOWN_NAMES = 3
 _OTHER_WORK = 0.5
@@ -44,6 +39,10 @@ _TYPOGRAPHY = str.maketrans(
 """Quotation marks, apostrophes and dashes as a keyboard has them."""
 
 
+_Difference: TypeAlias = tuple[str, str, *tuple[str | int, ...]]
+"""A code, a message, and the path to the value within the record."""
+
+
 class Answers(NamedTuple):
     """What arXiv said, by id in normal form.
 
@@ -58,7 +57,7 @@ class Answers(NamedTuple):
     refused: Collection[str] = ()
 
 
-def drift(loaded: Loaded, answers: Answers, known: Mapping[str, Metadata]) -> Iterator[Finding]:
+def find_drift(loaded: Loaded, answers: Answers, known: Mapping[str, Metadata]) -> Iterator[Finding]:
     """Every difference, in the order of the records; waivers are not applied.
 
     Args:
@@ -67,31 +66,11 @@ def drift(loaded: Loaded, answers: Answers, known: Mapping[str, Metadata]) -> It
         known: What arXiv said before, by id.
     """
     for index, paper in enumerate(loaded.papers):
-        name, places = paper.arxiv_id, loaded.paper_places
-        if name is None:
-            continue
-        place = places.locate
-        if name in answers.missing:
-            message = f"arXiv has no paper {quote(name)}{_since(name, known)}; mend the id"
-            yield Finding("A102", message, place(index, "arxiv_id"), paper.key)
-        elif name in answers.refused:
-            message = f"arXiv takes {quote(name)} for no id at all; mend the id"
-            yield Finding("A102", message, place(index, "arxiv_id"), paper.key)
-        elif name in answers.found:
-            answer = answers.found[name]
-            if _is_other_work(paper, answer):
-                message = (
-                    f"arXiv id {quote(name)} is that of {quote(answer.title)} by {_named(answer.authors)}; mend the id"
-                )
-                yield Finding("A101", message, place(index, "arxiv_id"), paper.key)
-            else:
-                yield from _record_drift(index, paper, answer, places)
-                before = known.get(name)
-                if before is not None and before.version <= answer.version:
-                    yield from _news(index, paper, answer, before, places)
+        for code, message, *path in _differences(paper, answers, known):
+            yield Finding(code, message, loaded.paper_places.locate(index, *path), paper.key)
 
 
-def changes(paper: Paper, answer: Metadata, codes: Collection[str]) -> dict[str, str | tuple[str, ...]]:
+def propose_changes(paper: Paper, answer: Metadata, codes: Collection[str]) -> dict[str, str | tuple[str, ...]]:
     """The new values of a paper's fields that follow from arXiv's answer without a decision.
 
     That is a title, an author list that is given in full (or as `Anonymous`), and a DOI where the
@@ -126,88 +105,102 @@ def plain(text: str) -> str:
     return unicodedata.normalize("NFC", text)
 
 
-def _record_drift(index: int, paper: Paper, answer: Metadata, places: Places) -> Iterator[Finding]:
-    """What the record says otherwise than arXiv."""
-    yield from _title_drift(index, paper, answer, places)
-    yield from _author_drift(index, paper, answer, places)
+def _differences(paper: Paper, answers: Answers, known: Mapping[str, Metadata]) -> Iterator[_Difference]:
+    """Every difference of one record."""
+    name = paper.arxiv_id
+    if name is None:
+        return
+    if name in answers.missing:
+        since = f", although it had {quote(known[name].title)} before" if name in known else ""
+        yield "A102", f"arXiv has no paper {quote(name)}{since}; mend the id", "arxiv_id"
+    elif name in answers.refused:
+        yield "A102", f"arXiv takes {quote(name)} for no id at all; mend the id", "arxiv_id"
+    elif name in answers.found:
+        answer = answers.found[name]
+        if _is_other_work(paper, answer):
+            message = f"arXiv id {quote(name)} is that of {quote(answer.title)} by {_quote_some(answer.authors)}"
+            yield "A101", f"{message}; mend the id", "arxiv_id"
+        else:
+            yield from _title_drift(paper, answer)
+            yield from _author_drift(paper, answer)
+            yield from _record_drift(paper, answer)
+            before = known.get(name)
+            if before is not None and before.version <= answer.version:
+                yield from _news(paper, answer, before)
+
+
+def _title_drift(paper: Paper, answer: Metadata) -> Iterator[_Difference]:
+    own, theirs = _compared(paper.title), _compared(answer.title)
+    if own == theirs or not paper.title:
+        return
+    title = quote(plain(answer.title))
+    if _letters(own) == _letters(theirs):
+        yield "A104", f"the title is spelled {title} on arXiv", "title"
+    else:
+        yield "A103", f"the title on arXiv is {title}", "title"
+
+
+def _author_drift(paper: Paper, answer: Metadata) -> Iterator[_Difference]:
+    theirs = [plain(name) for name in answer.authors]
+    comparison = people.compare(paper.authors, theirs)
+    if not paper.authors or not people.people(theirs):
+        return
+    parts = []
+    if comparison.foreign:
+        parts.append(f"arXiv does not list {_quote_some([name for _, name in comparison.foreign])}")
+    if comparison.absent:
+        parts.append(f"arXiv adds {_quote_some(comparison.absent)}")
+    if comparison.nobody:
+        parts.append(f"{quote(OTHERS)} stands for nobody: arXiv lists {len(people.people(theirs))}")
+    if comparison.reordered:
+        parts.append(f"the order on arXiv is {_quote_some(people.people(theirs))}")
+    if parts:
+        path = ("authors", comparison.foreign[0][0]) if comparison.foreign else ("authors",)
+        yield "A105", f"the authors differ: {'; '.join(parts)}", *path
+    elif comparison.forms:
+        pairs = [f"{quote(paper.authors[number])} is {quote(name)}" for number, name in comparison.forms]
+        message = f"given names are written otherwise on arXiv: {_some(pairs)}"
+        yield "A106", message, "authors", comparison.forms[0][0]
+
+
+def _record_drift(paper: Paper, answer: Metadata) -> Iterator[_Difference]:
+    """What else the record says otherwise than arXiv."""
     words = suspected_withdrawal(answer)
     if words:
         message = (
             f"suspected withdrawal: version {answer.version} says {quote(words)}; read "
             f"https://arxiv.org/abs/{answer.arxiv_id}v{answer.version}, then say in notes what is left of the paper"
         )
-        yield Finding("A108", message, places.locate(index, "arxiv_id"), paper.key)
-    if answer.journal_ref and paper.venue.casefold().startswith(_PREPRINT):
+        yield "A108", message, "arxiv_id"
+    if answer.journal_ref and _is_preprint(paper):
         message = f"arXiv gives the journal reference {quote(answer.journal_ref)}; the venue is {quote(paper.venue)}"
-        yield Finding("A110", message, places.locate(index, "venue"), paper.key)
+        yield "A110", message, "venue"
     if answer.doi and paper.doi is None:
-        message = f"arXiv gives the DOI {quote(answer.doi)}; add it as doi"
-        yield Finding("A111", message, places.locate(index, "arxiv_id"), paper.key)
+        yield "A111", f"arXiv gives the DOI {quote(answer.doi)}; add it as doi", "arxiv_id"
     elif answer.doi and paper.doi != answer.doi:
-        message = (
-            f"DOI {quote(paper.doi or '')} is {quote(answer.doi)} on arXiv; mend it, or waive this with the reason"
-        )
-        yield Finding("A111", message, places.locate(index, "doi"), paper.key)
+        message = f"DOI {quote(paper.doi or '')} is {quote(answer.doi)} on arXiv"
+        yield "A111", f"{message}; mend it, or waive this with the reason", "doi"
 
 
-def _title_drift(index: int, paper: Paper, answer: Metadata, places: Places) -> Iterator[Finding]:
-    own, theirs = _compared(paper.title), _compared(answer.title)
-    if own == theirs or not paper.title:
-        return
-    given = quote(plain(answer.title))
-    if _letters(own) == _letters(theirs):
-        code, message = "A104", f"the title is spelled {given} on arXiv"
-    else:
-        code, message = "A103", f"the title on arXiv is {given}"
-    yield Finding(code, message, places.locate(index, "title"), paper.key)
-
-
-def _author_drift(index: int, paper: Paper, answer: Metadata, places: Places) -> Iterator[Finding]:
-    theirs = [plain(name) for name in answer.authors]
-    comparison = people.compare(paper.authors, theirs)
-    if not paper.authors or not people.people(theirs):
-        return
-    problems = []
-    if comparison.foreign:
-        problems.append(f"arXiv does not list {_named([name for _, name in comparison.foreign])}")
-    if comparison.absent:
-        problems.append(f"arXiv adds {_named(comparison.absent)}")
-    if comparison.nobody:
-        problems.append(f"{quote(OTHERS)} stands for nobody: arXiv lists {len(people.people(theirs))}")
-    if comparison.reordered:
-        problems.append(f"the order on arXiv is {_named(people.people(theirs))}")
-    if problems:
-        path = ("authors", comparison.foreign[0][0]) if comparison.foreign else ("authors",)
-        yield Finding("A105", f"the authors differ: {'; '.join(problems)}", places.locate(index, *path), paper.key)
-    elif comparison.forms:
-        pairs = [f"{quote(paper.authors[number])} is {quote(name)}" for number, name in comparison.forms]
-        message = f"given names are written otherwise on arXiv: {_some(pairs)}"
-        yield Finding("A106", message, places.locate(index, "authors", comparison.forms[0][0]), paper.key)
-
-
-def _news(index: int, paper: Paper, answer: Metadata, before: Metadata, places: Places) -> Iterator[Finding]:
+def _news(paper: Paper, answer: Metadata, before: Metadata) -> Iterator[_Difference]:
     """What arXiv says otherwise than before."""
-    here = places.locate(index, "arxiv_id")
     if answer.version > before.version:
-        message = (
-            f"version {answer.version} of {printable(answer.updated[:10])} is new; known was version {before.version}"
-        )
-        yield Finding("A107", f"{message}: see that tags and evidence still hold", here, paper.key)
+        message = f"version {answer.version} of {printable(answer.updated[:10])} is new"
+        known = f"known was version {before.version}: see that tags and evidence still hold"
+        yield "A107", f"{message}; {known}", "arxiv_id"
     if suspected_withdrawal(before) and not suspected_withdrawal(answer):
-        message = (
-            f"the suspected withdrawal (version {before.version}) is taken back: "
-            f"version {answer.version} says nothing of it"
-        )
-        yield Finding("A109", message, here, paper.key)
-    is_preprint = paper.venue.casefold().startswith(_PREPRINT)
-    if answer.journal_ref and answer.journal_ref != before.journal_ref and not is_preprint:
+        message = f"the suspected withdrawal (version {before.version}) is taken back"
+        yield "A109", f"{message}: version {answer.version} says nothing of it", "arxiv_id"
+    if answer.journal_ref and answer.journal_ref != before.journal_ref and not _is_preprint(paper):
         message = f"the journal reference {quote(answer.journal_ref)} is new; see that it is the venue"
-        yield Finding("A110", message, places.locate(index, "venue"), paper.key)
+        yield "A110", message, "venue"
     if answer.primary_category != before.primary_category:
-        message = (
-            f"the primary category is now {quote(answer.primary_category)}; it was {quote(before.primary_category)}"
-        )
-        yield Finding("A112", message, here, paper.key)
+        message = f"the primary category is now {quote(answer.primary_category)}"
+        yield "A112", f"{message}; it was {quote(before.primary_category)}", "arxiv_id"
+
+
+def _is_preprint(paper: Paper) -> bool:
+    return paper.venue.casefold().startswith(_PREPRINT)
 
 
 def _is_other_work(paper: Paper, answer: Metadata) -> bool:
@@ -245,11 +238,7 @@ def _greek(character: str) -> str:
     return name.rpartition(" ")[2].casefold() if " LETTER " in name else character
 
 
-def _since(name: str, known: Mapping[str, Metadata]) -> str:
-    return f", although it had {quote(known[name].title)} before" if name in known else ""
-
-
-def _named(names: Collection[str]) -> str:
+def _quote_some(names: Collection[str]) -> str:
     return _some([quote(name) for name in names])
 
 

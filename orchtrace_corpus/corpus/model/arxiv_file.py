@@ -12,8 +12,7 @@ from typing import Any
 from orchtrace_corpus.base.errors import DataFileError
 from orchtrace_corpus.base.findings import quote
 from orchtrace_corpus.base.identifiers import IdentifierKind, is_normal
-from orchtrace_corpus.corpus.model.metadata import Metadata
-from orchtrace_corpus.corpus.model.withdrawal import suspected_withdrawal
+from orchtrace_corpus.corpus.model.metadata import Metadata, suspected_withdrawal
 
 SCHEMA = "orchtrace-corpus/arxiv"
 VERSION = 1

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from orchtrace_corpus.base.findings import Finding, Location, quote
 from orchtrace_corpus.base.yamlfile.reader import Mapping, Node, Scalar, YamlFile
-from orchtrace_corpus.corpus.model import fields, vocabularies
+from orchtrace_corpus.corpus.model import decoders, fields
 from orchtrace_corpus.corpus.model.fields import Decoder, Report, Schema, decode_record
 from orchtrace_corpus.corpus.model.records import Places
 from orchtrace_corpus.corpus.model.tag_rules import Condition, conditions
@@ -169,15 +169,10 @@ def decode_claims(file: YamlFile) -> ClaimFile:
 def _over(node: Node, report: Report) -> tuple[Over, ...] | None:
     kinds = tuple(Over)
     if type(node) is Scalar:
-        one = vocabularies.terms("over", "kind of record", kinds, allows_na=False, code="C102")(node, report)
+        one = decoders.terms("over", "kind of record", kinds, allows_na=False, code="C102")(node, report)
         return None if one is None else (Over(one),)
-    several = vocabularies.term_list("over", "kind of record", kinds, allows_na=False, code="C102")(node, report)
+    several = decoders.term_list("over", "kind of record", kinds, allows_na=False, code="C102")(node, report)
     return None if several is None else tuple(Over(kind) for kind in several)
-
-
-def _strength(node: Node, report: Report) -> Strength | None:
-    term = vocabularies.terms("strength", "strength", tuple(Strength), allows_na=False, code="C102")(node, report)
-    return None if term is None else Strength(term)
 
 
 def _expectation(node: Node, report: Report) -> Expectation | None:
@@ -291,7 +286,7 @@ _COUNTER = Schema(
     {
         "rows": fields.text_list("rows"),
         "note": fields.text("note"),
-        "strength": _strength,
+        "strength": decoders.choice("strength", Strength, code="C102"),
         "source": fields.text("source"),
     },
     ("note", "strength", "source"),

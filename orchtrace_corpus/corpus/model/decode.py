@@ -5,7 +5,8 @@ from typing import Any, TypeVar
 
 from orchtrace_corpus.base.identifiers import IdentifierKind
 from orchtrace_corpus.base.yamlfile.reader import YamlFile
-from orchtrace_corpus.corpus.model import addresses, fields, vocabularies
+from orchtrace_corpus.corpus.model import fields
+from orchtrace_corpus.corpus.model.decoders import term_list, url, url_list
 from orchtrace_corpus.corpus.model.fields import Decoder, Report, Schema, decode_record
 from orchtrace_corpus.corpus.model.records import Evidence, Exclusion, Paper, Places, Waiver
 from orchtrace_corpus.corpus.model.taxonomy import Facet, Taxonomy, facet_decoder
@@ -20,9 +21,9 @@ def paper_schema(taxonomy: Taxonomy) -> Schema:
         "a piece of evidence",
         "",
         {
-            "tags": vocabularies.term_list("tags", "axis or facet", tag_fields, allows_na=False, code="V101"),
+            "tags": term_list("tags", "axis or facet", tag_fields, allows_na=False, code="V101"),
             "note": fields.text("note"),
-            "source": addresses.url("source"),
+            "source": url("source"),
             "location": fields.text("location"),
             "level": fields.text("level"),
             "confidence": fields.text("confidence"),
@@ -38,7 +39,7 @@ def paper_schema(taxonomy: Taxonomy) -> Schema:
         "year": fields.year("year"),
         "venue": fields.text("venue"),
         **{kind.value: fields.identifier(kind) for kind in IdentifierKind},
-        "urls": addresses.url_list("urls"),
+        "urls": url_list("urls"),
         **_tag_decoders(taxonomy.papers),
         "summary": fields.text("summary"),
         "evidence": fields.record_list("evidence", evidence, _evidence),
@@ -56,7 +57,7 @@ def exclusion_schema(taxonomy: Taxonomy) -> Schema:
         "id": fields.exclusion_id("id"),
         "title": fields.text("title"),
         "identifier": fields.text("identifier"),
-        "url": addresses.url("url"),
+        "url": url("url"),
         **_tag_decoders(taxonomy.exclusions),
         "screened": fields.iso_date("screened"),
         "reason": fields.text("reason"),

@@ -8,12 +8,11 @@ from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
-from orchtrace_corpus.base.errors import InvalidCorpusError, MalformedCorpusError
-from orchtrace_corpus.base.findings import Finding, is_malformed, quote, suggestion
+from orchtrace_corpus.base.findings import Finding, near_suggestion, quote, suggestion
 from orchtrace_corpus.base.yamlfile.reader import Mapping, Node, YamlFile
-from orchtrace_corpus.corpus.model import fields, vocabularies
+from orchtrace_corpus.corpus.model import decoders, fields
 from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE, Report, Schema, decode_record
-from orchtrace_corpus.corpus.model.records import Paper, Places, Tag
+from orchtrace_corpus.corpus.model.records import Paper, Places, Tag, require_none
 from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Taxonomy
 
 NOT_ARISING = "none"
@@ -83,9 +82,7 @@ class DisputeFile(NamedTuple):
         Raises:
             InvalidCorpusError: There are mistakes; the message lists them.
         """
-        if self.findings:
-            error = MalformedCorpusError if is_malformed(self.findings) else InvalidCorpusError
-            raise error("\n".join(("the disputes have errors:", *map(str, self.findings))))
+        require_none("the disputes have errors:", self.findings)
         return self.disputes
 
 
@@ -120,10 +117,8 @@ def check(file: DisputeFile, papers: Iterable[Paper], taxonomy: Taxonomy) -> tup
             code, field = "C206", "tag"
             message = f"{quote(dispute.tag)} of {quote(dispute.record)} is disputed twice; put all readings into one"
         elif paper is None:
-            near = suggestion(dispute.record, list(by_key), always_list=False)
-            near = near if "did you mean" in near else ""
             code, field = "C201", "record"
-            message = f"there is no paper {quote(dispute.record)}{near}"
+            message = f"there is no paper {quote(dispute.record)}{near_suggestion(dispute.record, list(by_key))}"
         elif (value := value_of(paper, known[dispute.tag], dispute.tag)) != dispute.stands:
             code, field = "C204", "stands"
             has = f"{quote(dispute.record)} has {dispute.tag} {quote(value)}"
@@ -178,20 +173,15 @@ def _schema(taxonomy: Taxonomy) -> Schema:
         "record",
         {
             "record": fields.key("record"),
-            "tag": vocabularies.terms("tag", "tag", tags, allows_na=False, code="C202"),
+            "tag": decoders.terms("tag", "tag", tags, allows_na=False, code="C202"),
             "stands": fields.text("stands"),
             "readings": _readings,
-            "state": _state,
+            "state": decoders.choice("state", State, code="C203"),
             "why": fields.text("why"),
             "source": fields.text("source"),
         },
         ("record", "tag", "stands", "readings", "why", "source"),
     )
-
-
-def _state(node: Node, report: Report) -> State | None:
-    term = vocabularies.terms("state", "state", tuple(State), allows_na=False, code="C203")(node, report)
-    return None if term is None else State(term)
 
 
 def _readings(node: Node, report: Report) -> tuple[Reading, ...] | None:

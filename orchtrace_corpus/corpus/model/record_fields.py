@@ -1,12 +1,13 @@
-"""A record as its YAML fields: the form in which records are compared, exported and edited."""
+"""A record as its YAML fields: the form in which records are compared, exported, edited and written."""
 
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
+from orchtrace_corpus.base.yamlfile.writer import Style
 from orchtrace_corpus.corpus.model.decode import exclusion_schema, paper_schema
 from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE
 from orchtrace_corpus.corpus.model.records import Evidence, Paper, Record, Tag, Waiver
-from orchtrace_corpus.corpus.model.taxonomy import Taxonomy
+from orchtrace_corpus.corpus.model.taxonomy import Kind, Taxonomy
 
 Value: TypeAlias = str | int | Sequence["Value"] | Mapping[str, "Value"]
 """The value of a field as a YAML record has it: a text (or a number, which is written as one), a list, a mapping."""
@@ -45,3 +46,20 @@ def _value(value: object) -> Value:
         return [_value(item) for item in value]
     assert isinstance(value, (str, int))
     return value
+
+
+def paper_style(taxonomy: Taxonomy) -> Style:
+    """How papers are written."""
+    flow = frozenset(facet.field for facet in taxonomy.papers if facet.kind is Kind.LEVELS)
+    return Style(tuple(paper_schema(taxonomy).decoders), frozenset({"year"}), flow)
+
+
+def exclusion_style(taxonomy: Taxonomy) -> Style:
+    """How exclusions are written."""
+    flow = frozenset(facet.field for facet in taxonomy.exclusions if facet.kind is Kind.LEVELS)
+    return Style(tuple(exclusion_schema(taxonomy).decoders), frozenset(), flow)
+
+
+def dispute_style() -> Style:
+    """How disputes are written."""
+    return Style(("record", "tag", "stands", "readings", "state", "why", "source"))

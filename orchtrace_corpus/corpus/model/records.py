@@ -1,9 +1,13 @@
-"""The records of a corpus as immutable values."""
+"""The records of a corpus as immutable values, and what makes two of them one."""
 
-from collections.abc import Mapping
+import re
+import unicodedata
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
-from orchtrace_corpus.base.findings import Finding, Location
+from orchtrace_corpus.base.errors import InvalidCorpusError, MalformedCorpusError
+from orchtrace_corpus.base.findings import Finding, Location, is_malformed
+from orchtrace_corpus.base.identifiers import Identifier, IdentifierKind, recognise_url
 from orchtrace_corpus.base.yamlfile import reader
 from orchtrace_corpus.base.yamlfile.reader import YamlFile
 from orchtrace_corpus.corpus.model.taxonomy import Taxonomy
@@ -68,6 +72,11 @@ class Paper(NamedTuple):
     waive: tuple[Waiver, ...] = ()
 
     @property
+    def name(self) -> str:
+        """What the record is called by: its key."""
+        return self.key
+
+    @property
     def first_author(self) -> str:
         """The first item of `authors`."""
         return self.authors[0] if self.authors else ""
@@ -94,6 +103,11 @@ class Exclusion(NamedTuple):
     near_miss: str | None = None
     promoted_to: str | None = None
     waive: tuple[Waiver, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """What the record is called by: its id."""
+        return self.id
 
 
 Record: TypeAlias = Paper | Exclusion
@@ -172,3 +186,50 @@ class Loaded(NamedTuple):
     def exclusions(self) -> tuple[Exclusion, ...]:
         """The exclusions that could be decoded."""
         return self.pool.exclusions if self.pool else ()
+
+
+Path: TypeAlias = tuple[str | int, ...]
+"""Where in a record a value stands, such as `("urls", 0)`."""
+
+_KINDS = tuple((kind, kind.value) for kind in IdentifierKind)
+
+
+def identities(paper: Paper) -> Iterator[tuple[Identifier, Path]]:
+    """The paper's identifiers: those of its fields, and those that only a URL carries."""
+    for kind, name in _KINDS:
+        value = getattr(paper, name)
+        if value is not None:
+            yield Identifier(kind, value), (name,)
+    for number, url in enumerate(paper.urls):
+        found = recognise_url(url)
+        if found is not None and getattr(paper, found.kind.value) is None:
+            yield found, ("urls", number)
+
+
+def address(url: str) -> str:
+    """What two spellings of a URL have in common: no scheme, no `www.`, no final slash, the host in lower case."""
+    host, slash, path = url.partition("://")[2].partition("/")
+    return (host.lower().removeprefix("www.") + slash + path).rstrip("/")
+
+
+def folded_title(title: str, *, between: str = "") -> str:
+    """What two spellings of a title have in common: letters and digits, without case and accents.
+
+    Args:
+        title: The title.
+        between: What stands between two words; nothing, so that `Long-Horizon` is `Longhorizon`.
+    """
+    if not title.isascii():
+        title = "".join(c for c in unicodedata.normalize("NFKD", title) if not unicodedata.combining(c))
+    return re.sub(r"[\W_]+", between, title.casefold())
+
+
+def require_none(heading: str, findings: Sequence[Finding]) -> None:
+    """Refuse data with mistakes.
+
+    Raises:
+        InvalidCorpusError: There are some; the message lists them below the heading.
+    """
+    if findings:
+        error = MalformedCorpusError if is_malformed(findings) else InvalidCorpusError
+        raise error("\n".join((heading, *map(str, findings))))

@@ -8,11 +8,11 @@ from collections.abc import Collection, Sequence
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-from orchtrace_corpus.base.errors import InvalidCorpusError, MalformedCorpusError
-from orchtrace_corpus.base.findings import Finding, is_malformed, quote, suggestion
+from orchtrace_corpus.base.findings import Finding, near_suggestion, quote
 from orchtrace_corpus.base.yamlfile.reader import Mapping, Node, YamlFile
-from orchtrace_corpus.corpus.model import addresses, fields, vocabularies
-from orchtrace_corpus.corpus.model.fields import Decoder, Report, Schema, decode_record
+from orchtrace_corpus.corpus.model import decoders, fields
+from orchtrace_corpus.corpus.model.fields import Report, Schema, decode_record
+from orchtrace_corpus.corpus.model.records import require_none
 
 _LONGEST = 16
 """How many characters a number may have: beyond that, it is not exact in the computer, either."""
@@ -98,9 +98,7 @@ class ScaleFile(NamedTuple):
         Raises:
             InvalidCorpusError: There are mistakes; the message lists them.
         """
-        if self.findings:
-            error = MalformedCorpusError if is_malformed(self.findings) else InvalidCorpusError
-            raise error("\n".join(("what is known of scale has errors:", *map(str, self.findings))))
+        require_none("what is known of scale has errors:", self.findings)
         return self.observations
 
 
@@ -183,18 +181,8 @@ def _amount(node: Node, report: Report) -> Amount | str | None:
     return amount
 
 
-def _choice(name: str, choices: type[StrEnum]) -> Decoder:
-    decode_term = vocabularies.terms(name, name, tuple(choices), allows_na=False)
-
-    def decode(node: Node, report: Report) -> Any:
-        term = decode_term(node, report)
-        return None if term is None else choices(term)
-
-    return decode
-
-
 def _verified(node: Node, report: Report) -> bool | None:
-    term = vocabularies.terms("verified", "value of verified", ("true", "false"), allows_na=False)(node, report)
+    term = decoders.terms("verified", "value of verified", ("true", "false"), allows_na=False)(node, report)
     return None if term is None else term == "true"
 
 
@@ -203,13 +191,13 @@ OBSERVATION = Schema(
     "system",
     {
         "system": fields.text("system"),
-        "group": _choice("group", Group),
+        "group": decoders.choice("group", Group),
         "record": fields.key("record"),
         "quantity": fields.text("quantity"),
         "value": _amount,
         "unit": fields.text("unit"),
-        "evidence": _choice("evidence", Support),
-        "sources": addresses.url_list("sources"),
+        "evidence": decoders.choice("evidence", Support),
+        "sources": decoders.url_list("sources"),
         "verified": _verified,
         "note": fields.text("note"),
     },
@@ -232,8 +220,7 @@ def _check_identity(values: dict[str, Any], node: Mapping, seen: set[tuple[str, 
 def _check_record(values: dict[str, Any], node: Mapping, keys: Collection[str] | None, report: Report) -> None:
     record = values.get("record")
     if record is not None and keys is not None and record not in keys:
-        near = suggestion(record, list(keys), always_list=False)
-        near = near if "did you mean" in near else ""
+        near = near_suggestion(record, list(keys))
         mend = "name the paper that the system is in the pool as, or leave the field out"
         report.add("S103", node.entries["record"][1].at, f"there is no paper {quote(record)}{near}; {mend}")
 

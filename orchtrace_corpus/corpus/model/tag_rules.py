@@ -1,12 +1,11 @@
 """Rules across the tags of a paper, as a taxonomy writes them; `pool.rules` applies them."""
 
 from collections.abc import Mapping as MappingType
-from enum import StrEnum
 from typing import Any, NamedTuple, cast
 
 from orchtrace_corpus.base.findings import Location, Severity, quote, suggestion
 from orchtrace_corpus.base.yamlfile.reader import Mapping, Node, Scalar, Sequence
-from orchtrace_corpus.corpus.model import fields, vocabularies
+from orchtrace_corpus.corpus.model import decoders, fields
 from orchtrace_corpus.corpus.model.fields import Decoder, Report, Schema
 
 ANY_EVIDENCE = "any"
@@ -91,17 +90,6 @@ def conditions(name: str) -> Decoder:
     return decode
 
 
-def choice(name: str, kind: type[StrEnum]) -> Decoder:
-    """One of the values of an enumeration."""
-    decode_term = vocabularies.terms(name, name, tuple(kind), allows_na=False)
-
-    def decode(node: Node, report: Report) -> Any:
-        term = decode_term(node, report)
-        return None if term is None else kind(term)
-
-    return decode
-
-
 def _evidence_fields(node: Node, report: Report) -> tuple[str, ...] | None:
     if type(node) is Scalar and node.text == ANY_EVIDENCE:
         return (ANY_EVIDENCE,)
@@ -137,7 +125,7 @@ RULE = Schema(
     {
         "id": fields.key("rule id"),
         "message": fields.text("message"),
-        "severity": choice("severity", Severity),
+        "severity": decoders.choice("severity", Severity),
         "when": conditions("when"),
         "require": conditions("require"),
         "evidence": _evidence_fields,

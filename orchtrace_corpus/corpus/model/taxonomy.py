@@ -4,15 +4,86 @@ No code knows a term: another survey brings its own file and changes no Python.
 """
 
 from collections.abc import Iterable
+from collections.abc import Mapping as MappingType
 from enum import StrEnum
+from types import MappingProxyType
 from typing import NamedTuple
 
 from orchtrace_corpus.base.findings import quote, suggestion
 from orchtrace_corpus.base.yamlfile.reader import Mapping, Node, Scalar, Sequence, YamlFile
-from orchtrace_corpus.corpus.model import fields, vocabularies
-from orchtrace_corpus.corpus.model.fields import Decoder, Report, Schema, decode_record
-from orchtrace_corpus.corpus.model.published import COLUMN, Column, check_columns
-from orchtrace_corpus.corpus.model.tag_rules import RULE, TagRule, build_rule, check_rules, choice, items_of, text_of
+from orchtrace_corpus.corpus.model import decoders, fields
+from orchtrace_corpus.corpus.model.fields import Decoder, Report, Schema, checked_text, decode_record
+from orchtrace_corpus.corpus.model.tag_rules import RULE, TagRule, build_rule, check_rules, items_of, text_of
+
+FIXED = (
+    *("key", "title", "first_author", "authors", "affiliation", "year", "venue", "arxiv_id", "doi"),
+    *("openreview_id", "acl_id", "urls", "summary", "added", "notes"),
+)
+"""The fixed fields of a paper that a column can show."""
+
+
+class Column(NamedTuple):
+    """A column of the published table.
+
+    Attributes:
+        column: Its name in the table's first line.
+        field: The field it shows: a fixed one, or a facet of kind `single` or `many`.
+        spellings: The table's words for terms, where they are not the terms' ids.
+    """
+
+    column: str
+    field: str
+    spellings: MappingType[str, str] = MappingProxyType({})
+
+    def spelled(self, term: str) -> str:
+        """A term in the table's words."""
+        return self.spellings.get(term, term)
+
+
+def _spellings(node: Node, report: Report) -> dict[str, str] | None:
+    if type(node) is not Mapping:
+        report.add("F103", node.at, "'spellings' must be a mapping from terms to the table's words")
+        return None
+    words = {term: checked_text("spellings", value, report) for term, (_, value) in node.entries.items()}
+    seen: dict[str, str] = {}
+    for term, word in words.items():
+        if word is not None and seen.setdefault(word, term) != term:
+            message = f"spellings give {quote(word)} to {quote(seen[word])}, too; give each term a word of its own"
+            report.add("F108", node.entries[term][1].at, message)
+    known = {term: word for term, word in words.items() if word is not None}
+    return known if len(known) == len(words) else None
+
+
+COLUMN = Schema(
+    "a column",
+    "column",
+    {"column": fields.text("column"), "field": fields.text("field"), "spellings": _spellings},
+    ("column", "field"),
+)
+
+
+def check_columns(taxonomy: Mapping, report: Report) -> None:
+    """No column twice, each with a field that a cell can show, spellings for that field's terms only."""
+    facets = {text_of(facet, "field"): facet for facet in items_of(taxonomy, "papers")}
+    shown = [name for name, facet in facets.items() if name and text_of(facet, "kind") != "levels"]
+    taken: set[str] = set()
+    for column in items_of(taxonomy, "published"):
+        name, field = text_of(column, "column"), text_of(column, "field")
+        report.record = name
+        if name and name in taken:
+            report.add("F108", column.entries["column"][1].at, f"published names {quote(name)} twice; remove one")
+        taken.add(name)
+        allowed = (*FIXED, *shown)
+        if field and field not in allowed:
+            hint = suggestion(field, allowed)
+            report.add("V101", column.entries["field"][1].at, f"no column can show {quote(field)}{hint}")
+        spellings = column.entries.get("spellings")
+        if spellings is not None and type(spellings[1]) is Mapping and (field in FIXED or field in shown):
+            terms = [text_of(term, "id") for term in items_of(facets[field], "terms")] if field in facets else []
+            for term, (key_at, _) in spellings[1].entries.items():
+                if term not in (*terms, fields.NOT_APPLICABLE):
+                    report.add("V102", key_at, f"{quote(field)} has no term {quote(term)}{suggestion(term, terms)}")
+    report.record = ""
 
 
 class Kind(StrEnum):
@@ -139,14 +210,14 @@ def facet_decoder(facet: Facet) -> Decoder:
     allowed = tuple(term.id for term in facet.terms)
     label = facet.label.lower() if facet.label.lower() != facet.label.upper() else facet.label
     if facet.kind is Kind.LEVELS:
-        return vocabularies.levels(facet.field, label, allowed, tuple(level.id for level in facet.levels))
+        return decoders.levels(facet.field, label, allowed, tuple(level.id for level in facet.levels))
     if facet.kind is Kind.MANY:
-        return vocabularies.term_list(facet.field, label, allowed, allows_na=facet.allows_na)
-    return vocabularies.terms(facet.field, label, allowed, allows_na=facet.allows_na)
+        return decoders.term_list(facet.field, label, allowed, allows_na=facet.allows_na)
+    return decoders.terms(facet.field, label, allowed, allows_na=facet.allows_na)
 
 
 def _flag(name: str) -> Decoder:
-    decode_term = vocabularies.terms(name, f"value of {name}", ("true", "false"), allows_na=False)
+    decode_term = decoders.terms(name, f"value of {name}", ("true", "false"), allows_na=False)
 
     def decode(node: Node, report: Report) -> bool | None:
         term = decode_term(node, report)
@@ -185,8 +256,8 @@ _FACET = Schema(
     {
         "field": fields.field_name("field"),
         "label": fields.text("label"),
-        "kind": choice("kind", Kind),
-        "role": choice("role", Role),
+        "kind": decoders.choice("kind", Kind),
+        "role": decoders.choice("role", Role),
         "definition": fields.text("definition"),
         "allows_na": _flag("allows_na"),
         "required": _flag("required"),

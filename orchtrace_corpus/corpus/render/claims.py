@@ -4,14 +4,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from orchtrace_corpus.base.findings import printable
-from orchtrace_corpus.base.text.layout import Line, Span, display_width, line, wrap
+from orchtrace_corpus.base.text.layout import Line, Span, display_width, entry, line, pluralize, wrap
 from orchtrace_corpus.base.text.table import Cell, Table, envelope, markdown_text
 from orchtrace_corpus.corpus.analysis.changes import Change, ChangeKind
 from orchtrace_corpus.corpus.analysis.claims import Verdict
 from orchtrace_corpus.corpus.analysis.stress import Robustness
 from orchtrace_corpus.corpus.model.claim_file import Claim, Share
 from orchtrace_corpus.corpus.model.tag_rules import Condition
-from orchtrace_corpus.corpus.render.records import entry
 
 _PIPE_WIDTH = 100
 _FILTER_LIMIT = 1000
@@ -35,14 +34,14 @@ def overview(
         rows: tuple[tuple[Cell, ...], ...] = tuple(_stress_row(verdict, robust) for verdict in verdicts)
         columns = ("claim", "verdict", "fewest", "disputes", "near misses", "rows")
         not_asked = (_NOT_ASKED,) * (not all(found.holds for found in robust.values()))
-        notes = (*_STRESS_NOTES, *not_asked, *told_beside(beside), *told_unread(unread))
+        notes = (*_STRESS_NOTES, *not_asked, *beside_notes(beside), *unread_notes(unread))
         return Table("claims", "", columns, rows, notes, whole="claim")
     rows = tuple(
         (verdict.claim.id, _word(verdict), len(verdict.rows), len(verdict.contested), verdict.claim.claim)
         for verdict in verdicts
     )
     failing = tuple(_failure(verdict) for verdict in verdicts if not verdict.holds)
-    notes = (*failing, summary(verdicts), *told_beside(beside), *told_unread(unread))
+    notes = (*failing, summary(verdicts), *beside_notes(beside), *unread_notes(unread))
     shown = ("claim", "verdict", "rows", "contested", "sentence")
     return Table("claims", "", shown, rows, notes, wrapped="sentence")
 
@@ -63,13 +62,13 @@ def flat(verdicts: Sequence[Verdict], robust: Mapping[str, Robustness]) -> Table
 def summary(verdicts: Sequence[Verdict]) -> str:
     """How many hold, in words."""
     failing = [verdict.claim.id for verdict in verdicts if not verdict.holds]
-    number = f"{len(verdicts)} claim{'s' * (len(verdicts) != 1)}"
+    number = pluralize(len(verdicts), "claim")
     if not failing:
         return f"{number} hold{'s' * (len(verdicts) == 1)}"
     return f"{len(failing)} of {number} fail{'s' * (len(failing) == 1)}: {', '.join(failing)}"
 
 
-def told_beside(ids: Sequence[str]) -> tuple[str, ...]:
+def beside_notes(ids: Sequence[str]) -> tuple[str, ...]:
     """Which claims hold although something else in them is wrong; nothing where there is none."""
     if not ids:
         return ()
@@ -78,13 +77,28 @@ def told_beside(ids: Sequence[str]) -> tuple[str, ...]:
     return (f"{len(ids)} of these {verb} records that are not there, or are not counted: {named}",)
 
 
-def told_unread(unread: Sequence[str]) -> tuple[str, ...]:
+def unread_notes(unread: Sequence[str]) -> tuple[str, ...]:
     """How many claims could not be read, and which of them have an id; nothing where all could."""
     if not unread:
         return ()
     named = ", ".join(printable(name) for name in unread if name)
-    number = f"{len(unread)} claim{'s' * (len(unread) != 1)} could not be read"
+    number = f"{pluralize(len(unread), 'claim')} could not be read"
     return (f"{number}: {named}" if named else number,)
+
+
+def cards(
+    verdicts: Sequence[Verdict], robust: Mapping[str, Robustness], unread: Sequence[str], width: int | None
+) -> list[Line]:
+    """Some claims in full, a blank line between two, then how many could not be read."""
+    shown = [card(verdict, robust.get(verdict.claim.id), width) for verdict in verdicts]
+    shown += [[line(note)] for note in unread_notes(unread)]
+    return [part for block in shown for part in ((), *block)][1:]
+
+
+def cards_markdown(verdicts: Sequence[Verdict], robust: Mapping[str, Robustness], unread: Sequence[str]) -> str:
+    """The same as Markdown sections."""
+    sections = [card_markdown(verdict, robust.get(verdict.claim.id)) for verdict in verdicts]
+    return "\n".join((*sections, *(f"{note}\n" for note in unread_notes(unread))))
 
 
 def card(verdict: Verdict, robustness: Robustness | None, width: int | None) -> list[Line]:
@@ -193,7 +207,7 @@ def _stress_entries(found: Robustness) -> Iterator[tuple[str, str]]:
     if found.smallest:
         number = len(found.smallest)
         sure = "" if found.is_exact else "at most "
-        text = f"{sure}{number} change{'s' * (number != 1)}: {_said(found.smallest)}"
+        text = f"{sure}{pluralize(number, 'change')}: {_said(found.smallest)}"
         yield "breaks by", text
     else:
         yield "breaks by", "no set of these changes" if found.is_exact else "no set of these changes that was tried"

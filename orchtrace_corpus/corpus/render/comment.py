@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from orchtrace_corpus.base.findings import printable
 from orchtrace_corpus.base.text.table import Table, markdown
 from orchtrace_corpus.corpus.analysis.difference import Difference
-from orchtrace_corpus.corpus.model.taxonomy import Taxonomy
 from orchtrace_corpus.corpus.render import difference
 
 MARKER = "<!-- corpus diff -->"
@@ -26,14 +25,14 @@ _JOINER = "\u2060"
 """Invisible; keeps a mark from making a mention, a reference or a link of what follows."""
 
 
-def comment(change: Difference, taxonomy: Taxonomy) -> str:
+def comment(change: Difference) -> str:
     """The change as a comment, cut to what GitHub takes.
 
     Long lists are cut evenly, so that no part of the change goes unmentioned.
     """
     text = ""
     for most, longest in _CUTS:
-        text = _comment(change, taxonomy, most, longest)
+        text = _comment(change, most, longest)
         if len(text.encode()) <= MOST_BYTES:
             break
     return text
@@ -53,14 +52,14 @@ _SPECIAL = {character: f"\\{character}" for character in "\\`*_[]<|~"}
 _SPECIAL |= {"&": "&amp;", "@": f"@{_JOINER}", "#": f"#{_JOINER}", "$": "<span>$</span>"}
 
 
-def _comment(change: Difference, taxonomy: Taxonomy, most: int, longest: int) -> str:
+def _comment(change: Difference, most: int, longest: int) -> str:
     if not change.has_meaning:
         told = [f"**{plain(difference.nothing(change))}**", *_remarks(change, longest)]
         return "\n".join((MARKER, *told)) + "\n"
     parts = [MARKER, f"**{plain(difference.headline(change))}**", ""]
     parts += [f"Compared: {_bounded(change.names[0], longest)} with {_bounded(change.names[1], longest)}.", ""]
     parts += _remarks(change, longest)
-    for title, sentences in difference.sections(change, taxonomy, longest=longest):
+    for title, sentences in difference.sections(change, longest=longest):
         items = [f"- {plain(sentence)}" for sentence in sentences[:most]]
         items += [f"- … and {len(sentences) - most} more"] if len(sentences) > most else []
         parts += _section(title, len(sentences), items)

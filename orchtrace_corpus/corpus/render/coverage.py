@@ -6,7 +6,7 @@ from orchtrace_corpus.base.text.layout import UNICODE, Glyphs, Line, Span, displ
 from orchtrace_corpus.base.text.table import Table, envelope, markdown, markdown_text
 from orchtrace_corpus.corpus.analysis.statistics import ABSENT, Coverage
 from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE
-from orchtrace_corpus.corpus.render.statistics import ABSENT_LABEL, crosstab_table, lower_first
+from orchtrace_corpus.corpus.render.statistics import ABSENT_LABEL, crosstab_table, heat, lower_first
 
 _PIPE_WIDTH = 80
 
@@ -113,7 +113,7 @@ def _matrix(
             text = _heat_text(number, largest if applies and number > coverage.sparse_limit else 0, glyphs)
             cells += [
                 Span(" "),
-                Span(pad(text, width, right=True), _heat_style(number, largest) if applies else "muted"),
+                Span(pad(text, width, right=True), f"heat{heat(number, largest)}" if applies else "muted"),
             ]
         lines.append((Span(pad(label, label_width)), *cells))
     return lines
@@ -137,16 +137,7 @@ def _heat_text(number: int, largest: int, glyphs: Glyphs) -> str:
     if not number:
         return glyphs.empty
     dark, middle, light = glyphs.shades
-    return f"{dict(zip((2, 3, 4), (light, middle, dark), strict=True)).get(_heat(number, largest), '')}{number}"
-
-
-def _heat_style(number: int, largest: int) -> str:
-    return f"heat{_heat(number, largest)}"
-
-
-def _heat(number: int, largest: int) -> int:
-    """0 for nothing, else the quarter of the scale, 1 to 4, that the count falls in."""
-    return min(4, 1 + (number - 1) * 4 // largest) if number and largest else 0
+    return f"{dict(zip((2, 3, 4), (light, middle, dark), strict=True)).get(heat(number, largest), '')}{number}"
 
 
 def _state(row: str, column: str, coverage: Coverage) -> str:

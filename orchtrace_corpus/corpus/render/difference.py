@@ -7,12 +7,11 @@ from orchtrace_corpus.base.findings import Finding, printable
 from orchtrace_corpus.base.text import table
 from orchtrace_corpus.base.text.layout import Line, Span, clip, line, wrap
 from orchtrace_corpus.base.text.table import Table, envelope
-from orchtrace_corpus.corpus.analysis.claims import Verdict, name_of
-from orchtrace_corpus.corpus.analysis.count_changes import Shift
+from orchtrace_corpus.corpus.analysis.claims import Verdict
 from orchtrace_corpus.corpus.analysis.difference import Change, Changed, Difference, EntryChange
+from orchtrace_corpus.corpus.analysis.vocabulary_changes import Shift
 from orchtrace_corpus.corpus.model.record_fields import Value, fields
 from orchtrace_corpus.corpus.model.records import Record
-from orchtrace_corpus.corpus.model.taxonomy import Taxonomy
 
 _PIPE_WIDTH = 100
 _SHOWN_VALUE = 300
@@ -24,12 +23,12 @@ _MANY_ALIKE = 3
 """So many papers with the same change of tags are told in one sentence."""
 
 
-def text(change: Difference, taxonomy: Taxonomy, width: int | None) -> list[Line]:
+def text(change: Difference, width: int | None) -> list[Line]:
     """The change for a terminal."""
     room = width or _PIPE_WIDTH
     told = headline(change) if change.has_meaning else nothing(change)
     lines = [line(part) for sentence in (told, *change.remarks) for part in wrap(printable(sentence, limit=500), room)]
-    for title, sentences in sections(change, taxonomy):
+    for title, sentences in sections(change):
         lines += [(), (Span(title, "heading"),)]
         lines += [line(part) for sentence in sentences for part in wrap(sentence, room, first="  ", rest="    ")]
     for one in shift_tables(change):
@@ -72,24 +71,20 @@ def headline(change: Difference) -> str:
     return ", ".join(part for part in parts if part) + "."
 
 
-def sections(
-    change: Difference, taxonomy: Taxonomy, *, longest: int = _SHOWN_SENTENCE
-) -> Iterator[tuple[str, list[str]]]:
+def sections(change: Difference, *, longest: int = _SHOWN_SENTENCE) -> Iterator[tuple[str, list[str]]]:
     """Headings, each with its sentences; empty ones left out."""
     promoted = {paper.key: name for name, paper in change.promoted.items()}
     demoted = {paper.key: name for name, paper in change.demoted.items()}
     parts: dict[str, list[str]] = {
         "Claims broken": [_claim(pair[1]) for pair in change.claims if _broke(pair)],
         "Papers added": [
-            f"{paper.key}: {paper.title}{_from(promoted.get(paper.key), 'promoted from')} ({_tags(paper, taxonomy)})"
+            f"{paper.key}: {paper.title}{_from(promoted.get(paper.key), 'promoted from')} ({_tags(paper, change)})"
             for paper in change.added
         ],
         "Papers removed": [
             f"{paper.key}: {paper.title}{_from(demoted.get(paper.key), 'excluded as')}" for paper in change.removed
         ],
-        "Papers renamed": [
-            f"{name_of(one.before)} is {name_of(one.after)} now" for one in change.changed if _is_renamed(one)
-        ],
+        "Papers renamed": [f"{one.before.name} is {one.after.name} now" for one in change.changed if _is_renamed(one)],
         "Papers retagged": _retagged(change.changed),
         "Papers corrected": [
             _changed(one.after, rest)
@@ -147,7 +142,7 @@ def value_text(value: Value | None) -> str:
     return "; ".join(value_text(one) for one in value)
 
 
-def data(change: Difference, taxonomy: Taxonomy) -> str:
+def data(change: Difference) -> str:
     """The change for programs; docs/schema/diff.schema.json describes the document."""
     return envelope(
         "diff",
@@ -159,12 +154,12 @@ def data(change: Difference, taxonomy: Taxonomy) -> str:
             "form": [form.value for form in change.form],
             "remarks": list(change.remarks),
             "papers": {
-                "added": [dict(fields(paper, taxonomy)) for paper in change.added],
+                "added": [dict(fields(paper, change.vocabulary)) for paper in change.added],
                 "removed": [paper.key for paper in change.removed],
                 "changed": [_changed_data(one) for one in change.changed],
             },
             "exclusions": {
-                "added": [dict(fields(one, taxonomy)) for one in change.excluded],
+                "added": [dict(fields(one, change.vocabulary)) for one in change.excluded],
                 "removed": [one.id for one in change.readmitted],
                 "changed": [_changed_data(one) for one in change.rescreened],
             },
@@ -230,8 +225,8 @@ def _is_only_renamed(one: Changed) -> bool:
     return all(change.field == "key" for change in one.rest)
 
 
-def _tags(record: Record, taxonomy: Taxonomy) -> str:
-    shown = fields(record, taxonomy)
+def _tags(record: Record, change: Difference) -> str:
+    shown = fields(record, change.vocabulary)
     return ", ".join(f"{name} {value_text(shown[name])}" for name in record.tags if name in shown)
 
 
@@ -247,7 +242,7 @@ def _retagged(changed: Iterable[Changed]) -> list[str]:
             alike.setdefault("; ".join(_change(change) for change in one.tags), []).append(one)
     sentences = []
     for shown, group in alike.items():
-        names = [name_of(one.after) for one in group]
+        names = [one.after.name for one in group]
         if len(names) < _MANY_ALIKE:
             sentences += [f"{name}: {shown}" for name in names]
         else:
@@ -256,7 +251,7 @@ def _retagged(changed: Iterable[Changed]) -> list[str]:
 
 
 def _changed(record: Record, changes: Iterable[Change]) -> str:
-    return f"{name_of(record)}: {'; '.join(_change(change) for change in changes)}"
+    return f"{record.name}: {'; '.join(_change(change) for change in changes)}"
 
 
 def _change(change: Change) -> str:
@@ -319,8 +314,8 @@ def _numbers(shift: Shift) -> tuple[int, int, str]:
 
 def _changed_data(one: Changed) -> dict[str, Any]:
     return {
-        "name": name_of(one.after),
-        "was": name_of(one.before),
+        "name": one.after.name,
+        "was": one.before.name,
         "changes": [
             {"field": change.field, "before": change.before, "after": change.after}
             | ({"unread": True} if change.is_unread else {})

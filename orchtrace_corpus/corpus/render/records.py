@@ -3,8 +3,8 @@
 from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from orchtrace_corpus.base.text.layout import Line, Span, display_width, line, pad, wrap
-from orchtrace_corpus.base.text.table import Cell, Table, csv, envelope, markdown_text
+from orchtrace_corpus.base.text.layout import Line, Span, display_width, entry, line, wrap
+from orchtrace_corpus.base.text.table import Cell, Table, envelope, markdown_text
 from orchtrace_corpus.corpus.analysis.attributes import Attribute, ValueKind
 from orchtrace_corpus.corpus.model.records import Evidence, Exclusion, Paper, Record, Tag
 from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Taxonomy, Term
@@ -33,13 +33,20 @@ def _marked(record: Record, column: Attribute, contested: Collection[tuple[str, 
     return f"{cell or 'none'} (contested)" if is_contested else cell
 
 
+def cards(
+    records: Sequence[Record], taxonomy: Taxonomy, width: int | None, disputes: Sequence["Dispute"] = ()
+) -> list[Line]:
+    """Several records for people, a blank line between two."""
+    lines = [part for record in records for part in (line(), *card(record, taxonomy, width, disputes))]
+    return lines[1:]
+
+
 def card(record: Record, taxonomy: Taxonomy, width: int | None, disputes: Sequence["Dispute"] = ()) -> list[Line]:
     """One record for people, with the meaning of its tags, its evidence and those of the disputes that are about it."""
     available = min(width or _PIPE_WIDTH, _PIPE_WIDTH)
-    name = record.key if isinstance(record, Paper) else record.id
     facets = taxonomy.papers if isinstance(record, Paper) else taxonomy.exclusions
     status = "" if isinstance(record, Paper) else " (excluded)"
-    lines: list[Line] = [(Span(name, "key"), Span(status, "warning"))]
+    lines: list[Line] = [(Span(record.name, "key"), Span(status, "warning"))]
     lines += [line(text, "heading") for text in wrap(record.title, available)]
     entries = [(label, text) for label, text in _fixed_entries(record) if text]
     tagged = [(facet.field, _tag_text(record.tags.get(facet.field), facet)) for facet in facets]
@@ -62,7 +69,6 @@ def disputes_about(record: Record, disputes: Sequence["Dispute"]) -> list["Dispu
 
 def card_markdown(record: Record, taxonomy: Taxonomy, disputes: Sequence["Dispute"] = ()) -> str:
     """One record as a Markdown section."""
-    name = record.key if isinstance(record, Paper) else record.id
     facets = taxonomy.papers if isinstance(record, Paper) else taxonomy.exclusions
     entries = [(label, text) for label, text in _fixed_entries(record) if text]
     entries += [(facet.field, _tag_text(record.tags.get(facet.field), facet)) for facet in facets]
@@ -73,7 +79,7 @@ def card_markdown(record: Record, taxonomy: Taxonomy, disputes: Sequence["Disput
         items.append(f"- **evidence** for {markdown_text(f'{about}: {item.note}')} <{item.source}>{where}")
     told = (f"{_readings(dispute)}. {dispute.why} ({dispute.source})" for dispute in disputes_about(record, disputes))
     items += [f"- **dispute**: {markdown_text(text)}" for text in told]
-    return "\n".join((f"## {markdown_text(record.title)}", "", f"`{name}`", "", *items)) + "\n"
+    return "\n".join((f"## {markdown_text(record.title)}", "", f"`{record.name}`", "", *items)) + "\n"
 
 
 def records_json(records: Sequence[Record], schema: str, disputes: Sequence["Dispute"] = ()) -> str:
@@ -85,15 +91,14 @@ def records_json(records: Sequence[Record], schema: str, disputes: Sequence["Dis
     return envelope(schema, {"records": mappings})
 
 
-def cards_csv(records: Sequence[Record], disputes: Sequence["Dispute"] = ()) -> str:
+def cards_table(records: Sequence[Record], disputes: Sequence["Dispute"] = ()) -> Table:
     """Records and the disputes about each as record, field and value, a line for each value that is no list."""
     rows: list[tuple[Cell, ...]] = []
     for record in records:
-        name = record.key if isinstance(record, Paper) else record.id
-        rows += [(name, field, value) for field, value in _flat(as_mapping(record))]
+        rows += [(record.name, field, value) for field, value in _flat(as_mapping(record))]
         disputed = [_dispute_mapping(dispute) for dispute in disputes_about(record, disputes)]
-        rows += [(name, field, value) for field, value in _flat(disputed, "disputes") if disputed]
-    return csv(("record", "field", "value"), rows)
+        rows += [(record.name, field, value) for field, value in _flat(disputed, "disputes") if disputed]
+    return Table("records", "", ("record", "field", "value"), tuple(rows))
 
 
 def as_mapping(record: Record) -> dict[str, Any]:
@@ -193,12 +198,6 @@ def _tag_text(tag: Tag | None, facet: Facet) -> str:
 def _term_text(term: str, terms: Sequence[Term]) -> str:
     code = next((known.code for known in terms if known.id == term), "")
     return f"{code} {term}" if code else term
-
-
-def entry(label: str, text: str, label_width: int, width: int) -> list[Line]:
-    """A label and its text beside it, wrapped to a width."""
-    first, *rest = wrap(text, width, first=pad(label, label_width), rest=" " * label_width)
-    return [(Span(first[:label_width], "muted"), Span(first[label_width:])), *(line(part) for part in rest)]
 
 
 def _evidence(item: Evidence, label_width: int, width: int) -> list[Line]:

@@ -1,5 +1,6 @@
 """Statistics as tables, documents, JSON and CSV."""
 
+from orchtrace_corpus.base.text.layout import pluralize
 from orchtrace_corpus.base.text.table import Cell, Missing, Table, csv, envelope, markdown, markdown_text
 from orchtrace_corpus.corpus.analysis.statistics import Counts, Crosstab, LevelCounts, Summary
 
@@ -128,10 +129,10 @@ def summary_csv(summary: Summary) -> str:
 
 def totals(summary: Summary) -> str:
     """The head counts in words."""
-    papers = f"{summary.papers} paper{'' if summary.papers == 1 else 's'}"
+    papers = pluralize(summary.papers, "paper")
     if summary.excluded is None:
         return papers
-    exclusions = f"{summary.excluded} exclusion{'' if summary.excluded == 1 else 's'}"
+    exclusions = pluralize(summary.excluded, "exclusion")
     return f"{papers} and {exclusions}: {summary.papers + summary.excluded} audited records"
 
 
@@ -152,3 +153,8 @@ def _row_sum(crosstab: Crosstab, row: str) -> int:
 def lower_first(label: str) -> str:
     """The label as it stands inside a sentence."""
     return label if label.isupper() else label[:1].lower() + label[1:]
+
+
+def heat(number: int, largest: int) -> int:
+    """0 for nothing, else the quarter of the scale, 1 to 4, that the count falls in."""
+    return min(4, 1 + (number - 1) * 4 // largest) if number and largest else 0

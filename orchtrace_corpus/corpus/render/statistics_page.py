@@ -2,10 +2,25 @@
 
 from collections.abc import Sequence
 
-from orchtrace_corpus.base.text.layout import UNICODE, Glyphs, Line, Span, bar, beside, display_width, line, pad, wrap
+from orchtrace_corpus.base.text.layout import (
+    UNICODE,
+    Glyphs,
+    Line,
+    Span,
+    bar,
+    beside,
+    display_width,
+    entry,
+    line,
+    pad,
+    wrap,
+)
 from orchtrace_corpus.corpus.analysis.statistics import ABSENT, Counts, LevelCounts, Summary
 from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE
 from orchtrace_corpus.corpus.render.statistics import ABSENT_LABEL, totals
+
+PIPE_WIDTH = 80
+"""The width of the page where no terminal says how wide it may be."""
 
 _TWO_COLUMNS_WIDTH = 76
 _SPARSE_LIMIT = 2
@@ -158,11 +173,7 @@ def _gap_lines(summary: Summary, width: int, glyphs: Glyphs) -> list[Line]:
         if label_width > width // 2:  # too narrow for two columns
             lines += [line(name, "muted"), *(line(part) for part in wrap(text, width, first="  ", rest="  "))]
         else:
-            first, *rest = wrap(text, width, first=pad(name, label_width), rest=" " * label_width)
-            lines += [
-                (Span(first[:label_width], "muted"), Span(first[label_width:])),
-                *(line(part) for part in rest),
-            ]
+            lines += entry(name, text, label_width, width)
     return lines
 
 

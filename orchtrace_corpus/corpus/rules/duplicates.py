@@ -5,36 +5,24 @@ of records. Of a pair, only the strongest sign is reported: an id, else a URL, e
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TypeVar
 
 from orchtrace_corpus.base.findings import Finding, quote
 from orchtrace_corpus.base.identifiers import Identifier, recognise, recognise_url
-from orchtrace_corpus.corpus.model.identity import address, folded_title, identities
-from orchtrace_corpus.corpus.model.records import Exclusion, Loaded, Places, Record
-
-RecordType = TypeVar("RecordType", bound=Record)
+from orchtrace_corpus.corpus.model.records import Exclusion, Loaded, Places, Record, address, folded_title, identities
 
 
 def check_keys(loaded: Loaded) -> Iterator[Finding]:
     """Two papers with one key: the second could never be shown, cited or updated by it."""
-    papers = loaded.papers
-    for first, second in _repeats(papers, lambda paper: paper.key):
-        where = _line(loaded.paper_places, first, "key")
-        key = papers[second].key
-        message = f"key {quote(key)} is used twice (first on line {where}); give each paper its own key"
-        yield Finding("D101", message, loaded.paper_places.locate(second, "key"), key)
+    for name, line, index in _repeats(loaded.papers, loaded.paper_places, "key"):
+        message = f"key {quote(name)} is used twice (first on line {line}); give each paper its own key"
+        yield Finding("D101", message, loaded.paper_places.locate(index, "key"), name)
 
 
 def check_exclusion_ids(loaded: Loaded) -> Iterator[Finding]:
     """Two exclusions with one id: ids are cited in reasons and never reused."""
-    exclusions = loaded.exclusions
-    for first, second in _repeats(exclusions, lambda exclusion: exclusion.id):
-        where = _line(loaded.exclusion_places, first, "id")
-        number = exclusions[second].id
-        message = (
-            f"exclusion id {quote(number)} is used twice (first on line {where}); give the record the next free id"
-        )
-        yield Finding("D102", message, loaded.exclusion_places.locate(second, "id"), number)
+    for name, line, index in _repeats(loaded.exclusions, loaded.exclusion_places, "id"):
+        message = f"exclusion id {quote(name)} is used twice (first on line {line}); give the record the next free id"
+        yield Finding("D102", message, loaded.exclusion_places.locate(index, "id"), name)
 
 
 def check_papers(loaded: Loaded) -> Iterator[Finding]:
@@ -121,21 +109,16 @@ def check_excluded_papers(loaded: Loaded) -> Iterator[Finding]:
                 break
 
 
-def _repeats(records: Sequence[RecordType], value: Callable[[RecordType], str | None]) -> Iterator[tuple[int, int]]:
-    """Pairs of the first index of a value and each later one; empty values do not count."""
+def _repeats(records: Sequence[Record], places: Places, field: str) -> Iterator[tuple[str, int, int]]:
+    """Each name that was used before, with the line of its first use and the later record's index; empty ones not."""
     seen: dict[str, int] = {}
     for index, record in enumerate(records):
-        this = value(record)
-        if this:
-            first = seen.setdefault(this, index)
+        if record.name:
+            first = seen.setdefault(record.name, index)
             if first != index:
-                yield first, index
+                yield record.name, places.locate(first, field).line, index
 
 
 def _named(name: str, places: Places, index: int) -> str:
     """What a message calls a record by: its key or id, else its line."""
     return quote(name) if name else f"the record on line {places.locate(index).line}"
-
-
-def _line(places: Places, index: int, field: str) -> int:
-    return places.locate(index, field).line

@@ -6,8 +6,7 @@ from orchtrace_corpus.base.text.drawing import SERIES, SIZE, SMALL, Drawing, tex
 from orchtrace_corpus.corpus.analysis.statistics import ABSENT, Counts, LevelCounts
 from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE
 from orchtrace_corpus.corpus.model.taxonomy import Role
-from orchtrace_corpus.corpus.render.figures.captions import Caption, called
-from orchtrace_corpus.corpus.render.figures.plan import SPARSE_LIMIT
+from orchtrace_corpus.corpus.render.figures.plan import SPARSE_LIMIT, Caption, called
 from orchtrace_corpus.corpus.render.figures.sheet import (
     HATCHED,
     MARGIN,

@@ -7,8 +7,7 @@ from orchtrace_corpus.base.text.drawing import SIZE, SMALL, Drawing, text_width,
 from orchtrace_corpus.corpus.analysis.attributes import paper_attributes
 from orchtrace_corpus.corpus.analysis.statistics import ABSENT, count, cross
 from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE
-from orchtrace_corpus.corpus.render.figures.captions import Caption, called
-from orchtrace_corpus.corpus.render.figures.plan import Source
+from orchtrace_corpus.corpus.render.figures.plan import Caption, Source, called
 from orchtrace_corpus.corpus.render.figures.sheet import (
     LABEL_WIDTH,
     MARGIN,
@@ -19,7 +18,7 @@ from orchtrace_corpus.corpus.render.figures.sheet import (
     label_width,
     legend,
 )
-from orchtrace_corpus.corpus.render.statistics import lower_first
+from orchtrace_corpus.corpus.render.statistics import heat, lower_first
 
 _ROW = 30.0
 _BASE = SIZE * 0.35  # from the middle of a line of text down to its base line
@@ -207,7 +206,7 @@ def _cells(drawing: Drawing, y: float, layout: _Layout, matrix: _Matrix, row: in
     for column, number in enumerate(matrix.cells[row]):
         x = layout.left + column * layout.cell + 1.5
         aside = row in matrix.aside_rows or column in matrix.aside_columns
-        shade = 0 if aside else _shade(number, largest)
+        shade = 0 if aside else heat(number, largest)
         if shade:
             drawing.rect(x, y + 1.5, width, height, f"heat{shade}", radius=3)
         elif aside:
@@ -232,8 +231,3 @@ def _keys(matrix: _Matrix, largest: int) -> dict[str, str]:
     if aside:
         keys["plain"] = ", ".join(sorted({lower_first(title) for title in aside}))
     return keys
-
-
-def _shade(number: int, largest: int) -> int:
-    """0 for nothing, else the quarter of the largest count, 1 to 4, that the count falls in."""
-    return min(_SHADES, 1 + (number - 1) * _SHADES // largest) if number else 0

@@ -1,14 +1,16 @@
-"""Which figures a corpus has, and what they are drawn from."""
+"""Which figures a corpus has, what they are drawn from, and what each shows, in words."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
 from orchtrace_corpus.base.errors import CommandUseError
 from orchtrace_corpus.base.findings import quote, suggestion
-from orchtrace_corpus.corpus.analysis.statistics import Counts, LevelCounts, Summary
+from orchtrace_corpus.corpus.analysis.statistics import ABSENT, Counts, Crosstab, LevelCounts, Summary
+from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE
 from orchtrace_corpus.corpus.model.records import Pool
-from orchtrace_corpus.corpus.model.taxonomy import Kind, Role, Taxonomy
+from orchtrace_corpus.corpus.model.taxonomy import Kind, Role, Taxonomy, Term
+from orchtrace_corpus.corpus.render.statistics import ABSENT_LABEL, lower_first, totals
 
 if TYPE_CHECKING:
     from orchtrace_corpus.corpus.model.scale import Observation
@@ -127,3 +129,147 @@ def chosen(names: Sequence[str], figures: Sequence[Figure]) -> tuple[Figure, ...
         if name not in by_name:
             raise CommandUseError(f"there is no figure {quote(name)}{suggestion(name, list(by_name))}")
     return tuple(by_name[name] for name in names) or tuple(figures)
+
+
+NOT_RECORDED = "not recorded"
+
+_ASIDE = frozenset({ABSENT, NOT_APPLICABLE})
+_FEW = f"{' or '.join(str(number) for number in range(1, SPARSE_LIMIT + 1))} papers"
+
+
+class Caption(NamedTuple):
+    """A figure in words.
+
+    Attributes:
+        title: What it is about.
+        subtitle: What is counted; stands below the title in the picture.
+        text: Its main numbers in sentences: the text alternative of the picture.
+    """
+
+    title: str
+    subtitle: str
+    text: str
+
+
+def caption(figure: Figure, source: Source) -> Caption:
+    """What a figure shows."""
+    if figure.kind is FigureKind.COVERAGE:
+        return _coverage(source.summary.crosstabs[0])
+    if figure.kind is FigureKind.LEVELS:
+        return _levels(source.levels(figure.field), source)
+    if figure.kind is FigureKind.TERMS:
+        return _terms(source.counts(figure.field), source.contested.get(figure.field, {}))
+    if figure.kind is FigureKind.YEARS:
+        return _years(source)
+    return _screening(source) if figure.kind is FigureKind.SCREENING else _scale(source.scale)
+
+
+def called(value: str, terms: Sequence[Term]) -> str:
+    """How people call a counted value: a term by its code and label."""
+    if value == ABSENT:
+        return ABSENT_LABEL
+    if value == NOT_APPLICABLE:
+        return "Not applicable"
+    term = next((term for term in terms if term.id == value), None)
+    return value if term is None else f"{term.code} {term.label}".strip()
+
+
+def count_noun(count: int, noun: str) -> str:
+    """A count with its noun, in the plural where there is not just one."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def _coverage(crosstab: Crosstab) -> Caption:
+    rows, columns = crosstab.rows, crosstab.columns
+    cells = {cell: n for cell, n in crosstab.cells.items() if n and _ASIDE.isdisjoint(cell)}
+    size = len(_regular(rows.terms)) * len(_regular(columns.terms))
+    sparse = sum(number <= SPARSE_LIMIT for number in cells.values())
+    numbers = (
+        f"{count_noun(crosstab.total, 'paper')} by {lower_first(rows.label)} and {lower_first(columns.label)}: "
+        f"{size - len(cells)} of {size} cells are empty, {sparse} hold {_FEW}."
+    )
+    most = ""
+    if cells:
+        row, column = max(cells, key=lambda cell: cells[cell])
+        most = f" The largest: {called(row, rows.terms)} with {called(column, columns.terms)}, {cells[row, column]:,}."
+    return Caption(f"{rows.label} by {lower_first(columns.label)}", numbers, f"{numbers}{most}")
+
+
+def _levels(levels: LevelCounts, source: Source) -> Caption:
+    facet = levels.facet
+    parts = []
+    for term in facet.terms:
+        numbers = (f"{levels.counts[term.id][level.id]:,} {lower_first(level.label)}" for level in facet.levels)
+        having = sum(levels.counts[term.id][level.id] for level in facet.levels)
+        disputed = sum(source.contested.get(term.id, {}).values())
+        told = f"; {disputed:,} of these {having:,} {'is' if disputed == 1 else 'are'} contested" * bool(disputed)
+        parts.append(f"{called(term.id, facet.terms)} {', '.join(numbers)}{told}.")
+    text = f"{count_noun(levels.total, 'paper')} by level. {' '.join(parts)}"
+    return Caption(f"{facet.label} by level", facet.definition, text)
+
+
+def _terms(counts: Counts, disputed: Mapping[str, int]) -> Caption:
+    facet, terms = counts.attribute.facet, counts.attribute.terms
+    listed = _listed(_counted(counts))
+    text = f"{count_noun(counts.total, 'paper')} by {lower_first(counts.attribute.label)}: {listed}."
+    if facet is not None and facet.role is Role.AXIS:
+        empty = [called(term.id, terms) for term in _regular(terms) if not counts.counts.get(term.id)]
+        sparse = [
+            called(term.id, terms) for term in _regular(terms) if 0 < counts.counts.get(term.id, 0) <= SPARSE_LIMIT
+        ]
+        text += f" Empty: {', '.join(empty)}." if empty else ""
+        text += f" Sparse, with {_FEW}: {', '.join(sparse)}." if sparse else ""
+    text += f" Contested: {_listed((called(value, terms), n) for value, n in disputed.items())}." if disputed else ""
+    return Caption(counts.attribute.label, facet.definition if facet else "", text)
+
+
+def _years(source: Source) -> Caption:
+    section, counts = source.pool.taxonomy.section, source.summary.years
+    total = count_noun(counts.total, "paper")
+    text = f"{total} by year: {_listed(counts.counts.items())}."
+    if section is None:
+        return Caption("Papers by year", total, text)
+    by_section = source.counts(section.field)
+    listed = _listed(_counted(by_section))
+    name = lower_first(section.label)
+    return Caption(f"Papers by year and {name}", total, f"{text} By {name}: {listed}.")
+
+
+def _screening(source: Source) -> Caption:
+    retained, excluded, stages = len(source.pool.papers), len(source.pool.exclusions), source.stages
+    by_stage = ""
+    if stages is not None and excluded:
+        by_stage = f" ({_listed(_counted(stages))})"
+    numbers = totals(source.summary)
+    text = (
+        f"{retained + excluded:,} records audited: {excluded:,} excluded{by_stage}, {retained:,} retained. "
+        f"How many were identified, and removed before screening, is {NOT_RECORDED}."
+    )
+    return Caption("From screened to retained records", f"{numbers}.", text)
+
+
+def _scale(observations: "Sequence[Observation]") -> Caption:
+    from orchtrace_corpus.corpus.model.scale import compare
+    from orchtrace_corpus.corpus.render.scale import BOUNDARY, overview
+
+    comparisons = compare(observations)
+    if not comparisons:
+        return Caption("Scale in use and in experiments", BOUNDARY, f"Nothing that could be compared. {BOUNDARY}")
+    title = f"Scale: {comparisons[0].quantity} in use and in experiments"
+    return Caption(title, BOUNDARY, f"{overview(comparisons[0])} {BOUNDARY}")
+
+
+def _regular(terms: Sequence[Term]) -> list[Term]:
+    """The terms without the one that says that none applies."""
+    return [term for term in terms if term.id not in _ASIDE]
+
+
+def _counted(counts: Counts) -> Iterable[tuple[str, int]]:
+    """The values as people call them with their counts; terms that no record has count 0."""
+    terms = counts.attribute.terms
+    values = dict.fromkeys((*(term.id for term in terms), *counts.counts))
+    return ((called(value, terms), counts.counts.get(value, 0)) for value in values)
+
+
+def _listed(counts: Iterable[tuple[str, int]]) -> str:
+    return "; ".join(f"{name} {count:,}" for name, count in counts)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from orchtrace_corpus.base.text.drawing import LARGE, SIZE, SMALL, Drawing, text_width, wrap
-from orchtrace_corpus.corpus.render.figures.captions import Caption
+from orchtrace_corpus.corpus.render.figures.plan import Caption
 
 WIDTH = 520.0
 """The least width of a figure: on a phone of 400 pixels its text is still as large as small print."""

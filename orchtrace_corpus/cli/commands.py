@@ -1,0 +1,61 @@
+"""The commands that are about both wings: `check`, `rule`."""
+
+from typing import Annotated
+
+import typer
+
+from orchtrace_corpus.base.commands.session import Session
+from orchtrace_corpus.base.errors import CommandUseError, ExitCode
+from orchtrace_corpus.base.findings import codes, quote
+from orchtrace_corpus.base.text import rules as render
+
+_WIDTH = 100
+
+
+def check(ctx: typer.Context) -> int:
+    """Run everything that CI asks, in one process.
+
+    Validates the data, compares it with its canonical form, compares every generated file with what
+    "corpus build" would write, and validates the traces in data/traces. One line for each part, the
+    worst exit code, and the command that mends it.
+
+    \b
+    Examples:
+      corpus check
+    """
+    from orchtrace_corpus.cli.checking import check_all
+    from orchtrace_corpus.corpus.cli.session import CorpusSession
+
+    return check_all(CorpusSession(*ctx.obj))
+
+
+def rule(
+    ctx: typer.Context,
+    code: Annotated[
+        str, typer.Argument(metavar="[CODE]", help="A code, or the beginning of several.", show_default=False)
+    ] = "",
+    every: Annotated[bool, typer.Option("--all", help="Explain every rule.")] = False,
+) -> int:
+    """Explain a rule: why it exists, what breaks it, and the same mended.
+
+    \b
+    Examples:
+      corpus rule V102
+      corpus rule D
+      corpus rule --all
+    """
+    # The wings register their rules when they are imported, and so does the reader of YAML.
+    import orchtrace_corpus.base.yamlfile
+    import orchtrace_corpus.corpus
+    import orchtrace_corpus.trace  # noqa: F401
+
+    session: Session = ctx.obj
+    if every and code:
+        raise CommandUseError(f"--all explains {quote(code)}, too; give one of the two")
+    if not every and not code:
+        raise CommandUseError(
+            "which rule?", "Name a code, such as corpus rule V102, or see them all: corpus rule --all"
+        )
+    chosen = [known for known in render.ordered() if every or known in codes(code)]
+    session.output.show(render.lines(chosen, min(session.output.width or _WIDTH, _WIDTH)))
+    return ExitCode.DONE

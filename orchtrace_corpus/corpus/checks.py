@@ -1,0 +1,201 @@
+"""What is wrong with a corpus, as values: all that `corpus check` asks of it, and what `corpus validate` reports.
+
+What only some parts of a check need is imported where they are made: start-up is most of the time of a command.
+"""
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from enum import StrEnum
+from typing import TYPE_CHECKING, NamedTuple
+
+from orchtrace_corpus.base.errors import CommandUseError, CorpusError, ExitCode
+from orchtrace_corpus.base.findings import Finding, codes, has_errors, is_malformed, select
+from orchtrace_corpus.corpus import rules
+from orchtrace_corpus.corpus.model import store
+from orchtrace_corpus.corpus.model.records import Pool
+
+if TYPE_CHECKING:
+    from orchtrace_corpus.corpus.build import Document
+    from orchtrace_corpus.corpus.model.disputes import DisputeFile
+
+
+class PartName(StrEnum):
+    """The parts of a check, in their order."""
+
+    VALIDATE = "validate"
+    CLAIMS = "claims"
+    DISPUTES = "disputes"
+    FMT = "fmt"
+    BUILD = "build"
+    ARXIV = "arxiv"
+
+
+class Part(NamedTuple):
+    """One part of a check.
+
+    Attributes:
+        name: What was asked.
+        exit_code: How a command ends whose only part this is.
+        findings: What is wrong, for the parts that look at the data.
+        stale: The files that differ from what the data gives, for the parts that compare.
+        failure: What kept the part from comparing.
+        total: How many claims or disputes were held against the data.
+        is_skipped: Whether errors in the data kept it from being asked.
+    """
+
+    name: PartName
+    exit_code: ExitCode = ExitCode.DONE
+    findings: tuple[Finding, ...] = ()
+    stale: "tuple[Document, ...]" = ()
+    failure: CorpusError | None = None
+    total: int = 0
+    is_skipped: bool = False
+
+
+class Check(NamedTuple):
+    """Everything that was asked of a corpus."""
+
+    parts: tuple[Part, ...]
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """The worst exit code of any part; `ExitCode.DONE` where the corpus passes."""
+        return max(part.exit_code for part in self.parts)
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """The findings of all parts."""
+        return tuple(finding for part in self.parts for finding in part.findings)
+
+
+class Validation(NamedTuple):
+    """What validating a corpus found.
+
+    Attributes:
+        pool: What could be read; None if the taxonomy could not.
+        findings: The findings that were asked for.
+        left_out: How many others there are.
+        is_fixable: Whether `fixed_documents` would change anything.
+    """
+
+    pool: Pool | None
+    findings: tuple[Finding, ...]
+    left_out: int
+    is_fixable: bool
+
+
+def check(root: str = "") -> Check:
+    """Ask of a corpus everything that a pull request is asked, except for its traces.
+
+    Args:
+        root: The folder that holds `data/`; else the nearest one, else the corpus of the installation.
+
+    Raises:
+        CorpusError: There is no corpus, or it cannot be read.
+    """
+    return Check(tuple(check_parts(root or store.find_root().path)))
+
+
+def check_parts(root: str) -> Iterator[Part]:
+    """The parts of a check, each as soon as it is done; errors as for `check`."""
+    loaded = store.load(root, keep=True)
+    scale = store.read_scale(root, loaded)
+    findings = (*rules.check(loaded), *scale.findings)
+    failed = has_errors(findings)
+    yield Part(PartName.VALIDATE, _exit_code(findings, failed=failed), findings)
+    if loaded.pool is None or failed:
+        files = {PartName.CLAIMS: store.CLAIMS, PartName.DISPUTES: store.DISPUTES, PartName.ARXIV: store.ARXIV}
+        for name in PartName:
+            if name is not PartName.VALIDATE and os.path.lexists(os.path.join(root, files.get(name, ""))):
+                yield Part(name, is_skipped=True)
+        return
+    from orchtrace_corpus.corpus import build
+
+    pool = loaded.pool
+    disputes = store.read_disputes(root, pool.taxonomy)
+    yield from _check_statements(root, pool, disputes)
+    yield _compare(PartName.FMT, lambda: build.data_documents(root, pool.taxonomy, loaded))
+    yield _compare(PartName.BUILD, lambda: build.generated(root, pool, scale, disputes))
+    if os.path.lexists(os.path.join(root, store.ARXIV)):
+        yield _compare(PartName.ARXIV, lambda: build.arxiv_documents(root))
+
+
+def find_problems(root: str, select_codes: Sequence[str] = (), ignore_codes: Sequence[str] = ()) -> Validation:
+    """Validate a corpus, and report some of the findings.
+
+    Args:
+        root: The folder that holds `data/`.
+        select_codes: Codes, or beginnings of codes, several of them in a text if there are commas in it; all if empty.
+        ignore_codes: Those that are left out.
+
+    Raises:
+        CommandUseError: There is no such code, or both name the same.
+        DataFileError: A data file cannot be read.
+    """
+    chosen, ignored = _read_codes(select_codes, ignore_codes)
+    loaded = store.load(root)
+    everything = (*rules.check(loaded), *store.read_scale(root, loaded).findings)
+    findings = select(everything, chosen, ignored)
+    return Validation(loaded.pool, findings, len(everything) - len(findings), _is_fixable(root, findings))
+
+
+def fixed_documents(root: str, select_codes: Sequence[str] = (), ignore_codes: Sequence[str] = ()) -> "list[Document]":
+    """The data files with those findings mended that need no decision; arguments and errors as for `find_problems`.
+
+    A value may have several mistakes, and is mended one at a time: write the documents and ask again.
+    """
+    from orchtrace_corpus.corpus import build
+
+    chosen, ignored = _read_codes(select_codes, ignore_codes)
+    loaded = store.load(root, keep=True)
+    return build.mended_documents(root, loaded, select(rules.check(loaded), chosen, ignored))
+
+
+def _exit_code(findings: Sequence[Finding], *, failed: bool) -> ExitCode:
+    if not failed:
+        return ExitCode.DONE
+    return ExitCode.UNREADABLE if is_malformed(findings) else ExitCode.FINDINGS
+
+
+def _check_statements(root: str, pool: Pool, disputes: "DisputeFile") -> Iterator[Part]:
+    """Hold claims and disputes against the data, for each of these files that there is."""
+    if os.path.lexists(os.path.join(root, store.CLAIMS)):
+        from orchtrace_corpus.corpus.analysis.claims import check
+
+        file = store.read_claims(root)
+        findings = check(file, pool)
+        yield Part(PartName.CLAIMS, _exit_code(findings, failed=bool(findings)), findings, total=len(file.claims))
+    if disputes.places is not None:
+        from orchtrace_corpus.corpus.model.disputes import check as check_disputes
+
+        findings = check_disputes(disputes, pool.papers, pool.taxonomy)
+        yield Part(
+            PartName.DISPUTES, _exit_code(findings, failed=bool(findings)), findings, total=len(disputes.disputes)
+        )
+
+
+def _compare(name: PartName, make_documents: "Callable[[], Sequence[Document]]") -> Part:
+    try:
+        stale = tuple(document for document in make_documents() if document.is_stale)
+    except CorpusError as error:
+        return Part(name, error.exit_code, failure=error)
+    return Part(name, ExitCode.FINDINGS if stale else ExitCode.DONE, stale=stale)
+
+
+def _read_codes(select_codes: Sequence[str], ignore_codes: Sequence[str]) -> tuple[list[str], list[str]]:
+    chosen, ignored = (
+        [code for text in texts for prefix in text.split(",") for code in codes(prefix.strip())]
+        for texts in (select_codes, ignore_codes)
+    )
+    if chosen and set(chosen) <= set(ignored):
+        raise CommandUseError("--ignore leaves out everything that --select names", "Give one of them.")
+    return chosen, ignored
+
+
+def _is_fixable(root: str, findings: Sequence[Finding]) -> bool:
+    from orchtrace_corpus.corpus.edit.fixes import FIXES, changes
+
+    if not any(finding.code in FIXES for finding in findings):
+        return False
+    loaded = store.load(root, keep=True)
+    return any(changes(places.file, findings) for places in (loaded.paper_places, loaded.exclusion_places))

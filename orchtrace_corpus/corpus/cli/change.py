@@ -1,0 +1,366 @@
+"""The commands that change records: `corpus add`, `exclude`, `promote`, `demote`, `tag` and `remove`."""
+
+import sys
+from functools import partial
+from typing import Annotated
+
+import typer
+
+from orchtrace_corpus.base.commands.options import DryRun, refuse_together, split_names
+from orchtrace_corpus.base.errors import CommandUseError, DataFileError
+from orchtrace_corpus.base.findings import printable
+from orchtrace_corpus.corpus.cli import options as shared
+from orchtrace_corpus.corpus.cli.facets import EvidenceCommand, ExclusionCommand, PaperCommand, read_coding
+from orchtrace_corpus.corpus.cli.interview import complete_exclusion, complete_papers, finish, look_up
+from orchtrace_corpus.corpus.cli.options import DetailOptions, IntakeOptions, command
+from orchtrace_corpus.corpus.cli.outcome import apply
+from orchtrace_corpus.corpus.cli.questions import Questions
+from orchtrace_corpus.corpus.cli.session import CorpusSession
+from orchtrace_corpus.corpus.edit import proposal as edit
+from orchtrace_corpus.corpus.edit import tags as tagging
+from orchtrace_corpus.corpus.edit.proposal import Editable, Proposal, Target, find_target, load_editable
+from orchtrace_corpus.corpus.formats.issue_form import LARGEST_BODY_BYTES
+from orchtrace_corpus.corpus.intake.drafts import Details, Form, read_form, refuse_details, screening_day
+from orchtrace_corpus.corpus.intake.lookup import exclusion_candidate, name_candidate, name_candidates
+from orchtrace_corpus.corpus.model.record_fields import Value, tag_value
+from orchtrace_corpus.corpus.model.records import Exclusion, Paper
+from orchtrace_corpus.corpus.model.taxonomy import Taxonomy
+
+_STANDARD_INPUT = "-"
+
+
+@command(PaperCommand)
+def add(
+    ctx: typer.Context,
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="ID_OR_URL...",
+            help="An arXiv id, DOI, OpenReview or ACL id, address, or .bib file.",
+            show_default=False,
+        ),
+    ] = None,
+    issue: Annotated[
+        str,
+        typer.Option("--from-issue", metavar="FILE", help="Take the answers of an issue form; - is standard input."),
+    ] = "",
+    *,
+    said: DetailOptions,
+    options: IntakeOptions,
+) -> int:
+    """Add papers to the pool.
+
+    Each paper is called by an arXiv id in any spelling, a DOI, an OpenReview or ACL id, or an
+    address; a .bib file stands for all its entries. Title, authors and year come from arXiv or the
+    registry; the tags are yours: each is an option, and at a terminal what is missing is asked for,
+    with definitions. What the pool has or has excluded is refused, with the reason. Nothing is
+    written unless every paper that is not refused is complete and without errors; each is then
+    added at the end, and the diff shown. Exit code 0: all added; 1: some refused; 2: something is
+    missing or misspelt; 4: a service could not be asked.
+
+    \b
+    Examples:
+      corpus add 2605.08686
+      corpus add https://arxiv.org/abs/2605.08687v2 arXiv:2605.08688 --tier supporting
+      corpus add references.bib --category benchmark --rl none
+      corpus add https://example.org/team --title "A Team" --authors "Example, Ada" --year 2026 --venue Blog
+      corpus add --from-issue issue.md --dry-run
+    """
+    session, corpus = _start(ctx, options)
+    pool = corpus.pool
+    coding, details = read_coding(ctx, pool.taxonomy.papers, options.tags), _details(said)
+    candidates = name_candidates(names or [], pool)
+    if issue:
+        if names:
+            raise CommandUseError("--from-issue names the paper itself", "Leave out the other names.")
+        form = _read_issue(session, issue, pool.taxonomy)
+        candidates = [name_candidate(form.name, pool)]
+        details, coding = details.over(form.details), coding.over(form.coding)
+    if not candidates:
+        raise CommandUseError("name a paper to add", "Write an arXiv id, a DOI or an address: corpus add 2605.08686")
+    refuse_details(candidates, details, coding, pool)
+    new, code = look_up(session, "add", candidates, pool, details, options)
+    if not new:
+        return code
+    calls = {one.name: () if issue else one.words or (one.name,) for one in new}
+    return max(
+        code,
+        finish(
+            session,
+            ctx,
+            corpus,
+            options,
+            calls,
+            lambda questions: edit.add(corpus, complete_papers(questions, new, details, coding, pool)),
+        ),
+    )
+
+
+@command(ExclusionCommand)
+def exclude(
+    ctx: typer.Context,
+    name: Annotated[
+        str, typer.Argument(metavar="ID_OR_URL", help="An arXiv id, DOI, OpenReview or ACL id, or address.")
+    ],
+    reason: shared.Reason = "",
+    title: shared.Title = "",
+    identifier: Annotated[
+        str,
+        typer.Option(
+            "--identifier", metavar="TEXT", help="What the log calls it (else the id, or a name in capitals)."
+        ),
+    ] = "",
+    screened: shared.Screened = "",
+    *,
+    options: IntakeOptions,
+) -> int:
+    """Put a paper on record that was screened and left out, with the reason.
+
+    The record gets the next free id; ids are never used again. A paper that is in the pool or was
+    excluded before is refused. What is missing is asked for at a terminal.
+
+    \b
+    Examples:
+      corpus exclude 2605.08686 --stage abstract_screen --reason "Nothing is trained."
+      corpus exclude https://example.org/docs --title "Documentation of a Team" --dry-run
+    """
+    session, corpus = _start(ctx, options)
+    pool = corpus.pool
+    tags = read_coding(ctx, pool.taxonomy.exclusions, options.tags).tags
+    service = options._replace(no_fetch=options.no_fetch or bool(title))
+    new, code = look_up(session, "exclude", [name_candidate(name.strip(), pool)], pool, Details(title=title), service)
+    if not new:
+        return code
+    one, said = new[0], Exclusion(identifier=identifier, tags=tags, screened=screened, reason=reason)
+    return finish(
+        session,
+        ctx,
+        corpus,
+        options,
+        {one.name: (name,)},
+        lambda questions: edit.exclude(corpus, complete_exclusion(questions, one.name, one.paper, corpus, said)),
+    )
+
+
+@command(PaperCommand)
+def promote(
+    ctx: typer.Context,
+    name: Annotated[str, typer.Argument(metavar="ID", help="The exclusion: its id, arXiv id, DOI or URL.")],
+    *,
+    said: DetailOptions,
+    options: IntakeOptions,
+) -> int:
+    """Take an excluded paper into the pool; the exclusion stays, and says what it became.
+
+    Everything else is as with "corpus add": metadata is looked up, tags are options or asked for.
+    Both files are written in one edit, or none.
+
+    \b
+    Examples:
+      corpus promote E007 --dry-run
+      corpus promote E007 --tier supporting --key metagpt
+    """
+    session, corpus = _start(ctx, options)
+    pool = corpus.pool
+    coding, details = read_coding(ctx, pool.taxonomy.papers, options.tags), _details(said)
+    target = find_target(pool, name)
+    exclusion = target.record
+    if not isinstance(exclusion, Exclusion):
+        raise CommandUseError(f"{target.record.name} is in the pool already", f"See corpus show {target.record.name}.")
+    if exclusion.promoted_to:
+        hint = f"See corpus show {exclusion.promoted_to}."
+        raise CommandUseError(f"{exclusion.id} became the paper {exclusion.promoted_to} already", hint)
+    candidates = [exclusion_candidate(exclusion)]
+    refuse_details(candidates, details, coding, pool)
+    others = pool._replace(exclusions=tuple(other for other in pool.exclusions if other is not exclusion))
+    new, code = look_up(session, "promote", candidates, others, details, options)
+    if not new:
+        return code
+    return finish(
+        session,
+        ctx,
+        corpus,
+        options,
+        {exclusion.id: (name,)},
+        lambda questions: edit.promote(corpus, target, complete_papers(questions, new, details, coding, pool)[0]),
+    )
+
+
+@command(ExclusionCommand)
+def demote(
+    ctx: typer.Context,
+    name: Annotated[str, typer.Argument(metavar="KEY", help="The paper: its key, arXiv id, DOI or URL.")],
+    reason: shared.Reason = "",
+    screened: shared.Screened = "",
+    tags: shared.OtherTags = None,
+    yes: shared.Yes = False,
+    dry_run: DryRun = False,
+) -> int:
+    """Take a paper out of the pool and put it on record as excluded, with the reason.
+
+    A paper that was promoted goes back to the exclusion that it came from, which is no longer
+    promoted; its reason and tags stay, unless new ones are given. Any other paper gets an exclusion
+    under the next free id. Both files are written in one edit, or none.
+
+    \b
+    Examples:
+      corpus demote halo --stage full_text_screen --reason "Nothing is trained." --dry-run
+    """
+    session, corpus = _start(ctx)
+    pool = corpus.pool
+    coded = read_coding(ctx, pool.taxonomy.exclusions, tags).tags
+    target = find_target(pool, name)
+    paper = target.record
+    if not isinstance(paper, Paper):
+        raise CommandUseError(f"{target.record.name} is excluded already", f"See corpus show {target.record.name}.")
+    origin = next((exclusion for exclusion in pool.exclusions if exclusion.promoted_to == paper.key), None)
+
+    def propose(questions: Questions | None) -> Proposal:
+        if origin is None:
+            said = Exclusion(tags=coded, screened=screened, reason=reason)
+            excluded = edit.exclude(corpus, complete_exclusion(questions, paper.key, paper, corpus, said))
+        else:
+            changes: dict[str, Value | None] = {"promoted_to": None}
+            changes |= {field: tag_value(tag) for field, tag in coded.items()}
+            changes |= {"reason": reason} if reason else {}
+            changes |= {"screened": screening_day(screened)} if reason or screened else {}
+            excluded = edit.change(corpus, find_target(pool, origin.id), changes)
+        return edit.demote(corpus, target, excluded)
+
+    return finish(session, ctx, corpus, IntakeOptions(yes=yes, dry_run=dry_run), {paper.key: (name,)}, propose)
+
+
+@command(EvidenceCommand)
+def tag(
+    ctx: typer.Context,
+    name: Annotated[str, typer.Argument(metavar="KEY", help="A key, exclusion id, arXiv id, DOI or URL.")],
+    words: Annotated[
+        list[str] | None, typer.Argument(metavar="[FIELD=VALUE]...", help="The tags to set.", show_default=False)
+    ] = None,
+    note: Annotated[
+        str,
+        typer.Option(
+            "--evidence", metavar="NOTE", help="Add an item of evidence: what in the source supports the tags."
+        ),
+    ] = "",
+    source: Annotated[str, typer.Option("--evidence-source", metavar="URL", help="Where that is to be seen.")] = "",
+    location: Annotated[
+        str, typer.Option("--evidence-location", metavar="TEXT", help="Where in it: a page, section or line.")
+    ] = "",
+    supported: Annotated[
+        str,
+        typer.Option("--evidence-tags", metavar="A,B,...", help="The fields that it supports (else those being set)."),
+    ] = "",
+    dry_run: DryRun = False,
+) -> int:
+    """Set tags of one record.
+
+    "field=term" sets a tag, "field=a,b" one of several terms, "field=NA" says that it does not
+    apply, "field=" takes an optional one away. "stop=explicit" sets one level of sub_decisions and
+    keeps the others, "stop=" takes it away, "sub_decisions=none" all of them. Nothing is written if
+    the edit would bring new errors.
+
+    \b
+    Examples:
+      corpus tag puppeteer topology=centralized --dry-run
+      corpus tag puppeteer stop=explicit spawn=designed --dry-run
+      corpus tag E007 stage=full_text_screen --dry-run
+    """
+    session, corpus = _start(ctx)
+    target = find_target(corpus.pool, name)
+    facets = read_coding(ctx).evidence
+    if not words and not note:
+        raise CommandUseError("there is nothing to set", "Write field=value; corpus terms shows the fields.")
+    if not note and (source or location or supported or facets):
+        hint = "Say with --evidence what in the source supports the tags."
+        raise CommandUseError("an item of evidence needs a note", hint)
+    evidence = tagging.NewEvidence(note, source, location, _names(supported), facets) if note else None
+    return apply(session, corpus, tagging.tag(corpus, target, words or [], evidence), dry_run=dry_run)
+
+
+@command()
+def remove(
+    ctx: typer.Context,
+    name: Annotated[str, typer.Argument(metavar="KEY", help="A key, exclusion id, arXiv id, DOI or URL.")],
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    unpublished: Annotated[
+        bool, typer.Option("--unpublished", help="Remove the newest exclusion, too: nobody has seen its id.")
+    ] = False,
+    dry_run: DryRun = False,
+) -> int:
+    """Remove one record, and the comments directly above it.
+
+    For a record that should never have been there. A paper that no longer belongs to the pool is
+    better taken out by "corpus demote", which keeps the reason. Ids of exclusions are never used
+    again: the next is one above the highest, so the newest exclusion is not removed.
+
+    \b
+    Examples:
+      corpus remove puppeteer --dry-run
+      corpus remove E012 --dry-run
+    """
+    session, corpus = _start(ctx)
+    target = find_target(corpus.pool, name)
+    proposal = edit.remove(corpus, target, unpublished=unpublished)
+    agree = None if yes else partial(_agree, session, target)
+    return apply(session, corpus, proposal, dry_run=dry_run, agree=agree)
+
+
+def _start(ctx: typer.Context, options: IntakeOptions | None = None) -> tuple[CorpusSession, Editable]:
+    """The session of a command, and the corpus that it edits."""
+    session = CorpusSession(*ctx.obj)
+    if options is not None:
+        refuse_together(no_fetch=options.no_fetch, offline=options.offline, refresh=options.refresh)
+    return session, load_editable(session.writable_root())
+
+
+def _details(said: DetailOptions) -> Details:
+    return Details(**{**said._asdict(), "urls": tuple(said.urls or ()), "supported": _names(said.supported)})
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return split_names(text) if text else ()
+
+
+def _read_issue(session: CorpusSession, path: str, taxonomy: Taxonomy) -> Form:
+    """Read the body of an issue, and show what could not be taken of it.
+
+    Raises:
+        CommandUseError: The issue names no paper.
+        DataFileError: The file cannot be read, or is no body of an issue.
+    """
+    shown = printable(path, limit=300)
+    try:
+        if path == _STANDARD_INPUT:
+            data = sys.stdin.buffer.read(LARGEST_BODY_BYTES + 1)
+        else:
+            with open(path, "rb") as file:
+                data = file.read(LARGEST_BODY_BYTES + 1)
+        if len(data) > LARGEST_BODY_BYTES:
+            raise DataFileError(f"{shown} is larger than any issue: {LARGEST_BODY_BYTES // 1024} KiB")
+        form = read_form(data.decode("utf-8-sig"), taxonomy)
+    except OSError as error:
+        raise DataFileError(f"cannot read {shown}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise DataFileError(f"cannot read {shown}: not UTF-8") from error
+    for remark in form.remarks:
+        session.output.tell(f"corpus: {remark}")
+    if not form.name:
+        raise CommandUseError(f"{shown} names no paper", "Its form has a heading '### arXiv id, DOI or address'.")
+    return form
+
+
+def _agree(session: CorpusSession, target: Target) -> bool:
+    """Ask at the terminal whether to remove a record; where the answer is no, show that nothing happens.
+
+    Raises:
+        CommandUseError: There is no terminal to ask at.
+    """
+    if sys.stdin is None or not sys.stdin.isatty():
+        raise CommandUseError("remove asks first, and there is no terminal to ask at", "Add --yes, or --dry-run.")
+    question = f"Remove {printable(target.record.name)} ({printable(target.record.title)}) from {target.name}? [y/N] "
+    print(question, end="", file=sys.stderr, flush=True)  # noqa: T201 - Typer's own question goes to standard output
+    is_agreed = sys.stdin.readline().strip().lower() in ("y", "yes")
+    if not is_agreed:
+        session.output.note("corpus: nothing was removed")
+    return is_agreed

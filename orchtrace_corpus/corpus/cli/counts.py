@@ -1,0 +1,283 @@
+"""The commands that count a corpus, and show the vocabulary that it is counted by: `stats`, `gaps`, `terms`, `scale`.
+
+A renderer that one of them alone needs is imported where it is called: `stats` has to start fast.
+"""
+
+import os
+from collections.abc import Callable, Sequence
+from typing import Annotated
+
+import typer
+
+from orchtrace_corpus.base.commands.options import (
+    Columns,
+    IncludeEmpty,
+    OutputFormat,
+    Sort,
+    refuse_together,
+    split_names,
+)
+from orchtrace_corpus.base.errors import CommandUseError, DataFileError, ExitCode
+from orchtrace_corpus.base.findings import quote
+from orchtrace_corpus.base.text import Format
+from orchtrace_corpus.base.text.layout import Line
+from orchtrace_corpus.base.text.table import Table, arranged
+from orchtrace_corpus.corpus.analysis.attributes import (
+    Attribute,
+    Attributes,
+    exclusion_attributes,
+    find,
+    paper_attributes,
+)
+from orchtrace_corpus.corpus.analysis.query import Query
+from orchtrace_corpus.corpus.analysis.statistics import count, count_levels, coverage, cross, summarise
+from orchtrace_corpus.corpus.cli.options import Where
+from orchtrace_corpus.corpus.cli.session import CorpusSession, paper_query
+from orchtrace_corpus.corpus.model import store
+from orchtrace_corpus.corpus.model.records import Pool
+from orchtrace_corpus.corpus.model.taxonomy import Kind
+from orchtrace_corpus.corpus.render import statistics, statistics_page
+
+
+def stats(
+    ctx: typer.Context,
+    by: Annotated[
+        list[str] | None, typer.Option("--by", metavar="FIELD", help="Count by one field (repeatable).")
+    ] = None,
+    crossed: Annotated[
+        tuple[str, str] | None, typer.Option("--cross", metavar="A B", help="Count by two fields at once.")
+    ] = None,
+    where: Where = None,
+    full: Annotated[bool, typer.Option("--full", help="All published statistics instead of one page.")] = False,
+    include_empty: IncludeEmpty = False,
+    output_format: OutputFormat = Format.TABLE,
+    write: Annotated[bool, typer.Option("--write", help="Write docs/STATS.md instead of printing.")] = False,
+    check: Annotated[bool, typer.Option("--check", help="Compare docs/STATS.md; end with 1 if it is stale.")] = False,
+) -> int:
+    """Count the corpus: one page, one field, or two fields crossed.
+
+    Fields are those of "corpus terms", the sub-decisions by name or code (stop, O5), and those of a
+    record (year, venue, ...). Fields of exclusions (stage, source, ...) count exclusions.
+
+    \b
+    Examples:
+      corpus stats
+      corpus stats --by reward_family --include-empty
+      corpus stats --cross topology year
+      corpus stats --where rl=full --where "year>=2025"
+      corpus stats --by stage
+      corpus stats --format json
+      corpus stats --check
+    """
+    session = CorpusSession(*ctx.obj)
+    if by and crossed:
+        raise CommandUseError("--by and --cross exclude each other")
+    if full and (by or crossed):
+        raise CommandUseError("--full shows all statistics; leave out --by and --cross")
+    refuse_together(write=write, check=check)
+    if write or check:
+        if by or crossed or where or full:
+            raise CommandUseError("--write and --check are about docs/STATS.md only; leave out other options")
+        from orchtrace_corpus.corpus.build import statistics_document
+        from orchtrace_corpus.corpus.cli.generate import write_or_check
+
+        root = session.writable_root()
+        documents = [statistics_document(root, session.pool())]
+        return write_or_check(session, root, documents, check=check, mend="corpus stats --write")
+    pool = session.pool()
+    query = paper_query(where or [], pool.taxonomy)
+    if by or crossed:
+        tables = (
+            _crossed(pool, crossed, query, include_empty)
+            if crossed
+            else [table for name in by or [] for table in _by(pool, name, query, include_empty)]
+        )
+        session.show_tables(tables, "counts", output_format)
+        if query.filters and not query.select(pool.papers):
+            session.output.note("corpus: no paper passes the filters")
+        return ExitCode.DONE
+    selected = pool._replace(papers=query.select(pool.papers))
+    summary = summarise(selected, include_empty=include_empty, with_exclusions=not query.filters)
+    views: dict[Format, Callable[[], str | Sequence[Line]]] = {
+        Format.JSON: lambda: statistics.summary_json(summary),
+        Format.CSV: lambda: statistics.summary_csv(summary),
+        Format.MARKDOWN: lambda: statistics.summary_markdown(summary, pool.taxonomy.title),
+    }
+    if not full:
+        width = session.output.width or statistics_page.PIPE_WIDTH
+        views[Format.TABLE] = lambda: statistics_page.page(summary, width, session.output.glyphs)
+    session.show_report(views, lambda: statistics.summary_tables(summary), "stats", output_format)
+    if query.filters and not selected.papers:
+        session.output.note("corpus: no paper passes the filters")
+    return ExitCode.DONE
+
+
+def _by(pool: Pool, name: str, query: Query, include_empty: bool) -> list[Table]:
+    attribute, of_papers = _field(pool, name)
+    if not of_papers:
+        if query.filters:
+            raise CommandUseError(f"--where filters papers, but {attribute.name} is a field of exclusions")
+        return statistics.counts_tables(count(pool.exclusions, attribute, include_empty=include_empty))
+    papers = query.select(pool.papers)
+    facet = attribute.facet
+    if facet is not None and facet.kind is Kind.LEVELS and facet.field == attribute.name:
+        return [statistics.levels_table(count_levels(papers, facet))]
+    return statistics.counts_tables(count(papers, attribute, include_empty=include_empty))
+
+
+def _crossed(pool: Pool, names: tuple[str, str], query: Query, include_empty: bool) -> list[Table]:
+    (rows, rows_of_papers), (columns, columns_of_papers) = (_field(pool, name) for name in names)
+    if rows_of_papers != columns_of_papers:
+        raise CommandUseError(f"{rows.name} and {columns.name} cannot be crossed: one is a field of exclusions")
+    if query.filters and not rows_of_papers:
+        raise CommandUseError(f"--where filters papers, but {rows.name} is a field of exclusions")
+    records = query.select(pool.papers) if rows_of_papers else pool.exclusions
+    return [statistics.crosstab_table(cross(records, rows, columns, include_empty=include_empty))]
+
+
+def _field(pool: Pool, name: str) -> tuple[Attribute, bool]:
+    """The field of that name, and whether it is one of papers; papers come first where both have it."""
+    papers, exclusions = paper_attributes(pool.taxonomy), exclusion_attributes(pool.taxonomy)
+    if name not in papers and name in exclusions:
+        return exclusions[name], False
+    return find(name, {**exclusions, **papers}), True
+
+
+def gaps(
+    ctx: typer.Context,
+    rows: Annotated[str, typer.Argument(metavar="[ROWS]", help="The first axis.", show_default=False)] = "",
+    columns: Annotated[str, typer.Argument(metavar="[COLUMNS]", help="The second axis.", show_default=False)] = "",
+    sparse: Annotated[int, typer.Option("--sparse", min=1, help="A cell with up to this many papers is sparse.")] = 2,
+    where: Where = None,
+    output_format: OutputFormat = Format.TABLE,
+) -> int:
+    """Show which cells of two axes are empty or sparse.
+
+    Without names: the first pair that the taxonomy crosses. Any field with a vocabulary can be an
+    axis, also a single sub-decision, whose levels are its values.
+
+    \b
+    Examples:
+      corpus gaps
+      corpus gaps topology credit_unit
+      corpus gaps stop reward_family --where rl=full
+      corpus gaps --format csv
+    """
+    from orchtrace_corpus.corpus.render import coverage as render
+
+    session = CorpusSession(*ctx.obj)
+    pool = session.pool()
+    attributes = paper_attributes(pool.taxonomy)
+    if not rows and not columns:
+        if not pool.taxonomy.crosstabs:
+            raise CommandUseError("name two axes, such as: corpus gaps topology scenario")
+        rows, columns = pool.taxonomy.crosstabs[0]
+    if not columns:
+        raise CommandUseError(f"name a second axis beside {quote(rows)}", "See corpus terms for all of them.")
+    axes = [find(name, attributes, "axis") for name in (rows, columns)]
+    for axis in axes:
+        if not axis.terms:
+            raise CommandUseError(
+                f"{axis.name} has no vocabulary, so no cell of it can be missing",
+                f"To count by it: corpus stats --cross {rows} {columns}",
+            )
+    papers = paper_query(where or [], pool.taxonomy).select(pool.papers)
+    if not papers:
+        session.output.note("corpus: no paper passes the filters")
+        return ExitCode.DONE
+    found = coverage(papers, axes[0], axes[1], sparse_limit=sparse)
+    views: dict[Format, Callable[[], str | Sequence[Line]]] = {
+        Format.TABLE: lambda: render.page(found, session.output.width, session.output.glyphs),
+        Format.MARKDOWN: lambda: render.document(found),
+        Format.JSON: lambda: render.data(found),
+    }
+    session.show_report(views, lambda: [render.table(found)], "gaps", output_format)
+    return ExitCode.DONE
+
+
+def terms(
+    ctx: typer.Context,
+    axis: Annotated[
+        str, typer.Argument(metavar="[FIELD]", help="One field, with definitions.", show_default=False)
+    ] = "",
+    sort: Sort = "",
+    columns: Columns = "",
+    output_format: OutputFormat = Format.TABLE,
+) -> int:
+    """Show the fields and the terms they are tagged with.
+
+    \b
+    Examples:
+      corpus terms
+      corpus terms credit_unit
+      corpus terms stop
+      corpus terms stage --sort -count
+      corpus terms --format csv
+    """
+    from orchtrace_corpus.corpus.render.vocabulary import all_terms_table, overview
+
+    session = CorpusSession(*ctx.obj)
+    pool = session.pool_as_read()
+    if not axis and output_format is Format.TABLE and not sort and not columns:
+        session.output.show(overview(pool.taxonomy, session.output.width))
+        return ExitCode.DONE
+    tables = _term_tables(pool, axis) if axis else [all_terms_table(pool.taxonomy)]
+    wanted = split_names(columns) if columns else ()
+    tables = [arranged(tables[0], wanted, sort), *tables[1:]]
+    if output_format is Format.CSV:
+        tables = tables[:1]
+    session.show_tables(tables, "terms", output_format)
+    return ExitCode.DONE
+
+
+def _term_tables(pool: Pool, name: str) -> list[Table]:
+    from orchtrace_corpus.corpus.render.vocabulary import levels_table, terms_table
+
+    papers, exclusions = paper_attributes(pool.taxonomy), exclusion_attributes(pool.taxonomy)
+    closed: Attributes = {name: a for name, a in {**exclusions, **papers}.items() if a.terms}
+    evidence = {facet.field: facet for facet in pool.taxonomy.evidence}
+    if name in evidence:
+        tally: dict[str, int] = {}
+        for paper in pool.papers:
+            for item in paper.evidence:
+                value = getattr(item, name, "")
+                tally[value] = tally.get(value, 0) + 1
+        return [terms_table(evidence[name], tally)]
+    attribute = find(name, closed, "axis or facet")
+    # A sub-decision is a term of its facet; its own values are the facet's levels.
+    facet = attribute.facet or next(f for f in pool.taxonomy.papers if attribute.name in (t.id for t in f.terms))
+    records = pool.papers if facet in pool.taxonomy.papers else pool.exclusions
+    counted = count(records, closed[facet.field]).counts
+    if attribute.facet is None:
+        facet = facet._replace(terms=tuple(term for term in facet.terms if term.id == attribute.name))
+    return [terms_table(facet, counted), *([levels_table(facet)] if facet.levels else [])]
+
+
+def scale(ctx: typer.Context, output_format: OutputFormat = Format.TABLE) -> int:
+    """Compare how large systems in use are with how large experiments are.
+
+    From data/scale.yaml: how many agents run together, and what else is published. Numbers of
+    vendors are reports, never verified; "unknown" where no number was found. What is compared are
+    reported envelopes and open evaluation regimes, not verified training traces.
+
+    \b
+    Examples:
+      corpus scale
+      corpus scale --format markdown
+      corpus scale --format csv
+    """
+    from orchtrace_corpus.corpus.render import scale as render
+
+    session = CorpusSession(*ctx.obj)
+    root = session.root_folder()
+    if not os.path.lexists(os.path.join(root, store.SCALE)):
+        raise DataFileError(f"this corpus has no {store.SCALE}", "docs/data.md of orchtrace-corpus describes its form.")
+    observations = store.read_scale(root, session.pool()).sound()
+    is_csv = output_format is Format.CSV
+    session.show_report(
+        {Format.JSON: lambda: render.data(observations)},
+        lambda: [render.all_table(observations)] if is_csv else render.tables(observations),
+        "scale",
+        output_format,
+    )
+    return ExitCode.DONE

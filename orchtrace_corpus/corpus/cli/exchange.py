@@ -1,0 +1,181 @@
+"""The commands that write papers in another format, and bring records of one in: `export`, `import`."""
+
+import os
+import sys
+from typing import Annotated
+
+import typer
+
+from orchtrace_corpus.base.commands.options import DryRun
+from orchtrace_corpus.base.dates import today
+from orchtrace_corpus.base.errors import CommandUseError, DataFileError, ExitCode
+from orchtrace_corpus.base.files import write_atomic
+from orchtrace_corpus.base.findings import printable, quote
+from orchtrace_corpus.base.text.layout import pluralize
+from orchtrace_corpus.corpus.cli.options import Where
+from orchtrace_corpus.corpus.cli.outcome import apply
+from orchtrace_corpus.corpus.cli.session import CorpusSession, paper_query
+from orchtrace_corpus.corpus.edit.merge import Merge, merge
+from orchtrace_corpus.corpus.edit.proposal import Proposal, load_editable
+from orchtrace_corpus.corpus.formats import registry
+from orchtrace_corpus.corpus.model import store
+from orchtrace_corpus.corpus.model.store import read_arxiv
+
+_STANDARD_OUTPUT = "-"
+
+
+def export(
+    ctx: typer.Context,
+    name: Annotated[str, typer.Argument(metavar="FORMAT", help=f"One of {', '.join(registry.FORMATS)}.")],
+    profile: Annotated[
+        str, typer.Option("--profile", metavar="NAME", help="A variant of the format; see docs/formats.md.")
+    ] = "",
+    where: Where = None,
+    output: Annotated[
+        str, typer.Option("--output", "-o", metavar="FILE", help="Write to a file instead of standard output.")
+    ] = _STANDARD_OUTPUT,
+) -> int:
+    """Write papers in another format.
+
+    bibtex has the profiles bibtex (LaTeX for letters beyond ASCII), biblatex (Unicode) and tagged
+    (with tags as keywords, for reference managers); csv has full (every field) and published (the
+    survey's table). "corpus import" reads all formats but parquet. For exclusions see "corpus list
+    --exclusions --columns all".
+
+    \b
+    Examples:
+      corpus export bibtex
+      corpus export bibtex --profile tagged --where reward_family=orchestration
+      corpus export csv --profile published --where "added<=2026-05-04"
+      corpus export csl --where "year>=2025" -o papers.json
+    """
+    session = CorpusSession(*ctx.obj)
+    one = registry.find(name)
+    chosen = one.profile(profile)
+    to_stdout = output == _STANDARD_OUTPUT
+    if one.is_binary and to_stdout and sys.stdout.isatty():
+        raise CommandUseError(f"{one.label} is no text for a terminal", f"Write it to a file: -o papers.{one.name}")
+    root = session.root_folder()
+    if not to_stdout:
+        _refuse_target(output, root)
+    pool = session.pool()
+    papers = paper_query(where or [], pool.taxonomy).select(pool.papers)
+    known = read_arxiv(root) if one.has_categories else {}
+    categories = {arxiv_id: metadata.primary_category for arxiv_id, metadata in known.items()}
+    content = one.write(papers, pool.taxonomy, chosen, categories)
+    if not to_stdout:
+        write_atomic(output, content)
+    elif isinstance(content, str) and sys.stdout.isatty():
+        session.output.write(content)
+    else:  # a file is UTF-8, whatever the terminal is
+        session.output.write_bytes(content.encode() if isinstance(content, str) else content)
+    papers_written = pluralize(len(papers), "paper")
+    session.output.note(papers_written if to_stdout else f"wrote {printable(output, limit=300)}: {papers_written}")
+    if chosen == "bibtex" and isinstance(content, str) and not content.isascii():
+        session.output.note("Some letters have no command of LaTeX's own and stay as they are; pdflatex may lack them.")
+    return ExitCode.DONE
+
+
+def _refuse_target(path: str, root: str) -> None:
+    """Refuse a file that an export must not replace.
+
+    Raises:
+        CommandUseError: It is one of the corpus's own data files, or no file.
+        DataFileError: Its folder does not exist.
+    """
+    target = os.path.realpath(path)
+    data = os.path.join(os.path.realpath(root), "data")
+    if os.path.exists(target) and os.path.commonpath((target, data)) == data:
+        raise CommandUseError(f"{quote(path)} is one of the corpus's own files", "Choose another name for the export.")
+    if os.path.exists(target) and not os.path.isfile(target):
+        hint = "Leave out -o to write to standard output." if not os.path.isdir(target) else "Name a file in it."
+        raise CommandUseError(f"{quote(path)} is no file", hint)
+    folder = os.path.dirname(target)
+    if not os.path.isdir(folder):
+        raise DataFileError(f"there is no folder {quote(os.path.dirname(path))}", "Make it first.")
+
+
+_STANDARD_INPUT = "-"
+_SHOWN = 3
+
+
+def import_(
+    ctx: typer.Context,
+    name: Annotated[str, typer.Argument(metavar="FORMAT", help=f"One of {', '.join(registry.readable())}.")],
+    path: Annotated[
+        str, typer.Argument(metavar="[FILE]", help="The file, or - for standard input.", show_default=False)
+    ] = _STANDARD_INPUT,
+    profile: Annotated[
+        str, typer.Option("--profile", metavar="NAME", help="The variant of the format, as for corpus export.")
+    ] = "",
+    dry_run: DryRun = False,
+) -> int:
+    """Bring records of another format into the pool.
+
+    Papers are found by key. Of one that is there, those fields change that the file has and that
+    say something else; all others stay. One that is not there is added, if it has all that a paper
+    needs. Nothing is written unless everything in the file is right.
+
+    \b
+    Examples:
+      corpus import bibtex references.bib --dry-run
+      corpus import csv table.csv --profile published
+      corpus import jsonl papers.jsonl
+    """
+    session = CorpusSession(*ctx.obj)
+    one = registry.find(name, to_read=True)
+    corpus = load_editable(session.writable_root())
+    shown = "<standard input>" if path == _STANDARD_INPUT else path
+    items = one.read(_data(path), corpus.pool.taxonomy, profile, shown)
+    if not items:
+        raise DataFileError(f"there are no entries in {printable(shown, limit=300)}", "Nothing can be brought in.")
+    merged = merge(corpus.files[store.PAPERS], items, corpus.pool.taxonomy, today().isoformat())
+    if merged.problems:
+        lines = (f"{printable(shown, limit=300)}:{problem.line}: {problem.message}" for problem in merged.problems)
+        session.output.tell(
+            "\n".join(("corpus: nothing was written, since some records cannot be brought in:", *lines))
+        )
+        return ExitCode.FINDINGS
+    code = apply(session, corpus, Proposal({store.PAPERS: merged.text}), dry_run=dry_run)
+    if code == ExitCode.DONE:
+        session.output.note(_counted(merged))
+        if merged.blank:
+            session.output.note(_kept(merged))
+    return code
+
+
+def _data(path: str) -> bytes:
+    """What a file, or standard input, holds.
+
+    Raises:
+        CommandUseError: Somebody sits at a terminal and has named no file.
+        DataFileError: The file cannot be read.
+    """
+    if path == _STANDARD_INPUT:
+        if sys.stdin is None or sys.stdin.isatty():
+            raise CommandUseError("there is nothing on standard input", "Name a file, or pipe one in.")
+        return sys.stdin.buffer.read()
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except OSError as error:
+        raise DataFileError(f"cannot read {printable(path, limit=300)}: {error.strerror}") from error
+
+
+def _kept(merged: Merge) -> str:
+    """What is said of empty cells: they change nothing."""
+    number = len(merged.blank)
+    shown = ", ".join(f"{field} of {printable(key)}" for key, field in merged.blank[:_SHOWN])
+    more = f" and {number - _SHOWN} more" if number > _SHOWN else ""
+    head = (
+        "1 empty cell changes nothing: the record keeps"
+        if number == 1
+        else (f"{number} empty cells change nothing: the records keep")
+    )
+    mend = "To take a field away, remove it in data/papers.yaml; an optional tag: corpus tag KEY FIELD="
+    return f"corpus: {head} {shown}{more}\n{mend}"
+
+
+def _counted(merged: Merge) -> str:
+    counts = ((len(merged.updated), "updated"), (len(merged.added), "added"), (len(merged.unchanged), "unchanged"))
+    return f"{', '.join(f'{count} {word}' for count, word in counts)}"

@@ -1,0 +1,139 @@
+"""The commands that write files made from the data, or compare them: `fmt`, `build`, `readme`, `figures`, `schema`."""
+
+from collections.abc import Callable, Sequence
+from typing import Annotated
+
+import typer
+
+from orchtrace_corpus.base.commands.options import Check
+from orchtrace_corpus.base.errors import DataFileError, ExitCode
+from orchtrace_corpus.base.findings import printable
+from orchtrace_corpus.corpus.build import (
+    README,
+    Document,
+    data_documents,
+    figure_documents,
+    figure_source,
+    generated,
+    orphaned_figures,
+    readme_document,
+    schema_documents,
+    write,
+)
+from orchtrace_corpus.corpus.cli.session import CorpusSession
+from orchtrace_corpus.corpus.readme import SIZE_LIMIT_BYTES
+
+
+def fmt(ctx: typer.Context, check: Check = False) -> int:
+    """Write the data files in canonical form.
+
+    Fields in their order, one line for each scalar, quotes only where they are needed. Comments
+    stay: at the head of the file, before a record, before a field, at a line's end.
+
+    \b
+    Examples:
+      corpus fmt --check
+    """
+    return _generate(
+        ctx, lambda session, root: data_documents(root, session.taxonomy()), check=check, mend="corpus fmt"
+    )
+
+
+def build(ctx: typer.Context, check: Check = False) -> int:
+    """Regenerate every generated file.
+
+    README.md (its regions), docs/STATS.md, the JSON Schemas in docs/schema, docs/figures.md and the figures in
+    docs/figures. The data files are left alone: see "corpus fmt".
+
+    \b
+    Examples:
+      corpus build --check
+    """
+    return _generate(ctx, lambda session, root: generated(root, session.pool()), check, "corpus build")
+
+
+def readme(ctx: typer.Context, check: Check = False) -> int:
+    """Regenerate the list and the tables in README.md.
+
+    Only the text between the marks "<!-- corpus:begin NAME -->" and "<!-- corpus:end NAME -->" is
+    written. Regions: contents, counts, page, list, terms FIELD, papers FILTER, figures NAME.
+
+    \b
+    Examples:
+      corpus readme --check
+    """
+    session = CorpusSession(*ctx.obj)
+    root = session.writable_root()
+    document = readme_document(root, session.pool())
+    if document is None:
+        raise DataFileError(f"there is no {README} in {root}", "Write one with a region: corpus readme --help")
+    return write_or_check(session, root, [document], check=check, mend="corpus readme")
+
+
+def figures(
+    ctx: typer.Context,
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="[NAME]...", help="Only these figures.", show_default=False)
+    ] = None,
+    check: Check = False,
+) -> int:
+    """Draw the figures, and the page that shows them.
+
+    docs/figures/NAME.svg, for light and dark screens, and docs/figures.md: the first pair of fields
+    that the taxonomy crosses as a heat map, every axis and facet, papers by year, the flow of
+    screening, and the scale of systems if data/scale.yaml is there. A region "figures NAME ..." in
+    README.md shows some of them.
+
+    \b
+    Examples:
+      corpus figures --check
+      corpus figures papers-by-year --check
+    """
+    session = CorpusSession(*ctx.obj)
+    root = session.writable_root()
+    source = figure_source(root, session.pool())
+    documents = figure_documents(root, source, names or [])
+    mend = " ".join(("corpus figures", *(names or [])))
+    code = write_or_check(session, root, documents, check=check, mend=mend)
+    orphans = [] if names else orphaned_figures(root, source)
+    for name in orphans:
+        session.output.tell(f"corpus: {printable(name, limit=300)} is drawn no longer; remove it")
+    return max(code, ExitCode.FINDINGS) if check and orphans else code
+
+
+def schema(ctx: typer.Context, check: Check = False) -> int:
+    """Write the JSON Schemas of the data files, for editors.
+
+    Made from the taxonomy, so that an editor with a YAML language server completes tags and
+    underlines mistakes: the first line of each data file names its schema.
+
+    \b
+    Examples:
+      corpus schema --check
+    """
+    return _generate(ctx, lambda session, root: schema_documents(root, session.taxonomy()), check, "corpus schema")
+
+
+def _generate(
+    ctx: typer.Context, make: Callable[[CorpusSession, str], Sequence[Document]], check: bool, mend: str
+) -> int:
+    session = CorpusSession(*ctx.obj)
+    root = session.writable_root()
+    return write_or_check(session, root, make(session, root), check=check, mend=mend)
+
+
+def write_or_check(session: CorpusSession, root: str, documents: Sequence[Document], *, check: bool, mend: str) -> int:
+    """Write what is stale and say so; or, to check, show what would change and how to mend it."""
+    for document in documents:
+        if document.name == README and len(document.wanted.encode()) > SIZE_LIMIT_BYTES:
+            session.output.note(f"corpus: {README} is larger than 512 KiB; GitHub will cut it off")
+    if not check:
+        for name in write(root, documents):
+            session.output.note(f"wrote {name}")
+        return ExitCode.DONE
+    stale = [document for document in documents if document.is_stale]
+    for document in stale:
+        session.output.write(document.diff)
+    for document in stale:
+        session.output.tell(f"corpus: {document.name} is not up to date; to mend: {mend}")
+    return ExitCode.FINDINGS if stale else ExitCode.DONE

@@ -1,0 +1,106 @@
+"""The end of every command that edits data: judge the edit, show what it brings and breaks, write it."""
+
+from collections.abc import Callable, Sequence
+
+from orchtrace_corpus.base.errors import ExitCode
+from orchtrace_corpus.base.findings import Finding, printable
+from orchtrace_corpus.base.text import findings as render
+from orchtrace_corpus.corpus.cli.session import CorpusSession
+from orchtrace_corpus.corpus.edit.proposal import Editable, Judgement, Proposal, judge, write
+
+_SHOWN = 3
+
+_KINDS = (
+    ("C1", "claim", "claims", "corpus claims {names} shows the records; data/claims.yaml says what is expected"),
+    ("C201", "dispute", "disputes", "take what is disputed about {names} out of data/disputes.yaml"),
+    ("C2", "dispute", "disputes", "write what {names} has now as 'stands' in data/disputes.yaml, with why"),
+    ("S1", "row of scale", "rows of scale", "name another record in data/scale.yaml, or leave the field out"),
+)
+"""What can break: what the codes of its findings begin with, what one and several are called, and how it is mended."""
+
+
+def apply(
+    session: CorpusSession,
+    corpus: Editable,
+    proposal: Proposal,
+    *,
+    dry_run: bool = False,
+    show: Callable[[str], None] | None = None,
+    agree: Callable[[], bool] | None = None,
+) -> int:
+    """Write an edit if it brings no new error, and show what changes; return the exit code.
+
+    The diff goes to standard output, everything else to standard error.
+
+    Args:
+        session: Where the output goes.
+        corpus: The corpus.
+        proposal: The edit.
+        dry_run: Show the diff, and write nothing.
+        show: Shows the diff instead, for a command with other things on standard output.
+        agree: Asks whether to go on, after it was said what the edit would break; without it, nobody is asked.
+
+    Raises:
+        DataFileError: A file cannot be read or written, or has changed since it was read.
+    """
+    output = session.output
+    judgement = judge(corpus, proposal)
+    if not judgement.documents:
+        output.note("corpus: nothing changes")
+        return ExitCode.DONE
+    is_written = judgement.is_allowed and not dry_run
+    asks = agree if is_written else None
+    if asks is not None or dry_run:
+        _show_broken(session, judgement.broken, is_made=False)
+    if asks is not None and not asks():
+        return ExitCode.DONE
+    written = write(judgement).written if is_written else ()
+    if dry_run or written:
+        output.write(judgement.diff) if show is None else show(judgement.diff.rstrip("\n"))
+    if judgement.new:
+        _show_new(session, judgement, dry_run=dry_run)
+    for name in written:
+        output.note(f"wrote {name}")
+    if asks is None and not dry_run:
+        _show_broken(session, judgement.broken, is_made=True)
+    if not corpus.files.keys().isdisjoint(written):
+        output.note("corpus build regenerates what is made from the data")
+    if dry_run and judgement.is_allowed:
+        output.note("corpus: nothing was written (--dry-run)")
+    return ExitCode.DONE if judgement.is_allowed else ExitCode.FINDINGS
+
+
+def _show_new(session: CorpusSession, judgement: Judgement, *, dry_run: bool) -> None:
+    """Show the findings that an edit brings; their lines are counted with the edit made."""
+    count = render.summary(judgement.new)
+    if not judgement.is_allowed:
+        head = f"corpus: the edit would bring {count}, so nothing was written; lines are counted with the edit made:"
+    elif dry_run:
+        head = f"corpus: the edit would bring {count}; lines are counted with the edit made:"
+    else:
+        head = f"corpus: the edit brings {count}:"
+    session.output.tell("\n".join((head, *map(str, judgement.new))))
+
+
+def _show_broken(session: CorpusSession, broken: Sequence[Finding], *, is_made: bool) -> None:
+    """Show what an edit breaks, or would break, and how each kind of it is mended."""
+    if not broken:
+        return
+    lines, counts, left = [], [], list(broken)
+    for start, one, several, mend in _KINDS:
+        some = [finding for finding in left if finding.code.startswith(start)]
+        left = [finding for finding in left if finding not in some]
+        if not some:
+            continue
+        names = list(dict.fromkeys(printable(finding.record) for finding in some))
+        count = len(names) if start == "C1" else len(some)  # a claim can break in more than one way
+        counts.append(f"{count} {one if count == 1 else several}")
+        lines += [str(finding) for finding in some[:_SHOWN]]
+        lines += [f"... and {len(some) - _SHOWN} more; see corpus check"] if len(some) > _SHOWN else []
+        shown = " ".join((*names[:_SHOWN], *(["..."] if len(names) > _SHOWN else [])))
+        lines.append(f"To mend: {mend.format(names=shown)}.")
+    parts = " and ".join(part for part in (", ".join(counts[:-1]), counts[-1]) if part)
+    verb = f"breaks {parts}: corpus check fails until that is mended"
+    if not is_made:
+        verb = f"would break {parts}, and corpus check would fail"
+    session.output.tell("\n".join((f"corpus: the edit {verb}:", *lines)))

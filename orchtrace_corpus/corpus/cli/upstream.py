@@ -1,0 +1,158 @@
+"""The commands that ask others about what a corpus says: `fetch`, `links`."""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from orchtrace_corpus.base.commands import progress
+from orchtrace_corpus.base.commands.options import FindingsForm, Strict, refuse_together
+from orchtrace_corpus.base.errors import ExitCode
+from orchtrace_corpus.base.findings import has_errors, printable
+from orchtrace_corpus.base.text import findings as render
+from orchtrace_corpus.base.text.findings import FindingsFormat
+from orchtrace_corpus.base.text.layout import pluralize
+from orchtrace_corpus.corpus.cli.options import ArxivUrl, Offline, Refresh, Where
+from orchtrace_corpus.corpus.cli.outcome import apply
+from orchtrace_corpus.corpus.cli.session import CorpusSession, paper_query
+from orchtrace_corpus.corpus.edit.proposal import Proposal, load_editable
+from orchtrace_corpus.corpus.intake import upstream
+from orchtrace_corpus.corpus.intake.upstream import Fetched
+from orchtrace_corpus.corpus.model import store
+from orchtrace_corpus.corpus.sources.links import Verdict
+
+_SHOWN = 5
+
+
+def fetch(
+    ctx: typer.Context,
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="[KEY]...", help="A key, arXiv id, DOI or URL.", show_default=False)
+    ] = None,
+    write: Annotated[
+        bool, typer.Option("--write", help="Take over what needs no decision, show the diff, then report the rest.")
+    ] = False,
+    offline: Offline = False,
+    refresh: Refresh = False,
+    arxiv_url: ArxivUrl = "",
+    strict: Strict = False,
+    output_format: FindingsForm = FindingsFormat.TEXT,
+) -> int:
+    """Ask arXiv about the papers that have an arXiv id, and report what has changed.
+
+    Each finding is one of drift ("corpus rule A"): another title, other authors, a new version, a
+    suspected withdrawal, a DOI. Records win: nothing is written without --write, which takes over
+    titles, full lists of authors and missing DOIs, but never a venue, a year or a tag, and keeps
+    what arXiv says beyond the records in data/arxiv.json. An interrupted run goes on where it was.
+    Exit code 0: no drift, or warnings only; 1: an id of another work; 4: arXiv could not be asked.
+
+    \b
+    Examples:
+      corpus fetch
+      corpus fetch magrpo arXiv:2505.19591
+      corpus fetch --write
+      corpus fetch --offline --format json
+    """
+    session = CorpusSession(*ctx.obj)
+    refuse_together(offline=offline, refresh=refresh)
+    root = session.writable_root() if write else session.root_folder()
+    corpus = load_editable(root)
+    loaded, pool = corpus.loaded, corpus.pool
+    papers = upstream.select_papers(pool, names) if names else pool.papers
+    ids = list(dict.fromkeys(paper.arxiv_id for paper in papers if paper.arxiv_id))
+    if not ids:
+        session.output.note(f"{'none of these papers' if names else 'no paper'} has an arXiv id")
+        return ExitCode.DONE
+    with progress.shown(session.output) as show:
+        fetched = upstream.fetch(root, ids, arxiv_url=arxiv_url, offline=offline, refresh=refresh, progress=show)
+    refused = False
+    if write and not fetched.failure:
+        texts = upstream.texts_with_answers(root, loaded, pool, fetched)
+        refused = apply(session, corpus, Proposal(texts), show=session.output.tell) != ExitCode.DONE
+        loaded = store.load(root)
+    findings = upstream.find_drift(loaded, fetched.reported, fetched.known)
+    session.show_findings(findings, output_format)
+    judged = (*fetched.reported.found, *fetched.reported.missing, *fetched.reported.refused)
+    if judged:
+        session.output.note(f"{render.summary(findings)} in {pluralize(len(judged), 'paper')} of arXiv")
+    if _tell_gaps(session, fetched):
+        return ExitCode.UPSTREAM
+    return ExitCode.FINDINGS if refused or has_errors(findings) or (strict and findings) else ExitCode.DONE
+
+
+def links(
+    ctx: typer.Context,
+    size: Annotated[
+        int,
+        typer.Option("--sample", metavar="N", min=0, help="Try N of the addresses, always the same; 0 tries all."),
+    ] = 0,
+    seed: Annotated[str, typer.Option("--seed", metavar="TEXT", help="Another seed gives another sample.")] = "",
+    where: Where = None,
+    refresh: Annotated[bool, typer.Option("--refresh", help="Try again what was tried of late.")] = False,
+    strict: Strict = False,
+    output_format: FindingsForm = FindingsFormat.TEXT,
+) -> int:
+    """Look for dead links: try each address once, politely.
+
+    One request at a time, two seconds apart at each host; what was tried of late is taken from the
+    cache. A server that refuses programs (401, 403, 429) says nothing about its page. Addresses of
+    arXiv are not tried: "corpus fetch" checks their ids. Exit code 4: nothing could be reached.
+
+    \b
+    Examples:
+      corpus links
+      corpus links --sample 20 --seed 2026-11
+      corpus links --where category=industry --strict
+    """
+    session = CorpusSession(*ctx.obj)
+    loaded = session.load()
+    pool = loaded.pool or session.pool()
+    keys = {paper.key for paper in paper_query(where, pool.taxonomy).select(loaded.papers)} if where else None
+    with progress.shown(session.output, "addresses") as show:
+        report = upstream.try_links(loaded, keys, size=size, seed=seed, refresh=refresh, progress=show)
+    if not report.outcomes:
+        session.output.note("no addresses to try")
+        return ExitCode.DONE
+    session.show_findings(report.findings, output_format)
+    counts = Counter(outcome.verdict for outcome in report.outcomes.values())
+    verdicts = ", ".join(f"{counts[verdict]} {verdict}" for verdict in Verdict)
+    known = f"{_count_addresses(report.asked)} tried, {len(report.outcomes) - report.asked} taken from the cache"
+    session.output.note(f"{render.summary(report.findings)}; {known}: {verdicts}")
+    if report.left_to_fetch:
+        are = "is" if report.left_to_fetch == 1 else "are"
+        session.output.note(f"{_count_addresses(report.left_to_fetch)} of arXiv {are} left to corpus fetch")
+    refused = [url for url, outcome in report.outcomes.items() if outcome.verdict is Verdict.REFUSED]
+    if refused:
+        session.output.note(f"refused, of which nothing is known: {_list_some(refused, _SHOWN)}")
+    return ExitCode.FINDINGS if strict and report.findings else ExitCode.DONE
+
+
+def _tell_gaps(session: CorpusSession, fetched: Fetched) -> bool:
+    """Say of which papers arXiv has said nothing, and why; whether there are any."""
+    answer, found, failure = fetched.answer, fetched.reported.found, fetched.failure
+    for message in answer.messages:
+        session.output.tell(f"corpus: {printable(message, limit=300)}")
+    for ids, reason, mend in (
+        (answer.throttled, "arXiv had no time for", "Run the command again later; what was answered is kept."),
+        (answer.unparseable, "arXiv's answer could not be read about", "Run the command again later."),
+        (() if failure else fetched.unknown, "nothing is kept of", "Run corpus fetch without --offline."),
+    ):
+        if ids:
+            kept = [name for name in ids if name in found]
+            told = f"\nThe report has {len(kept)} of them, as kept from earlier runs." if kept else ""
+            some = f"{pluralize(len(ids), 'paper')}: {_list_some(ids, _SHOWN)}"
+            session.output.tell(f"corpus: {reason} {some}{told}\n{mend}")
+    if failure:
+        session.output.tell("corpus: not everything could be asked; the report is of what was kept from earlier runs")
+        session.output.tell(f"corpus: {failure}")
+    return bool(answer.throttled or answer.unparseable or fetched.unknown or failure)
+
+
+def _count_addresses(count: int) -> str:
+    return pluralize(count, "address", "addresses")
+
+
+def _list_some(names: Sequence[str], limit: int) -> str:
+    more = f" and {len(names) - limit} more" if len(names) > limit else ""
+    return f"{', '.join(printable(name) for name in names[:limit])}{more}"

@@ -1,0 +1,294 @@
+"""An edit of the data files: what it changes, what it breaks, and whether it may be written.
+
+`judge` looks at a `Proposal` without touching the disk, `write` writes what it judged. What was wrong
+before an edit does not stand in its way; only what it brings does.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from orchtrace_corpus.base.errors import CommandUseError, MalformedCorpusError
+from orchtrace_corpus.base.files import Document, document, write_stale
+from orchtrace_corpus.base.findings import Finding, beyond, has_errors, is_malformed, printable, quote
+from orchtrace_corpus.base.yamlfile import reader
+from orchtrace_corpus.base.yamlfile.reader import YamlFile
+from orchtrace_corpus.corpus import rules
+from orchtrace_corpus.corpus.analysis import claims
+from orchtrace_corpus.corpus.analysis.search import find_records, near_misses
+from orchtrace_corpus.corpus.edit.edits import add_records, change_record, remove_record
+from orchtrace_corpus.corpus.model import disputes, store
+from orchtrace_corpus.corpus.model.record_fields import Value, exclusion_style, fields, paper_style
+from orchtrace_corpus.corpus.model.records import Exclusion, Loaded, Paper, Pool, Record
+
+
+class Editable(NamedTuple):
+    """A corpus that can be edited: its folder, its files as read, and its records.
+
+    An edit that somebody else makes after they were read is noticed, and not overwritten.
+    """
+
+    root: str
+    loaded: Loaded
+    pool: Pool
+
+    @property
+    def files(self) -> dict[str, YamlFile]:
+        """The files of records, by their names below the folder."""
+        return {store.PAPERS: self.loaded.paper_places.file, store.EXCLUSIONS: self.loaded.exclusion_places.file}
+
+
+class Target(NamedTuple):
+    """The record that an edit is about.
+
+    Attributes:
+        record: The record.
+        position: Which record of its file it is, from 0.
+        name: The name of that file below the corpus's folder.
+    """
+
+    record: Record
+    position: int
+    name: str
+
+
+class Proposal(NamedTuple):
+    """What an edit changes.
+
+    Attributes:
+        texts: The new text of each file, by its name below the corpus's folder.
+        added: The records that are new.
+        changed: The records that change, as they were.
+        removed: The records that go.
+    """
+
+    texts: Mapping[str, str]
+    added: tuple[Record, ...] = ()
+    changed: tuple[Record, ...] = ()
+    removed: tuple[Record, ...] = ()
+
+
+class Judgement(NamedTuple):
+    """What comes of a proposal.
+
+    Attributes:
+        root: The corpus's folder.
+        proposal: The proposal.
+        documents: The files that change, in the order in which they are written.
+        new: What the rules find in the records with the edit made, and do not find now.
+        broken: The same in the files beside the records: claims that fail, disputes and rows of scale that have
+            lost what they are about. Empty where the records have errors, before the edit or with it.
+    """
+
+    root: str
+    proposal: Proposal
+    documents: tuple[Document, ...] = ()
+    new: tuple[Finding, ...] = ()
+    broken: tuple[Finding, ...] = ()
+
+    @property
+    def is_allowed(self) -> bool:
+        """Whether the edit may be written: it brings no error."""
+        return not has_errors(self.new)
+
+    @property
+    def diff(self) -> str:
+        """What the edit changes, as a unified diff."""
+        return "".join(document.diff for document in self.documents)
+
+
+class Outcome(NamedTuple):
+    """What became of a proposal: how it was judged, and the names of the files that were written."""
+
+    judgement: Judgement
+    written: tuple[str, ...] = ()
+
+
+def load_editable(root: str) -> Editable:
+    """Read a corpus for an edit: with whatever is wrong in it, except for syntax.
+
+    Raises:
+        DataFileError: A data file is absent or cannot be read.
+        MalformedCorpusError: One has errors of syntax, or the taxonomy has any: no edit of it could be checked.
+    """
+    loaded = store.load(root, keep=True)
+    files = (loaded.paper_places.file, loaded.exclusion_places.file)
+    no_records = [
+        file.location(node.at) for file in files for node in file.kept if not isinstance(node, reader.Mapping)
+    ]
+    if loaded.pool is None or is_malformed(loaded.findings) or no_records:
+        shown = (
+            str(finding)
+            for finding in loaded.findings
+            if loaded.pool is None or finding.code.startswith("Y") or finding.location in no_records
+        )
+        raise MalformedCorpusError("\n".join(("the data cannot be edited before this is mended:", *shown)))
+    return Editable(root, loaded, loaded.pool)
+
+
+def find_target(pool: Pool, name: str) -> Target:
+    """The one record that a name means: a key or an id, else an identifier or a URL.
+
+    Raises:
+        CommandUseError: There is none, or more than one.
+    """
+    targets = [Target(paper, index, store.PAPERS) for index, paper in enumerate(pool.papers)]
+    targets += [Target(excluded, index, store.EXCLUSIONS) for index, excluded in enumerate(pool.exclusions)]
+    found = [target for target in targets if target.record.name == name]
+    if not found:
+        meant = find_records(pool, name)
+        found = [target for target in targets if target.record in meant]
+    if not found:
+        near = [f"{key} ({printable(title)})" for key, title in near_misses(pool, name)]
+        hint = f"Did you mean: {', '.join(near)}?" if near else "Try: corpus search WORDS, or corpus list."
+        raise CommandUseError(f"no record {quote(name)}", hint)
+    if len(found) > 1:
+        names = ", ".join(printable(target.record.name) for target in found)
+        raise CommandUseError(f"{quote(name)} means {len(found)} records: {names}", "Name one by its key or id.")
+    return found[0]
+
+
+def judge(corpus: Editable, proposal: Proposal) -> Judgement:
+    """Judge an edit; nothing is written.
+
+    Raises:
+        DataFileError: A file beside the records cannot be read.
+    """
+    files = corpus.files
+    documents = [
+        Document(name, files[name].text, text) if name in files else document(corpus.root, name, text)
+        for name, text in proposal.texts.items()
+    ]
+    documents = [document for document in documents if document.is_stale]
+    if not documents:
+        return Judgement(corpus.root, proposal)
+    present = corpus.loaded
+    wanted = store.load(corpus.root, instead={document.name: document.wanted.encode() for document in documents})
+    before, after = rules.check(present), rules.check(wanted)
+    gained = {
+        store.PAPERS: len(wanted.papers) - len(present.papers),
+        store.EXCLUSIONS: len(wanted.exclusions) - len(present.exclusions),
+    }
+    documents.sort(key=lambda document: -gained.get(document.name, 0))
+    broken = () if has_errors((*before, *after)) else _broken(corpus.root, present, wanted, proposal.texts)
+    return Judgement(corpus.root, proposal, tuple(documents), beyond(before, after), broken)
+
+
+def write(judgement: Judgement) -> Outcome:
+    """Write an edit as it was judged, unless it brings errors.
+
+    All files are ready on the disk before the first is replaced. Should the process be killed between two, a
+    record that moves from one to the other is in both, not in neither, and a validation reports it.
+
+    Raises:
+        DataFileError: A file cannot be written, or has changed since it was read.
+    """
+    return Outcome(judgement, tuple(write_stale(judgement.root, judgement.documents)) if judgement.is_allowed else ())
+
+
+def add(corpus: Editable, papers: Sequence[Paper]) -> Proposal:
+    """Papers come to the end of the pool; errors as for `add_records`."""
+    taxonomy = corpus.pool.taxonomy
+    records = [fields(paper, taxonomy) for paper in papers]
+    text = add_records(corpus.files[store.PAPERS], records, paper_style(taxonomy))
+    return Proposal({store.PAPERS: text}, added=tuple(papers))
+
+
+def exclude(corpus: Editable, exclusion: Exclusion) -> Proposal:
+    """An exclusion comes to the end of the log; errors as for `add_records`."""
+    taxonomy = corpus.pool.taxonomy
+    text = add_records(corpus.files[store.EXCLUSIONS], [fields(exclusion, taxonomy)], exclusion_style(taxonomy))
+    return Proposal({store.EXCLUSIONS: text}, added=(exclusion,))
+
+
+def promote(corpus: Editable, target: Target, paper: Paper) -> Proposal:
+    """An exclusion becomes a paper: it stays, and names the paper; errors as for `change_record`."""
+    changes = {"promoted_to": paper.key}
+    return Proposal({**add(corpus, [paper]).texts, **change(corpus, target, changes).texts}, (paper,), (target.record,))
+
+
+def demote(corpus: Editable, target: Target, excluded: Proposal) -> Proposal:
+    """A paper leaves the pool, for an exclusion that is new or changes; errors as for `remove_record`."""
+    gone = remove_target(corpus, target)
+    return excluded._replace(texts={**gone.texts, **excluded.texts}, removed=gone.removed)
+
+
+def change(corpus: Editable, target: Target, changes: Mapping[str, Value | None]) -> Proposal:
+    """Fields of one record change; None takes one away; errors as for `change_record`."""
+    style = paper_style if isinstance(target.record, Paper) else exclusion_style
+    text = change_record(corpus.files[target.name], target.position, changes, style(corpus.pool.taxonomy))
+    return Proposal({target.name: text}, changed=(target.record,))
+
+
+def remove(corpus: Editable, target: Target, *, unpublished: bool = False) -> Proposal:
+    """A record goes, unless something else rests on it.
+
+    Args:
+        corpus: The corpus.
+        target: The record.
+        unpublished: Whether the newest exclusion may go, too: nobody has seen its id.
+
+    Raises:
+        CommandUseError: A paper was promoted from an exclusion, or an exclusion's id would be given again.
+        DataFileError: The records of the file are not written one below the other.
+    """
+    record = target.record
+    if isinstance(record, Paper):
+        origins = [exclusion.id for exclusion in corpus.pool.exclusions if exclusion.promoted_to == record.key]
+        if origins:
+            raise CommandUseError(
+                f"{record.key} was promoted from {', '.join(origins)}, which would lead nowhere",
+                f"To take it back: corpus demote {record.key}",
+            )
+    else:
+        _refuse_reuse(record, corpus.pool, unpublished=unpublished)
+    return remove_target(corpus, target)
+
+
+def remove_target(corpus: Editable, target: Target) -> Proposal:
+    """A record goes, whatever rests on it; errors as for `remove_record`."""
+    return Proposal({target.name: remove_record(corpus.files[target.name], target.position)}, removed=(target.record,))
+
+
+def _refuse_reuse(record: Exclusion, pool: Pool, *, unpublished: bool) -> None:
+    """Refuse to remove an exclusion whose id would be given to another one."""
+    number = int(record.id[1:] or 0)
+    others = [int(exclusion.id[1:] or 0) for exclusion in pool.exclusions if exclusion is not record]
+    next_number = max(others, default=0) + 1
+    if number >= next_number and not unpublished:
+        raise CommandUseError(
+            f"{record.id} is the newest exclusion, and the next would be given its id, which may be cited",
+            "Correct the record in data/exclusions.yaml; or add --unpublished, if nobody has seen the id.",
+        )
+    if number > next_number:
+        raise CommandUseError(
+            f"{record.id} keeps the ids below it from being given again: E{next_number:03} was used before",
+            "Correct the record in data/exclusions.yaml instead.",
+        )
+
+
+def _broken(root: str, present: Loaded, wanted: Loaded, texts: Mapping[str, str]) -> tuple[Finding, ...]:
+    """What `corpus check` would find in the files beside the records with an edit made, and does not find now.
+
+    A claim that failed before is not reported again, whatever it finds now.
+    """
+    before = _findings_beside(root, present, {})
+    failing = {finding.record for finding in before if finding.code == "C101"}
+    after = _findings_beside(root, wanted, texts)
+    return tuple(
+        finding for finding in beyond(before, after) if finding.code != "C101" or finding.record not in failing
+    )
+
+
+def _findings_beside(root: str, loaded: Loaded, texts: Mapping[str, str]) -> list[Finding]:
+    """All findings of the files beside the records; `texts` stand for what is on the disk."""
+    pool = loaded.pool
+    if pool is None:
+        return []
+    claim_file, dispute_file, scale_file = (
+        texts[name].encode() if name in texts else None for name in (store.CLAIMS, store.DISPUTES, store.SCALE)
+    )
+    return [
+        *claims.check(store.read_claims(root, claim_file), pool),
+        *disputes.check(store.read_disputes(root, pool.taxonomy, dispute_file), pool.papers, pool.taxonomy),
+        *store.read_scale(root, loaded, scale_file).findings,
+    ]

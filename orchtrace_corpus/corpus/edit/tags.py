@@ -1,0 +1,190 @@
+"""Sets the tags of a record, written as the filter language's `field=value`, and adds evidence for them.
+
+field=term         one term, spelled as `tagging` reads it
+field=a,b          several terms, for a field of kind `many`
+field=NA           coded as not applicable
+field=             no tag any more, where it is optional
+term=level         one level of a field of kind `levels`, such as stop=explicit; its other levels stay
+term=              no level: this term does not arise
+field=none         for a field of kind `levels`: no term arises
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import NamedTuple
+
+from orchtrace_corpus.base.errors import CommandUseError, DataFileError
+from orchtrace_corpus.base.findings import quote, suggestion
+from orchtrace_corpus.corpus.analysis.attributes import (
+    Attribute,
+    Attributes,
+    exclusion_attributes,
+    find,
+    paper_attributes,
+)
+from orchtrace_corpus.corpus.edit.edits import raw_records
+from orchtrace_corpus.corpus.edit.proposal import Editable, Proposal, Target, change
+from orchtrace_corpus.corpus.model.record_fields import Value, tag_value
+from orchtrace_corpus.corpus.model.records import Paper, Tag
+from orchtrace_corpus.corpus.model.tagging import NO_TERM, in_order, read_level, read_tag
+from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Taxonomy, Term
+
+_ASSIGNMENT = r"\s*(?P<name>[A-Za-z][\w-]*)\s*=(?P<value>[^=].*|)"
+
+
+class NewEvidence(NamedTuple):
+    """An item of evidence to add.
+
+    Attributes:
+        note: What in the source supports the tags.
+        source: The address of the source.
+        location: Where in it: a page, section or line.
+        supported: The fields that it supports; else those being set.
+        facets: The facets of evidence that the taxonomy declares, by field.
+    """
+
+    note: str
+    source: str = ""
+    location: str = ""
+    supported: tuple[str, ...] = ()
+    facets: Mapping[str, Tag] = {}
+
+
+def tag(corpus: Editable, target: Target, words: Iterable[str], evidence: NewEvidence | None = None) -> Proposal:
+    """Tags of one record change, and an item of evidence for them is added.
+
+    Args:
+        corpus: The corpus.
+        target: The record.
+        words: One assignment each; those that change nothing are left out.
+        evidence: The item of evidence, for a paper.
+
+    Raises:
+        CommandUseError: A word is no assignment, or the item of evidence lacks something.
+        DataFileError: The record cannot be edited in place.
+    """
+    taxonomy = corpus.pool.taxonomy
+    is_paper = isinstance(target.record, Paper)
+    facets = taxonomy.papers if is_paper else taxonomy.exclusions
+    attributes = (paper_attributes if is_paper else exclusion_attributes)(taxonomy)
+    present = raw_records(corpus.files[target.name])[target.position]
+    changes = read_assignments(words, facets, attributes, present)
+    if evidence is not None:
+        if not is_paper:
+            raise CommandUseError(f"{target.record.name} is an exclusion, which has a reason instead of evidence")
+        refuse_unknown_facets(evidence.supported, taxonomy)
+        item = _evidence_item(evidence._replace(supported=evidence.supported or tuple(changes)), taxonomy)
+        items = present.get("evidence", [])
+        if not isinstance(items, list):
+            raise DataFileError(
+                f"the evidence of {target.record.name} is not a list", "Mend it first; see corpus validate."
+            )
+        changes["evidence"] = [*items, item]
+    return change(corpus, target, {field: value for field, value in changes.items() if value != present.get(field)})
+
+
+def refuse_unknown_facets(names: Iterable[str], taxonomy: Taxonomy) -> None:
+    """Refuse names that are no axis or facet of papers.
+
+    Raises:
+        CommandUseError: A name is unknown; the message names the nearest.
+    """
+    known = [facet.field for facet in taxonomy.papers]
+    for name in names:
+        if name not in known:
+            raise CommandUseError(f"unknown axis or facet {quote(name)}{suggestion(name, known)}")
+
+
+def _evidence_item(evidence: NewEvidence, taxonomy: Taxonomy) -> dict[str, Value]:
+    """An item of evidence as it is written, with all that the taxonomy asks of one."""
+    facets = evidence.facets
+    missing = [] if evidence.source else ["source"]
+    missing += [facet.field for facet in taxonomy.evidence if facet.required and facet.field not in facets]
+    if missing:
+        options = ", ".join(f"--evidence-{name.replace('_', '-')}" for name in missing)
+        raise CommandUseError(f"an item of evidence needs {', '.join(missing)}", f"Add {options}.")
+    if not evidence.supported:
+        raise CommandUseError("an item of evidence names the tags that it supports", "Name them with --evidence-tags.")
+    item: dict[str, Value] = {"tags": list(evidence.supported), "note": evidence.note, "source": evidence.source}
+    if evidence.location:
+        item["location"] = evidence.location
+    return item | {facet.field: tag_value(facets[facet.field]) for facet in taxonomy.evidence if facet.field in facets}
+
+
+def read_assignments(
+    words: Iterable[str], facets: tuple[Facet, ...], attributes: Attributes, present: Mapping[str, object]
+) -> dict[str, Value | None]:
+    """The new values of tags by field, None for one that is taken away.
+
+    Args:
+        words: One assignment each.
+        facets: The facets that the record can be tagged with.
+        attributes: What records of its kind can be filtered by.
+        present: The record as it is, by field: levels that no word names are taken from it.
+
+    Raises:
+        CommandUseError: A word is no assignment, names no tag, or gives a value that the tag cannot
+            have; the message says what it can.
+    """
+    tags: dict[str, Value | None] = {}
+    seen: set[str] = set()
+    for word in words:
+        match = re.fullmatch(_ASSIGNMENT, word, re.DOTALL)
+        if match is None:
+            raise CommandUseError(f"{quote(word)} sets no tag", "Write field=value; corpus terms shows the fields.")
+        attribute, facet = _find_facet(match["name"], facets, attributes)
+        if attribute.name in seen:
+            raise CommandUseError(f"{attribute.name} is set twice", "Set it once; write several terms as a,b.")
+        seen.add(attribute.name)
+        value = match["value"].strip()
+        if attribute.facet is None:
+            held = tags.get(facet.field, present.get(facet.field))
+            levels = {str(term): str(level) for term, level in held.items()} if isinstance(held, Mapping) else {}
+            levels.pop(attribute.name, None)
+            if value:
+                with _explain(facet.levels):
+                    levels[attribute.name] = read_level(facet, value)
+            tags[facet.field] = in_order(facet, levels)
+        else:
+            tags[facet.field] = _value(facet, value)
+    return tags
+
+
+def _find_facet(name: str, facets: tuple[Facet, ...], attributes: Attributes) -> tuple[Attribute, Facet]:
+    """The facet of a name, or of the term with levels that it names."""
+    by_name = {facet.field: facet for facet in facets}
+    by_name |= {term.id: facet for facet in facets if facet.kind is Kind.LEVELS for term in facet.terms}
+    if name in attributes and name not in by_name:
+        raise CommandUseError(
+            f"{name} is no tag but another field", "Change it in the file itself; corpus validate checks it."
+        )
+    tags = {name: attribute for name, attribute in attributes.items() if name in by_name}
+    try:
+        attribute = find(name, tags, "axis or facet")
+    except CommandUseError as error:
+        definitions = "\n".join(f"  {facet.field}: {facet.definition}" for facet in facets)
+        raise CommandUseError(str(error), definitions) from error
+    return attribute, by_name[attribute.name]
+
+
+def _value(facet: Facet, text: str) -> Value | None:
+    """The value of a whole tag; None takes it away."""
+    if text:
+        with _explain(facet.terms):
+            return tag_value(read_tag(facet, text))
+    if facet.required:
+        hint = f"Set another term; corpus terms {facet.field} shows them."
+        if facet.kind is Kind.LEVELS:
+            hint = f"Write {facet.field}={NO_TERM} where no term arises."
+        raise CommandUseError(f"{facet.field} is required and cannot be taken away", hint)
+    return None
+
+
+@contextmanager
+def _explain(allowed: tuple[Term, ...]) -> Iterator[None]:
+    """Add to the refusal of a term what the terms mean."""
+    try:
+        yield
+    except CommandUseError as error:
+        raise CommandUseError(str(error), "\n".join(f"  {term.id}: {term.definition}" for term in allowed)) from error

@@ -1,0 +1,91 @@
+"""Whole records in JSON, in the shape of the data file: one document, or one record on each line (JSON Lines).
+
+The document's envelope names its schema and version, as that of every report in JSON does; `corpus list --format
+json` gives records in the same shape, and they can be read here, too.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+
+from orchtrace_corpus.base.findings import quote
+from orchtrace_corpus.corpus.formats import FormatError, Item, Problem
+from orchtrace_corpus.corpus.formats.jsontext import JsonError, item_lines, parsed, record
+from orchtrace_corpus.corpus.model.record_fields import fields
+from orchtrace_corpus.corpus.model.records import Paper
+from orchtrace_corpus.corpus.model.taxonomy import Taxonomy
+
+_SCHEMA_PREFIX = "orchtrace-corpus/"
+SCHEMA = f"{_SCHEMA_PREFIX}papers"
+VERSION = 1
+
+
+def write_document(papers: Sequence[Paper], taxonomy: Taxonomy, profile: str, categories: Mapping[str, str]) -> str:
+    """The papers as a JSON document."""
+    del profile, categories
+    records = [fields(paper, taxonomy) for paper in papers]
+    return json.dumps({"schema": SCHEMA, "version": VERSION, "records": records}, ensure_ascii=False, indent=2) + "\n"
+
+
+def read_document(text: str, taxonomy: Taxonomy, profile: str, path: str) -> list[Item]:
+    """The records of a document that `write_document`, or `corpus list --format json`, has made.
+
+    Raises:
+        FormatError: It is no such document, or of another version.
+    """
+    del taxonomy, profile
+    try:
+        document = parsed(text)
+    except JsonError as error:
+        raise FormatError(path, [Problem(error.line, str(error))]) from error
+    problem = _envelope_problem(document)
+    if problem:
+        raise FormatError(path, [Problem(1, problem)])
+    lines = item_lines(text, r'(?<!\\)"records"\s*:\s*\[')
+    problems: list[Problem] = []
+    items = []
+    for value, line in zip(document["records"], lines, strict=True):
+        values = record(value, line, problems)
+        if document["schema"] != SCHEMA:  # a report, whose records say what they are
+            kind = values.pop("kind", "")
+            if kind != "paper":
+                problems.append(Problem(line, f"only papers can be read, not a record of kind {quote(str(kind))}"))
+        items.append(Item(values, line))
+    if problems:
+        raise FormatError(path, problems)
+    return items
+
+
+def write_lines(papers: Sequence[Paper], taxonomy: Taxonomy, profile: str, categories: Mapping[str, str]) -> str:
+    """The papers, one on each line."""
+    del profile, categories
+    return "".join(json.dumps(fields(paper, taxonomy), ensure_ascii=False) + "\n" for paper in papers)
+
+
+def read_lines(text: str, taxonomy: Taxonomy, profile: str, path: str) -> list[Item]:
+    """The records; blank lines are passed over.
+
+    Raises:
+        FormatError: A line is not a record; the message lists all that are not.
+    """
+    del taxonomy, profile
+    items: list[Item] = []
+    problems: list[Problem] = []
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.strip():
+            try:
+                items.append(Item(record(parsed(line), number, problems), number))
+            except JsonError as error:
+                problems.append(Problem(number, str(error)))
+    if problems:
+        raise FormatError(path, problems)
+    return items
+
+
+def _envelope_problem(document: object) -> str:
+    if not isinstance(document, dict) or not str(document.get("schema", "")).startswith(_SCHEMA_PREFIX):
+        return f'the document must begin {{"schema": "{SCHEMA}", "version": {VERSION}, "records": [...]}}'
+    if document.get("version") != VERSION:
+        return f"version {quote(str(document.get('version')))} is not one that this release reads, which is {VERSION}"
+    if set(document) != {"schema", "version", "records"} or not isinstance(document["records"], list):
+        return "the document must have a list 'records', and nothing else beside schema and version"
+    return ""

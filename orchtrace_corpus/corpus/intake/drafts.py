@@ -1,0 +1,365 @@
+"""Makes records complete: from what services say, what options or a form say, and what somebody answers.
+
+Whoever asks comes in as a function; without one, what a record lacks is returned.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any, NamedTuple, TypeAlias
+
+from orchtrace_corpus.base.dates import today
+from orchtrace_corpus.base.errors import CommandUseError, DataFileError
+from orchtrace_corpus.base.findings import quote
+from orchtrace_corpus.corpus.edit import proposal
+from orchtrace_corpus.corpus.edit.proposal import Editable, Outcome, judge, load_editable, write
+from orchtrace_corpus.corpus.edit.tags import refuse_unknown_facets
+from orchtrace_corpus.corpus.formats import issue_form
+from orchtrace_corpus.corpus.intake import papers as intake
+from orchtrace_corpus.corpus.intake.lookup import Candidate, Service, name_candidates, resolve
+from orchtrace_corpus.corpus.model import store
+from orchtrace_corpus.corpus.model.author_names import typed
+from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE, TO_BE_WRITTEN, is_iso_date, is_key
+from orchtrace_corpus.corpus.model.records import Evidence, Exclusion, Paper, Pool, Tag
+from orchtrace_corpus.corpus.model.tag_rules import ANY_EVIDENCE
+from orchtrace_corpus.corpus.model.tagging import read_tag
+from orchtrace_corpus.corpus.model.taxonomy import Facet, Taxonomy
+
+
+class Details(NamedTuple):
+    """What somebody says of a paper beside its tags; empty where they say nothing.
+
+    Attributes:
+        authors: As `Family, Given; Family, Given`.
+        urls: Further addresses.
+        note: What in a source supports the tags.
+        source: The address of that source.
+        supported: The fields that it supports.
+    """
+
+    key: str = ""
+    title: str = ""
+    authors: str = ""
+    year: int = 0
+    venue: str = ""
+    affiliation: str = ""
+    urls: tuple[str, ...] = ()
+    summary: str = ""
+    notes: str = ""
+    note: str = ""
+    source: str = ""
+    supported: tuple[str, ...] = ()
+
+    def over(self, others: "Details") -> "Details":
+        """These details, and the others where these say nothing."""
+        return others._replace(**{name: value for name, value in self._asdict().items() if value})
+
+    @property
+    def of_one_paper(self) -> list[str]:
+        """The options of the details given that can be true of one paper only."""
+        names = {"urls": "url", "note": "evidence", "source": "evidence-source"}
+        of_many = ("year", "venue", "affiliation", "supported")
+        return [f"--{names.get(name, name)}" for name, value in self._asdict().items() if value and name not in of_many]
+
+
+class Coding(NamedTuple):
+    """The tags of a paper by field, and the facets of its evidence by field."""
+
+    tags: Mapping[str, Tag] = {}
+    evidence: Mapping[str, Tag] = {}
+
+    def over(self, others: "Coding") -> "Coding":
+        """This coding, and the other one where this has no tag."""
+        return Coding({**others.tags, **self.tags}, {**others.evidence, **self.evidence})
+
+
+class Form(NamedTuple):
+    """An issue form: what it calls the paper, what it says of it, and what of it could not be taken."""
+
+    name: str
+    details: Details
+    coding: Coding
+    remarks: tuple[str, ...]
+
+
+class Gap(NamedTuple):
+    """A field that a record lacks.
+
+    Attributes:
+        field: Its name; `evidence` for an item of evidence, `evidence_FIELD` for a field of one.
+        facet: The facet, where the field is one.
+        demand: What asks for it, where that is a rule of the taxonomy.
+    """
+
+    field: str
+    facet: Facet | None = None
+    demand: str = ""
+
+
+class Draft(NamedTuple):
+    """A record of a paper that may lack something.
+
+    Attributes:
+        name: What the paper was called.
+        paper: The record, without its evidence.
+        note: What in a source supports the tags; empty where there is no item of evidence.
+        source: The address of that source.
+        facets: The facets of the evidence, by field.
+    """
+
+    name: str
+    paper: Paper
+    note: str
+    source: str
+    facets: Mapping[str, Tag]
+
+    def complete(self, supported: tuple[str, ...], taxonomy: Taxonomy) -> Paper:
+        """The record with its item of evidence, if there is one, and with a summary."""
+        paper = self.paper._replace(summary=self.paper.summary or TO_BE_WRITTEN)
+        if not self.note:
+            return paper
+        supported = supported or _supported(paper, taxonomy)
+        more = {name: tag for name, tag in self.facets.items() if name not in Evidence._fields}
+        level, confidence = (str(self.facets.get(name, "")) for name in ("level", "confidence"))
+        return paper._replace(evidence=(Evidence(supported, self.note, self.source, level, confidence, more),))
+
+
+AskPaper: TypeAlias = Callable[[Draft, Collection[str]], Draft]
+"""Asks for what a draft lacks; the keys given are taken."""
+
+AskExclusion: TypeAlias = Callable[[Exclusion], Exclusion]
+"""Asks for what an exclusion lacks."""
+
+
+class Addition(NamedTuple):
+    """What came of adding papers: the papers refused, and what became of the others, if there are any."""
+
+    refused: tuple[Candidate, ...]
+    outcome: Outcome | None = None
+
+
+def add(
+    names: Sequence[str],
+    details: Details | None = None,
+    tags: Mapping[str, str | Tag] | None = None,
+    evidence: Mapping[str, str | Tag] | None = None,
+    *,
+    root: str = "",
+    service: Service | None = None,
+    despite_title: bool = False,
+    dry_run: bool = False,
+) -> Addition:
+    """Add papers to a corpus, as `corpus add --yes` does, and write them unless they bring errors.
+
+    Args:
+        names: What the papers are called: ids, addresses, or BibTeX files.
+        details: What is known of the papers beside their tags; it goes before what services say.
+        tags: Their tags by field, as values or as the options of `corpus add` take them.
+        evidence: The facets of their evidence by field, likewise.
+        root: The corpus's folder; without it, the nearest one from the working folder upwards.
+        service: How services are asked; nobody is asked without it.
+        despite_title: Whether another work may have nearly the same title.
+        dry_run: Judge the papers, and write nothing.
+
+    Raises:
+        CommandUseError: A detail or a tag is wrong, or a paper lacks something; the message names all of it.
+        DataFileError: There is no corpus, or a file cannot be read or written.
+        MalformedCorpusError: A data file has errors of syntax.
+    """
+    place = store.find_root() if not root else None
+    if place is not None and place.bundled:
+        raise DataFileError(f"no {store.PAPERS} here or in any folder above", "Name the corpus with root=DIR.")
+    corpus, details = load_editable(place.path if place else root), details or Details()
+    taxonomy = corpus.pool.taxonomy
+    coding = Coding(_read_tags(tags or {}, taxonomy.papers), _read_tags(evidence or {}, taxonomy.evidence))
+    candidates = name_candidates(names, corpus.pool)
+    refuse_details(candidates, details, coding, corpus.pool)
+    candidates, _ = resolve(
+        candidates,
+        corpus.pool,
+        partial(describe, details=details),
+        service or Service(no_fetch=True),
+        despite_title=despite_title,
+    )
+    refused = tuple(one for one in candidates if one.is_refused)
+    new = [one for one in candidates if not one.is_refused]
+    if not new:
+        return Addition(refused)
+    records, gaps = complete_papers(new, details, coding, corpus.pool)
+    if gaps:
+        lines = (f"{name} lacks {', '.join(gap.field for gap in missing)}" for name, missing in gaps.items())
+        raise CommandUseError("\n".join(lines))
+    judgement = judge(corpus, proposal.add(corpus, records))
+    return Addition(refused, Outcome(judgement) if dry_run else write(judgement))
+
+
+def read_form(body: str, taxonomy: Taxonomy) -> Form:
+    """The answers of an issue form; its name is empty where it names no paper."""
+    form = issue_form.read(body, taxonomy)
+    remarks = list(form.remarks)
+    texts: dict[str, Any] = {name: intake.plain(text) for name, text in form.texts.items()}
+    name, year = texts.pop("identifier", ""), texts.pop("year", "")
+    if year and not (len(year) == 4 and year.isascii() and year.isdigit()):
+        remarks.append("the answer to 'Year' is left out: it has not four digits")
+        year = ""
+    details = Details()._replace(**texts, year=int(year or 0))
+    if details.note:
+        return Form(name, details, Coding(form.tags, form.evidence), tuple(remarks))
+    return Form(name, details._replace(source=""), Coding(form.tags), tuple(remarks))
+
+
+def refuse_details(candidates: Sequence[Candidate], details: Details, coding: Coding, pool: Pool) -> None:
+    """Refuse details that cannot be, whatever the papers are.
+
+    Raises:
+        CommandUseError: They say of several papers what can be true of one, or name what is not there.
+    """
+    if len(candidates) > 1 and details.of_one_paper:
+        raise CommandUseError(f"{', '.join(details.of_one_paper)} can be true of one paper only", "Name one paper.")
+    if details.key and not is_key(details.key):
+        raise CommandUseError(f"{quote(details.key)} is no key: use lower-case letters, digits and single hyphens")
+    if details.key in {paper.key for paper in pool.papers}:
+        raise CommandUseError(f"{quote(details.key)} is the key of another paper", "Leave out --key for a proposal.")
+    typed(details.authors)
+    if (details.source or details.supported or coding.evidence) and not details.note:
+        raise CommandUseError(
+            "an item of evidence needs a note", "Say with --evidence what in the source supports the tags."
+        )
+    refuse_unknown_facets(details.supported, pool.taxonomy)
+
+
+def describe(paper: Paper, details: Details) -> Paper:
+    """A paper with what was said of it, which goes before what services say."""
+    return paper._replace(
+        title=details.title or paper.title,
+        authors=typed(details.authors) or paper.authors,
+        year=details.year or paper.year,
+        venue=details.venue or paper.venue,
+        affiliation=details.affiliation or paper.affiliation,
+        urls=tuple(dict.fromkeys((*paper.urls, *details.urls))),
+        summary=details.summary or paper.summary,
+        notes=details.notes or paper.notes,
+    )
+
+
+def complete_papers(
+    candidates: Iterable[Candidate], details: Details, coding: Coding, pool: Pool, ask: AskPaper | None = None
+) -> tuple[list[Paper], dict[str, list[Gap]]]:
+    """The candidates as records, and what each lacks, by what it is called.
+
+    Args:
+        candidates: The papers, as `describe` returns them.
+        details: What was said of them beside that: key and evidence.
+        coding: Their tags.
+        pool: The corpus that they come to.
+        ask: Asks for what is missing; None where nobody is to be asked.
+    """
+    taken = {paper.key for paper in pool.papers}
+    records: list[Paper] = []
+    gaps: dict[str, list[Gap]] = {}
+    for one in candidates:
+        paper = one.paper._replace(tags=coding.tags, added=today().isoformat(), key=details.key or one.paper.key)
+        source = details.source or one.source or next(iter(paper.urls), "")
+        draft = Draft(one.name, paper, details.note, source, coding.evidence)
+        if ask is not None:
+            draft = ask(draft, taken)
+        paper = draft.complete(details.supported, pool.taxonomy)
+        if missing := list(_paper_gaps(paper, draft.facets, pool.taxonomy)):
+            gaps[one.name] = missing
+        records.append(paper._replace(key=propose_key(paper, taken)))
+        taken.add(records[-1].key)
+    return records, gaps
+
+
+def complete_exclusion(
+    paper: Paper, corpus: Editable, exclusion: Exclusion, ask: AskExclusion | None = None
+) -> tuple[Exclusion, list[Gap]]:
+    """A paper as a record of the log of exclusions, under the next free id, and what the record lacks.
+
+    Args:
+        paper: The paper.
+        corpus: The corpus.
+        exclusion: What was said of it: its tags, the reason, the day of screening, what the log calls it.
+        ask: Asks for what is missing; None where nobody is to be asked.
+
+    Raises:
+        CommandUseError: The day of screening is no day.
+    """
+    text = "\n".join(file.text for file in reversed(corpus.files.values()))
+    record = exclusion._replace(
+        id=intake.next_exclusion_id(corpus.pool.exclusions, text),
+        title=paper.title,
+        url=next(iter(paper.urls), ""),
+        screened=screening_day(exclusion.screened),
+    )
+    if ask is not None:
+        record = ask(record)
+    name = exclusion.identifier or intake.screened_identifier(paper._replace(title=record.title))
+    return record._replace(identifier=name), list(_exclusion_gaps(record, corpus.pool.taxonomy))
+
+
+def screening_day(text: str) -> str:
+    """A day as `YYYY-MM-DD`; today for no text.
+
+    Raises:
+        CommandUseError: It is no day.
+    """
+    if text and not is_iso_date(text):
+        raise CommandUseError(f"--screened {quote(text)} is no day", "Write YYYY-MM-DD.")
+    return text or today().isoformat()
+
+
+def propose_key(paper: Paper, taken: Collection[str]) -> str:
+    """The key of a paper if it has one that is not taken, else one made of its title."""
+    return paper.key if paper.key and paper.key not in taken else intake.key_for(paper, taken)
+
+
+def _read_tags(texts: Mapping[str, str | Tag], facets: Sequence[Facet]) -> dict[str, Tag]:
+    known = {facet.field: facet for facet in facets}
+    for name in texts:
+        if name not in known:
+            raise CommandUseError(f"unknown axis or facet {quote(name)}", f"Fields: {', '.join(known)}.")
+    return {name: read_tag(known[name], tag) if isinstance(tag, str) else tag for name, tag in texts.items()}
+
+
+def _supported(paper: Paper, taxonomy: Taxonomy) -> tuple[str, ...]:
+    """The fields that an item of evidence is about: the axes tagged, and what the taxonomy demands evidence for."""
+    axes = [facet.field for facet in taxonomy.axes if _says_something(paper.tags.get(facet.field))]
+    demanded = [field for rule in intake.unmet_demands(paper, taxonomy) for field in rule.evidence]
+    fields = tuple(dict.fromkeys(field for field in (*axes, *demanded) if field != ANY_EVIDENCE))
+    return fields or tuple(paper.tags)[:1]
+
+
+def _says_something(tag: Tag | None) -> bool:
+    return bool(tag) and tag not in (NOT_APPLICABLE, (NOT_APPLICABLE,))
+
+
+def _paper_gaps(paper: Paper, facets: Mapping[str, Tag], taxonomy: Taxonomy) -> Iterator[Gap]:
+    """The fields that a paper lacks; `facets` are those of its evidence."""
+    for name in ("title", "authors", "year", "venue"):
+        if not getattr(paper, name):
+            yield Gap(name)
+    if not paper.urls:
+        yield Gap("url")
+    yield from _facet_gaps(taxonomy.papers, paper.tags)
+    if not paper.evidence:
+        for rule in intake.unmet_demands(paper, taxonomy):
+            yield Gap("evidence", demand=rule.message)
+        return
+    if not paper.evidence[0].source:
+        yield Gap("evidence_source")
+    yield from _facet_gaps(taxonomy.evidence, facets, "evidence_")
+
+
+def _exclusion_gaps(exclusion: Exclusion, taxonomy: Taxonomy) -> Iterator[Gap]:
+    """The fields that an exclusion lacks."""
+    if not exclusion.title:
+        yield Gap("title")
+    yield from _facet_gaps(taxonomy.exclusions, exclusion.tags)
+    if not exclusion.reason:
+        yield Gap("reason", demand="why it is left out, in one sentence")
+
+
+def _facet_gaps(facets: Iterable[Facet], tags: Mapping[str, Tag], prefix: str = "") -> Iterator[Gap]:
+    for facet in facets:
+        if facet.required and facet.field not in tags:
+            yield Gap(f"{prefix}{facet.field}", facet)

@@ -1,0 +1,293 @@
+"""From what somebody calls a paper to what is known of it: from arXiv, from a registry, from a file."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+from orchtrace_corpus.base.errors import DataFileError, ExitCode, UpstreamError
+from orchtrace_corpus.base.findings import printable, quote
+from orchtrace_corpus.base.identifiers import Identifier, IdentifierKind, recognise
+from orchtrace_corpus.corpus.edit.fixes import FIXES
+from orchtrace_corpus.corpus.intake import papers as intake
+from orchtrace_corpus.corpus.intake.papers import Match
+from orchtrace_corpus.corpus.model.decoders import url_problem
+from orchtrace_corpus.corpus.model.fields import is_key
+from orchtrace_corpus.corpus.model.metadata import Metadata
+from orchtrace_corpus.corpus.model.records import Exclusion, Paper, Pool, identities
+
+if TYPE_CHECKING:
+    from orchtrace_corpus.base.progress import Progress
+
+_BIBTEX = ".bib"
+_LARGEST_BYTES = 16 * 2**20
+_BY_HAND = "or give --no-fetch and say it with --title, --authors, --year and --venue"
+
+ShowProgress: TypeAlias = Callable[[], "AbstractContextManager[Callable[[Progress], None] | None]"]
+"""Opens what follows a run against a service."""
+
+
+class Service(NamedTuple):
+    """How services are asked: not at all, from what is kept, afresh, and where arXiv is."""
+
+    no_fetch: bool = False
+    offline: bool = False
+    refresh: bool = False
+    arxiv_url: str = ""
+
+
+class Candidate(NamedTuple):
+    """A paper that somebody named.
+
+    Attributes:
+        name: What it was called.
+        paper: What is known of it.
+        remarks: What somebody should know before it is added.
+        source: The address of what was read, for evidence to name.
+        match: The record of the corpus that it is, if it is one: it is refused.
+        problem: Why it is refused for something else; empty where it is not.
+        code: The exit code that the refusal stands for.
+        words: What calls it on a command line, with all that is known of it, where `name` cannot.
+        title: Its title where no service says a better one.
+    """
+
+    name: str
+    paper: Paper
+    remarks: tuple[str, ...] = ()
+    source: str = ""
+    match: Match | None = None
+    problem: str = ""
+    code: ExitCode = ExitCode.DONE
+    words: tuple[str, ...] = ()
+    title: str = ""
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether it cannot be taken."""
+        return self.code is not ExitCode.DONE
+
+    def refuse(self, problem: str, code: ExitCode = ExitCode.FINDINGS) -> "Candidate":
+        """The same, with a reason why it cannot be taken."""
+        return self._replace(problem=problem, code=code)
+
+
+def name_candidates(words: Iterable[str], pool: Pool) -> list[Candidate]:
+    """The papers that words name, each an id, an address or a BibTeX file of several.
+
+    Raises:
+        DataFileError: A file cannot be read; the message names the line.
+    """
+    candidates: list[Candidate] = []
+    for word in words:
+        if word.lower().endswith(_BIBTEX) and recognise(word) is None and "://" not in word:
+            candidates += _read_entries(word, pool)
+        else:
+            candidates.append(name_candidate(word.strip(), pool))
+    return candidates
+
+
+def exclusion_candidate(exclusion: Exclusion) -> Candidate:
+    """The paper of an exclusion; its title is looked up anew where it has an identifier."""
+    paper = intake.from_exclusion(exclusion)
+    if next(identities(paper), None) is not None:
+        paper = paper._replace(title="")
+    return Candidate(exclusion.id, paper, source=exclusion.url, title=exclusion.title)
+
+
+def resolve(
+    candidates: Sequence[Candidate],
+    pool: Pool,
+    describe: Callable[[Paper], Paper],
+    service: Service,
+    *,
+    despite_title: bool = False,
+    show_progress: ShowProgress = nullcontext,
+) -> tuple[list[Candidate], tuple[str, ...]]:
+    """The candidates with what services say of them, those refused that the corpus has, and messages of the services.
+
+    Args:
+        candidates: The papers.
+        pool: The corpus.
+        describe: Adds what somebody says of a paper, which goes before what services say.
+        service: How services are asked.
+        despite_title: Whether another work may have nearly the same title.
+        show_progress: Shows how far a run against arXiv has come.
+    """
+    known = _refuse_known(candidates, pool, by_title=False)
+    found, messages = (known, ()) if service.no_fetch else _look_up(known, service, show_progress)
+    titled = [one._replace(paper=one.paper._replace(title=one.paper.title or one.title)) for one in found]
+    described = [one._replace(paper=describe(one.paper)) for one in titled]
+    return _refuse_known(described, pool, by_title=not despite_title), messages
+
+
+def _refuse_known(candidates: Sequence[Candidate], pool: Pool, *, by_title: bool) -> list[Candidate]:
+    """The same, those refused that the corpus has or has excluded, and those that are named twice."""
+    judged: list[Candidate] = []
+    here = Pool(pool.taxonomy, (), ())
+    for one in candidates:
+        if not one.is_refused:
+            found = intake.find_match(one.paper, pool, by_title=by_title)
+            again = None if found else intake.find_match(one.paper, here, by_title=by_title)
+            if found is not None:
+                one = one._replace(match=found, code=ExitCode.FINDINGS)
+            elif again is not None and isinstance(again.record, Paper):
+                first = candidates[int(again.record.key)].name
+                one = one.refuse(f"named twice: {quote(first)} has the same {again.sign}, {quote(again.shared)}")
+            else:
+                here = here._replace(papers=(*here.papers, one.paper._replace(key=str(len(judged)))))
+        judged.append(one)
+    return judged
+
+
+def _look_up(
+    candidates: Sequence[Candidate], service: Service, show_progress: ShowProgress
+) -> tuple[list[Candidate], tuple[str, ...]]:
+    """The same, with what services say of those of which no title is known: all arXiv ids in one request.
+
+    A service that cannot be asked is a problem of the papers that it would have been asked about.
+    """
+    on_arxiv = {one.paper.arxiv_id: one for one in candidates if _is_open(one) and one.paper.arxiv_id}
+    found, messages = _ask_arxiv(on_arxiv, service, show_progress) if on_arxiv else ({}, ())
+    return [
+        found[one.paper.arxiv_id] if _is_open(one) and one.paper.arxiv_id in found else _ask_registry(one, service)
+        for one in candidates
+    ], messages
+
+
+def _is_open(one: Candidate) -> bool:
+    return not one.is_refused and not one.paper.title
+
+
+def name_candidate(word: str, pool: Pool) -> Candidate:
+    """The paper that a word names: an id or an address, never a file.
+
+    A key or an id of the corpus names that record, which `resolve` then refuses.
+    """
+    for record in (*pool.papers, *pool.exclusions):
+        if isinstance(record, Paper) and record.key == word:
+            return Candidate(word, record)
+        if isinstance(record, Exclusion) and record.id == word:
+            return Candidate(word, intake.from_exclusion(record))
+    problem = intake.arxiv_misspelling(word, pool)
+    identifier = recognise(word)
+    if problem:
+        return Candidate(word, Paper()).refuse(problem, ExitCode.USAGE)
+    if identifier is not None:
+        paper = intake.from_identifier(identifier)
+        return Candidate(word, paper, source=paper.urls[0])
+    url = word if "://" in word else FIXES["F114"](word, "urls") if "/" in word else None
+    if url is None:
+        problem = f"{quote(word)} is no arXiv id, DOI, OpenReview or ACL id, and no web address"
+        return Candidate(word, Paper()).refuse(problem, ExitCode.USAGE)
+    if url_problem(url):
+        return Candidate(word, Paper()).refuse(f"{quote(url)} {url_problem(url)}", ExitCode.USAGE)
+    return Candidate(word, Paper(urls=(url,)), source=url)
+
+
+def _read_entries(path: str, pool: Pool) -> list[Candidate]:
+    """The entries of a BibTeX file, each under its own key if that could be one of ours."""
+    from orchtrace_corpus.corpus.formats import completed, registry
+
+    try:
+        with open(path, "rb") as file:
+            data = file.read(_LARGEST_BYTES + 1)
+    except OSError as error:
+        raise DataFileError(f"cannot read {printable(path, limit=300)}: {error.strerror}") from error
+    if len(data) > _LARGEST_BYTES:
+        raise DataFileError(f"{printable(path, limit=300)} is larger than {_LARGEST_BYTES // 2**20} MiB")
+    candidates = []
+    items = registry.find("bibtex").read(data, pool.taxonomy, path=path)
+    if not items:
+        raise DataFileError(f"there are no entries in {printable(path, limit=300)}", "Nothing can be added.")
+    for item in items:
+        values, _ = completed(item, None)
+        key = str(values.get("key", ""))
+        paper = intake.from_fields(values)._replace(key=key if is_key(key) else "")
+        one = Candidate(
+            f"{path}:{item.line}", paper, source=paper.urls[0] if paper.urls else "", words=_command_words(paper)
+        )
+        problem = intake.arxiv_misspelling(str(values.get(IdentifierKind.ARXIV, "")), pool)
+        candidates.append(one.refuse(problem, ExitCode.USAGE) if problem else one)
+    return candidates
+
+
+def _command_words(paper: Paper) -> tuple[str, ...]:
+    """The words of a command line that say what a file says of a paper."""
+    identifier = next((value for kind in IdentifierKind if (value := getattr(paper, kind.value))), None)
+    name = identifier or next(iter(paper.urls), None)
+    details = (
+        ("--title", paper.title),
+        ("--authors", "".join(f"{name};" for name in paper.authors)),
+        ("--year", str(paper.year or "")),
+        ("--venue", paper.venue),
+    )
+    words = (word for option, value in details if value for word in (option, value))
+    return (*((name,) if name else ()), "--no-fetch", *words)
+
+
+def _ask_arxiv(
+    candidates: Mapping[str, Candidate], service: Service, show_progress: ShowProgress
+) -> tuple[dict[str | None, Candidate], tuple[str, ...]]:
+    """What comes of asking arXiv about papers, by their arXiv ids, and its messages."""
+    from orchtrace_corpus.corpus.sources.arxiv.client import Client
+
+    try:
+        client = Client(service.arxiv_url, offline=service.offline, refresh=service.refresh)
+        with show_progress() as progress:
+            answer = client.fetch(list(candidates), progress=progress)
+    except UpstreamError as error:
+        problem = f"{_on_one_line(error)}; {_BY_HAND}"
+        return {name: one.refuse(problem, ExitCode.UPSTREAM) for name, one in candidates.items()}, ()
+    outcomes: dict[str | None, Candidate] = {}
+    for name, one in candidates.items():
+        if name in answer.found:
+            outcomes[name] = _from_answer(one, answer.found[name])
+        elif name in answer.missing:
+            outcomes[name] = one.refuse(f"arXiv has no paper {name}")
+        elif name in answer.malformed:
+            outcomes[name] = one.refuse(f"{quote(name)} is no arXiv id", ExitCode.USAGE)
+        elif name in answer.unasked:
+            outcomes[name] = one.refuse(f"nothing is kept of it; leave out --offline, {_BY_HAND}", ExitCode.UPSTREAM)
+        else:
+            failure = "had no time for it" if name in answer.throttled else "gave no answer that could be read"
+            outcomes[name] = one.refuse(f"arXiv {failure}; try again later, {_BY_HAND}", ExitCode.UPSTREAM)
+    return outcomes, tuple(answer.messages)
+
+
+def _on_one_line(error: UpstreamError) -> str:
+    return ". ".join(line.rstrip(".") for line in str(error).splitlines())
+
+
+def _from_answer(one: Candidate, metadata: Metadata) -> Candidate:
+    """The paper as arXiv describes it; the address given stays the first."""
+    paper = intake.from_metadata(metadata)
+    source = f"{paper.urls[0]}v{metadata.version}"
+    return one._replace(paper=paper, remarks=tuple(intake.remarks(metadata)), source=source, words=())
+
+
+def _ask_registry(one: Candidate, service: Service) -> Candidate:
+    identifier = _identifier(one.paper)
+    if not _is_open(one) or identifier is None:
+        return one
+    if service.offline:
+        problem = f"only arXiv's answers are kept; leave out --offline, {_BY_HAND}"
+        return one.refuse(problem, ExitCode.UPSTREAM)
+    from orchtrace_corpus.corpus.sources import registries
+    from orchtrace_corpus.corpus.sources.http import Transport
+
+    try:
+        with Transport() as transport:
+            proposed = registries.lookup(identifier, transport)
+    except UpstreamError as error:
+        return one.refuse(f"{_on_one_line(error)}; {_BY_HAND}", ExitCode.UPSTREAM)
+    if proposed is None:
+        return one.refuse(f"there is no {identifier.kind} {quote(identifier.value)}")
+    return one._replace(paper=intake.from_fields(proposed))
+
+
+def _identifier(paper: Paper) -> Identifier | None:
+    """The identifier to look a paper up by, arXiv's apart."""
+    for kind in IdentifierKind:
+        value: Any = getattr(paper, kind.value)
+        if value is not None and kind is not IdentifierKind.ARXIV:
+            return Identifier(kind, value)
+    return None

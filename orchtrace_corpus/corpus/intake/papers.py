@@ -1,0 +1,374 @@
+"""What the record of a new paper would say, and whether the corpus knows the paper already.
+
+Metadata comes in as a value; what only a person can decide, the tags and the summary, stays open.
+"""
+
+import re
+import unicodedata
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
+from difflib import get_close_matches
+from enum import StrEnum
+from typing import Any, NamedTuple
+
+from orchtrace_corpus.base.errors import CommandUseError
+from orchtrace_corpus.base.findings import Severity, quote
+from orchtrace_corpus.base.identifiers import (
+    Identifier,
+    IdentifierKind,
+    arxiv_year,
+    is_normal,
+    recognise,
+    recognise_url,
+)
+from orchtrace_corpus.corpus.analysis.attributes import paper_attributes
+from orchtrace_corpus.corpus.analysis.query import parse_mapping
+from orchtrace_corpus.corpus.edit.fixes import ADDRESSES
+from orchtrace_corpus.corpus.model.author_names import bibliographic, people
+from orchtrace_corpus.corpus.model.decoders import url_problem
+from orchtrace_corpus.corpus.model.metadata import Metadata, suspected_withdrawal
+from orchtrace_corpus.corpus.model.record_fields import Value
+from orchtrace_corpus.corpus.model.records import Exclusion, Paper, Pool, Record, address, folded_title, identities
+from orchtrace_corpus.corpus.model.tag_rules import ANY_EVIDENCE, TagRule
+from orchtrace_corpus.corpus.model.taxonomy import Taxonomy
+from orchtrace_corpus.corpus.rules.texts import LATEX
+
+SAME_TITLE_PERCENT = 90
+"""From which likeness on two titles are taken for one: rapidfuzz's `ratio`, the length of the longest common
+subsequence of both, doubled, to the sum of their lengths. Of the 6,670 pairs among the 116 titles of the published
+corpus, the most alike reaches 79; titles of one work in two wordings, such as those of two of its versions, mostly lie
+above 92."""
+
+PREPRINT = "arXiv"
+"""The venue of a paper that is known from arXiv alone."""
+
+_LEAST_WORDS = 3
+"""What stands behind a name is compared by itself if it has this many words: `A Survey` says nothing."""
+
+_LONGEST_NAME = 3
+"""What stands before a title's first colon is the work's name if it has at most this many words."""
+
+_KEY_WORDS = 3
+_LONGEST_KEY = 60
+_SMALL_WORDS = frozenset("a an and as at by for from in into is of on or the to towards via when with your".split())
+_ARXIV_LIKE = (
+    r"(?i:(?:https?://)?(?:\w+\.)*arxiv\.org/\w+/|arxiv:\s*)?(?P<month>\d{4})\.?(?P<number>\d{3,6})(?:v\d+)?(?:\.pdf)?"
+)
+_REGISTRIES = {
+    IdentifierKind.ARXIV: "arXiv",
+    IdentifierKind.DOI: "DOI",
+    IdentifierKind.OPENREVIEW: "OpenReview",
+    IdentifierKind.ACL: "ACL",
+}
+
+
+class Sign(StrEnum):
+    """What two records have in common, the surest first."""
+
+    IDENTIFIER = "identifier"
+    ADDRESS = "address"
+    TITLE = "title"
+
+
+class Match(NamedTuple):
+    """A record of the corpus that a paper seems to be.
+
+    Attributes:
+        record: The record.
+        sign: What both have in common.
+        shared: That, as the record has it.
+    """
+
+    record: Record
+    sign: Sign
+    shared: str
+
+
+def from_metadata(metadata: Metadata) -> Paper:
+    """A record of what arXiv says, with nothing in it that is for people to decide.
+
+    The year is that of the first version, but never before that of the id: ids are given on the day
+    of announcement, which may be in the next year.
+    """
+    doi = recognise(metadata.doi) if metadata.doi else None
+    return Paper(
+        title=plain(metadata.title),
+        authors=tuple(bibliographic(plain(name)) for name in people(metadata.authors)),
+        year=max(int(metadata.published[:4]), arxiv_year(metadata.arxiv_id)),
+        venue=PREPRINT,
+        arxiv_id=metadata.arxiv_id,
+        doi=doi.value if doi is not None and doi.kind is IdentifierKind.DOI else None,
+        urls=(ADDRESSES[IdentifierKind.ARXIV] + metadata.arxiv_id,),
+    )
+
+
+def from_fields(values: Mapping[str, Value]) -> Paper:
+    """A record of the fields that a registry or a file gives: what is no text of a record is made one or left out.
+
+    A paper on arXiv has its page there as its own address.
+    """
+    title, venue = (plain(str(values.get(name, ""))) for name in ("title", "venue"))
+    paper = Paper(title=title, venue=venue, authors=tuple(plain(name) for name in _items(values, "authors")))
+    if re.fullmatch(r"[0-9]{4}", str(values.get("year", ""))):
+        paper = paper._replace(year=int(str(values["year"])))
+    urls = [url for url in _items(values, "urls") if not url_problem(url)]
+    for kind in IdentifierKind:
+        value = str(values.get(kind.value, ""))
+        if is_normal(kind, value):
+            paper = with_identifier(paper, Identifier(kind, value))
+            own = ADDRESSES[kind] + value
+            if kind is IdentifierKind.ARXIV or not urls:
+                urls.insert(0, own)
+    return paper._replace(urls=tuple(dict.fromkeys(urls)))
+
+
+def from_identifier(identifier: Identifier) -> Paper:
+    """A record that has an identifier, the address it stands for, and nothing else yet."""
+    return with_identifier(Paper(urls=(ADDRESSES[identifier.kind] + identifier.value,)), identifier)
+
+
+def with_identifier(paper: Paper, identifier: Identifier) -> Paper:
+    """The record with an identifier in the field of its kind."""
+    field: dict[str, Any] = {identifier.kind.value: identifier.value}
+    return paper._replace(**field)
+
+
+def from_exclusion(exclusion: Exclusion) -> Paper:
+    """A record of what an exclusion says: title, address and, where it has one, identifier."""
+    paper = Paper(title=exclusion.title, urls=(exclusion.url,))
+    for identifier in (recognise_url(exclusion.url), recognise(exclusion.identifier)):
+        if identifier is not None:
+            paper = with_identifier(paper, identifier)
+    return paper
+
+
+def screened_identifier(paper: Paper) -> str:
+    """What the log of exclusions calls a paper: its first identifier such as `arXiv:2305.14325`, else a name."""
+    for identifier, _ in identities(paper):
+        return f"{_REGISTRIES[identifier.kind]}:{identifier.value}"
+    return key_for(paper, ()).upper()
+
+
+def remarks(metadata: Metadata) -> Iterator[str]:
+    """What somebody who adds the paper should know of it before."""
+    words = suspected_withdrawal(metadata)
+    if words:
+        yield f"it seems to be withdrawn: {quote(words)}"
+    if metadata.journal_ref:
+        yield f"arXiv names a place of publication, {quote(metadata.journal_ref)}; if that is right, give it as --venue"
+    if re.search(LATEX, metadata.title):
+        yield f"arXiv's title has TeX, {quote(metadata.title)}, read as {quote(plain(metadata.title))}"
+
+
+def plain(text: str) -> str:
+    """A text from outside as a record may hold it: one line of visible characters, TeX read as Unicode."""
+    text = " ".join("".join(c for c in text if c.isprintable() or c.isspace()).split())
+    if not re.search(LATEX, text):
+        return text
+    from orchtrace_corpus.corpus.formats.latex import LatexError, decoded
+
+    try:
+        return " ".join(decoded(text).split())
+    except LatexError:  # what has no characters goes, and `remarks` quotes what was there
+        return " ".join(re.sub(r"\\[A-Za-z]+|[\\${}^]", " ", text).split())
+
+
+def find_match(paper: Paper, pool: Pool, *, by_title: bool = True) -> Match | None:
+    """The record that a paper seems to be: of the pool or excluded, by the surest sign that there is.
+
+    Args:
+        paper: What is known of it so far; what is empty is compared with nothing.
+        pool: The corpus.
+        by_title: Whether a title that is nearly the same is a sign.
+    """
+    records: list[Record] = [*pool.papers, *pool.exclusions]
+    wanted = dict.fromkeys(identifier for identifier, _ in identities(paper))
+    for record in records:
+        for identifier in _identities(record):
+            if identifier in wanted:
+                return Match(record, Sign.IDENTIFIER, f"{_REGISTRIES[identifier.kind]}:{identifier.value}")
+    own = address(paper.urls[0]) if paper.urls else ""
+    for record in records if own else ():
+        url = _own_url(record)
+        if address(url) == own:
+            return Match(record, Sign.ADDRESS, url)
+    return _title_match(paper.title, records) if by_title else None
+
+
+def describe_match(found: Match) -> str:
+    """What the corpus says of a paper that it knows: where it is, why if it was excluded, and by what it is known."""
+    record = found.record
+    known = f"known by its {found.sign} {found.shared}"
+    if found.sign is Sign.TITLE:
+        known = f"known by its title, {quote(found.shared)}; if it is another work, add --despite-title"
+    if isinstance(record, Paper):
+        return f"in the pool already as {quote(record.key)}, {known}"
+    tags = "".join(f", {field}: {tag}" for field, tag in record.tags.items())
+    became = f" It became the paper {quote(record.promoted_to)}." if record.promoted_to else ""
+    return f"excluded as {record.id} on {record.screened}{tags}: {record.reason}{became} It is {known}"
+
+
+def arxiv_misspelling(name: str, pool: Pool) -> str:
+    """What is wrong with a name that looks like an arXiv id and can be none; empty where nothing is.
+
+    Since 2015 five digits follow the period, before that there were four
+    (https://info.arxiv.org/help/arxiv_identifier.html).
+    """
+    found = re.fullmatch(_ARXIV_LIKE, name.strip(), re.ASCII)
+    if found is None:
+        return ""
+    month, number = found["month"], found["number"]
+    digits = 5 if month >= "1501" else 4
+    recognised = recognise(name)
+    if recognised is not None and len(number) == digits:
+        return ""
+    nearest = _nearest(month, number, digits, pool)
+    if not 1 <= int(month[2:]) <= 12:
+        return f"{quote(name)} is no arXiv id: it begins with year and month, and {month[2:]} is no month{nearest}"
+    return f"{quote(name)} is no arXiv id, which is YYMM, a period and {digits} digits{nearest}"
+
+
+def key_for(paper: Paper, taken: Collection[str]) -> str:
+    """A key that is not taken: the name before the title's colon, else its first words, as the pool's keys are.
+
+    Where that is taken, the year follows, then a number.
+    """
+    head = re.split(r"[?!] ", paper.title.partition(": ")[0])[-1]
+    words = _key_words(head) if ": " in paper.title else []
+    if not words or len(words) > _LONGEST_NAME:
+        every = _key_words(paper.title)
+        words = [word for word in every if word not in _SMALL_WORDS][:_KEY_WORDS] or every[:_KEY_WORDS]
+    stem = (
+        "-".join(words)[:_LONGEST_KEY].strip("-")
+        or "-".join(_key_words(paper.first_author.partition(",")[0]))
+        or "paper"
+    )
+    candidates = [stem, *([f"{stem}-{paper.year}"] if paper.year else [])]
+    last, number = candidates[-1], 2
+    while True:
+        for candidate in candidates:
+            if candidate not in taken:
+                return candidate
+        candidates = [f"{last}-{number}"]
+        number += 1
+
+
+def unmet_demands(paper: Paper, taxonomy: Taxonomy) -> list[TagRule]:
+    """The rules of the taxonomy that demand evidence of a paper with these tags, and the paper has none.
+
+    A rule that cannot be applied is left to the validation.
+    """
+    attributes = paper_attributes(taxonomy)
+    supported = {field for item in paper.evidence for field in item.tags}
+    every = {facet.field for facet in taxonomy.papers}
+    unmet = []
+    for rule in taxonomy.rules:
+        if rule.evidence and rule.severity is Severity.ERROR:
+            wanted = every if rule.evidence == (ANY_EVIDENCE,) else set(rule.evidence)
+            with suppress(CommandUseError):
+                applies = parse_mapping({each.field: each.alternatives for each in rule.when}, attributes)
+                if applies.matches(paper) and wanted.isdisjoint(supported):
+                    unmet.append(rule)
+    return unmet
+
+
+def next_exclusion_id(exclusions: Sequence[Exclusion], text: str) -> str:
+    """The next free id of an exclusion.
+
+    Args:
+        exclusions: Those there are.
+        text: Where ids may be mentioned whose records are gone, such as the data files; a number far
+            above those in use (`E2024`) is none.
+    """
+    highest = max((int(exclusion.id[1:]) for exclusion in exclusions), default=0)
+    mentioned = (int(number) for number in re.findall(r"\bE(\d{3,6})\b", text, re.ASCII))
+    return f"E{max([highest, *(number for number in mentioned if number <= highest + _MOST_MISSING)]) + 1:03d}"
+
+
+_MOST_MISSING = 99
+
+
+def _items(values: Mapping[str, Value], name: str) -> list[str]:
+    """The texts of a list."""
+    items = values.get(name, ())
+    return [str(item) for item in items] if isinstance(items, (list, tuple)) else []
+
+
+def _identities(record: Record) -> Iterator[Identifier]:
+    if isinstance(record, Paper):
+        yield from (identifier for identifier, _ in identities(record))
+        return
+    for identifier in (recognise(record.identifier), recognise_url(record.url)):
+        if identifier is not None:
+            yield identifier
+
+
+def _own_url(record: Record) -> str:
+    if isinstance(record, Paper):
+        return record.urls[0] if record.urls else ""
+    return record.url
+
+
+def _title_match(title: str, records: Sequence[Record]) -> Match | None:
+    """The record whose title is nearest to one, if it is near enough.
+
+    A name before a colon may be missing on one side; two names before the same words are two works.
+    """
+    from rapidfuzz import fuzz, process
+
+    whole, bare = _spellings(title)
+    others = [_spellings(record.title) for record in records]
+    pairs = [(whole, {place: theirs for place, (theirs, _) in enumerate(others)})]
+    if bare:
+        pairs.append((bare, {place: theirs for place, (theirs, named) in enumerate(others) if not named}))
+    else:
+        pairs.append((whole, {place: named for place, (_, named) in enumerate(others) if named}))
+    best: tuple[float, int] = (0.0, -1)
+    for spelling, choices in pairs if whole else ():
+        found = process.extractOne(spelling, choices, scorer=fuzz.ratio, score_cutoff=SAME_TITLE_PERCENT)
+        if found is not None and found[1] > best[0]:
+            best = (found[1], found[2])
+    return Match(records[best[1]], Sign.TITLE, records[best[1]].title) if best[1] >= 0 else None
+
+
+def _spellings(title: str) -> tuple[str, str]:
+    """A title to compare, and the same without the name before its colon if it has one; brackets at its end go."""
+    kept = re.sub(r"\s*\([^()]*\)$", "", title)
+    name, colon, rest = kept.partition(": ")
+    whole, bare = (folded_title(text, between=" ").strip() for text in (kept, rest))
+    is_named = bool(colon) and len(name.split()) <= _LONGEST_NAME and len(bare.split()) >= _LEAST_WORDS
+    return whole, bare if is_named else ""
+
+
+def _nearest(month: str, number: str, digits: int, pool: Pool) -> str:
+    """The end of a message: the id that was meant, and what it is here."""
+    known = {paper.arxiv_id: f"in the pool as {quote(paper.key)}" for paper in pool.papers if paper.arxiv_id}
+    for exclusion in pool.exclusions:
+        for identifier in _identities(exclusion):
+            if identifier.kind is IdentifierKind.ARXIV:
+                known.setdefault(identifier.value, f"excluded as {exclusion.id}")
+    zero = digits - len(number) == 1
+    padded = [f"{month}.{number[:at]}0{number[at:]}" for at in range(len(number) + 1)] if zero else []
+    padded = [name for name in padded if is_normal(IdentifierKind.ARXIV, name)]
+    near = [name for name in padded if name in known]
+    near += get_close_matches(f"{month}.{number}", known, n=1, cutoff=0.9) or padded
+    if not near:
+        return ""
+    return f"; did you mean {near[0]}{f', which is {known[near[0]]}' if near[0] in known else ''}?"
+
+
+def _key_words(text: str) -> list[str]:
+    """The words of a text as keys have them: lower case, ASCII, compounds with hyphens.
+
+    Greek letters are spelled by name, letters of other scripts left out.
+    """
+    spelled = "".join(_letter_name(c) for c in unicodedata.normalize("NFKD", text)).casefold()
+    words = re.sub("['\u2019]", "", spelled).split()
+    compounds = ("-".join(re.findall(r"[a-z0-9]+", word, re.ASCII)) for word in words)
+    return [compound for compound in compounds if compound]
+
+
+def _letter_name(character: str) -> str:
+    name = unicodedata.name(character, "")
+    greek = name.startswith("GREEK ") and name.rpartition(" ")[2]
+    return greek or ("" if unicodedata.combining(character) else character)

@@ -1,0 +1,215 @@
+"""Asks others about what a corpus says: arXiv about its papers, hosts about the addresses that it names."""
+
+import os
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+from orchtrace_corpus.base.errors import CommandUseError, UpstreamError
+from orchtrace_corpus.base.findings import Finding, beyond, has_errors, quote
+from orchtrace_corpus.base.progress import Progress
+from orchtrace_corpus.base.text.layout import pluralize
+from orchtrace_corpus.corpus import rules
+from orchtrace_corpus.corpus.analysis.search import describe_near_misses, find_records
+from orchtrace_corpus.corpus.edit.edits import change_records
+from orchtrace_corpus.corpus.intake import drift
+from orchtrace_corpus.corpus.intake.drift import Answers
+from orchtrace_corpus.corpus.model import store
+from orchtrace_corpus.corpus.model.arxiv_file import encode, merged
+from orchtrace_corpus.corpus.model.metadata import Metadata
+from orchtrace_corpus.corpus.model.record_fields import Value, paper_style
+from orchtrace_corpus.corpus.model.records import Loaded, Paper, Pool
+from orchtrace_corpus.corpus.sources import links
+from orchtrace_corpus.corpus.sources.arxiv.cache import default_folder
+from orchtrace_corpus.corpus.sources.arxiv.client import Answer, Client
+from orchtrace_corpus.corpus.sources.links import Tried
+
+_FEW_HOSTS = 3
+
+
+class Fetched(NamedTuple):
+    """What arXiv says of papers.
+
+    Attributes:
+        answers: What it says now; this can be written.
+        reported: The same, and of papers that it says nothing of now, what was kept from earlier runs.
+        known: What it said before, by id, as the corpus has it on record.
+        answer: The answer itself, with what could not be asked or read.
+        failure: What ended the asking early.
+    """
+
+    answers: Answers
+    reported: Answers
+    known: Mapping[str, Metadata]
+    answer: Answer
+    failure: UpstreamError | None = None
+
+    @property
+    def unknown(self) -> tuple[str, ...]:
+        """The ids of which nothing is kept."""
+        return tuple(name for name in self.answer.unasked if name not in self.reported.found)
+
+
+class LinkReport(NamedTuple):
+    """What trying the addresses of a corpus told.
+
+    Attributes:
+        findings: What is wrong with them, at each place where one stands.
+        outcomes: The outcome for each address, in the order of trying.
+        asked: How many were tried over the network; the others are known from earlier runs.
+        left_to_fetch: How many addresses are arXiv's, which are not tried.
+    """
+
+    findings: tuple[Finding, ...]
+    outcomes: Mapping[str, Tried]
+    asked: int
+    left_to_fetch: int
+
+
+def select_papers(pool: Pool, names: Sequence[str]) -> tuple[Paper, ...]:
+    """The papers called by these names: keys, identifiers in any spelling, or URLs.
+
+    Raises:
+        CommandUseError: A name is that of no paper, or of an exclusion.
+    """
+    papers: dict[str, Paper] = {}
+    for name in names:
+        records = find_records(pool, name)
+        found = [record for record in records if isinstance(record, Paper)]
+        if records and not found:
+            raise CommandUseError(f"{quote(name)} is an exclusion, and only papers are fetched")
+        if not found:
+            raise CommandUseError(f"no paper {quote(name)}", describe_near_misses(pool, name))
+        papers |= {paper.key: paper for paper in found}
+    return tuple(papers.values())
+
+
+def fetch(
+    root: str,
+    ids: Sequence[str],
+    *,
+    arxiv_url: str = "",
+    offline: bool = False,
+    refresh: bool = False,
+    progress: Callable[[Progress], None] | None = None,
+) -> Fetched:
+    """Ask arXiv about papers.
+
+    Args:
+        root: The corpus's folder.
+        ids: The papers' arXiv ids.
+        arxiv_url: A mirror to ask instead.
+        offline: Whether to ask nobody, and to answer from what is kept.
+        refresh: Whether to ask again for what was answered of late.
+        progress: Is called with how far the run has come.
+
+    Raises:
+        UpstreamError: Nothing is known of any of the papers.
+    """
+    known = store.read_arxiv(root)
+    failure: UpstreamError | None = None
+    try:
+        answer = Client(arxiv_url, offline=offline, refresh=refresh).fetch(ids, known=known, progress=progress)
+    except UpstreamError as error:
+        failure, answer = error, Client(arxiv_url, offline=True).fetch(ids)
+    found = {**{name: known[name] for name in answer.unasked if name in known}, **answer.found}
+    if not found and (failure or answer.unasked):
+        message = f"nothing is kept of {pluralize(len(ids), 'paper')} with an arXiv id"
+        raise failure or UpstreamError(message, "Run corpus fetch with a network first.")
+    gaps = (*answer.throttled, *answer.unparseable)
+    earlier = Client(arxiv_url, offline=True).fetch(gaps).found if gaps else {}
+    kept = {**{name: known[name] for name in gaps if name in known}, **earlier}
+    answers = Answers(merged(known, found, found), answer.missing, answer.malformed)
+    reported = answers._replace(found={**merged(known, kept, kept), **answers.found})
+    return Fetched(answers, reported, known, answer, failure)
+
+
+def find_drift(loaded: Loaded, answers: Answers, known: Mapping[str, Metadata]) -> tuple[Finding, ...]:
+    """The drift that is not waived, and the waivers of drift that there is none of, in the order of the lines."""
+    ids = {*answers.found, *answers.missing, *answers.refused}
+    keys = {paper.key for paper in loaded.papers if paper.arxiv_id in ids}
+    found = list(drift.find_drift(loaded, answers, known))
+    kept = rules.apply_waivers(found, loaded, lambda key, code: key in keys and code in drift.PERSISTENT)
+    return tuple(sorted(kept, key=lambda finding: (finding.location, finding.code)))
+
+
+def texts_with_answers(root: str, loaded: Loaded, pool: Pool, fetched: Fetched) -> dict[str, str]:
+    """The data files with everything taken over that needs no decision, by their names below the folder."""
+    changes = _harmless(root, loaded, pool, _changes(loaded, fetched.answers, fetched.known))
+    every_id = [paper.arxiv_id for paper in pool.papers if paper.arxiv_id]
+    return {
+        store.PAPERS: change_records(loaded.paper_places.file, changes, paper_style(pool.taxonomy)),
+        store.ARXIV: encode(merged(fetched.known, fetched.answers.found, every_id)),
+    }
+
+
+def try_links(
+    loaded: Loaded,
+    keys: Collection[str] | None = None,
+    *,
+    size: int = 0,
+    seed: str = "",
+    refresh: bool = False,
+    progress: Callable[[Progress], None] | None = None,
+) -> LinkReport:
+    """Try the addresses of a corpus, each once.
+
+    Args:
+        loaded: The corpus.
+        keys: Only the addresses of the papers with these keys.
+        size: How many to try, always the same ones; 0 for all.
+        seed: Another seed gives another sample.
+        refresh: Whether to try again what was tried of late.
+        progress: Is called after each address.
+
+    Raises:
+        UpstreamError: Nobody answered, of several hosts, so the trouble is most likely with us.
+    """
+    listed = list(links.listed(loaded, keys))
+    every = {link.url for link in listed}
+    wanted = {url for url in every if not links.is_left_to_fetch(url)}
+    chosen = links.sample(wanted, size or len(wanted), seed)
+    sweep = links.Sweep(os.path.join(default_folder(), "links"), refresh=refresh)
+    tried: dict[str, Tried] = {}
+    for url, outcome in sweep.outcomes(chosen):
+        tried[url] = outcome
+        if progress is not None:
+            progress(Progress(len(tried), len(chosen)))
+    hosts = {urlsplit(url).netloc for url in tried}
+    if len(hosts) >= _FEW_HOSTS and not any(outcome.answered for outcome in tried.values()):
+        addresses = pluralize(len(tried), "address", "addresses")
+        message = f"none of {addresses} on {len(hosts)} hosts could be reached"
+        raise UpstreamError(message, "Is there a network? Nothing is said about the links.")
+    found = rules.apply_waivers(list(links.findings(listed, tried)), loaded, lambda _record, _code: False)
+    return LinkReport(tuple(found), tried, sweep.asked, len(every) - len(wanted))
+
+
+def _changes(loaded: Loaded, answers: Answers, known: Mapping[str, Metadata]) -> dict[int, dict[str, Value | None]]:
+    """What arXiv's answers change in each record without a decision, by the record's number."""
+    codes: dict[str, set[str]] = {}
+    for finding in find_drift(loaded, answers, known):
+        codes.setdefault(finding.record, set()).add(finding.code)
+    changed: dict[int, dict[str, Value | None]] = {}
+    for index, paper in enumerate(loaded.papers):
+        answer = answers.found.get(paper.arxiv_id or "")
+        if answer is not None and paper.key in codes:
+            changed[index] = {**drift.propose_changes(paper, answer, codes[paper.key])}
+    return {index: fields for index, fields in changed.items() if fields}
+
+
+def _harmless(
+    root: str, loaded: Loaded, pool: Pool, changes: Mapping[int, Mapping[str, Value | None]]
+) -> dict[int, Mapping[str, Value | None]]:
+    """The changes that bring no new error: arXiv's text may be one that no record can hold.
+
+    What is left out stays reported as drift.
+    """
+    before = rules.check(loaded)
+
+    def is_harmless(some: Mapping[int, Mapping[str, Value | None]]) -> bool:
+        text = change_records(loaded.paper_places.file, some, paper_style(pool.taxonomy))
+        return not has_errors(beyond(before, rules.check(store.load(root, instead={store.PAPERS: text.encode()}))))
+
+    if not changes or is_harmless(changes):
+        return dict(changes)
+    return {index: fields for index, fields in changes.items() if is_harmless({index: fields})}

@@ -1,0 +1,152 @@
+"""Decoders of web addresses and of tags: one term of a vocabulary, several, or terms with levels."""
+
+import re
+from enum import StrEnum
+from typing import Any
+
+from orchtrace_corpus.base.findings import quote, suggestion
+from orchtrace_corpus.base.yamlfile.reader import Mapping, Node, Scalar, Sequence
+from orchtrace_corpus.corpus.model.fields import (
+    NOT_APPLICABLE,
+    Decoder,
+    Report,
+    checked_text,
+    distinct,
+    kind_of,
+    refuse_no_list,
+    text,
+    text_list,
+)
+
+
+def terms(name: str, label: str, allowed: tuple[str, ...], *, allows_na: bool, code: str = "V102") -> Decoder:
+    """One term of a vocabulary. The result is the vocabulary's own string, so that equal terms are one object."""
+    known = {term: term for term in allowed}
+    if allows_na:
+        known[NOT_APPLICABLE] = NOT_APPLICABLE
+
+    def decode(node: Node, report: Report) -> str | None:
+        if type(node) is Scalar:
+            term = known.get(node.text)
+            if term is not None:
+                return term
+        value = checked_text(name, node, report)
+        if value is None:
+            return None
+        if value == NOT_APPLICABLE:
+            report.add("V104", node.at, f"{quote(value)} is not allowed for {name}{suggestion('', allowed)}")
+        else:
+            report.add(code, node.at, f"unknown {label} {quote(value)}{suggestion(value, list(known))}")
+        return None
+
+    return decode
+
+
+def choice(name: str, kind: type[StrEnum], *, code: str = "V102") -> Decoder:
+    """One of the values of an enumeration."""
+    decode_term = terms(name, name, tuple(kind), allows_na=False, code=code)
+
+    def decode(node: Node, report: Report) -> Any:
+        term = decode_term(node, report)
+        return None if term is None else kind(term)
+
+    return decode
+
+
+def term_list(name: str, label: str, allowed: tuple[str, ...], *, allows_na: bool, code: str = "V102") -> Decoder:
+    """A list of different terms of a vocabulary; NA only by itself."""
+    one = terms(name, label, allowed, allows_na=allows_na, code=code)
+
+    def decode(node: Node, report: Report) -> tuple[str, ...] | None:
+        if type(node) is Scalar and node.text == NOT_APPLICABLE:  # NA may stand bare, as in a field of one term
+            value = one(node, report)
+            return None if value is None else (value,)
+        if type(node) is not Sequence:
+            refuse_no_list(name, node, report)
+            return None
+        if not node.items:
+            report.add("F104", node.at, f"{quote(name)} is an empty list; name at least one term, or remove the field")
+            return None
+        items = [one(item, report) for item in node.items]
+        if NOT_APPLICABLE in items and len(items) > 1:
+            at = node.items[items.index(NOT_APPLICABLE)].at
+            report.add("V104", at, f"{quote(NOT_APPLICABLE)} in {name} must stand alone; remove it or the other terms")
+            return None
+        if None in items:
+            return None
+        return distinct(name, node, tuple(items), report)
+
+    return decode
+
+
+def levels(name: str, label: str, allowed: tuple[str, ...], level_ids: tuple[str, ...]) -> Decoder:
+    """A mapping from terms to levels; an empty one says that no term applies."""
+    level = terms(name, f"level of {name}", level_ids, allows_na=False, code="V103")
+    known = {term: term for term in allowed}
+
+    def decode(node: Node, report: Report) -> dict[str, str] | None:
+        if type(node) is not Mapping:
+            form = f"such as {{{allowed[0]}: {level_ids[0]}}}, or {{}} where none applies"
+            report.add("F103", node.at, f"{quote(name)} must be a mapping {form}, not {kind_of(node)}")
+            return None
+        values = {}
+        for term, (key_at, value) in node.entries.items():
+            if term not in known:
+                report.add("V102", key_at, f"unknown {label} {quote(term)}{suggestion(term, allowed)}")
+            values[known.get(term, term)] = level(value, report)
+        return None if None in values.values() or not values.keys() <= known.keys() else values
+
+    return decode
+
+
+_USUAL_URL = r"https?://\w[^ <>\"`{}|\\^/?#@]*(?:[/?#][^ <>\"`{}|\\^]*)?"
+_NOT_IN_URLS = ' <>"`{}|\\^'
+
+
+def url(name: str) -> Decoder:
+    """A web address."""
+    decode_text = text(name)
+
+    def decode(node: Node, report: Report) -> str | None:
+        value = decode_text(node, report)
+        return None if value is None or _is_refused_url(value, node, report) else value
+
+    return decode
+
+
+def url_list(name: str) -> Decoder:
+    """A list of different web addresses, at least one."""
+    texts = text_list(name)
+
+    def decode(node: Node, report: Report) -> tuple[str, ...] | None:
+        values = texts(node, report)
+        if values is None or type(node) is not Sequence:
+            return None
+        refused = [_is_refused_url(value, item, report) for value, item in zip(values, node.items, strict=True)]
+        return None if any(refused) else values
+
+    return decode
+
+
+def url_problem(value: str) -> str:
+    """What keeps a text from being a web address that anyone may open; empty if nothing does."""
+    if re.fullmatch(_USUAL_URL, value):
+        return ""
+    scheme, separator, rest = value.partition("://")
+    host = re.split("[/?#]", rest, maxsplit=1)[0]
+    if not separator or scheme.lower() not in ("http", "https"):
+        return "is not a web address; begin it with https://"
+    if any(c in value for c in _NOT_IN_URLS):
+        odd = next(c for c in value if c in _NOT_IN_URLS)
+        shown = "a blank" if odd == " " else quote(odd)
+        return f"holds {shown}, which no web address can; write %{ord(odd):02X}, or remove it"
+    if "@" in host:
+        return "gives a user name or password; leave out what stands before the @"
+    return "" if host.strip(".:") else "names no host; write https://host/path"
+
+
+def _is_refused_url(value: str, node: Node, report: Report) -> bool:
+    problem = url_problem(value)
+    if problem:
+        report.add("F114", node.at, f"{quote(value)} {problem}")
+    return bool(problem)

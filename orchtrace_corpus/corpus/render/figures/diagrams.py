@@ -1,0 +1,194 @@
+"""Figures that are no tables: the flow of screening, and the scale of systems on a logarithmic axis."""
+
+from collections.abc import Sequence
+from math import log10
+from typing import TypeAlias
+
+from orchtrace_corpus.base.text.drawing import SIZE, SMALL, Drawing, text_width, wrap
+from orchtrace_corpus.corpus.model.scale import Amount, Observation, compare
+from orchtrace_corpus.corpus.render.figures.plan import NOT_RECORDED, Caption, Source, called
+from orchtrace_corpus.corpus.render.figures.sheet import MARGIN, WIDTH, finish, head, label, label_width
+from orchtrace_corpus.corpus.render.scale import amount
+
+_GAP = 28.0
+_PADDING = 11.0
+_WIDTH = (WIDTH - 2 * MARGIN - _GAP) / 2
+_INNER = _WIDTH - 2 * _PADDING
+_LINE = 19.0
+_ARROW = 5.0
+
+_Row: TypeAlias = tuple[str, str, int]
+"""A line of a box: its text, a number at its right end, possibly empty, and the size of both."""
+
+
+def draw_screening(name: str, caption: Caption, source: Source) -> str:
+    """The flow of records as far as the corpus records it, after figure 1 of Page et al., PRISMA 2020 (BMJ 372:n71).
+
+    A corpus holds decided records. How many were found, and how many fell away before anybody decided
+    on them, is shown as not recorded.
+    """
+    retained, excluded, stages = len(source.pool.papers), len(source.pool.exclusions), source.stages
+    parts: tuple[tuple[str, int], ...] = ()
+    if stages is not None:
+        parts = tuple((called(value, stages.attribute.terms), found) for value, found in stages.counts.items())
+    steps: tuple[tuple[list[_Row], ...], ...] = (
+        (_unrecorded("Records identified"), _unrecorded("Removed before screening")),
+        (_recorded("Records audited", retained + excluded), _recorded("Excluded", excluded, parts)),
+        (_recorded("Retained", retained),),
+    )
+    drawing = Drawing(name, WIDTH)
+    y = head(drawing, caption) + 10
+    for index, boxes in enumerate(steps):
+        height = max(map(len, boxes)) * _LINE + 2 * _PADDING
+        for place, rows in enumerate(boxes):
+            x = MARGIN + place * (_WIDTH + _GAP)
+            with drawing.group():
+                _box(drawing, x, y, height, rows)
+            if place:
+                _arrow(drawing, x - _GAP, y + height / 2, 1, 0)
+        y += height
+        if index < len(steps) - 1:
+            _arrow(drawing, MARGIN + _WIDTH / 2, y, 0, 1)
+            y += _GAP
+    promoted = sum(exclusion.promoted_to is not None for exclusion in source.pool.exclusions)
+    notes = (f"Taken in later, and counted among the retained, too: {promoted:,} of the excluded.",) if promoted else ()
+    return finish(drawing, y, caption, notes)
+
+
+def _unrecorded(title: str) -> list[_Row]:
+    return [*((line, "", SIZE) for line in wrap(title, _INNER)), (NOT_RECORDED, "", SIZE)]
+
+
+def _recorded(title: str, number: int, parts: Sequence[tuple[str, int]] = ()) -> list[_Row]:
+    """The lines of a box: its title with its number, then what they are made up of."""
+    rows: list[_Row] = []
+    for text, found, size in ((title, number, SIZE), *((part, found, SMALL) for part, found in parts)):
+        shown = f"{found:,}"
+        lines = wrap(text, _INNER - text_width(shown, size, bold=True) - 8, size, bold=True)
+        rows += [(line, "" if index else shown, size) for index, line in enumerate(lines)]
+    return rows
+
+
+def _box(drawing: Drawing, x: float, y: float, height: float, rows: Sequence[_Row]) -> None:
+    """A box with its lines in the middle; dashed where there is nothing on record."""
+    is_recorded = bool(rows[0][1])
+    drawing.rect(x, y, _WIDTH, height, "plain", stroke="rule", dashed=not is_recorded, radius=4)
+    base = y + (height - len(rows) * _LINE) / 2 + _LINE / 2 + SIZE * 0.35
+    for text, number, size in rows:
+        is_head = is_recorded and size == SIZE
+        fill = "ink" if size == SIZE and text != NOT_RECORDED else "muted"
+        drawing.text(x + _PADDING, base, text, fill, size=size, bold=is_head)
+        if number:
+            drawing.text(x + _WIDTH - _PADDING, base, number, fill, size=size, bold=is_head, anchor="end")
+        base += _LINE
+
+
+def _arrow(drawing: Drawing, x: float, y: float, across: int, down: int) -> None:
+    """An arrow over the gap between two boxes, to the right or down."""
+    end_x, end_y = x + across * (_GAP - 1), y + down * (_GAP - 1)
+    drawing.line(x, y, end_x, end_y, "muted")
+    back_x, back_y = end_x - across * 7, end_y - down * 7
+    barbs = ((back_x + sign * down * _ARROW, back_y + sign * across * _ARROW) for sign in (1, -1))
+    drawing.path(((end_x, end_y), *barbs), "muted")
+
+
+_ROW = 27.0
+_MARK = 5.0
+_NAMES_WIDTH = 200.0
+_PLOT_WIDTH = 170.0
+_BASE = SIZE * 0.35  # from the middle of a line of text down to its base line
+_GROUPS = ("In use", "In experiments")
+_LEGEND = (
+    "Squares: systems in use; circles: experiments. Filled: read in the publication itself; hollow: a report, or "
+    "second-hand. A line from the left edge: the source gives a limit, not a number."
+)
+
+
+class _Axis:
+    """A logarithmic axis from `left` on; numbers too small for it stand at its left end."""
+
+    def __init__(self, left: float, width: float, amounts: Sequence[Amount]) -> None:
+        positive = [value for amount in amounts for value in (amount.low, amount.high) if value > 0]
+        self.first = 0
+        while any(value < 10.0**self.first for value in positive):
+            self.first -= 1
+        self.last = self.first + 1
+        while any(value > 10.0**self.last for value in positive):
+            self.last += 1
+        self.left = left
+        self.decade_width = width / (self.last - self.first)
+
+    def at(self, value: float) -> float:
+        """Where a number stands."""
+        return self.left + self.decade_width * max((log10(value) if value > 0 else self.first) - self.first, 0.0)
+
+
+def draw_scale(name: str, caption: Caption, observations: Sequence[Observation]) -> str:
+    """The first quantity that is known of systems in use and of experiments, a row for each."""
+    comparisons = compare(observations)
+    if not comparisons:
+        drawing = Drawing(name, WIDTH)
+        return finish(drawing, head(drawing, caption), caption)
+    groups = (comparisons[0].deployments, comparisons[0].academic)
+    shown = [observation for group in groups for observation in group]
+    names = label_width([observation.system for observation in shown], _NAMES_WIDTH)
+    left = MARGIN + names + 14
+    numbers = max(text_width(amount(observation.value)) for observation in shown)
+    drawing = Drawing(name, max(WIDTH, left + _PLOT_WIDTH + 16 + numbers + MARGIN))
+    right = drawing.width - MARGIN - numbers - 16
+    axis = _Axis(left, right - left, [observation.value for observation in shown if observation.value])
+    top = head(drawing, caption) + SMALL + 8
+    bottom = top + 6 + _ROW * (len(shown) + len(groups))
+    _grid(drawing, axis, top, bottom)
+    y = top + 6
+    for title, group, is_in_use in zip(_GROUPS, groups, (True, False), strict=True):
+        drawing.text(MARGIN, y + _ROW / 2 + _BASE, title, bold=True)
+        y += _ROW
+        for observation in group:
+            middle = y + _ROW / 2
+            with drawing.group():
+                label(drawing, MARGIN, middle, names, observation.system)
+                if observation.value:
+                    _mark(drawing, axis, middle, observation.value, observation.verified, is_in_use)
+                text = amount(observation.value)
+                fill = "ink" if observation.value else "muted"
+                drawing.text(drawing.width - MARGIN, middle + _BASE, text, fill, anchor="end")
+            y += _ROW
+    units = ", ".join(dict.fromkeys(observation.unit for observation in shown))
+    return finish(drawing, y, caption, (_LEGEND, f"Counted as the sources do: {units}."))
+
+
+def _grid(drawing: Drawing, axis: _Axis, top: float, bottom: float) -> None:
+    """A line for each power of ten, with its number where there is room for it."""
+    ticks = {decade: _power(decade) for decade in range(axis.first, axis.last + 1)}
+    widest = max(text_width(text, SMALL) for text in ticks.values()) + 4
+    step = 1
+    while step * axis.decade_width < widest:
+        step += 1
+    for decade, text in ticks.items():
+        x = axis.left + (decade - axis.first) * axis.decade_width
+        drawing.line(x, top + 4, x, bottom, "rule", dashed=True)
+        if (decade - axis.first) % step == 0:
+            drawing.text(x, top, text, "muted", size=SMALL, anchor="middle")
+
+
+def _mark(drawing: Drawing, axis: _Axis, y: float, value: Amount, verified: bool, is_in_use: bool) -> None:
+    color = "series1" if is_in_use else "series0"
+    low, high = axis.at(value.low), axis.at(value.high)
+    if value.bound in ("<=", "<"):
+        drawing.line(axis.left, y, high, y, color)
+    elif low < high:
+        drawing.line(low, y, high, y, color)
+    for x in dict.fromkeys((low, high)):
+        fill = color if verified else "page"
+        if is_in_use:
+            drawing.rect(x - _MARK, y - _MARK, 2 * _MARK, 2 * _MARK, fill, stroke=color)
+        else:
+            drawing.circle(x, y, _MARK, fill, stroke=color)
+
+
+def _power(decade: int) -> str:
+    """A power of ten in its shortest form."""
+    if decade < 0:
+        return f"{10.0**decade:.{-decade}f}"
+    return f"1{'0' * (decade % 3)}{('', 'k', 'M', 'G', 'T')[decade // 3]}" if decade < 15 else f"1e{decade}"

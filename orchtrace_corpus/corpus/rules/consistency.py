@@ -1,0 +1,93 @@
+"""A record against itself, against the log that it is part of, and against the clock."""
+
+from collections.abc import Iterator
+from datetime import timedelta
+
+from orchtrace_corpus.base.dates import today
+from orchtrace_corpus.base.findings import Finding, quote
+from orchtrace_corpus.base.identifiers import Identifier, arxiv_year, recognise, recognise_url
+from orchtrace_corpus.corpus.model.records import Loaded
+
+YEARS_TO_PUBLICATION = 2
+"""How long after its arXiv id a paper's year may be that of its publication before a warning asks."""
+
+
+def check_urls(loaded: Loaded) -> Iterator[Finding]:
+    """A URL that leads to another paper: it carries an id of the same kind, but not the record's."""
+    for index, paper in enumerate(loaded.papers):
+        for number, url in enumerate(paper.urls):
+            found = recognise_url(url)
+            if found is not None:
+                own = getattr(paper, found.kind.value)
+                if own is not None and own != found.value:
+                    place = loaded.paper_places.locate(index, "urls", number)
+                    yield Finding("I101", _differs(found, own), place, paper.key)
+    for index, exclusion in enumerate(loaded.exclusions):
+        found, named = recognise_url(exclusion.url), recognise(exclusion.identifier)
+        if found and named and found.kind is named.kind and found.value != named.value:
+            place = loaded.exclusion_places.locate(index, "url")
+            yield Finding("I101", _differs(found, named.value), place, exclusion.id)
+
+
+def check_arxiv_years(loaded: Loaded) -> Iterator[Finding]:
+    """A year before the arXiv id was given, or so long after that one of the two is likely wrong."""
+    for index, paper in enumerate(loaded.papers):
+        if paper.arxiv_id is None or not paper.year:
+            continue
+        given = arxiv_year(paper.arxiv_id)
+        if not given <= paper.year <= given + YEARS_TO_PUBLICATION:
+            message = (
+                f"year {paper.year} does not fit arXiv id {paper.arxiv_id}, which was given in {given}; "
+                f"expected {given} to {given + YEARS_TO_PUBLICATION}"
+            )
+            yield Finding("I105", message, loaded.paper_places.locate(index, "year"), paper.key)
+
+
+def _differs(found: Identifier, own: str) -> str:
+    return f"the URL leads to {found.kind} {quote(found.value)}, but the record is {quote(own)}; mend one of the two"
+
+
+def check_order(loaded: Loaded) -> Iterator[Finding]:
+    """An id that is not above all before it: new records are added at the end, under the next id."""
+    highest, holder = 0, ""
+    for index, exclusion in enumerate(loaded.exclusions):
+        number = int(exclusion.id[1:] or 0)
+        if number > highest:
+            highest, holder = number, exclusion.id
+        elif exclusion.id and exclusion.id != holder:
+            message = f"exclusion id {quote(exclusion.id)} stands behind {quote(holder)}; put records in order of ids"
+            yield Finding("F118", message, loaded.exclusion_places.locate(index, "id"), exclusion.id)
+
+
+def check_promotions(loaded: Loaded) -> Iterator[Finding]:
+    """A promotion to a paper that is not there."""
+    keys = {paper.key for paper in loaded.papers}
+    for index, exclusion in enumerate(loaded.exclusions):
+        if exclusion.promoted_to and exclusion.promoted_to not in keys:
+            message = f"there is no paper {quote(exclusion.promoted_to)}; name the paper that the record became"
+            yield Finding("F117", message, loaded.exclusion_places.locate(index, "promoted_to"), exclusion.id)
+
+
+def check_years(loaded: Loaded) -> Iterator[Finding]:
+    """A year after the next one: no venue announces its proceedings that early."""
+    latest = today().year + 1
+    for index, paper in enumerate(loaded.papers):
+        if paper.year > latest:
+            message = f"year {paper.year} has not come; the latest that can be is {latest}"
+            yield Finding("F115", message, loaded.paper_places.locate(index, "year"), paper.key)
+
+
+def check_days(loaded: Loaded) -> Iterator[Finding]:
+    """A record added or screened in the future. Tomorrow will do: it has begun somewhere on earth."""
+    latest = (today() + timedelta(days=1)).isoformat()
+    for index, paper in enumerate(loaded.papers):
+        if paper.added > latest:
+            yield Finding("F116", _in_future(paper.added), loaded.paper_places.locate(index, "added"), paper.key)
+    for index, exclusion in enumerate(loaded.exclusions):
+        if exclusion.screened > latest:
+            place = loaded.exclusion_places.locate(index, "screened")
+            yield Finding("F116", _in_future(exclusion.screened), place, exclusion.id)
+
+
+def _in_future(day: str) -> str:
+    return f"{day} has not come; write the day on which it was done"

@@ -1,0 +1,238 @@
+"""Two states of a corpus, read and compared: folders, or revisions of a git repository."""
+
+import hashlib
+import os
+from collections.abc import Callable, Iterator, Mapping
+from typing import NamedTuple
+
+from orchtrace_corpus.base.errors import DataFileError, InvalidCorpusError
+from orchtrace_corpus.base.findings import Finding, Severity, is_malformed, printable, quote
+from orchtrace_corpus.base.text.findings import summary
+from orchtrace_corpus.base.yamlfile.reader import YamlFile
+from orchtrace_corpus.base.yamlfile.record import values
+from orchtrace_corpus.corpus import rules
+from orchtrace_corpus.corpus.analysis import claims
+from orchtrace_corpus.corpus.analysis.difference import Difference, State, compare, unread
+from orchtrace_corpus.corpus.model import disputes, store
+from orchtrace_corpus.corpus.model.records import Loaded, Pool
+from orchtrace_corpus.corpus.sources import revisions
+
+_COMPARED = (store.TAXONOMY, store.PAPERS, store.EXCLUSIONS, store.CLAIMS)
+_READ = (*_COMPARED, store.DISPUTES, store.SCALE)
+_EMPTY = b"[]\n"
+_POINTER = b"version https://git-lfs.github.com/spec/"
+
+
+class Side(NamedTuple):
+    """One of the two states that are compared.
+
+    Attributes:
+        name: What it is called.
+        folder: Its folder; of a revision, that of the corpus which it is a revision of.
+        texts: The bytes of the data files that are understood, by their names below the folder.
+        others: The other files in the folder of data: git's name for the content of each; of a folder,
+            empty until `_identify`.
+    """
+
+    name: str
+    folder: str
+    texts: Mapping[str, bytes]
+    others: Mapping[str, str]
+
+
+def diff(before: str, after: str = "", root: str = "") -> Difference:
+    """What changed in meaning from one state of a corpus to another.
+
+    Args:
+        before: A folder with a corpus, or a git revision. `BASE...HEAD` names both states, and stands for what HEAD
+            has changed since the two parted.
+        after: The later state, named likewise; without it, the corpus as it is.
+        root: The folder of the corpus that revisions are of; else the nearest one.
+
+    Raises:
+        CorpusError: A state does not exist or cannot be read, or neither has a taxonomy without errors.
+    """
+    return compare_states(before, after, lambda: root or store.find_root().path)
+
+
+def compare_states(before: str, after: str, find_root: Callable[[], str]) -> Difference:
+    """The same as `diff`; the corpus's own folder is looked for only where it is needed."""
+    first, second = _identify(*_sides(before, after, find_root))
+    if store.PAPERS not in first.texts and store.PAPERS not in second.texts:
+        raise DataFileError(f"neither {quote(first.name)} nor {quote(second.name)} holds {store.PAPERS}")
+    return compare(_state(first, second, judged_by=second), _state(second, first, judged_by=second))
+
+
+def _sides(base: str, head: str, find_root: Callable[[], str]) -> tuple[Side, Side]:
+    """What is to be compared."""
+    if not head and not _is_corpus(base) and ".." in base and not base.startswith((".", "/")):
+        dots = "..." if "..." in base else ".."
+        first, _, second = base.partition(dots)
+        return _side(find_root, base if dots == "..." else first), _side(find_root, second or "HEAD")
+    one = _side(find_root, base)
+    return one, _side(find_root, head) if head else _of_folder(find_root(), "the working tree")
+
+
+def _side(find_root: Callable[[], str], name: str) -> Side:
+    return _of_folder(name, name) if _is_corpus(name) else _of_revision(find_root(), name)
+
+
+def _is_corpus(folder: str) -> bool:
+    return os.path.isfile(os.path.join(folder, *store.PAPERS.split("/")))
+
+
+def _of_folder(folder: str, name: str) -> Side:
+    texts = store.read_bytes(folder, _READ)
+    return _require_data(Side(name, folder, texts, {path: "" for path in _files(folder) if _is_other(path)}))
+
+
+def _of_revision(root: str, name: str) -> Side:
+    revision = revisions.find(root, name)
+    read = {path: revision.read(path) for path in _READ}
+    texts = {path: text for path, text in read.items() if text is not None}
+    others = {path: content for path, content in revision.contents("data").items() if _is_other(path)}
+    return _require_data(Side(str(revision), root, texts, others))
+
+
+def _require_data(side: Side) -> Side:
+    """The side, if its data is there itself."""
+    for name, text in side.texts.items():
+        if text.startswith(_POINTER):
+            raise DataFileError(
+                f"{name} of {side.name} is a pointer of Git LFS: the data itself is kept elsewhere",
+                "Compare two folders in which it is present.",
+            )
+    return side
+
+
+def _files(folder: str) -> Iterator[str]:
+    """The files of a folder's data, by their names below it."""
+    for parent, _, names in os.walk(os.path.join(folder, "data")):
+        for name in names:
+            yield os.path.relpath(os.path.join(parent, name), folder).replace(os.sep, "/")
+
+
+def _is_other(path: str) -> bool:
+    """Whether a file is part of the corpus beside what is read of it; what editors leave behind is not."""
+    return path not in _READ and not path.endswith("~") and not any(part.startswith(".") for part in path.split("/"))
+
+
+def _identify(first: Side, second: Side) -> tuple[Side, Side]:
+    """The sides with a name for the content of every file, by the function by which git names those of a revision."""
+    lengths = {len(content) for side in (first, second) for content in side.others.values()}
+    algorithm = "sha256" if 64 in lengths else "sha1"
+
+    def named(side: Side) -> Side:
+        contents = {
+            path: content or _content_id(os.path.join(side.folder, path), algorithm)
+            for path, content in side.others.items()
+        }
+        return side._replace(others=contents)
+
+    return named(first), named(second)
+
+
+def _content_id(path: str, algorithm: str) -> str:
+    """The name that git gives to a file's content (git-hash-object(1))."""
+    try:
+        data = os.fsencode(os.readlink(path)) if os.path.islink(path) else _bytes(path)
+    except OSError as error:
+        raise DataFileError(f"cannot read {printable(path, limit=300)}: {error.strerror}") from error
+    return hashlib.new(algorithm, b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
+
+
+def _bytes(path: str) -> bytes:
+    with open(path, "rb") as file:
+        return file.read()
+
+
+def _state(side: Side, other: Side, *, judged_by: Side) -> State:
+    """A side's records, what is wrong with them, and what the claims of the later side come to.
+
+    Raises:
+        InvalidCorpusError: Neither side has a taxonomy without errors, so that nothing can be read.
+    """
+    remarks = [] if store.PAPERS in side.texts else [f"There is no {store.PAPERS} in {side.name}."]
+    loaded, found = _loaded(side, other, remarks)
+    pool = loaded.pool
+    if pool is None:
+        shown = (str(finding) for finding in found)
+        raise InvalidCorpusError("\n".join((f"the taxonomy of {quote(side.name)} has errors:", *shown)))
+    unreadable = (*found, *(finding for finding in loaded.findings if finding.severity is Severity.ERROR))
+    found = (*found, *rules.check(loaded))
+    cut_off = tuple(
+        any(finding.code.startswith("Y") for finding in places.file.findings)
+        for places in (loaded.paper_places, loaded.exclusion_places)
+    )
+    for name, is_cut_off in zip((store.PAPERS, store.EXCLUSIONS), cut_off, strict=True):
+        if is_cut_off:
+            remarks.append(
+                f"A part of {name} could not be read in {side.name}: nothing is said of what is missing there."
+            )
+    verdicts = None
+    if unreadable:
+        remarks.append(
+            f"Not all of {side.name} could be read ({summary(unreadable)}): counts are of what could, "
+            "and no claim is judged."
+        )
+    else:
+        claim_file = store.read_claims(side.folder, judged_by.texts.get(store.CLAIMS, _EMPTY))
+        verdicts = claims.evaluate(claim_file.claims, pool)
+        found = (*found, *_further(side, loaded, pool))
+    own = store.read_claims(side.folder, side.texts.get(store.CLAIMS, _EMPTY))
+    is_whole = not is_malformed(own.findings) and "" not in own.unread
+    return State(
+        pool,
+        tuple(_named(finding) for finding in found),
+        verdicts,
+        {name: side.texts[name] for name in _COMPARED if name in side.texts},
+        {**side.others, **{name: _content(name, side) for name in (store.DISPUTES, store.SCALE) if name in side.texts}},
+        side.name,
+        own.claims,
+        frozenset(own.unread) if is_whole else None,
+        unread(loaded),
+        (cut_off[0], cut_off[1]),
+        tuple(remarks),
+    )
+
+
+def _loaded(side: Side, other: Side, remarks: list[str]) -> tuple[Loaded, tuple[Finding, ...]]:
+    """A side's records, by the other side's vocabulary where its own is absent or wrong, and what is wrong with it."""
+    texts = {store.PAPERS: _EMPTY, store.EXCLUSIONS: _EMPTY, **side.texts}
+    found: tuple[Finding, ...] = ()
+    if store.TAXONOMY in side.texts:
+        loaded = store.load(side.folder, instead=texts)
+        if loaded.pool is not None:
+            return loaded, ()
+        found = loaded.findings
+        remarks.append(f"The taxonomy of {side.name} has errors; its records are read by that of {other.name}.")
+    elif store.PAPERS in side.texts:
+        remarks.append(f"There is no {store.TAXONOMY} in {side.name}; its records are read by that of {other.name}.")
+    if store.TAXONOMY not in other.texts:
+        raise DataFileError(f"neither {quote(side.name)} nor {quote(other.name)} holds a taxonomy that can be read")
+    loaded = store.load(side.folder, instead={**texts, store.TAXONOMY: other.texts[store.TAXONOMY]})
+    return loaded, found or (() if loaded.pool else loaded.findings)
+
+
+def _further(side: Side, loaded: Loaded, pool: Pool) -> Iterator[Finding]:
+    """What is wrong with the files beside the records; whether claims hold is told otherwise."""
+    if store.SCALE in side.texts:
+        yield from store.read_scale(side.folder, loaded, side.texts[store.SCALE]).findings
+    if store.DISPUTES in side.texts:
+        file = store.read_disputes(side.folder, pool.taxonomy, side.texts[store.DISPUTES])
+        yield from disputes.check(file, pool.papers, pool.taxonomy)
+    if store.CLAIMS in side.texts:
+        found = claims.check(store.read_claims(side.folder, side.texts[store.CLAIMS]), pool)
+        yield from (finding for finding in found if finding.code != "C101")
+
+
+def _content(name: str, side: Side) -> object:
+    """What a file says, without comments and layout; its bytes, if it cannot be read."""
+    root = YamlFile(name, side.texts[name]).root()
+    return side.texts[name] if root is None else values(root)
+
+
+def _named(finding: Finding) -> Finding:
+    """The finding at its file's name below the corpus's folder, wherever that is."""
+    path = f"data/{os.path.basename(finding.location.path)}"
+    return finding._replace(location=finding.location._replace(path=path))

@@ -1,0 +1,62 @@
+"""A form of tables is a member of `Format` and its renderer, and nothing else: every command that shows tables has it."""
+
+import subprocess
+import sys
+
+import pytest
+
+from orchtrace_corpus.base.text import Format
+from orchtrace_corpus.base.text.table import RENDERERS
+from tests.conftest import TOY
+
+ADDED = """
+import sys
+from enum import StrEnum
+
+from orchtrace_corpus.base import text
+
+text.Format = StrEnum("Format", {**{form.name: form.value for form in text.Format}, "HTML": "html"})
+
+from orchtrace_corpus.base.text import table
+
+table.RENDERERS[text.Format.HTML] = lambda tables, schema: "".join(f"<table {one.name} {schema}>\\n" for one in tables)
+
+from orchtrace_corpus.cli.main import run
+
+sys.exit(run(sys.argv[1:]))
+"""
+
+COMMANDS = {
+    "stats": "<table style stats>",
+    "stats --full": "<table style stats>",
+    "stats --by size": "<table size counts>",
+    "stats --cross size style": "<table size_by_style counts>",
+    "gaps size style": "<table ",
+    "terms": "<table terms terms>",
+    "terms size": "<table size terms>",
+    "list": "<table papers list>",
+    "list --exclusions": "<table exclusions list>",
+    "show rose-garden": "<table records records>",
+    "search garden": "<table papers search>",
+    "claims": "<table ",
+    "claims {claim}": "<table ",
+    "scale": "<table ",
+    "audit compare {sheet}": "<table agreement audit>",
+}
+
+
+def test_every_form_but_that_for_people_has_a_renderer() -> None:
+    assert {*RENDERERS, Format.TABLE} == {*Format}
+
+
+@pytest.mark.parametrize("words", COMMANDS)
+def test_a_form_that_is_added_reaches_every_command_with_tables(words: str) -> None:
+    is_toy = words.split()[0] not in ("claims", "scale", "audit")
+    filled = words.format(claim="papers-total", sheet="data/audits/sub-decisions-1.csv")
+    arguments = [*(["--root", str(TOY)] if is_toy else []), *filled.split(), "--format", "html"]
+    result = subprocess.run([sys.executable, "-c", ADDED, *arguments], capture_output=True, text=True, check=False)
+
+    lines = result.stdout.splitlines()
+    assert lines, result.stderr
+    assert lines[0].startswith(COMMANDS[words])
+    assert [line for line in lines if not line.startswith("<table ")] == []
