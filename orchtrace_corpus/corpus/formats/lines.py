@@ -3,8 +3,9 @@
 import json
 from collections.abc import Mapping, Sequence
 
+from orchtrace_corpus.base.json_syntax import JsonError, loads
 from orchtrace_corpus.corpus.formats.item import FormatError, Item, Problem
-from orchtrace_corpus.corpus.formats.jsontext import JsonError, parsed, record
+from orchtrace_corpus.corpus.formats.jsontext import record
 from orchtrace_corpus.corpus.model.record_fields import fields
 from orchtrace_corpus.corpus.model.records import Paper
 from orchtrace_corpus.corpus.model.taxonomy import Taxonomy
@@ -28,7 +29,7 @@ def read(text: str, taxonomy: Taxonomy, profile: str, path: str) -> list[Item]:
     for number, line in enumerate(text.split("\n"), 1):
         if line.strip():
             try:
-                items.append(Item(record(parsed(line), number, problems), number))
+                items.append(Item(record(loads(line, number), number, problems), number))
             except JsonError as error:
                 problems.append(Problem(number, str(error)))
     if problems:
