@@ -1,6 +1,6 @@
 """Every rule of the corpus explained."""
 
-from orchtrace_corpus.base.rulebook import Entry
+from orchtrace_corpus.base.findings import Entry
 from orchtrace_corpus.corpus.rulebook.across import ENTRIES as ACROSS
 from orchtrace_corpus.corpus.rulebook.claims import ENTRIES as CLAIMS
 from orchtrace_corpus.corpus.rulebook.drift import ENTRIES as DRIFT

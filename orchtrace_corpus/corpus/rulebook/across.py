@@ -1,6 +1,6 @@
 """X, I, D, M and E: fields against each other, records against each other, and what text may hold."""
 
-from orchtrace_corpus.base.rulebook import Entry
+from orchtrace_corpus.base.findings import Entry
 
 _TOPOLOGY_RULE = """\
 # data/taxonomy.yaml

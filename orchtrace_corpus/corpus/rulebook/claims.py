@@ -1,6 +1,6 @@
 """C: what a corpus claims about itself, and what is disputed in it. Found by `corpus check` and `corpus claims`."""
 
-from orchtrace_corpus.base.rulebook import Entry
+from orchtrace_corpus.base.findings import Entry
 
 _MESSAGE = """\
 # data/claims.yaml

@@ -1,6 +1,6 @@
 """A: a record against what arXiv says, and what arXiv says against what it said before. Found by `corpus fetch`."""
 
-from orchtrace_corpus.base.rulebook import Entry
+from orchtrace_corpus.base.findings import Entry
 
 _PAPER = '# data/papers.yaml\narxiv_id: "2505.19591"\n'
 _TWO = 'authors: ["Dang, Yufan", "Qian, Chen"]'

@@ -1,6 +1,6 @@
 """F and V: what a field or a tag may say."""
 
-from orchtrace_corpus.base.rulebook import Entry
+from orchtrace_corpus.base.findings import Entry
 
 _WAIVED = 'year: 2024\narxiv_id: "2001.00001"\nwaive: [{code: I105, why: "First printed four years later."}]'
 

@@ -1,6 +1,6 @@
 """L: addresses that no longer lead where they did. Found by `corpus links`."""
 
-from orchtrace_corpus.base.rulebook import Entry
+from orchtrace_corpus.base.findings import Entry
 
 ENTRIES = {
     "L101": Entry(

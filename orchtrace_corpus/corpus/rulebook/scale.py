@@ -1,6 +1,6 @@
 """S: what is known of the scale of systems, in data/scale.yaml."""
 
-from orchtrace_corpus.base.rulebook import Entry
+from orchtrace_corpus.base.findings import Entry
 
 _FILE = "# data/scale.yaml\n"
 

@@ -1,6 +1,6 @@
 """K: coding sheets, which `corpus audit compare` reads."""
 
-from orchtrace_corpus.base.rulebook import Entry
+from orchtrace_corpus.base.findings import Entry
 
 ENTRIES = {
     "K101": Entry(

@@ -14,9 +14,9 @@ from multiprocessing import connection, get_context
 from multiprocessing.context import SpawnProcess
 from typing import NamedTuple
 
+from orchtrace_corpus.base import __version__
 from orchtrace_corpus.base.errors import DataFileError
 from orchtrace_corpus.base.findings import printable, quote_path
-from orchtrace_corpus.base.version import __version__
 from orchtrace_corpus.trace.analysis.prices import Prices
 from orchtrace_corpus.trace.dataset.columns import TABLES
 from orchtrace_corpus.trace.dataset.folder import Folder, Unit
