@@ -19,8 +19,6 @@ from orchtrace_corpus.corpus.render import statistics, statistics_page
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
-_PIPE_WIDTH = 80
-
 
 @app.command()
 def stats(
@@ -86,7 +84,7 @@ def stats(
     elif full:
         session.show_tables(statistics.summary_tables(summary), "stats", output_format)
     else:
-        width = session.output.width or _PIPE_WIDTH
+        width = session.output.width or statistics_page.PIPE_WIDTH
         session.output.show(statistics_page.page(summary, width, session.output.glyphs))
     if query.filters and not selected.papers:
         session.output.note("corpus: no paper passes the filters")

@@ -7,6 +7,9 @@ from orchtrace_corpus.corpus.analysis.statistics import ABSENT, Counts, LevelCou
 from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE
 from orchtrace_corpus.corpus.render.statistics import ABSENT_LABEL, totals
 
+PIPE_WIDTH = 80
+"""The width of the page where no terminal says how wide it may be."""
+
 _TWO_COLUMNS_WIDTH = 76
 _SPARSE_LIMIT = 2
 _NEXT_STEPS = "Next: corpus gaps | corpus list | corpus terms | corpus --help"
