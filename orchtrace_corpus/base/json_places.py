@@ -18,10 +18,11 @@ Path: TypeAlias = tuple[str | int, ...]
 _MEMBERS = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _ITEMS = msgspec.json.Decoder(list[msgspec.Raw])
 _NAME = msgspec.json.Decoder(str)
-_BLANK = re.compile(rb"[ \t\r\n]*+")
-_BETWEEN = re.compile(rb"[ \t\r\n]*+[,:]?[ \t\r\n]*+")
-_STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+"')
-_MARK = re.compile(rb'"(?:[^"\\]++|\\.)*+"|[][{}]|[^\s,:"\[\]{}]++')
+# Patterns stay text until they are used: most documents are sound, and nothing is looked for in them.
+_BLANK = rb"[ \t\r\n]*+"
+_BETWEEN = rb"[ \t\r\n]*+[,:]?[ \t\r\n]*+"
+_STRING = rb'"(?:[^"\\]++|\\.)*+"'
+_MARK = rb'"(?:[^"\\]++|\\.)*+"|[][{}]|[^\s,:"\[\]{}]++'
 
 
 def children(document: bytes, at: int, text: memoryview | bytes) -> Iterator[tuple[str | int, int, memoryview]]:
@@ -39,22 +40,24 @@ def children(document: bytes, at: int, text: memoryview | bytes) -> Iterator[tup
         UnicodeDecodeError: A name is not UTF-8.
     """
     opening = document[at : at + 1]
-    at = _end_of(_BLANK, document, at + 1)
+    between = re.compile(_BETWEEN)
+    at = _end_of(between, document, at + 1)
     if opening == b"[":
         for number, item in enumerate(_ITEMS.decode(text)):
             value = memoryview(item)
             yield number, at, value
-            at = _end_of(_BETWEEN, document, at + len(value))
+            at = _end_of(between, document, at + len(value))
     elif opening == b"{":
         members = _MEMBERS.decode(text)
-        while (end := _end_of(_STRING, document, at)) > at:
+        string = re.compile(_STRING)
+        while (end := _end_of(string, document, at)) > at:
             name = _NAME.decode(memoryview(document)[at:end])
-            at = _end_of(_BETWEEN, document, end)
+            at = _end_of(between, document, end)
             value = memoryview(members[name])
             if not document.startswith(value, at):  # a name given twice: only its last value is known
                 value = memoryview(_text_at(document, at))
             yield name, at, value
-            at = _end_of(_BETWEEN, document, at + len(value))
+            at = _end_of(between, document, at + len(value))
 
 
 def _end_of(pattern: re.Pattern[bytes], document: bytes, at: int) -> int:
@@ -65,7 +68,7 @@ def _end_of(pattern: re.Pattern[bytes], document: bytes, at: int) -> int:
 def _text_at(document: bytes, at: int) -> bytes:
     """The text of the value that begins at a byte, found by counting brackets."""
     depth = 0
-    for mark in _MARK.finditer(document, at):
+    for mark in re.compile(_MARK).finditer(document, at):
         depth += (mark[0] in (b"[", b"{")) - (mark[0] in (b"]", b"}"))
         if depth == 0:
             return document[at : mark.end()]
@@ -98,7 +101,7 @@ class Places:
         return self._first_line + self._line_number(self._at(path))
 
     def _at(self, path: Path) -> int:
-        at = _end_of(_BLANK, self._data, 0)
+        at = _end_of(re.compile(_BLANK), self._data, 0)
         for step in path:
             inner = self._inside(at).get(step)
             if inner is None:

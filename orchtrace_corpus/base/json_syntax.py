@@ -113,7 +113,14 @@ def exceeds_depth(data: bytes, known: int = 0) -> bool:
         data: The text in UTF-8.
         known: So many lists and objects of it are known to lie flat.
     """
-    if len(data) <= MAX_DEPTH or data.count(b"{") + data.count(b"[") <= MAX_DEPTH + known:
+    if len(data) <= MAX_DEPTH:
+        return False
+    allowed = MAX_DEPTH + known - data.count(b"{")
+    at = data.find(b"[")
+    while at >= 0 <= allowed:  # where lists are few, faster than to count them
+        allowed -= 1
+        at = data.find(b"[", at + 1)
+    if allowed >= 0:
         return False
     braces = b"".join(_marks(data)).replace(b'""', b"")
     if b'"' in braces:  # brackets in strings

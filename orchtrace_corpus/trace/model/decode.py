@@ -5,6 +5,7 @@ is `model.refusal` imported, which says all that is wrong with it and where.
 """
 
 from collections.abc import Iterator
+from operator import attrgetter
 from typing import BinaryIO, NamedTuple
 
 import msgspec
@@ -133,6 +134,6 @@ def decode(document: Document) -> Decoded:
 
 
 def _flat_parts(trace: Trace) -> int:
-    """The number of objects and lists in a trace that hold no further ones, or are counted by themselves."""
-    inner = sum((event.tokens is not UNSET) + (event.source is not UNSET) for event in trace.events)
-    return len(trace.events) + len(trace.edges) + inner + sum(1 for event in trace.events if event.sub_decisions)
+    """The number of objects in a trace that are known to lie flat: its events and edges, their tokens and sources."""
+    absent = sum(list(map(attrgetter(name), trace.events)).count(UNSET) for name in ("tokens", "source"))
+    return 3 * len(trace.events) - absent + len(trace.edges)
