@@ -1,7 +1,7 @@
 """What hooks and continuous integration run over and over, and what newcomers type first, without Typer.
 
-Importing Typer takes longer than what these commands do. An invocation with any option, or with a wrong argument, is
-none of these: Typer reads it.
+Importing Typer takes longer than what these commands do. An invocation with any other option, or with a wrong
+argument, is none of these: Typer reads it.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,6 +20,8 @@ def find(arguments: Sequence[str]) -> Callable[[Output], int] | None:
             return _validate
         case ["stats"]:
             return _stats
+        case ["readme", "--check"]:
+            return _check_readme
         case ["trace", "validate", *paths] if paths and not any(path.startswith("-") for path in paths):
             return lambda output: _validate_traces(output, paths)
     return None
@@ -47,6 +49,21 @@ def _stats(output: Output) -> int:
     summary = summarise(CorpusSession(output, "").pool())
     output.show(statistics_page.page(summary, output.width or statistics_page.PIPE_WIDTH, output.glyphs))
     return ExitCode.DONE
+
+
+def _check_readme(output: Output) -> int:
+    from orchtrace_corpus.corpus import build
+    from orchtrace_corpus.corpus.cli.generated_files import settle
+    from orchtrace_corpus.corpus.cli.session import CorpusSession
+
+    session = CorpusSession(output, "")
+    root = session.writable_root()
+    document = build.readme_document(root, session.pool())
+    if document is None:
+        from orchtrace_corpus.cli import app
+
+        return app.run(["readme", "--check"], output)
+    return settle(session, root, [document], check=True, mend="corpus readme")
 
 
 def _validate_traces(output: Output, paths: Sequence[str]) -> int:
