@@ -1,1 +1,4 @@
 """The ground that both wings stand on."""
+
+__version__ = "0.1.0"
+"""The version of the package, in one place."""

@@ -9,12 +9,9 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from orchtrace_corpus.base.errors import CommandUseError
-
-if TYPE_CHECKING:
-    from orchtrace_corpus.base.rulebook import Entry
 
 
 class Severity(StrEnum):
@@ -65,6 +62,22 @@ class Finding(NamedTuple):
         return f"{self.location}: {self.code} {severity}{self.message}{record}"
 
 
+class Entry(NamedTuple):
+    """What a rulebook says about one rule.
+
+    Attributes:
+        why: Why the rule exists, and what it tolerates.
+        bad: The least YAML that breaks it: fields of a record, records, or files under a comment with their name.
+        good: The same, mended.
+        fixable: Whether the mend needs no decision, so that a program can make it.
+    """
+
+    why: str
+    bad: str
+    good: str
+    fixable: bool = False
+
+
 class Section(NamedTuple):
     """The rules whose codes begin with one letter.
 
@@ -76,7 +89,7 @@ class Section(NamedTuple):
 
     rank: int
     title: str
-    entries: "Callable[[], Mapping[str, Entry]]"
+    entries: Callable[[], Mapping[str, Entry]]
 
 
 RULES: dict[str, Rule] = {}
@@ -96,7 +109,7 @@ def register(errors: Mapping[str, str], warnings: Mapping[str, str], sections: M
     SECTIONS.update(sections)
 
 
-def explanation(code: str) -> "Entry":
+def explanation(code: str) -> Entry:
     """What the rulebook says about a rule."""
     return SECTIONS[code[0]].entries()[code]
 

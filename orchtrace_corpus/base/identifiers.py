@@ -9,7 +9,6 @@ import re
 from collections.abc import Callable
 from enum import StrEnum
 from typing import NamedTuple
-from urllib.parse import unquote
 
 
 class IdentifierKind(StrEnum):
@@ -80,7 +79,11 @@ def recognise(text: str) -> Identifier | None:
     for kind, pattern in _SPELLINGS:
         match = re.fullmatch(pattern, candidate)
         if match:
-            value = unquote(match["id"]) if kind is IdentifierKind.DOI else match["id"]
+            value = match["id"]
+            if kind is IdentifierKind.DOI and "%" in value:
+                from urllib.parse import unquote  # takes as long to import as a corpus to check its identifiers
+
+                value = unquote(value)
             return Identifier(kind, _NORMALISERS.get(kind, str)(value))
     return None
 

@@ -1,13 +1,18 @@
-"""The command table. A command's module is imported when the command is called, not before."""
+"""The command table, and Typer's way to run one of its commands: its errors become messages and exit codes here.
 
-from typing import Annotated
+A command's module is imported when the command is called, not before.
+"""
+
+import sys
+from typing import Annotated, Any
 
 import typer
 
+from orchtrace_corpus.base import __version__
 from orchtrace_corpus.base.commands.lazy import Command, LazyGroup
 from orchtrace_corpus.base.commands.output import Output
 from orchtrace_corpus.base.commands.session import Session
-from orchtrace_corpus.base.version import __version__
+from orchtrace_corpus.base.errors import ExitCode
 
 COMMANDS: dict[str, dict[str, Command]] = {
     "Look": {
@@ -69,6 +74,10 @@ COMMANDS: dict[str, dict[str, Command]] = {
 }
 """All commands by name, in the groups in which `--help` shows them."""
 
+# Typer raises Click's errors, and has at times carried a Click of its own inside: reach the base
+# of them through a class that Typer exports.
+_ClickError: Any = typer.BadParameter.__mro__[2]
+
 GLOBAL_OPTIONS = {"--root": " DIR", "--quiet": "", "--no-color": "", "--version": ""}
 """The options that stand before the command, with the form of their value."""
 
@@ -112,3 +121,24 @@ def corpus(
     output.quiet = quiet
     output.color = output.color and not no_color
     ctx.obj = Session(output, root)
+
+
+def run(arguments: list[str], output: Output) -> int:
+    """Run a command and return its exit code; errors of use are told on standard error."""
+    try:
+        code = typer.main.get_command(app).main(args=arguments, prog_name="corpus", standalone_mode=False, obj=output)
+    except typer.Abort:
+        return ExitCode.INTERRUPTED
+    except _ClickError as error:
+        option = str(getattr(error, "option_name", ""))
+        if option in GLOBAL_OPTIONS:
+            form = f"corpus {option}{GLOBAL_OPTIONS[option]} COMMAND"
+            output.tell(f"corpus: {option} is a global option; write it before the command: {form}")
+            return ExitCode.USAGE
+        error.show(file=sys.stderr)
+        if "unexpected extra argument" in str(error) and not set("=<>~").isdisjoint(str(error)):
+            output.tell("A filter needs --where in front of it.")
+        return int(error.exit_code)
+    if code == ExitCode.INTERRUPTED:
+        output.tell("corpus: interrupted")
+    return int(code or ExitCode.DONE)

@@ -33,16 +33,16 @@ def _run(arguments: list[str], output: Output) -> int:
     command = quick.find(arguments)
     if command is not None:
         return command(output)
-    from orchtrace_corpus.cli import invocation
+    from orchtrace_corpus.cli import app
 
-    return invocation.run(arguments, output)
+    return app.run(arguments, output)
 
 
 def _report_bug(error: Exception) -> str:
     import tempfile
     import traceback
 
-    from orchtrace_corpus.base.version import __version__
+    from orchtrace_corpus.base import __version__
 
     name = type(error).__name__
     with tempfile.NamedTemporaryFile("w", prefix="corpus-bug-", suffix=".txt", delete=False, encoding="utf-8") as file:

@@ -1,15 +1,11 @@
 """The rules of traces, by code; `rulebook` explains each."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
-from orchtrace_corpus.base.findings import Section, register
-
-if TYPE_CHECKING:
-    from orchtrace_corpus.base.rulebook import Entry
+from orchtrace_corpus.base.findings import Entry, Section, register
 
 
-def _entries() -> "Mapping[str, Entry]":
+def _entries() -> Mapping[str, Entry]:
     from orchtrace_corpus.trace.rulebook import ENTRIES
 
     return ENTRIES

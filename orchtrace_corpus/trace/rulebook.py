@@ -1,6 +1,6 @@
 """T: traces, which `corpus trace validate` reads. Excerpts hold the fields of a trace that matter."""
 
-from orchtrace_corpus.base.rulebook import Entry
+from orchtrace_corpus.base.findings import Entry
 
 _SPAWN = '{"id": "e1", "t": 0, "type": "spawn", "agent": "lead", "to": "scout"}'
 _CALL = '{"id": "e1", "t": 0, "type": "tool_call", "agent": "lead", "call_id": "c1"}'

@@ -11,9 +11,9 @@ import pytest
 
 from orchtrace_corpus.base.commands import progress as cli
 from orchtrace_corpus.base.commands.output import Output
+from orchtrace_corpus.base.commands.progress import line
 from orchtrace_corpus.base.progress import Progress
 from orchtrace_corpus.base.text.layout import ASCII, UNICODE, display_width
-from orchtrace_corpus.base.text.progress import line
 
 RUN = textwrap.dedent(
     """

@@ -11,7 +11,13 @@ from orchtrace_corpus.cli import quick
 ROOT = Path(__file__).resolve().parents[2]
 TOY = ROOT / "tests" / "data" / "toy"
 
-INVOCATIONS = (["check"], ["validate"], ["trace", "validate", "traces"], ["trace", "validate", "a.json", "lost.json"])
+INVOCATIONS = (
+    ["check"],
+    ["validate"],
+    ["stats"],
+    ["trace", "validate", "traces"],
+    ["trace", "validate", "a.json", "lost.json"],
+)
 
 
 def ended(program: str, words: list[str], cwd: Path) -> tuple[int, str, str]:
@@ -66,7 +72,9 @@ def lay_out(folder: Path, state: str) -> None:
         (folder / name).write_text(changes[state][1], encoding="utf-8")
 
 
-@pytest.mark.parametrize("words", [["check"], ["validate"], ["trace", "validate", "data/traces"]])
+@pytest.mark.parametrize(
+    "words", [["check"], ["validate"], ["stats"], ["trace", "validate", "data/traces"]]
+)
 def test_a_quick_invocation_does_not_import_typer(words: list[str]) -> None:
     code, _, told = ended(
         "from orchtrace_corpus.cli.main import run as there; "
@@ -81,7 +89,7 @@ def test_a_quick_invocation_does_not_import_typer(words: list[str]) -> None:
     "words",
     [[], ["check", "--help"], ["check", "x"], ["validate", "--strict"], ["--quiet", "check"], ["trace", "validate"],
      ["trace", "validate", "-"], ["trace", "validate", "a.json", "--strict"], ["trace", "validate", "--", "a"],
-     ["trace"], ["stats"]],
+     ["trace"], ["stats", "--full"]],
 )  # fmt: skip
 def test_whatever_has_an_option_or_a_wrong_argument_is_left_to_typer(words: list[str]) -> None:
     assert quick.find(words) is None

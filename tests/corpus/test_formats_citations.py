@@ -165,7 +165,7 @@ def test_csl_of_others(toy: Corpus) -> None:
         ('[{"author": [{"given": "Jan"}]}]', ["x:1: a name must have a family or a literal"]),
         ('[{"issued": {"raw": "2020"}}]', ['x:1: issued must give a year: {"date-parts": [[2025]]}']),
         ('[{"issued": {"date-parts": [[20]]}}]', ['x:1: issued must give a year: {"date-parts": [[2025]]}']),
-        ("[", ["x:1: not valid JSON: Expecting value"]),
+        ("[", ["x:1: not valid JSON: the text ends in the middle of a list, which begins at 1:1"]),
     ],
 )
 def test_csl_that_cannot_be_read_is_refused(text: str, problems: list[str], toy: Corpus) -> None:

@@ -124,12 +124,16 @@ def test_an_abstract_is_kept_only_where_it_withdraws_the_paper() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ('"version": 2,', '"version": 2', "data/arxiv.json:7:7: not valid JSON: Expecting ',' delimiter"),
+        ('"version": 2,', '"version": 2', "data/arxiv.json:6:19: not valid JSON: a comma is missing"),
         ('"version": 2,', '"version": "2",', "papers.'2101.00001'.version must be a number from 1 on"),
         ('"version": 2,', '"version": 0,', "papers.'2101.00001'.version must be a number from 1 on"),
         ('"version": 2,', '"version": true,', "papers.'2101.00001'.version must be a number from 1 on"),
-        ('"version": 2,', '"version": NaN,', "not valid JSON: NaN is no number of JSON"),
-        ('"version": 2,', '"version": 2, "version": 3,', "not valid JSON: key 'version' is given twice"),
+        ('"version": 2,', '"version": NaN,', "data/arxiv.json:6:18: not valid JSON: 'NaN' is no finite number"),
+        (
+            '"version": 2,',
+            '"version": 2, "version": 3,',
+            "data/arxiv.json:6:21: 'version' is given twice in one object",
+        ),
         ('      "version": 2,\n', "", "papers.'2101.00001' lacks version"),
         ('"doi":', '"dio":', "papers.'hep-th/9901001' has an unknown field 'dio'"),
         ('"2101.00001"', '"2101.00001v2"', "papers.'2101.00001v2': not an arXiv id in its plain form"),
@@ -149,9 +153,9 @@ def test_an_abstract_is_kept_only_where_it_withdraws_the_paper() -> None:
         ('"version": 1,\n  "papers"', '"version": 9,\n  "papers"', "version 9 is not one that this release reads"),
         (FILE, "[]", "the document must be an object"),
         (FILE, '{"schema": "orchtrace-corpus/arxiv", "version": 1, "papers": []}', "papers must be an object"),
-        (FILE, "[" * 100000, "not valid JSON: it is nested too deeply"),
-        (FILE, "1" * 10000, "not valid JSON: it is nested too deeply or holds too long a number"),
-        (FILE, "", "data/arxiv.json:1:1: not valid JSON: Expecting value"),
+        (FILE, "[" * 100000, "not valid JSON: nested too deeply; at most 500 levels are read"),
+        (FILE, "1" * 10000, "not valid JSON: a number of more than 4300 digits"),
+        (FILE, "", "data/arxiv.json:1:1: not valid JSON: there is nothing in it"),
     ],
 )
 def test_what_is_not_in_the_form_is_refused_with_its_place(old: str, new: str, message: str) -> None:

@@ -34,8 +34,7 @@ from orchtrace_corpus.trace.measures import measure
 from orchtrace_corpus.trace.measures.ledger import GROUPINGS, ledger
 from orchtrace_corpus.trace.model import trace as model
 from orchtrace_corpus.trace.model.decode import Document, decode
-from orchtrace_corpus.trace.model.json_text import text
-from orchtrace_corpus.trace.model.plain_json import Oversized, loads
+from orchtrace_corpus.trace.model.json_text import Oversized, loads, text
 from orchtrace_corpus.trace.model.schema import schema
 from orchtrace_corpus.trace.model.trace import CREDIT_UNITS, REWARD_FAMILIES, Trace
 from orchtrace_corpus.trace.render import credit as trace_credit

@@ -2,7 +2,6 @@
 
 import errno
 import os
-import shutil
 import sys
 from collections.abc import Sequence
 
@@ -28,7 +27,11 @@ class Output:
     @property
     def width(self) -> int | None:
         """The terminal's width in cells; None where output goes to a file or a pipe."""
-        return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+        if not sys.stdout.isatty():
+            return None
+        import shutil  # brings every packer of the standard library, for which files and pipes have no use
+
+        return shutil.get_terminal_size().columns
 
     @property
     def talk_width(self) -> int | None:

@@ -7,8 +7,8 @@ import json
 import os
 from collections.abc import Sequence
 
+from orchtrace_corpus.base import __version__
 from orchtrace_corpus.base.findings import RULES, Finding, explanation, unobeyed
-from orchtrace_corpus.base.version import __version__
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 

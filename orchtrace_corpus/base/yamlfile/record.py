@@ -6,7 +6,6 @@ together again: what is not changed keeps its bytes.
 
 from bisect import bisect_right
 from collections.abc import Mapping as MappingType
-from difflib import SequenceMatcher
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -170,6 +169,8 @@ def _moved(old: Node, new: Node, path: Path) -> Path | None:
 
 def _counterpart(old: Sequence, new: Sequence, number: int) -> int | None:
     """The number of an item in the new list: where it went, or what stands in its stead."""
+    from difflib import SequenceMatcher  # only lists whose items change need it
+
     before, after = ([repr(values(item)) for item in each.items] for each in (old, new))
     matcher = SequenceMatcher(None, before, after, autojunk=False)
     for _, old_start, old_end, new_start, new_end in matcher.get_opcodes():

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from orchtrace_corpus.base.findings import Finding, beyond
-from orchtrace_corpus.base.yamlfile.form import Form, differences
+from orchtrace_corpus.base.yamlfile.splice import Form, differences
 from orchtrace_corpus.corpus.analysis import vocabulary_changes
 from orchtrace_corpus.corpus.analysis.claims import Verdict
 from orchtrace_corpus.corpus.analysis.record_matching import paired, signs

@@ -9,9 +9,10 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from orchtrace_corpus.base.json_syntax import JsonError, loads
 from orchtrace_corpus.corpus.formats import FormatError, Item, Problem, identifiers
 from orchtrace_corpus.corpus.formats.citation import VenueKind, keywords, venue_kind
-from orchtrace_corpus.corpus.formats.jsontext import JsonError, item_lines, parsed, problem_with
+from orchtrace_corpus.corpus.formats.jsontext import item_lines, problem_with
 from orchtrace_corpus.corpus.formats.names import Name, name_of
 from orchtrace_corpus.corpus.model.record_fields import Value
 from orchtrace_corpus.corpus.model.records import Paper
@@ -42,13 +43,13 @@ def read(text: str, taxonomy: Taxonomy, profile: str, path: str) -> list[Item]:
     """
     del taxonomy, profile
     try:
-        document = parsed(text)
+        document = loads(text)
     except JsonError as error:
         raise FormatError(path, [Problem(error.line, str(error))]) from error
     if not isinstance(document, list):
         raise FormatError(path, [Problem(1, "the document must be a list of items")])
     problems: list[Problem] = []
-    items = [_item(item, line, problems) for item, line in zip(document, item_lines(text, r"\["), strict=True)]
+    items = [_item(item, line, problems) for item, line in zip(document, item_lines(text, ()), strict=False)]
     if problems:
         raise FormatError(path, problems)
     return items

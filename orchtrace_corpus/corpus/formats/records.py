@@ -8,8 +8,9 @@ import json
 from collections.abc import Mapping, Sequence
 
 from orchtrace_corpus.base.findings import quote
+from orchtrace_corpus.base.json_syntax import JsonError, loads
 from orchtrace_corpus.corpus.formats import FormatError, Item, Problem
-from orchtrace_corpus.corpus.formats.jsontext import JsonError, item_lines, parsed, record
+from orchtrace_corpus.corpus.formats.jsontext import item_lines, record
 from orchtrace_corpus.corpus.model.record_fields import fields
 from orchtrace_corpus.corpus.model.records import Paper
 from orchtrace_corpus.corpus.model.taxonomy import Taxonomy
@@ -34,16 +35,16 @@ def read_document(text: str, taxonomy: Taxonomy, profile: str, path: str) -> lis
     """
     del taxonomy, profile
     try:
-        document = parsed(text)
+        document = loads(text)
     except JsonError as error:
         raise FormatError(path, [Problem(error.line, str(error))]) from error
     problem = _envelope_problem(document)
     if problem:
         raise FormatError(path, [Problem(1, problem)])
-    lines = item_lines(text, r'(?<!\\)"records"\s*:\s*\[')
+    lines = item_lines(text, ("records",))
     problems: list[Problem] = []
     items = []
-    for value, line in zip(document["records"], lines, strict=True):
+    for value, line in zip(document["records"], lines, strict=False):
         values = record(value, line, problems)
         if document["schema"] != SCHEMA:  # a report, whose records say what they are
             kind = values.pop("kind", "")
@@ -73,7 +74,7 @@ def read_lines(text: str, taxonomy: Taxonomy, profile: str, path: str) -> list[I
     for number, line in enumerate(text.split("\n"), 1):
         if line.strip():
             try:
-                items.append(Item(record(parsed(line), number, problems), number))
+                items.append(Item(record(loads(line, number), number, problems), number))
             except JsonError as error:
                 problems.append(Problem(number, str(error)))
     if problems:

@@ -14,8 +14,9 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from orchtrace_corpus.base.errors import CommandUseError
 from orchtrace_corpus.base.findings import quote, suggestion
+from orchtrace_corpus.base.json_syntax import JsonError, loads
 from orchtrace_corpus.corpus.formats import FormatError, Item, Problem
-from orchtrace_corpus.corpus.formats.jsontext import JsonError, parsed, problem_with
+from orchtrace_corpus.corpus.formats.jsontext import problem_with
 from orchtrace_corpus.corpus.model.decode import paper_schema
 from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE
 from orchtrace_corpus.corpus.model.record_fields import Value, fields
@@ -186,7 +187,7 @@ def _full_item(cells: Mapping[str, str], taxonomy: Taxonomy, line: int, problems
 
 def _json_list(name: str, cell: str, line: int, problems: list[Problem]) -> Value:
     try:
-        value = parsed(cell)
+        value = loads(cell)
     except JsonError as error:
         problems.append(Problem(line, f"{name} is {error}"))
         return ""

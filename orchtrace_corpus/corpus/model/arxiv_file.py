@@ -44,15 +44,12 @@ def decode(text: str, shown_as: str) -> dict[str, Metadata]:
         DataFileError: It is not JSON, or not in the form that `encode` writes; the message names the
             line, or the path in the document.
     """
-    import json
+    from orchtrace_corpus.base.json_syntax import JsonError, loads
 
     try:
-        document = json.loads(text, object_pairs_hook=_without_repeats, parse_constant=_refuse)
-    except json.JSONDecodeError as error:
-        raise DataFileError(f"{shown_as}:{error.lineno}:{error.colno}: not valid JSON: {error.msg}", _MEND) from error
-    except (_FormError, ValueError, RecursionError) as error:
-        problem = str(error) if isinstance(error, _FormError) else "it is nested too deeply or holds too long a number"
-        raise DataFileError(f"{shown_as}: not valid JSON: {problem}", _MEND) from error
+        document = loads(text)
+    except JsonError as error:
+        raise DataFileError(f"{shown_as}:{error.line}:{error.column}: {error}", _MEND) from error
     try:
         return _papers(document)
     except _FormError as error:
@@ -91,19 +88,6 @@ def _escaped(match: re.Match[str]) -> str:
     import json
 
     return match[0] if match[0].isprintable() else json.dumps(match[0])[1:-1]
-
-
-def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    document: dict[str, Any] = {}
-    for key, value in pairs:
-        if key in document:
-            raise _FormError(f"key {quote(key)} is given twice")
-        document[key] = value
-    return document
-
-
-def _refuse(constant: str) -> None:
-    raise _FormError(f"{constant} is no number of JSON")
 
 
 def _papers(document: object) -> dict[str, Metadata]:

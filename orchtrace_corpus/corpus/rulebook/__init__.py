@@ -1,6 +1,6 @@
 """Every rule of the corpus explained."""
 
-from orchtrace_corpus.base.rulebook import Entry
+from orchtrace_corpus.base.findings import Entry
 from orchtrace_corpus.corpus.rulebook.records import ENTRIES as RECORDS
 from orchtrace_corpus.corpus.rulebook.sources import ENTRIES as SOURCES
 

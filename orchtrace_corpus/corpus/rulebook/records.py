@@ -1,6 +1,6 @@
 """The rules that the records of a corpus follow: F, V, X, I, D, M and E."""
 
-from orchtrace_corpus.base.rulebook import Entry
+from orchtrace_corpus.base.findings import Entry
 
 _WAIVED = 'year: 2024\narxiv_id: "2001.00001"\nwaive: [{code: I105, why: "First printed four years later."}]'
 _TOPOLOGY_RULE = """\

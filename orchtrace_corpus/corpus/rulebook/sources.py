@@ -1,6 +1,6 @@
 """The rules on what stands beside the records: C and S on further files, A and L on the web, K on coding sheets."""
 
-from orchtrace_corpus.base.rulebook import Entry
+from orchtrace_corpus.base.findings import Entry
 
 _MESSAGE = """\
 # data/claims.yaml

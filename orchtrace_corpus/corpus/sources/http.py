@@ -14,9 +14,9 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urljoin, urlsplit
 
+from orchtrace_corpus.base import __version__
 from orchtrace_corpus.base.errors import UpstreamError
 from orchtrace_corpus.base.findings import printable, quote
-from orchtrace_corpus.base.version import __version__
 
 if TYPE_CHECKING:
     import requests

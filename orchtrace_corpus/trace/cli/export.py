@@ -10,8 +10,7 @@ from orchtrace_corpus.base.errors import ExitCode
 from orchtrace_corpus.base.findings import printable
 from orchtrace_corpus.trace.cli.loading import FILE_HELP, one_document, refuse_lines, write_new
 from orchtrace_corpus.trace.exporters.published import losses, published
-from orchtrace_corpus.trace.model.json_text import text
-from orchtrace_corpus.trace.model.plain_json import loads
+from orchtrace_corpus.trace.model.json_text import loads, text
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 

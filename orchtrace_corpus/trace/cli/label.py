@@ -11,8 +11,7 @@ from orchtrace_corpus.base.findings import printable
 from orchtrace_corpus.base.text import Format
 from orchtrace_corpus.trace.analysis.labels import GIVEN, Label, labels
 from orchtrace_corpus.trace.cli.loading import FILE_HELP, one_document, refuse_lines, write_new
-from orchtrace_corpus.trace.model.json_text import text
-from orchtrace_corpus.trace.model.plain_json import loads
+from orchtrace_corpus.trace.model.json_text import loads, text
 from orchtrace_corpus.trace.render import labels as render
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)

@@ -13,8 +13,7 @@ from orchtrace_corpus.trace.credit.shapley import MOST_EXACT_PLAYERS, Share
 from orchtrace_corpus.trace.credit.units import parts, parts_if_any
 from orchtrace_corpus.trace.credit.values import STEPS, StepValue, step_values
 from orchtrace_corpus.trace.measures.measure import steps
-from orchtrace_corpus.trace.model.roles import roles_of
-from orchtrace_corpus.trace.model.trace import Trace
+from orchtrace_corpus.trace.model.trace import Trace, roles_of
 from orchtrace_corpus.trace.view.graph import graph, order
 
 

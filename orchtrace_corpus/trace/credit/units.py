@@ -3,8 +3,7 @@
 from orchtrace_corpus.base.errors import CommandUseError
 from orchtrace_corpus.base.findings import quote, suggestion
 from orchtrace_corpus.trace.measures.measure import steps
-from orchtrace_corpus.trace.model.roles import roles_of
-from orchtrace_corpus.trace.model.trace import CREDIT_UNITS, EventType, Trace
+from orchtrace_corpus.trace.model.trace import CREDIT_UNITS, EventType, Trace, roles_of
 from orchtrace_corpus.trace.view.graph import graph
 from orchtrace_corpus.trace.view.lifecycle import lives
 

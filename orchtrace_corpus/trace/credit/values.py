@@ -1,15 +1,13 @@
 """Values that the user supplies, since no log holds them: of coalitions, from ablations; of steps, from a critic."""
 
 import json
-import re
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple, NoReturn
-
-import msgspec
+from typing import Any, NamedTuple
 
 from orchtrace_corpus.base.errors import DataFileError
 from orchtrace_corpus.base.findings import printable, quote
-from orchtrace_corpus.trace.model.places import Path, Places
+from orchtrace_corpus.base.json_places import Path, Places
+from orchtrace_corpus.base.json_syntax import Kind, first_fault
 
 COALITIONS = '{"values": [{"members": [], "value": 0}, {"members": ["a", "b"], "value": 0.7}, ...]}'
 """How values of coalitions are written."""
@@ -19,7 +17,12 @@ STEPS = '{"steps": [{"id": "e1", "value": 0.4, "reward": 0}, ...]}'
 
 _MOST = 1e100
 _MOST_NAMED = 5
-_NOT_FINITE = r'"(?:\\.|[^"\\])*"|(?P<word>-?Infinity|NaN)'
+_MESSAGES = {
+    Kind.EMPTY: "nothing in the file",
+    Kind.NOT_FINITE: "{0.word} is no finite number",
+    Kind.BYTE_ORDER_MARK: "{0.message}",
+    Kind.TOO_DEEP: "{0.message}",
+}
 _KINDS = {type(None): "null", bool: "true or false", float: "a number", str: "text", list: "a list", dict: "an object"}
 
 
@@ -98,29 +101,12 @@ class _File:
 
     def __init__(self, text: str, path: str, form: str) -> None:
         self._form = form
-        data = text.encode("utf-8", "surrogatepass")
-        self._places = Places(data, printable(path, limit=300))
-        self._content = self._read(text, data)
-
-    def _read(self, text: str, data: bytes) -> Any:
-        if not text.strip():
-            raise self._at(0, "nothing in the file")
-        try:
-            content = json.loads(text, parse_constant=_refuse, parse_int=float)
-            msgspec.json.decode(data, type=msgspec.Raw)  # stricter than Python's; places are found by it
-        except json.JSONDecodeError as error:
-            if not text[error.pos :].strip():
-                raise self._at(len(text.rstrip().encode()), "the text ends too early; is the file cut?") from error
-            at = len(text[: error.pos].rstrip().encode())
-            raise self._at(at, f"not JSON: {error.msg[:1].lower()}{error.msg[1:]}") from error
-        except _NotFiniteError as error:
-            word, at = next((m["word"], m.start()) for m in re.finditer(_NOT_FINITE, text) if m["word"])
-            raise self._at(len(text[:at].encode()), f"{word} is no finite number") from error
-        except RecursionError as error:
-            raise self._at(0, "nested too deeply") from error
-        except msgspec.DecodeError as error:
-            raise self._at(0, f"not JSON: {printable(str(error), limit=200)}") from error
-        return content
+        shown = printable(path, limit=300)
+        if fault := first_fault(text):
+            message = _MESSAGES.get(fault.kind, "not JSON: {0.message}").format(fault)
+            raise DataFileError(f"{shown}:{fault.line}:{fault.column}: {message}", form)
+        self._places = Places(text.encode(), shown)
+        self._content = json.loads(text, parse_int=float)
 
     def place(self, where: Path) -> str:
         """Where a value stands, as `path:line:column`."""
@@ -129,9 +115,6 @@ class _File:
     def wrong(self, where: Path, message: str, hint: str = "") -> DataFileError:
         """What is wrong with a value, at its place."""
         return DataFileError(f"{self.place(where)}: {message}", hint or self._form)
-
-    def _at(self, byte: int, message: str) -> DataFileError:
-        return DataFileError(f"{self._places.location(byte)}: {message}", self._form)
 
     def rows(self, name: str) -> Iterator[tuple[Path, dict[str, Any]]]:
         """The objects of the file's list, each with its path."""
@@ -157,14 +140,6 @@ class _File:
         if abs(value) > _MOST:
             raise self.wrong((*where, name), f"{quote(name)} is beyond {_MOST:g}")
         return value
-
-
-class _NotFiniteError(Exception):
-    pass
-
-
-def _refuse(word: str) -> NoReturn:
-    raise _NotFiniteError(word)
 
 
 def _kind(value: Any) -> str:

@@ -12,9 +12,9 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
+from orchtrace_corpus.base import __version__
 from orchtrace_corpus.base.errors import DataFileError
 from orchtrace_corpus.base.findings import printable, quote_path
-from orchtrace_corpus.base.version import __version__
 from orchtrace_corpus.base.workers import Worker, WorkerError, wait_for_any
 from orchtrace_corpus.trace.analysis.prices import Prices
 from orchtrace_corpus.trace.dataset.columns import TABLES

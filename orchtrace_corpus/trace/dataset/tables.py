@@ -13,10 +13,10 @@ import msgspec
 
 from orchtrace_corpus.base.errors import CommandUseError, DataFileError, MissingLibraryError
 from orchtrace_corpus.base.findings import RULES, Severity, printable, quote_path
+from orchtrace_corpus.base.json_places import json_path
 from orchtrace_corpus.trace import rules
 from orchtrace_corpus.trace.dataset import columns as of
 from orchtrace_corpus.trace.dataset.columns import TABLES, Row, Scene
-from orchtrace_corpus.trace.model.places import json_path
 from orchtrace_corpus.trace.model.store import InvalidTraceError
 from orchtrace_corpus.trace.model.trace import Trace
 from orchtrace_corpus.trace.view.view import Subject

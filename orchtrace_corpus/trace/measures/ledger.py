@@ -4,8 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from orchtrace_corpus.trace.measures.measure import ASKED, Definition, Measure, Run, named
-from orchtrace_corpus.trace.model.roles import roles_of
-from orchtrace_corpus.trace.model.trace import Event, Tokens, Trace, total
+from orchtrace_corpus.trace.model.trace import Event, Tokens, Trace, roles_of, total
 
 GROUPINGS = ("agent", "role", "model", "type")
 """What a ledger can be kept by."""

@@ -1,17 +1,20 @@
 """JSON to traces, with everything that the schema finds wrong.
 
-A sound trace is decoded and checked in one pass, by the types of `trace.model`. Only for one that they refuse
-is `trace.refused` imported, which says all that is wrong with it and where.
+A sound trace is decoded and checked in one pass, by the types of `model.trace`. Only for one that they refuse
+is `model.refusal` imported, which says all that is wrong with it and where.
 """
 
 from collections.abc import Iterator
+from operator import attrgetter
 from typing import BinaryIO, NamedTuple
 
 import msgspec
+from msgspec import UNSET
 
 from orchtrace_corpus.base.errors import DataFileError
 from orchtrace_corpus.base.findings import Finding, printable
-from orchtrace_corpus.trace.model.places import Places
+from orchtrace_corpus.base.json_places import Path, Places
+from orchtrace_corpus.base.json_syntax import MAX_DEPTH, exceeds_depth
 from orchtrace_corpus.trace.model.trace import Trace
 
 _TRACE = msgspec.json.Decoder(Trace)
@@ -51,6 +54,20 @@ class Decoded(NamedTuple):
     document: Document
     trace: Trace | None
     findings: tuple[Finding, ...] = ()
+
+
+class Problem(NamedTuple):
+    """What a graph rule finds wrong.
+
+    Attributes:
+        code: The rule's code.
+        message: What is wrong, and what would be right.
+        path: The value concerned, such as `("events", 3, "to")`.
+    """
+
+    code: str
+    message: str
+    path: Path
 
 
 def documents(path: str) -> Iterator[Document]:
@@ -93,8 +110,10 @@ def _is_whole(line: bytes) -> bool:
     """Whether a line is a document by itself."""
     try:
         _MEMBERS.decode(line)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+    except (msgspec.DecodeError, UnicodeDecodeError):
         return False
+    except RecursionError:
+        return line.rstrip().endswith(b"}")
     return True
 
 
@@ -104,8 +123,17 @@ def decode(document: Document) -> Decoded:
     try:
         if not data.isascii():
             data.decode("utf-8")
-        return Decoded(document, _TRACE.decode(data))
+        trace = _TRACE.decode(data)
+        if exceeds_depth(data, 0 if len(data) <= MAX_DEPTH else _flat_parts(trace)):
+            raise RecursionError
+        return Decoded(document, trace)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        from orchtrace_corpus.trace.model.refusal import reasons
+        from orchtrace_corpus.trace.model.refusal import explain
 
-        return Decoded(document, None, reasons(data, document.places, error))
+        return Decoded(document, None, explain(data, document.places, error))
+
+
+def _flat_parts(trace: Trace) -> int:
+    """The number of objects in a trace that are known to lie flat: its events and edges, their tokens and sources."""
+    absent = sum(list(map(attrgetter(name), trace.events)).count(UNSET) for name in ("tokens", "source"))
+    return 3 * len(trace.events) - absent + len(trace.edges)

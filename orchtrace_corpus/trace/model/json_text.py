@@ -1,25 +1,57 @@
-"""Traces as JSON text: laid out, so that a difference between two shows what changed, or on one line."""
+"""Traces as plain values of JSON, and written as text: laid out, so that a difference shows, or on one line.
+
+Numbers are doubles: what is too large for one is kept as it is written.
+"""
 
 import json
 import re
 from collections.abc import Mapping
+from math import isfinite
 from typing import Any
 
 import msgspec
 
 from orchtrace_corpus.base.findings import unobeyed
-from orchtrace_corpus.trace.model.plain_json import Oversized
 
 _LISTS = ("events", "edges", "agents")
 _HALF = "\ud800"
 """Half of a surrogate pair, which no text of a trace can hold: so it marks a number to be written as it was read."""
 
 
+class Oversized:
+    """A number that no double holds, such as 1e999. To a schema it is no number.
+
+    Attributes:
+        word: As it is written.
+    """
+
+    def __init__(self, word: str) -> None:
+        self.word = word
+
+
+def loads(data: bytes) -> Any:
+    """The value of a well-formed UTF-8 document, oversized numbers as `Oversized`.
+
+    Raises:
+        RecursionError: It is nested too deeply.
+    """
+    return json.loads(data.decode(), parse_float=_double, parse_int=_integer)
+
+
+def _double(word: str) -> float | Oversized:
+    value = float(word)
+    return value if isfinite(value) else Oversized(word)
+
+
+def _integer(word: str) -> int | Oversized:
+    return int(word) if isfinite(float(word)) else Oversized(word)
+
+
 def text(trace: Mapping[str, Any]) -> str:
     """A trace as JSON, an event or an edge on each line.
 
     Args:
-        trace: The trace as read by `plain.loads`, so that fields of its own that events may have are kept.
+        trace: The trace as read by `loads`, so that fields of its own that events may have are kept.
     """
     parts = []
     for name, value in trace.items():

@@ -1,7 +1,7 @@
 """What is wrong with a document that is no trace: all of it, and where.
 
-What is no JSON is handed to `trace.syntax`. Of what does not follow the schema, events and edges are decoded one by
-one, and those that are refused are held against `schema.json`.
+Of what is no JSON, the first fault is reported. Of what does not follow the schema, events and edges are decoded one
+by one, and those that are refused are held against `schema.json`.
 """
 
 import re
@@ -11,12 +11,11 @@ from typing import Any
 
 import msgspec
 
-from orchtrace_corpus.base.findings import Finding
-from orchtrace_corpus.trace.model.places import Path, Places, json_path
-from orchtrace_corpus.trace.model.plain_json import loads
-from orchtrace_corpus.trace.model.schema import schema
-from orchtrace_corpus.trace.model.schema_wording import worded
-from orchtrace_corpus.trace.model.syntax import syntax_problem
+from orchtrace_corpus.base.findings import Finding, Location, printable
+from orchtrace_corpus.base.json_places import Path, Places, json_path
+from orchtrace_corpus.base.json_syntax import Kind, exceeds_depth, first_fault
+from orchtrace_corpus.trace.model.json_text import loads
+from orchtrace_corpus.trace.model.schema import describe, schema
 from orchtrace_corpus.trace.model.trace import Edge, Event
 
 MOST_PROBLEMS = 100
@@ -35,13 +34,22 @@ _PARTS: dict[str, msgspec.json.Decoder[Any]] = {
     "edges": msgspec.json.Decoder(Edge),
 }
 _NAMED = msgspec.json.Decoder(_Named)
+_FAULTS = {
+    Kind.SYNTAX: ("T101", "not JSON: {}"),
+    Kind.EMPTY: ("T102", "nothing in the file; a trace is a JSON object"),
+    Kind.EXTRA_DATA: (
+        "T101",
+        "not JSON: the trace has ended before this; in JSON Lines each trace stands on one line",
+    ),
+    Kind.NOT_FINITE: ("T104", "{}; write null for unknown"),
+}
 _STANDING_IN: dict[str, list[dict[str, Any]]] = {
     "events": [{"id": "-", "t": 0, "type": "message", "agent": "-"}],
     "edges": [],
 }
 
 
-def reasons(data: bytes, places: Places, refusal: Exception) -> tuple[Finding, ...]:
+def explain(data: bytes, places: Places, refusal: Exception) -> tuple[Finding, ...]:
     """Why a document is no trace, in the order in which it stands in the text.
 
     Args:
@@ -51,15 +59,24 @@ def reasons(data: bytes, places: Places, refusal: Exception) -> tuple[Finding, .
     """
     if isinstance(refusal, UnicodeDecodeError):
         return (Finding("T103", "not UTF-8; save the file in UTF-8", places.location(refusal.start)),)
-    if not isinstance(refusal, msgspec.ValidationError):
-        return (syntax_problem(data, places, refusal),)
+    if not isinstance(refusal, msgspec.ValidationError) or exceeds_depth(data):
+        return (_syntax_finding(data, places, refusal),)
     try:
         _ANY.decode(data)  # the types refused a value, and nothing behind it was read yet
         found = sorted(_problems(data, places), key=lambda finding: finding.location) or [_as_refused(refusal, places)]
         record = _record(data)
     except (msgspec.DecodeError, RecursionError) as error:
-        return (syntax_problem(data, places, error),)
+        return (_syntax_finding(data, places, error),)
     return tuple(finding._replace(record=record) for finding in found)
+
+
+def _syntax_finding(data: bytes, places: Places, refusal: Exception) -> Finding:
+    start = places.location(0)
+    fault = first_fault(data.decode(), first_line=start.line)
+    if fault is None:
+        return Finding("T101", f"not JSON: {printable(str(refusal), limit=200)}", start)
+    code, message = _FAULTS.get(fault.kind, ("T101", "{}"))
+    return Finding(code, message.format(fault.message), Location(start.path, fault.line, fault.column))
 
 
 def _record(data: bytes) -> str:
@@ -89,7 +106,7 @@ def _problems(data: bytes, places: Places) -> Iterator[Finding]:
     small: dict[str, Any] = {}
     for name, raw in members.items():
         small[name] = _STANDING_IN[name] if name in _STANDING_IN and _is_list(raw) else loads(bytes(raw))
-    yield from _described("", small, (), places)
+    yield from _schema_findings("", small, (), places)
     for name, decoder in _PARTS.items():
         if name in members and _is_list(members[name]):
             items = _ITEMS.decode(members[name])
@@ -112,17 +129,17 @@ def _wrong_items(
         except msgspec.ValidationError:
             wrong += 1
             if wrong <= MOST_PROBLEMS:
-                yield from _described(name.removesuffix("s"), loads(bytes(item)), (name, number), places)
+                yield from _schema_findings(name.removesuffix("s"), loads(bytes(item)), (name, number), places)
     if wrong > MOST_PROBLEMS:
         message = f"{wrong} of {len(items)} {name} are wrong; the first {MOST_PROBLEMS} are described"
         yield Finding("T112", message, places.locate((name,)))
 
 
-def _described(part: str, value: Any, path: Path, places: Places) -> Iterator[Finding]:
+def _schema_findings(part: str, value: Any, path: Path, places: Places) -> Iterator[Finding]:
     """What is wrong with a value, in the order in which it stands in the text."""
     for error in sorted(_validator(part).iter_errors(value), key=lambda error: list(map(str, error.absolute_path))):
         inner = (*path, *error.absolute_path)
-        code, message, step = worded(error)
+        code, message, step = describe(error)
         where = (*inner, step) if step else inner
         yield Finding(code, f"{json_path(inner)}: {message}", places.locate(where))
 

@@ -4,6 +4,7 @@ The types say exactly what `schema.json` says, and a test holds the two against 
 traces. A text that is absent is empty, a figure that is absent or null is None: unknown, never 0.
 """
 
+from collections.abc import Mapping
 from enum import StrEnum
 from typing import Annotated, Any, TypeAlias
 
@@ -259,3 +260,15 @@ class Trace(Struct, forbid_unknown_fields=True, omit_defaults=True):
 def total(tokens: Tokens) -> float:
     """All tokens of an event: input, output, read from and written to caches; reasoning is part of the output."""
     return (tokens.input or 0) + (tokens.output or 0) + (tokens.cache_read or 0) + (tokens.cache_write or 0)
+
+
+def roles_of(trace: Trace) -> Mapping[str, str]:
+    """The role of each agent, where the trace gives it: declared, given at its spawn, or at its own events.
+
+    Of several given by events, the first in time counts.
+    """
+    found: dict[str, str] = {}
+    for event in sorted((event for event in trace.events if event.role), key=lambda event: (event.t, event.seq or 0)):
+        found.setdefault(event.target if event.type is EventType.SPAWN and event.target else event.agent, event.role)
+    found.update({agent.id: agent.role for agent in trace.agents if agent.role})
+    return found

@@ -7,9 +7,8 @@ every event once, so that all of them together stay linear.
 from collections.abc import Callable, Iterator
 
 from orchtrace_corpus.base.findings import Finding
-from orchtrace_corpus.trace.model.decode import Decoded, Document
-from orchtrace_corpus.trace.model.places import json_path
-from orchtrace_corpus.trace.model.problem import Problem
+from orchtrace_corpus.base.json_places import json_path
+from orchtrace_corpus.trace.model.decode import Decoded, Document, Problem
 from orchtrace_corpus.trace.rules import agents, calls, joins, order, totals
 from orchtrace_corpus.trace.view.view import Subject
 

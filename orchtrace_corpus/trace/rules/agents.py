@@ -5,8 +5,8 @@ from itertools import islice
 from math import inf
 
 from orchtrace_corpus.base.findings import quote
-from orchtrace_corpus.trace.model.places import Path
-from orchtrace_corpus.trace.model.problem import Problem
+from orchtrace_corpus.base.json_places import Path
+from orchtrace_corpus.trace.model.decode import Problem
 from orchtrace_corpus.trace.model.trace import EdgeType, EventType
 from orchtrace_corpus.trace.view.lifecycle import ancestors, begins_after, ends_before, in_time
 from orchtrace_corpus.trace.view.view import Subject

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from orchtrace_corpus.base.findings import quote
-from orchtrace_corpus.trace.model.problem import Problem
+from orchtrace_corpus.trace.model.decode import Problem
 from orchtrace_corpus.trace.model.trace import EventType
 from orchtrace_corpus.trace.view.lifecycle import is_after
 from orchtrace_corpus.trace.view.view import Subject

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from math import inf
 
 from orchtrace_corpus.base.findings import quote
-from orchtrace_corpus.trace.model.problem import Problem
+from orchtrace_corpus.trace.model.decode import Problem
 from orchtrace_corpus.trace.model.trace import Event, EventType
 from orchtrace_corpus.trace.view.lifecycle import is_after
 from orchtrace_corpus.trace.view.view import Subject

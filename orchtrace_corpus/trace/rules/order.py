@@ -5,7 +5,7 @@ from itertools import pairwise
 from operator import attrgetter, lt
 
 from orchtrace_corpus.base.findings import quote
-from orchtrace_corpus.trace.model.problem import Problem
+from orchtrace_corpus.trace.model.decode import Problem
 from orchtrace_corpus.trace.model.trace import Edge
 from orchtrace_corpus.trace.view.graph import CycleError, Graph
 from orchtrace_corpus.trace.view.lifecycle import is_after

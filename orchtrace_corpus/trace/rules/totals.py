@@ -7,8 +7,8 @@ from operator import attrgetter
 from msgspec import UNSET
 
 from orchtrace_corpus.base.findings import quote, suggestion
-from orchtrace_corpus.trace.model.places import Path
-from orchtrace_corpus.trace.model.problem import Problem
+from orchtrace_corpus.base.json_places import Path
+from orchtrace_corpus.trace.model.decode import Problem
 from orchtrace_corpus.trace.model.trace import BASELINE_FIGURES, CREDIT_UNITS, REWARD_FAMILIES, EventType, Unit
 from orchtrace_corpus.trace.view.timing import SECONDS
 from orchtrace_corpus.trace.view.view import Subject

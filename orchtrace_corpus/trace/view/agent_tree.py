@@ -2,8 +2,7 @@
 
 from typing import NamedTuple
 
-from orchtrace_corpus.trace.model.roles import roles_of
-from orchtrace_corpus.trace.model.trace import EventType, Tokens, Trace, total
+from orchtrace_corpus.trace.model.trace import EventType, Tokens, Trace, roles_of, total
 from orchtrace_corpus.trace.view.lifecycle import lives
 from orchtrace_corpus.trace.view.timing import Timing
 

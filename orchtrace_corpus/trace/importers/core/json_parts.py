@@ -3,18 +3,16 @@
 Where a part begins follows from the length of what is in front of it, and so does its line.
 """
 
-import re
 from collections.abc import Iterator
 from typing import Any
 
 import msgspec
 
+from orchtrace_corpus.base.json_places import children
+from orchtrace_corpus.base.json_syntax import MAX_DEPTH, exceeds_depth
+
 _UNDECODABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
-_MEMBERS = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _ANYTHING = msgspec.json.Decoder()
-_ELEMENTS = msgspec.json.Decoder(list[msgspec.Raw])
-_BETWEEN = rb"[\s,]*"
-_NAME = rb'[\s,]*"(?:[^"\\]|\\.)*"\s*:\s*'
 
 
 class Part:
@@ -44,42 +42,25 @@ class Part:
 
     def elements(self) -> "Iterator[Part]":
         """The elements of an array; nothing for anything else."""
-        try:
-            found = _ELEMENTS.decode(self._raw)
-        except _UNDECODABLE:
-            return
-        end, line = self._at + 1, self.line
-        for raw in found:
-            begin = self._behind(_BETWEEN, end)
-            line += self._document.count(b"\n", end, begin)
-            yield Part(self._document, raw, begin, line)
-            end = begin + len(memoryview(raw))
-            line += self._document.count(b"\n", begin, end)
+        if self.is_array:
+            yield from (part for _, part in self._children())
 
     def members(self) -> "dict[str, Part]":
         """The members of an object by name; nothing for anything else.
 
-        Of a name that is given twice the last value counts, and the lines of all members are that of the object.
+        Of a name that is given twice the last value counts.
         """
-        try:
-            found = _MEMBERS.decode(self._raw)
-        except _UNDECODABLE:
-            return {}
-        members: dict[str, Part] = {}
-        end, line = self._at + 1, self.line
-        for name, raw in found.items():
-            begin = self._behind(_NAME, end)
-            line += self._document.count(b"\n", end, begin)
-            members[name] = Part(self._document, raw, begin, line)
-            end = begin + len(memoryview(raw))
-            line += self._document.count(b"\n", begin, end)
-        if self._behind(_BETWEEN, end) + 1 != self._at + len(memoryview(self._raw)):
-            return {name: Part(bytes(raw), raw, 0, self.line) for name, raw in found.items()}
-        return members
+        return {} if self.is_array else {str(name): part for name, part in self._children()}
 
-    def _behind(self, pattern: bytes, at: int) -> int:
-        found = re.compile(pattern).match(self._document, at)
-        return found.end() if found else at
+    def _children(self) -> "Iterator[tuple[str | int, Part]]":
+        end, line = self._at, self.line
+        try:
+            for name, begin, text in children(self._document, self._at, self._raw):
+                line += self._document.count(b"\n", end, begin)
+                yield name, Part(self._document, text, begin, line)
+                end = begin
+        except _UNDECODABLE:
+            return
 
 
 def decoded(raw: Any, shape: Any = Any) -> Any:
@@ -110,6 +91,8 @@ def whole(document: bytes) -> Part:
         msgspec.DecodeError: It is no JSON.
         RecursionError: It is nested too deeply.
     """
+    if exceeds_depth(document):
+        raise RecursionError(f"nested too deeply; at most {MAX_DEPTH} levels are read")
     begin = len(document) - len(document.lstrip())
     raw = msgspec.json.decode(document, type=msgspec.Raw)
     return Part(document, raw, begin, 1 + document.count(b"\n", 0, begin))

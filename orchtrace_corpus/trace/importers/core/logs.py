@@ -14,6 +14,7 @@ import msgspec
 
 from orchtrace_corpus.base.errors import DataFileError
 from orchtrace_corpus.base.findings import quote_path
+from orchtrace_corpus.base.json_syntax import exceeds_depth
 from orchtrace_corpus.trace.importers.core import json_parts as parts
 from orchtrace_corpus.trace.importers.core.privacy import masked_path
 from orchtrace_corpus.trace.importers.core.report import Report
@@ -141,7 +142,7 @@ def rows(file: LogFile, report: Report, shape: Any = Any) -> Iterator[tuple[int,
     decode = msgspec.json.Decoder(shape).decode
     for number, line in _lines(file, report):
         try:
-            row = decode(line)
+            row = _NOTHING if exceeds_depth(line) else decode(line)
         except _UNDECODABLE:
             row = _decoded(line, report)
         if type(row) is shape or type(row) is dict:
@@ -281,6 +282,8 @@ def _first_rows(data: bytes, shape: type[_Shape], most: int) -> list[_Shape]:
     found = []
     for line in data.split(b"\n", most)[:most]:
         if not line:
+            continue
+        if exceeds_depth(line):
             continue
         try:
             found.append(decode(line))
