@@ -1,6 +1,6 @@
 """Keep a tagged literature corpus true.
 
-`load` reads a corpus, `validate` reports its mistakes; see `orchtrace_corpus.corpus`. Names are imported
+`load` reads a corpus, `validate` reports its mistakes; `orchtrace_corpus.corpus` has the rest. Names are imported
 when they are first used, so that the command line starts fast.
 """
 
@@ -27,22 +27,11 @@ __all__ = [
     "validate",
 ]
 
-_HOMES = {
-    "Corpus": "corpus.api",
-    "claims": "corpus.api",
-    "load": "corpus.api",
-    "validate": "corpus.api",
-    "CorpusError": "base.errors",
-    "Finding": "base.findings",
-    "Evidence": "corpus.model.records",
-    "Exclusion": "corpus.model.records",
-    "Paper": "corpus.model.records",
-}
-
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
+    if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
+    from orchtrace_corpus import corpus
+    from orchtrace_corpus.base import errors
 
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    return getattr(errors if name == "CorpusError" else corpus, name)

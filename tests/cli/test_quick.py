@@ -72,9 +72,7 @@ def lay_out(folder: Path, state: str) -> None:
         (folder / name).write_text(changes[state][1], encoding="utf-8")
 
 
-@pytest.mark.parametrize(
-    "words", [["check"], ["validate"], ["stats"], ["trace", "validate", "data/traces"]]
-)
+@pytest.mark.parametrize("words", [["check"], ["validate"], ["stats"], ["trace", "validate", "data/traces"]])
 def test_a_quick_invocation_does_not_import_typer(words: list[str]) -> None:
     code, _, told = ended(
         "from orchtrace_corpus.cli.main import run as there; "

@@ -12,7 +12,6 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from orchtrace_corpus.corpus.analysis import claims as core
-from orchtrace_corpus.corpus.analysis.changes import applied
 from orchtrace_corpus.corpus.analysis.stress import Robustness, stress
 from orchtrace_corpus.corpus.api import Corpus
 from orchtrace_corpus.corpus.model import disputes, store
@@ -21,6 +20,7 @@ from orchtrace_corpus.corpus.model.records import Pool
 from orchtrace_corpus.corpus.render import schema
 from orchtrace_corpus.corpus.rulebook import ENTRIES
 from tests.conftest import ROOT, run_corpus
+from tests.corpus.changed_pools import apply_changes
 from tests.corpus.test_schema import as_editors_read
 
 FILE = store.read_claims(str(ROOT))
@@ -128,10 +128,10 @@ def test_every_smallest_set_breaks_its_claim_and_nothing_in_it_is_idle(
     for name, found in robust.items():
         assert found.is_exact
         assert found.smallest, name
-        assert not core.evaluate([found.claim], applied(pool, found.smallest))[0].holds
+        assert not core.evaluate([found.claim], apply_changes(pool, found.smallest))[0].holds
         for index in range(len(found.smallest)):
             fewer = (*found.smallest[:index], *found.smallest[index + 1 :])
-            assert core.evaluate([found.claim], applied(pool, fewer))[0].holds
+            assert core.evaluate([found.claim], apply_changes(pool, fewer))[0].holds
 
 
 def test_sparse_message_credit_takes_many_changes_and_no_reading_breaks_it(robust: dict[str, Robustness]) -> None:

@@ -15,8 +15,8 @@ from jsonschema import Draft202012Validator
 
 from orchtrace_corpus.corpus.analysis.attributes import paper_attributes
 from orchtrace_corpus.corpus.analysis.difference import State, compare
+from orchtrace_corpus.corpus.analysis.state_changes import Shift
 from orchtrace_corpus.corpus.analysis.statistics import count, count_levels
-from orchtrace_corpus.corpus.analysis.vocabulary_changes import Shift
 from orchtrace_corpus.corpus.api import Corpus, load
 from orchtrace_corpus.corpus.model.records import Paper, Pool
 from orchtrace_corpus.corpus.render.comment import MARKER, MOST_BYTES, comment

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from orchtrace_corpus.base.findings import Location, Severity
 from orchtrace_corpus.corpus.analysis import stress as core
 from orchtrace_corpus.corpus.analysis.attributes import paper_attributes
-from orchtrace_corpus.corpus.analysis.changes import Change, ChangeKind, Possibilities, applied, near_misses
+from orchtrace_corpus.corpus.analysis.changes import Change, ChangeKind, Possibilities, near_misses
 from orchtrace_corpus.corpus.analysis.claims import evaluate
 from orchtrace_corpus.corpus.analysis.query import parse
 from orchtrace_corpus.corpus.analysis.stress import Robustness
@@ -29,6 +29,7 @@ from orchtrace_corpus.corpus.model.disputes import Dispute, Reading, disputable,
 from orchtrace_corpus.corpus.model.records import Exclusion, Paper, Pool, Tag
 from orchtrace_corpus.corpus.model.tag_rules import Condition, TagRule
 from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Role, Taxonomy, Term
+from tests.corpus.changed_pools import apply_changes
 
 NOWHERE = Location("claims.yaml", 1, 1)
 
@@ -230,7 +231,7 @@ def sets_of(size: int, options: list[list[Choice]]) -> Iterator[Choice]:
 
 
 def breaks(claim: Claim, pool: Pool, changes: Choice) -> bool:
-    return not evaluate([claim], applied(pool, changes))[0].holds
+    return not evaluate([claim], apply_changes(pool, changes))[0].holds
 
 
 def stressed(claim: Claim, pool: Pool, disputes: tuple[Dispute, ...]) -> Robustness:

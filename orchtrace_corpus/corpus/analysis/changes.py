@@ -1,9 +1,9 @@
 """What could be otherwise in a corpus: a disputed tag read the other way, a near miss taken in, a row left out.
 
-`pool.stress` asks which of these changes break a claim.
+`analysis.stress` asks which of these changes break a claim.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 from itertools import combinations, product
 from typing import NamedTuple
@@ -12,7 +12,6 @@ from orchtrace_corpus.base.errors import CommandUseError
 from orchtrace_corpus.base.findings import Severity
 from orchtrace_corpus.corpus.analysis.attributes import Attribute, paper_attributes
 from orchtrace_corpus.corpus.analysis.query import Filter, Operator, parse_mapping
-from orchtrace_corpus.corpus.model.disputes import disputable, with_value
 from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE
 from orchtrace_corpus.corpus.model.records import Exclusion, Paper, Pool, Tag
 from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Taxonomy
@@ -54,21 +53,6 @@ class Change(NamedTuple):
             return f"{self.record} left out"
         shown = ", ".join(f"{field} {_shown(tag)}" for field, tag in self.tags.items())
         return f"{self.record} taken in" + f" with {shown}" * bool(shown)
-
-
-def applied(pool: Pool, changes: Iterable[Change]) -> Pool:
-    """The corpus with some changes made; an exclusion that is taken in is a paper under its id."""
-    known = disputable(pool.taxonomy)
-    papers = {paper.key: paper for paper in pool.papers}
-    exclusions = {exclusion.id: exclusion for exclusion in pool.exclusions}
-    for change in changes:
-        if change.kind is ChangeKind.FLIP:
-            papers[change.record] = with_value(papers[change.record], known[change.tag], change.tag, change.value)
-        elif change.kind is ChangeKind.TAKE_IN:
-            papers[change.record] = taken_in(exclusions.pop(change.record), change.tags)
-        elif papers.pop(change.record, None) is None:
-            del exclusions[change.record]
-    return pool._replace(papers=tuple(papers.values()), exclusions=tuple(exclusions.values()))
 
 
 def taken_in(exclusion: Exclusion, tags: Mapping[str, Tag]) -> Paper:

@@ -9,10 +9,16 @@ from typing import NamedTuple
 
 from orchtrace_corpus.base.findings import Finding, beyond
 from orchtrace_corpus.base.yamlfile.splice import Form, differences
-from orchtrace_corpus.corpus.analysis import vocabulary_changes
+from orchtrace_corpus.corpus.analysis import state_changes
 from orchtrace_corpus.corpus.analysis.claims import Verdict
-from orchtrace_corpus.corpus.analysis.record_matching import paired, signs
-from orchtrace_corpus.corpus.analysis.vocabulary_changes import Shift, cell_shifts, exclusion_shifts, paper_shifts
+from orchtrace_corpus.corpus.analysis.state_changes import (
+    Shift,
+    cell_shifts,
+    exclusion_shifts,
+    pair_records,
+    paper_shifts,
+    signs,
+)
 from orchtrace_corpus.corpus.model.claim_file import Claim
 from orchtrace_corpus.corpus.model.decode import exclusion_schema, paper_schema
 from orchtrace_corpus.corpus.model.record_fields import Value, fields
@@ -175,7 +181,7 @@ def compare(before: State, after: State) -> Difference:
     nothing is counted.
     """
     old, new = before.pool, after.pool
-    papers, exclusions = paired(old.papers, new.papers), paired(old.exclusions, new.exclusions)
+    papers, exclusions = pair_records(old.papers, new.papers), pair_records(old.exclusions, new.exclusions)
     lost, unknown = before.cut_off, after.cut_off
     removed = tuple(one for one, other in papers if other is None and one is not None and not unknown[0])
     added = tuple(other for one, other in papers if one is None and other is not None and not lost[0])
@@ -194,7 +200,7 @@ def compare(before: State, after: State) -> Difference:
         rescreened=_changes(exclusions, before, after),
         promoted={one.id: by_key[one.promoted_to] for one in new.exclusions if one.promoted_to in by_key},
         demoted=_demoted(removed, excluded),
-        taxonomy=tuple(vocabulary_changes.changes(old.taxonomy, new.taxonomy)),
+        taxonomy=tuple(state_changes.taxonomy_changes(old.taxonomy, new.taxonomy)),
         totals=tuple(
             Shift((noun,), (), len(one), len(other))
             for noun, one, other, known in (
@@ -214,7 +220,7 @@ def compare(before: State, after: State) -> Difference:
         claims_reworded=tuple(
             claim
             for name, claim in now.items()
-            if name in was and vocabulary_changes.without_places(claim) != vocabulary_changes.without_places(was[name])
+            if name in was and state_changes.without_places(claim) != state_changes.without_places(was[name])
         ),
         claims_gone=tuple(
             claim
@@ -234,7 +240,7 @@ def compare(before: State, after: State) -> Difference:
         },
         reordered=(
             *(("records",) if _is_reordered(papers, old.papers) or _is_reordered(exclusions, old.exclusions) else ()),
-            *(("terms",) if vocabulary_changes.is_reordered(old.taxonomy, new.taxonomy) else ()),
+            *(("terms",) if state_changes.is_reordered(old.taxonomy, new.taxonomy) else ()),
         ),
         form=(),
         remarks=(*before.remarks, *after.remarks),

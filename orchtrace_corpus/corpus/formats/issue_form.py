@@ -2,7 +2,7 @@
 
 Each question is a heading of the third level with the question's label, and the answer stands below it.
 The body is what anybody on the internet has typed: it gives text and terms of the taxonomy, and nothing
-else. `render.issue_form` writes the form; both take the questions from here, so that they cannot differ.
+else. `render.schema` writes the form; both take the questions from here, so that they cannot differ.
 
 Reference: the syntax of GitHub's form schema
 (https://docs.github.com/en/communities/using-templates-to-encourage-useful-issues-and-pull-requests).
@@ -189,7 +189,6 @@ def _plain(text: str, *, only_address: bool = False) -> str:
     before = ""
     while before != text:  # what was hidden behind one mark may be another; each round leaves less
         before = text
-        text = re.sub(r"<(https?://[^<>\s]+)>", r"\1", text)
         text = re.sub(r"<(https?://[^<>\s]+)>", r"\1", text)
         text = re.sub(r"<!--.*?(?:-->|$)", " ", text, flags=re.DOTALL)
         text = re.sub(

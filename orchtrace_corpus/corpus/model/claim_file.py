@@ -1,6 +1,6 @@
 """What a corpus claims about itself, read from `data/claims.yaml`.
 
-Here claims are only read; filters, fields and terms in them are judged by `pool.claims`, which knows the corpus.
+Here claims are only read; filters, fields and terms in them are judged by `analysis.claims`, which knows the corpus.
 """
 
 from bisect import bisect_right

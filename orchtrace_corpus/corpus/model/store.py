@@ -1,4 +1,4 @@
-"""Finds a corpus on disk and reads it. Nothing else in `pool` knows about files."""
+"""Finds a corpus on disk and reads it. Nothing else below `build` reads its files."""
 
 import gc
 import os

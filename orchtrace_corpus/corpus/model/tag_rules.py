@@ -1,4 +1,4 @@
-"""Rules across the tags of a paper, as a taxonomy writes them; `pool.rules` applies them."""
+"""Rules across the tags of a paper, as a taxonomy writes them; `rules.tags` applies them."""
 
 from collections.abc import Mapping as MappingType
 from typing import Any, NamedTuple, cast
@@ -15,7 +15,7 @@ ANY_EVIDENCE = "any"
 class Condition(NamedTuple):
     """A filter as a rule writes it: `rl: [full, partial]` has the field `rl` and two alternatives.
 
-    `field` may end in an operator, as in `added<=`. The taxonomy cannot judge it: `pool.query` can.
+    `field` may end in an operator, as in `added<=`. The taxonomy cannot judge it: `analysis.query` can.
     """
 
     field: str
@@ -71,7 +71,7 @@ def check_rules(taxonomy: Mapping, kinds: MappingType[str, str], report: Report)
 
 
 def conditions(name: str) -> Decoder:
-    """Filters written as a mapping, with their places; whether they make sense is for `pool.query`."""
+    """Filters written as a mapping, with their places; whether they make sense is for `analysis.query`."""
 
     def decode(node: Node, report: Report) -> tuple[Condition, ...] | None:
         if type(node) is not Mapping:

@@ -9,7 +9,7 @@ from orchtrace_corpus.base.text.layout import Line, Span, clip, line, wrap
 from orchtrace_corpus.base.text.table import Table, envelope
 from orchtrace_corpus.corpus.analysis.claims import Verdict
 from orchtrace_corpus.corpus.analysis.difference import Change, Changed, Difference, EntryChange
-from orchtrace_corpus.corpus.analysis.vocabulary_changes import Shift
+from orchtrace_corpus.corpus.analysis.state_changes import Shift
 from orchtrace_corpus.corpus.model.record_fields import Value, fields
 from orchtrace_corpus.corpus.model.records import Record
 

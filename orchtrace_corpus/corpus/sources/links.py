@@ -18,10 +18,10 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urljoin, urlsplit
 
+from orchtrace_corpus.base.errors import CorpusError
 from orchtrace_corpus.base.files import write_atomic
 from orchtrace_corpus.base.findings import Finding, printable, quote
 from orchtrace_corpus.corpus.model.records import Loaded, Places
-from orchtrace_corpus.corpus.sources.arxiv.cache import make_folder
 from orchtrace_corpus.corpus.sources.http import USER_AGENT, begin, open_session
 
 if TYPE_CHECKING:
@@ -195,8 +195,7 @@ class Sweep:
         """Try each address, and give each outcome as soon as it is there, hosts taking turns.
 
         Raises:
-            CacheError: The folder cannot be made.
-            DataFileError: An outcome cannot be written.
+            CorpusError: The folder cannot be made, or an outcome cannot be written.
         """
         waiting = []
         for url in urls:
@@ -271,7 +270,11 @@ class Sweep:
         if tried.verdict not in LASTS_SECONDS or not tried.answered:
             return
         entry = {**tried._asdict(), "url": url, "checked": int(self._clock())}
-        make_folder(self._folder)
+        try:
+            os.makedirs(self._folder, exist_ok=True)
+        except OSError as error:
+            message = f"cannot write the cache {self._folder}: {error.strerror}"
+            raise CorpusError(message, "Name another folder with ORCHTRACE_CACHE.") from error
         write_atomic(self._path(url), json.dumps(entry) + "\n")
 
     def _path(self, url: str) -> str:
