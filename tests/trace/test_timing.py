@@ -5,14 +5,15 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from orchtrace_corpus.trace.view.timing import Chain, Timing, longest_path, timing, waited_for
+from orchtrace_corpus.trace.view import TraceView
+from orchtrace_corpus.trace.view.timing import Chain, Timing, longest_path, waited_for
 from tests.trace.traces import documents, event, raw, trace
 
 CLOSE = 1e-9
 
 
 def chain_of(document: dict[str, Any]) -> tuple[Timing, Chain]:
-    times = timing(trace(document))
+    times = TraceView(trace(document)).timing
     return times, waited_for(times)
 
 

@@ -12,10 +12,23 @@ from orchtrace_corpus.base.findings import quote, suggestion
 
 
 class Command(NamedTuple):
-    """A line of a table: the module in `orchtrace_corpus` whose `app` is the command, and its help line."""
+    """A line of a table: where the command is in `orchtrace_corpus`, and its help line.
 
-    module: str
+    `place` is a module whose `app` is the command, or a module and a function of it: `corpus.cli.counts:stats`.
+    """
+
+    place: str
     help: str
+
+    def load(self) -> Any:
+        """Import the command, as Click runs it."""
+        module, _, name = self.place.partition(":")
+        found = getattr(import_module(f"orchtrace_corpus.{module}"), name or "app")
+        if isinstance(found, typer.Typer):
+            return typer.main.get_command(found)
+        app = typer.Typer(add_completion=False, rich_markup_mode=None)
+        app.command()(found)
+        return typer.main.get_command(app)
 
 
 class LazyGroup(TyperGroup):
@@ -36,8 +49,7 @@ class LazyGroup(TyperGroup):
         del ctx
         for commands in self.table.values():
             if cmd_name in commands:
-                module = import_module(f"orchtrace_corpus.{commands[cmd_name].module}")
-                return typer.main.get_command(module.app)
+                return commands[cmd_name].load()
         return None
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:

@@ -1,6 +1,6 @@
 """One run of a command: its global options, and where its output goes."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from orchtrace_corpus.base.commands.output import Output
@@ -8,6 +8,7 @@ from orchtrace_corpus.base.findings import Finding
 from orchtrace_corpus.base.text import Format, table
 from orchtrace_corpus.base.text import findings as render
 from orchtrace_corpus.base.text.findings import FindingsFormat
+from orchtrace_corpus.base.text.layout import Line
 from orchtrace_corpus.base.text.table import Table
 
 
@@ -25,6 +26,23 @@ class Session(NamedTuple):
         for index, one in enumerate(tables):
             blank = [()] if index else []
             self.output.show([*blank, *table.lines(one, self.output.width, self.output.glyphs)])
+
+    def show_report(
+        self,
+        views: Mapping[Format, Callable[[], str | Sequence[Line]]],
+        tables: Callable[[], Sequence[Table]],
+        schema: str,
+        output_format: Format,
+    ) -> None:
+        """Show a report in the form asked for: in a view of its own, if it has one of that form, else as tables."""
+        if output_format not in views:
+            self.show_tables(tables(), schema, output_format)
+            return
+        view = views[output_format]()
+        if isinstance(view, str):
+            self.output.write(view)
+        else:
+            self.output.show(view)
 
     def show_findings(
         self, findings: Sequence[Finding], output_format: FindingsFormat, limit: int | None = None

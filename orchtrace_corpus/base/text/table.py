@@ -50,15 +50,19 @@ def render(tables: Sequence[Table], schema: str, output: Format) -> str:
     """The tables in a form for programs or documents; for `Format.TABLE` see `lines`.
 
     Raises:
-        ValueError: The format is `Format.TABLE`, whose layout needs a width.
+        ValueError: The format has no renderer, as `Format.TABLE`, whose layout needs a width.
     """
-    if output is Format.MARKDOWN:
-        return "\n".join(markdown(table) for table in tables)
-    if output is Format.CSV:
-        return "\n".join(csv(table.columns, table.rows) for table in tables)
-    if output is Format.JSON:
-        return envelope(schema, {table.name: records(table) for table in tables})
-    raise ValueError("a table for people is laid out by lines()")
+    if output not in RENDERERS:
+        raise ValueError(f"no renderer of {output}; a table for people is laid out by lines()")
+    return RENDERERS[output](tables, schema)
+
+
+RENDERERS: dict[Format, Callable[[Sequence[Table], str], str]] = {
+    Format.MARKDOWN: lambda tables, _: "\n".join(markdown(table) for table in tables),
+    Format.CSV: lambda tables, _: "\n".join(csv(table.columns, table.rows) for table in tables),
+    Format.JSON: lambda tables, schema: envelope(schema, {table.name: records(table) for table in tables}),
+}
+"""What writes tables, with the name of their schema, in each form; every command that shows tables uses it."""
 
 
 def lines(table: Table, width: int | None, glyphs: Glyphs = UNICODE) -> list[Line]:

@@ -24,14 +24,14 @@ def critical_steps(run: Run) -> Measure:
 
     A sub-agent that spawns others counts by the same rule. Of several agents that nobody spawned, the largest.
     """
-    parents, below, events = run.lives.parents, run.depths, run.trace.events
+    parents, below, events = run.lifecycle.parents, run.depths, run.trace.events
     own: dict[str, list[tuple[float, int]]] = {}
     for number in run.steps:
         own.setdefault(events[number].agent, []).append((run.times.starts[number], number))
     for taken in own.values():
         taken.sort()
     born = {agent: numbers[0] for agent, numbers in run.times.by_agent.items()}
-    born.update({agent: spawns[0] for agent, spawns in run.lives.spawns.items()})
+    born.update({agent: spawns[0] for agent, spawns in run.lifecycle.spawns.items()})
     stages: dict[str, dict[int, int]] = {}
     most = max([len(taken) for taken in own.values()], default=0)
     for agent in sorted(below, key=below.__getitem__, reverse=True):
@@ -85,10 +85,10 @@ def width(run: Run) -> Measure:
     starts, ends = run.times.starts, run.times.ends
     first = {agent: starts[numbers[0]] for agent, numbers in run.times.by_agent.items()}
     last = {agent: ends[numbers[-1]] for agent, numbers in run.times.finished.items()}
-    for agent, spawns in run.lives.spawns.items():
+    for agent, spawns in run.lifecycle.spawns.items():
         first[agent] = min(first.get(agent, starts[spawns[0]]), starts[spawns[0]])
         last[agent] = max(last.get(agent, 0.0), max([ends[number] for number in spawns]))
-    for agent, despawns in run.lives.despawns.items():
+    for agent, despawns in run.lifecycle.despawns.items():
         if agent in last:
             last[agent] = max(last[agent], starts[despawns[-1]])
     for person in run.people:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from orchtrace_corpus.base.findings import printable
 from orchtrace_corpus.base.text.layout import clip, wrap
-from orchtrace_corpus.trace.view.agent_tree import Appearance
+from orchtrace_corpus.trace.view.agent_tree import AgentSpan
 
 _KEEP = "\ue000"
 """Stands for a blank at which no line is broken; text from outside never has it, since it does not print."""
@@ -50,7 +50,7 @@ def money(usd: float) -> str:
     return f"{usd:.4f}" if usd >= 0.00005 else "<0.0001"
 
 
-def names(team: Sequence[Appearance], people: frozenset[str]) -> dict[str, str]:
+def names(team: Sequence[AgentSpan], people: frozenset[str]) -> dict[str, str]:
     """What each agent is called: by its role where its own name is only an id, and each by another name.
 
     The one person behind a log is "you".
@@ -72,7 +72,7 @@ def names(team: Sequence[Appearance], people: frozenset[str]) -> dict[str, str]:
     return found
 
 
-def _tries(one: Appearance, people: frozenset[str], *, is_alone: bool) -> list[str]:
+def _tries(one: AgentSpan, people: frozenset[str], *, is_alone: bool) -> list[str]:
     """Names of an agent, the best first; the last is its own."""
     own, role = printable(one.agent, limit=60), clip(printable(one.role, limit=60), _MOST)
     if one.agent in people:

@@ -1,4 +1,4 @@
-"""`corpus trace replay`."""
+"""`corpus trace show`, `replay` and `graph`: a trace to look at."""
 
 import json
 from collections.abc import Iterator
@@ -11,14 +11,35 @@ import typer
 
 from orchtrace_corpus.base.commands.session import Session
 from orchtrace_corpus.base.errors import CommandUseError, ExitCode
-from orchtrace_corpus.base.findings import quote, unobeyed
+from orchtrace_corpus.base.findings import printable, quote, unobeyed
 from orchtrace_corpus.base.text.table import SCHEMA_VERSION
 from orchtrace_corpus.trace.analysis.replay import State, replay
-from orchtrace_corpus.trace.cli.loading import FILE_HELP, one_trace
+from orchtrace_corpus.trace.cli.loading import FILE_HELP, FILES_HELP, by_ending, one_trace, sound_traces, write_new
 from orchtrace_corpus.trace.model.trace import Trace
-from orchtrace_corpus.trace.render import page as render
+from orchtrace_corpus.trace.render import graph, page
+from orchtrace_corpus.trace.view import TraceView
 
-app = typer.Typer(add_completion=False, rich_markup_mode=None)
+
+def show(
+    ctx: typer.Context,
+    paths: Annotated[list[str], typer.Argument(metavar="FILE...", help=FILES_HELP)],
+    agents: Annotated[int, typer.Option("--agents", metavar="N", min=1, help="Show no more than N agents.")] = 40,
+) -> int:
+    """Show who spawned whom, and who worked when.
+
+    One line for each agent, indented below the one that spawned it, with its time from left to right.
+
+    \b
+    Examples:
+      corpus trace show data/traces/swarm.json
+    """
+    session = Session(*ctx.obj)
+    for number, (_, view) in enumerate(sound_traces(session, paths)):
+        blank = [()] if number else []
+        lines = page.page(view, session.output.width, session.output.glyphs, most_agents=agents)
+        session.output.show([*blank, *lines])
+    return ExitCode.DONE
+
 
 _LAST = "last"
 
@@ -30,7 +51,6 @@ class ReplayFormat(StrEnum):
     JSON = "json"
 
 
-@app.command(name="replay")
 def replay_trace(
     ctx: typer.Context,
     path: Annotated[str, typer.Argument(metavar="FILE", help=FILE_HELP)],
@@ -62,8 +82,9 @@ def replay_trace(
     """
     session = Session(*ctx.obj)
     number = _number(step)
-    trace = one_trace(session, path)
-    states = _until(session, trace, until) if until else replay(trace)
+    _, view = one_trace(session, path)
+    trace = view.trace
+    states = _until(session, view, until) if until else replay(view)
     if number is not None:
         states = iter([_only(states, number)])
     if output_format is ReplayFormat.JSON:
@@ -72,9 +93,9 @@ def replay_trace(
     before = None
     for state in states:
         if output_format is ReplayFormat.JSON:
-            session.output.write(_line(render.as_data(state)))
+            session.output.write(_line(page.as_data(state)))
         else:
-            session.output.show(render.replayed(state, before, trace.clock.unit, session.output.width))
+            session.output.show(page.replayed(state, before, trace.clock.unit, session.output.width))
         before = state
     return ExitCode.DONE
 
@@ -94,9 +115,9 @@ def _number(step: str) -> int | None:
     return int(step)
 
 
-def _until(session: Session, trace: Trace, until: str) -> Iterator[State]:
+def _until(session: Session, view: TraceView, until: str) -> Iterator[State]:
     """The states up to an event, or up to a time; an id goes first."""
-    states = replay(trace)
+    trace, states = view.trace, replay(view)
     end = _time(until)
     if any(event.id == until for event in trace.events):
         if end is not None:
@@ -136,3 +157,79 @@ def _only(states: Iterator[State], number: int) -> State:
     if number or last is None:
         raise CommandUseError(f"there is no event {number or 1}: this replay has {count}")
     return last
+
+
+_MERMAID_EDGES, _MERMAID_TEXT = 500, 50_000
+"""What Mermaid draws unless it is told otherwise (its settings maxEdges and maxTextSize)."""
+
+_DOT_NODES = 2_000
+
+
+class GraphFormat(StrEnum):
+    """The forms of a graph."""
+
+    MERMAID = "mermaid"
+    DOT = "dot"
+    SVG = "svg"
+
+
+_ENDINGS = {
+    "": GraphFormat.MERMAID,
+    ".mmd": GraphFormat.MERMAID,
+    ".mermaid": GraphFormat.MERMAID,
+    ".dot": GraphFormat.DOT,
+    ".gv": GraphFormat.DOT,
+    ".svg": GraphFormat.SVG,
+}
+
+
+def graph_trace(
+    ctx: typer.Context,
+    path: Annotated[str, typer.Argument(metavar="FILE", help=FILE_HELP)],
+    wanted: Annotated[
+        GraphFormat | None,
+        typer.Option("--format", "-f", help="The form of the output (else by the ending of FILE, else mermaid)."),
+    ] = None,
+    output: Annotated[str, typer.Option("--output", "-o", metavar="FILE", help="Write to a new file.")] = "",
+) -> int:
+    """Write a trace as a graph for Mermaid or Graphviz, or as a picture of its timeline.
+
+    The critical path is thick in graphs, and underlined in the picture (svg), which has a lane for each
+    agent. A graph has a node for each event; the picture of a long run stays small.
+
+    \b
+    Examples:
+      corpus trace graph data/traces/swarm.json
+      corpus trace graph data/traces/swarm.json --format dot
+      corpus trace graph data/traces/swarm.json --format svg
+    """
+    session = Session(*ctx.obj)
+    output_format = wanted or by_ending(output, _ENDINGS, "graphs", "--format")
+    _, view = one_trace(session, path)
+    trace = view.trace
+    draw = {
+        GraphFormat.MERMAID: graph.mermaid,
+        GraphFormat.DOT: graph.dot,
+        GraphFormat.SVG: graph.timeline,
+    }[output_format]
+    written = draw(view)
+    if output:
+        write_new(output, written)
+        session.output.note(f"wrote {printable(output, limit=300)}")
+    else:
+        session.output.write(written)
+    if output_format is GraphFormat.MERMAID and (len(trace.edges) > _MERMAID_EDGES or len(written) > _MERMAID_TEXT):
+        session.output.note(
+            f"corpus: {_size(trace, written)}; Mermaid by default draws {_MERMAID_EDGES} edges and "
+            f"{_MERMAID_TEXT:,} characters. Raise its maxEdges and maxTextSize, or draw the timeline: --format svg"
+        )
+    elif output_format is GraphFormat.DOT and len(trace.events) > _DOT_NODES:
+        session.output.note(
+            f"corpus: {_size(trace, written)}; Graphviz takes long to lay out so many. The timeline is drawn at once: "
+            "--format svg"
+        )
+    return ExitCode.DONE
+
+
+def _size(trace: Trace, written: str) -> str:
+    return f"{len(trace.events):,} events, {len(trace.edges):,} edges, {len(written.encode()) / 1e6:.1f} MB"
