@@ -19,7 +19,7 @@ from orchtrace_corpus.trace.diagnosis.values import Origin
 from orchtrace_corpus.trace.importers.core.privacy import Privacy
 from orchtrace_corpus.trace.model.trace import Trace
 from orchtrace_corpus.trace.render.doctor import overview, page
-from orchtrace_corpus.trace.render.names import broken, duration, money, names
+from orchtrace_corpus.trace.render.names import break_lines, duration, money, names
 from orchtrace_corpus.trace.view.agent_tree import AgentSpan
 from tests.conftest import ROOT, run_corpus
 from tests.loopback import loopback_only  # noqa: F401 - guards every test here
@@ -383,7 +383,7 @@ def test_a_problem_of_two_events_is_shown_at_its_place_in_the_log() -> None:
     ],
 )
 def test_durations_are_said_as_people_say_them(seconds: float, unit: str, said: str) -> None:
-    assert broken(duration(seconds, unit), 80) == [said]
+    assert break_lines(duration(seconds, unit), 80) == [said]
 
 
 @pytest.mark.parametrize(

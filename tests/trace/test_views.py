@@ -23,7 +23,7 @@ from orchtrace_corpus.trace.measures.ledger import ledger
 from orchtrace_corpus.trace.model.json_text import text
 from orchtrace_corpus.trace.render import graph as trace_graph
 from orchtrace_corpus.trace.render.measures import spent
-from orchtrace_corpus.trace.render.page import page, replayed
+from orchtrace_corpus.trace.render.page import page, state_lines
 from orchtrace_corpus.trace.view import TraceView
 from tests.conftest import ROOT, run_corpus
 from tests.trace.traces import EXAMPLES, documents, event, example, raw, trace
@@ -184,7 +184,7 @@ def rows(width: int, name: str, count: int) -> list[str]:
     return [
         line
         for state, last in zip(states, before, strict=False)
-        for line in plain(replayed(state, last, unit, width)).splitlines()
+        for line in plain(state_lines(state, last, unit, width)).splitlines()
     ]
 
 
@@ -413,7 +413,7 @@ def test_an_id_longer_than_the_line_goes_on_in_further_lines() -> None:
     run = trace(raw([event("a-very-long-name-of-an-event-漢字漢字漢字", 0, "inference", "x"),
                      event("b" * 22, 1, "inference", "x")]))  # fmt: skip
 
-    shown = [plain(replayed(state, None, run.clock.unit, 40)).splitlines() for state in replay(run)]
+    shown = [plain(state_lines(state, None, run.clock.unit, 40)).splitlines() for state in replay(run)]
     assert shown == [
         [
             "    1        0 s  a-very-long-name-of-a",

@@ -86,11 +86,13 @@ def one_trace(session: Session, path: str) -> tuple[Document, TraceView]:
             f"{quote_path(path)} holds {len(found)} traces, and one is wanted",
             "Take a line of it as a file of its own.",
         )
-    (view,) = derived(session, found, itself)
+    (view,) = derive_each(session, found, itself)
     return found[0], view
 
 
-def derived(session: Session, given: Iterable[Document], derive: Callable[[TraceView], Derived]) -> Iterator[Derived]:
+def derive_each(
+    session: Session, given: Iterable[Document], derive: Callable[[TraceView], Derived]
+) -> Iterator[Derived]:
     """What a function derives from each trace, in several processes where there are many.
 
     Args:

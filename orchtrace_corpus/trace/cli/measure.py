@@ -17,7 +17,7 @@ from orchtrace_corpus.trace.analysis.labels import GIVEN, Label, labels
 from orchtrace_corpus.trace.cli.loading import (
     FILE_HELP,
     FILES_HELP,
-    derived,
+    derive_each,
     documents_of,
     one_trace,
     refuse_lines,
@@ -73,18 +73,18 @@ def measure_traces(
         return ExitCode.DONE
     given = documents_of(session, paths)
     if output_format is Format.JSON:
-        content = list(derived(session, given, partial(_data, names)))
+        content = list(derive_each(session, given, partial(_data, names)))
         session.output.write(envelope("trace-measures", {"traces": content}))
         return ExitCode.DONE
     first = list(islice(given, 2))
     if len(first) == 1:
-        (table,) = derived(session, first, partial(_table, names, output_format.is_exact))
+        (table,) = derive_each(session, first, partial(_table, names, output_format.is_exact))
     elif output_format is Format.CSV:
-        lines = "".join(derived(session, chain(first, given), partial(_line, names)))
+        lines = "".join(derive_each(session, chain(first, given), partial(_line, names)))
         session.output.write(csv(render.columns(names or tuple(DEFINITIONS)), ()) + lines)
         return ExitCode.DONE
     else:
-        rows = list(derived(session, chain(first, given), partial(_row, names, output_format.is_exact)))
+        rows = list(derive_each(session, chain(first, given), partial(_row, names, output_format.is_exact)))
         table = render.several(names or tuple(DEFINITIONS), rows)
     session.show_tables([table], "trace-measures", output_format)
     return ExitCode.DONE

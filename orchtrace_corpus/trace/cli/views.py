@@ -16,7 +16,7 @@ from orchtrace_corpus.base.text.table import SCHEMA_VERSION
 from orchtrace_corpus.trace.analysis.replay import State, replay
 from orchtrace_corpus.trace.cli.loading import FILE_HELP, FILES_HELP, by_ending, one_trace, sound_traces, write_new
 from orchtrace_corpus.trace.model.trace import Trace
-from orchtrace_corpus.trace.render import graph, page
+from orchtrace_corpus.trace.render import page
 from orchtrace_corpus.trace.view import TraceView
 
 
@@ -95,7 +95,7 @@ def replay_trace(
         if output_format is ReplayFormat.JSON:
             session.output.write(_line(page.as_data(state)))
         else:
-            session.output.show(page.replayed(state, before, trace.clock.unit, session.output.width))
+            session.output.show(page.state_lines(state, before, trace.clock.unit, session.output.width))
         before = state
     return ExitCode.DONE
 
@@ -203,6 +203,8 @@ def graph_trace(
       corpus trace graph data/traces/swarm.json --format dot
       corpus trace graph data/traces/swarm.json --format svg
     """
+    from orchtrace_corpus.trace.render import graph  # which brings all that draws, for who wants a picture
+
     session = Session(*ctx.obj)
     output_format = wanted or by_ending(output, _ENDINGS, "graphs", "--format")
     _, view = one_trace(session, path)

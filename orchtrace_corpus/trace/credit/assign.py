@@ -293,7 +293,7 @@ def _by_coalitions(view: TraceView, unit: str, method: Method, choices: Choices)
             nobody=value(frozenset()),
         )
         if len(names) > MOST_EXACT_PLAYERS:
-            found = found._replace(samples=methods.drawn(choices.samples))
+            found = found._replace(samples=methods.count_orders(choices.samples))
         found = found._replace(precision=_precision(found, len(names), choices.seed))
     value.see_complete()
     return found._replace(warnings=tuple(_unlike_reward(trace, found, choices)))

@@ -116,7 +116,7 @@ def exact(players: Sequence[str], value: Value) -> dict[str, Share]:
     return found
 
 
-def drawn(samples: int) -> int:
+def count_orders(samples: int) -> int:
     """How many orders are drawn where so many are wished for: pairs of them, and two pairs at least."""
     return max(samples // 2, 2) * 2
 
@@ -129,7 +129,7 @@ def sampled(players: Sequence[str], value: Value, *, samples: int, seed: int) ->
     draw = Random(seed)
     sums = dict.fromkeys(players, 0.0)
     squares = dict.fromkeys(players, 0.0)
-    pairs = drawn(samples) // 2
+    pairs = count_orders(samples) // 2
     for _ in range(pairs):
         permutation = list(players)
         draw.shuffle(permutation)

@@ -27,7 +27,7 @@ from orchtrace_corpus.trace.model.import_report import ImportReport, has_all_tok
 from orchtrace_corpus.trace.model.trace import AgentKind, Event, EventType, Source, Status, Trace
 from orchtrace_corpus.trace.view import TraceView
 from orchtrace_corpus.trace.view.agent_tree import AgentSpan
-from orchtrace_corpus.trace.view.timing import Chain, Timing, waited_for
+from orchtrace_corpus.trace.view.timing import Chain, Timing, critical_chain
 
 LEAST_GAP = 0.02
 """Gaps of the critical path that take a smaller share of the elapsed time are only added up."""
@@ -156,7 +156,7 @@ def _parallelism(times: Timing, assumed: frozenset[int]) -> Parallelism:
 
 
 def _path(times: Timing, assumed: frozenset[int]) -> CriticalPath:
-    chain = waited_for(times)
+    chain = critical_chain(times)
     least = LEAST_GAP * times.wall
     gaps = sum(gap for gap in (*chain.gaps, chain.after) if gap < least)
     stretches = tuple(_stretches(times, chain, assumed, least))

@@ -150,7 +150,7 @@ def _steps(trace: Trace, nobody: Collection[str]) -> list[int]:
     return [number for number in found if events[number].agent not in nobody] if nobody else found
 
 
-def named(trace: Trace, numbers: Sequence[int], most: int = 5) -> str:
+def cite(trace: Trace, numbers: Sequence[int], most: int = 5) -> str:
     """A few of some events by their ids, for a reason."""
     shown = ", ".join(trace.events[number].id for number in numbers[:most])
     return f"{shown}, …" if len(numbers) > most else shown

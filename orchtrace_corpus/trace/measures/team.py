@@ -4,7 +4,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from math import inf
 
-from orchtrace_corpus.trace.measures.measure import Definition, Measure, Run, named
+from orchtrace_corpus.trace.measures.measure import Definition, Measure, Run, cite
 from orchtrace_corpus.trace.model.trace import EventType
 from orchtrace_corpus.trace.view.lifecycle import is_after
 from orchtrace_corpus.trace.view.timing import longest_path, most_at_once
@@ -166,7 +166,7 @@ def _tokens_of(run: Run, kinds: Sequence[EventType], nouns: str) -> Measure:
     if not wanted:
         return Measure(None, f"there are no {nouns}")
     if lacking:
-        return Measure(None, f"{len(lacking)} of {wanted} {nouns} have no tokens: {named(run.trace, sorted(lacking))}")
+        return Measure(None, f"{len(lacking)} of {wanted} {nouns} have no tokens: {cite(run.trace, sorted(lacking))}")
     return Measure(spent)
 
 

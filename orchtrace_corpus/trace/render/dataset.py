@@ -10,7 +10,7 @@ from orchtrace_corpus.trace.dataset.build import Outcome
 from orchtrace_corpus.trace.dataset.columns import DECISIONS
 from orchtrace_corpus.trace.dataset.statistics import FENCE, FEWEST, QUANTILES, Statistics
 from orchtrace_corpus.trace.measures.ledger import KINDS
-from orchtrace_corpus.trace.render.measures import shown
+from orchtrace_corpus.trace.render.measures import round_figure
 
 _MOST_FAILURES = 5
 _MOST_DIGITS = 1e15  # beyond it, doubles are not whole to the last digit
@@ -106,7 +106,7 @@ def _distributions(found: Statistics, *, exact: bool) -> Table:
             one.unit,
             one.n,
             one.null,
-            *(shown(value, exact=exact) for value in (one.mean, one.least, *one.quantiles, one.greatest)),
+            *(round_figure(value, exact=exact) for value in (one.mean, one.least, *one.quantiles, one.greatest)),
         )
         for one in found.distributions
         if one.n or exact
@@ -124,7 +124,7 @@ def _coverage(found: Statistics, *, exact: bool) -> Table:
             str(one.decision),
             one.having,
             one.traces,
-            shown(one.having / one.traces, exact=exact),
+            round_figure(one.having / one.traces, exact=exact),
             one.events,
         )
         for one in found.coverage
@@ -142,7 +142,7 @@ def _models(found: Statistics, *, exact: bool) -> Table:
             one.without_tokens,
             *one.tokens,
             one.total if one.events else None,
-            shown(one.cost_usd, exact=exact),
+            round_figure(one.cost_usd, exact=exact),
         )
         for one in found.models
     )
@@ -156,9 +156,9 @@ def _outliers(found: Statistics, *, exact: bool) -> Table:
         (
             *_group(one.group),
             one.measure,
-            shown(one.value, exact=exact),
+            round_figure(one.value, exact=exact),
             one.unit,
-            shown(one.ranges, exact=exact),
+            round_figure(one.ranges, exact=exact),
             printable(one.trace_id),
             one.trace,
         )
@@ -186,7 +186,7 @@ def cells(rows: Iterable[Sequence[Any]], *, exact: bool) -> tuple[tuple[Cell, ..
 
 def _cell(value: Any, *, exact: bool) -> Cell:
     if isinstance(value, float) and not exact and abs(value) < _MOST_DIGITS:
-        return shown(value, exact=False)
+        return round_figure(value, exact=False)
     if value is None or (isinstance(value, (int, float)) and not isinstance(value, bool)):
         return value
     text = _text(value, exact=exact)

@@ -7,7 +7,7 @@ from orchtrace_corpus.base.findings import printable
 from orchtrace_corpus.base.text.layout import UNICODE, Glyphs, Line, Span, clip, display_width, line
 from orchtrace_corpus.base.text.table import Cell, Table
 from orchtrace_corpus.trace.diagnosis.values import Diagnosis, ProblemKind, Summary
-from orchtrace_corpus.trace.render.names import broken, counted, duration, kept, money
+from orchtrace_corpus.trace.render.names import break_lines, duration, keep, money, quantity
 from orchtrace_corpus.trace.render.page import timelines
 from orchtrace_corpus.trace.render.sentences import Sentences
 from orchtrace_corpus.trace.view.agent_tree import AgentSpan
@@ -46,14 +46,14 @@ def page(diagnosis: Diagnosis, size: tuple[int, int] | None, glyphs: Glyphs = UN
     indent = _LABELS if room >= _NARROW else 2
     title = f"{origin.form} {printable(diagnosis.summary.name, limit=200)}"
     above = [line(clip(title, room, glyphs.ellipsis), "heading")]
-    above += [line(text) for text in broken(sentences.head(), room)]
+    above += [line(text) for text in break_lines(sentences.head(), room)]
     below: list[Line] = []
     for label, text in sentences.paragraphs():
-        below += [line(part) for part in broken(text, room, label=f"{label} " if label else "", indent=indent)]
+        below += [line(part) for part in break_lines(text, room, label=f"{label} " if label else "", indent=indent)]
     if origin.transcripts:
         folder = printable(origin.transcripts, limit=200)
         hint = f"Transcripts of its sub-agents may be in {folder}: name that folder, too."
-        below += [line(text, "muted") for text in broken(hint, room)]
+        below += [line(text, "muted") for text in break_lines(hint, room)]
     most = _PIPE_AGENTS if size is None else max(size[1] - len(above) - len(below) - 4, _LEAST_AGENTS)
     return [*above, *_drawn(diagnosis, sentences, most, room, glyphs), *below]
 
@@ -62,7 +62,7 @@ def _drawn(diagnosis: Diagnosis, sentences: Sentences, most: int, room: int, gly
     """The agents that fit, each with its line of time; how many do not; the signs that were used."""
     view, elapsed = diagnosis.view, diagnosis.summary.elapsed
     shown = _shown(diagnosis, most)
-    end = broken(duration(elapsed, diagnosis.summary.unit), room)[0]
+    end = break_lines(duration(elapsed, diagnosis.summary.unit), room)[0]
     lines = timelines(view, shown, room, glyphs, names=sentences.names, end=end, assumed=diagnosis.assumed)
     free = room - sum(display_width(span.text) for span in lines[0])
     if free > len(_TOKENS) and any(one.tokens is not None for one in shown):
@@ -70,14 +70,14 @@ def _drawn(diagnosis: Diagnosis, sentences: Sentences, most: int, room: int, gly
     drawn = {span.text for one in lines[1:] for span in one if span.style in ("heading", "warning")}
     left_out = len(view.agents) - len(shown)
     if left_out:
-        text = f"{glyphs.ellipsis} and {counted(left_out, 'more agent')}, in the sums"
-        lines += [line(part, "muted") for part in broken(text, room)]
+        text = f"{glyphs.ellipsis} and {quantity(left_out, 'more agent')}, in the sums"
+        lines += [line(part, "muted") for part in break_lines(text, room)]
     signs = [f"{glyphs.shades[0]} model", f"{glyphs.shades[2]} tool", f"{glyphs.empty} idle"]
     if any(view.trace.events[number].agent in {one.agent for one in shown} for number in diagnosis.assumed):
         signs.insert(1, f"{glyphs.shades[1]} assumed")
     signs += [f"{sign} {words}" for sign, words in _MARKS.items() if any(sign in text for text in drawn)]
     if elapsed:
-        lines += [line(text, "muted") for text in broken(", ".join(map(kept, signs)), room)]
+        lines += [line(text, "muted") for text in break_lines(", ".join(map(keep, signs)), room)]
     return [tuple(span._replace(text=span.text.replace("\ue000", " ")) for span in one) for one in lines]
 
 
@@ -172,7 +172,7 @@ def overview(summaries: Sequence[Summary], *, has_prices: bool, most: int, width
     found = sorted(summaries, key=lambda one: (-(one.cost_usd or 0.0), -(one.tokens or 0.0), -one.elapsed, one.name))
     shown = found[:most]
     if len(found) > most:
-        shown.append(_together(broken(counted(len(found) - most, "more session"), 80)[0], found[most:]))
+        shown.append(_together(break_lines(quantity(len(found) - most, "more session"), 80)[0], found[most:]))
     if len(found) > 1:
         shown.append(_together("all", found))
     rows = [_texts(one) for one in shown]
@@ -220,7 +220,7 @@ def _texts(one: Summary) -> dict[str, str]:
         "agents": f"{one.agents:,}",
         "events": f"{one.events:,}",
         "errors": f"{one.errors:,}" if one.errors else "",
-        "time": broken(duration(one.elapsed, one.unit), 80)[0] if one.unit else "",
+        "time": break_lines(duration(one.elapsed, one.unit), 80)[0] if one.unit else "",
         "tokens": "" if one.tokens is None else f"{one.tokens:,.0f}{_AT_LEAST if one.has_more_tokens else ''}",
         _COST: "" if one.cost_usd is None else f"{money(one.cost_usd)}{_AT_LEAST if one.costs_more else ''}",
         _FILE: printable(one.file if len(one.file) <= _MOST_FILE else f"…{one.file[1 - _MOST_FILE :]}"),

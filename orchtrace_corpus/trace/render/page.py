@@ -176,7 +176,7 @@ def _critical_path(view: TraceView, room: int) -> Iterator[Line]:
         yield line(part)
 
 
-def replayed(state: State, before: State | None, unit: Unit, width: int | None) -> list[Line]:
+def state_lines(state: State, before: State | None, unit: Unit, width: int | None) -> list[Line]:
     """A state: the event, and how things stand after it.
 
     On a terminal, counters that do not fit beside the event are left out; of them, those that the event has

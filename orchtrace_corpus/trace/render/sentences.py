@@ -9,7 +9,7 @@ from orchtrace_corpus.trace.measures.measure import ASKED
 from orchtrace_corpus.trace.model.trace import Event
 from orchtrace_corpus.trace.render.imports import prices_of, unused_prices
 from orchtrace_corpus.trace.render.ledger import KINDS
-from orchtrace_corpus.trace.render.names import counted, duration, kept, money, names
+from orchtrace_corpus.trace.render.names import duration, keep, money, names, quantity
 from orchtrace_corpus.trace.view.agent_tree import AgentSpan
 
 _MOST_AGENTS = 8
@@ -38,7 +38,7 @@ class Sentences:
         waited = f", without {self._time(run.human_wait)} of waiting for people" if run.human_wait else ""
         elapsed = run.summary.elapsed
         took = f"{self._time(elapsed)} of work" if elapsed else "no time: all is of one instant"
-        return f"{counted(len(run.team), 'agent')}, {counted(run.summary.events, 'event')}, {took}{waited}."
+        return f"{quantity(len(run.team), 'agent')}, {quantity(run.summary.events, 'event')}, {took}{waited}."
 
     def paragraphs(self) -> Iterator[tuple[str, str]]:
         """Sentences, each with a word that says what it is about; empty where it goes on."""
@@ -53,11 +53,11 @@ class Sentences:
         return duration(seconds, self._run.summary.unit)
 
     def _name(self, agent: str) -> str:
-        return kept(self.names.get(agent) or printable(agent, limit=60))
+        return keep(self.names.get(agent) or printable(agent, limit=60))
 
     def _role(self, agent: str) -> str:
         """What an agent is, for a sum over many; its name where it has no role."""
-        return kept(printable(self._roles.get(agent, ""), limit=30)) or self._name(agent)
+        return keep(printable(self._roles.get(agent, ""), limit=30)) or self._name(agent)
 
     def _team(self) -> str:
         """Who spawned whom, in numbers by role."""
@@ -66,7 +66,7 @@ class Sentences:
         spawned, alone = self._run.spawned, self._run.unspawned
         parts = [f"{self._name(agent)} spawned {self._these(found)}" for agent, found in spawned[:3]]
         if len(spawned) > 3:
-            parts.append(f"{counted(len(spawned) - 3, 'more agent')} spawned others")
+            parts.append(f"{quantity(len(spawned) - 3, 'more agent')} spawned others")
         if alone:
             parts.append(f"unknown who spawned {self._these(alone)}" if parts else "nobody spawned another")
         return f"{'; '.join(parts)}."
@@ -79,8 +79,8 @@ class Sentences:
             roles[one.role] = roles.get(one.role, 0) + 1
         if len(roles) > _MOST_SHARES:
             first = ", ".join(self._name(one.agent) for one in spawned[: _MOST_SHARES - 1])
-            return f"{first} and {kept(f'{len(spawned) - _MOST_SHARES + 1:,} more')}"
-        return ", ".join(kept(f"{number:,} x {printable(role or 'agent', limit=30)}") for role, number in roles.items())
+            return f"{first} and {keep(f'{len(spawned) - _MOST_SHARES + 1:,} more')}"
+        return ", ".join(keep(f"{number:,} x {printable(role or 'agent', limit=30)}") for role, number in roles.items())
 
     def _parallel(self) -> Iterator[tuple[str, str]]:
         found = self._run.parallelism
@@ -105,12 +105,12 @@ class Sentences:
         if not path.bound or not elapsed:
             return
         if not path.stretches:
-            text = kept(f"{self._time(path.gaps)} idle")
+            text = keep(f"{self._time(path.gaps)} idle")
         else:
             text = self._chain(path.stretches)
             is_shown = path.gaps >= _LEAST_SHOWN_GAP * elapsed
-            text += f"; {kept(f'{self._time(path.gaps)} idle')} in between" if is_shown else ""
-        note = f" {counted(path.unknown, 'call')} without an end: taken as 0 s." if path.unknown else ""
+            text += f"; {keep(f'{self._time(path.gaps)} idle')} in between" if is_shown else ""
+        note = f" {quantity(path.unknown, 'call')} without an end: taken as 0 s." if path.unknown else ""
         yield "Critical", f"path: {text}. No team could be faster than {self._time(path.bound)}.{note}"
 
     def _chain(self, stretches: Sequence[Stretch]) -> str:
@@ -122,15 +122,15 @@ class Sentences:
             role = self._role(one.agent) if one.agent else one.activity.value
             by_role.setdefault(role, []).append(one.seconds)
         ordered = sorted(by_role.items(), key=lambda pair: -sum(pair[1]))
-        shown = [kept(f"{role} {self._time(sum(all_))} ({len(all_):,} times)") for role, all_ in ordered[:_MOST_SHARES]]
+        shown = [keep(f"{role} {self._time(sum(all_))} ({len(all_):,} times)") for role, all_ in ordered[:_MOST_SHARES]]
         rest = sum(sum(all_) for _, all_ in ordered[_MOST_SHARES:])
-        more = [kept(f"others {self._time(rest)}")] if rest else []
+        more = [keep(f"others {self._time(rest)}")] if rest else []
         longest = max((one for one in stretches if one.agent), key=lambda one: one.seconds)
         return f"{', '.join([*shown, *more])}; the longest at once {self._stretch(longest)}"
 
     def _stretch(self, one: Stretch) -> str:
         name = self._name(one.agent) if one.agent else one.activity.value
-        text = kept(f"{name} {self._time(one.seconds)}")
+        text = keep(f"{name} {self._time(one.seconds)}")
         if not one.agent or one.activity is Activity.MODEL:
             return text
         what = _tool(one.tool) if one.activity is Activity.TOOL else one.activity.value
@@ -142,7 +142,7 @@ class Sentences:
         if found.known is None:
             yield "Tokens", f"unknown{f' ({reason})' if reason else ''}."
             return
-        parts = [kept(f"{number:,.15g} {KINDS[kind]}") for kind, number in found.kinds.items() if number]
+        parts = [keep(f"{number:,.15g} {KINDS[kind]}") for kind, number in found.kinds.items() if number]
         kinds = f" ({', '.join(parts)})" if parts else ""
         yield "Tokens", f"{'at least ' if found.is_least else ''}{found.known:,.15g}{kinds}."
         models = [(printable(name, limit=40) or "not named", number) for name, number in found.by_model]
@@ -153,12 +153,12 @@ class Sentences:
             yield "", shares
         for one in found.unsure:
             yield "", f"Not certain: {printable(one, limit=200)}."
-        missing = [kept(f"{number:,} x") + f" {printable(one, limit=120)}" for one, number in found.missing.items()]
+        missing = [keep(f"{number:,} x") + f" {printable(one, limit=120)}" for one, number in found.missing.items()]
         if reason or missing:
             yield "", f"Not known: {reason or ', '.join(missing)}."
         records, tokens = found.left_out
         if tokens:
-            repeats = f"{kept(f'{tokens:,.15g} tokens')} of {counted(records, 'record')}"
+            repeats = f"{keep(f'{tokens:,.15g} tokens')} of {quantity(records, 'record')}"
             yield "", f"Not counted twice: {repeats}, repeats or sums."
 
     def _spenders(self, spent: Sequence[tuple[str, float]], known: float) -> str:
@@ -182,7 +182,7 @@ class Sentences:
             yield "Cost", f"unknown: no price, or no count, for {named}." if named else "unknown: no tokens are known."
             yield from unused
             return
-        parts = [kept(f"{self._name(agent)} {money(usd)}") for agent, usd in cost.by_agent[:_MOST_SHARES]]
+        parts = [keep(f"{self._name(agent)} {money(usd)}") for agent, usd in cost.by_agent[:_MOST_SHARES]]
         more = ", …" if len(cost.by_agent) > _MOST_SHARES else ""
         shares = f" ({', '.join(parts)}{more})" if len(cost.by_agent) > 1 else ""
         at = f" at {prices_of(cost.date, cost.last_day)}" if cost.date else ", as the trace states it"
@@ -201,7 +201,7 @@ class Sentences:
             label = ""
         more = len(found) - _MOST_PROBLEMS
         if more > 0:
-            yield "", f"{counted(more, 'more kind')}; corpus trace import tells all."
+            yield "", f"{quantity(more, 'more kind')}; corpus trace import tells all."
         if not found:
             yield label, "none found."
 
@@ -219,8 +219,8 @@ class Sentences:
 
 
 def _shares(found: Sequence[tuple[str, float]], known: float) -> str:
-    parts = [kept(f"{name} {_percent(number / known)}") for name, number in found[:_MOST_SHARES]]
-    more = f" and {kept(f'{len(found) - _MOST_SHARES:,} more')}" if len(found) > _MOST_SHARES else ""
+    parts = [keep(f"{name} {_percent(number / known)}") for name, number in found[:_MOST_SHARES]]
+    more = f" and {keep(f'{len(found) - _MOST_SHARES:,} more')}" if len(found) > _MOST_SHARES else ""
     return f"{', '.join(parts)}{more}"
 
 

@@ -10,7 +10,7 @@ from orchtrace_corpus.trace.analysis.comparison import Difference
 from orchtrace_corpus.trace.analysis.labels import GIVEN, RULES, Label
 from orchtrace_corpus.trace.credit.assign import Assignment
 from orchtrace_corpus.trace.model.trace import Decision, Trace
-from orchtrace_corpus.trace.render.measures import shown
+from orchtrace_corpus.trace.render.measures import round_figure
 
 CODES = {decision: f"O{number}" for number, decision in enumerate(Decision, 1)}
 """The codes of the sub-decisions, O1 to O5."""
@@ -78,8 +78,8 @@ def _credits(
         (
             printable(one.trace_id),
             printable(name),
-            shown(share.credit, exact=exact),
-            *((shown(share.standard_error, exact=exact),) if sampled else ()),
+            round_figure(share.credit, exact=exact),
+            *((round_figure(share.standard_error, exact=exact),) if sampled else ()),
         )
         for one in assignments
         for name, share in sorted(one.credits.items(), key=lambda item: -item[1].credit)
@@ -148,7 +148,7 @@ def difference_table(differences: Sequence[Difference], runs: Sequence[tuple[str
             printable(one.name),
             _side(one.before, exact=exact),
             _side(one.after, exact=exact),
-            shown(one.change, exact=exact),
+            round_figure(one.change, exact=exact),
             one.unit or None,
         )
         for one in differences
@@ -158,7 +158,7 @@ def difference_table(differences: Sequence[Difference], runs: Sequence[tuple[str
 
 
 def _side(value: float | str | None, *, exact: bool) -> Cell:
-    return printable(value) if isinstance(value, str) else shown(value, exact=exact)
+    return printable(value) if isinstance(value, str) else round_figure(value, exact=exact)
 
 
 def _notes(differences: Sequence[Difference], runs: Sequence[tuple[str, Trace]]) -> Iterator[str]:

@@ -44,12 +44,12 @@ def check_edges(view: TraceView) -> Iterator[Problem]:
     trace, of = view.trace, view.graph
     if len(of.edges) == len(trace.edges):
         return
-    told = 0
+    guesses = 0
     for number, edge in enumerate(trace.edges):
         for end, name in (("src", edge.src), ("dst", edge.dst)):
             if name not in of.numbers:
-                near = _near(name, of) if told < _MOST_GUESSES else ""
-                told += 1
+                near = _near(name, of) if guesses < _MOST_GUESSES else ""
+                guesses += 1
                 message = f"there is no event {quote(name)}{near}; correct the id, or remove the edge"
                 yield Problem("T202", message, ("edges", number, end))
 

@@ -271,7 +271,7 @@ class Chain(NamedTuple):
     after: float
 
 
-def waited_for(times: Timing) -> Chain:
+def critical_chain(times: Timing) -> Chain:
     """The chain of events that the end of the run waited for, walked back from the event that ended last.
 
     The event before one on the chain is that which released it: among those that edges lead from, and those of
