@@ -1,6 +1,5 @@
 """`corpus trace show`, `replay` and `graph`: a trace to look at."""
 
-import json
 from collections.abc import Iterator
 from enum import StrEnum
 from itertools import takewhile
@@ -101,6 +100,8 @@ def replay_trace(
 
 
 def _line(value: object) -> str:
+    import json
+
     return unobeyed(json.dumps(value, ensure_ascii=False)) + "\n"
 
 
