@@ -58,8 +58,7 @@ def _check_traces(session: CorpusSession, root: str) -> tuple[Line, ExitCode]:
     """Check the example traces: their line, and the exit code. Of warnings, only the number is shown."""
     from orchtrace_corpus.trace.model.decode import decode, documents
     from orchtrace_corpus.trace.model.store import is_unreadable, trace_files
-    from orchtrace_corpus.trace.rules import check
-    from orchtrace_corpus.trace.rules.across import Names
+    from orchtrace_corpus.trace.rules import Names, check
 
     findings: list[Finding] = []
     names = Names()

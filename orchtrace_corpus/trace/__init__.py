@@ -1,3 +1,35 @@
-"""Orchestration traces: decoded, checked, replayed, measured."""
+"""Orchestration traces from Python: imported, checked, measured, diagnosed, replayed, labelled, credited, compared.
+
+    from orchtrace_corpus import trace
+    for one in trace.load("data/traces"):
+        print(one.trace_id, trace.measure(one, ["span"])["span"].value)
+
+docs/trace_walkthrough.md goes through one trace. The functions are those of `orchtrace_corpus.trace.api`, which is
+imported when the first of them is used: the paper pool never needs it.
+"""
+
+from typing import TYPE_CHECKING, Any
 
 from orchtrace_corpus.trace import codes as codes
+
+if TYPE_CHECKING:
+    from orchtrace_corpus.trace.api import *  # noqa: F403 - what __getattr__ returns
+
+_NAMES = frozenset(
+    "DEFINITIONS AgentSpan Assignment Choices Definition Diagnosis Difference Entry Event Finding Imported "
+    "InvalidTraceError Label Measure Method Origin Profile State Summary Trace TraceView agent_tree as_data "
+    "as_published as_text assign compare concurrency_profile diagnose import_logs labels ledger load measure "
+    "parse_trace read_traces replay summarize validate validate_traces".split()
+)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _NAMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(f"{__name__}.api"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_NAMES})

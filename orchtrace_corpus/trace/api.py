@@ -1,53 +1,63 @@
-"""Traces from Python: read and checked, measured, replayed, labelled, credited, and written again.
+"""Traces from Python: imported, checked, measured, diagnosed, replayed, labelled, credited, compared, written again.
 
-from orchtrace_corpus.trace.api import measure, read_traces
-for trace in read_traces("data/traces"):
-    print(trace.trace_id, measure(trace, ["span"])["span"].value)
+    from orchtrace_corpus import trace
+    for one in trace.load("data/traces"):
+        print(one.trace_id, trace.measure(one, ["span"])["span"].value)
 
 docs/trace_walkthrough.md goes through one trace with it. Pictures are made by `orchtrace_corpus.trace.render.graph`.
+Who asks several things of one trace passes a `TraceView` of it, so that its graph is constructed once.
 This module imports msgspec; those who look at the paper pool never need it.
 """
 
 import os
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
-from msgspec import to_builtins
+from msgspec import convert, to_builtins
 
+from orchtrace_corpus.base.errors import DataFileError
 from orchtrace_corpus.base.findings import Finding
-from orchtrace_corpus.trace import rules
+from orchtrace_corpus.trace import importers, rules
 from orchtrace_corpus.trace.analysis.comparison import Difference, compare
 from orchtrace_corpus.trace.analysis.labels import Label, labels
 from orchtrace_corpus.trace.analysis.replay import State, replay
 from orchtrace_corpus.trace.credit.assign import Assignment, Choices, Method, assign
-from orchtrace_corpus.trace.exporters import published
+from orchtrace_corpus.trace.diagnosis import diagnose, summarize
+from orchtrace_corpus.trace.diagnosis.values import Diagnosis, Origin, Summary
+from orchtrace_corpus.trace.exporters import publish
+from orchtrace_corpus.trace.importers.core.answers import Answers
+from orchtrace_corpus.trace.importers.core.privacy import Privacy
 from orchtrace_corpus.trace.measures import DEFINITIONS, Definition, Measure, Profile, concurrency_profile, measure
 from orchtrace_corpus.trace.measures.ledger import Entry, ledger
 from orchtrace_corpus.trace.model import json_text as write
-from orchtrace_corpus.trace.model.decode import Decoded, Document, decode, documents
+from orchtrace_corpus.trace.model.decode import Document, decode, documents
 from orchtrace_corpus.trace.model.store import InvalidTraceError, sound, trace_files
 from orchtrace_corpus.trace.model.trace import Event, Trace
-from orchtrace_corpus.trace.rules.across import Names
-from orchtrace_corpus.trace.view import agent_tree as roster
-from orchtrace_corpus.trace.view.agent_tree import Appearance
-from orchtrace_corpus.trace.view.timing import timing
+from orchtrace_corpus.trace.view import TraceView
+from orchtrace_corpus.trace.view.agent_tree import AgentSpan
 
 __all__ = [
     "DEFINITIONS",
-    "Appearance",
+    "AgentSpan",
     "Assignment",
     "Choices",
     "Definition",
+    "Diagnosis",
     "Difference",
     "Entry",
     "Event",
+    "Finding",
+    "Imported",
     "InvalidTraceError",
     "Label",
     "Measure",
     "Method",
+    "Origin",
     "Profile",
     "State",
+    "Summary",
     "Trace",
+    "TraceView",
     "agent_tree",
     "as_data",
     "as_published",
@@ -55,17 +65,66 @@ __all__ = [
     "assign",
     "compare",
     "concurrency_profile",
+    "diagnose",
+    "import_logs",
     "labels",
     "ledger",
+    "load",
     "measure",
     "parse_trace",
     "read_traces",
     "replay",
+    "summarize",
+    "validate",
     "validate_traces",
 ]
 
+_SALT_BYTES = 16
 
-def read_traces(path: str | os.PathLike[str]) -> Iterator[Trace]:
+
+class Imported(NamedTuple):
+    """What became of a session of a log: a trace, or the error for which it could not be read.
+
+    Attributes:
+        form: The format of the log; empty where it may not be read.
+        files: The paths of its files.
+        trace: The trace; None where there is none.
+        error: Why there is none.
+    """
+
+    form: str
+    files: tuple[str, ...]
+    trace: Trace | None
+    error: DataFileError | None = None
+
+
+def import_logs(
+    paths: str | Sequence[str], form: str = "", *, salt: str = "", keep_content: bool = False
+) -> Iterator[Imported]:
+    """The traces of logs, one session in memory at a time; a session that cannot be read does not stop the rest.
+
+    Args:
+        paths: Files or folders of logs; all files of a session at once.
+        form: Their format; else each file's is recognised.
+        salt: Makes the hashes of contents; the same salt gives the same hashes, none gives others each time.
+        keep_content: Whether contents are kept in full instead.
+
+    Raises:
+        CommandUseError: There is no such format.
+        DataFileError: There is no log there.
+    """
+    privacy = Privacy(salt.encode("utf-8", "replace") if salt else os.urandom(_SALT_BYTES), keep_content)
+    answers = Answers()
+    for session in importers.sessions(paths, form):
+        files = tuple(file.path for file in session.files)
+        try:
+            for trace in importers.read(session, privacy, answers):
+                yield Imported(session.form, files, convert(trace, Trace))
+        except DataFileError as error:
+            yield Imported(session.form, files, None, error)
+
+
+def load(path: str | os.PathLike[str]) -> Iterator[Trace]:
     """The traces of a file, or of a folder and those below it, one after another.
 
     Args:
@@ -73,10 +132,10 @@ def read_traces(path: str | os.PathLike[str]) -> Iterator[Trace]:
 
     Raises:
         DataFileError: A file cannot be read, or not as JSON; or there is no trace in the folder.
-        InvalidTraceError: A trace has errors. `validate_traces` returns them as values.
+        InvalidTraceError: A trace has errors. `validate` returns them as values.
     """
-    for decoded in _decoded(path):
-        yield sound(decoded, rules.check(decoded))
+    for document in _documents(path):
+        yield _sound(document)
 
 
 def parse_trace(data: str | bytes) -> Trace:
@@ -86,34 +145,35 @@ def parse_trace(data: str | bytes) -> Trace:
         DataFileError: It is not JSON.
         InvalidTraceError: It has errors.
     """
-    decoded = decode(Document(data.encode("utf-8", "surrogatepass") if isinstance(data, str) else data, "trace"))
-    return sound(decoded, rules.check(decoded))
+    return _sound(Document(data.encode("utf-8", "surrogatepass") if isinstance(data, str) else data, "trace"))
 
 
-def validate_traces(path: str | os.PathLike[str]) -> tuple[Finding, ...]:
-    """Every problem of the traces of a file or folder, warnings included, and names that several of them have.
+def validate(given: Trace | str | os.PathLike[str]) -> tuple[Finding, ...]:
+    """Every problem of a trace, or of the traces of a file or folder and of the names that they share.
+
+    Warnings are included. Places in a `Trace` are those of the text that `as_text` writes of it.
 
     Raises:
         DataFileError: A file cannot be read, or there is no trace in the folder.
     """
-    found: list[Finding] = []
-    names = Names()
-    for decoded in _decoded(path):
-        found += rules.check(decoded)
-        if decoded.trace is not None:
-            found += names.check(decoded.trace.trace_id, decoded.document.path, decoded.document.line)
-    return tuple(found)
+    if isinstance(given, Trace):
+        return rules.check(decode(Document(as_text(as_data(given)).encode(), given.trace_id)))
+    return rules.validate(_documents(given)).findings
 
 
-def agent_tree(trace: Trace) -> list[Appearance]:
-    """The agents of a trace: those whom nobody spawned by their first act, each followed by those that it spawned.
+read_traces, validate_traces = load, validate
+"""The same by their first names."""
+
+
+def agent_tree(trace: Trace | TraceView) -> list[AgentSpan]:
+    """The agents of a trace: those that nobody spawned by their first act, each followed by those that it spawned.
 
     `depth` says how many are above an agent; times are in the unit of the trace's clock, without waits for people.
 
     Raises:
         CycleError: The edges go round in a circle; `read_traces` and `parse_trace` refuse such a trace.
     """
-    return roster.roster(trace, timing(trace))
+    return TraceView.of(trace).agents
 
 
 def as_data(trace: Trace) -> dict[str, Any]:
@@ -129,7 +189,7 @@ def as_published(trace: Trace) -> dict[str, Any]:
     Raises:
         CommandUseError: A total that the published schema requires is unknown, or no event is left.
     """
-    return published.published(as_data(trace))
+    return publish(as_data(trace))
 
 
 def as_text(data: Mapping[str, Any]) -> str:
@@ -137,7 +197,11 @@ def as_text(data: Mapping[str, Any]) -> str:
     return write.text(data)
 
 
-def _decoded(path: str | os.PathLike[str]) -> Iterator[Decoded]:
+def _documents(path: str | os.PathLike[str]) -> Iterator[Document]:
     for file in trace_files(os.fspath(path)):
-        for document in documents(file):
-            yield decode(document)
+        yield from documents(file)
+
+
+def _sound(document: Document) -> Trace:
+    decoded = decode(document)
+    return sound(decoded, rules.check(decoded))

@@ -12,7 +12,7 @@ import pytest
 
 from orchtrace_corpus.base.findings import RULES, SECTIONS
 from orchtrace_corpus.base.text import rules as render
-from orchtrace_corpus.base.yamlfile import rulebook as syntax
+from orchtrace_corpus.base.yamlfile import codes as syntax
 from orchtrace_corpus.base.yamlfile.reader import Mapping, Node, Sequence, YamlFile
 from orchtrace_corpus.corpus import rulebook as corpus
 from orchtrace_corpus.corpus.api import validate

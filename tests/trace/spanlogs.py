@@ -12,7 +12,8 @@ from orchtrace_corpus.trace.importers.core.privacy import Privacy
 from orchtrace_corpus.trace.importers.spans import langsmith, openai_agents, otlp
 from orchtrace_corpus.trace.model.decode import Document, decode
 from orchtrace_corpus.trace.model.trace import Trace
-from orchtrace_corpus.trace.view.timing import longest_path, timing
+from orchtrace_corpus.trace.view import TraceView
+from orchtrace_corpus.trace.view.timing import longest_path
 from tests.conftest import ROOT
 
 LOGS = ROOT / "tests" / "data" / "logs"
@@ -48,7 +49,7 @@ def checked(trace: dict[str, Any]) -> Trace:
     decoded = decode(Document(json.dumps(trace, allow_nan=False).encode(), "trace.json"))
     assert decoded.trace is not None, decoded.findings
     assert [str(finding) for finding in rules.check(decoded) if finding.severity == "error"] == []
-    times = timing(decoded.trace)
+    times = TraceView(decoded.trace).timing
     assert longest_path(times, times.works, overlapping=True).length <= times.wall + 1e-6
     return decoded.trace
 
@@ -212,7 +213,7 @@ def edges(trace: Mapping[str, Any]) -> set[str]:
 def outline(trace: Mapping[str, Any]) -> dict[str, Any]:
     """What two logs of one run must agree on: agents, spawns, calls, messages, tokens, critical path."""
     decoded = checked(dict(trace))
-    times = timing(decoded)
+    times = TraceView(decoded).timing
     path = longest_path(times, times.works, overlapping=True)
     of = {
         kind: [event for event in trace["events"] if event["type"] == kind]

@@ -1,12 +1,16 @@
 """Traces from Python."""
 
 import json
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+from orchtrace_corpus import trace as package
 from orchtrace_corpus.base.errors import CommandUseError, DataFileError
-from orchtrace_corpus.trace import api
+from orchtrace_corpus.trace import api, rules
 from orchtrace_corpus.trace.api import (
     InvalidTraceError,
     agent_tree,
@@ -17,6 +21,7 @@ from orchtrace_corpus.trace.api import (
     read_traces,
     validate_traces,
 )
+from orchtrace_corpus.trace.model.decode import Document, decode
 from tests.conftest import ROOT, run_corpus
 from tests.trace.traces import EXAMPLES, event, raw
 
@@ -111,3 +116,64 @@ def test_what_cannot_be_read_is_said(tmp_path: Path) -> None:
 
 def test_every_name_of_the_interface_is_there_and_documented() -> None:
     assert [name for name in api.__all__ if not getattr(api, name).__doc__] == []
+
+
+def test_the_package_offers_the_names_of_the_interface_and_imports_them_when_they_are_used() -> None:
+    assert set(api.__all__) == package._NAMES
+    for name in api.__all__:
+        assert getattr(package, name) is getattr(api, name)
+        assert name in dir(package)
+    with pytest.raises(AttributeError, match="no attribute 'spam'"):
+        package.spam  # noqa: B018
+    code = "import sys; from orchtrace_corpus import trace; assert 'msgspec' not in sys.modules; trace.measure; import msgspec"
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT)
+
+
+def test_the_interface_leads_from_a_log_to_its_diagnosis() -> None:
+    (imported,) = package.import_logs(str(ROOT / "tests/data/session"), salt="ours")
+    run = imported.trace
+    assert run is not None
+    assert (imported.form, imported.error) == ("claude_code", None)
+    assert package.validate(run) == ()
+
+    view = package.TraceView(run)
+    diagnosis = package.diagnose(view)
+    assert diagnosis.summary == package.summarize(view)
+    assert (diagnosis.summary.elapsed, diagnosis.human_wait) == (
+        pytest.approx(312),
+        pytest.approx(780),
+    )
+    assert [name for name, _ in diagnosis.spawned] == ["main"]
+    assert [(one.kind, one.number) for one in diagnosis.problems] == [("failed event", 1)]
+    assert diagnosis.tokens.known == sum(number for _, number in diagnosis.tokens.by_agent) == 46_215
+    chain = diagnosis.path.chain
+    assert sum(chain.parts) + sum(chain.gaps) + chain.after == pytest.approx(diagnosis.summary.elapsed)
+    assert sum(one.seconds for one in diagnosis.path.stretches) + diagnosis.path.gaps == pytest.approx(312)
+    assert diagnosis.cost.by_agent == ()
+    assert [one.agent for one in package.agent_tree(view)] == [one.agent for one in view.agents]
+    assert package.compare(view, run) == []
+    assert len(list(package.replay(view))) == len(run.events)
+    assert {one.event for one in package.labels(view)} <= set(range(len(run.events)))
+    assert package.measure(view, ["span"])["span"].value == diagnosis.path.bound
+
+
+def test_a_session_that_cannot_be_read_does_not_stop_the_rest(tmp_path: Path) -> None:
+    shutil.copytree(ROOT / "tests/data/logs/codex", tmp_path / "logs")
+    (tmp_path / "logs" / "empty.jsonl").write_text(
+        '{"type": "session_meta", "payload": {"id": "x"}}\n', encoding="utf-8"
+    )
+    found = list(package.import_logs([str(tmp_path / "logs")]))
+
+    assert {(one.trace is None) == (one.error is not None) for one in found} == {True}
+    assert sum(one.trace is not None for one in found) >= 3
+
+
+def test_findings_of_a_trace_in_memory_have_places_in_its_text() -> None:
+    broken = parse_trace(SOUND)
+    broken.costs["tokens"] = None
+    del broken.reasons["costs.tokens"]
+
+    assert [str(finding) for finding in package.validate(broken)] == [
+        str(finding) for finding in rules.check(decode(Document(as_text(as_data(broken)).encode(), "t")))
+    ]
+    assert [finding.code for finding in package.validate(broken)] == ["T217"]

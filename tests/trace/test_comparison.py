@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from orchtrace_corpus.trace.analysis.comparison import PARTS, Difference, compare
+from orchtrace_corpus.trace.analysis.comparison import Difference, Structure, compare
 from tests.conftest import ROOT, run_corpus
 from tests.trace.traces import EXAMPLES, documents, event, example, raw, trace
 
@@ -46,6 +46,10 @@ def rows(one: dict[str, Any], other: dict[str, Any]) -> list[tuple[object, ...]]
 @given(documents())
 def test_a_run_does_not_differ_from_itself(document: dict[str, Any]) -> None:
     assert compare(trace(document), trace(document)) == []
+
+
+PARTS = ("rewards", "metrics", "costs", "measures", *Structure._fields, "declared")
+"""What came out is first, then what it took, then how it came about."""
 
 
 @given(documents(), documents())

@@ -15,16 +15,15 @@ from hypothesis import strategies as st
 
 from orchtrace_corpus.base.errors import CommandUseError, DataFileError
 from orchtrace_corpus.base.text.table import envelope
-from orchtrace_corpus.trace.credit import advantages
+from orchtrace_corpus.trace.credit import methods
 from orchtrace_corpus.trace.credit import reach as proxy
-from orchtrace_corpus.trace.credit.assign import Assignment, Choices, Method, assign
-from orchtrace_corpus.trace.credit.coalitions import Coalition, Value
+from orchtrace_corpus.trace.credit.assign import Assignment, Choices, Method, assign, parts, parts_if_any
+from orchtrace_corpus.trace.credit.methods import Coalition, Share, Value, difference_rewards, exact, sampled, shapley
 from orchtrace_corpus.trace.credit.reach import Reach
-from orchtrace_corpus.trace.credit.shapley import Share, difference_rewards, exact, sampled, shapley
-from orchtrace_corpus.trace.credit.units import parts, parts_if_any
 from orchtrace_corpus.trace.measures.measure import steps
 from orchtrace_corpus.trace.model.trace import CREDIT_UNITS
-from orchtrace_corpus.trace.render import credit as render
+from orchtrace_corpus.trace.render.tables import exact_credit
+from orchtrace_corpus.trace.view import TraceView
 from tests.conftest import ROOT, run_corpus
 from tests.trace.traces import EXAMPLES, documents, event, raw, trace
 
@@ -132,8 +131,8 @@ def test_difference_rewards_are_their_definition(game: tuple[list[str], dict[Coa
 
 @given(documents(), st.sampled_from(["agent", "turn"]))
 def test_the_proxy_grows_with_the_team_from_nothing_to_the_outcome(document: dict[str, Any], unit: str) -> None:
-    run = trace({**document, "rewards": {"team": 1.0}})
-    if unit == "turn" and not steps(run):
+    run = TraceView(trace({**document, "rewards": {"team": 1.0}}))
+    if unit == "turn" and not steps(run.trace):
         with pytest.raises(CommandUseError, match="no turn that credit could go to"):
             parts(run, unit)
         return
@@ -155,7 +154,7 @@ def test_the_proxy_grows_with_the_team_from_nothing_to_the_outcome(document: dic
 
 @given(documents(), st.sampled_from(["agent", "turn", "message", "tool"]))
 def test_the_proxys_shares_in_closed_form_are_those_by_definition(document: dict[str, Any], unit: str) -> None:
-    run = trace({**document, "rewards": {"team": 1.0}})
+    run = TraceView(trace({**document, "rewards": {"team": 1.0}}))
     players = dict(list(parts_if_any(run, unit).items())[:9])
     value = Reach(run, players, -2.5)
     found = value.shapley()
@@ -170,7 +169,7 @@ def test_the_proxys_shares_in_closed_form_are_those_by_definition(document: dict
 @given(documents(), st.sampled_from(["agent", "turn"]))
 def test_the_proxy_keeps_the_axioms_for_any_number_of_players(document: dict[str, Any], unit: str) -> None:
     """Dummy, symmetry, additivity on the graph itself; efficiency is in the definition."""
-    run = trace({**document, "rewards": {"team": 1.0}})
+    run = TraceView(trace({**document, "rewards": {"team": 1.0}}))
     players = parts_if_any(run, unit)
     found = {name: share.credit for name, share in Reach(run, players, 1.0).shapley().items()}
 
@@ -287,8 +286,8 @@ def test_nobody_has_credit_where_nothing_that_led_to_the_result_is_anybodys(tmp_
 
 
 def test_group_relative_advantages() -> None:
-    assert advantages.group_relative({"a": 1.0, "b": 3.0}) == {"a": -1.0, "b": 1.0}
-    assert advantages.group_relative({"a": 2.0, "b": 2.0}) == {"a": 0.0, "b": 0.0}
+    assert methods.group_relative({"a": 1.0, "b": 3.0}) == {"a": -1.0, "b": 1.0}
+    assert methods.group_relative({"a": 2.0, "b": 2.0}) == {"a": 0.0, "b": 0.0}
 
 
 @given(st.lists(st.tuples(st.integers(-9, 9), st.integers(-9, 9)), min_size=1, max_size=8))
@@ -296,11 +295,11 @@ def test_generalised_advantages_at_the_ends_of_lambda(rows: list[tuple[int, int]
     rewards, values = [float(r) for r, _ in rows], [float(v) for _, v in rows]
     following = [*values[1:], 0.0]
 
-    assert advantages.generalised(rewards, values, gamma=0.5, lam=0.0) == pytest.approx(
+    assert methods.generalised(rewards, values, gamma=0.5, lam=0.0) == pytest.approx(
         [r + 0.5 * after - v for r, v, after in zip(rewards, values, following, strict=True)]
     )
     returns = [sum(0.5**n * r for n, r in enumerate(rewards[start:])) for start in range(len(rewards))]
-    assert advantages.generalised(rewards, values, gamma=0.5, lam=1.0) == pytest.approx(
+    assert methods.generalised(rewards, values, gamma=0.5, lam=1.0) == pytest.approx(
         [total - v for total, v in zip(returns, values, strict=True)]
     )
 
@@ -549,13 +548,13 @@ def test_a_trace_without_steps_has_no_steps_to_credit(tmp_path: Path) -> None:
 def test_equal_rewards_have_no_advantage_over_one_another(reward: float, runs: int) -> None:
     names = [str(number) for number in range(runs)]
 
-    assert advantages.group_relative(dict.fromkeys(names, reward)) == dict.fromkeys(names, 0.0)
-    assert advantages.group_relative({"a": 0.1, "b": 0.1, "c": 0.1}) == {"a": 0.0, "b": 0.0, "c": 0.0}
+    assert methods.group_relative(dict.fromkeys(names, reward)) == dict.fromkeys(names, 0.0)
+    assert methods.group_relative({"a": 0.1, "b": 0.1, "c": 0.1}) == {"a": 0.0, "b": 0.0, "c": 0.0}
 
 
 @given(st.lists(st.floats(-1e100, 1e100), min_size=2, max_size=9).filter(lambda rewards: len(set(rewards)) > 1))
 def test_group_relative_advantages_have_mean_0_and_deviation_1(rewards: list[float]) -> None:
-    found = advantages.group_relative({str(place): reward for place, reward in enumerate(rewards)}).values()
+    found = methods.group_relative({str(place): reward for place, reward in enumerate(rewards)}).values()
 
     if max(rewards) - min(rewards) > 1e-6 * max(map(abs, rewards)):  # else the mean has no digits left
         assert sum(found) / len(found) == pytest.approx(0, abs=1e-6)
@@ -597,7 +596,7 @@ def test_csv_has_a_column_of_errors_where_some_figure_is_sampled() -> None:
     share, sample = Share(0.5), Share(0.25, 0.125)
     found = [Assignment("one", {"x": share}, ""), Assignment("two", {"y": sample}, "", samples=4)]
 
-    assert render.exact(found, "agent")[2:4] == (
+    assert exact_credit(found, "agent")[2:4] == (
         ("trace", "agent", "credit", "standard error"),
         (("one", "x", 0.5, None), ("two", "y", 0.25, 0.125)),
     )

@@ -28,7 +28,8 @@ def blocks(name: str) -> Iterator[tuple[str, str, str]]:
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder in which the documents' commands run: the data, and two runs of one task."""
-    (tmp_path / "data").symlink_to(ROOT / "data")
+    for name in ("data", "tests"):
+        (tmp_path / name).symlink_to(ROOT / name)
     run = json.loads((ROOT / "data" / "traces" / "swarm.json").read_text(encoding="utf-8"))
     for number in (1, 2):
         other = {**run, "trace_id": f"run-{number}", "rewards": {"team": number}}

@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 
 from orchtrace_corpus.base.text.layout import ASCII, display_width, plain
 from orchtrace_corpus.trace import importers
+from orchtrace_corpus.trace.diagnosis import diagnose, summarize
+from orchtrace_corpus.trace.diagnosis.values import Origin
 from orchtrace_corpus.trace.importers.core.privacy import Privacy
 from orchtrace_corpus.trace.model.trace import Trace
-from orchtrace_corpus.trace.render.doctor import page
-from orchtrace_corpus.trace.render.names import broken, duration, money, names
-from orchtrace_corpus.trace.render.sessions import glance, overview
-from orchtrace_corpus.trace.render.story import Case
-from orchtrace_corpus.trace.view.agent_tree import Appearance
+from orchtrace_corpus.trace.render.doctor import overview, page
+from orchtrace_corpus.trace.render.names import break_lines, duration, money, names
+from orchtrace_corpus.trace.view.agent_tree import AgentSpan
 from tests.conftest import ROOT, run_corpus
 from tests.loopback import loopback_only  # noqa: F401 - guards every test here
 from tests.trace.spanlogs import checked
@@ -36,7 +36,7 @@ def trace_of(path: Path) -> Trace:
 
 
 def shown(trace: Trace, columns: int = 80, rows: int = 24, **more: Any) -> str:
-    return plain(page(Case(trace, "Trace", **more), (columns, rows)))
+    return plain(page(diagnose(trace, Origin(**more)), (columns, rows)))
 
 
 def made(*events: dict[str, Any], **fields: Any) -> Trace:
@@ -258,7 +258,7 @@ def test_an_import_report_of_another_form_is_no_trouble(report: dict[str, Any]) 
 
 
 def test_without_unicode_the_lanes_are_drawn_in_ascii() -> None:
-    lines = plain(page(Case(big(40), "Trace"), (80, 24), ASCII))
+    lines = plain(page(diagnose(big(40)), (80, 24), ASCII))
 
     assert lines.isascii()
     assert "# model, - tool, . idle, s spawn, r return" in lines
@@ -383,7 +383,7 @@ def test_a_problem_of_two_events_is_shown_at_its_place_in_the_log() -> None:
     ],
 )
 def test_durations_are_said_as_people_say_them(seconds: float, unit: str, said: str) -> None:
-    assert broken(duration(seconds, unit), 80) == [said]
+    assert break_lines(duration(seconds, unit), 80) == [said]
 
 
 @pytest.mark.parametrize(
@@ -394,8 +394,8 @@ def test_a_little_money_is_not_shown_as_none(usd: float, said: str) -> None:
 
 
 def test_agents_are_called_by_what_people_know_them_by() -> None:
-    def one(agent: str, role: str = "") -> Appearance:
-        return Appearance(agent, 0, role, "", 0.0, 1.0, [], None)
+    def one(agent: str, role: str = "") -> AgentSpan:
+        return AgentSpan(agent, 0, role, "", 0.0, 1.0, [], None)
 
     team = [
         one("user"), one("main"), one("cccc333", "Explore"), one("aaaa111111111111", "tester"), one("bbbb2222", "tester"),
@@ -409,7 +409,7 @@ def test_agents_are_called_by_what_people_know_them_by() -> None:
 
 
 def test_no_two_agents_are_called_the_same() -> None:
-    alike = [Appearance(f"aaaaaaaa{number:08}", 0, "tester", "", 0.0, 1.0, [], None) for number in range(50)]
+    alike = [AgentSpan(f"aaaaaaaa{number:08}", 0, "tester", "", 0.0, 1.0, [], None) for number in range(50)]
 
     assert len(set(names(alike, frozenset()).values())) == 50
 
@@ -471,12 +471,12 @@ def test_the_dearest_session_comes_first_then_the_one_of_most_tokens_then_the_lo
         run("dear", 1, 5, 0.25),
     ]
 
-    table = overview([glance(one) for one in runs], has_prices=True, most=10)
+    table = overview([summarize(one) for one in runs], has_prices=True, most=10)
 
     assert [row[0] for row in table.rows] == ["dear", "many", "long", "short", "all"]
     assert [name.strip() for name in table.columns[-2:]] == ["tokens", "USD"]
     assert [
-        name.strip() for name in overview([glance(one) for one in runs], has_prices=True, most=1, width=40).columns
+        name.strip() for name in overview([summarize(one) for one in runs], has_prices=True, most=1, width=40).columns
     ] == [
         "session",
         "time",
@@ -494,8 +494,8 @@ def test_a_sum_with_something_unknown_in_it_is_a_least() -> None:
 
     runs = [run("whole", 7, 7), run("part", 5, None), run("nothing", None, None)]
 
-    table = overview([glance(one) for one in runs], has_prices=False, most=10)
-    whole = overview([glance(one) for one in runs[:1] * 2], has_prices=False, most=10)
+    table = overview([summarize(one) for one in runs], has_prices=False, most=10)
+    whole = overview([summarize(one) for one in runs[:1] * 2], has_prices=False, most=10)
 
     assert [(row[0], str(row[-1]).strip()) for row in table.rows] == [
         ("whole", "7"), ("part", "5+"), ("nothing", ""), ("all", "12+"),

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchtrace_corpus.trace.exporters.bridges import bridged
-from orchtrace_corpus.trace.exporters.published import losses, published
+from orchtrace_corpus.trace.exporters import bridge, losses, publish
 from tests.conftest import ROOT, run_corpus
 from tests.trace.traces import event, raw
 
@@ -19,7 +18,7 @@ COSTS = {"tokens": 1, "wall_clock_s": 9}
 
 def left_out(document: dict[str, Any]) -> list[str]:
     """What the published form of a trace lacks."""
-    return losses(document, published(document))
+    return losses(document, publish(document))
 
 
 def test_what_the_published_form_lacks_is_said_kind_by_kind(tmp_path: Path) -> None:
@@ -99,7 +98,7 @@ def chained(calls: int, *, fed_by: int = 1) -> dict[str, Any]:
 
 @pytest.mark.parametrize("fed_by", [1, 300])
 def test_chains_of_dropped_events_have_no_more_bridges_than_ways_in_and_out(fed_by: int) -> None:
-    found = published(chained(300, fed_by=fed_by))["edges"]
+    found = publish(chained(300, fed_by=fed_by))["edges"]
     ends = [(edge["src"], edge["dst"]) for edge in found]
 
     assert sorted(ends) == sorted(
@@ -114,7 +113,7 @@ def test_bridges_take_time_that_grows_with_the_edges() -> None:
     for calls in (2_000, 16_000):
         document = chained(calls, fed_by=calls)
         begin = time.process_time()
-        published(document)
+        publish(document)
         took.append(time.process_time() - begin)
 
     assert took[1] < 32 * max(took[0], 0.01)  # 8 times the edges; the square would be 64 times
@@ -164,7 +163,7 @@ def linked(draw: st.DrawFn) -> tuple[list[dict[str, str]], set[str]]:
 @given(linked())
 def test_what_led_to_what_among_kept_events_still_does(case: tuple[list[dict[str, str]], set[str]]) -> None:
     edges, kept = case
-    found = bridged(edges, kept)
+    found = bridge(edges, kept)
     written = {(edge["src"], edge["dst"], edge["type"]) for edge in found}
 
     assert led_to(found, kept) == led_to(edges, kept)

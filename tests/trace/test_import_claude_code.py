@@ -12,7 +12,7 @@ from orchtrace_corpus.trace.importers.conversations.claude_code import content, 
 from orchtrace_corpus.trace.importers.core.answers import Answers
 from orchtrace_corpus.trace.importers.core.privacy import Privacy
 from orchtrace_corpus.trace.model.json_text import one_line
-from orchtrace_corpus.trace.view.timing import timing
+from orchtrace_corpus.trace.view import TraceView
 from tests.trace.conversationlogs import (
     LOGS,
     SESSION,
@@ -776,7 +776,7 @@ def test_a_model_begins_when_its_input_is_there(tmp_path: Path, main: Claude) ->
 
 
 def waited(trace: dict[str, Any]) -> float:
-    return timing(checked(trace)).waited
+    return TraceView(checked(trace)).timing.waited
 
 
 def test_the_time_until_a_person_answers_is_no_work(tmp_path: Path, main: Claude) -> None:
@@ -789,7 +789,7 @@ def test_the_time_until_a_person_answers_is_no_work(tmp_path: Path, main: Claude
 
     trace = trace_of(tmp_path)
     assert waited(trace) == 15_054
-    assert timing(checked(trace)).wall == 16
+    assert TraceView(checked(trace)).timing.wall == 16
 
 
 def test_a_question_to_the_user_waits_for_a_person(tmp_path: Path, main: Claude) -> None:

@@ -12,7 +12,7 @@ from orchtrace_corpus.trace import importers
 from orchtrace_corpus.trace.importers.conversations.codex import counting, linking
 from orchtrace_corpus.trace.importers.conversations.transcript import Step
 from orchtrace_corpus.trace.importers.core.privacy import Privacy
-from orchtrace_corpus.trace.view.timing import timing
+from orchtrace_corpus.trace.view import TraceView
 from tests.trace.conversationlogs import (
     LOGS,
     Codex,
@@ -379,7 +379,7 @@ def test_a_thread_that_a_person_forked_begins_behind_its_history(tmp_path: Path,
         "user human_intervention > main",
         "user human_intervention > main#2",
     ]
-    assert timing(checked(trace)).waited == 1800
+    assert TraceView(checked(trace)).timing.waited == 1800
 
 
 def test_a_thread_in_two_files_is_read_once(tmp_path: Path, main: Codex) -> None:
@@ -713,7 +713,7 @@ def test_a_rollout_without_events_has_its_user_in_items(tmp_path: Path) -> None:
 
 
 def waited(trace: dict[str, Any]) -> float:
-    return timing(checked(trace)).waited
+    return TraceView(checked(trace)).timing.waited
 
 
 def test_the_time_until_a_person_writes_is_no_work(tmp_path: Path, main: Codex) -> None:
@@ -726,7 +726,7 @@ def test_the_time_until_a_person_writes_is_no_work(tmp_path: Path, main: Codex) 
 
     trace = trace_of(tmp_path)
     assert waited(trace) == 1000
-    assert timing(checked(trace)).wall == 4
+    assert TraceView(checked(trace)).timing.wall == 4
 
 
 @pytest.mark.parametrize("kind", ["exec_approval_request", "apply_patch_approval_request", "elicitation_request"])

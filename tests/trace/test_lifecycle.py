@@ -17,7 +17,15 @@ from orchtrace_corpus.trace.model.decode import Document, decode
 from orchtrace_corpus.trace.model.trace import Event, EventType
 from orchtrace_corpus.trace.render.page import page
 from orchtrace_corpus.trace.view.graph import graph
-from orchtrace_corpus.trace.view.lifecycle import Lineage, ancestors, begins_after, depths, ends_before, is_after, lives
+from orchtrace_corpus.trace.view.lifecycle import (
+    Lineage,
+    ancestors,
+    begins_after,
+    depths,
+    ends_before,
+    is_after,
+    lifecycle,
+)
 from tests.trace.traces import event, raw, trace
 
 
@@ -54,7 +62,7 @@ def test_parents_are_a_forest_whatever_a_trace_says(parents: dict[str, str]) -> 
     text = json.dumps(raw([event("e", 0, "message", "a0")], agents=declared))
     decoded = decode(Document(text.encode(), "t.json"))
     assert decoded.trace is not None
-    known = lives(decoded.trace, graph(decoded.trace))
+    known = lifecycle(decoded.trace, graph(decoded.trace))
 
     assert {**known.parents, **known.circular} == parents
     lineage, deep = Lineage(known.parents), depths(known.parents)
@@ -119,7 +127,7 @@ def test_the_first_spawn_says_who_is_the_parent() -> None:
         event("i", 6, "inference", "w"),
     ]))  # fmt: skip
 
-    assert lives(run, graph(run)).parents == {"w": "early"}
+    assert lifecycle(run, graph(run)).parents == {"w": "early"}
 
 
 def test_an_agent_lives_until_another_ends_it() -> None:

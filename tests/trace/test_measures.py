@@ -12,8 +12,7 @@ from orchtrace_corpus.trace.measures import DEFINITIONS, Measure, measure
 from orchtrace_corpus.trace.measures.ledger import ledger
 from orchtrace_corpus.trace.measures.measure import Run
 from orchtrace_corpus.trace.measures.work import concurrency
-from orchtrace_corpus.trace.view.timing import timing
-from orchtrace_corpus.trace.view.view import Subject
+from orchtrace_corpus.trace.view import TraceView
 from tests.conftest import ROOT, run_corpus
 from tests.trace.traces import EXAMPLES, documents, event, example, raw, trace
 
@@ -120,7 +119,7 @@ def test_bounds_of_every_trace(document: dict[str, Any]) -> None:
     assert (found["efficiency"] or 0.0) <= 1 + TOLERANCE
     if found["brent_bound"] is not None:
         assert span - TOLERANCE <= found["brent_bound"] <= work + TOLERANCE
-    times = timing(trace(document))
+    times = TraceView(trace(document)).timing
     profile = concurrency(times)
     assert sum(profile.values()) == pytest.approx(times.wall)
     assert sum(number * seconds for number, seconds in profile.items()) == pytest.approx(work)
@@ -497,7 +496,7 @@ def test_measures_as_json_name_their_schema_and_keep_null_apart_from_zero() -> N
 
 
 def test_what_measures_share_is_computed_once() -> None:
-    run = Run(Subject(example("swarm")))
+    run = Run(TraceView(example("swarm")))
     calls: list[int] = []
 
     def counted(of: Run) -> Measure:

@@ -29,7 +29,7 @@ from orchtrace_corpus.trace.analysis.comparison import compare
 from orchtrace_corpus.trace.analysis.labels import labels
 from orchtrace_corpus.trace.analysis.replay import replay
 from orchtrace_corpus.trace.credit.assign import Choices, Method, assign
-from orchtrace_corpus.trace.exporters.published import published
+from orchtrace_corpus.trace.exporters import publish
 from orchtrace_corpus.trace.measures import measure
 from orchtrace_corpus.trace.measures.ledger import GROUPINGS, ledger
 from orchtrace_corpus.trace.model import trace as model
@@ -37,11 +37,10 @@ from orchtrace_corpus.trace.model.decode import Document, decode
 from orchtrace_corpus.trace.model.json_text import Oversized, loads, text
 from orchtrace_corpus.trace.model.schema import schema
 from orchtrace_corpus.trace.model.trace import CREDIT_UNITS, REWARD_FAMILIES, Trace
-from orchtrace_corpus.trace.render import credit as trace_credit
 from orchtrace_corpus.trace.render import graph as trace_graph
-from orchtrace_corpus.trace.render import labels as trace_labels
 from orchtrace_corpus.trace.render import measures as trace_measures
 from orchtrace_corpus.trace.render import page as trace_page
+from orchtrace_corpus.trace.render.tables import credit_data, label_summary, labelled_events
 from tests.conftest import ROOT
 from tests.trace.test_views import PUBLISHED
 from tests.trace.traces import EXAMPLES, documents, event, raw
@@ -249,18 +248,18 @@ def check_use(data: bytes, chance: random.Random) -> bool:
     unit, method = chance.choice(CREDIT_UNITS), chance.choice(list(Method))
     channel = chance.choice(list(trace.rewards) or ["team"])
     tasks: list[Callable[[], object]] = [
-        lambda: [plain(trace_page.replayed(state, None, trace.clock.unit, 80)) for state in replay(trace)],
+        lambda: [plain(trace_page.state_lines(state, None, trace.clock.unit, 80)) for state in replay(trace)],
         lambda: [json.dumps(trace_page.as_data(state), allow_nan=False) for state in replay(trace)],
         lambda: plain(trace_page.page(trace, chance.choice([20, 80, None]))),
         lambda: envelope("trace-measures", trace_measures.data(trace, measure(trace))),
         lambda: trace_measures.one(trace, measure(trace), exact=chance.random() < 0.5),
         lambda: [trace_measures.spent(trace.trace_id, by, ledger(trace, by), chance.choice([40, None])) for by in GROUPINGS],
-        lambda: (trace_labels.summary(trace, labels(trace)), trace_labels.events(trace, labels(trace))),
+        lambda: (label_summary(trace, labels(trace)), labelled_events(trace, labels(trace))),
         lambda: compare(trace, trace),
         lambda: (trace_graph.mermaid(trace), trace_graph.dot(trace), trace_graph.timeline(trace)),
         lambda: text(loads(data)),
-        lambda: text(published(loads(data))),
-        lambda: envelope("trace-credit", trace_credit.data(assign([trace, trace], unit, method,
+        lambda: text(publish(loads(data))),
+        lambda: envelope("trace-credit", credit_data(assign([trace, trace], unit, method,
                                                                  Choices(channel, samples=4)), unit, method, channel)),
     ]  # fmt: skip
     for task in tasks:
@@ -313,7 +312,7 @@ def test_many_mutated_traces() -> None:
     assert 0 < sound < accepted < inputs
 
 
-PUBLISHED_SOURCES = [published(source) for source in SOURCES if None not in source["costs"].values()]
+PUBLISHED_SOURCES = [publish(source) for source in SOURCES if None not in source["costs"].values()]
 PUBLISHED_VALIDATOR = Draft202012Validator(PUBLISHED)
 
 

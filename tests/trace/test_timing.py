@@ -5,15 +5,16 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from orchtrace_corpus.trace.view.timing import Chain, Timing, longest_path, timing, waited_for
+from orchtrace_corpus.trace.view import TraceView
+from orchtrace_corpus.trace.view.timing import Chain, Timing, critical_chain, longest_path
 from tests.trace.traces import documents, event, raw, trace
 
 CLOSE = 1e-9
 
 
 def chain_of(document: dict[str, Any]) -> tuple[Timing, Chain]:
-    times = timing(trace(document))
-    return times, waited_for(times)
+    times = TraceView(trace(document)).timing
+    return times, critical_chain(times)
 
 
 def joined(*pairs: tuple[str, str]) -> list[dict[str, str]]:

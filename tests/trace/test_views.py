@@ -18,13 +18,13 @@ from orchtrace_corpus.base.text.layout import ASCII, display_width, plain
 from orchtrace_corpus.base.text.table import lines
 from orchtrace_corpus.trace.analysis.labels import RULES, labels
 from orchtrace_corpus.trace.analysis.replay import replay
-from orchtrace_corpus.trace.exporters.published import published
+from orchtrace_corpus.trace.exporters import publish
 from orchtrace_corpus.trace.measures.ledger import ledger
 from orchtrace_corpus.trace.model.json_text import text
 from orchtrace_corpus.trace.render import graph as trace_graph
 from orchtrace_corpus.trace.render.measures import spent
-from orchtrace_corpus.trace.render.page import page, replayed
-from orchtrace_corpus.trace.view.graph import graph, order
+from orchtrace_corpus.trace.render.page import page, state_lines
+from orchtrace_corpus.trace.view import TraceView
 from tests.conftest import ROOT, run_corpus
 from tests.trace.traces import EXAMPLES, documents, event, example, raw, trace
 
@@ -107,7 +107,7 @@ def test_a_prefix_of_a_trace_replays_to_a_prefix_of_its_states(document: dict[st
     states = list(replay(whole))
     assert states == list(replay(whole))
 
-    sequence = order(graph(whole))
+    sequence = TraceView(whole).sequence
     kept = sorted(sequence[: data.draw(st.integers(1, len(sequence)))])
     names = {document["events"][number]["id"] for number in kept}
     part = {
@@ -184,7 +184,7 @@ def rows(width: int, name: str, count: int) -> list[str]:
     return [
         line
         for state, last in zip(states, before, strict=False)
-        for line in plain(replayed(state, last, unit, width)).splitlines()
+        for line in plain(state_lines(state, last, unit, width)).splitlines()
     ]
 
 
@@ -370,12 +370,12 @@ def test_the_published_form_follows_the_published_schema_and_ours(path: Path) ->
     trace(written)
 
 
-def test_edges_over_what_the_published_form_lacks_are_bridged() -> None:
+def test_edges_over_what_the_published_form_lacks_are_bridge() -> None:
     costs = {"costs": {"tokens": 0, "wall_clock_s": 9}}
     run = raw([event("a", 0, "message", "x"), event("b", 1, "inference", "x"), event("c", 2, "inference", "x"),
                event("d", 3, "return", "x")], "a>b b>c c>d:return a>d", **costs)  # fmt: skip
 
-    assert published(run)["edges"] == [
+    assert publish(run)["edges"] == [
         {"src": "a", "dst": "d", "type": "return"},
         {"src": "a", "dst": "d", "type": "causal"},
     ]
@@ -413,7 +413,7 @@ def test_an_id_longer_than_the_line_goes_on_in_further_lines() -> None:
     run = trace(raw([event("a-very-long-name-of-an-event-漢字漢字漢字", 0, "inference", "x"),
                      event("b" * 22, 1, "inference", "x")]))  # fmt: skip
 
-    shown = [plain(replayed(state, None, run.clock.unit, 40)).splitlines() for state in replay(run)]
+    shown = [plain(state_lines(state, None, run.clock.unit, 40)).splitlines() for state in replay(run)]
     assert shown == [
         [
             "    1        0 s  a-very-long-name-of-a",

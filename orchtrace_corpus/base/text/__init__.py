@@ -7,9 +7,14 @@ from enum import StrEnum
 
 
 class Format(StrEnum):
-    """The forms of a report of data."""
+    """The forms of a report of data. `table.RENDERERS` has a renderer for each, except `TABLE`, which needs a width."""
 
     TABLE = "table"
     MARKDOWN = "markdown"
     JSON = "json"
     CSV = "csv"
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether programs read it, so that figures keep every digit."""
+        return self not in (Format.TABLE, Format.MARKDOWN)

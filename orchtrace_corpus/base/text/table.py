@@ -50,7 +50,7 @@ def render(tables: Sequence[Table], schema: str, output: Format) -> str:
     """The tables in a form for programs or documents; for `Format.TABLE` see `lines`.
 
     Raises:
-        ValueError: The format is `Format.TABLE`, whose layout needs a width.
+        ValueError: The format has no renderer, as `Format.TABLE`, whose layout needs a width.
     """
     if output not in RENDERERS:
         raise ValueError("a table for people is laid out by lines()")

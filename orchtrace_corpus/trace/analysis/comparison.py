@@ -8,8 +8,7 @@ from orchtrace_corpus.trace.analysis.labels import labels
 from orchtrace_corpus.trace.measures import DEFINITIONS, measure
 from orchtrace_corpus.trace.measures.measure import ASKED
 from orchtrace_corpus.trace.model.trace import Event, EventType, Trace, Unit
-from orchtrace_corpus.trace.view.graph import graph
-from orchtrace_corpus.trace.view.lifecycle import lives
+from orchtrace_corpus.trace.view import TraceView
 
 
 class Structure(NamedTuple):
@@ -40,7 +39,7 @@ class Difference(NamedTuple):
     """One line of a comparison: a count, a figure or a word that is not the same in both runs.
 
     Attributes:
-        part: One of `PARTS`.
+        part: `rewards`, `metrics`, `costs`, `measures`, a field of `Structure`, or `declared`.
         name: What is counted, stated or measured.
         before: In the first run; None where it is not known.
         after: In the second run.
@@ -63,18 +62,16 @@ class Difference(NamedTuple):
         return self.after - self.before
 
 
-PARTS = ("rewards", "metrics", "costs", "measures", *Structure._fields, "declared")
-"""The parts of a comparison in their order: what came out first, then what it took, then how it came about."""
-
 _COUNTED = {"tools": "call", "edges": "edge"}
 _COST_UNITS = {"tokens": "token", "wall_clock_s": "s", "tool_calls": "call", "messages": "message"}
 _MOST_NAMED = 8
 _HANDED = frozenset({EventType.SPAWN, EventType.MESSAGE, EventType.RETURN})
 
 
-def structure(trace: Trace) -> Structure:
+def structure(trace: Trace | TraceView) -> Structure:
     """The structure of a run."""
-    parents = lives(trace, graph(trace)).parents
+    view = TraceView.of(trace)
+    trace, parents = view.trace, view.lifecycle.parents
     agents: Counter[str] = Counter()
     for agent, number in Counter(event.agent for event in trace.events).items():
         agents[_lineage(agent, parents)] += number
@@ -83,7 +80,7 @@ def structure(trace: Trace) -> Structure:
         tools=Counter(event.tool or "(unnamed)" for event in trace.events if event.type is EventType.TOOL_CALL),
         models=Counter(_models(trace)),
         statuses=Counter(event.status.value for event in trace.events),
-        decisions=Counter(one.decision.value for one in labels(trace)),
+        decisions=Counter(one.decision.value for one in labels(view)),
         events=Counter(event.type.value for event in trace.events),
         edges=Counter(edge.type.value for edge in trace.edges),
         handovers=Counter(_handover(event) for event in trace.events if event.type in _HANDED and event.target),
@@ -110,20 +107,23 @@ def _handover(event: Event) -> str:
     return f"{event.type.value} {event.sender or event.agent} -> {event.target}"
 
 
-def compare(first: Trace, second: Trace) -> list[Difference]:
-    """Everything in which two runs differ, ids, single times and contents left aside, in the order of `PARTS`.
+def compare(first: Trace | TraceView, second: Trace | TraceView) -> list[Difference]:
+    """Everything in which two runs differ, ids, single times and contents left aside.
 
-    Measures of time are not compared where one run counts seconds and the other steps.
+    What came out is first, then what it took, then how it came about. Measures of time are not compared where one
+    run counts seconds and the other steps.
 
     Raises:
         CycleError: The edges of one of them go round in a circle.
     """
+    views = TraceView.of(first), TraceView.of(second)
+    one, other = views[0].trace, views[1].trace
     stated = [
-        *_stated("rewards", first.rewards, second.rewards, dict.fromkeys((*first.rewards, *second.rewards), "reward")),
-        *_stated("metrics", first.metrics, second.metrics, {}),
-        *_stated("costs", first.costs, second.costs, _COST_UNITS),
+        *_stated("rewards", one.rewards, other.rewards, dict.fromkeys((*one.rewards, *other.rewards), "reward")),
+        *_stated("metrics", one.metrics, other.metrics, {}),
+        *_stated("costs", one.costs, other.costs, _COST_UNITS),
     ]
-    return [*stated, *_measured(first, second), *_structural(first, second), *_declared(first, second)]
+    return [*stated, *_measured(*views), *_structural(*views), *_declared(one, other)]
 
 
 def _stated(
@@ -135,9 +135,9 @@ def _stated(
             yield Difference(part, name, before, after, units.get(name, ""))
 
 
-def _measured(first: Trace, second: Trace) -> Iterator[Difference]:
+def _measured(first: TraceView, second: TraceView) -> Iterator[Difference]:
     old, new = measure(first), measure(second)
-    kinds = {"step" if trace.clock.unit is Unit.STEP else "s" for trace in (first, second)}
+    kinds = {"step" if trace.clock.unit is Unit.STEP else "s" for trace in (first.trace, second.trace)}
     for name, definition in DEFINITIONS.items():
         before, after = old[name], new[name]
         unit = "/".join(sorted(kinds)) if definition.unit == "s" else definition.unit
@@ -146,7 +146,7 @@ def _measured(first: Trace, second: Trace) -> Iterator[Difference]:
             yield Difference("measures", name, before.value, after.value, unit, before.reason or after.reason)
 
 
-def _structural(first: Trace, second: Trace) -> Iterator[Difference]:
+def _structural(first: TraceView, second: TraceView) -> Iterator[Difference]:
     one, other = structure(first), structure(second)
     for part in Structure._fields:
         before, after = getattr(one, part), getattr(other, part)

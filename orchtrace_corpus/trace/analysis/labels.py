@@ -4,13 +4,14 @@ Labels that the trace has already are kept, and its own word for who gave them. 
 `RULES` may fire on an event; each label names its rule.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
 from orchtrace_corpus.trace.measures.measure import steps
 from orchtrace_corpus.trace.model.trace import Decision, EdgeType, Event, EventType, Status, Trace
-from orchtrace_corpus.trace.view.graph import Graph, graph, order
-from orchtrace_corpus.trace.view.lifecycle import Lineage, Lives, lives
+from orchtrace_corpus.trace.view import TraceView
+from orchtrace_corpus.trace.view.graph import Graph
+from orchtrace_corpus.trace.view.lifecycle import Lineage
 
 GIVEN = "given"
 """Stands for the rule of a label that the trace brings along without one."""
@@ -47,25 +48,24 @@ _ACTS = frozenset({EventType.SPAWN, EventType.MESSAGE, EventType.TOOL_CALL})
 """What an agent does after a step that was not its last word."""
 
 
-def labels(trace: Trace) -> list[Label]:
+def labels(trace: Trace | TraceView) -> list[Label]:
     """All labels of a trace, by event.
 
     Raises:
         CycleError: The edges go round in a circle.
     """
-    of = graph(trace)
-    known = lives(trace, of)
-    lineage = Lineage(known.parents)
-    joins = set(_joins(trace, of))
-    last = set(_last_steps(trace, of, known))
+    view = TraceView.of(trace)
+    asked = set(steps(view.trace))
+    joins = set(_joins(view.graph, asked))
+    last = set(_last_steps(view, asked))
     found: list[Label] = []
-    for number, event in enumerate(trace.events):
+    for number, event in enumerate(view.trace.events):
         if event.sub_decisions:
             rules = event.sub_decision_rules if isinstance(event.sub_decision_rules, dict) else {}
             found += [Label(number, decision, rules.get(decision, GIVEN)) for decision in event.sub_decisions]
             continue
         names = [
-            *_fired(event, lineage),
+            *_fired(event, view.lineage),
             *(["join"] if number in joins else []),
             *(["last-step"] if number in last else []),
         ]
@@ -99,23 +99,22 @@ def _fired(event: Event, lineage: Lineage) -> Iterator[str]:
         yield "abort"
 
 
-def _joins(trace: Trace, of: Graph) -> Iterator[int]:
+def _joins(of: Graph, asked: Collection[int]) -> Iterator[int]:
     """Steps that are no aggregate, but that a return to their agent leads to."""
-    asked = set(steps(trace))
     for source, target, edge in zip(of.sources, of.targets, of.edges, strict=True):
-        returned = trace.events[source].type is EventType.RETURN or edge.type in (EdgeType.RETURN, EdgeType.AGGREGATE)
-        is_other = trace.events[source].agent != trace.events[target].agent
-        if returned and is_other and target in asked and trace.events[target].type is not EventType.AGGREGATE:
+        returned = of.events[source].type is EventType.RETURN or edge.type in (EdgeType.RETURN, EdgeType.AGGREGATE)
+        is_other = of.agents[source] != of.agents[target]
+        if returned and is_other and target in asked and of.events[target].type is not EventType.AGGREGATE:
             yield target
 
 
-def _last_steps(trace: Trace, of: Graph, known: Lives) -> Iterator[int]:
+def _last_steps(view: TraceView, asked: Collection[int]) -> Iterator[int]:
     """The last steps of agents that nobody spawned and that log no stop; a step that leads to an act is none."""
-    asked = set(steps(trace))
+    parents, stops = view.lifecycle.parents, view.lifecycle.stops
     last: dict[str, int] = {}
-    for number in order(of):
-        event = trace.events[number]
+    for number in view.sequence:
+        event = view.trace.events[number]
         acts = number in asked or event.type in _ACTS
-        if acts and event.agent not in known.parents and event.agent not in known.stops:
+        if acts and event.agent not in parents and event.agent not in stops:
             last[event.agent] = number
     yield from (number for number in last.values() if number in asked)

@@ -6,7 +6,7 @@ from operator import itemgetter
 
 from orchtrace_corpus.trace.measures.measure import ASKED
 from orchtrace_corpus.trace.model.trace import EdgeType, Event, EventType, Tokens, Trace, total
-from orchtrace_corpus.trace.view.graph import graph, order
+from orchtrace_corpus.trace.view import TraceView
 
 
 class State:
@@ -61,7 +61,7 @@ class State:
         return self.step, self.event, self.live, self.open_calls, self.in_flight, spent
 
 
-def replay(trace: Trace) -> Iterator[State]:
+def replay(trace: Trace | TraceView) -> Iterator[State]:
     """The states of a trace, one after each event, in time order wherever the edges allow it.
 
     The same trace gives the same states, and the first events of a trace give the first states.
@@ -69,7 +69,8 @@ def replay(trace: Trace) -> Iterator[State]:
     Raises:
         CycleError: The edges go round in a circle.
     """
-    of = graph(trace)
+    view = TraceView.of(trace)
+    of = view.graph
     read: dict[int, list[int]] = {}
     answers: dict[int, list[int]] = {}
     for source, target, edge in zip(of.sources, of.targets, of.edges, strict=True):
@@ -78,7 +79,7 @@ def replay(trace: Trace) -> Iterator[State]:
         elif edge.type is EdgeType.TOOL and of.events[source].type is EventType.TOOL_CALL:
             answers.setdefault(target, []).append(source)
     team = _Team()
-    for step, number in enumerate(order(of), 1):
+    for step, number in enumerate(view.sequence, 1):
         messages = [of.events[source].id for source in read.get(number, ())]
         answered = [_call(of.events[source]) for source in answers.get(number, ())]
         yield team.after(step, of.events[number], messages, answered)

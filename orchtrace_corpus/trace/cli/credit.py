@@ -12,10 +12,10 @@ from orchtrace_corpus.base.errors import CommandUseError, DataFileError, ExitCod
 from orchtrace_corpus.base.findings import printable, quote, quote_path
 from orchtrace_corpus.base.text import Format
 from orchtrace_corpus.base.text.table import envelope
-from orchtrace_corpus.trace.cli.loading import FILES_HELP, sound_documents
+from orchtrace_corpus.trace.cli.loading import FILES_HELP, sound_traces
 from orchtrace_corpus.trace.credit.assign import Choices, Method, assign
-from orchtrace_corpus.trace.model.trace import Trace
-from orchtrace_corpus.trace.render import credit as render
+from orchtrace_corpus.trace.render.tables import credit_data, credit_tables, exact_credit
+from orchtrace_corpus.trace.view import TraceView
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
@@ -65,7 +65,8 @@ def credit(
     session = Session(*ctx.obj)
     if values == _STANDARD_INPUT and _STANDARD_INPUT in paths:
         raise CommandUseError("standard input can be read only once", "Name a file for the traces, or for --values.")
-    files, traces = _read_traces(session, paths)
+    read = list(sound_traces(session, paths))
+    files, traces = tuple(document.path for document, _ in read), [view for _, view in read]
     channel = channel or _channel(session, traces)
     shown = _ITS_NAME if values == _STANDARD_INPUT else values
     choices = Choices(channel, _read(values) if values else None, shown, gamma, lam, samples, seed, files)
@@ -73,29 +74,19 @@ def credit(
     for one in assignments:
         for warning in one.warnings:
             session.output.note(f"corpus: {printable(one.trace_id)}: {warning}")
-    if output_format is Format.JSON:
-        session.output.write(envelope("trace-credit", render.data(assignments, unit, method, channel)))
-    elif output_format is Format.CSV:
-        session.show_tables([render.exact(assignments, unit)], "trace-credit", output_format)
-    else:
-        session.show_tables(render.tables(assignments, unit), "trace-credit", output_format)
+    session.show_report(
+        {Format.JSON: lambda: envelope("trace-credit", credit_data(assignments, unit, method, channel))},
+        lambda: [exact_credit(assignments, unit)] if output_format.is_exact else credit_tables(assignments, unit),
+        "trace-credit",
+        output_format,
+    )
     return ExitCode.DONE
 
 
-def _read_traces(session: Session, paths: Sequence[str]) -> tuple[tuple[str, ...], list[Trace]]:
-    """The traces, and where each was read."""
-    files: list[str] = []
-    traces: list[Trace] = []
-    for document, trace in sound_documents(session, paths):
-        files.append(document.path)
-        traces.append(trace)
-    return tuple(files), traces
-
-
-def _channel(session: Session, traces: Sequence[Trace]) -> str:
+def _channel(session: Session, traces: Sequence[TraceView]) -> str:
     """The reward that is taken where none is named: `team`, or the only one that there is, which is said."""
     usual = Choices().channel
-    there = {channel for trace in traces for channel in trace.rewards}
+    there = {channel for view in traces for channel in view.trace.rewards}
     if len(there) != 1 or usual in there:
         return usual
     (channel,) = there

@@ -15,25 +15,31 @@ from orchtrace_corpus.base.text import Format
 from orchtrace_corpus.base.text.table import envelope
 from orchtrace_corpus.trace import importers
 from orchtrace_corpus.trace.cli import logs
-from orchtrace_corpus.trace.cli.loading import sound_documents
+from orchtrace_corpus.trace.cli.loading import sound_traces
+from orchtrace_corpus.trace.diagnosis import diagnose, lacks_transcripts, match, summarize
+from orchtrace_corpus.trace.diagnosis.values import Match, Origin, Summary
 from orchtrace_corpus.trace.importers import FORMATS
-from orchtrace_corpus.trace.model.import_report import report_of
 from orchtrace_corpus.trace.model.trace import Source, Trace
-from orchtrace_corpus.trace.render import case as trace_case
 from orchtrace_corpus.trace.render import doctor as render
-from orchtrace_corpus.trace.render.sessions import Glance, glance, overview
-from orchtrace_corpus.trace.render.story import Case
+from orchtrace_corpus.trace.view import TraceView
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
 _MOST_NAMED = 5
 
 
-class _Choice(NamedTuple):
-    """The run that is shown on a page, what is said of all, and the figures of those that are asked for."""
+class _Run(NamedTuple):
+    """A run that is looked at."""
 
-    case: Case | None
-    glances: list[Glance]
+    view: TraceView
+    origin: Origin
+
+
+class _Choice(NamedTuple):
+    """The run that is shown on a page, the main figures of all, and the figures of those that are asked for."""
+
+    run: _Run | None
+    summaries: list[Summary]
     data: list[dict[str, Any]]
 
 
@@ -86,45 +92,45 @@ def doctor(
     price = logs.pricing(price_table)
     reading = logs.Reading(session)
     try:
-        cases = _of_logs(reading, paths, logs.found(session, paths, form), price)
+        runs = _of_logs(reading, paths, logs.found(session, paths, form), price)
     except logs.TracesGivenError:
-        cases = _of_traces(session, paths, price)
+        runs = _of_traces(session, paths, price)
     as_data = output_format is Form.JSON
-    choice = _choose(cases, name, as_data=as_data)
+    choice = _choose(runs, name, as_data=as_data)
     if as_data:
         session.output.write(envelope("trace-doctor", {"sessions": choice.data}))
-    elif choice.case is not None:
-        page = render.page(choice.case, _size(session), session.output.glyphs)
-        session.output.show(page)
+    elif choice.run is not None:
+        session.output.show(render.page(diagnose(*choice.run), _size(session), session.output.glyphs))
     else:
-        has_prices = any(one.cost_usd is not None for one in choice.glances)
-        tables = [overview(choice.glances, has_prices=has_prices, most=limit, width=session.output.width)]
-        session.show_tables(tables, "trace-sessions", Format.TABLE)
+        has_prices = any(one.cost_usd is not None for one in choice.summaries)
+        table = render.overview(choice.summaries, has_prices=has_prices, most=limit, width=session.output.width)
+        session.show_tables([table], "trace-sessions", Format.TABLE)
     return ExitCode.FINDINGS if reading.failed else ExitCode.DONE
 
 
 def _of_logs(
     reading: logs.Reading, paths: Sequence[str], sessions: Sequence[importers.Session], price: logs.Pricing | None
-) -> Iterator[Case]:
+) -> Iterator[_Run]:
     for imported in reading.traces(sessions, logs.privacy("", keep_content=False)):
         if price is not None:
             price(imported.trace)
         trace = _decoded(imported.trace)
         form = FORMATS[imported.form].partition(" (")[0]
-        yield Case(trace, form, price is not None, _hint(paths, trace), _file(trace))
+        transcripts = _transcripts(paths) if lacks_transcripts(trace) else ""
+        yield _Run(TraceView(trace), Origin(form, _file(trace), price is not None, transcripts))
 
 
-def _of_traces(session: Session, paths: Sequence[str], price: logs.Pricing | None) -> Iterator[Case]:
+def _of_traces(session: Session, paths: Sequence[str], price: logs.Pricing | None) -> Iterator[_Run]:
     from msgspec import to_builtins
 
-    for document, trace in sound_documents(session, paths):
+    for document, view in sound_traces(session, paths):
         if price is not None:
-            plain = to_builtins(trace)
+            plain = to_builtins(view.trace)
             price(plain)
-            yield Case(_decoded(plain), "Trace", has_prices=True, file=document.path)
+            yield _Run(TraceView(_decoded(plain)), Origin(file=document.path, has_prices=True))
         else:
-            has_costs = any(event.cost_usd is not None for event in trace.events)
-            yield Case(trace, "Trace", has_costs, file=document.path)
+            has_costs = any(event.cost_usd is not None for event in view.trace.events)
+            yield _Run(view, Origin(file=document.path, has_prices=has_costs))
 
 
 def _file(trace: Trace) -> str:
@@ -133,43 +139,37 @@ def _file(trace: Trace) -> str:
     return source.file if isinstance(source, Source) else ""
 
 
-def _choose(cases: Iterator[Case], name: str, *, as_data: bool) -> _Choice:
-    """The only run, or the one that is asked for; else a glance at each.
+def _choose(runs: Iterator[_Run], name: str, *, as_data: bool) -> _Choice:
+    """The only run, or the one that is asked for; and the main figures of each.
 
     Raises:
         CommandUseError: None is called so, or several are.
     """
-    rank, alike = 0, list[Glance]()
-    best: Case | None = None
-    glances: list[Glance] = []
+    rank, alike = Match.NONE, list[Summary]()
+    best: _Run | None = None
+    summaries: list[Summary] = []
     data: list[dict[str, Any]] = []
-    for case in cases:
-        glances.append(glance(case.trace, case.file))
+    for run in runs:
         if as_data and not name:
-            data.append(trace_case.as_data(case))
-        fit = _fit(glances[-1], name)
+            diagnosis = diagnose(*run)
+            summaries.append(diagnosis.summary)
+            data.append(render.as_data(diagnosis))
+        else:
+            summaries.append(summarize(run.view, run.origin.file))
+        fit = match(summaries[-1], name)
         if fit > rank:
-            rank, alike, best = fit, [glances[-1]], case
+            rank, alike, best = fit, [summaries[-1]], run
         elif fit and fit == rank:
-            alike.append(glances[-1])
+            alike.append(summaries[-1])
             best = None
     if name and len(alike) != 1:
-        raise _wrong_name(name, alike, glances)
+        raise _wrong_name(name, alike, summaries)
     if as_data and name and best is not None:
-        data.append(trace_case.as_data(best))
-    return _Choice(best, glances, data)
+        data.append(render.as_data(diagnose(*best)))
+    return _Choice(best, summaries, data)
 
 
-def _fit(one: Glance, name: str) -> int:
-    """How well a name says which session is meant: its file, its very name, the beginning of it; 0 for not at all."""
-    if name and one.file:
-        given, own = (os.sep + os.path.normpath(path) for path in (name, one.file))
-        if given.endswith(own) or own.endswith(given):
-            return 3
-    return 2 if one.name == name else 1 if one.name.startswith(name) else 0
-
-
-def _wrong_name(name: str, found: Sequence[Glance], others: Sequence[Glance]) -> CommandUseError:
+def _wrong_name(name: str, found: Sequence[Summary], others: Sequence[Summary]) -> CommandUseError:
     if not found:
         return CommandUseError(f"no session begins with {quote(name)}", f"There are: {_listed(others)}")
     verb = "begin with" if found[0].name.startswith(name) else "are in"
@@ -179,7 +179,7 @@ def _wrong_name(name: str, found: Sequence[Glance], others: Sequence[Glance]) ->
     return CommandUseError(said, hint)
 
 
-def _listed(some: Sequence[Glance], *, with_files: bool = False) -> str:
+def _listed(some: Sequence[Summary], *, with_files: bool = False) -> str:
     shown = [
         printable(one.name) + (f" ({printable(one.file, limit=100)})" if with_files and one.file else "")
         for one in some[:_MOST_NAMED]
@@ -198,11 +198,7 @@ def _decoded(trace: dict[str, Any]) -> Trace:
     return convert(trace, Trace)
 
 
-def _hint(paths: Sequence[str], trace: Trace) -> str:
-    """Where the transcripts are that the log speaks of, but that were not given."""
-    report = report_of(trace)
-    has_missing = report is not None and any("without a transcript" in what for what in report.problems)
+def _transcripts(paths: Sequence[str]) -> str:
+    """The folder beside a log in which its sub-agents' transcripts may be; empty where there is none."""
     folder = os.path.splitext(paths[0])[0] if paths else ""
-    if not has_missing or len(paths) != 1 or not os.path.isfile(paths[0]) or not os.path.isdir(folder):
-        return ""
-    return f"Transcripts of its sub-agents may be in {printable(folder, limit=200)}: name that folder, too."
+    return folder if len(paths) == 1 and os.path.isfile(paths[0]) and os.path.isdir(folder) else ""

@@ -15,18 +15,27 @@ COMMANDS: dict[str, dict[str, Command]] = {
         ),
     },
     "Look": {
-        "show": Command("trace.cli.show", "Show who spawned whom, and who worked when."),
+        "show": Command(
+            "trace.cli.views:show",
+            "Show who spawned whom, and who worked when.",
+        ),
         "replay": Command(
-            "trace.cli.replay", "Run a trace again: who lives, what is open, what was spent, after each event."
+            "trace.cli.views:replay_trace",
+            "Run a trace again: who lives, what is open, what was spent, after each event.",
         ),
         "graph": Command(
-            "trace.cli.graph", "Write a trace as a graph for Mermaid or Graphviz, or as a picture of its timeline."
+            "trace.cli.views:graph_trace",
+            "Write a trace as a graph for Mermaid or Graphviz, or as a picture of its timeline.",
         ),
     },
     "Measure": {
-        "measure": Command("trace.cli.measure", "Measure traces: work and span, steps, team, tokens, errors."),
+        "measure": Command(
+            "trace.cli.measure:measure_traces",
+            "Measure traces: work and span, steps, team, tokens, errors.",
+        ),
         "label": Command(
-            "trace.cli.label", "Say which events take which of the five sub-decisions, and by which rule."
+            "trace.cli.measure:label",
+            "Say which events take which of the five sub-decisions, and by which rule.",
         ),
         "credit": Command(
             "trace.cli.credit", "Divide a run's reward among its tokens, turns, messages, calls, agents or roles."
@@ -34,11 +43,12 @@ COMMANDS: dict[str, dict[str, Command]] = {
     },
     "Hand on": {
         "diff": Command(
-            "trace.cli.difference",
+            "trace.cli.exchange:diff_traces",
             "Compare two runs of one task: rewards, costs, measures, agents, tools, models, structure.",
         ),
         "export": Command(
-            "trace.cli.export", "Write a trace with an event on each line, for our schema or for the published one."
+            "trace.cli.exchange:export",
+            "Write a trace with an event on each line, for our schema or for the published one.",
         ),
     },
 }

@@ -1,22 +1,24 @@
-"""How commands come by traces that can be measured: decoded, and without errors."""
+"""How commands come by traces that can be measured, decoded and without errors; and how they report on the others."""
 
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Generic, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 from orchtrace_corpus.base.commands.session import Session
-from orchtrace_corpus.base.errors import CommandUseError, DataFileError
-from orchtrace_corpus.base.findings import Finding, has_errors, printable, quote, quote_path
+from orchtrace_corpus.base.errors import CommandUseError, DataFileError, ExitCode
+from orchtrace_corpus.base.findings import has_errors, printable, quote, quote_path
+from orchtrace_corpus.base.text import findings as render
+from orchtrace_corpus.base.text.findings import FindingsFormat
 from orchtrace_corpus.base.workers import in_order
 from orchtrace_corpus.trace import rules
-from orchtrace_corpus.trace.model.decode import LINES, Document, decode, documents, documents_in
-from orchtrace_corpus.trace.model.store import refusal, trace_files
-from orchtrace_corpus.trace.model.trace import Trace
-from orchtrace_corpus.trace.view.view import Subject
+from orchtrace_corpus.trace.model.decode import LINES, Document, documents, documents_in
+from orchtrace_corpus.trace.model.store import is_unreadable, refusal, trace_files
+from orchtrace_corpus.trace.rules import Examined, Validation
+from orchtrace_corpus.trace.view import TraceView
 
-Made = TypeVar("Made")
+Derived = TypeVar("Derived")
 Form = TypeVar("Form", bound=str)
 
 FILES_HELP = "Traces as JSON or JSON Lines; folders; - for standard input."
@@ -29,29 +31,23 @@ _STANDARD_INPUT, _ITS_NAME = "-", "<stdin>"
 _LARGE_BYTES = 50_000_000
 
 
-def sound_traces(session: Session, paths: Sequence[str]) -> Iterator[Trace]:
-    """The traces of files and folders, each checked; warnings are told in number.
+def sound_traces(session: Session, paths: Sequence[str]) -> Iterator[tuple[Document, TraceView]]:
+    """The traces of files and folders as text and as values, each checked; warnings are reported in number.
 
     Raises:
         DataFileError: A file cannot be read, or not as JSON.
         InvalidTraceError: A trace has errors; the message shows the first of them.
     """
-    for _, trace in sound_documents(session, paths):
-        yield trace
-
-
-def sound_documents(session: Session, paths: Sequence[str]) -> Iterator[tuple[Document, Trace]]:
-    """The traces of files and folders as text and as values; warnings and errors as for `sound_traces`."""
     warnings = _Warnings()
     for document in documents_of(session, paths):
-        yield document, warnings.sound(_outcome(itself, document))
-    warnings.tell(session)
+        yield document, warnings.sound(rules.examine(itself, document))
+    warnings.report(session)
 
 
 def documents_of(session: Session, paths: Sequence[str]) -> Iterator[Document]:
     """The documents of files, folders and standard input, none of them decoded yet.
 
-    Reading a large file is told where somebody sits at a terminal.
+    Reading a large file is noted where somebody sits at a terminal.
 
     Raises:
         CommandUseError: Standard input is wanted twice, or it is a terminal.
@@ -66,22 +62,17 @@ def documents_of(session: Session, paths: Sequence[str]) -> Iterator[Document]:
             yield from documents_in(sys.stdin.buffer, _ITS_NAME)
         else:
             for file in trace_files(path):
-                _tell_of_large(session, file)
+                _note_if_large(session, file)
                 yield from documents(file)
 
 
-def _tell_of_large(session: Session, file: str) -> None:
+def _note_if_large(session: Session, file: str) -> None:
     size = os.path.getsize(file) if os.path.isfile(file) else 0
     if size > _LARGE_BYTES and session.output.talk_width is not None:
         session.output.note(f"corpus: reading {printable(file, limit=300)}, {size / 1e6:,.0f} MB")
 
 
-def one_trace(session: Session, path: str) -> Trace:
-    """The only trace of a file, or of standard input; errors as for `one_document`."""
-    return one_document(session, path)[1]
-
-
-def one_document(session: Session, path: str) -> tuple[Document, Trace]:
+def one_trace(session: Session, path: str) -> tuple[Document, TraceView]:
     """The only trace of a file, or of standard input, as text and as values.
 
     Raises:
@@ -95,44 +86,28 @@ def one_document(session: Session, path: str) -> tuple[Document, Trace]:
             f"{quote_path(path)} holds {len(found)} traces, and one is wanted",
             "Take a line of it as a file of its own.",
         )
-    warnings = _Warnings()
-    trace = warnings.sound(_outcome(itself, found[0]))
-    warnings.tell(session)
-    return found[0], trace
+    (view,) = derive_each(session, found, itself)
+    return found[0], view
 
 
-def derived(session: Session, given: Iterable[Document], derive: Callable[[Subject], Made]) -> Iterator[Made]:
-    """What a function makes of each trace, in several processes where there are many.
+def derive_each(
+    session: Session, given: Iterable[Document], derive: Callable[[TraceView], Derived]
+) -> Iterator[Derived]:
+    """What a function derives from each trace, in several processes where there are many.
 
     Args:
-        session: Where warnings are told.
+        session: Where warnings are reported.
         given: The traces as documents.
-        derive: A function that other processes can import; what it makes is sent from one to another.
+        derive: A function that other processes can import; what it returns is sent from one to another.
 
     Raises:
         DataFileError: A file cannot be read, or not as JSON.
         InvalidTraceError: A trace has errors; the message shows the first of them.
     """
     warnings = _Warnings()
-    for outcome in in_order(partial(_outcome, derive), given, size_bytes=Document.size):
-        yield warnings.sound(outcome)
-    warnings.tell(session)
-
-
-class _Outcome(NamedTuple, Generic[Made]):
-    place: str
-    findings: tuple[Finding, ...]
-    made: Made | None
-
-
-def _outcome(derive: Callable[[Subject], Made], document: Document) -> _Outcome[Made]:
-    decoded = decode(document)
-    place = f"{document.path}:{document.line}"
-    if decoded.trace is None:
-        return _Outcome(place, decoded.findings, None)
-    subject = Subject(decoded.trace)
-    findings = rules.findings(document, subject)
-    return _Outcome(place, findings, None if has_errors(findings) else derive(subject))
+    for examined in in_order(partial(rules.examine, derive), given, size_bytes=Document.size):
+        yield warnings.sound(examined)
+    warnings.report(session)
 
 
 class _Warnings:
@@ -142,16 +117,16 @@ class _Warnings:
         self._number = 0
         self._places: list[str] = []
 
-    def sound(self, outcome: _Outcome[Made]) -> Made:
-        """What was made of a trace without errors; its warnings are counted."""
-        if outcome.made is None:
-            raise refusal(outcome.findings)
-        if outcome.findings:
-            self._number += len(outcome.findings)
-            self._places.append(outcome.place)
-        return outcome.made
+    def sound(self, examined: Examined[Derived]) -> Derived:
+        """What was derived from a trace without errors; its warnings are counted."""
+        if examined.value is None:
+            raise refusal(examined.findings)
+        if examined.findings:
+            self._number += len(examined.findings)
+            self._places.append(examined.place)
+        return examined.value
 
-    def tell(self, session: Session) -> None:
+    def report(self, session: Session) -> None:
         """Say how many there were, and where if it is one trace."""
         if self._places:
             number = f"{self._number} {'warning' if self._number == 1 else 'warnings'}"
@@ -160,9 +135,48 @@ class _Warnings:
             session.output.note(f"corpus: {place}{number}{where}; see corpus trace validate")
 
 
-def itself(subject: Subject) -> Trace:
-    """The trace that is under examination."""
-    return subject.trace
+def itself(view: TraceView) -> TraceView:
+    """The trace, of which nothing more is derived."""
+    return view
+
+
+class Options(NamedTuple):
+    """How findings are reported.
+
+    Attributes:
+        strict: Whether warnings fail, too.
+        max_findings: How many are shown; 0 for all.
+        form: The form of the output.
+    """
+
+    strict: bool = False
+    max_findings: int = 0
+    form: FindingsFormat = FindingsFormat.TEXT
+
+
+def report(session: Session, paths: Sequence[str], options: Options) -> ExitCode:
+    """Show every mistake in traces, and return the exit code.
+
+    Raises:
+        CommandUseError: Standard input is wanted twice, or it is a terminal.
+        DataFileError: A file cannot be read.
+    """
+    found = rules.validate(documents_of(session, paths))
+    session.show_findings(found.findings, options.form, options.max_findings or None)
+    session.output.note(_summary(found))
+    if is_unreadable(found.findings):
+        return ExitCode.UNREADABLE
+    fails = has_errors(found.findings) or (options.strict and found.findings)
+    return ExitCode.FINDINGS if fails else ExitCode.DONE
+
+
+def _summary(found: Validation) -> str:
+    text = f"{render.summary(found.findings)} in {found.traces} {'trace' if found.traces == 1 else 'traces'}"
+    if found.schema_only:
+        where = "" if found.traces == 1 else f" in {found.schema_only} of them"
+        mended = "it is" if len(found.findings) == 1 else "these are"
+        text += f"; the rules of the graph are checked{where} once {mended} mended"
+    return text
 
 
 def by_ending(path: str, endings: Mapping[str, Form], noun: str, option: str) -> Form:

@@ -1,4 +1,4 @@
-"""`corpus trace measure`."""
+"""`corpus trace measure` and `label`."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -10,19 +10,27 @@ import typer
 from orchtrace_corpus.base.commands.options import OutputFormat, refuse_together, split_names
 from orchtrace_corpus.base.commands.session import Session
 from orchtrace_corpus.base.errors import CommandUseError, ExitCode
-from orchtrace_corpus.base.findings import quote, suggestion
+from orchtrace_corpus.base.findings import printable, quote, suggestion
 from orchtrace_corpus.base.text import Format
 from orchtrace_corpus.base.text.table import Cell, Table, csv, csv_rows, envelope
-from orchtrace_corpus.trace.cli.loading import FILES_HELP, derived, documents_of, sound_traces
-from orchtrace_corpus.trace.measures import DEFINITIONS, concurrency_profile, measure_subject
+from orchtrace_corpus.trace.analysis.labels import GIVEN, Label, labels
+from orchtrace_corpus.trace.cli.loading import (
+    FILE_HELP,
+    FILES_HELP,
+    derive_each,
+    documents_of,
+    one_trace,
+    refuse_lines,
+    sound_traces,
+    write_new,
+)
+from orchtrace_corpus.trace.measures import DEFINITIONS, concurrency_profile, measure
 from orchtrace_corpus.trace.measures.ledger import GROUPINGS, ledger
+from orchtrace_corpus.trace.model.json_text import loads, text
 from orchtrace_corpus.trace.render import measures as render
-from orchtrace_corpus.trace.view.view import Subject
-
-app = typer.Typer(add_completion=False, rich_markup_mode=None)
+from orchtrace_corpus.trace.view import TraceView
 
 
-@app.command(name="measure")
 def measure_traces(
     ctx: typer.Context,
     paths: Annotated[list[str], typer.Argument(metavar="FILE...", help=FILES_HELP)],
@@ -62,59 +70,111 @@ def measure_traces(
     if profile:
         _show_profiles(session, paths, output_format)
         return ExitCode.DONE
-    exact = output_format in (Format.JSON, Format.CSV)
     given = documents_of(session, paths)
     if output_format is Format.JSON:
-        content = list(derived(session, given, partial(_data, names)))
+        content = list(derive_each(session, given, partial(_data, names)))
         session.output.write(envelope("trace-measures", {"traces": content}))
         return ExitCode.DONE
     first = list(islice(given, 2))
     if len(first) == 1:
-        (table,) = derived(session, first, partial(_table, names, exact))
+        (table,) = derive_each(session, first, partial(_table, names, output_format.is_exact))
     elif output_format is Format.CSV:
-        lines = "".join(derived(session, chain(first, given), partial(_line, names)))
+        lines = "".join(derive_each(session, chain(first, given), partial(_line, names)))
         session.output.write(csv(render.columns(names or tuple(DEFINITIONS)), ()) + lines)
         return ExitCode.DONE
     else:
-        rows = list(derived(session, chain(first, given), partial(_row, names)))
+        rows = list(derive_each(session, chain(first, given), partial(_row, names, output_format.is_exact)))
         table = render.several(names or tuple(DEFINITIONS), rows)
     session.show_tables([table], "trace-measures", output_format)
     return ExitCode.DONE
 
 
 def _show_ledgers(session: Session, paths: Sequence[str], by: str, output_format: Format) -> None:
-    ledgers = [(trace.trace_id, ledger(trace, by)) for trace in sound_traces(session, paths)]
-    if output_format is Format.JSON:
-        session.output.write(envelope("trace-ledger", render.spent_data(ledgers, by)))
-    elif output_format is Format.CSV:
-        session.show_tables([render.spent_exact(ledgers, by)], "trace-ledger", output_format)
-    else:
-        width = session.output.width if output_format is Format.TABLE else None
-        tables = [render.spent(name, by, entries, width) for name, entries in ledgers]
-        session.show_tables(tables, "trace-ledger", output_format)
+    ledgers = [(view.trace.trace_id, ledger(view.trace, by)) for _, view in sound_traces(session, paths)]
+    width = session.output.width if output_format is Format.TABLE else None
+    session.show_report(
+        {Format.JSON: lambda: envelope("trace-ledger", render.spent_data(ledgers, by))},
+        lambda: (
+            [render.spent_exact(ledgers, by)]
+            if output_format.is_exact
+            else [render.spent(name, by, entries, width) for name, entries in ledgers]
+        ),
+        "trace-ledger",
+        output_format,
+    )
 
 
 def _show_profiles(session: Session, paths: Sequence[str], output_format: Format) -> None:
-    found = [(trace.trace_id, concurrency_profile(trace)) for trace in sound_traces(session, paths)]
-    if output_format is Format.JSON:
-        session.output.write(envelope("trace-concurrency", render.concurrent_data(found)))
-    elif output_format is Format.CSV:
-        session.show_tables([render.concurrent_exact(found)], "trace-concurrency", output_format)
-    else:
-        session.show_tables([render.concurrent(*one) for one in found], "trace-concurrency", output_format)
+    found = [(view.trace.trace_id, concurrency_profile(view)) for _, view in sound_traces(session, paths)]
+    session.show_report(
+        {Format.JSON: lambda: envelope("trace-concurrency", render.concurrent_data(found))},
+        lambda: (
+            [render.concurrent_exact(found)] if output_format.is_exact else [render.concurrent(*one) for one in found]
+        ),
+        "trace-concurrency",
+        output_format,
+    )
 
 
-def _data(names: Sequence[str], subject: Subject) -> dict[str, Any]:
-    return render.data(subject.trace, measure_subject(subject, names))
+def _data(names: Sequence[str], view: TraceView) -> dict[str, Any]:
+    return render.data(view.trace, measure(view, names))
 
 
-def _row(names: Sequence[str], subject: Subject) -> tuple[Cell, ...]:
-    return render.row(subject.trace, measure_subject(subject, names), exact=False)
+def _row(names: Sequence[str], exact: bool, view: TraceView) -> tuple[Cell, ...]:
+    return render.row(view.trace, measure(view, names), exact=exact)
 
 
-def _line(names: Sequence[str], subject: Subject) -> str:
-    return csv_rows([render.row(subject.trace, measure_subject(subject, names), exact=True)])
+def _line(names: Sequence[str], view: TraceView) -> str:
+    return csv_rows([_row(names, True, view)])
 
 
-def _table(names: Sequence[str], exact: bool, subject: Subject) -> Table:
-    return render.one(subject.trace, measure_subject(subject, names), exact=exact)
+def _table(names: Sequence[str], exact: bool, view: TraceView) -> Table:
+    return render.one(view.trace, measure(view, names), exact=exact)
+
+
+def label(
+    ctx: typer.Context,
+    path: Annotated[str, typer.Argument(metavar="FILE", help=FILE_HELP)],
+    events: Annotated[bool, typer.Option("--events", help="List every labelled event instead of the summary.")] = False,
+    output: Annotated[
+        str, typer.Option("--output", "-o", metavar="FILE", help="Write the trace with its labels to a new file.")
+    ] = "",
+    output_format: OutputFormat = Format.TABLE,
+) -> int:
+    """Say which events take which of the five sub-decisions, and by which rule.
+
+    Labels that the trace has already are kept. docs/traces.md gives the rules.
+
+    \b
+    Examples:
+      corpus trace label data/traces/swarm.json
+      corpus trace label data/traces/swarm.json --events
+    """
+    from orchtrace_corpus.trace.render.tables import label_summary, labelled_events
+
+    session = Session(*ctx.obj)
+    refuse_together(output=bool(output), events=events)
+    refuse_together(output=bool(output), format=output_format is not Format.TABLE)
+    refuse_lines(output)
+    document, view = one_trace(session, path)
+    found = labels(view)
+    if output:
+        write_new(output, text(_labelled(loads(document.data), found)))
+        session.output.note(f"wrote {printable(output, limit=300)}")
+        return ExitCode.DONE
+    table = labelled_events(view.trace, found) if events else label_summary(view.trace, found)
+    session.show_tables([table], "trace-labels", output_format)
+    return ExitCode.DONE
+
+
+def _labelled(trace: dict[str, Any], found: list[Label]) -> dict[str, Any]:
+    """The trace as read, with the labels that it did not have."""
+    for one in found:
+        if one.rule == GIVEN:
+            continue
+        event = trace["events"][one.event]
+        decisions = event.setdefault("sub_decisions", [])
+        if one.decision not in decisions:
+            decisions.append(one.decision)
+            event.setdefault("sub_decision_rules", {})[one.decision] = one.rule
+    return trace

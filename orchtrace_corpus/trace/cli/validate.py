@@ -6,8 +6,7 @@ import typer
 
 from orchtrace_corpus.base.commands.session import Session
 from orchtrace_corpus.base.text.findings import FindingsFormat
-from orchtrace_corpus.trace.cli.loading import FILES_HELP
-from orchtrace_corpus.trace.cli.validating import Options, report
+from orchtrace_corpus.trace.cli.loading import FILES_HELP, Options, report
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 

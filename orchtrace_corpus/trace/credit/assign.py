@@ -6,15 +6,13 @@ from typing import NamedTuple
 
 from orchtrace_corpus.base.errors import CommandUseError, DataFileError
 from orchtrace_corpus.base.findings import quote, suggestion
-from orchtrace_corpus.trace.credit import advantages, shapley
-from orchtrace_corpus.trace.credit.coalitions import Supplied
+from orchtrace_corpus.trace.credit import methods
+from orchtrace_corpus.trace.credit.methods import MOST_EXACT_PLAYERS, Share
 from orchtrace_corpus.trace.credit.reach import Reach
-from orchtrace_corpus.trace.credit.shapley import MOST_EXACT_PLAYERS, Share
-from orchtrace_corpus.trace.credit.units import parts, parts_if_any
-from orchtrace_corpus.trace.credit.values import STEPS, StepValue, step_values
+from orchtrace_corpus.trace.credit.values import STEPS, StepValue, Supplied, step_values
 from orchtrace_corpus.trace.measures.measure import steps
-from orchtrace_corpus.trace.model.trace import Trace, roles_of
-from orchtrace_corpus.trace.view.graph import graph, order
+from orchtrace_corpus.trace.model.trace import CREDIT_UNITS, EventType, Trace, roles_of
+from orchtrace_corpus.trace.view import TraceView
 
 
 class Method(StrEnum):
@@ -100,6 +98,7 @@ UNITS = {
 _SEVERAL = "Name the files of several runs of the same task."
 
 _MOST_NAMED = 5
+_DECISIONS = frozenset({EventType.SPAWN, EventType.DECISION, EventType.AGGREGATE, EventType.STOP, EventType.DESPAWN})
 
 _PROXY = (
     "proxy `reach`: the share of what led to the result that the coalition could have done by itself, "
@@ -107,7 +106,7 @@ _PROXY = (
 )
 
 
-def assign(traces: Sequence[Trace], unit: str, method: Method, choices: Choices) -> list[Assignment]:
+def assign(traces: Sequence[Trace | TraceView], unit: str, method: Method, choices: Choices) -> list[Assignment]:
     """Assign credit in one or several traces.
 
     Raises:
@@ -119,8 +118,9 @@ def assign(traces: Sequence[Trace], unit: str, method: Method, choices: Choices)
     for name, share in (("gamma", choices.gamma), ("lambda", choices.lam)):
         if not 0 <= share <= 1:  # which NaN is not, either
             raise CommandUseError(f"{name} is {share:g}, and a number from 0 to 1 is wanted")
-    for trace in traces:
-        parts(trace, unit)
+    views = [TraceView.of(trace) for trace in traces]
+    for view in views:
+        parts(view, unit)
     if unit not in UNITS[method]:
         fitting = [name for name, units in UNITS.items() if unit in units]
         raise CommandUseError(
@@ -128,10 +128,55 @@ def assign(traces: Sequence[Trace], unit: str, method: Method, choices: Choices)
             f"For {unit}: --method {' or '.join(fitting)}.",
         )
     if method is Method.GROUP:
-        return _by_group(traces, unit, choices)
+        return _by_group(views, unit, choices)
     if method in (Method.GAE, Method.MEAN):
-        return [_by_steps(trace, unit, method, choices) for trace in traces]
-    return [_by_coalitions(trace, unit, method, choices) for trace in traces]
+        return [_by_steps(view, unit, method, choices) for view in views]
+    return [_by_coalitions(view, unit, method, choices) for view in views]
+
+
+def parts(view: TraceView, unit: str) -> dict[str, list[int]]:
+    """The parts of a trace, each with the numbers of its events, in the order in which they first act.
+
+    A turn is a step and is named by its event, as are a message and a tool call. The unit `orchestrator` is
+    the orchestration decisions of each agent that spawns, delegates or merges; `team` is all events together.
+    Of the unit `token` the parts are the turns: a trace has no single tokens, so those of a turn share its credit.
+
+    Raises:
+        CommandUseError: There is no such unit, or the trace has no part of it.
+    """
+    if unit not in CREDIT_UNITS:
+        raise CommandUseError(f"there is no credit unit {quote(unit)}{suggestion(unit, CREDIT_UNITS)}")
+    found = parts_if_any(view, unit)
+    if not found:
+        raise CommandUseError(
+            f"the trace {quote(view.trace.trace_id)} has no {unit} that credit could go to",
+            "Try --unit agent, or --unit team.",
+        )
+    return found
+
+
+def parts_if_any(view: TraceView, unit: str) -> dict[str, list[int]]:
+    """The same for a known unit, empty where the trace has no part of it."""
+    trace, events = view.trace, view.trace.events
+    numbers = range(len(events))
+    if unit == "team":
+        return {"team": list(numbers)}
+    if unit in ("token", "turn"):
+        return {events[number].id: [number] for number in steps(trace)}
+    if unit in ("message", "tool"):
+        kind = EventType.MESSAGE if unit == "message" else EventType.TOOL_CALL
+        return {events[number].id: [number] for number in numbers if events[number].type is kind}
+    found: dict[str, list[int]] = {}
+    roles = roles_of(trace)
+    above = set(view.lifecycle.parents.values())
+    for number, event in enumerate(events):
+        if unit == "agent":
+            found.setdefault(event.agent, []).append(number)
+        elif unit == "role" and event.agent in roles:
+            found.setdefault(roles[event.agent], []).append(number)
+        elif unit == "orchestrator" and event.agent in above and event.type in _DECISIONS:
+            found.setdefault(event.agent, []).append(number)
+    return found
 
 
 def _reward(trace: Trace, choices: Choices) -> float:
@@ -150,20 +195,21 @@ def _reward(trace: Trace, choices: Choices) -> float:
     )
 
 
-def _by_group(traces: Sequence[Trace], unit: str, choices: Choices) -> list[Assignment]:
+def _by_group(views: Sequence[TraceView], unit: str, choices: Choices) -> list[Assignment]:
+    traces = [view.trace for view in views]
     if len(traces) < 2:
         raise CommandUseError("a group is several runs of one task, and this is one run", _SEVERAL)
     if len({trace.task_id for trace in traces}) > 1:
         raise CommandUseError(f"a group is several runs of one task, and these are runs of {_tasks(traces, choices)}",
                               _SEVERAL)  # fmt: skip
     names = [f"{number}:{trace.trace_id}" for number, trace in enumerate(traces)]
-    found_advantages = advantages.group_relative(
+    advantage = methods.group_relative(
         {name: _reward(trace, choices) for name, trace in zip(names, traces, strict=True)}
     )
     basis = f"the rewards {quote(choices.channel)} of {len(traces)} runs; every part of a run shares its advantage"
     return [
-        Assignment(trace.trace_id, {part: Share(found_advantages[name]) for part in parts(trace, unit)}, basis)
-        for name, trace in zip(names, traces, strict=True)
+        Assignment(view.trace.trace_id, {part: Share(advantage[name]) for part in parts(view, unit)}, basis)
+        for name, view in zip(names, views, strict=True)
     ]
 
 
@@ -181,14 +227,15 @@ def _some(names: Sequence[str]) -> str:
     return ", ".join(names[:_MOST_NAMED]) + more
 
 
-def _by_steps(trace: Trace, unit: str, method: Method, choices: Choices) -> Assignment:
+def _by_steps(view: TraceView, unit: str, method: Method, choices: Choices) -> Assignment:
+    trace = view.trace
     if choices.values is None:
         raise CommandUseError(
             f"{method} needs the estimated value of each step, which no log holds",
             f"Give them: --values FILE with {STEPS}.",
         )
     asked = set(steps(trace))
-    numbers = [number for number in order(graph(trace)) if number in asked]
+    numbers = [number for number in view.sequence if number in asked]
     if not numbers:
         raise CommandUseError(f"the trace {quote(trace.trace_id)} has no step that credit could go to")
     known = _known_steps(choices, [trace.events[number].id for number in numbers])
@@ -199,7 +246,7 @@ def _by_steps(trace: Trace, unit: str, method: Method, choices: Choices) -> Assi
         path, channel = quote(choices.values_path), quote(choices.channel)
         basis = f"values of steps from {path}; the reward {channel} at the last step"
     values = [one.value for one in known]
-    advantage = advantages.generalised(rewards, values, gamma=choices.gamma, lam=choices.lam)
+    advantage = methods.generalised(rewards, values, gamma=choices.gamma, lam=choices.lam)
     found = {trace.events[number].id: one for number, one in zip(numbers, advantage, strict=True)}
     if method is Method.MEAN:
         groups: dict[str, list[str]] = {}
@@ -209,7 +256,7 @@ def _by_steps(trace: Trace, unit: str, method: Method, choices: Choices) -> Assi
             name = roles.get(event.agent, "") if unit == "role" else event.agent
             if name:
                 groups.setdefault(name, []).append(event.id)
-        found = advantages.means(found, groups)
+        found = methods.means(found, groups)
     return Assignment(trace.trace_id, {name: Share(one) for name, one in found.items()}, basis)
 
 
@@ -228,24 +275,24 @@ def _known_steps(choices: Choices, ids: Sequence[str]) -> list[StepValue]:
     return [known[name] for name in ids]
 
 
-def _by_coalitions(trace: Trace, unit: str, method: Method, choices: Choices) -> Assignment:
-    players = parts(trace, unit)
+def _by_coalitions(view: TraceView, unit: str, method: Method, choices: Choices) -> Assignment:
+    trace, players = view.trace, parts(view, unit)
     if choices.values is None:
-        return _by_reach(trace, Reach(trace, players, _reward(trace, choices)), unit, method)
-    units = {one: list(parts_if_any(trace, one)) for one in (unit, *UNITS[method])}
+        return _by_reach(trace, Reach(view, players, _reward(trace, choices)), unit, method)
+    units = {one: list(parts_if_any(view, one)) for one in (unit, *UNITS[method])}
     value = Supplied(choices.values, choices.values_path, units)
     names = list(players)
     found = Assignment(trace.trace_id, {}, f"values of coalitions from {quote(choices.values_path)}")
     if method is Method.DIFFERENCE:  # asks for no other coalitions than all, and all but one
-        found = found._replace(credits=shapley.difference_rewards(names, value), whole=value(frozenset(names)))
+        found = found._replace(credits=methods.difference_rewards(names, value), whole=value(frozenset(names)))
     else:
         found = found._replace(
-            credits=shapley.shapley(names, value, samples=choices.samples, seed=choices.seed),
+            credits=methods.shapley(names, value, samples=choices.samples, seed=choices.seed),
             whole=value(frozenset(names)),
             nobody=value(frozenset()),
         )
         if len(names) > MOST_EXACT_PLAYERS:
-            found = found._replace(samples=shapley.drawn(choices.samples))
+            found = found._replace(samples=methods.count_orders(choices.samples))
         found = found._replace(precision=_precision(found, len(names), choices.seed))
     value.see_complete()
     return found._replace(warnings=tuple(_unlike_reward(trace, found, choices)))

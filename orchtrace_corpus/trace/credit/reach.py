@@ -10,10 +10,9 @@ coalition has to be valued. The difference reward of a player is, likewise, the 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from orchtrace_corpus.base.errors import CommandUseError
-from orchtrace_corpus.trace.credit.coalitions import Coalition
-from orchtrace_corpus.trace.credit.shapley import Share
+from orchtrace_corpus.trace.credit.methods import Coalition, Share
 from orchtrace_corpus.trace.model.trace import EventType, Trace
-from orchtrace_corpus.trace.view.graph import graph, order
+from orchtrace_corpus.trace.view import TraceView
 
 MOST_JOINED = 50_000_000
 """So many players may be named where branches of the graph meet; with more, a division takes too long."""
@@ -31,7 +30,7 @@ class Reach:
     and whoever brings nothing to the result gets nothing.
 
     Args:
-        trace: A sound trace.
+        view: A trace without errors.
         players: The numbers of each player's events.
         outcome: What the whole team has achieved, such as a reward.
 
@@ -43,12 +42,12 @@ class Reach:
         CycleError: The edges go round in a circle.
     """
 
-    def __init__(self, trace: Trace, players: Mapping[str, Sequence[int]], outcome: float) -> None:
-        of = graph(trace)
+    def __init__(self, view: TraceView, players: Mapping[str, Sequence[int]], outcome: float) -> None:
+        trace, of = view.trace, view.graph
         self._incoming: list[list[int]] = [[] for _ in trace.events]
         for source, target in zip(of.sources, of.targets, strict=True):
             self._incoming[target].append(source)
-        self._ordered = _making(_result(trace, order(of)), self._incoming)
+        self._ordered = _making(_result(trace, view.sequence), self._incoming)
         self.players = list(players)
         self._owner = [-1] * len(trace.events)
         self._is_single = [len(numbers) == 1 for numbers in players.values()]

@@ -11,9 +11,8 @@ from orchtrace_corpus.trace.analysis.labels import Label, labels
 from orchtrace_corpus.trace.measures import DEFINITIONS, Measure, Run
 from orchtrace_corpus.trace.measures.ledger import Entry, ledger
 from orchtrace_corpus.trace.model.trace import AgentKind, Decision, Source, TokenBasis, Tokens
-from orchtrace_corpus.trace.view.agent_tree import roster
+from orchtrace_corpus.trace.view import TraceView
 from orchtrace_corpus.trace.view.timing import SECONDS
-from orchtrace_corpus.trace.view.view import Subject
 
 TEXT, WHOLE, NUMBER, FLAG = "text", "whole number", "number", "yes or no"
 TEXTS, WORDS, FIGURES = "list of texts", "map of text to text", "map of text to number"
@@ -30,12 +29,12 @@ class Scene:
         scale: Seconds in a unit of its clock.
     """
 
-    def __init__(self, subject: Subject, key: str, warnings: int) -> None:
-        self.trace = trace = subject.trace
+    def __init__(self, view: TraceView, key: str, warnings: int) -> None:
+        self.trace = trace = view.trace
         self.key = key
         self.warnings = warnings
         self.scale = SECONDS[trace.clock.unit]
-        self.run = Run(subject)
+        self.run = Run(view)
 
     @cached_property
     def measures(self) -> dict[str, Measure]:
@@ -45,7 +44,7 @@ class Scene:
     @cached_property
     def labels(self) -> list[Label]:
         """The sub-decisions that events take."""
-        return labels(self.trace)
+        return labels(self.run.view)
 
     @cached_property
     def labels_of(self) -> dict[int, list[Label]]:
@@ -68,7 +67,7 @@ class Scene:
     @cached_property
     def parents(self) -> Mapping[str, str]:
         """The agent that spawned each, where one did."""
-        return self.run.lives.parents
+        return self.run.lifecycle.parents
 
     @cached_property
     def kinds(self) -> dict[str, str]:
@@ -121,7 +120,7 @@ def rows(table: str, scene: Scene) -> Iterable[Row]:
     elif table == "edges":
         items = scene.trace.edges
     elif table == "agents":
-        items = roster(scene.trace, scene.run.times)
+        items = scene.run.view.agents
     else:
         items = [
             (what, _members(entry)) for what, entry in _members(scene.trace.import_report.get("token_ledger")).items()

@@ -19,7 +19,7 @@ from orchtrace_corpus.trace.dataset import columns as of
 from orchtrace_corpus.trace.dataset.columns import TABLES, Row, Scene
 from orchtrace_corpus.trace.model.store import InvalidTraceError
 from orchtrace_corpus.trace.model.trace import Trace
-from orchtrace_corpus.trace.view.view import Subject
+from orchtrace_corpus.trace.view import TraceView
 
 if TYPE_CHECKING:
     import duckdb
@@ -159,14 +159,14 @@ def _scene(trace: Trace | Mapping[str, Any], key: str) -> Scene:
         one = trace if isinstance(trace, Trace) else msgspec.convert(trace, Trace)
     except msgspec.ValidationError as error:
         raise InvalidTraceError(f"the schema refuses the trace: {printable(str(error), limit=200)}") from error
-    subject = Subject(one)
-    found = rules.problems(subject)
+    view = TraceView(one)
+    found = rules.problems(view)
     errors = [problem for problem in found if RULES[problem.code].severity is Severity.ERROR]
     if errors:
         code, message, path = errors[0]
         more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
         raise InvalidTraceError(f"{code} {json_path(path)}: {message}{more}")
-    return Scene(subject, key, len(found))
+    return Scene(view, key, len(found))
 
 
 def write(traces: Iterable[Trace | Mapping[str, Any]], folder: str) -> int:

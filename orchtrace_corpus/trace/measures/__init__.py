@@ -8,8 +8,7 @@ from orchtrace_corpus.trace.measures import ledger, outcome, team, work
 from orchtrace_corpus.trace.measures.measure import Definition, Measure, Run
 from orchtrace_corpus.trace.measures.work import Profile, profile
 from orchtrace_corpus.trace.model.trace import Trace
-from orchtrace_corpus.trace.view.timing import timing
-from orchtrace_corpus.trace.view.view import Subject
+from orchtrace_corpus.trace.view import TraceView
 
 DEFINITIONS: dict[str, Definition] = {
     one.name: one for one in (*work.DEFINITIONS, *team.DEFINITIONS, *ledger.DEFINITIONS, *outcome.DEFINITIONS)
@@ -19,7 +18,7 @@ DEFINITIONS: dict[str, Definition] = {
 __all__ = ["DEFINITIONS", "Definition", "Measure", "Profile", "Run", "concurrency_profile", "measure"]
 
 
-def measure(trace: Trace, names: Iterable[str] = ()) -> dict[str, Measure]:
+def measure(trace: Trace | TraceView, names: Iterable[str] = ()) -> dict[str, Measure]:
     """Measure a trace.
 
     Args:
@@ -30,22 +29,18 @@ def measure(trace: Trace, names: Iterable[str] = ()) -> dict[str, Measure]:
         CycleError: The edges go round in a circle.
         CommandUseError: There is no measure of that name.
     """
-    return measure_subject(Subject(trace), names)
-
-
-def concurrency_profile(trace: Trace) -> Profile:
-    """For how long how many events of a trace were worked on at once; errors as for `measure`.
-
-    The times add up to the wall time, waits for people taken out; each times its number, they add up to the work.
-    """
-    return profile(timing(trace), trace)
-
-
-def measure_subject(subject: Subject, names: Iterable[str] = ()) -> dict[str, Measure]:
-    """Measure a trace whose graph is known; arguments and errors as for `measure`."""
     chosen = tuple(names)
     for name in chosen:
         if name not in DEFINITIONS:
             raise CommandUseError(f"there is no measure {quote(name)}{suggestion(name, list(DEFINITIONS))}")
-    run = Run(subject)
+    run = Run(TraceView.of(trace))
     return {name: run.once(DEFINITIONS[name].compute) for name in chosen or DEFINITIONS}
+
+
+def concurrency_profile(trace: Trace | TraceView) -> Profile:
+    """For how long how many events of a trace were worked on at once; errors as for `measure`.
+
+    The times add up to the wall time, waits for people taken out; each times its number, they add up to the work.
+    """
+    view = TraceView.of(trace)
+    return profile(view.timing, view.trace)

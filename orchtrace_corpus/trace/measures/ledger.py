@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from orchtrace_corpus.trace.measures.measure import ASKED, Definition, Measure, Run, named
+from orchtrace_corpus.trace.measures.measure import ASKED, Definition, Measure, Run, cite
 from orchtrace_corpus.trace.model.trace import Event, Tokens, Trace, roles_of, total
 
 GROUPINGS = ("agent", "role", "model", "type")
@@ -79,7 +79,7 @@ def tokens(run: Run) -> Measure:
     """All tokens of the events, each counted once."""
     lacking = [number for kind in ASKED if kind in run.spending for number in run.spending[kind].lacking]
     if lacking:
-        return Measure(None, f"{len(lacking)} inferences have no tokens: {named(run.trace, sorted(lacking))}")
+        return Measure(None, f"{len(lacking)} inferences have no tokens: {cite(run.trace, sorted(lacking))}")
     spent = [one for one in run.spending.values() if one.events > len(one.lacking)]
     return Measure(sum(one.tokens for one in spent)) if spent else Measure(None, "no event has tokens")
 
@@ -94,7 +94,7 @@ def cost(run: Run) -> Measure:
     asked = [number for number in asked if not events[number].copied_context]
     lacking = sorted(number for number in asked if events[number].cost_usd is None)
     if lacking:
-        return Measure(None, f"{len(lacking)} of {len(asked)} inferences state no cost: {named(run.trace, lacking)}")
+        return Measure(None, f"{len(lacking)} of {len(asked)} inferences state no cost: {cite(run.trace, lacking)}")
     return Measure(stated)
 
 

@@ -7,9 +7,8 @@ from typing import NamedTuple
 from msgspec import UNSET, Struct
 
 from orchtrace_corpus.trace.model.trace import AgentKind, EventType, Trace, total
-from orchtrace_corpus.trace.view.lifecycle import Lives, depths
-from orchtrace_corpus.trace.view.timing import timed
-from orchtrace_corpus.trace.view.view import Subject
+from orchtrace_corpus.trace.view import TraceView
+from orchtrace_corpus.trace.view.lifecycle import Lifecycle, depths
 
 
 class Measure(Struct, frozen=True, gc=False):
@@ -33,10 +32,10 @@ class Run:
         CycleError: The edges go round in a circle.
     """
 
-    def __init__(self, subject: Subject) -> None:
-        self.trace = subject.trace
-        self.times = timed(subject)
-        self._subject = subject
+    def __init__(self, view: TraceView) -> None:
+        self.trace = view.trace
+        self.times = view.timing
+        self.view = view
         self._known: dict[Callable[[Run], Measure], Measure] = {}
 
     def once(self, compute: "Callable[[Run], Measure]") -> Measure:
@@ -74,12 +73,12 @@ class Run:
     @cached_property
     def depths(self) -> dict[str, int]:
         """How many agents are above each agent that has a parent or is one."""
-        return depths(self.lives.parents)
+        return depths(self.lifecycle.parents)
 
     @property
-    def lives(self) -> Lives:
-        """Who spawned whom, and when the agents live."""
-        return self._subject.lives
+    def lifecycle(self) -> Lifecycle:
+        """Who spawned whom, and when each agent begins and ends."""
+        return self.view.lifecycle
 
 
 class Spending:
@@ -151,7 +150,7 @@ def _steps(trace: Trace, nobody: Collection[str]) -> list[int]:
     return [number for number in found if events[number].agent not in nobody] if nobody else found
 
 
-def named(trace: Trace, numbers: Sequence[int], most: int = 5) -> str:
+def cite(trace: Trace, numbers: Sequence[int], most: int = 5) -> str:
     """A few of some events by their ids, for a reason."""
     shown = ", ".join(trace.events[number].id for number in numbers[:most])
     return f"{shown}, …" if len(numbers) > most else shown

@@ -4,7 +4,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from math import inf
 
-from orchtrace_corpus.trace.measures.measure import Definition, Measure, Run, named
+from orchtrace_corpus.trace.measures.measure import Definition, Measure, Run, cite
 from orchtrace_corpus.trace.model.trace import EventType
 from orchtrace_corpus.trace.view.lifecycle import is_after
 from orchtrace_corpus.trace.view.timing import longest_path, most_at_once
@@ -24,14 +24,14 @@ def critical_steps(run: Run) -> Measure:
 
     A sub-agent that spawns others counts by the same rule. Of several agents that nobody spawned, the largest.
     """
-    parents, below, events = run.lives.parents, run.depths, run.trace.events
+    parents, below, events = run.lifecycle.parents, run.depths, run.trace.events
     own: dict[str, list[tuple[float, int]]] = {}
     for number in run.steps:
         own.setdefault(events[number].agent, []).append((run.times.starts[number], number))
     for taken in own.values():
         taken.sort()
     born = {agent: numbers[0] for agent, numbers in run.times.by_agent.items()}
-    born.update({agent: spawns[0] for agent, spawns in run.lives.spawns.items()})
+    born.update({agent: spawns[0] for agent, spawns in run.lifecycle.spawns.items()})
     stages: dict[str, dict[int, int]] = {}
     most = max([len(taken) for taken in own.values()], default=0)
     for agent in sorted(below, key=below.__getitem__, reverse=True):
@@ -85,10 +85,10 @@ def width(run: Run) -> Measure:
     starts, ends = run.times.starts, run.times.ends
     first = {agent: starts[numbers[0]] for agent, numbers in run.times.by_agent.items()}
     last = {agent: ends[numbers[-1]] for agent, numbers in run.times.finished.items()}
-    for agent, spawns in run.lives.spawns.items():
+    for agent, spawns in run.lifecycle.spawns.items():
         first[agent] = min(first.get(agent, starts[spawns[0]]), starts[spawns[0]])
         last[agent] = max(last.get(agent, 0.0), max([ends[number] for number in spawns]))
-    for agent, despawns in run.lives.despawns.items():
+    for agent, despawns in run.lifecycle.despawns.items():
         if agent in last:
             last[agent] = max(last[agent], starts[despawns[-1]])
     for person in run.people:
@@ -166,7 +166,7 @@ def _tokens_of(run: Run, kinds: Sequence[EventType], nouns: str) -> Measure:
     if not wanted:
         return Measure(None, f"there are no {nouns}")
     if lacking:
-        return Measure(None, f"{len(lacking)} of {wanted} {nouns} have no tokens: {named(run.trace, sorted(lacking))}")
+        return Measure(None, f"{len(lacking)} of {wanted} {nouns} have no tokens: {cite(run.trace, sorted(lacking))}")
     return Measure(spent)
 
 

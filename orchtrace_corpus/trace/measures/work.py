@@ -7,7 +7,7 @@ multithreaded algorithms). An event's work is its duration; the processors are t
 
 from typing import NamedTuple
 
-from orchtrace_corpus.trace.measures.measure import Definition, Measure, Run, named
+from orchtrace_corpus.trace.measures.measure import Definition, Measure, Run, cite
 from orchtrace_corpus.trace.model.trace import EventType, Trace
 from orchtrace_corpus.trace.view.timing import Path, Timing, longest_path, most_at_once
 
@@ -47,7 +47,7 @@ def human_wait(run: Run) -> Measure:
             return Measure(None, "the wait is stated in seconds, and the trace counts steps")
         return Measure(max(stated, run.times.waited))
     if endless:
-        shown = named(run.trace, endless)
+        shown = cite(run.trace, endless)
         return Measure(None, f"{len(endless)} of {len(numbers)} human interventions have no end: {shown}")
     return Measure(0.0)
 
@@ -59,7 +59,7 @@ def wall(run: Run) -> Measure:
         return Measure(None, "no event says when it ended")
     last = [number for number in times.unknown if times.starts[number] >= times.end]
     if last and times.unit != "step":
-        return Measure(None, f"the last event has no end: {named(run.trace, last)}")
+        return Measure(None, f"the last event has no end: {cite(run.trace, last)}")
     if waited.value is None and run.trace.excluded_human_wait_s is not None:
         return waited
     further = (waited.value or 0.0) - times.waited  # as stated, and not taken out yet
@@ -156,7 +156,7 @@ def _unknown(run: Run) -> Measure | None:
 
 def _unknown_durations(times: Timing, trace: Trace) -> str:
     working = sum(duration > 0 for duration in times.works) + len(times.unknown)
-    return f"{len(times.unknown)} of {working} working events have no end: {named(trace, times.unknown)}"
+    return f"{len(times.unknown)} of {working} working events have no end: {cite(trace, times.unknown)}"
 
 
 def _ratio(above: Measure, below: Measure, if_zero: str) -> Measure:

@@ -10,7 +10,7 @@ from orchtrace_corpus.trace.dataset.build import Outcome
 from orchtrace_corpus.trace.dataset.columns import DECISIONS
 from orchtrace_corpus.trace.dataset.statistics import FENCE, FEWEST, QUANTILES, Statistics
 from orchtrace_corpus.trace.measures.ledger import KINDS
-from orchtrace_corpus.trace.render.measures import shown
+from orchtrace_corpus.trace.render.measures import round_figure
 
 _MOST_FAILURES = 5
 _MOST_DIGITS = 1e15  # beyond it, doubles are not whole to the last digit
@@ -143,7 +143,7 @@ def _rows(rows: Iterable[tuple[Any, ...]], *, exact: bool) -> tuple[tuple[Cell, 
     return tuple(
         (
             *(printable(name) or "(unknown)" for name in group),
-            *(shown(value, exact=exact) if isinstance(value, float) else value for value in values),
+            *(round_figure(value, exact=exact) if isinstance(value, float) else value for value in values),
         )
         for group, *values in rows
     )
@@ -161,7 +161,7 @@ def cells(rows: Iterable[Sequence[Any]], *, exact: bool) -> tuple[tuple[Cell, ..
 
 def _cell(value: Any, *, exact: bool) -> Cell:
     if isinstance(value, float) and not exact and abs(value) < _MOST_DIGITS:
-        return shown(value, exact=False)
+        return round_figure(value, exact=False)
     if value is None or (isinstance(value, (int, float)) and not isinstance(value, bool)):
         return value
     text = _text(value, exact=exact)

@@ -1,11 +1,16 @@
-"""A logged run on one screen: who worked when, and what is said of it."""
+"""A logged run on one screen, or as figures for programs; and many of them, a line for each."""
+
+from collections.abc import Sequence
+from typing import Any
 
 from orchtrace_corpus.base.findings import printable
 from orchtrace_corpus.base.text.layout import UNICODE, Glyphs, Line, Span, clip, display_width, line
-from orchtrace_corpus.trace.render.names import broken, counted, duration, kept
+from orchtrace_corpus.base.text.table import Cell, Table
+from orchtrace_corpus.trace.diagnosis.values import Diagnosis, ProblemKind, Summary
+from orchtrace_corpus.trace.render.names import break_lines, duration, keep, money, quantity
 from orchtrace_corpus.trace.render.page import timelines
-from orchtrace_corpus.trace.render.story import Case, Story
-from orchtrace_corpus.trace.view.agent_tree import Appearance
+from orchtrace_corpus.trace.render.sentences import Sentences
+from orchtrace_corpus.trace.view.agent_tree import AgentSpan
 
 _PIPE_WIDTH = 100
 _PIPE_AGENTS = 16
@@ -15,70 +20,79 @@ _NARROW = 50
 _TOKENS = "tokens"
 _MARKS = {"s": "spawn", "d": "end of an agent", "m": "message", "t": "tool", "r": "return", "h": "a person acts",
           "!": "guard", "e": "stop", "x": "error"}  # fmt: skip
+_COST = "USD"
+_AT_LEAST = "+"
+_FILE = "file"
+_WORDS = ("session", "began", _FILE)
+"""The columns that are words; the others are figures, and stand to the right."""
+
+_DISPENSABLE = ("events", "began", "errors", "agents")
+"""The columns that a narrow terminal does without, in this order."""
+
+_LEAST_NAME = 12
+_MOST_FILE = 40
 
 
-def page(case: Case, size: tuple[int, int] | None, glyphs: Glyphs = UNICODE) -> list[Line]:
+def page(diagnosis: Diagnosis, size: tuple[int, int] | None, glyphs: Glyphs = UNICODE) -> list[Line]:
     """The run on a page that fits the width, and the height as far as the text lets it.
 
     Args:
-        case: The run.
+        diagnosis: What is known of the run.
         size: The columns and lines of the terminal; None where there is none.
         glyphs: The characters to draw with.
-
-    Raises:
-        CycleError: The edges go round in a circle.
     """
-    look = Story(case)
+    sentences, origin = Sentences(diagnosis), diagnosis.origin
     room = min(size[0] if size else _PIPE_WIDTH, _PIPE_WIDTH)
     indent = _LABELS if room >= _NARROW else 2
-    above = [line(clip(f"{case.form} {printable(case.trace.trace_id, limit=200)}", room, glyphs.ellipsis), "heading")]
-    above += [line(text) for text in broken(look.head(), room)]
+    title = f"{origin.form} {printable(diagnosis.summary.name, limit=200)}"
+    above = [line(clip(title, room, glyphs.ellipsis), "heading")]
+    above += [line(text) for text in break_lines(sentences.head(), room)]
     below: list[Line] = []
-    for label, said in look.said():
-        below += [line(text) for text in broken(said, room, label=f"{label} " if label else "", indent=indent)]
-    if case.hint:
-        below += [line(text, "muted") for text in broken(case.hint, room)]
+    for label, text in sentences.paragraphs():
+        below += [line(part) for part in break_lines(text, room, label=f"{label} " if label else "", indent=indent)]
+    if origin.transcripts:
+        folder = printable(origin.transcripts, limit=200)
+        hint = f"Transcripts of its sub-agents may be in {folder}: name that folder, too."
+        below += [line(text, "muted") for text in break_lines(hint, room)]
     most = _PIPE_AGENTS if size is None else max(size[1] - len(above) - len(below) - 4, _LEAST_AGENTS)
-    return [*above, *_drawn(look, most, room, glyphs), *below]
+    return [*above, *_drawn(diagnosis, sentences, most, room, glyphs), *below]
 
 
-def _drawn(look: Story, most: int, room: int, glyphs: Glyphs) -> list[Line]:
+def _drawn(diagnosis: Diagnosis, sentences: Sentences, most: int, room: int, glyphs: Glyphs) -> list[Line]:
     """The agents that fit, each with its line of time; how many do not; the signs that were used."""
-    shown = _shown(look, most)
-    end = duration(look.run.times.wall, look.run.times.unit)
-    lines = timelines(
-        look.run.trace, look.run.times, shown, room, glyphs,
-        names=look.names, end=broken(end, room)[0], assumed=look.assumed,
-    )  # fmt: skip
+    view, elapsed = diagnosis.view, diagnosis.summary.elapsed
+    shown = _shown(diagnosis, most)
+    end = break_lines(duration(elapsed, diagnosis.summary.unit), room)[0]
+    lines = timelines(view, shown, room, glyphs, names=sentences.names, end=end, assumed=diagnosis.assumed)
     free = room - sum(display_width(span.text) for span in lines[0])
     if free > len(_TOKENS) and any(one.tokens is not None for one in shown):
         lines[0] = (*lines[0], Span(_TOKENS.rjust(free), "muted"))
     drawn = {span.text for one in lines[1:] for span in one if span.style in ("heading", "warning")}
-    left_out = len(look.everybody) - len(shown)
+    left_out = len(view.agents) - len(shown)
     if left_out:
-        text = f"{glyphs.ellipsis} and {counted(left_out, 'more agent')}, in the sums"
-        lines += [line(part, "muted") for part in broken(text, room)]
+        text = f"{glyphs.ellipsis} and {quantity(left_out, 'more agent')}, in the sums"
+        lines += [line(part, "muted") for part in break_lines(text, room)]
     signs = [f"{glyphs.shades[0]} model", f"{glyphs.shades[2]} tool", f"{glyphs.empty} idle"]
-    if any(look.run.trace.events[number].agent in {one.agent for one in shown} for number in look.assumed):
+    if any(view.trace.events[number].agent in {one.agent for one in shown} for number in diagnosis.assumed):
         signs.insert(1, f"{glyphs.shades[1]} assumed")
     signs += [f"{sign} {words}" for sign, words in _MARKS.items() if any(sign in text for text in drawn)]
-    if look.run.times.wall:
-        lines += [line(text, "muted") for text in broken(", ".join(map(kept, signs)), room)]
+    if elapsed:
+        lines += [line(text, "muted") for text in break_lines(", ".join(map(keep, signs)), room)]
     return [tuple(span._replace(text=span.text.replace("\ue000", " ")) for span in one) for one in lines]
 
 
-def _shown(look: Story, most: int) -> list[Appearance]:
+def _shown(diagnosis: Diagnosis, most: int) -> list[AgentSpan]:
     """The agents that fit the screen: those on the critical path, then those of most tokens, each below its parents."""
-    everybody = look.everybody
+    everybody, chain = diagnosis.view.agents, diagnosis.path.chain
     if len(everybody) <= most:
-        return list(everybody)
-    events = look.run.trace.events
-    on_path = {events[n].agent for n, part in zip(look.chain.events, look.chain.parts, strict=True) if part > 0}
+        return everybody
+    events = diagnosis.view.trace.events
+    on_path = {events[n].agent for n, part in zip(chain.events, chain.parts, strict=True) if part > 0}
     kept_places: set[int] = set()
     places = sorted(
         range(len(everybody)),
         key=lambda n: (
-            everybody[n].agent in look.people,
+            everybody[n].agent in diagnosis.people,
             everybody[n].agent not in on_path,
             -(everybody[n].tokens or 0.0),
         ),
@@ -96,3 +110,118 @@ def _shown(look: Story, most: int) -> list[Appearance]:
         if len(kept_places) == most:
             break
     return [everybody[place] for place in sorted(kept_places)]
+
+
+def as_data(diagnosis: Diagnosis) -> dict[str, Any]:
+    """The figures of the page for programs, in the units of the trace.
+
+    Totals that something is missing of say so, and what is unknown is null.
+    """
+    view, summary, path = diagnosis.view, diagnosis.summary, diagnosis.path
+    events, works, chain = view.trace.events, view.timing.works, path.chain
+    return {
+        "session": summary.name,
+        "file": diagnosis.origin.file,
+        "form": diagnosis.origin.form,
+        "events": summary.events,
+        "errors": summary.errors,
+        "unit": summary.unit,
+        "wall": summary.elapsed,
+        "human_wait": diagnosis.human_wait,
+        "work": sum(works),
+        "work_assumed": sum(works[number] for number in diagnosis.assumed),
+        "unknown_durations": path.unknown,
+        "span": path.bound,
+        "agents": [
+            {
+                "agent": one.agent,
+                "role": one.role,
+                "depth": one.depth,
+                "person": one.agent in diagnosis.people,
+                "work": sum(works[number] for number in one.events),
+                "tokens": one.tokens,
+            }
+            for one in view.agents
+        ],
+        "critical_path": [
+            {
+                "event": events[number].id,
+                "agent": events[number].agent,
+                "work": part,
+                "gap_before": gap,
+                "assumed": number in diagnosis.assumed,
+            }
+            for number, part, gap in zip(chain.events, chain.parts, chain.gaps, strict=True)
+        ],
+        "critical_path_gap_after": chain.after,
+        "tokens": {"known": summary.tokens, "at_least": summary.has_more_tokens},
+        "cost_usd": {"known": summary.cost_usd, "at_least": summary.costs_more},
+        "problems": {one.text: one.number for one in diagnosis.problems if one.kind is ProblemKind.IMPORT},
+    }
+
+
+def overview(summaries: Sequence[Summary], *, has_prices: bool, most: int, width: int | None = None) -> Table:
+    """Many runs: those of the greatest cost first, else of the most tokens, else of the most time.
+
+    Args:
+        summaries: The runs.
+        has_prices: Whether there is a column of costs.
+        most: So many are listed; the others are counted.
+        width: The cells of the terminal, in which columns of little weight may have no room; None for none.
+    """
+    found = sorted(summaries, key=lambda one: (-(one.cost_usd or 0.0), -(one.tokens or 0.0), -one.elapsed, one.name))
+    shown = found[:most]
+    if len(found) > most:
+        shown.append(_together(break_lines(quantity(len(found) - most, "more session"), 80)[0], found[most:]))
+    if len(found) > 1:
+        shown.append(_together("all", found))
+    rows = [_texts(one) for one in shown]
+    widths = {name: max(len(name), *(len(row[name]) for row in rows)) for name in rows[0]}
+    are_alike = len({one.name for one in found}) < len(found)
+    columns = [name for name in widths if (has_prices or name != _COST) and (are_alike or name != _FILE)]
+    for name in _DISPENSABLE:
+        if width is not None and _LEAST_NAME + sum(widths[one] + 1 for one in columns[1:]) > width:
+            columns.remove(name)
+    cells: list[tuple[Cell, ...]] = [
+        tuple(row[name] if name in _WORDS else row[name].rjust(widths[name]) for name in columns) for row in rows
+    ]
+    notes = ["Time without waits for people; tokens and costs as far as they are known."]
+    if any(_AT_LEAST in row[name] for row in rows for name in ("tokens", _COST)):
+        notes.append(f"{_AT_LEAST} at least: the logs do not say all of it. Empty: nothing of it is known.")
+    notes.append(f"More of one: --session, with the beginning of its name{', or with its file' if are_alike else ''}.")
+    heading = [name if name in _WORDS else name.rjust(widths[name]) for name in columns]
+    return Table("sessions", f"{len(found):,} sessions", tuple(heading), tuple(cells), tuple(notes))
+
+
+def _together(name: str, summaries: Sequence[Summary]) -> Summary:
+    """Several runs as one; their times are not added, since they may have run side by side."""
+    tokens = [one.tokens for one in summaries if one.tokens is not None]
+    costs = [one.cost_usd for one in summaries if one.cost_usd is not None]
+    return Summary(
+        name,
+        "",
+        sum(one.agents for one in summaries),
+        sum(one.events for one in summaries),
+        0.0,
+        "",
+        sum(one.errors for one in summaries),
+        sum(tokens) if tokens else None,
+        sum(costs) if costs else None,
+        any(one.has_more_tokens for one in summaries),
+        any(one.costs_more for one in summaries),
+    )
+
+
+def _texts(one: Summary) -> dict[str, str]:
+    """What stands in a run's line, by column."""
+    return {
+        "session": printable(one.name, limit=60),
+        "began": one.day,
+        "agents": f"{one.agents:,}",
+        "events": f"{one.events:,}",
+        "errors": f"{one.errors:,}" if one.errors else "",
+        "time": break_lines(duration(one.elapsed, one.unit), 80)[0] if one.unit else "",
+        "tokens": "" if one.tokens is None else f"{one.tokens:,.0f}{_AT_LEAST if one.has_more_tokens else ''}",
+        _COST: "" if one.cost_usd is None else f"{money(one.cost_usd)}{_AT_LEAST if one.costs_more else ''}",
+        _FILE: printable(one.file if len(one.file) <= _MOST_FILE else f"…{one.file[1 - _MOST_FILE :]}"),
+    }

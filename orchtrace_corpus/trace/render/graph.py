@@ -8,9 +8,9 @@ from orchtrace_corpus.base.findings import printable
 from orchtrace_corpus.base.text.drawing import LARGE, SMALL, Drawing, text_width, wrap
 from orchtrace_corpus.trace.measures.work import critical_path
 from orchtrace_corpus.trace.model.trace import EdgeType, Event, EventType, Status, Trace
-from orchtrace_corpus.trace.view.agent_tree import Appearance, roster
-from orchtrace_corpus.trace.view.graph import graph
-from orchtrace_corpus.trace.view.timing import Timing, timing
+from orchtrace_corpus.trace.view import TraceView
+from orchtrace_corpus.trace.view.agent_tree import AgentSpan
+from orchtrace_corpus.trace.view.timing import Timing
 
 _MERMAID_ARROWS = {EdgeType.TEMPORAL: "-.->", EdgeType.SPAWN: "==>"}
 _DOT_STYLES = {EdgeType.TEMPORAL: "dotted", EdgeType.SPAWN: "bold", EdgeType.SAFETY: "dashed"}
@@ -39,7 +39,7 @@ def _critical(times: Timing) -> _Critical:
     )
 
 
-def mermaid(trace: Trace) -> str:
+def mermaid(trace: Trace | TraceView) -> str:
     """The trace as a Mermaid flowchart: a box for each agent, a node for each event, edges by their type.
 
     Events and edges of the critical path are thick; failed events are red and dashed.
@@ -47,13 +47,14 @@ def mermaid(trace: Trace) -> str:
     Raises:
         CycleError: The edges go round in a circle.
     """
-    critical = _critical(timing(trace))
+    view = TraceView.of(trace)
+    critical, events = _critical(view.timing), view.trace.events
     lines = ["flowchart LR", f"  %% {critical.text}"]
-    for place, (agent, numbers) in enumerate(_by_agent(trace).items()):
+    for place, (agent, numbers) in enumerate(_by_agent(view.trace).items()):
         lines.append(f'  subgraph a{place}["{_mermaid_text(agent)}"]')
-        lines += [f'    e{n}["{_mermaid_text(_caption(trace.events[n]))}"]' for n in numbers]
+        lines += [f'    e{n}["{_mermaid_text(_caption(events[n]))}"]' for n in numbers]
         lines.append("  end")
-    of = graph(trace)
+    of = view.graph
     thick = []
     for place, (source, target, edge) in enumerate(zip(of.sources, of.targets, of.edges, strict=True)):
         arrow = _MERMAID_ARROWS.get(edge.type, "-->")
@@ -63,7 +64,7 @@ def mermaid(trace: Trace) -> str:
     if thick:
         lines.append(f"  linkStyle {','.join(thick)} stroke-width:5px")
     lines += _mermaid_class("critical", "stroke-width:4px", critical.events)
-    failed = [n for n, event in enumerate(trace.events) if event.status is Status.ERROR]
+    failed = [n for n, event in enumerate(events) if event.status is Status.ERROR]
     lines += _mermaid_class("failed", "stroke:#c1121f,stroke-dasharray:5 3", failed)
     return "\n".join(lines) + "\n"
 
@@ -74,7 +75,7 @@ def _mermaid_class(name: str, look: str, numbers: Sequence[int]) -> list[str]:
     return [f"  classDef {name} {look}", f"  class {','.join(f'e{n}' for n in numbers)} {name}"]
 
 
-def dot(trace: Trace) -> str:
+def dot(trace: Trace | TraceView) -> str:
     """The trace in the language of Graphviz: a cluster for each agent, a node for each event, edges by their type.
 
     Events and edges of the critical path are thick; failed events are red and dashed.
@@ -82,23 +83,24 @@ def dot(trace: Trace) -> str:
     Raises:
         CycleError: The edges go round in a circle.
     """
-    critical = _critical(timing(trace))
+    view = TraceView.of(trace)
+    critical, events = _critical(view.timing), view.trace.events
     thick = set(critical.events)
     lines = [
         "digraph trace {",
         "  rankdir=LR;",
         "  node [shape=box, fontname=sans];",
-        f'  label={_quoted(trace.trace_id)[:-1]}\\n{critical.text}";',
+        f'  label={_quoted(view.trace.trace_id)[:-1]}\\n{critical.text}";',
     ]
-    for place, (agent, numbers) in enumerate(_by_agent(trace).items()):
+    for place, (agent, numbers) in enumerate(_by_agent(view.trace).items()):
         lines += [f"  subgraph cluster_{place} {{", f"    label={_quoted(agent)};"]
         for number in numbers:
-            event = trace.events[number]
+            event = events[number]
             look = ", color=red, style=dashed" if event.status is Status.ERROR else ""
             look += ", penwidth=4" if number in thick else ""
             lines.append(f"    e{number} [label={_quoted(_caption(event))}{look}];")
         lines.append("  }")
-    of = graph(trace)
+    of = view.graph
     for source, target, edge in zip(of.sources, of.targets, of.edges, strict=True):
         look = f"style={_DOT_STYLES.get(edge.type, 'solid')}"
         look += ", penwidth=5" if (source, target) in critical.steps else ""
@@ -144,18 +146,19 @@ _LEAST_BAR = 2.0
 _TINY = 10
 
 
-def timeline(trace: Trace) -> str:
+def timeline(trace: Trace | TraceView) -> str:
     """The trace as a picture: a lane for each agent, time from left to right, the critical path underlined.
 
     Raises:
         CycleError: The edges go round in a circle.
     """
-    times = timing(trace)
+    view = TraceView.of(trace)
+    times, events = view.timing, view.trace.events
     critical = set(_critical(times).events)
-    lanes = roster(trace, times)[:_MOST_LANES]
+    lanes = view.agents[:_MOST_LANES]
     drawing = Drawing("trace", _WIDTH)
     y = _MARGIN + LARGE
-    name = printable(trace.trace_id, limit=_MOST_TEXT)
+    name = printable(view.trace.trace_id, limit=_MOST_TEXT)
     for part in wrap(name, _WIDTH - 2 * _MARGIN, LARGE, lines=2, bold=True):
         drawing.text(_MARGIN, y, part, size=LARGE, bold=True)
         y += LARGE * 1.3
@@ -164,7 +167,7 @@ def timeline(trace: Trace) -> str:
     zero = min(times.starts)
     top = y
     for lane in lanes:
-        _draw_lane(drawing, trace, times, lane, y, (left, scale, zero), critical)
+        _draw_lane(drawing, view, lane, y, (left, scale, zero), critical)
         y += _LANE
     drawing.line(left, top, left, y, "rule")
     drawing.text(left, y + SMALL, "0", "muted", size=SMALL)
@@ -174,26 +177,26 @@ def timeline(trace: Trace) -> str:
         drawing.text(_MARGIN, y + SMALL, part, "muted", size=SMALL)
         y += SMALL * 1.3
     drawing.height = y + _MARGIN
-    named = [trace.events[n].id for n in sorted(critical, key=times.starts.__getitem__) if times.works[n] > 0]
+    named = [events[n].id for n in sorted(critical, key=times.starts.__getitem__) if times.works[n] > 0]
     more = f" and {len(named) - _MOST_NAMED:,} more" if len(named) > _MOST_NAMED else ""
     path = ", ".join(map(printable, named[:_MOST_NAMED])) + more
-    description = f"{len(lanes)} agents, {len(trace.events)} events, {times.wall:.6g} {times.unit}."
+    description = f"{len(lanes)} agents, {len(events)} events, {times.wall:.6g} {times.unit}."
     return drawing.svg(name, f"{description} Critical path: {path or 'unknown'}.")
 
 
-def _lane_name(lane: Appearance) -> str:
+def _lane_name(lane: AgentSpan) -> str:
     return "  " * lane.depth + printable(lane.agent, limit=_MOST_TEXT)
 
 
 def _draw_lane(
     drawing: Drawing,
-    trace: Trace,
-    times: Timing,
-    lane: Appearance,
+    view: TraceView,
+    lane: AgentSpan,
     y: float,
     axis: tuple[float, float, float],
     critical: set[int],
 ) -> None:
+    trace, times = view.trace, view.timing
     left, scale, zero = axis
     middle = y + _LANE / 2
 

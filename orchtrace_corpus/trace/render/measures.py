@@ -23,7 +23,7 @@ def unit_of(name: str, trace: Trace) -> str:
 def one(trace: Trace, measures: Mapping[str, Measure], *, exact: bool) -> Table:
     """The measures of one trace: name, value, unit, and why there is no value."""
     rows: list[tuple[Cell, ...]] = [
-        (name, shown(found.value, exact=exact), unit_of(name, trace), printable(found.reason, limit=300) or None)
+        (name, round_figure(found.value, exact=exact), unit_of(name, trace), printable(found.reason, limit=300) or None)
         for name, found in measures.items()
     ]
     return Table("measures", printable(trace.trace_id), ("measure", "value", "unit", "no value because"), tuple(rows),
@@ -32,7 +32,7 @@ def one(trace: Trace, measures: Mapping[str, Measure], *, exact: bool) -> Table:
 
 def row(trace: Trace, measures: Mapping[str, Measure], *, exact: bool) -> tuple[Cell, ...]:
     """The measures of one trace of several, as a row of their table."""
-    return (printable(trace.trace_id), *(shown(found.value, exact=exact) for found in measures.values()))
+    return (printable(trace.trace_id), *(round_figure(found.value, exact=exact) for found in measures.values()))
 
 
 def several(names: Sequence[str], rows: Sequence[tuple[Cell, ...]]) -> Table:
@@ -117,7 +117,7 @@ def concurrent(trace_id: str, found: Profile) -> Table:
     """The concurrency profile of one trace: how many at once, for how long, and what share of the time that is."""
     wall = sum(found.times.values())
     rows = tuple(
-        (number, shown(time, exact=False), round(100 * time / wall, 1) if wall else None)
+        (number, round_figure(time, exact=False), round(100 * time / wall, 1) if wall else None)
         for number, time in found.times.items()
     )
     notes = (f"No profile: {printable(found.reason, limit=300)}",) if found.reason else ()
@@ -128,7 +128,7 @@ def concurrent(trace_id: str, found: Profile) -> Table:
 def concurrent_exact(profiles: Sequence[tuple[str, Profile]]) -> Table:
     """The concurrency profiles of several traces with every digit in one table."""
     rows = tuple(
-        (printable(trace_id), number, shown(time, exact=True), found.unit)
+        (printable(trace_id), number, round_figure(time, exact=True), found.unit)
         for trace_id, found in profiles
         for number, time in found.times.items()
     )
@@ -157,14 +157,14 @@ _COUNTED = "Reasoning is a part of output. Copied context is not counted."
 def _figures(entry: Entry, *, exact: bool) -> tuple[Cell, ...]:
     return (
         entry.events,
-        *(shown(entry.tokens[kind], exact=True) for kind in KINDS),
-        shown(entry.total, exact=True),
+        *(round_figure(entry.tokens[kind], exact=True) for kind in KINDS),
+        round_figure(entry.total, exact=True),
         entry.without_tokens,
-        shown(entry.cost_usd, exact=exact),
+        round_figure(entry.cost_usd, exact=exact),
     )
 
 
-def shown(value: float | None, *, exact: bool) -> Cell:
+def round_figure(value: float | None, *, exact: bool) -> Cell:
     """A figure without a needless fraction; rounded unless it is for programs."""
     if value is None:
         return None

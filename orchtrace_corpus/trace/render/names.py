@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from orchtrace_corpus.base.findings import printable
 from orchtrace_corpus.base.text.layout import clip, wrap
-from orchtrace_corpus.trace.view.agent_tree import Appearance
+from orchtrace_corpus.trace.view.agent_tree import AgentSpan
 
 _KEEP = "\ue000"
 """Stands for a blank at which no line is broken; text from outside never has it, since it does not print."""
@@ -16,12 +16,12 @@ _IS_ID = r"[0-9A-Za-z_:.@-]*\d[0-9A-Za-z_:.@-]*"
 _YOU = "user"
 
 
-def kept(text: str) -> str:
-    """The text, to stay on one line when `broken` breaks what it is part of."""
+def keep(text: str) -> str:
+    """The text, to stay on one line when `break_lines` breaks what it is part of."""
     return text.replace(" ", _KEEP)
 
 
-def broken(text: str, room: int, *, label: str = "", indent: int = 0) -> list[str]:
+def break_lines(text: str, room: int, *, label: str = "", indent: int = 0) -> list[str]:
     """The text in lines of at most `room` cells, a label before the first of them."""
     lines = wrap(text, room, first=label.ljust(indent), rest=" " * indent)
     return [line.replace(_KEEP, " ") for line in lines]
@@ -30,17 +30,17 @@ def broken(text: str, room: int, *, label: str = "", indent: int = 0) -> list[st
 def duration(seconds: float, unit: str = "s") -> str:
     """A duration in words, such as `2 h 05 min`, `3 min 20 s`, `4 min`, `1.5 s` or `195 ms`; or a number of steps."""
     if unit != "s":
-        return kept(f"{seconds:,.6g} {unit if seconds == 1 else f'{unit}s'}")
+        return keep(f"{seconds:,.6g} {unit if seconds == 1 else f'{unit}s'}")
     if 0 < seconds < 0.9995:
-        return kept(f"{seconds * 1000:.3g} ms")
+        return keep(f"{seconds * 1000:.3g} ms")
     if seconds < 59.95:
-        return kept(f"{seconds:.3g} s")
+        return keep(f"{seconds:.3g} s")
     whole = round(seconds)
     hours, rest = divmod(whole, 3600)
     minutes, rest = divmod(rest, 60)
     if hours:
-        return kept(f"{hours:,} h {minutes:02} min" if minutes else f"{hours:,} h")
-    return kept(f"{minutes} min {rest:02} s" if rest else f"{minutes} min")
+        return keep(f"{hours:,} h {minutes:02} min" if minutes else f"{hours:,} h")
+    return keep(f"{minutes} min {rest:02} s" if rest else f"{minutes} min")
 
 
 def money(usd: float) -> str:
@@ -50,7 +50,7 @@ def money(usd: float) -> str:
     return f"{usd:.4f}" if usd >= 0.00005 else "<0.0001"
 
 
-def names(team: Sequence[Appearance], people: frozenset[str]) -> dict[str, str]:
+def names(team: Sequence[AgentSpan], people: frozenset[str]) -> dict[str, str]:
     """What each agent is called: by its role where its own name is only an id, and each by another name.
 
     The one person behind a log is "you".
@@ -72,7 +72,7 @@ def names(team: Sequence[Appearance], people: frozenset[str]) -> dict[str, str]:
     return found
 
 
-def _tries(one: Appearance, people: frozenset[str], *, is_alone: bool) -> list[str]:
+def _tries(one: AgentSpan, people: frozenset[str], *, is_alone: bool) -> list[str]:
     """Names of an agent, the best first; the last is its own."""
     own, role = printable(one.agent, limit=60), clip(printable(one.role, limit=60), _MOST)
     if one.agent in people:
@@ -85,6 +85,6 @@ def _tries(one: Appearance, people: frozenset[str], *, is_alone: bool) -> list[s
     return [*([role] if is_alone else []), f"{role} {short}", f"{role} {own}", own]
 
 
-def counted(number: int, noun: str) -> str:
+def quantity(number: int, noun: str) -> str:
     """A number with its noun, such as `1 agent` or `2,000 agents`, on one line."""
-    return kept(f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s")
+    return keep(f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s")

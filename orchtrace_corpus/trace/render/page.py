@@ -7,8 +7,9 @@ from orchtrace_corpus.base.text.layout import UNICODE, Glyphs, Line, Span, clip,
 from orchtrace_corpus.trace.analysis.replay import State
 from orchtrace_corpus.trace.measures import measure
 from orchtrace_corpus.trace.model.trace import Event, EventType, Status, Trace, Unit
-from orchtrace_corpus.trace.view.agent_tree import Appearance, roster
-from orchtrace_corpus.trace.view.timing import WORKING, Timing, timing
+from orchtrace_corpus.trace.view import TraceView
+from orchtrace_corpus.trace.view.agent_tree import AgentSpan
+from orchtrace_corpus.trace.view.timing import WORKING
 
 _PIPE_WIDTH = 100
 _LEAST_TIMELINE = 16
@@ -28,17 +29,17 @@ _MARKS = {
 _LEGEND = "s spawn, d despawn, m message, t tool, r return, h human, ! safety, e stop, x error"
 
 
-def page(trace: Trace, width: int | None, glyphs: Glyphs = UNICODE, *, most_agents: int = 40) -> list[Line]:
+def page(trace: Trace | TraceView, width: int | None, glyphs: Glyphs = UNICODE, *, most_agents: int = 40) -> list[Line]:
     """The trace on a page that fits the width.
 
     Raises:
         CycleError: The edges go round in a circle.
     """
     room = min(width or _PIPE_WIDTH, _PIPE_WIDTH)
-    times = timing(trace)
-    agents = roster(trace, times)
+    view = TraceView.of(trace)
+    agents = view.agents
     shown = agents[:most_agents]
-    lines = [*_head(trace, times, agents, room, glyphs), (), *timelines(trace, times, shown, room, glyphs)]
+    lines = [*_head(view, room, glyphs), (), *timelines(view, shown, room, glyphs)]
     if len(agents) > len(shown):
         lines.append(
             line(f"{glyphs.ellipsis} and {len(agents) - len(shown)} more agents; --agents shows more", "muted")
@@ -46,13 +47,12 @@ def page(trace: Trace, width: int | None, glyphs: Glyphs = UNICODE, *, most_agen
     lines.append(())
     legend = f"{glyphs.shades[0]} model works  {glyphs.shades[2]} tool works  {glyphs.empty} waits; {_LEGEND}"
     lines += [line(text, "muted") for text in wrap(legend, room)]
-    return [*lines, *_critical_path(trace, times.unit, room)]
+    return [*lines, *_critical_path(view, room)]
 
 
 def timelines(
-    trace: Trace,
-    times: Timing,
-    agents: Sequence[Appearance],
+    view: TraceView,
+    agents: Sequence[AgentSpan],
     room: int,
     glyphs: Glyphs = UNICODE,
     *,
@@ -63,8 +63,7 @@ def timelines(
     """A line of time for each agent, with its tokens at the end, below the scale of the time.
 
     Args:
-        trace: The trace.
-        times: Its times.
+        view: The trace.
         agents: Whom to show.
         room: The cells of a line.
         glyphs: The characters to draw with.
@@ -76,24 +75,25 @@ def timelines(
     label_width = min(max(map(display_width, labels)), _MOST_LABEL, max(room // 3, 8))
     token_width = max((len(_tokens(one)) for one in agents), default=0)
     cells = max(room - label_width - token_width - 4, _LEAST_TIMELINE)
-    end = end or f"{times.wall:.4g} {times.unit}"
+    end = end or f"{view.timing.wall:.4g} {view.timing.unit}"
     scale = "0" + " " * max(cells - 1 - display_width(end), 1) + end
     lines: list[Line] = [(Span(pad("", label_width + 2) + scale, "muted"),)]
     for one, label in zip(agents, labels, strict=True):
         name = pad(clip(label, label_width, glyphs.ellipsis), label_width)
-        spans = _timeline(trace, times, one, cells, glyphs, assumed)
+        spans = _timeline(view, one, cells, glyphs, assumed)
         lines.append((Span(name, "key" if one.depth == 0 else ""), Span("  "), *spans,
                       Span(f"  {_tokens(one).rjust(token_width)}".rstrip(), "muted")))  # fmt: skip
     return lines
 
 
-def _head(trace: Trace, times: Timing, agents: Sequence[Appearance], room: int, glyphs: Glyphs) -> Iterator[Line]:
+def _head(view: TraceView, room: int, glyphs: Glyphs) -> Iterator[Line]:
+    trace, times = view.trace, view.timing
     yield line(clip(printable(trace.trace_id, limit=200), room, glyphs.ellipsis), "heading")
     steps = times.unit == "step"
     parts = [
         f"task {printable(trace.task_id)}",
         trace.topology.value.replace("_", " "),
-        _counted(len(agents), "agent"),
+        _counted(len(view.agents), "agent"),
         _counted(len(trace.events), "event"),
         f"{times.wall:.6g} {'steps' if steps else 's'}",
     ]
@@ -112,18 +112,17 @@ def _counted(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
-def _label(one: Appearance) -> str:
+def _label(one: AgentSpan) -> str:
     named = printable(one.agent, limit=60)
     return "  " * one.depth + named + (f" ({printable(one.role, limit=30)})" if one.role else "")
 
 
-def _tokens(one: Appearance) -> str:
+def _tokens(one: AgentSpan) -> str:
     return "" if one.tokens is None else f"{one.tokens:,.10g}"
 
 
-def _timeline(
-    trace: Trace, times: Timing, one: Appearance, cells: int, glyphs: Glyphs, assumed: frozenset[int]
-) -> list[Span]:
+def _timeline(view: TraceView, one: AgentSpan, cells: int, glyphs: Glyphs, assumed: frozenset[int]) -> list[Span]:
+    trace, times = view.trace, view.timing
     zero = min(times.starts)
     scale = (cells - 1) / times.wall if times.wall else 0.0
 
@@ -165,19 +164,19 @@ def _runs(text: str, styles: Sequence[str]) -> list[Span]:
     return spans
 
 
-def _critical_path(trace: Trace, unit: str, room: int) -> Iterator[Line]:
-    span = measure(trace, ["span"])["span"]
+def _critical_path(view: TraceView, room: int) -> Iterator[Line]:
+    span = measure(view, ["span"])["span"]
     if span.value is None:
         text = f"No critical path: {span.reason}"
     else:
         named = " -> ".join(printable(name, limit=40) for name in span.events[:12])
         more = f" -> … ({len(span.events)} events)" if len(span.events) > 12 else ""
-        text = f"Critical path, {span.value:.6g} {unit}: {named}{more}"
+        text = f"Critical path, {span.value:.6g} {view.timing.unit}: {named}{more}"
     for part in wrap(text, room):
         yield line(part)
 
 
-def replayed(state: State, before: State | None, unit: Unit, width: int | None) -> list[Line]:
+def state_lines(state: State, before: State | None, unit: Unit, width: int | None) -> list[Line]:
     """A state: the event, and how things stand after it.
 
     On a terminal, counters that do not fit beside the event are left out; of them, those that the event has

@@ -1,4 +1,4 @@
-"""Agents: they come into being, act, return to who sent them, and end."""
+"""Agents: they begin, act, return to who sent them, and end."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
@@ -8,15 +8,15 @@ from orchtrace_corpus.base.findings import quote
 from orchtrace_corpus.base.json_places import Path
 from orchtrace_corpus.trace.model.decode import Problem
 from orchtrace_corpus.trace.model.trace import EdgeType, EventType
+from orchtrace_corpus.trace.view import TraceView
 from orchtrace_corpus.trace.view.lifecycle import ancestors, begins_after, ends_before, in_time
-from orchtrace_corpus.trace.view.view import Subject
 
 
-def check_spawns(subject: Subject) -> Iterator[Problem]:
+def check_spawns(view: TraceView) -> Iterator[Problem]:
     """A spawn names the agent that it brings into being, and that agent acts; its parent is the one that acts."""
-    events, spawns = subject.graph.events, subject.graph.of_type.get(EventType.SPAWN, ())
-    acting = set(subject.graph.agents) if spawns else set()
-    declared = {agent.id: agent.parent for agent in subject.trace.agents if agent.parent}
+    events, spawns = view.graph.events, view.graph.of_type.get(EventType.SPAWN, ())
+    acting = set(view.graph.agents) if spawns else set()
+    declared = {agent.id: agent.parent for agent in view.trace.agents if agent.parent}
     spawned_by: dict[str, set[str]] = {}
     for number in spawns:
         event = events[number]
@@ -33,20 +33,20 @@ def check_spawns(subject: Subject) -> Iterator[Problem]:
             message = f"{quote(event.agent)} spawns {quote(event.target)}, whose parent is {quote(parent)} in $.agents"
             yield Problem("T219", message, ("events", number, "agent"))
     if len(spawned_by) < len(spawns):
-        yield from _check_spawners(subject, [name for name, by in spawned_by.items() if len(by) > 1])
+        yield from _check_spawners(view, [name for name, by in spawned_by.items() if len(by) > 1])
     for number, event in enumerate(events):
         if event.parent_agent and event.parent_agent not in spawned_by.get(event.agent, (event.parent_agent,)):
-            spawner = events[subject.lives.spawns[event.agent][0]].agent
+            spawner = events[view.lifecycle.spawns[event.agent][0]].agent
             message = f"{quote(event.agent)} was spawned by {quote(spawner)}"
             yield Problem("T219", message, ("events", number, "parent_agent"))
 
 
-def _check_spawners(subject: Subject, names: Iterable[str]) -> Iterator[Problem]:
+def _check_spawners(view: TraceView, names: Iterable[str]) -> Iterator[Problem]:
     """Agents that several others spawn; where a parent is declared, each spawn was held against that one already."""
-    events = subject.graph.events
-    declared = {agent.id for agent in subject.trace.agents if agent.parent}
+    events = view.graph.events
+    declared = {agent.id for agent in view.trace.agents if agent.parent}
     for name in names:
-        first, *further = subject.lives.spawns[name]
+        first, *further = view.lifecycle.spawns[name]
         spawner = events[first]
         for number in further:
             other = events[number].agent
@@ -58,36 +58,36 @@ def _check_spawners(subject: Subject, names: Iterable[str]) -> Iterator[Problem]
                 yield Problem("T219", message, ("events", number, "agent"))
 
 
-def check_parents(subject: Subject) -> Iterator[Problem]:
+def check_parents(view: TraceView) -> Iterator[Problem]:
     """Nobody is above itself: the parents of agents lead up, and never back."""
-    circular = subject.lives.circular
-    places = _where_parents_are_stated(subject) if circular else {}
+    circular = view.lifecycle.circular
+    places = _where_parents_are_stated(view) if circular else {}
     for agent, parent in circular.items():
-        circle = [agent, parent, *ancestors(parent, subject.lives.parents)]
+        circle = [agent, parent, *ancestors(parent, view.lifecycle.parents)]
         shown = " below ".join(map(quote, circle[:6]))
         more = f" below … ({len(circle) - 1} agents)" if len(circle) > 6 else ""
         message = f"an agent is above itself: {shown}{more}"
         yield Problem("T221", message, places[agent])
 
 
-def _where_parents_are_stated(subject: Subject) -> dict[str, Path]:
-    """By the agent, what `lives` has its parent from."""
+def _where_parents_are_stated(view: TraceView) -> dict[str, Path]:
+    """By the agent, what the lifecycle has its parent from."""
     found: dict[str, Path] = {}
-    for number, event in enumerate(subject.trace.events):
+    for number, event in enumerate(view.trace.events):
         if event.parent_agent:
             found.setdefault(event.agent, ("events", number, "parent_agent"))
-    stated = {agent.id: number for number, agent in enumerate(subject.trace.agents) if agent.parent}
+    stated = {agent.id: number for number, agent in enumerate(view.trace.agents) if agent.parent}
     found.update({agent: ("agents", number, "parent") for agent, number in stated.items()})
-    found.update({agent: ("events", numbers[0], "to") for agent, numbers in subject.lives.spawns.items()})
+    found.update({agent: ("events", numbers[0], "to") for agent, numbers in view.lifecycle.spawns.items()})
     return found
 
 
-def check_lives(subject: Subject) -> Iterator[Problem]:
+def check_lifecycles(view: TraceView) -> Iterator[Problem]:
     """An agent acts neither before it is spawned nor after it is despawned."""
-    spawns, despawns = subject.lives.spawns, subject.lives.despawns
+    spawns, despawns = view.lifecycle.spawns, view.lifecycle.despawns
     if not spawns and not despawns:
         return
-    skew, events = subject.trace.clock.skew, subject.trace.events
+    skew, events = view.trace.clock.skew, view.trace.events
     # Most events come after their agent's first spawn, and before its first despawn: nothing more to ask.
     lasting = {agent: (events[numbers[0]].t, inf) for agent, numbers in spawns.items()}
     for agent, numbers in despawns.items():
@@ -112,12 +112,12 @@ def check_lives(subject: Subject) -> Iterator[Problem]:
             yield Problem("T208", message, ("events", number, "t"))
 
 
-def check_returns(subject: Subject) -> Iterator[Problem]:
+def check_returns(view: TraceView) -> Iterator[Problem]:
     """A return goes to an agent that the returning one descends from, while that agent lives."""
-    returns = subject.graph.of_type.get(EventType.RETURN)
+    returns = view.graph.of_type.get(EventType.RETURN)
     if not returns:
         return
-    skew, events, known = subject.trace.clock.skew, subject.graph.events, subject.lives
+    skew, events, known = view.trace.clock.skew, view.graph.events, view.lifecycle
     ends: Mapping[str, Sequence[int]] = known.despawns
     if known.stops:
         ends = {name: in_time((*known.despawns.get(name, ()), *stops), events) for name, stops in known.stops.items()}
@@ -128,7 +128,7 @@ def check_returns(subject: Subject) -> Iterator[Problem]:
         if not target:
             continue
         parent = known.parents.get(sender)
-        if parent not in (None, target) and not subject.lineage.is_above(target, sender):
+        if parent not in (None, target) and not view.lineage.is_above(target, sender):
             shown = ", ".join(map(quote, islice(ancestors(sender, known.parents), 5)))
             message = f"{quote(target)} is no ancestor of {quote(sender)}, but {shown} is"
             yield Problem("T212", message, ("events", number, "to"))
@@ -140,14 +140,14 @@ def check_returns(subject: Subject) -> Iterator[Problem]:
                 yield Problem("T212", message, ("events", number, "to"))
 
 
-def check_stops(subject: Subject) -> Iterator[Problem]:
+def check_stops(view: TraceView) -> Iterator[Problem]:
     """A stop is the last that its agent does, except to be despawned, or to be spawned again."""
-    if EventType.STOP not in subject.graph.of_type:
+    if EventType.STOP not in view.graph.of_type:
         return
-    skew, events, spawns = subject.trace.clock.skew, subject.trace.events, subject.lives.spawns
-    stops = subject.lives.stops
+    skew, events, spawns = view.trace.clock.skew, view.trace.events, view.lifecycle.spawns
+    stops = view.lifecycle.stops
     earliest = min(events[numbers[0]].t for numbers in stops.values())
-    for number, time in enumerate(subject.graph.times):
+    for number, time in enumerate(view.graph.times):
         if time < earliest:
             continue
         event = events[number]
@@ -159,9 +159,9 @@ def check_stops(subject: Subject) -> Iterator[Problem]:
             yield Problem("T214", message, ("events", number, "t"))
 
 
-def check_aggregates(subject: Subject) -> Iterator[Problem]:
+def check_aggregates(view: TraceView) -> Iterator[Problem]:
     """An aggregate has inputs: an edge other than a mere temporal one leads to it."""
-    of = subject.graph
+    of = view.graph
     aggregates = of.of_type.get(EventType.AGGREGATE)
     if not aggregates:
         return

@@ -10,8 +10,8 @@ from orchtrace_corpus.base.findings import quote, suggestion
 from orchtrace_corpus.base.json_places import Path
 from orchtrace_corpus.trace.model.decode import Problem
 from orchtrace_corpus.trace.model.trace import BASELINE_FIGURES, CREDIT_UNITS, REWARD_FAMILIES, EventType, Unit
+from orchtrace_corpus.trace.view import TraceView
 from orchtrace_corpus.trace.view.timing import SECONDS
-from orchtrace_corpus.trace.view.view import Subject
 
 _TOLERANCE = 1e-9
 _MOST, _LEAST = 1e100, 1e-100
@@ -19,12 +19,12 @@ _REASONING, _IS_COPIED = attrgetter("reasoning"), attrgetter("copied_context")
 _SUMMANDS = attrgetter("input", "output", "cache_read", "cache_write")
 
 
-def check_magnitudes(subject: Subject) -> Iterator[Problem]:
+def check_magnitudes(view: TraceView) -> Iterator[Problem]:
     """Times and figures stay within a range in which their sums, squares and ratios are finite numbers."""
-    trace = subject.trace
+    trace = view.trace
     for name, values in (
-        ("t", subject.graph.times),
-        ("t_end", subject.graph.ends),
+        ("t", view.graph.times),
+        ("t_end", view.graph.ends),
         ("cost_usd", [event.cost_usd for event in trace.events]),
     ):
         stated = list(filter(None, values))  # neither unknown nor 0
@@ -52,11 +52,11 @@ def _beyond(value: float, path: Path) -> Problem:
     return Problem("T222", message, path)
 
 
-def check_tokens(subject: Subject) -> Iterator[Problem]:
+def check_tokens(view: TraceView) -> Iterator[Problem]:
     """Reasoning is a part of the output, so it cannot be more."""
-    if not any(map(_REASONING, subject.tokens)):
+    if not any(map(_REASONING, view.tokens)):
         return
-    for number, event in enumerate(subject.trace.events):
+    for number, event in enumerate(view.trace.events):
         tokens = event.tokens
         if tokens is UNSET or not tokens.reasoning or tokens.output is None:
             continue
@@ -65,11 +65,11 @@ def check_tokens(subject: Subject) -> Iterator[Problem]:
             yield Problem("T220", message, ("events", number, "tokens", "reasoning"))
 
 
-def check_costs(subject: Subject) -> Iterator[Problem]:
+def check_costs(view: TraceView) -> Iterator[Problem]:
     """A total is at least what the events sum up to; what was only copied does not count."""
-    trace, of = subject.trace, subject.graph
+    trace, of = view.trace, view.graph
     events = trace.events
-    spent = subject.tokens
+    spent = view.tokens
     calls, messages = (of.of_type.get(kind, []) for kind in (EventType.TOOL_CALL, EventType.MESSAGE))
     if any(map(_IS_COPIED, events)):
         spent = [event.tokens for event in events if event.tokens is not UNSET and not event.copied_context]
@@ -89,9 +89,9 @@ def check_costs(subject: Subject) -> Iterator[Problem]:
             yield Problem("T215", f"{stated:g} is less than the {value:g} of the events", ("costs", name))
 
 
-def check_reasons(subject: Subject) -> Iterator[Problem]:
+def check_reasons(view: TraceView) -> Iterator[Problem]:
     """Null means unknown, and says why."""
-    trace = subject.trace
+    trace = view.trace
     for part, figures in (("costs", trace.costs), ("metrics", trace.metrics)):
         for name, value in figures.items():
             if value is None and not trace.reasons.get(f"{part}.{name}"):
@@ -99,9 +99,9 @@ def check_reasons(subject: Subject) -> Iterator[Problem]:
                 yield Problem("T217", message, (part, name))
 
 
-def check_rewards(subject: Subject) -> Iterator[Problem]:
+def check_rewards(view: TraceView) -> Iterator[Problem]:
     """A reward channel is named after a term of the reward families or after a credit unit."""
-    for name in subject.trace.rewards:
+    for name in view.trace.rewards:
         if name not in REWARD_FAMILIES and name not in CREDIT_UNITS:
             known = list(dict.fromkeys((*REWARD_FAMILIES, *CREDIT_UNITS)))
             message = f"{quote(name)} is neither a reward family nor a credit unit{suggestion(name, known)}"

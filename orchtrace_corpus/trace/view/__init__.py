@@ -1,1 +1,92 @@
-"""One lens on a trace: graph, order, lifecycle, timing, agents."""
+"""One lens on a trace: graph, order, lifecycle, lineage, timing, tokens, agent tree.
+
+The functions behind it are in the modules of this package; whoever asks `TraceView` gets each of them computed once.
+"""
+
+from functools import cached_property
+
+from msgspec import UNSET
+
+from orchtrace_corpus.trace.model.trace import Tokens, Trace
+from orchtrace_corpus.trace.view.agent_tree import AgentSpan, agent_tree
+from orchtrace_corpus.trace.view.graph import Graph, by_time, graph, leads_forward, ranks, sort_topologically
+from orchtrace_corpus.trace.view.lifecycle import Lifecycle, Lineage, lifecycle
+from orchtrace_corpus.trace.view.timing import Timing, timing
+
+
+class TraceView:
+    """A trace and what follows from its events and edges, each computed when it is first asked for.
+
+    Attributes:
+        trace: The trace.
+    """
+
+    def __init__(self, trace: Trace) -> None:
+        self.trace = trace
+
+    @classmethod
+    def of(cls, trace: "Trace | TraceView") -> "TraceView":
+        """The view of a trace; a view is returned as it is."""
+        return trace if isinstance(trace, TraceView) else cls(trace)
+
+    @cached_property
+    def graph(self) -> Graph:
+        """The temporal graph of the events."""
+        return graph(self.trace)
+
+    @cached_property
+    def _by_time(self) -> list[int]:
+        return by_time(self.graph)
+
+    @cached_property
+    def _ranks(self) -> list[int]:
+        return ranks(self._by_time)
+
+    @cached_property
+    def is_timely(self) -> bool:
+        """Whether every edge leads forward by time and `seq`."""
+        return leads_forward(self.graph, self._ranks)
+
+    @cached_property
+    def sequence(self) -> list[int]:
+        """The numbers of the events so that every edge leads forward, in time order wherever the edges allow it.
+
+        Raises:
+            CycleError: The edges go round in a circle.
+        """
+        if self.is_timely:
+            return self._by_time
+        return sort_topologically(self.graph.sources, self.graph.targets, self._by_time, self._ranks)
+
+    @cached_property
+    def lifecycle(self) -> Lifecycle:
+        """Who spawned whom, and when each agent begins and ends."""
+        return lifecycle(self.trace, self.graph)
+
+    @cached_property
+    def lineage(self) -> Lineage:
+        """Who is above whom."""
+        return Lineage(self.lifecycle.parents)
+
+    @cached_property
+    def timing(self) -> Timing:
+        """The times of the events, waits for people taken out.
+
+        Raises:
+            CycleError: The edges go round in a circle.
+        """
+        return timing(self.trace, self.graph, self.sequence)
+
+    @cached_property
+    def tokens(self) -> list[Tokens]:
+        """The tokens of the events that have any, those of copied context included."""
+        return [event.tokens for event in self.trace.events if event.tokens is not UNSET]
+
+    @cached_property
+    def agents(self) -> list[AgentSpan]:
+        """The agents as a tree: those that nobody spawned by their first act, each followed by those that it spawned.
+
+        Raises:
+            CycleError: The edges go round in a circle.
+        """
+        return agent_tree(self.trace, self.timing, self.lifecycle.parents)

@@ -1,14 +1,14 @@
-"""The agents of a trace as a tree, each with its time on stage."""
+"""The agents of a trace as a tree, each with the time from its first to its last event."""
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from orchtrace_corpus.trace.model.trace import EventType, Tokens, Trace, roles_of, total
-from orchtrace_corpus.trace.view.lifecycle import lives
 from orchtrace_corpus.trace.view.timing import Timing
 
 
-class Appearance(NamedTuple):
-    """One agent of a trace.
+class AgentSpan(NamedTuple):
+    """An agent of a trace: its place in the tree, its time and its events.
 
     Attributes:
         agent: Its name.
@@ -31,9 +31,8 @@ class Appearance(NamedTuple):
     tokens: float | None
 
 
-def roster(trace: Trace, times: Timing) -> list[Appearance]:
-    """The agents of a trace: those whom nobody spawned by their first act, each followed by those that it spawned."""
-    parents = lives(trace, times.of).parents
+def agent_tree(trace: Trace, times: Timing, parents: Mapping[str, str]) -> list[AgentSpan]:
+    """The agents of a trace: those that nobody spawned by their first act, each followed by those that it spawned."""
     events: dict[str, list[int]] = {}
     begin: dict[str, float] = {}
     roles = roles_of(trace)
@@ -48,7 +47,7 @@ def roster(trace: Trace, times: Timing) -> list[Appearance]:
     for agent in events:
         parent = parents.get(agent, "")
         children.setdefault(parent if parent in events else "", []).append(agent)
-    found: list[Appearance] = []
+    found: list[AgentSpan] = []
     waiting = [(agent, 0) for agent in _latest_first(children.get("", []), begin)]
     while waiting:
         agent, depth = waiting.pop()
@@ -57,7 +56,7 @@ def roster(trace: Trace, times: Timing) -> list[Appearance]:
         spent = [trace.events[n].tokens for n in numbers if not trace.events[n].copied_context]
         counted = [total(tokens) for tokens in spent if isinstance(tokens, Tokens)]
         found.append(
-            Appearance(
+            AgentSpan(
                 agent,
                 depth,
                 roles.get(agent, ""),

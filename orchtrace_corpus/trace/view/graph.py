@@ -78,17 +78,6 @@ def by_time(of: Graph) -> list[int]:
     return found
 
 
-def order(of: Graph) -> list[int]:
-    """The numbers of the events so that every edge leads forward, in time order wherever the edges allow it.
-
-    Raises:
-        CycleError: The edges go round in a circle.
-    """
-    timely = by_time(of)
-    rank = ranks(timely)
-    return timely if leads_forward(of, rank) else sorted_out(of.sources, of.targets, timely, rank)
-
-
 def ranks(timely: Sequence[int]) -> list[int]:
     """For each event its place among the numbers of the events by time."""
     found = [0] * len(timely)
@@ -103,7 +92,9 @@ def leads_forward(of: Graph, rank: Sequence[int]) -> bool:
     return all(map(lt, map(place, of.sources), map(place, of.targets)))
 
 
-def sorted_out(sources: Sequence[int], targets: Sequence[int], timely: Sequence[int], rank: Sequence[int]) -> list[int]:
+def sort_topologically(
+    sources: Sequence[int], targets: Sequence[int], timely: Sequence[int], rank: Sequence[int]
+) -> list[int]:
     """A topological order (Kahn 1962) that takes the earliest event first among those that may come next.
 
     Args:

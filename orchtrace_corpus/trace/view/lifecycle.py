@@ -9,8 +9,8 @@ from orchtrace_corpus.trace.model.trace import Event, EventType, Trace
 from orchtrace_corpus.trace.view.graph import Graph
 
 
-class Lives(NamedTuple):
-    """What events say of the agents' lives, each by the agent's name.
+class Lifecycle(NamedTuple):
+    """Who spawned each agent, and the events that begin and end it, by the agent's name.
 
     Attributes:
         parents: The agent that spawned it, where that is known: by its first spawn, else as declared, else by
@@ -28,8 +28,8 @@ class Lives(NamedTuple):
     stops: Mapping[str, list[int]]
 
 
-def lives(trace: Trace, of: Graph) -> Lives:
-    """The lives of all agents."""
+def lifecycle(trace: Trace, of: Graph) -> Lifecycle:
+    """The lifecycle of every agent."""
     spawns = _by_agent(of, EventType.SPAWN, lambda event: event.target)
     despawns = _by_agent(of, EventType.DESPAWN, lambda event: event.target or event.agent)
     stops = _by_agent(of, EventType.STOP, lambda event: event.agent)
@@ -40,7 +40,7 @@ def lives(trace: Trace, of: Graph) -> Lives:
     parents.update({agent.id: agent.parent for agent in trace.agents if agent.parent})
     parents.update({agent: of.events[numbers[0]].agent for agent, numbers in spawns.items()})
     circular = {agent: parents.pop(agent) for agent in _closing(parents)}
-    return Lives(parents, circular, spawns, despawns, stops)
+    return Lifecycle(parents, circular, spawns, despawns, stops)
 
 
 def _by_agent(of: Graph, kind: EventType, whose: Callable[[Event], str]) -> dict[str, list[int]]:

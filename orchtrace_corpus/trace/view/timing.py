@@ -17,7 +17,6 @@ from typing import NamedTuple
 
 from orchtrace_corpus.trace.model.trace import EventType, Trace, Unit
 from orchtrace_corpus.trace.view.graph import Graph
-from orchtrace_corpus.trace.view.view import Subject
 
 SECONDS = {Unit.SECOND: 1.0, Unit.MILLISECOND: 1e-3, Unit.MICROSECOND: 1e-6, Unit.NANOSECOND: 1e-9, Unit.STEP: 1.0}
 """Seconds in a unit of time; a step counts as one, and figures then are in steps."""
@@ -121,18 +120,14 @@ class Timing:
         return ended, before
 
 
-def timing(trace: Trace) -> Timing:
+def timing(trace: Trace, of: Graph, sequence: list[int]) -> Timing:
     """The times of a trace.
 
-    Raises:
-        CycleError: The edges go round in a circle.
+    Args:
+        trace: The trace.
+        of: Its graph.
+        sequence: The numbers of its events in an order that edges respect.
     """
-    return timed(Subject(trace))
-
-
-def timed(subject: Subject) -> Timing:
-    """The times of a trace whose graph is known; errors as for `timing`."""
-    trace, of = subject.trace, subject.graph
     scale, zero = SECONDS[trace.clock.unit], min(of.times)
     finished = list(of.ends)
     results = {of.events[n].call_id: of.times[n] for n in of.of_type.get(EventType.TOOL_RESULT, ())}
@@ -151,7 +146,7 @@ def timed(subject: Subject) -> Timing:
         starts, ends = (_without(waits, moments) for moments in (starts, ends))
     unit = "step" if trace.clock.unit is Unit.STEP else "s"
     waited = sum(end - begin for begin, end in waits)
-    return Timing(of, subject.sequence, (starts, ends), unknown, waited, unit)
+    return Timing(of, sequence, (starts, ends), unknown, waited, unit)
 
 
 def _waits(of: Graph, starts: list[float], ends: list[float]) -> list[tuple[float, float]]:
@@ -276,7 +271,7 @@ class Chain(NamedTuple):
     after: float
 
 
-def waited_for(times: Timing) -> Chain:
+def critical_chain(times: Timing) -> Chain:
     """The chain of events that the end of the run waited for, walked back from the event that ended last.
 
     The event before one on the chain is that which released it: among those that edges lead from, and those of

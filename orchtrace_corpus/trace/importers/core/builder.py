@@ -10,7 +10,7 @@ from typing import Any
 from orchtrace_corpus.trace.importers.core.cycles import closing_edges
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
 from orchtrace_corpus.trace.importers.core.report import Report
-from orchtrace_corpus.trace.view.graph import CycleError, sorted_out
+from orchtrace_corpus.trace.view.graph import CycleError, sort_topologically
 
 NO_TOKENS = "No model call of the log reports its usage."
 NO_TIME = "No event of the log has a time."
@@ -190,9 +190,9 @@ def _settled(events: list[dict[str, Any]], edges: Sequence[Mapping[str, str]]) -
     timely = range(len(events))
     try:
         followed = [*sources, *(before for before, _ in rows)], [*targets, *(place for _, place in rows)]
-        order = sorted_out(*followed, timely, timely)
+        order = sort_topologically(*followed, timely, timely)
     except CycleError:
-        order = sorted_out(sources, targets, timely, timely)
+        order = sort_topologically(sources, targets, timely, timely)
     return [events[place] for place in order]
 
 

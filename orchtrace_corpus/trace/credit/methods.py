@@ -1,4 +1,9 @@
-"""Shapley values and difference rewards: what each player adds to what the others achieve.
+"""The formulas of credit assignment: advantages, Shapley values, difference rewards.
+
+Group-relative advantage of run k (GRPO, arXiv 2402.03300): (R_k - mean R) / std R over the runs of one task.
+Generalised advantage estimation (J. Schulman et al., arXiv 1506.02438): delta_t = r_t + gamma V(t+1) - V(t),
+A_t = sum over l of (gamma lambda)^l delta_(t+l), with V = 0 behind the last step.
+Means over the turns of a role are as in M-GRPO (arXiv 2511.13288).
 
 Shapley value (L. S. Shapley, "A value for n-person games", 1953; for reward division among agents:
 arXiv 1907.05707): phi_i = sum over S without i of |S|! (n - |S| - 1)! / n! * (v(S + i) - v(S)).
@@ -6,13 +11,15 @@ Difference reward (D. H. Wolpert and K. Tumer, "Optimal payoff functions for mem
 Advances in Complex Systems 4, 2001): D_i = G(z) - G(z without i), the counterfactual of leaving one out.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import combinations
-from math import factorial, sqrt
+from math import factorial, fsum, hypot, sqrt
 from random import Random
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
-from orchtrace_corpus.trace.credit.coalitions import Coalition, Value
+Coalition: TypeAlias = frozenset[str]
+Value: TypeAlias = Callable[[Coalition], float]
+"""From a coalition of players to what it achieves."""
 
 MOST_EXACT_PLAYERS = 12
 """Up to so many players all coalitions are valued: 4096 of them; beyond, permutations are sampled."""
@@ -28,6 +35,44 @@ class Share(NamedTuple):
 
     credit: float
     standard_error: float | None = None
+
+
+def group_relative(rewards: Mapping[str, float]) -> dict[str, float]:
+    """The advantage of each run over the others of its task; 0 for all where they do not differ.
+
+    The standard deviation is that of the population, without any constant added to it.
+    """
+    if len(set(rewards.values())) < 2:  # the mean of equal numbers may be another number in the last digit
+        return dict.fromkeys(rewards, 0.0)
+    mean = fsum(rewards.values()) / len(rewards)
+    deviation = hypot(*(reward - mean for reward in rewards.values())) / sqrt(len(rewards))
+    return {name: (reward - mean) / deviation for name, reward in rewards.items()}
+
+
+def generalised(rewards: Sequence[float], values: Sequence[float], *, gamma: float, lam: float) -> list[float]:
+    """The advantage of each step of one run.
+
+    Args:
+        rewards: The reward at each step, in order.
+        values: The value estimated for the state before each step.
+        gamma: The discount, from 0 to 1.
+        lam: Lambda, from 0 (one step) to 1 (the whole return).
+    """
+    advantages = [0.0] * len(rewards)
+    following = 0.0
+    for step in range(len(rewards) - 1, -1, -1):
+        next_value = values[step + 1] if step + 1 < len(values) else 0.0
+        delta = rewards[step] + gamma * next_value - values[step]
+        following = delta + gamma * lam * following
+        advantages[step] = following
+    return advantages
+
+
+def means(advantages: Mapping[str, float], groups: Mapping[str, Sequence[str]]) -> dict[str, float]:
+    """The mean advantage of each group of steps; groups without a step are left out."""
+    return {
+        name: sum(advantages[step] for step in steps) / len(steps) for name, steps in groups.items() if len(steps) > 0
+    }
 
 
 def difference_rewards(players: Sequence[str], value: Value) -> dict[str, Share]:
@@ -71,7 +116,7 @@ def exact(players: Sequence[str], value: Value) -> dict[str, Share]:
     return found
 
 
-def drawn(samples: int) -> int:
+def count_orders(samples: int) -> int:
     """How many orders are drawn where so many are wished for: pairs of them, and two pairs at least."""
     return max(samples // 2, 2) * 2
 
@@ -84,7 +129,7 @@ def sampled(players: Sequence[str], value: Value, *, samples: int, seed: int) ->
     draw = Random(seed)
     sums = dict.fromkeys(players, 0.0)
     squares = dict.fromkeys(players, 0.0)
-    pairs = drawn(samples) // 2
+    pairs = count_orders(samples) // 2
     for _ in range(pairs):
         permutation = list(players)
         draw.shuffle(permutation)

@@ -1,0 +1,92 @@
+"""`corpus trace diff` and `export`: a trace beside another, and for other programs."""
+
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from orchtrace_corpus.base.commands.options import OutputFormat
+from orchtrace_corpus.base.commands.session import Session
+from orchtrace_corpus.base.errors import CommandUseError, ExitCode
+from orchtrace_corpus.base.findings import printable, quote
+from orchtrace_corpus.base.text import Format
+from orchtrace_corpus.trace.analysis.comparison import compare
+from orchtrace_corpus.trace.cli.loading import FILE_HELP, one_trace, refuse_lines, write_new
+from orchtrace_corpus.trace.exporters import losses, publish
+from orchtrace_corpus.trace.model.json_text import loads, text
+from orchtrace_corpus.trace.render.tables import ALIKE, SAME, difference_table
+
+
+def diff_traces(
+    ctx: typer.Context,
+    first: Annotated[str, typer.Argument(metavar="A", help=FILE_HELP)],
+    second: Annotated[str, typer.Argument(metavar="B", help="Another run of the same task.")],
+    exit_code: Annotated[bool, typer.Option("--exit-code", help="End with 1 if the runs differ.")] = False,
+    output_format: OutputFormat = Format.TABLE,
+) -> int:
+    """Compare two runs of one task: rewards, costs, measures, agents, tools, models, structure.
+
+    Only what differs is shown: rewards and stated metrics first, then costs, measures, and counts of events,
+    calls and edges, each with its unit. Ids, times of single events and contents are left aside, since they
+    differ between any two runs. Exit code 0 whether the runs differ or not, unless --exit-code is given.
+
+    \b
+    Examples:
+      corpus trace diff data/traces/swarm.json data/traces/hierarchical.json
+    """
+    session = Session(*ctx.obj)
+    if first == second == "-":
+        raise CommandUseError("standard input can be read only once")
+    (_, before), (_, after) = one_trace(session, first), one_trace(session, second)
+    one, other = before.trace, after.trace
+    if one.task_id != other.task_id:
+        session.output.note(f"corpus: these are different tasks, {quote(one.task_id)} and {quote(other.task_id)}")
+    found = compare(before, after)
+    code = ExitCode.FINDINGS if exit_code and found else ExitCode.DONE
+    if not found and output_format is Format.TABLE:
+        session.output.write(SAME if one == other else ALIKE)
+        return code
+    table = difference_table(found, ((first, one), (second, other)), exact=output_format.is_exact)
+    session.show_tables([table], "trace-diff", output_format)
+    return code
+
+
+class Profile(StrEnum):
+    """The forms of a trace."""
+
+    FULL = "full"
+    PUBLISHED = "published"
+
+
+def export(
+    ctx: typer.Context,
+    path: Annotated[str, typer.Argument(metavar="FILE", help=FILE_HELP)],
+    profile: Annotated[Profile, typer.Option("--profile", help="Which schema the trace shall follow.")] = Profile.FULL,
+    output: Annotated[str, typer.Option("--output", "-o", metavar="FILE", help="Write to a new file.")] = "",
+) -> int:
+    """Write a trace with an event on each line, for our schema or for the published one.
+
+    The profile published leaves out what the schema of arXiv 2605.02801 refuses: our own fields, null
+    figures, and the events stop and inference, over which their edges are bridged. What was left out is said
+    on standard error.
+
+    \b
+    Examples:
+      corpus trace export data/traces/swarm.json
+      corpus trace export data/traces/swarm.json --profile published
+    """
+    session = Session(*ctx.obj)
+    refuse_lines(output)
+    document, _ = one_trace(session, path)
+    trace = loads(document.data)
+    shown = publish(trace) if profile is Profile.PUBLISHED else trace
+    written = text(shown)
+    if output:
+        write_new(output, written)
+        session.output.note(f"wrote {printable(output, limit=300)}")
+    else:
+        session.output.write(written)
+    if profile is Profile.PUBLISHED:
+        left_out = losses(trace, shown)
+        session.output.note(f"corpus: left out: {'; '.join(left_out)}" if left_out else "corpus: nothing was left out")
+    return ExitCode.DONE

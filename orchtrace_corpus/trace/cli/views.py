@@ -1,0 +1,238 @@
+"""`corpus trace show`, `replay` and `graph`: a trace to look at."""
+
+from collections.abc import Iterator
+from enum import StrEnum
+from itertools import takewhile
+from math import inf
+from typing import Annotated
+
+import typer
+
+from orchtrace_corpus.base.commands.session import Session
+from orchtrace_corpus.base.errors import CommandUseError, ExitCode
+from orchtrace_corpus.base.findings import printable, quote, unobeyed
+from orchtrace_corpus.base.text.table import SCHEMA_VERSION
+from orchtrace_corpus.trace.analysis.replay import State, replay
+from orchtrace_corpus.trace.cli.loading import FILE_HELP, FILES_HELP, by_ending, one_trace, sound_traces, write_new
+from orchtrace_corpus.trace.model.trace import Trace
+from orchtrace_corpus.trace.render import page
+from orchtrace_corpus.trace.view import TraceView
+
+
+def show(
+    ctx: typer.Context,
+    paths: Annotated[list[str], typer.Argument(metavar="FILE...", help=FILES_HELP)],
+    agents: Annotated[int, typer.Option("--agents", metavar="N", min=1, help="Show no more than N agents.")] = 40,
+) -> int:
+    """Show who spawned whom, and who worked when.
+
+    One line for each agent, indented below the one that spawned it, with its time from left to right.
+
+    \b
+    Examples:
+      corpus trace show data/traces/swarm.json
+    """
+    session = Session(*ctx.obj)
+    for number, (_, view) in enumerate(sound_traces(session, paths)):
+        blank = [()] if number else []
+        lines = page.page(view, session.output.width, session.output.glyphs, most_agents=agents)
+        session.output.show([*blank, *lines])
+    return ExitCode.DONE
+
+
+_LAST = "last"
+
+
+class ReplayFormat(StrEnum):
+    """The forms in which states are shown."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+def replay_trace(
+    ctx: typer.Context,
+    path: Annotated[str, typer.Argument(metavar="FILE", help=FILE_HELP)],
+    until: Annotated[
+        str,
+        typer.Option(
+            "--until", metavar="T", help="End after a time, in the unit of the trace's clock; or after an event's id."
+        ),
+    ] = "",
+    step: Annotated[
+        str, typer.Option("--step", metavar="N", help="Only the state after event N, counted from 1 on; or 'last'.")
+    ] = "",
+    output_format: Annotated[ReplayFormat, typer.Option("--format", "-f", help="The form of the output.")] = (
+        ReplayFormat.TEXT
+    ),
+) -> int:
+    """Run a trace again: who lives, what is open, what was spent, after each event.
+
+    Each line is an event: its number in the order of the replay, its time, its id, what happened. Both options
+    together give one state of those up to T: the Nth, or the last. As JSON: a line that names the schema, then
+    a line for each state.
+
+    \b
+    Examples:
+      corpus trace replay data/traces/swarm.json
+      corpus trace replay data/traces/swarm.json --until 7
+      corpus trace replay data/traces/swarm.json --until 7 --step last
+      corpus trace replay data/traces/swarm.json --step 5 --format json
+    """
+    session = Session(*ctx.obj)
+    number = _number(step)
+    _, view = one_trace(session, path)
+    trace = view.trace
+    states = _until(session, view, until) if until else replay(view)
+    if number is not None:
+        states = iter([_only(states, number)])
+    if output_format is ReplayFormat.JSON:
+        head = {"schema": "orchtrace-corpus/trace-replay", "version": SCHEMA_VERSION, "trace_id": trace.trace_id}
+        session.output.write(_line({**head, "unit": trace.clock.unit.value}))
+    before = None
+    for state in states:
+        if output_format is ReplayFormat.JSON:
+            session.output.write(_line(page.as_data(state)))
+        else:
+            session.output.show(page.state_lines(state, before, trace.clock.unit, session.output.width))
+        before = state
+    return ExitCode.DONE
+
+
+def _line(value: object) -> str:
+    import json
+
+    return unobeyed(json.dumps(value, ensure_ascii=False)) + "\n"
+
+
+def _number(step: str) -> int | None:
+    """The number of the only event wanted; 0 for the last, None for all."""
+    if not step:
+        return None
+    if step == _LAST:
+        return 0
+    if not step.isdecimal() or not int(step):
+        raise CommandUseError(f"{quote(step)} is no number of an event", "Give 1 for the first, or last.")
+    return int(step)
+
+
+def _until(session: Session, view: TraceView, until: str) -> Iterator[State]:
+    """The states up to an event, or up to a time; an id goes first."""
+    trace, states = view.trace, replay(view)
+    end = _time(until)
+    if any(event.id == until for event in trace.events):
+        if end is not None:
+            session.output.note(f"corpus: {quote(until)} is an event's id; for the time, write +{end:g}")
+        return _up_to_event(states, until)
+    if end is None:
+        raise CommandUseError(f"{quote(until)} is neither a time nor the id of an event")
+    if not 0 <= end < inf:
+        raise CommandUseError(f"{quote(until)} is no time: times are numbers from 0 on")
+    first = min(event.t for event in trace.events)
+    if end < first:
+        unit = trace.clock.unit
+        raise CommandUseError(f"nothing has happened by {end:g} {unit}: the first event is at {first:g} {unit}")
+    return takewhile(lambda state: state.event.t <= end, states)
+
+
+def _time(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def _up_to_event(states: Iterator[State], name: str) -> Iterator[State]:
+    for state in states:
+        yield state
+        if state.event.id == name:
+            break
+
+
+def _only(states: Iterator[State], number: int) -> State:
+    """One state of some; their last for 0."""
+    count, last = 0, None
+    for count, last in enumerate(states, 1):
+        if count == number:
+            return last
+    if number or last is None:
+        raise CommandUseError(f"there is no event {number or 1}: this replay has {count}")
+    return last
+
+
+_MERMAID_EDGES, _MERMAID_TEXT = 500, 50_000
+"""What Mermaid draws unless it is told otherwise (its settings maxEdges and maxTextSize)."""
+
+_DOT_NODES = 2_000
+
+
+class GraphFormat(StrEnum):
+    """The forms of a graph."""
+
+    MERMAID = "mermaid"
+    DOT = "dot"
+    SVG = "svg"
+
+
+_ENDINGS = {
+    "": GraphFormat.MERMAID,
+    ".mmd": GraphFormat.MERMAID,
+    ".mermaid": GraphFormat.MERMAID,
+    ".dot": GraphFormat.DOT,
+    ".gv": GraphFormat.DOT,
+    ".svg": GraphFormat.SVG,
+}
+
+
+def graph_trace(
+    ctx: typer.Context,
+    path: Annotated[str, typer.Argument(metavar="FILE", help=FILE_HELP)],
+    wanted: Annotated[
+        GraphFormat | None,
+        typer.Option("--format", "-f", help="The form of the output (else by the ending of FILE, else mermaid)."),
+    ] = None,
+    output: Annotated[str, typer.Option("--output", "-o", metavar="FILE", help="Write to a new file.")] = "",
+) -> int:
+    """Write a trace as a graph for Mermaid or Graphviz, or as a picture of its timeline.
+
+    The critical path is thick in graphs, and underlined in the picture (svg), which has a lane for each
+    agent. A graph has a node for each event; the picture of a long run stays small.
+
+    \b
+    Examples:
+      corpus trace graph data/traces/swarm.json
+      corpus trace graph data/traces/swarm.json --format dot
+      corpus trace graph data/traces/swarm.json --format svg
+    """
+    from orchtrace_corpus.trace.render import graph  # which brings all that draws, for who wants a picture
+
+    session = Session(*ctx.obj)
+    output_format = wanted or by_ending(output, _ENDINGS, "graphs", "--format")
+    _, view = one_trace(session, path)
+    trace = view.trace
+    draw = {
+        GraphFormat.MERMAID: graph.mermaid,
+        GraphFormat.DOT: graph.dot,
+        GraphFormat.SVG: graph.timeline,
+    }[output_format]
+    written = draw(view)
+    if output:
+        write_new(output, written)
+        session.output.note(f"wrote {printable(output, limit=300)}")
+    else:
+        session.output.write(written)
+    if output_format is GraphFormat.MERMAID and (len(trace.edges) > _MERMAID_EDGES or len(written) > _MERMAID_TEXT):
+        session.output.note(
+            f"corpus: {_size(trace, written)}; Mermaid by default draws {_MERMAID_EDGES} edges and "
+            f"{_MERMAID_TEXT:,} characters. Raise its maxEdges and maxTextSize, or draw the timeline: --format svg"
+        )
+    elif output_format is GraphFormat.DOT and len(trace.events) > _DOT_NODES:
+        session.output.note(
+            f"corpus: {_size(trace, written)}; Graphviz takes long to lay out so many. The timeline is drawn at once: "
+            "--format svg"
+        )
+    return ExitCode.DONE
+
+
+def _size(trace: Trace, written: str) -> str:
+    return f"{len(trace.events):,} events, {len(trace.edges):,} edges, {len(written.encode()) / 1e6:.1f} MB"

@@ -1,0 +1,246 @@
+"""Where the time and the money of a run went, as values: what `corpus trace doctor` shows.
+
+Nothing here makes sentences; `trace.render.sentences` does.
+"""
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+
+from orchtrace_corpus.trace.diagnosis.values import (
+    Activity,
+    Cost,
+    CriticalPath,
+    Diagnosis,
+    Match,
+    Origin,
+    Parallelism,
+    Problem,
+    ProblemKind,
+    Stretch,
+    Summary,
+    TokenUse,
+)
+from orchtrace_corpus.trace.measures.ledger import KINDS, ledger
+from orchtrace_corpus.trace.measures.work import concurrency, critical_path
+from orchtrace_corpus.trace.model.import_report import ImportReport, has_all_tokens, report_of
+from orchtrace_corpus.trace.model.trace import AgentKind, Event, EventType, Source, Status, Trace
+from orchtrace_corpus.trace.view import TraceView
+from orchtrace_corpus.trace.view.agent_tree import AgentSpan
+from orchtrace_corpus.trace.view.timing import Chain, Timing, critical_chain
+
+LEAST_GAP = 0.02
+"""Gaps of the critical path that take a smaller share of the elapsed time are only added up."""
+
+
+def diagnose(trace: Trace | TraceView, origin: Origin | None = None) -> Diagnosis:
+    """Where the time and the money of a run went.
+
+    Args:
+        trace: A trace that the graph rules have no error against.
+        origin: Where it is from, if more is known of it than the trace says.
+
+    Raises:
+        CycleError: The edges go round in a circle.
+    """
+    view = TraceView.of(trace)
+    events = view.trace.events
+    origin = origin or Origin(has_prices=any(event.cost_usd is not None for event in events))
+    people = frozenset(agent.id for agent in view.trace.agents if agent.kind is AgentKind.HUMAN)
+    team = tuple(one for one in view.agents if one.agent not in people)
+    spawned = _spawned(team)
+    assumed = _assumed(view.timing)
+    return Diagnosis(
+        view,
+        origin,
+        summarize(view, origin.file),
+        view.timing.waited,
+        people,
+        team,
+        tuple(spawned.items()),
+        tuple(one for one in team if not one.depth and one.agent not in spawned),
+        assumed,
+        _parallelism(view.timing, assumed) if view.timing.wall else None,
+        _path(view.timing, assumed),
+        _tokens(view),
+        _cost(view.trace),
+        tuple(_problems(view.trace)),
+    )
+
+
+def summarize(trace: Trace | TraceView, file: str = "") -> Summary:
+    """The main figures of a run, and the file that it begins in.
+
+    Raises:
+        CycleError: The edges go round in a circle.
+    """
+    view = TraceView.of(trace)
+    run, times = view.trace, view.timing
+    people = {agent.id for agent in run.agents if agent.kind is AgentKind.HUMAN}
+    entries = ledger(run, "type")
+    tokens = [entry.total for entry in entries if entry.total is not None]
+    costs = [entry.cost_usd for entry in entries if entry.cost_usd is not None]
+    has_all, prices = has_all_tokens(run), (report_of(run) or ImportReport()).prices
+    return Summary(
+        run.trace_id,
+        (run.clock.epoch or "")[:10],
+        len({event.agent for event in run.events} - people),
+        len(run.events),
+        times.wall,
+        times.unit,
+        sum(event.status is Status.ERROR for event in run.events),
+        sum(tokens) if tokens else None,
+        sum(costs) if costs else None,
+        not has_all,
+        not has_all or bool(prices and prices.without),
+        file,
+    )
+
+
+def match(summary: Summary, name: str) -> Match:
+    """How well a name says that a session is meant: its file, its very name, or the beginning of that."""
+    if name and summary.file:
+        given, own = (os.sep + os.path.normpath(path) for path in (name, summary.file))
+        if given.endswith(own) or own.endswith(given):
+            return Match.FILE
+    if summary.name == name:
+        return Match.NAME
+    return Match.BEGINNING if summary.name.startswith(name) else Match.NONE
+
+
+def lacks_transcripts(trace: Trace) -> bool:
+    """Whether the log of a trace mentions transcripts of sub-agents that were not read."""
+    report = report_of(trace)
+    return report is not None and any("without a transcript" in noted for noted in report.problems)
+
+
+def _spawned(team: Sequence[AgentSpan]) -> dict[str, tuple[AgentSpan, ...]]:
+    """The agents below each agent that has any, by the tree."""
+    above: list[AgentSpan] = []
+    found: dict[str, tuple[AgentSpan, ...]] = {}
+    for one in team:
+        del above[one.depth :]
+        if above and above[-1].depth == one.depth - 1:
+            found[above[-1].agent] = (*found.get(above[-1].agent, ()), one)
+        above.append(one)
+    return found
+
+
+def _assumed(times: Timing) -> frozenset[int]:
+    """The numbers of events that only stand for the life of an agent of which no record is: its time is assumed."""
+    of = times.of
+    found = {
+        number
+        for number in of.of_type.get(EventType.INFERENCE, ())
+        if of.events[number].inferred and not _says_more(of.events[number])
+    }
+    seen = {event.agent for number, event in enumerate(of.events) if times.works[number] > 0 and number not in found}
+    return frozenset(number for number in found if of.events[number].agent not in seen)
+
+
+def _says_more(event: Event) -> bool:
+    return bool(event.model or event.tokens or event.content_ref)
+
+
+def _parallelism(times: Timing, assumed: frozenset[int]) -> Parallelism:
+    profile, wall = concurrency(times), times.wall
+    return Parallelism(
+        max(profile),
+        sum(time for number, time in profile.items() if number > 1) / wall,
+        profile.get(1, 0.0) / wall,
+        profile.get(0, 0.0) / wall,
+        sum(times.works),
+        sum(times.works[number] for number in times.of.of_type.get(EventType.TOOL_CALL, ())),
+        sum(times.works[number] for number in assumed),
+    )
+
+
+def _path(times: Timing, assumed: frozenset[int]) -> CriticalPath:
+    chain = critical_chain(times)
+    least = LEAST_GAP * times.wall
+    gaps = sum(gap for gap in (*chain.gaps, chain.after) if gap < least)
+    stretches = tuple(_stretches(times, chain, assumed, least))
+    return CriticalPath(chain, stretches, gaps, critical_path(times).length, len(times.unknown))
+
+
+def _stretches(times: Timing, chain: Chain, assumed: frozenset[int], least: float) -> Iterator[Stretch]:
+    pieces: list[tuple[str, Activity, str, float]] = []  # agent, what it does, the tool, how long; in gaps no agent
+    for place, (number, part, gap) in enumerate(zip(chain.events, chain.parts, chain.gaps, strict=True)):
+        if gap >= least and gap > 0:
+            pieces.append(("", Activity.IDLE if place else Activity.UNKNOWN, "", gap))
+        if part > 0:
+            event = times.of.events[number]
+            activity = Activity.ASSUMED if number in assumed else activity_of(event)
+            pieces.append((event.agent, activity, event.tool if activity is Activity.TOOL else "", part))
+    if chain.after >= least and chain.after > 0:
+        pieces.append(("", Activity.IDLE, "", chain.after))
+    for agent, group in groupby(pieces, key=lambda piece: piece[0]):
+        took: dict[tuple[Activity, str], float] = {}
+        for _, activity, tool, seconds in group:
+            took[activity, tool] = took.get((activity, tool), 0.0) + seconds
+        yield Stretch(agent, sum(took.values()), *max(took, key=took.__getitem__), len(took) > 1)
+
+
+def activity_of(event: Event) -> Activity:
+    """Whether an event is one of a tool or of a model."""
+    return Activity.TOOL if event.type in (EventType.TOOL_CALL, EventType.TOOL_RESULT) else Activity.MODEL
+
+
+def _tokens(view: TraceView) -> TokenUse:
+    trace, report = view.trace, report_of(view.trace) or ImportReport()
+    entries = [entry for entry in ledger(trace, "model") if entry.total is not None]
+    reason, unsure = trace.reasons.get("costs.tokens", "").rstrip("."), tuple(report.unsure())
+    missing = {} if reason else report.missing()
+    left_out = [line for name, line in report.token_ledger.items() if name.startswith("left out")]
+    return TokenUse(
+        sum(entry.total or 0.0 for entry in entries) if entries else None,
+        bool(reason or unsure or missing),
+        {kind: sum(entry.tokens[kind] or 0.0 for entry in entries) for kind in KINDS if kind != "reasoning"},
+        tuple((entry.name, entry.total) for entry in entries if entry.total),
+        tuple((one.agent, one.tokens) for one in view.agents if one.tokens),
+        reason,
+        missing,
+        unsure,
+        (sum(line.records for line in left_out), sum(_all_tokens(line.tokens) for line in left_out)),
+    )
+
+
+def _all_tokens(tokens: Mapping[str, float]) -> float:
+    """All tokens of a line of an import report, which may know nothing but their total."""
+    return sum(tokens.get(kind, 0) for kind in KINDS if kind != "reasoning") or tokens.get("total", 0)
+
+
+def _cost(trace: Trace) -> Cost:
+    prices = (report_of(trace) or ImportReport()).prices
+    priced = [(entry.name, entry.cost_usd) for entry in ledger(trace, "agent") if entry.cost_usd is not None]
+    without, unused = (tuple(prices.without), tuple(prices.unused)) if prices else ((), ())
+    return Cost(
+        tuple(sorted(priced, key=lambda pair: -pair[1])),
+        bool(without) or not has_all_tokens(trace),
+        prices.date if prices else "",
+        prices.last_day if prices else "",
+        without,
+        unused,
+    )
+
+
+def _problems(trace: Trace) -> Iterator[Problem]:
+    failed = [event for event in trace.events if event.status is Status.ERROR]
+    if failed:
+        yield Problem(ProblemKind.FAILED_EVENT, len(failed), event=failed[0])
+    report = report_of(trace)
+    if report is None:
+        yield Problem(ProblemKind.FOREIGN_REPORT, 1)
+        return
+    sources = {event.id: event.source for event in trace.events if isinstance(event.source, Source)}
+    for name, noted in (*report.problems.items(), *report.dropped.items()):
+        place = _place(noted.for_example[0], sources) if noted.for_example else ""
+        yield Problem(ProblemKind.IMPORT, noted.number, name, place)
+    if report.unknown_kinds:
+        yield Problem(ProblemKind.UNKNOWN_RECORD, sum(report.unknown_kinds.values()))
+
+
+def _place(text: str, sources: Mapping[str, Source]) -> str:
+    """A place in a file; for two events that depend on one another, which only the trace names, that of the later."""
+    source = sources.get(text.rpartition(" -> ")[2]) if " -> " in text else None
+    return text if source is None else f"{source.file}:{source.line}"

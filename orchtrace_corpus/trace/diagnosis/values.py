@@ -1,0 +1,244 @@
+"""What a diagnosis of a run consists of."""
+
+from collections.abc import Mapping
+from enum import IntEnum, StrEnum
+from typing import NamedTuple
+
+from orchtrace_corpus.trace.model.trace import Event
+from orchtrace_corpus.trace.view import TraceView
+from orchtrace_corpus.trace.view.agent_tree import AgentSpan
+from orchtrace_corpus.trace.view.timing import Chain
+
+
+class Origin(NamedTuple):
+    """Where a run is from.
+
+    Attributes:
+        form: What it was read from, such as the name of a log format.
+        file: The file that it begins in, below the given folder.
+        has_prices: Whether costs are known or were asked for.
+        transcripts: A folder that may hold transcripts that the log mentions and that were not read; mostly empty.
+    """
+
+    form: str = "Trace"
+    file: str = ""
+    has_prices: bool = False
+    transcripts: str = ""
+
+
+class Summary(NamedTuple):
+    """A run in a few figures, to be shown beside others.
+
+    Attributes:
+        name: Its name.
+        day: When it began; empty where that is unknown.
+        agents: How many agents acted, people left out.
+        events: How many events it has.
+        elapsed: How long it took, without waits for people.
+        unit: The unit of that time: `s` or `step`; empty where several runs are added up.
+        errors: How many events failed.
+        tokens: Its tokens as far as they are known; None where none are.
+        cost_usd: Its cost as far as that is known; None where nothing of it is.
+        has_more_tokens: Whether it spent more tokens than are known.
+        costs_more: Whether it cost more than is known.
+        file: The file that it begins in, which tells sessions of one name apart.
+    """
+
+    name: str
+    day: str
+    agents: int
+    events: int
+    elapsed: float
+    unit: str
+    errors: int
+    tokens: float | None
+    cost_usd: float | None
+    has_more_tokens: bool = False
+    costs_more: bool = False
+    file: str = ""
+
+
+class Parallelism(NamedTuple):
+    """How much of a run happened at once.
+
+    Attributes:
+        most: The most events worked on at once.
+        together: The share of the elapsed time in which several were.
+        alone: The share in which one was.
+        idle: The share in which none was.
+        work: How long all of them took, one after another.
+        tools: How much of that tools took.
+        assumed: How much of that nobody saw.
+    """
+
+    most: int
+    together: float
+    alone: float
+    idle: float
+    work: float
+    tools: float
+    assumed: float
+
+
+class Activity(StrEnum):
+    """What fills a stretch of the critical path."""
+
+    MODEL = "model"
+    TOOL = "tool"
+    ASSUMED = "assumed"
+    IDLE = "idle"
+    UNKNOWN = "unknown"
+
+
+class Stretch(NamedTuple):
+    """A part of the critical path in which one agent works, or in which nothing of the path happens.
+
+    Attributes:
+        agent: The agent; empty where there is none.
+        seconds: How long.
+        activity: What takes most of it.
+        tool: The tool that does; empty where its name is unknown, and for other activities.
+        is_mixed: Whether something else takes the rest.
+    """
+
+    agent: str
+    seconds: float
+    activity: Activity
+    tool: str
+    is_mixed: bool
+
+
+class CriticalPath(NamedTuple):
+    """What the end of a run waited for.
+
+    Attributes:
+        chain: Its events, how long each of them worked, and the gaps between them.
+        stretches: The same by agent, small gaps left out.
+        gaps: How long these small gaps take together.
+        bound: The least time that any team could need (span).
+        unknown: How many working events have no end, and are taken as 0 s.
+    """
+
+    chain: Chain
+    stretches: tuple[Stretch, ...]
+    gaps: float
+    bound: float
+    unknown: int
+
+
+class TokenUse(NamedTuple):
+    """Who spent the tokens, as far as they are known.
+
+    Attributes:
+        known: All that are known; None where none are.
+        is_least: Whether there are more.
+        kinds: The known ones by kind, those of `measures.ledger` that make up a total.
+        by_model: Tokens by model, most first; a model that is not named is empty.
+        by_agent: Tokens by agent, in the order of the agent tree.
+        reason: Why the trace gives no total, as it says itself.
+        missing: Where it gives a total: how many records without tokens there are, by what they are.
+        unsure: What is counted, but may be more.
+        left_out: How many records repeat or sum up others, and how many tokens these would have added.
+    """
+
+    known: float | None
+    is_least: bool
+    kinds: Mapping[str, float]
+    by_model: tuple[tuple[str, float], ...]
+    by_agent: tuple[tuple[str, float], ...]
+    reason: str
+    missing: Mapping[str, int]
+    unsure: tuple[str, ...]
+    left_out: tuple[int, float]
+
+
+class Cost(NamedTuple):
+    """What a run cost in US dollars, as far as that is known.
+
+    Attributes:
+        by_agent: Costs by agent, highest first; empty where none is known.
+        is_least: Whether there are more.
+        date: Of which day the prices are; empty where the trace states the costs.
+        last_day: The last day of the run; empty where that is unknown.
+        without: The models of events that have no cost.
+        unused: The models of the price table that the run does not have.
+    """
+
+    by_agent: tuple[tuple[str, float], ...]
+    is_least: bool
+    date: str
+    last_day: str
+    without: tuple[str, ...]
+    unused: tuple[str, ...]
+
+
+class ProblemKind(StrEnum):
+    """What sort of thing went wrong."""
+
+    FAILED_EVENT = "failed event"
+    IMPORT = "import"
+    UNKNOWN_RECORD = "record of an unknown kind"
+    FOREIGN_REPORT = "import report of another form"
+
+
+class Problem(NamedTuple):
+    """Something that went wrong a number of times.
+
+    Attributes:
+        kind: What sort of thing it is.
+        number: How often.
+        text: What the import report calls it; empty for the other kinds.
+        place: Where it happened first, as `file:line` of the log, or what stands for it.
+        event: The first event that failed; None for the other kinds.
+    """
+
+    kind: ProblemKind
+    number: int
+    text: str = ""
+    place: str = ""
+    event: Event | None = None
+
+
+class Diagnosis(NamedTuple):
+    """Where the time and the money of a run went. Times are without waits for people, in the unit of the summary.
+
+    Attributes:
+        view: The trace.
+        origin: Where it is from.
+        summary: Its main figures.
+        human_wait: How long it waited for people.
+        people: Who acts and is no machine.
+        team: The other agents, as a tree.
+        spawned: Each agent that spawned others, with these.
+        unspawned: The agents that nobody is known to have spawned, and that spawned nobody.
+        assumed: The numbers of the events whose time nobody saw.
+        parallelism: How much happened at once; None where all is of one instant.
+        path: What its end waited for.
+        tokens: Who spent the tokens.
+        cost: What it cost.
+        problems: What went wrong: failed events, then in the order of the import report.
+    """
+
+    view: TraceView
+    origin: Origin
+    summary: Summary
+    human_wait: float
+    people: frozenset[str]
+    team: tuple[AgentSpan, ...]
+    spawned: tuple[tuple[str, tuple[AgentSpan, ...]], ...]
+    unspawned: tuple[AgentSpan, ...]
+    assumed: frozenset[int]
+    parallelism: Parallelism | None
+    path: CriticalPath
+    tokens: TokenUse
+    cost: Cost
+    problems: tuple[Problem, ...]
+
+
+class Match(IntEnum):
+    """How well a name says which of several sessions is meant."""
+
+    NONE = 0
+    BEGINNING = 1
+    NAME = 2
+    FILE = 3

@@ -1,0 +1,238 @@
+"""A diagnosis in sentences, for somebody who only wants to know where the time and the money of a run went."""
+
+from collections.abc import Iterator, Sequence
+
+from orchtrace_corpus.base.findings import printable
+from orchtrace_corpus.trace.diagnosis import activity_of
+from orchtrace_corpus.trace.diagnosis.values import Activity, Diagnosis, Problem, ProblemKind, Stretch
+from orchtrace_corpus.trace.measures.measure import ASKED
+from orchtrace_corpus.trace.model.trace import Event
+from orchtrace_corpus.trace.render.imports import prices_of, unused_prices
+from orchtrace_corpus.trace.render.ledger import KINDS
+from orchtrace_corpus.trace.render.names import duration, keep, money, names, quantity
+from orchtrace_corpus.trace.view.agent_tree import AgentSpan
+
+_MOST_AGENTS = 8
+_MOST_PROBLEMS = 3
+_MOST_SHARES = 4
+_MOST_PLACE = 32
+_MOST_STRETCHES = 7
+_LEAST_SHOWN_GAP = 0.005
+
+
+class Sentences:
+    """What is said of a run.
+
+    Attributes:
+        names: What its agents are called.
+    """
+
+    def __init__(self, diagnosis: Diagnosis) -> None:
+        self._run = diagnosis
+        self.names = names(diagnosis.view.agents, diagnosis.people)
+        self._roles = {one.agent: one.role for one in diagnosis.view.agents}
+
+    def head(self) -> str:
+        """How many agents and events, and how long."""
+        run = self._run
+        waited = f", without {self._time(run.human_wait)} of waiting for people" if run.human_wait else ""
+        elapsed = run.summary.elapsed
+        took = f"{self._time(elapsed)} of work" if elapsed else "no time: all is of one instant"
+        return f"{quantity(len(run.team), 'agent')}, {quantity(run.summary.events, 'event')}, {took}{waited}."
+
+    def paragraphs(self) -> Iterator[tuple[str, str]]:
+        """Sentences, each with a word that says what it is about; empty where it goes on."""
+        yield "Team", self._team()
+        yield from self._parallel()
+        yield from self._path()
+        yield from self._tokens()
+        yield from self._cost()
+        yield from self._problems()
+
+    def _time(self, seconds: float) -> str:
+        return duration(seconds, self._run.summary.unit)
+
+    def _name(self, agent: str) -> str:
+        return keep(self.names.get(agent) or printable(agent, limit=60))
+
+    def _role(self, agent: str) -> str:
+        """What an agent is, for a sum over many; its name where it has no role."""
+        return keep(printable(self._roles.get(agent, ""), limit=30)) or self._name(agent)
+
+    def _team(self) -> str:
+        """Who spawned whom, in numbers by role."""
+        if len(self._run.team) < 2:
+            return "One agent; nobody was spawned."
+        spawned, alone = self._run.spawned, self._run.unspawned
+        parts = [f"{self._name(agent)} spawned {self._these(found)}" for agent, found in spawned[:3]]
+        if len(spawned) > 3:
+            parts.append(f"{quantity(len(spawned) - 3, 'more agent')} spawned others")
+        if alone:
+            parts.append(f"unknown who spawned {self._these(alone)}" if parts else "nobody spawned another")
+        return f"{'; '.join(parts)}."
+
+    def _these(self, spawned: Sequence[AgentSpan]) -> str:
+        if len(spawned) <= _MOST_SHARES:
+            return ", ".join(self._name(one.agent) for one in spawned)
+        roles: dict[str, int] = {}
+        for one in spawned:
+            roles[one.role] = roles.get(one.role, 0) + 1
+        if len(roles) > _MOST_SHARES:
+            first = ", ".join(self._name(one.agent) for one in spawned[: _MOST_SHARES - 1])
+            return f"{first} and {keep(f'{len(spawned) - _MOST_SHARES + 1:,} more')}"
+        return ", ".join(keep(f"{number:,} x {printable(role or 'agent', limit=30)}") for role, number in roles.items())
+
+    def _parallel(self) -> Iterator[tuple[str, str]]:
+        found = self._run.parallelism
+        if found is None:
+            return
+        if not found.work:
+            yield "Parallel", "unknown: the log does not say how long anything took."
+            return
+        kinds = f"models {self._time(found.work - found.tools)}"
+        kinds += f", tools {self._time(found.tools)}" if found.tools else ""
+        kinds += f"; {self._time(found.assumed)} of it assumed" if found.assumed else ""
+        idly = f", nobody {found.idle:.0%}" if found.idle >= 0.005 else ""
+        if found.together:
+            shares = f"up to {found.most} at once {found.together:.0%} of the time, one alone {found.alone:.0%}{idly}."
+            yield "Parallel", f"{shares} One after another it would take {self._time(found.work)} ({kinds})."
+        else:
+            yield "Parallel", f"nothing ran beside another: one at work {found.alone:.0%} of the time{idly} ({kinds})."
+
+    def _path(self) -> Iterator[tuple[str, str]]:
+        """The critical path, and below which time no team could come."""
+        path, elapsed = self._run.path, self._run.summary.elapsed
+        if not path.bound or not elapsed:
+            return
+        if not path.stretches:
+            text = keep(f"{self._time(path.gaps)} idle")
+        else:
+            text = self._chain(path.stretches)
+            is_shown = path.gaps >= _LEAST_SHOWN_GAP * elapsed
+            text += f"; {keep(f'{self._time(path.gaps)} idle')} in between" if is_shown else ""
+        note = f" {quantity(path.unknown, 'call')} without an end: taken as 0 s." if path.unknown else ""
+        yield "Critical", f"path: {text}. No team could be faster than {self._time(path.bound)}.{note}"
+
+    def _chain(self, stretches: Sequence[Stretch]) -> str:
+        """The stretches of the critical path in their order, or where they are many, whose they are."""
+        if len(stretches) <= _MOST_STRETCHES:
+            return " -> ".join(self._stretch(one) for one in stretches)
+        by_role: dict[str, list[float]] = {}
+        for one in stretches:
+            role = self._role(one.agent) if one.agent else one.activity.value
+            by_role.setdefault(role, []).append(one.seconds)
+        ordered = sorted(by_role.items(), key=lambda pair: -sum(pair[1]))
+        shown = [keep(f"{role} {self._time(sum(all_))} ({len(all_):,} times)") for role, all_ in ordered[:_MOST_SHARES]]
+        rest = sum(sum(all_) for _, all_ in ordered[_MOST_SHARES:])
+        more = [keep(f"others {self._time(rest)}")] if rest else []
+        longest = max((one for one in stretches if one.agent), key=lambda one: one.seconds)
+        return f"{', '.join([*shown, *more])}; the longest at once {self._stretch(longest)}"
+
+    def _stretch(self, one: Stretch) -> str:
+        name = self._name(one.agent) if one.agent else one.activity.value
+        text = keep(f"{name} {self._time(one.seconds)}")
+        if not one.agent or one.activity is Activity.MODEL:
+            return text
+        what = _tool(one.tool) if one.activity is Activity.TOOL else one.activity.value
+        return f"{text} ({'mostly ' if one.is_mixed else ''}{what})"
+
+    def _tokens(self) -> Iterator[tuple[str, str]]:
+        found = self._run.tokens
+        reason = printable(found.reason, limit=200)
+        if found.known is None:
+            yield "Tokens", f"unknown{f' ({reason})' if reason else ''}."
+            return
+        parts = [keep(f"{number:,.15g} {KINDS[kind]}") for kind, number in found.kinds.items() if number]
+        kinds = f" ({', '.join(parts)})" if parts else ""
+        yield "Tokens", f"{'at least ' if found.is_least else ''}{found.known:,.15g}{kinds}."
+        models = [(printable(name, limit=40) or "not named", number) for name, number in found.by_model]
+        by_model = f"By model: {_shares(models, found.known)}." if len(models) > 1 else ""
+        if len(models) == 1 and found.by_model[0][0]:
+            by_model = f"All on {models[0][0]}."
+        if shares := f"{self._spenders(found.by_agent, found.known)}{by_model}":
+            yield "", shares
+        for one in found.unsure:
+            yield "", f"Not certain: {printable(one, limit=200)}."
+        missing = [keep(f"{number:,} x") + f" {printable(one, limit=120)}" for one, number in found.missing.items()]
+        if reason or missing:
+            yield "", f"Not known: {reason or ', '.join(missing)}."
+        records, tokens = found.left_out
+        if tokens:
+            repeats = f"{keep(f'{tokens:,.15g} tokens')} of {quantity(records, 'record')}"
+            yield "", f"Not counted twice: {repeats}, repeats or sums."
+
+    def _spenders(self, spent: Sequence[tuple[str, float]], known: float) -> str:
+        """Who spent the tokens: the agents, or where they are many, their roles."""
+        sums: dict[str, float] = {}
+        are_many = len(spent) > _MOST_AGENTS
+        for agent, number in spent:
+            name = self._role(agent) if are_many else self._name(agent)
+            sums[name] = sums.get(name, 0.0) + number
+        ordered = sorted(sums.items(), key=lambda pair: (-pair[1], pair[0]))
+        return f"By {'role' if are_many else 'agent'}: {_shares(ordered, known)}. " if len(ordered) > 1 else ""
+
+    def _cost(self) -> Iterator[tuple[str, str]]:
+        cost = self._run.cost
+        if not self._run.origin.has_prices:
+            yield "Cost", "unknown without prices; --prices FILE names a table of them."
+            return
+        named = ", ".join(printable(model) for model in cost.without[:_MOST_SHARES])
+        unused = [("", f"{unused_prices(cost.unused)}.")] if cost.unused and cost.without else []
+        if not cost.by_agent:
+            yield "Cost", f"unknown: no price, or no count, for {named}." if named else "unknown: no tokens are known."
+            yield from unused
+            return
+        parts = [keep(f"{self._name(agent)} {money(usd)}") for agent, usd in cost.by_agent[:_MOST_SHARES]]
+        more = ", …" if len(cost.by_agent) > _MOST_SHARES else ""
+        shares = f" ({', '.join(parts)}{more})" if len(cost.by_agent) > 1 else ""
+        at = f" at {prices_of(cost.date, cost.last_day)}" if cost.date else ", as the trace states it"
+        least = "at least " if cost.is_least else ""
+        yield "Cost", f"{least}{money(sum(usd for _, usd in cost.by_agent))} USD{at}{shares}."
+        if cost.without:
+            more = ", …" if len(cost.without) > _MOST_SHARES else ""
+            yield "", f"Not in it, for want of a price or a count: {named}{more}."
+            yield from unused
+
+    def _problems(self) -> Iterator[tuple[str, str]]:
+        label = "Problems"
+        found = sorted(self._run.problems, key=lambda one: (one.kind is not ProblemKind.FAILED_EVENT, -one.number))
+        for one in found[:_MOST_PROBLEMS]:
+            yield label, f"{one.number:,} x {self._problem(one)}"
+            label = ""
+        more = len(found) - _MOST_PROBLEMS
+        if more > 0:
+            yield "", f"{quantity(more, 'more kind')}; corpus trace import tells all."
+        if not found:
+            yield label, "none found."
+
+    def _problem(self, one: Problem) -> str:
+        if one.kind is ProblemKind.FAILED_EVENT and one.event is not None:
+            error = printable(one.event.error_type, limit=40)
+            first = f"{_act(one.event)} of {self._name(one.event.agent)}{f', {error}' if error else ''}"
+            return f"error in the run (the first: {first})"
+        if one.kind is ProblemKind.UNKNOWN_RECORD:
+            return "row of a kind that is not known"
+        if one.kind is ProblemKind.FOREIGN_REPORT:
+            return "import report of another form, which is not read"
+        place = one.place if len(one.place) <= _MOST_PLACE else f"…{one.place[-_MOST_PLACE:]}"  # names begin alike
+        return printable(one.text, limit=120) + (f" ({printable(place)})" if place else "")
+
+
+def _shares(found: Sequence[tuple[str, float]], known: float) -> str:
+    parts = [keep(f"{name} {_percent(number / known)}") for name, number in found[:_MOST_SHARES]]
+    more = f" and {keep(f'{len(found) - _MOST_SHARES:,} more')}" if len(found) > _MOST_SHARES else ""
+    return f"{', '.join(parts)}{more}"
+
+
+def _percent(share: float) -> str:
+    return f"{share:.0%}" if share >= 0.005 else "<1%"
+
+
+def _tool(name: str) -> str:
+    return printable(name, limit=30) or "tools"
+
+
+def _act(event: Event) -> str:
+    if activity_of(event) is Activity.TOOL:
+        return _tool(event.tool)
+    return "model" if event.type in ASKED else event.type.value.replace("_", " ")

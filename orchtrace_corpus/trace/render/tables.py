@@ -1,0 +1,172 @@
+"""Labels, credit and differences as tables, and credit as JSON."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from orchtrace_corpus.base.findings import printable
+from orchtrace_corpus.base.text.table import Cell, Table
+from orchtrace_corpus.trace.analysis.comparison import Difference
+from orchtrace_corpus.trace.analysis.labels import GIVEN, RULES, Label
+from orchtrace_corpus.trace.credit.assign import Assignment
+from orchtrace_corpus.trace.model.trace import Decision, Trace
+from orchtrace_corpus.trace.render.measures import round_figure
+
+CODES = {decision: f"O{number}" for number, decision in enumerate(Decision, 1)}
+"""The codes of the sub-decisions, O1 to O5."""
+
+
+def label_summary(trace: Trace, found: Sequence[Label]) -> Table:
+    """How often each sub-decision is taken, by rule; one that does not occur has a row, too."""
+    counts = Counter((label.decision, label.rule) for label in found)
+    rows = []
+    for decision in Decision:
+        rules = [(rule, number) for (taken, rule), number in counts.items() if taken is decision]
+        for rule, number in sorted(rules, key=lambda one: (-one[1], one[0])) or [("", 0)]:
+            rows.append((CODES[decision], decision.value, number, printable(rule) or None, _meaning(rule)))
+    columns = ("code", "sub-decision", "events", "rule", "fires when")
+    return Table("labels", printable(trace.trace_id), columns, tuple(rows), wrapped="fires when")
+
+
+def _meaning(rule: str) -> str | None:
+    if rule == GIVEN:
+        return "The trace had the label already."
+    return RULES[rule][1] if rule in RULES else None
+
+
+def labelled_events(trace: Trace, found: Sequence[Label]) -> Table:
+    """Every label, by event."""
+    rows = tuple(
+        (
+            printable(trace.events[one.event].id),
+            printable(trace.events[one.event].agent),
+            CODES[one.decision],
+            one.decision.value,
+            printable(one.rule),
+        )
+        for one in found
+    )
+    return Table("labels", printable(trace.trace_id), ("event", "agent", "code", "sub-decision", "rule"), rows)
+
+
+_PART_OF = {"token": "event"}
+"""What the rows are where they are not the parts of the unit."""
+
+
+def credit_tables(assignments: Sequence[Assignment], unit: str) -> list[Table]:
+    """One table for each trace: its parts by falling credit, with what the figures rest on."""
+    found = []
+    for one in assignments:
+        columns, rows = _credits([one], unit, exact=False)
+        name = printable(one.trace_id)
+        found.append(Table(name, name, columns, tuple(row[1:] for row in rows), tuple(_basis(one, unit))))
+    return found
+
+
+def exact_credit(assignments: Sequence[Assignment], unit: str) -> Table:
+    """The figures of all traces with every digit in one table, whose first column names the trace."""
+    columns, rows = _credits(assignments, unit, exact=True)
+    return Table("credit", "", ("trace", *columns), tuple(rows))
+
+
+def _credits(
+    assignments: Sequence[Assignment], unit: str, *, exact: bool
+) -> tuple[tuple[str, ...], list[tuple[Cell, ...]]]:
+    """The columns, and the parts of each trace by falling credit, each behind the name of the trace."""
+    sampled = any(share.standard_error is not None for one in assignments for share in one.credits.values())
+    rows = [
+        (
+            printable(one.trace_id),
+            printable(name),
+            round_figure(share.credit, exact=exact),
+            *((round_figure(share.standard_error, exact=exact),) if sampled else ()),
+        )
+        for one in assignments
+        for name, share in sorted(one.credits.items(), key=lambda item: -item[1].credit)
+    ]
+    return (_PART_OF.get(unit, unit), "credit", *(("standard error",) if sampled else ())), rows
+
+
+def _basis(one: Assignment, unit: str) -> Iterator[str]:
+    """What the figures rest on, how exact they are, and whether they sum up."""
+    if unit == "token":
+        yield "Every token of an event has the credit of the event; a trace has no single tokens."
+    yield f"Basis: {one.basis}."
+    if one.precision:
+        yield f"{one.precision}."
+    if one.whole is not None and one.nobody is not None:
+        sign = "=" if one.is_efficient else "is not"
+        yield (
+            f"Sum of credits {one.sum:.6g} {sign} value of the whole team {one.whole:.6g} "
+            f"- value of nobody {one.nobody:.6g}."
+        )
+
+
+def credit_data(assignments: Sequence[Assignment], unit: str, method: str, channel: str) -> dict[str, Any]:
+    """The same for programs."""
+    return {
+        "unit": unit,
+        "method": method,
+        "channel": channel,
+        "traces": [
+            {
+                "trace_id": one.trace_id,
+                "basis": one.basis,
+                "sum": one.sum,
+                "total": one.total,
+                "whole": one.whole,
+                "nobody": one.nobody,
+                "is_exact": one.samples is None,
+                "samples": one.samples,
+                "warnings": list(one.warnings),
+                "credits": [
+                    {"part": name, "credit": share.credit, "standard_error": share.standard_error}
+                    for name, share in one.credits.items()
+                ],
+            }
+            for one in assignments
+        ],
+    }
+
+
+SAME = "The traces are the same.\n"
+ALIKE = "No difference but in ids, times of single events, or contents, which are not compared.\n"
+"""What is said where there is nothing to show."""
+
+
+def difference_table(differences: Sequence[Difference], runs: Sequence[tuple[str, Trace]], *, exact: bool) -> Table:
+    """What differs: a row for each count or figure, with its unit.
+
+    Args:
+        differences: What was found.
+        runs: The file and the trace of each of the two.
+        exact: Whether figures have every digit, for programs.
+    """
+    rows = tuple(
+        (
+            one.part,
+            printable(one.name),
+            _side(one.before, exact=exact),
+            _side(one.after, exact=exact),
+            round_figure(one.change, exact=exact),
+            one.unit or None,
+        )
+        for one in differences
+    )
+    columns = ("part", "name", "A", "B", "change", "unit")
+    return Table("differences", "", columns, rows, tuple(_notes(differences, runs)))
+
+
+def _side(value: float | str | None, *, exact: bool) -> Cell:
+    return printable(value) if isinstance(value, str) else round_figure(value, exact=exact)
+
+
+def _notes(differences: Sequence[Difference], runs: Sequence[tuple[str, Trace]]) -> Iterator[str]:
+    for side, (file, trace) in zip("AB", runs, strict=True):
+        yield f"{side}: {printable(trace.trace_id)} ({printable(file, limit=300)})"
+    if any(one.before is None or one.after is None for one in differences):
+        yield "Empty: not stated or not known."
+    for one in differences:
+        if one.reason:
+            side = "A" if one.before is None else "B"
+            yield f"No {one.name} in {side}: {printable(one.reason, limit=300)}."
