@@ -1,7 +1,10 @@
-"""What the tests share: the toy corpus, and the command line run inside this process."""
+"""What the tests share: the toy corpus, the command line run inside this process, and where which tests can run."""
 
+import gc
+import inspect
 import io
 import os
+import re
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -9,12 +12,52 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from hypothesis import settings
 
 from orchtrace_corpus.cli.main import run
 from orchtrace_corpus.corpus.api import Corpus, load
+from tests.effort import tries
+
+# Each of the many processes that tests start would compile everything anew.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
+
+# A deadline would be the wall clock's.
+settings.register_profile("corpus", deadline=None, max_examples=tries(100, 25))
+settings.load_profile("corpus")
 
 ROOT = Path(__file__).parents[1]
 TOY = Path(__file__).parent / "data" / "toy"
+
+POSIX_MODULES = re.compile(r"^import (fcntl|pty|resource|termios)$", re.MULTILINE)
+POSIX_CALLS = re.compile(
+    r"\b(SIG[A-Z]{3,4}|killpg|send_signal|mkfifo|chmod|symlink_to|fsencode|on_terminal|building|/dev/full)\b"
+)
+
+
+def pytest_ignore_collect(collection_path: Path) -> bool | None:
+    """Leave out, on Windows, the files of tests that import what only POSIX has."""
+    is_test = sys.platform == "win32" and collection_path.suffix == ".py"
+    return True if is_test and POSIX_MODULES.search(collection_path.read_text(encoding="utf-8")) else None
+
+
+def needs_posix(item: pytest.Item) -> bool:
+    """Whether a test is marked so, or sends signals, opens terminals, or asks a file system for what Windows lacks."""
+    source = inspect.getsource(item.function) if isinstance(item, pytest.Function) else ""
+    return item.get_closest_marker("posix") is not None or POSIX_CALLS.search(source) is not None
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Skip on Windows what needs POSIX."""
+    if sys.platform == "win32":
+        for item in filter(needs_posix, items):
+            item.add_marker(pytest.mark.skip(reason="needs POSIX"))
+
+
+def pytest_collection_finish() -> None:
+    """Spare the garbage collector what stays for the whole run: it saves a tenth of the time."""
+    gc.collect()
+    gc.freeze()
 
 
 class Result(NamedTuple):

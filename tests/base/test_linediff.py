@@ -1,13 +1,15 @@
 """Unified diffs: what becomes of them, and that many changes take no longer than few."""
 
-import time
+from collections.abc import Callable
 from difflib import unified_diff as by_difflib
+from functools import partial
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from orchtrace_corpus.base.linediff import unified_diff
+from tests.effort import assert_grows
 
 LINES = st.lists(st.sampled_from(["a\n", "b\n", "c\n", "d\r\n", "e\u2028f\n", "\n", "g\n", "h\n"]), max_size=30)
 TEXTS = st.builds(lambda lines, end: "".join(lines) + end, LINES, st.sampled_from(["", "last"]))
@@ -70,14 +72,8 @@ def test_small_diffs(old: str, new: str, diff: str) -> None:
 
 
 def test_many_changes_take_time_in_proportion() -> None:
-    def seconds(records: int) -> float:
+    def prepare(records: int) -> Callable[[], object]:
         old = "".join(f"- key: k{number}\n  year: 2020\n  size: small\n\n" for number in range(records))
-        new = old.replace("2020", "2021")
-        taken = []
-        for _ in range(3):  # a busy machine, or the collector, makes single runs long
-            begin = time.process_time()
-            unified_diff("x", old, new)
-            taken.append(time.process_time() - begin)
-        return min(taken)
+        return partial(unified_diff, "x", old, old.replace("2020", "2021"))
 
-    assert seconds(8000) < 24 * max(seconds(1000), 0.005)  # 8 times as many; squared, it would be 64
+    assert_grows(prepare, 500, 4000, 24)  # squared, it would be 64 times

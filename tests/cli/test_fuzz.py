@@ -1,6 +1,6 @@
 """No mutation of the data files ends in anything but exit code 0, 1 or 3, and every finding has a place.
 
-`pytest -m slow` runs for a minute; `FUZZ_INPUTS=100000 pytest -m slow tests/test_fuzz.py` runs that many.
+`pytest -m slow` runs for a minute; `FUZZ_INPUTS=100000 pytest -m slow tests/cli/test_fuzz.py` runs that many.
 """
 
 import os

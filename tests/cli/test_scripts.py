@@ -39,13 +39,20 @@ KINDS = ("input", "output", "cache_read")
 LOGS = ("claude_code", "codex", "openai_agents", "otlp_genai", "otlp_openinference", "langsmith")
 
 
-def test_synthesized_logs_of_all_formats_are_of_one_run_and_reproducible(tmp_path: Path) -> None:
+def test_synthesized_logs_of_all_formats_are_of_one_run_and_reproducible(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """What is the same in every format of the one session that each folder holds."""
+    monkeypatch.syspath_prepend(str(ROOT / "scripts"))
+    import synthesize_logs
+
+    monkeypatch.setattr(synthesize_logs, "SESSION_BYTES", 400_000)
+    again = "import sys, pathlib, synthesize_logs as s; s.SESSION_BYTES = 400_000"
+    again += "; [s.write(form, pathlib.Path(sys.argv[1], form), 1) for form in sys.argv[2:]]"
+    subprocess.run([sys.executable, "-c", again, tmp_path / "two", *LOGS], check=True, cwd=ROOT / "scripts")
     facts = set()
     for form in LOGS:
-        for name in ("one", "two"):
-            folder = tmp_path / name / form
-            subprocess.run([sys.executable, ROOT / "scripts" / "synthesize_logs.py", form, "1", folder], check=True)
+        synthesize_logs.write(form, tmp_path / "one" / form, 1)
         files = sorted((tmp_path / "one" / form).rglob("*.jsonl"))
         assert [(tmp_path / "two" / path.relative_to(tmp_path / "one")).read_bytes() for path in files] == [
             path.read_bytes() for path in files
@@ -63,6 +70,31 @@ def test_synthesized_logs_of_all_formats_are_of_one_run_and_reproducible(tmp_pat
     assert len(facts) == 1
 
 
+def test_the_bench_compares_start_up_and_says_what_holds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "scripts"))
+    import bench
+
+    monkeypatch.chdir(ROOT)
+    monkeypatch.setattr(bench, "CORPUS", (sys.executable, "-m", "orchtrace_corpus"))
+    claims = bench.start_up_claims(1)
+    report = bench.report([claims[0]._replace(measured=9.5, limit=10.0), claims[1]._replace(measured=9.5, limit=9.0)])
+
+    assert [claim.what for claim in claims[:2]] == [
+        "`corpus --help` against the bare interpreter", "`corpus stats` against the bare interpreter",
+    ]  # fmt: skip
+    assert all(claim.measured > 1 for claim in claims)
+    assert "| 9.50 | 10.00 | holds |" in report
+    assert "| 9.50 | 9.00 | **missed** |" in report
+
+
+def test_the_script_writes_logs_of_the_size_that_was_asked_for(tmp_path: Path) -> None:
+    script = ROOT / "scripts" / "synthesize_logs.py"
+    subprocess.run([sys.executable, script, "codex", "1", tmp_path / "logs"], check=True)
+
+    assert sum(file.stat().st_size for file in (tmp_path / "logs").rglob("*.jsonl")) > 1_000_000
+
+
+@pytest.mark.slow
 def test_the_bench_reports_ratios_and_verdicts() -> None:
     sizes = ["--records", "50", "100", "--events", "40", "100", "--traces", "3", "--logs", "1"]
     command = [sys.executable, ROOT / "scripts" / "bench.py", *sizes, "--rounds", "1", "--peers", "nowhere"]

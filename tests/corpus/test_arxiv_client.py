@@ -47,6 +47,7 @@ from tests.corpus.arxiv_server import (
     unreadable_400,
 )
 from tests.corpus.test_arxiv_cache import FakeClock
+from tests.effort import mostly_slow
 from tests.loopback import loopback_only  # noqa: F401 - guards every test here
 
 IDS = [paper.arxiv_id for paper in records(84)]
@@ -594,7 +595,7 @@ def fetcher(server: ArxivServer, folder: Path, spacing_seconds: float, ids: list
     return child
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", mostly_slow(range(10), [0, 2, 3, 4]))
 def test_a_killed_run_goes_on_where_it_was(
     server: ArxivServer, make: Callable[..., Client], tmp_path: Path, seed: int
 ) -> None:

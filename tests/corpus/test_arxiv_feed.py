@@ -4,7 +4,7 @@ import os
 import random
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 from hypothesis import given
@@ -25,6 +25,7 @@ from orchtrace_corpus.corpus.sources.arxiv.feed import (
     parse,
 )
 from tests.corpus.arxiv_feeds import Era, error_feed, feed, record
+from tests.effort import assert_grows, tries
 
 PAPERS = (
     record(
@@ -231,8 +232,6 @@ def test_a_refusal_is_told_by_its_id_and_not_by_its_title() -> None:
     ids=lambda value: value if isinstance(value, Received) else "",
 )  # fmt: skip
 def test_what_is_no_feed_is_refused_by_name(body: bytes, received: Received, message: str) -> None:
-    began = time.monotonic()
-
     with pytest.raises(UnreadableFeedError) as caught:
         parse(body)
 
@@ -240,7 +239,20 @@ def test_what_is_no_feed_is_refused_by_name(body: bytes, received: Received, mes
     assert str(caught.value).isprintable()
     assert caught.value.received is received
     assert isinstance(caught.value, UpstreamError)
-    assert time.monotonic() - began < 5
+
+
+def test_entities_within_entities_are_not_expanded() -> None:
+    def laughs(levels: int) -> Callable[[], object]:
+        inner = b"".join(b'<!ENTITY e%d "%s">' % (n + 1, b"&e%d;" % n * 10) for n in range(levels))
+        body = b'<!DOCTYPE a [<!ENTITY e0 "ha">' + inner + b"]><a>&e%d;</a>" % levels
+
+        def call() -> None:
+            with pytest.raises(UnreadableFeedError, match="declarations of its own"):
+                parse(body)
+
+        return call
+
+    assert_grows(laughs, 1, 7, 50)  # expanded, it would be a million times as much
 
 
 def test_a_feed_in_another_encoding_than_it_should_have_is_malformed() -> None:
@@ -333,7 +345,7 @@ def check_mutation(body: bytes) -> type[object]:
 
 def test_mutated_feeds_are_read_or_refused() -> None:
     bodies = mutations(random.Random(1))
-    outcomes = {check_mutation(next(bodies)) for _ in range(1500)}
+    outcomes = {check_mutation(next(bodies)) for _ in range(tries(1500, 500))}
 
     assert outcomes == {Feed, RefusedQueryError, UnreadableFeedError}
 
@@ -355,5 +367,7 @@ def test_the_bounds_leave_room_for_the_largest_real_feed() -> None:
         record(f"2401.{number:05}", authors=[f"Author {index}" for index in range(3000)]) for number in range(1, 41)
     ]
 
-    assert len(parse(feed(large)).entries) == 40
-    assert len(feed(large)) < module.LARGEST_BYTES
+    body = feed(large)
+
+    assert len(parse(body).entries) == 40
+    assert len(body) < module.LARGEST_BYTES

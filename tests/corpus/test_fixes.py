@@ -13,6 +13,7 @@ import pytest
 from orchtrace_corpus.corpus.edit.fixes import FIXES
 from orchtrace_corpus.corpus.rulebook import ENTRIES
 from tests.conftest import TOY, run_corpus
+from tests.effort import mostly_slow
 
 BROKEN = {
     'arxiv_id: "2101.00001"': "arxiv_id: https://arxiv.org/abs/2101.00001v3  # as pasted",
@@ -125,7 +126,9 @@ def test_the_rulebook_says_which_rules_can_be_mended() -> None:
     assert {code for code, entry in ENTRIES.items() if entry.fixable} == set(FIXES)
 
 
-@pytest.mark.parametrize("moment", [0.05, 0.08, 0.1, 0.11, 0.12, 0.13, 0.14, 0.15, 0.17, 0.2])
+@pytest.mark.parametrize(
+    "moment", mostly_slow([0.05, 0.08, 0.1, 0.11, 0.12, 0.13, 0.14, 0.15, 0.17, 0.2], [0.08, 0.11, 0.13])
+)
 def test_a_killed_fix_leaves_the_old_file_or_the_new(root: Path, moment: float) -> None:
     path = root / "data" / "papers.yaml"
     old = path.read_bytes()

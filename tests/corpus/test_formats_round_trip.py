@@ -13,6 +13,7 @@ from orchtrace_corpus.corpus.model.record_fields import Value, fields
 from orchtrace_corpus.corpus.model.records import Paper
 from orchtrace_corpus.corpus.model.taxonomy import Taxonomy
 from tests.corpus.made_papers import POOLS
+from tests.effort import tries
 
 CITATION = ("key", "title", "authors", "year", "venue", "arxiv_id", "doi", "urls")
 CARRIED = {
@@ -68,7 +69,7 @@ def test_every_toy_paper_comes_back(name: str, profile: str, toy: Corpus) -> Non
 
 @pytest.mark.parametrize(("name", "profile"), CARRIED)
 def test_hostile_papers_come_back(name: str, profile: str, toy: Corpus) -> None:
-    @settings(max_examples=60, deadline=None)
+    @settings(max_examples=tries(60, 15), deadline=None)
     @given(POOLS)
     def check(papers: list[Paper]) -> None:
         came_back(papers, toy.taxonomy, name, profile)
@@ -110,7 +111,7 @@ PIECES = (
 def test_a_damaged_file_is_read_or_refused_but_never_crashes_the_reader(name: str, profile: str, real: Corpus) -> None:
     whole = str(FORMATS[name].write(real.papers[:2], real.taxonomy, profile))
 
-    @settings(max_examples=100, deadline=None)
+    @settings(max_examples=tries(100, 25), deadline=None)
     @given(
         st.lists(
             st.tuples(st.integers(0, len(whole)), st.integers(0, 40), st.sampled_from(("", *PIECES))),

@@ -2,7 +2,6 @@
 
 import socket
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -67,8 +66,8 @@ def test_one_connection_serves_all_requests(server: ArxivServer, transport: Tran
     [
         (reset(), DroppedError, "broke the connection: connection reset by peer"),
         (Fault(body=b"x" * 1000, sent=0.5, is_announced=True), DroppedError, "broke the connection: IncompleteRead"),
-        (slow(2), TimedOutError, "no answer from .* in time"),
-        (Fault(body=b"x" * 50, pause_seconds=0.1), TimedOutError, "had no end after 0.5 s"),
+        (slow(600), TimedOutError, "no answer from .* in time"),
+        (Fault(body=b"x" * 5000, pause_seconds=0.1), TimedOutError, "had no end after 0.5 s"),
         (sending(b"x" * 10_001), OverlongError, "is larger than 10,000 bytes"),
     ],
     ids=["reset", "cut", "late", "trickle", "overlong"],
@@ -77,12 +76,10 @@ def test_a_request_without_a_whole_answer_says_why(
     server: ArxivServer, transport: Transport, fault: Fault, error: type[HttpError], message: str
 ) -> None:
     server.faults = [fault]
-    began = time.monotonic()
 
-    with pytest.raises(error, match=message) as caught:
+    with pytest.raises(error, match=message) as caught:  # and not after the minutes that the answers take
         transport.get(f"{server.url}?secret=1")
 
-    assert time.monotonic() - began < 2
     assert caught.value.exit_code is ExitCode.UPSTREAM
     assert caught.value.url.startswith(server.url)
     assert "secret" not in str(caught.value)

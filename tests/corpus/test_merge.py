@@ -1,6 +1,6 @@
 """Bringing records in: by key, only what differs, and all problems at once."""
 
-import time
+from collections.abc import Callable
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,6 +14,7 @@ from orchtrace_corpus.corpus.model import store
 from orchtrace_corpus.corpus.model.decode import decode_papers
 from orchtrace_corpus.corpus.model.record_fields import Value, fields, paper_style
 from tests.conftest import TOY
+from tests.effort import assert_grows
 
 POND: dict[str, Value] = {
     "key": "pond",
@@ -148,13 +149,15 @@ def test_what_is_there_already_leaves_every_byte(toy: Corpus, order: list[int], 
 
 
 def test_time_grows_with_the_number_of_records(toy: Corpus) -> None:
-    def seconds(count: int) -> float:
+    def prepare(count: int) -> Callable[[], object]:
         records = [{**POND, "key": f"pond-{number}"} for number in range(count)]
         file = YamlFile("x.yaml", add_records(YamlFile("x.yaml", b"[]\n"), records, paper_style(toy.taxonomy)).encode())
         items = [Item({"key": record["key"], "title": "Another"}, 1) for record in records]
-        begin = time.process_time()
-        result = merge(file, items, toy.taxonomy, "2024-05-06")
-        assert len(decode_papers(YamlFile("x.yaml", result.text.encode()), toy.taxonomy)[0]) == count
-        return time.process_time() - begin
 
-    assert seconds(1600) < 20 * seconds(200)
+        def call() -> None:
+            result = merge(file, items, toy.taxonomy, "2024-05-06")
+            assert len(decode_papers(YamlFile("x.yaml", result.text.encode()), toy.taxonomy)[0]) == count
+
+        return call
+
+    assert_grows(prepare, 50, 400, 22)

@@ -30,6 +30,7 @@ from orchtrace_corpus.corpus.model.records import Exclusion, Paper, Pool, Tag
 from orchtrace_corpus.corpus.model.tag_rules import Condition, TagRule
 from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Role, Taxonomy, Term
 from tests.corpus.changed_pools import apply_changes
+from tests.effort import tries
 
 NOWHERE = Location("claims.yaml", 1, 1)
 
@@ -239,7 +240,7 @@ def stressed(claim: Claim, pool: Pool, disputes: tuple[Dispute, ...]) -> Robustn
     return found
 
 
-@settings(deadline=None, max_examples=400)
+@settings(deadline=None, max_examples=tries(400, 100))
 @given(cases())
 def test_no_smaller_set_breaks_the_claim(case: tuple[Claim, Pool, tuple[Dispute, ...]]) -> None:
     claim, pool, _ = case
@@ -257,7 +258,7 @@ def test_no_smaller_set_breaks_the_claim(case: tuple[Claim, Pool, tuple[Dispute,
         assert [changes for changes in sets_of(size, options) if breaks(claim, pool, changes)] == []
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=tries(150, 37))
 @given(cases())
 def test_single_changes_and_all_at_once(case: tuple[Claim, Pool, tuple[Dispute, ...]]) -> None:
     claim, pool, disputes = case

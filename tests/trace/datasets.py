@@ -30,7 +30,7 @@ def transcript(path: Path, name: str, tokens: int = 7, text: str = "Go on.") -> 
 
 def built(logs: Path, folder: Path, *options: str, code: int = 0) -> str:
     """What a build says that has to succeed, but for what it leaves out."""
-    result = run_corpus("trace", "dataset", "build", str(logs), "-o", str(folder), "--jobs", "2", *options)
+    result = run_corpus("trace", "dataset", "build", str(logs), "-o", str(folder), "--jobs", "1", *options)
     assert (result.code, result.stdout) == (code, ""), result.stderr
     return result.stderr
 

@@ -25,6 +25,7 @@ from orchtrace_corpus.trace.dataset.folder import Folder
 from orchtrace_corpus.trace.dataset.tables import Writer, write
 from orchtrace_corpus.trace.render import dataset as render
 from tests.conftest import ROOT, run_corpus
+from tests.effort import mostly_slow
 from tests.trace.datasets import building, built, finished, left_alive, rows, summary, transcript, unit_count
 from tests.trace.traces import EXAMPLES, event, example, raw
 
@@ -319,7 +320,7 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[st
     return folder / "logs", rows(folder / "d")
 
 
-@pytest.mark.parametrize("moment", KILLS)
+@pytest.mark.parametrize("moment", mostly_slow(KILLS, ["rename=2", "rename=9", "write=2", "units=2"]))
 def test_a_killed_build_goes_on_where_it_was(
     moment: str, undisturbed: tuple[Path, dict[str, list[str]]], tmp_path: Path
 ) -> None:
@@ -477,7 +478,9 @@ def various(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "d"
 
 
-@pytest.mark.parametrize("by", ["", "system", "topology,clock_unit", "model,system,model"])
+@pytest.mark.parametrize(
+    "by", mostly_slow(["", "system", "topology,clock_unit", "model,system,model"], ["", "topology,clock_unit"])
+)
 def test_statistics_are_those_of_a_plain_loop_in_every_figure(by: str, various: Path) -> None:
     words = ("--by", by) if by else ()
     ours = run_corpus("trace", "dataset", "stats", str(various), "--format", "json", *words)

@@ -17,12 +17,15 @@ from orchtrace_corpus.trace.dataset.folder import Done, FileState, Folder
 from orchtrace_corpus.trace.dataset.plan import Kept, Task, find
 from orchtrace_corpus.trace.dataset.tables import Values, Writer
 from orchtrace_corpus.trace.dataset.worker import Journal, journal_entries, journal_rows
+from tests.effort import mostly_slow, tries
 from tests.trace.datasets import building, built, finished, left_alive, rows, summary, transcript
 from tests.trace.traces import EXAMPLES, event, example, raw
 
+pytestmark = pytest.mark.posix  # builds are killed
+
 JOBS = 2
 SESSIONS = 80
-MOMENTS = 5
+MOMENTS = tries(12, 5)
 
 
 @pytest.fixture(scope="module")
@@ -76,7 +79,7 @@ def test_after_each_of_many_kills_a_build_reads_again_only_what_a_process_was_at
         assert done <= set.union(*finished(folder))
         assert len(begun - set.union(*finished(folder))) <= JOBS
     units, taken = map(len, finished(folder))
-    assert units + taken >= moments
+    assert units + taken >= sum(max(0, 1 + moment % 5 - JOBS) for moment in range(moments))
 
     assert built(logs, folder, "--salt", "x") == summary(SESSIONS, SESSIONS - units - taken, taken, units)
 
@@ -111,9 +114,10 @@ def test_when_workers_are_killed_the_others_read_none_of_their_finished_sources_
 
 @pytest.fixture(scope="module")
 def killed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Eight sessions, and a dataset whose build was killed when all but one or two were read; each with a copy."""
-    root = tmp_path_factory.mktemp("killed")
-    logs, folder, reads = root / "logs", root / "d", root / "reads"
+    """A folder `now` with eight sessions and a dataset whose build was killed; beside it a copy, and a `fresh` dataset."""
+    then = tmp_path_factory.mktemp("killed") / "then"
+    now = then.with_name("now")
+    logs, folder, reads = now / "logs", now / "d", now / "reads"
     for number in range(8):
         transcript(logs / f"s{number}.jsonl", f"s{number}", tokens=number)
     with building(logs, folder, f"slow=0.01,unit=20,reads={reads}", "--jobs", "1") as process:
@@ -121,22 +125,20 @@ def killed(tmp_path_factory: pytest.TempPathFactory) -> Path:
         process.kill()
         process.communicate(timeout=60)
     assert left_alive(process.pid) == []
-    for name in ("logs", "d"):
-        shutil.copytree(root / name, root / f"{name} copy")
-    return root
+    shutil.copytree(now, then)
+    built(logs, now.with_name("fresh"), "--salt", "x")
+    return now
 
 
 @pytest.fixture
 def broken_off(killed: Path) -> tuple[Path, Path, list[Kept]]:
-    """The sessions and the dataset of `killed` as they were, and what is kept of it."""
-    logs, folder = killed / "logs", killed / "d"
-    for path in (logs, folder):
-        shutil.rmtree(path)
-        shutil.copytree(f"{path} copy", path)
-    (journal,) = Folder(str(folder)).journals()
+    """Eight sessions, a dataset whose build was killed when all but one or two were read, and what is kept of it."""
+    shutil.rmtree(killed)
+    shutil.copytree(killed.with_name("then"), killed)
+    (journal,) = Folder(str(killed / "d")).journals()
     found = list(journal_entries(journal))
     assert len(found) >= 7
-    return logs, folder, found
+    return killed / "logs", killed / "d", found
 
 
 def as_undisturbed(logs: Path, folder: Path) -> bool:
@@ -178,9 +180,11 @@ def test_nothing_behind_a_changed_byte_is_believed(broken_off: tuple[Path, Path,
         assert [one.done for one in journal_entries(str(damaged))] == [one.done for one in found[:before]]
 
 
-@pytest.mark.parametrize("damage", ["torn", "flipped", "gone", "empty", "read-only"])
+@pytest.mark.parametrize(
+    "damage", mostly_slow(["torn", "flipped", "gone", "empty", "read-only"], ["torn", "flipped", "gone"])
+)
 def test_a_build_after_a_damaged_journal_has_all_rows(
-    damage: str, broken_off: tuple[Path, Path, list[Kept]], tmp_path: Path
+    damage: str, broken_off: tuple[Path, Path, list[Kept]], killed: Path
 ) -> None:
     logs, folder, found = broken_off
     journal = Path(found[0].journal)
@@ -199,7 +203,7 @@ def test_a_build_after_a_damaged_journal_has_all_rows(
         journal.chmod(0o400)
 
     assert built(logs, folder) == summary(8, 8 - believed, believed)
-    assert as_undisturbed(logs, folder)
+    assert rows(folder) == rows(killed.with_name("fresh"))
     assert sorted(os.listdir(folder / ".build")) == ["dataset.json", "units"]
 
 

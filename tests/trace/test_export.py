@@ -1,7 +1,7 @@
 """A trace in the published form: what it had to leave behind is said, and only where it is so."""
 
 import json
-import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from orchtrace_corpus.trace.exporters import bridge, losses, publish
 from tests.conftest import ROOT, run_corpus
+from tests.effort import assert_grows
 from tests.trace.traces import event, raw
 
 COSTS = {"tokens": 1, "wall_clock_s": 9}
@@ -109,14 +110,7 @@ def test_chains_of_dropped_events_have_no_more_bridges_than_ways_in_and_out(fed_
 
 
 def test_bridges_take_time_that_grows_with_the_edges() -> None:
-    took = []
-    for calls in (2_000, 16_000):
-        document = chained(calls, fed_by=calls)
-        begin = time.process_time()
-        publish(document)
-        took.append(time.process_time() - begin)
-
-    assert took[1] < 32 * max(took[0], 0.01)  # 8 times the edges; the square would be 64 times
+    assert_grows(lambda calls: partial(publish, chained(calls, fed_by=calls)), 500, 4_000, 24)  # squared: 64 times
 
 
 def led_to(edges: list[dict[str, str]], kept: set[str]) -> set[tuple[str, str]]:

@@ -24,6 +24,7 @@ from orchtrace_corpus.trace import importers
 from orchtrace_corpus.trace.importers.core.privacy import Privacy
 from orchtrace_corpus.trace.render.imports import Tally
 from tests.conftest import ROOT, run_corpus
+from tests.effort import tries
 from tests.loopback import loopback_only  # noqa: F401 - guards every test here
 
 CORPUS = [sys.executable, "-m", "orchtrace_corpus"]
@@ -715,7 +716,7 @@ def damaged(lines: list[str], done: list[tuple[str, int, int]]) -> str:
     return "\n".join(lines)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=tries(60, 25), deadline=None)
 @given(damage(), damage(), st.sampled_from(["claude_code/parallel", "codex/family", "langsmith/send.jsonl"]))
 def test_of_a_damaged_log_the_ledger_still_adds_up(first: Any, second: Any, name: str) -> None:
     with tempfile.TemporaryDirectory() as folder:

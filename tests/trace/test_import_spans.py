@@ -13,6 +13,7 @@ from orchtrace_corpus.trace.importers.core.logs import EmptyLogError
 from orchtrace_corpus.trace.importers.spans import usage as usage_rules
 from orchtrace_corpus.trace.importers.spans.tree import COPY
 from tests.conftest import ROOT
+from tests.effort import tries
 from tests.trace.spanlogs import (
     KINDS,
     LOGS,
@@ -354,9 +355,10 @@ SHAPES = {
 @pytest.mark.parametrize("shape", SHAPES)
 def test_ten_thousand_levels_or_branches_are_nothing_special(tmp_path: Path, shape: str) -> None:
     make, events = SHAPES[shape]
-    trace = one(tmp_path / "x.jsonl", make(10_000), "openai_agents")
+    number = tries(10_000, 2_500)  # more than twice as deep as calls may be
+    trace = one(tmp_path / "x.jsonl", make(number), "openai_agents")
 
-    assert len(trace["events"]) >= events * 9_999
+    assert len(trace["events"]) >= events * (number - 1)
 
 
 def test_call_ids_that_look_numbered_are_told_apart(tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ from orchtrace_corpus.trace.importers.core.privacy import Privacy
 from orchtrace_corpus.trace.importers.core.report import Report
 from orchtrace_corpus.trace.importers.spans.events import trace_of
 from orchtrace_corpus.trace.importers.spans.span import Bundle, Call, Kind, Span, Task, Usage
+from tests.effort import tries
 from tests.trace.spanlogs import MODULES, checked, fixtures, imported
 
 ALL = [(form, path) for form in MODULES for path in fixtures(form)]
@@ -237,7 +238,7 @@ def _check_bundle(bundle: Bundle) -> None:
 
 
 @given(bundles())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=tries(200, 50), deadline=None)
 def test_any_spans_give_a_sound_trace_whose_ledger_adds_up(bundle: Bundle) -> None:
     _check_bundle(bundle)
 

@@ -17,6 +17,7 @@ from orchtrace_corpus.trace.importers.core import privacy
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked, masked_path
 from orchtrace_corpus.trace.importers.spans import langsmith, openai_agents, otlp
 from tests.conftest import run_corpus
+from tests.effort import tries
 from tests.trace.conversationlogs import LOGS, Claude, text, use, write
 
 FORMS: dict[str, importers.Importer] = {
@@ -123,7 +124,7 @@ PIECES = (
 
 
 @given(st.lists(st.sampled_from(PIECES), max_size=6).map("".join))
-@settings(max_examples=2_000)
+@settings(max_examples=tries(2_000, 500))
 def test_what_is_private_is_never_missed_by_the_quick_look(name: str) -> None:
     if re.search(privacy._PRIVATE, name):
         assert masked(name) != name
@@ -239,13 +240,13 @@ def test_no_position_of_a_log_lets_a_secret_out(tmp_path: Path, form: str) -> No
         new = {place for row in records(file) for place in places(row)} - known
         known |= new
         for place in sorted(new):
-            for _ in range(2):
+            for _ in range(tries(2, 1)):
                 number += 1
                 secret = seeds[number * 7 % len(seeds)]
                 folder = with_secret(top, file, tmp_path / str(number), place, secret)
                 if "jane" in said(folder).lower():
                     leaks.append((file.name, place, secret))
-    assert number > 50
+    assert number > tries(50, 25)
     assert leaks == []
 
 

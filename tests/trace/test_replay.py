@@ -2,7 +2,7 @@
 
 import json
 import random
-import time
+from collections.abc import Callable
 from math import inf
 from typing import Any
 
@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from orchtrace_corpus.trace.analysis.replay import replay
 from orchtrace_corpus.trace.model.decode import Document, decode
 from orchtrace_corpus.trace.model.trace import Trace
+from tests.effort import assert_grows
 from tests.trace.traces import event, raw, trace
 
 
@@ -85,15 +86,17 @@ def test_states_are_those_by_all_comings_and_goings_in_whatever_order_they_are_a
 
 
 def test_states_take_time_that_grows_with_what_is_there_not_with_what_ever_was() -> None:
-    took = []
-    for calls in (2_000, 16_000):
+    def prepare(calls: int) -> Callable[[], object]:
         events = [event("s0", 0, "spawn", "lead", to="w")]
         for n in range(calls):
             events.append(event(f"c{n}", n, "tool_call", "w", call_id=str(n)))
             events.append(event(f"r{n}", n, "tool_result", "w", call_id=str(n)))
-        states = list(replay(trace(raw(events))))
-        begin = time.process_time()
-        assert sum(len(state.open_calls) + len(state.live) for state in states) == calls + 2 * len(states)
-        took.append(time.process_time() - begin)
+        made = trace(raw(events))
 
-    assert took[1] < 32 * max(took[0], 0.01)  # 8 times the events; the square would be 64 times
+        def call() -> None:
+            states = list(replay(made))
+            assert sum(len(state.open_calls) + len(state.live) for state in states) == calls + 2 * len(states)
+
+        return call
+
+    assert_grows(prepare, 1_000, 8_000, 24)  # the square would be 64 times

@@ -42,6 +42,7 @@ from orchtrace_corpus.trace.render import measures as trace_measures
 from orchtrace_corpus.trace.render import page as trace_page
 from orchtrace_corpus.trace.render.tables import credit_data, label_summary, labelled_events
 from tests.conftest import ROOT
+from tests.effort import tries
 from tests.trace.test_views import PUBLISHED
 from tests.trace.traces import EXAMPLES, documents, event, raw
 
@@ -286,13 +287,13 @@ RANDOM = st.randoms(use_true_random=False)
 A_SOURCE = st.one_of(st.sampled_from(SOURCES), documents())
 
 
-@settings(max_examples=150)
+@settings(max_examples=tries(150, 37))
 @given(A_SOURCE, RANDOM)
 def test_decoder_and_schema_agree_on_mutated_traces(document: dict[str, Any], chance: random.Random) -> None:
     check_agreement(sample(chance, document))
 
 
-@settings(max_examples=60)
+@settings(max_examples=tries(60, 25))
 @given(A_SOURCE, RANDOM)
 def test_nothing_that_is_done_with_a_sound_trace_ends_in_a_traceback(
     document: dict[str, Any], chance: random.Random
@@ -341,7 +342,7 @@ def check_strictness(document: Any, chance: random.Random) -> bool:
     return True
 
 
-@settings(max_examples=150)
+@settings(max_examples=tries(150, 37))
 @given(st.sampled_from(PUBLISHED_SOURCES), RANDOM)
 def test_of_published_fields_we_take_nothing_that_the_published_schema_refuses(
     document: dict[str, Any], chance: random.Random
@@ -357,7 +358,7 @@ def test_of_published_fields_we_take_nothing_that_the_published_schema_refuses_o
     assert 0 < taken < inputs
 
 
-@settings(max_examples=150)
+@settings(max_examples=tries(150, 37))
 @given(st.sampled_from(PUBLISHED_SOURCES), RANDOM)
 def test_what_the_published_schema_takes_we_can_decode(document: dict[str, Any], chance: random.Random) -> None:
     data = written(mutated(document, chance, only_published=True)).encode()
