@@ -15,6 +15,7 @@ import pytest
 
 from orchtrace_corpus.base.errors import DataFileError
 from orchtrace_corpus.trace import importers
+from orchtrace_corpus.trace.importers.core.builder import as_data
 from orchtrace_corpus.trace.importers.core.privacy import Privacy
 from tests.conftest import ROOT
 from tests.trace.conversationlogs import LOGS, Claude, Codex, counted, moment, spawn, spawned, tokens, trace_of, traces
@@ -106,7 +107,7 @@ def attempt(folder: Path, form: str, *, keep_content: bool) -> int:
         return 0
     for session in sessions:
         try:
-            for trace in importers.read(session, Privacy(b"salt", keep_content)):
+            for trace in map(as_data, importers.read(session, Privacy(b"salt", keep_content))):
                 checked(trace)
                 if session.form in FORMATS:
                     assert counted(trace) == tokens(trace)
@@ -275,7 +276,9 @@ def test_addresses_home_folders_keys_and_contents_stay_in_the_log(tmp_path: Path
 def test_contents_are_kept_where_that_is_wanted(tmp_path: Path, form: str, path: Path) -> None:
     with_secrets(form, path, tmp_path, 1)
     found = [
-        trace for session in importers.sessions(str(tmp_path)) for trace in importers.read(session, Privacy(b"", True))
+        as_data(trace)
+        for session in importers.sessions(str(tmp_path))
+        for trace in importers.read(session, Privacy(b"", True))
     ]
 
     assert WORDS in json.dumps(found)
@@ -289,7 +292,11 @@ def test_the_same_salt_gives_the_same_hashes_and_another_gives_others(tmp_path: 
 
     def references(salt: bytes) -> list[str]:
         (session,) = importers.sessions(str(path))
-        return [event["content_ref"] for trace in importers.read(session, Privacy(salt)) for event in trace["events"]]
+        return [
+            event["content_ref"]
+            for trace in importers.read(session, Privacy(salt))
+            for event in as_data(trace)["events"]
+        ]
 
     one, again, other = references(b"1"), references(b"1"), references(b"2")
     assert one == again
@@ -307,7 +314,7 @@ from orchtrace_corpus.trace.importers.core.privacy import Privacy
 events = 0
 for session in importers.sessions(sys.argv[1]):
     for trace in importers.read(session, Privacy(b"salt")):
-        events += len(trace["events"])
+        events += len(trace.events)
 print(events, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 """
 
@@ -408,4 +415,4 @@ def test_thousands_of_sub_agents_are_put_together_in_time_that_grows_with_them(t
     (trace,) = importers.read(session, Privacy(b"salt"))
 
     assert time.perf_counter() - begin < MOST_SECONDS
-    assert sum(event["type"] == "spawn" for event in trace["events"]) == number
+    assert sum(event.type == "spawn" for event in trace.events) == number

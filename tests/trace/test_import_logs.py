@@ -15,10 +15,11 @@ from orchtrace_corpus.base.errors import DataFileError
 from orchtrace_corpus.trace import importers
 from orchtrace_corpus.trace.importers.core import json_parts as parts
 from orchtrace_corpus.trace.importers.core import logs
+from orchtrace_corpus.trace.importers.core.builder import as_data
 from orchtrace_corpus.trace.importers.core.json_parts import Part
 from orchtrace_corpus.trace.importers.core.logs import JsonDocument, LogFile
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
-from orchtrace_corpus.trace.importers.core.report import Report
+from orchtrace_corpus.trace.model.import_report import ImportReport
 from tests.conftest import ROOT, run_corpus
 from tests.trace.spanlogs import LOGS, sdk_span, usage
 
@@ -27,7 +28,7 @@ GOOD = json.dumps(sdk_span("g", None, "generation", 0, 1, usage=usage(10, 1))) +
 
 def read(path: Path) -> tuple[list[tuple[int, Any]], dict[str, Any]]:
     """The rows of a file, and the report of its import."""
-    report = Report()
+    report = ImportReport()
     rows = [tuple(row) for row in logs.rows(LogFile(str(path), path.name), report)]
     return rows, report.as_data()
 
@@ -209,7 +210,7 @@ def test_tokens_are_unknown_where_a_line_could_not_be_read(
     target = tmp_path / "x.jsonl"
     target.write_bytes(begin + b"\n" + bad + rest + b"\n" + (b'{"cut": "o' if damage == "cut" else b""))
     (session,) = importers.sessions(str(target))
-    (trace,) = importers.read(session, Privacy(b"salt"))
+    (trace,) = map(as_data, importers.read(session, Privacy(b"salt")))
 
     assert trace["costs"]["tokens"] is None
     assert trace["reasons"] == {"costs.tokens": "1 line could not be read, which may have reported tokens"}
@@ -227,7 +228,7 @@ with open("/proc/self/statm") as file:
 resource.setrlimit(resource.RLIMIT_AS, (used + int(sys.argv[2]) * 1_000_000,) * 2)
 for session in importers.sessions(sys.argv[1], "openai_agents"):
     for trace in importers.read(session, Privacy(b"salt")):
-        print(len(trace["events"]), list(trace["import_report"]["dropped"]))
+        print(len(trace.events), list(trace.import_report["dropped"]))
 """
 
 
@@ -267,7 +268,7 @@ def test_a_mark_of_the_byte_order_is_no_part_of_a_log(tmp_path: Path, indent: in
     (tmp_path / "x.json").write_text(json.dumps(json.loads(GOOD), indent=indent), "utf-8-sig")
 
     (session,) = importers.sessions(str(tmp_path / "x.json"))
-    (trace,) = importers.read(session, Privacy(b"salt"))
+    (trace,) = map(as_data, importers.read(session, Privacy(b"salt")))
 
     assert (len(trace["events"]), trace["import_report"]["dropped"]) == (2, {})
 
@@ -425,7 +426,7 @@ def test_a_name_of_a_megabyte_is_cut_without_being_searched_for_long() -> None:
 def test_a_salt_makes_references_and_without_it_they_are_others(form: str, folder: Path) -> None:
     def references(salt: bytes) -> set[str]:
         sessions = importers.sessions(str(folder))
-        traces = [trace for session in sessions for trace in importers.read(session, Privacy(salt))]
+        traces = [as_data(trace) for session in sessions for trace in importers.read(session, Privacy(salt))]
         return {event["content_ref"] for trace in traces for event in trace["events"] if "content_ref" in event}
 
     ours, again, theirs = references(b"ours"), references(b"ours"), references(b"theirs")
@@ -436,9 +437,9 @@ def test_a_salt_makes_references_and_without_it_they_are_others(form: str, folde
 
 
 def test_a_report_names_no_more_kinds_than_anybody_would_read() -> None:
-    report = Report()
+    report = ImportReport()
     for number in range(1_000):
-        report.unknown(f"kind {number}")
+        report.note_unknown(f"kind {number}")
 
     assert len(report.as_data()["unknown_kinds"]) == 101
     assert report.as_data()["unknown_kinds"]["(further kinds)"] == 900

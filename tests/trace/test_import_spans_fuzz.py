@@ -16,11 +16,12 @@ from hypothesis import strategies as st
 
 from orchtrace_corpus.base.errors import DataFileError
 from orchtrace_corpus.trace import importers
+from orchtrace_corpus.trace.importers.core.builder import as_data
 from orchtrace_corpus.trace.importers.core.logs import LogFile
 from orchtrace_corpus.trace.importers.core.privacy import Privacy
-from orchtrace_corpus.trace.importers.core.report import Report
 from orchtrace_corpus.trace.importers.spans.events import trace_of
 from orchtrace_corpus.trace.importers.spans.span import Bundle, Call, Kind, Span, Task, Usage
+from orchtrace_corpus.trace.model.import_report import ImportReport
 from tests.trace.spanlogs import MODULES, checked, fixtures, imported
 
 ALL = [(form, path) for form in MODULES for path in fixtures(form)]
@@ -174,7 +175,7 @@ def test_a_log_that_names_files_opens_none_and_links_out_of_the_folder_are_not_f
 
     with watched(folder):
         sessions = importers.sessions(str(folder))
-        traces = [trace for session in sessions for trace in importers.read(session, Privacy(b"salt"))]
+        traces = [as_data(trace) for session in sessions for trace in importers.read(session, Privacy(b"salt"))]
 
     assert len(traces) >= len(ALL) - len(sessions) // 2
     assert "secret" not in {event["source"]["file"] for trace in traces for event in trace["events"]}
@@ -230,10 +231,10 @@ def bundles(draw: st.DrawFn) -> Bundle:
 
 
 def _check_bundle(bundle: Bundle) -> None:
-    trace = trace_of(bundle, "otlp", Privacy(b"salt"), Report())
+    trace = trace_of(bundle, "otlp", Privacy(b"salt"), ImportReport())
     if trace is not None:
-        checked(trace)
-        assert_ledger_adds_up(trace)
+        checked(as_data(trace))
+        assert_ledger_adds_up(as_data(trace))
 
 
 @given(bundles())

@@ -109,19 +109,16 @@ def _of_logs(
     for imported in reading.traces(sessions, logs.privacy("", keep_content=False)):
         if price is not None:
             price(imported.trace)
-        trace = _decoded(imported.trace)
+        trace = imported.trace
         form = FORMATS[imported.form].partition(" (")[0]
         yield Case(trace, form, price is not None, _hint(paths, trace), _file(trace))
 
 
 def _of_traces(session: Session, paths: Sequence[str], price: logs.Pricing | None) -> Iterator[Case]:
-    from msgspec import to_builtins
-
     for document, trace in sound_documents(session, paths):
         if price is not None:
-            plain = to_builtins(trace)
-            price(plain)
-            yield Case(_decoded(plain), "Trace", has_prices=True, file=document.path)
+            price(trace)
+            yield Case(trace, "Trace", has_prices=True, file=document.path)
         else:
             has_costs = any(event.cost_usd is not None for event in trace.events)
             yield Case(trace, "Trace", has_costs, file=document.path)
@@ -192,16 +189,10 @@ def _size(session: Session) -> tuple[int, int] | None:
     return None if width is None else (width, shutil.get_terminal_size().lines)
 
 
-def _decoded(trace: dict[str, Any]) -> Trace:
-    from msgspec import convert
-
-    return convert(trace, Trace)
-
-
 def _hint(paths: Sequence[str], trace: Trace) -> str:
     """Where the transcripts are that the log speaks of, but that were not given."""
     report = report_of(trace)
-    has_missing = report is not None and any("without a transcript" in what for what in report.problems)
+    has_missing = report is not None and report.lacks_transcripts()
     folder = os.path.splitext(paths[0])[0] if paths else ""
     if not has_missing or len(paths) != 1 or not os.path.isfile(paths[0]) or not os.path.isdir(folder):
         return ""

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from datetime import date, timedelta
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from orchtrace_corpus.base.commands import progress
 from orchtrace_corpus.base.commands.session import Session
@@ -13,13 +13,14 @@ from orchtrace_corpus.base.errors import CommandUseError, DataFileError
 from orchtrace_corpus.base.findings import printable, quote_path
 from orchtrace_corpus.trace import importers
 from orchtrace_corpus.trace.importers.core import logs
-from orchtrace_corpus.trace.importers.core.answers import Answers
+from orchtrace_corpus.trace.importers.core.identity import Answers
 from orchtrace_corpus.trace.importers.core.privacy import Privacy
 
 if TYPE_CHECKING:
     from orchtrace_corpus.base.progress import Progress
+    from orchtrace_corpus.trace.model.trace import Trace
 
-Pricing: TypeAlias = Callable[[dict[str, Any]], None]
+Pricing: TypeAlias = Callable[["Trace"], None]
 
 _MOST_TOLD = 5
 _SALT_BYTES = 16
@@ -35,7 +36,7 @@ class Imported(NamedTuple):
     """A trace, with the format of the log that it is from."""
 
     form: str
-    trace: dict[str, Any]
+    trace: "Trace"
 
 
 class Reading:

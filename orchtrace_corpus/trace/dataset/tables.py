@@ -1,10 +1,8 @@
 """Traces as five tables in Parquet, with the columns that `columns` declares. Needs pyarrow, which is optional."""
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
-
-import msgspec
 
 from orchtrace_corpus.base.errors import DataFileError, MissingLibraryError
 from orchtrace_corpus.base.findings import RULES, Severity, printable, quote_path
@@ -62,11 +60,11 @@ class Writer:
         for file in self._files.values():
             file.close()
 
-    def add(self, trace: Trace | Mapping[str, Any], key: str = "") -> None:
+    def add(self, trace: Trace, key: str = "") -> None:
         """Add a trace.
 
         Args:
-            trace: A trace, or one as JSON has it, as importers make it.
+            trace: The trace.
             key: Its name in the tables; else its `trace_id`, with a number where that was used before.
 
         Raises:
@@ -144,13 +142,9 @@ def escaped(value: Any) -> Any:
     return type(value)(map(escaped, value)) if isinstance(value, (list, tuple)) else value
 
 
-def _scene(trace: Trace | Mapping[str, Any], key: str) -> Scene:
-    """A trace that the schema and the graph rules have no error against, to be made into rows."""
-    try:
-        one = trace if isinstance(trace, Trace) else msgspec.convert(trace, Trace)
-    except msgspec.ValidationError as error:
-        raise InvalidTraceError(f"the schema refuses the trace: {printable(str(error), limit=200)}") from error
-    subject = Subject(one)
+def _scene(trace: Trace, key: str) -> Scene:
+    """A trace that the graph rules have no error against, to be made into rows."""
+    subject = Subject(trace)
     found = rules.problems(subject)
     errors = [problem for problem in found if RULES[problem.code].severity is Severity.ERROR]
     if errors:
@@ -160,7 +154,7 @@ def _scene(trace: Trace | Mapping[str, Any], key: str) -> Scene:
     return Scene(subject, key, len(found))
 
 
-def write(traces: Iterable[Trace | Mapping[str, Any]], folder: str) -> int:
+def write(traces: Iterable[Trace], folder: str) -> int:
     """Write the tables of traces into a new folder, which is there only when all is written; how many there were.
 
     Raises:

@@ -10,7 +10,7 @@ import signal
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from multiprocessing.connection import Connection
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from orchtrace_corpus.base.errors import DataFileError
 from orchtrace_corpus.trace import importers
@@ -170,7 +170,7 @@ def _read(source: Source, job: Job, writer: Writer) -> Done:
     return Done(source.form, tuple(files), name, source.begin, source.end, traces, tuple(errors))
 
 
-def _imported(source: Source, job: Job) -> Iterator[tuple[Mapping[str, Any], str]]:
+def _imported(source: Source, job: Job) -> Iterator[tuple[Trace, str]]:
     """The traces of a session."""
     for trace in importers.read(importers.Session(source.form, source.files), Privacy(job.salt)):
         if job.prices is not None:

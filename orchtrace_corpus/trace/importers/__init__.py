@@ -3,14 +3,15 @@
 import os
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from importlib import import_module
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 from orchtrace_corpus.base.errors import CommandUseError, DataFileError
 from orchtrace_corpus.base.findings import quote, quote_path, suggestion
 from orchtrace_corpus.trace.importers.core import logs
-from orchtrace_corpus.trace.importers.core.answers import Answers
+from orchtrace_corpus.trace.importers.core.identity import Answers
 from orchtrace_corpus.trace.importers.core.logs import Head, LogFile
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
+from orchtrace_corpus.trace.model.trace import Trace
 
 FORMATS: Mapping[str, str] = {
     "claude_code": "Claude Code transcripts (JSON Lines)",
@@ -33,8 +34,8 @@ class Importer(Protocol):
     def sessions(self, files: Sequence[LogFile]) -> Iterator[Sequence[LogFile]]:
         """Groups of files that make up one trace each, such as a session and its sub-agents."""
 
-    def read(self, files: Sequence[LogFile], privacy: Privacy) -> Iterator[dict[str, Any]]:
-        """The traces of one group of files, as JSON has them; mostly one.
+    def read(self, files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
+        """The traces of one group of files; mostly one.
 
         Raises:
             DataFileError: A file cannot be read, or is no log of the format.
@@ -117,8 +118,8 @@ def _format_of(beginning: Head) -> str:
     return next((name for name in FORMATS if importer(name).recognises(beginning)), "")
 
 
-def read(session: Session, privacy: Privacy, answers: Answers | None = None) -> Iterator[dict[str, Any]]:
-    """The traces of a session, as JSON has them.
+def read(session: Session, privacy: Privacy, answers: Answers | None = None) -> Iterator[Trace]:
+    """The traces of a session.
 
     Args:
         session: The session.
@@ -133,7 +134,7 @@ def read(session: Session, privacy: Privacy, answers: Answers | None = None) -> 
     traces = importer(session.form).read(session.files, privacy)
     known = answers or Answers()
     while True:
-        with privacy.names_apart(), known.kept_in_mind():
+        with privacy.names_apart(), known.remembered():
             trace = next(traces, None)
         if trace is None:
             return

@@ -152,7 +152,7 @@ class Event(Struct, omit_defaults=True, gc=False):
     parent_agent: str = ""
     model: str = ""
     tokens: Tokens | UnsetType = UNSET
-    token_basis: TokenBasis = TokenBasis.UNKNOWN
+    token_basis: TokenBasis | UnsetType = UNSET
     cost_usd: Amount | None = None
     status: Status = Status.UNKNOWN
     error_type: str = ""
@@ -259,3 +259,9 @@ class Trace(Struct, forbid_unknown_fields=True, omit_defaults=True):
 def total(tokens: Tokens) -> float:
     """All tokens of an event: input, output, read from and written to caches; reasoning is part of the output."""
     return (tokens.input or 0) + (tokens.output or 0) + (tokens.cache_read or 0) + (tokens.cache_write or 0)
+
+
+def by_kind(tokens: Tokens) -> dict[str, float]:
+    """The tokens of an event, those of kinds that are known."""
+    kinds = Tokens.__struct_fields__
+    return {kind: number for kind in kinds if (number := getattr(tokens, kind)) is not None}

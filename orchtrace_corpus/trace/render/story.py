@@ -1,6 +1,6 @@
 """What is said of a logged run to somebody who only wants to know where the time and the money went."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
@@ -9,7 +9,7 @@ from orchtrace_corpus.trace.measures import Run
 from orchtrace_corpus.trace.measures.ledger import ledger
 from orchtrace_corpus.trace.measures.measure import ASKED
 from orchtrace_corpus.trace.measures.work import concurrency, critical_path
-from orchtrace_corpus.trace.model.import_report import ImportReport, Line, has_all_tokens, report_of
+from orchtrace_corpus.trace.model.import_report import ImportReport, Outcome, has_all_tokens, report_of
 from orchtrace_corpus.trace.model.trace import AgentKind, Event, EventType, Source, Status, Trace
 from orchtrace_corpus.trace.render import chain as trace_chain
 from orchtrace_corpus.trace.render.imports import prices_of, unused_prices
@@ -169,7 +169,6 @@ class Story:
         if not entries:
             yield "Tokens", f"unknown{f' ({reason})' if reason else ''}."
             return
-        lines = self._report.token_ledger
         unsure = self._report.unsure()
         missing = "" if reason else self._missing()
         known = sum(entry.total or 0.0 for entry in entries)
@@ -187,7 +186,7 @@ class Story:
             yield "", f"Not certain: {printable(what, limit=200)}."
         if reason or missing:
             yield "", f"Not known: {reason or missing}."
-        yield from _left_out(lines)
+        yield from _left_out(self._report)
 
     def _missing(self) -> str:
         """Of which records the log gives no tokens, though the trace gives a total."""
@@ -275,9 +274,9 @@ class Story:
             yield label, "none found."
 
 
-def _left_out(lines: Mapping[str, Line]) -> Iterator[tuple[str, str]]:
+def _left_out(report: ImportReport) -> Iterator[tuple[str, str]]:
     """What the log repeats or sums up, and is not counted again."""
-    rows = [Row(what, one.records, one.tokens) for what, one in lines.items() if what.startswith("left out")]
+    rows = [Row(one.what, one.records, one.tokens) for one in report.entries() if one.outcome == Outcome.LEFT_OUT]
     tokens = sum(row.total for row in rows)
     if tokens:
         records = counted(sum(row.records or 0 for row in rows), "record")

@@ -31,9 +31,11 @@ from orchtrace_corpus.trace.importers.conversations.transcript import (
     part,
 )
 from orchtrace_corpus.trace.importers.core.builder import Builder
-from orchtrace_corpus.trace.importers.core.names import Names
+from orchtrace_corpus.trace.importers.core.identity import Names
+from orchtrace_corpus.trace.model.import_report import Problem
+from orchtrace_corpus.trace.model.trace import AgentKind, EdgeType, EventType, Status, TokenBasis, Topology
 
-_STARTS = frozenset(("inference", "orchestrator_decision", "aggregate", "spawn"))
+_STARTS = frozenset((EventType.INFERENCE, EventType.DECISION, EventType.AGGREGATE, EventType.SPAWN))
 """Events with which an agent begins its work."""
 
 
@@ -49,12 +51,13 @@ def weave(threads: Sequence[Thread], builder: Builder) -> None:
         part(thread.steps)
 
 
-def topology(threads: Iterable[Thread]) -> str:
+def topology(threads: Iterable[Thread]) -> Topology:
     """How the agents are arranged, as far as spawns tell: all below one agent, or below one another."""
     parents = {thread.agent: thread.parent for thread in threads if thread.parent}
     if not parents:
-        return "unknown"
-    return "hierarchical" if any(parent in parents for parent in parents.values()) else "centralized"
+        return Topology.UNKNOWN
+    is_deep = any(parent in parents for parent in parents.values())
+    return Topology.HIERARCHICAL if is_deep else Topology.CENTRALIZED
 
 
 class _Loom:
@@ -77,12 +80,14 @@ class _Loom:
         self._absent: list[tuple[str, Act]] = []
         self._closed: dict[str, tuple[str, Act]] = {}
 
-    def emit(self, kind: str, agent: str, step: Step, time: float, *, end: float | None = None, **fields: Any) -> str:
+    def emit(
+        self, kind: EventType, agent: str, step: Step, time: float, *, end: float | None = None, **fields: Any
+    ) -> str:
         """Add an event, and remember it as the agent's own."""
         place = step.place
-        event = self.builder.event(kind, agent, time, fields, file=place.file, line=place.line, end=end)
+        event = self.builder.event(kind, agent, time, file=place.file, line=place.line, end=end, **fields)
         self.lives(agent, time, step)
-        if kind not in ("return", "message"):
+        if kind not in (EventType.RETURN, EventType.MESSAGE):
             self._own[agent].append((time, event))
         if kind in _STARTS and not fields.get("copied_context"):
             self._starts[agent].append((time, event))
@@ -105,11 +110,20 @@ class _Loom:
         begins = self._begins.get(act.target, time)
         if begins < time and act.target not in self._spawned:
             if not act.is_inferred:
-                what = "sub-agent that begins before its spawn: the spawn is taken to be as early"
-                self.builder.report.problem(what, str(act.place))
+                self.builder.report.note(Problem.EARLY_CHILD, str(act.place))
             time = begins
-        act.event = self.emit("spawn", agent, act, time, to=act.target, role=act.role, tool=act.tool, call_id=act.id,
-                              content_ref=act.ref, inferred=act.is_inferred)  # fmt: skip
+        act.event = self.emit(
+            EventType.SPAWN,
+            agent,
+            act,
+            time,
+            target=act.target,
+            role=act.role,
+            tool=act.tool,
+            call_id=act.id,
+            content_ref=act.ref,
+            inferred=act.is_inferred,
+        )
         self._spawned.setdefault(act.target, []).append((time, act.event))
         if act.target not in self._acting:
             self._absent.append((agent, act))
@@ -120,11 +134,20 @@ class _Loom:
         place = bisect_right(spawns, step.time, key=_time)
         if step.child not in self._acting and place:
             begin, spawn = spawns[place - 1]
-            work = self.emit("inference", step.child, step, begin, end=step.time, inferred=True)
-            self.builder.edge(spawn, work, "spawn")
-        kind = "return" if self._may_return(step.child, agent) else "message"
-        event = self.emit(kind, step.child, step, step.time, to=agent, content_ref=step.ref, status=step.status,
-                          error_type=step.error, inferred=step.is_inferred)  # fmt: skip
+            work = self.emit(EventType.INFERENCE, step.child, step, begin, end=step.time, inferred=True)
+            self.builder.edge(spawn, work, EdgeType.SPAWN)
+        kind = EventType.RETURN if self._may_return(step.child, agent) else EventType.MESSAGE
+        event = self.emit(
+            kind,
+            step.child,
+            step,
+            step.time,
+            target=agent,
+            content_ref=step.ref,
+            status=step.status,
+            error_type=step.error,
+            inferred=step.is_inferred,
+        )
         self._returns.append((event, step.child, step.time))
         self.lives(agent, step.time, step)
         return event
@@ -168,24 +191,24 @@ class _Loom:
             for time, event in spawns:
                 place = bisect_left(starts, time, key=_time)
                 if place < len(starts):
-                    self.builder.edge(event, starts[place][1], "spawn")
+                    self.builder.edge(event, starts[place][1], EdgeType.SPAWN)
         for event, child, time in self._returns:
             own = self._own.get(child, [])
             place = bisect_right(own, time, key=_time)
             if place:
-                self.builder.edge(own[place - 1][1], event, "causal")
+                self.builder.edge(own[place - 1][1], event, EdgeType.CAUSAL)
         for act, target in self._later:
-            self.builder.edge(act.event, target, "message")
+            self.builder.edge(act.event, target, EdgeType.MESSAGE)
 
     def declare(self) -> None:
         """Say of each agent what threads and spawns tell."""
-        self.builder.agent(USER, kind="human")
+        self.builder.agent(USER, kind=AgentKind.HUMAN)
         for thread in self.threads:
             if not thread.aside:
                 parent, kind = thread.parent, thread.kind
                 self.builder.agent(thread.agent, role=thread.role, model=thread.model, parent=parent, kind=kind)
         for parent, act in self._absent:
-            self.builder.agent(act.target, role=act.role, parent=parent, kind="model")
+            self.builder.agent(act.target, role=act.role, parent=parent, kind=AgentKind.MODEL)
 
     def end_lives(self) -> None:
         """Despawn every agent that was spawned, and stop the others if the log says that they were done."""
@@ -195,18 +218,18 @@ class _Loom:
                 done = act.answer.time if act.answer is not None else act.time
                 if closer in self._spawned or closer in self._roots:
                     last = self._last[agent][0] if agent in self._last else done
-                    end = self.emit("despawn", closer, act, max(done, last), to=agent)
+                    end = self.emit(EventType.DESPAWN, closer, act, max(done, last), target=agent)
                     del self._spawned[agent]
-                    self.builder.edge(act.call.event if act.call is not None else "", end, "causal")
+                    self.builder.edge(act.call.event if act.call is not None else "", end, EdgeType.CAUSAL)
         for agent in self._spawned:
             if agent in self._last and agent not in self._roots:
                 time, step = self._last[agent]
-                self.emit("despawn", agent, step, time, inferred=True)
+                self.emit(EventType.DESPAWN, agent, step, time, inferred=True)
         for agent, thread in self._roots.items():
             call = next((step for step in reversed(thread.steps) if isinstance(step, Call)), None)
             if call is not None and call.final:
-                stop = self.emit("stop", agent, call, max(self._last[agent][0], call.end), inferred=True)
-                self.builder.edge(call.event, stop, "causal")
+                stop = self.emit(EventType.STOP, agent, call, max(self._last[agent][0], call.end), inferred=True)
+                self.builder.edge(call.event, stop, EdgeType.CAUSAL)
 
 
 class _ThreadLoom:
@@ -220,7 +243,7 @@ class _ThreadLoom:
         self._ready = NO_TIME  # when the input of the next answer was there
         self._busy = NO_TIME  # when the agent last did something: while it does, nobody waits for a person
         self._call = ""  # the event of the last answer
-        self._inputs: list[tuple[str, str]] = []  # events that the next answer depends on, and how
+        self._inputs: list[tuple[str, EdgeType]] = []  # events that the next answer depends on, and how
         self._deliveries: list[Delivery] = []
         self._returned = False
 
@@ -242,7 +265,7 @@ class _ThreadLoom:
                 case Typed():
                     self._take_typed(step)
                 case Return():
-                    self._inputs.append((self._loom.give_back(self._agent, step), "return"))
+                    self._inputs.append((self._loom.give_back(self._agent, step), EdgeType.RETURN))
                     self._returned = True
                 case Delivery():
                     self._take_delivery(step)
@@ -250,17 +273,38 @@ class _ThreadLoom:
                     self._take_alarm(step)
                     self._busy = max(self._busy, step.time)
                 case Copy():
-                    self._loom.emit("inference", self._agent, step, step.time, end=step.time, tokens=step.tokens,
-                                    token_basis="reported", copied_context=True, inferred=True)  # fmt: skip
+                    self._loom.emit(
+                        EventType.INFERENCE,
+                        self._agent,
+                        step,
+                        step.time,
+                        end=step.time,
+                        tokens=step.tokens,
+                        token_basis=TokenBasis.REPORTED,
+                        copied_context=True,
+                        inferred=True,
+                    )
             self._ready = step.time
 
     def _take_call(self, call: Call) -> None:
         begin = max(self._ready, self._busy)
-        kind = "orchestrator_decision" if call.decides else "aggregate" if self._returned else "inference"
-        call.event = self._loom.emit(kind, self._agent, call, call.time if begin == NO_TIME else min(begin, call.time),
-                                     end=call.end, model=call.model, tokens=call.tokens, token_basis=call.basis,
-                                     content_ref=call.ref, status="error" if call.error else "", error_type=call.error,
-                                     inferred=True)  # fmt: skip
+        kind = EventType.INFERENCE
+        if call.decides or self._returned:
+            kind = EventType.DECISION if call.decides else EventType.AGGREGATE
+        call.event = self._loom.emit(
+            kind,
+            self._agent,
+            call,
+            call.time if begin == NO_TIME else min(begin, call.time),
+            end=call.end,
+            model=call.model,
+            tokens=call.tokens,
+            token_basis=call.basis,
+            content_ref=call.ref,
+            status=Status.ERROR if call.error else Status.UNKNOWN,
+            error_type=call.error,
+            inferred=True,
+        )
         self._loom.lives(self._agent, call.end, call)
         for event, how in self._inputs:
             self._builder.edge(event, call.event, how)
@@ -275,20 +319,29 @@ class _ThreadLoom:
             case Deed.SPAWN:
                 self._loom.spawn(self._agent, act)
             case Deed.MESSAGE:
-                act.event = self._loom.emit("message", self._agent, act, act.time, to=act.target, tool=act.tool,
-                                            call_id=act.id, content_ref=act.ref)  # fmt: skip
+                act.event = self._loom.emit(
+                    EventType.MESSAGE,
+                    self._agent,
+                    act,
+                    act.time,
+                    target=act.target,
+                    tool=act.tool,
+                    call_id=act.id,
+                    content_ref=act.ref,
+                )
             case Deed.TOOL | Deed.ASK:
                 act.id = act.id and self._loom.call_ids.new(act.id)  # some logs use an id twice
-                act.event = self._loom.emit("tool_call", self._agent, act, act.time, tool=act.tool, call_id=act.id,
-                                            content_ref=act.ref)  # fmt: skip
+                act.event = self._loom.emit(
+                    EventType.TOOL_CALL, self._agent, act, act.time, tool=act.tool, call_id=act.id, content_ref=act.ref
+                )
             case Deed.CLOSE:
                 self._loom.close(self._agent, act)
-        self._builder.edge(cause, act.event, "causal")
+        self._builder.edge(cause, act.event, EdgeType.CAUSAL)
         if self._thread.kind == SCRIPT and self._inputs:  # a script goes on when the last of its agents is back
-            self._builder.edge(self._inputs[-1][0], act.event, "temporal")
+            self._builder.edge(self._inputs[-1][0], act.event, EdgeType.TEMPORAL)
         if act.answer is not None and (act.deed is Deed.ASK or act.answer.error == REJECTED):
-            asked = self._loom.emit("human_intervention", USER, act, act.time, end=act.answer.time, to=self._agent)
-            self._builder.edge(act.event, asked, "causal")
+            asked = self._loom.emit(EventType.HUMAN, USER, act, act.time, end=act.answer.time, target=self._agent)
+            self._builder.edge(act.event, asked, EdgeType.CAUSAL)
 
     def _take_answer(self, answer: Answer) -> None:
         if answer.is_repeated:
@@ -298,34 +351,62 @@ class _ThreadLoom:
             act = None  # its call is not among the thread's own steps
         if act is not None and act.deed not in (Deed.TOOL, Deed.ASK):
             if act.deed is Deed.MESSAGE and act.event:
-                self._builder.amend(act.event, status=answer.status, error_type=answer.error or None)
+                message = self._builder.get(act.event)
+                message.status, message.error_type = answer.status, answer.error
             return
         tool, call_id = (act.tool, act.id) if act is not None else ("", "")
-        event = self._loom.emit("tool_result", self._agent, answer, answer.time, tool=tool, call_id=call_id,
-                                status=answer.status, error_type=answer.error, content_ref=answer.ref)  # fmt: skip
+        event = self._loom.emit(
+            EventType.TOOL_RESULT,
+            self._agent,
+            answer,
+            answer.time,
+            tool=tool,
+            call_id=call_id,
+            status=answer.status,
+            error_type=answer.error,
+            content_ref=answer.ref,
+        )
         if act is not None:
-            self._builder.edge(act.event, event, "tool_dependency")
-        self._inputs.append((event, "tool_dependency"))
+            self._builder.edge(act.event, event, EdgeType.TOOL)
+        self._inputs.append((event, EdgeType.TOOL))
 
     def _take_alarm(self, alarm: Alarm) -> None:
-        event = self._loom.emit("safety_event", self._agent, alarm, alarm.time, tool=alarm.tool, status=alarm.status,
-                                error_type=alarm.error, content_ref=alarm.ref)  # fmt: skip
-        self._builder.edge(self._call, event, "safety_flow")
+        event = self._loom.emit(
+            EventType.SAFETY,
+            self._agent,
+            alarm,
+            alarm.time,
+            tool=alarm.tool,
+            status=alarm.status,
+            error_type=alarm.error,
+            content_ref=alarm.ref,
+        )
+        self._builder.edge(self._call, event, EdgeType.SAFETY)
 
     def _take_typed(self, step: Typed) -> None:
         since = next((time for time in (self._busy, step.since) if time != NO_TIME), step.time)
         waited_from = min(since, step.time) if step.waited else step.time
-        event = self._loom.emit("human_intervention", USER, step, waited_from, end=step.time, to=self._agent,
-                                content_ref=step.ref, status=step.status)  # fmt: skip
-        self._builder.edge(self._call, event, "causal")
-        self._inputs.append((event, "causal"))
+        event = self._loom.emit(
+            EventType.HUMAN,
+            USER,
+            step,
+            waited_from,
+            end=step.time,
+            target=self._agent,
+            content_ref=step.ref,
+            status=step.status,
+        )
+        self._builder.edge(self._call, event, EdgeType.CAUSAL)
+        self._inputs.append((event, EdgeType.CAUSAL))
 
     def _take_delivery(self, step: Delivery) -> None:
         if step.sent is not None:
             self._deliveries.append(step)
         elif step.sender:
-            event = self._loom.emit("message", step.sender, step, step.time, to=self._agent, content_ref=step.ref)
-            self._inputs.append((event, "message"))
+            event = self._loom.emit(
+                EventType.MESSAGE, step.sender, step, step.time, target=self._agent, content_ref=step.ref
+            )
+            self._inputs.append((event, EdgeType.MESSAGE))
 
 
 def _parents_first(threads: Sequence[Thread]) -> list[Thread]:

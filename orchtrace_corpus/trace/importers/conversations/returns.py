@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from orchtrace_corpus.trace.importers.conversations.transcript import Return, Step, Thread
+from orchtrace_corpus.trace.model.trace import Status
 
 
 class Back(NamedTuple):
@@ -22,7 +23,7 @@ class Back(NamedTuple):
     step: Step
     thread: Thread
     child: str
-    status: str = "ok"
+    status: Status = Status.OK
     error: str = ""
     ref: str = ""
 

@@ -12,6 +12,7 @@ from typing import Any
 from msgspec import Struct, field
 
 from orchtrace_corpus.trace.importers.core.builder import seconds
+from orchtrace_corpus.trace.model.trace import AgentKind, Status, TokenBasis
 
 USER = "user"
 """The name under which people act in a trace."""
@@ -19,7 +20,7 @@ USER = "user"
 REJECTED = "rejected"
 """The error of a call that a person has refused: until then, the run waited."""
 
-SCRIPT = "tool"
+SCRIPT = AgentKind.TOOL
 """The kind of agents that are no models: scripts that spawn agents."""
 
 NO_TIME = -1.0
@@ -73,7 +74,7 @@ class Call(Step):
     end: float = 0.0
     model: str = ""
     tokens: dict[str, int] | None = None
-    basis: str = "unknown"
+    basis: TokenBasis = TokenBasis.UNKNOWN
     ref: str = ""
     final: bool = True
     decides: bool = False
@@ -90,7 +91,7 @@ class Answer(Step, gc=True):
 
     act: "Act | None" = None
     is_repeated: bool = False
-    status: str = "ok"
+    status: Status = Status.OK
     error: str = ""
     ref: str = ""
 
@@ -122,7 +123,7 @@ class Typed(Step):
     ref: str = ""
     waited: bool = True
     since: float = NO_TIME
-    status: str = ""
+    status: Status = Status.UNKNOWN
 
 
 class Note(Step):
@@ -146,7 +147,7 @@ class Return(Step):
     """The result of another agent arrives."""
 
     child: str = ""
-    status: str = "ok"
+    status: Status = Status.OK
     error: str = ""
     ref: str = ""
     is_inferred: bool = False
@@ -156,7 +157,7 @@ class Alarm(Step):
     """A guard has stopped or refused something."""
 
     tool: str = ""
-    status: str = "error"
+    status: Status = Status.ERROR
     error: str = ""
     ref: str = ""
 
@@ -174,7 +175,7 @@ class Thread(Struct):
         agent: The agent's name.
         parent: The agent that spawned it; empty where nobody did, or nobody knows.
         is_root: Whether people talk to it.
-        kind: `SCRIPT`, or `model`.
+        kind: `SCRIPT`, or a model.
         key: Its name in the log.
         aside: What is done beside the agent's own thread, such as `compaction`; empty in its own.
     """
@@ -185,7 +186,7 @@ class Thread(Struct):
     aside: str = ""
     parent: str = ""
     is_root: bool = False
-    kind: str = "model"
+    kind: AgentKind = AgentKind.MODEL
     steps: list[Step] = field(default_factory=list)
 
     def add(self, step: Step) -> None:

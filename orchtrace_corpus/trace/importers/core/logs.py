@@ -16,7 +16,7 @@ from orchtrace_corpus.base.errors import DataFileError
 from orchtrace_corpus.base.findings import quote_path
 from orchtrace_corpus.trace.importers.core import json_parts as parts
 from orchtrace_corpus.trace.importers.core.privacy import masked_path
-from orchtrace_corpus.trace.importers.core.report import Report
+from orchtrace_corpus.trace.model.import_report import Drop, ImportReport
 
 SUFFIXES = (".jsonl", ".ndjson", ".json")
 MOST_LINE_BYTES = 64 * 1024 * 1024
@@ -124,7 +124,7 @@ def _leads_out(path: str, inside: str) -> bool:
     return os.path.islink(path) and not os.path.realpath(path).startswith(inside)
 
 
-def rows(file: LogFile, report: Report, shape: Any = Any) -> Iterator[tuple[int, Any]]:
+def rows(file: LogFile, report: ImportReport, shape: Any = Any) -> Iterator[tuple[int, Any]]:
     """The records of a JSON Lines file, one in memory at a time; what is no record is counted in the report.
 
     Each comes with the line on which it stands: an object, or what was made of it.
@@ -145,17 +145,17 @@ def rows(file: LogFile, report: Report, shape: Any = Any) -> Iterator[tuple[int,
         except _UNDECODABLE:
             row = _decoded(line, report)
         if type(row) is shape or type(row) is dict:
-            report.read += 1
+            report.records_read += 1
             yield number, row
         elif row is not _NOTHING:
-            report.drop("not an object", file.name, number)
+            report.drop(Drop.NO_OBJECT, file.name, number)
         elif not line.endswith(b"\n"):
-            report.lose("cut off at the end", file.name, number)
+            report.drop(Drop.CUT_OFF, file.name, number)
         else:
-            report.lose("not JSON", file.name, number)
+            report.drop(Drop.NO_JSON, file.name, number)
 
 
-def _decoded(line: bytes, report: Report) -> Any:
+def _decoded(line: bytes, report: ImportReport) -> Any:
     """A line's value; `_NOTHING` where there is none to be had. Bytes that are no UTF-8 are replaced."""
     try:
         return msgspec.json.decode(line)
@@ -169,7 +169,7 @@ def _decoded(line: bytes, report: Report) -> Any:
             return _NOTHING
 
 
-def _lines(file: LogFile, report: Report) -> Iterator[tuple[int, bytes]]:
+def _lines(file: LogFile, report: ImportReport) -> Iterator[tuple[int, bytes]]:
     """The lines that are not blank, with their numbers from 1 on; longer ones than the limit are skipped unread."""
     try:
         with open(file.path, "rb", _CHUNK_BYTES) as handle:
@@ -179,7 +179,7 @@ def _lines(file: LogFile, report: Report) -> Iterator[tuple[int, bytes]]:
                 if number == 1:
                     line = line.removeprefix(BOM_UTF8)
                 if len(line) > MOST_LINE_BYTES:
-                    report.lose("line too long", file.name, number)
+                    report.drop(Drop.TOO_LONG, file.name, number)
                     while line and not line.endswith(b"\n"):
                         line = handle.readline(_CHUNK_BYTES)
                 elif not line.isspace():
@@ -285,7 +285,7 @@ def _first_rows(data: bytes, shape: type[_Shape], most: int) -> list[_Shape]:
         try:
             found.append(decode(line))
         except _UNDECODABLE:
-            row = _decoded(line, Report())
+            row = _decoded(line, ImportReport())
             if isinstance(row, dict):
                 found.append(msgspec.convert(row, shape))
     return found

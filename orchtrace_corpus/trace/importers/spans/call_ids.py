@@ -3,10 +3,10 @@
 from collections import deque
 from typing import NamedTuple
 
-from orchtrace_corpus.trace.importers.core.names import Names
+from orchtrace_corpus.trace.importers.core.identity import Names
 from orchtrace_corpus.trace.importers.core.privacy import masked
-from orchtrace_corpus.trace.importers.core.report import Report
 from orchtrace_corpus.trace.importers.spans.span import Call, Span
+from orchtrace_corpus.trace.model.import_report import ImportReport, Problem
 
 _MOST_COMPARED = 50
 """Among so many calls of one tool that wait, the one of the same arguments is looked for."""
@@ -29,7 +29,7 @@ class Asked(NamedTuple):
 class CallIds:
     """The calls of a run, as models ask for them and spans carry them out."""
 
-    def __init__(self, report: Report) -> None:
+    def __init__(self, report: ImportReport) -> None:
         self._report = report
         self._waiting: dict[tuple[int, str], deque[tuple[Call, str]]] = {}
         self._asked: dict[tuple[int, str], str] = {}
@@ -65,5 +65,5 @@ class CallIds:
         """The id itself, or with a number behind it where other calls have it."""
         found = self._used.new(name)
         if found != name:
-            self._report.problem("call id used again: numbered", span.where)
+            self._report.note(Problem.CALL_ID_USED_TWICE, span.where)
         return found

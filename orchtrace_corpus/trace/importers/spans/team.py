@@ -7,13 +7,13 @@ may be at work again later under the same name.
 
 from heapq import heappop, heappush
 
-from orchtrace_corpus.trace.importers.core.names import Names
+from orchtrace_corpus.trace.importers.core.identity import Names
 from orchtrace_corpus.trace.importers.core.privacy import masked
-from orchtrace_corpus.trace.importers.core.report import Report
 from orchtrace_corpus.trace.importers.spans.kinds import Meanings
 from orchtrace_corpus.trace.importers.spans.span import Bundle, Kind
 from orchtrace_corpus.trace.importers.spans.transfers import Transfer, transfers
 from orchtrace_corpus.trace.importers.spans.tree import NOBODY, Tree
+from orchtrace_corpus.trace.model.import_report import ImportReport
 
 
 class Activation:
@@ -64,7 +64,7 @@ class Team:
         lone: The numbers of the tools' spans that wrap one agent, which stand for it.
     """
 
-    def __init__(self, of: Tree, meanings: Meanings, bundle: Bundle, bearers: set[int], report: Report) -> None:
+    def __init__(self, of: Tree, meanings: Meanings, bundle: Bundle, bearers: set[int], report: ImportReport) -> None:
         self.activations: list[Activation] = []
         self.owner = [NOBODY] * len(of.spans)
         self.bearer_owner: dict[int, int] = {}

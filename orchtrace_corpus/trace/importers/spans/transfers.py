@@ -10,10 +10,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from orchtrace_corpus.trace.importers.core.privacy import masked
-from orchtrace_corpus.trace.importers.core.report import Report
 from orchtrace_corpus.trace.importers.spans.kinds import Meanings
 from orchtrace_corpus.trace.importers.spans.span import Kind, Task
 from orchtrace_corpus.trace.importers.spans.tree import NOBODY, Tree
+from orchtrace_corpus.trace.model.import_report import ImportReport, Problem
 
 _PUSH = "__pregel_push"
 _END = "__end__"
@@ -42,7 +42,9 @@ class Transfer(NamedTuple):
     is_routed: bool = False
 
 
-def transfers(of: Tree, meanings: Meanings, owner: Sequence[int], places: Places, report: Report) -> list[Transfer]:
+def transfers(
+    of: Tree, meanings: Meanings, owner: Sequence[int], places: Places, report: ImportReport
+) -> list[Transfer]:
     """All transfers of a tree: those of graphs, of handoffs, and those by the name of who acted before."""
     found = list(_Graphs(of, meanings, owner, report).transfers())
     found += _handoffs(of, meanings, owner, places, report)
@@ -70,7 +72,9 @@ def _agents(
     return found
 
 
-def _handoffs(of: Tree, meanings: Meanings, owner: Sequence[int], places: Places, report: Report) -> Iterator[Transfer]:
+def _handoffs(
+    of: Tree, meanings: Meanings, owner: Sequence[int], places: Places, report: ImportReport
+) -> Iterator[Transfer]:
     """Each handoff goes to the next agent of that name that begins beside the one that hands over."""
     handoffs = [number for number, kind in enumerate(meanings.kinds) if kind is Kind.HANDOFF]
     if not handoffs:
@@ -88,7 +92,7 @@ def _handoffs(of: Tree, meanings: Meanings, owner: Sequence[int], places: Places
                 yield Transfer(owner[number], owner[candidates[at][1]], number, is_routed=True)
                 break
         else:
-            report.problem("handoff to an agent that does not act afterwards", of.spans[number].where)
+            report.note(Problem.HANDOFF_TO_NOBODY, of.spans[number].where)
 
 
 def _by_name(of: Tree, meanings: Meanings, owner: Sequence[int], places: Places) -> Iterator[Transfer]:
@@ -110,7 +114,7 @@ def _by_name(of: Tree, meanings: Meanings, owner: Sequence[int], places: Places)
 class _Graphs:
     """The tasks of graphs, step by step."""
 
-    def __init__(self, of: Tree, meanings: Meanings, owner: Sequence[int], report: Report) -> None:
+    def __init__(self, of: Tree, meanings: Meanings, owner: Sequence[int], report: ImportReport) -> None:
         self._of = of
         self._meanings = meanings
         self._owner = owner
@@ -175,8 +179,7 @@ class _Graphs:
         begin = self._of.earliest[number]
         before = [each for each in sources if self._end(each) <= begin]
         if len(before) < len(sources):
-            problem = "task of a graph that begins before one that it depends on ends: not joined"
-            self._report.problem(problem, self._of.spans[number].where)
+            self._report.note(Problem.OVERLAPPING_TASK, self._of.spans[number].where)
         if _PUSH in task.triggers:
             before = [max(before, key=lambda each: (self._end(each), each))] if before else []
             yield from (Transfer(self._owner[each], self._owner[number], is_push=True) for each in before)

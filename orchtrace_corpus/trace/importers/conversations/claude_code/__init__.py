@@ -1,7 +1,6 @@
 """Claude Code transcripts: sessions with their sub-agents, teammates and workflows."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from orchtrace_corpus.trace.importers.conversations.claude_code.linking import link
 from orchtrace_corpus.trace.importers.conversations.claude_code.reading import Reading
@@ -10,18 +9,19 @@ from orchtrace_corpus.trace.importers.conversations.conversation_events import t
 from orchtrace_corpus.trace.importers.core.builder import Builder
 from orchtrace_corpus.trace.importers.core.logs import EmptyLogError, LogFile
 from orchtrace_corpus.trace.importers.core.privacy import Privacy
-from orchtrace_corpus.trace.importers.core.report import Report
+from orchtrace_corpus.trace.model.import_report import ImportReport
+from orchtrace_corpus.trace.model.trace import Trace
 
 __all__ = ["read", "recognises", "sessions"]
 
 
-def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[dict[str, Any]]:
+def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
     """The trace of a session.
 
     Raises:
         DataFileError: A file cannot be read, or none has a row of a conversation.
     """
-    report = Report()
+    report = ImportReport()
     reading = Reading(files, privacy, report)
     linked = link(reading)
     builder = Builder(reading.session, reading.session, system="claude-code", form="claude_code",
@@ -29,4 +29,4 @@ def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[dict[str, Any]]
     weave(linked.threads, builder)
     if not builder:
         raise EmptyLogError(f"no row of a conversation in {reading.sources[0].shown}")
-    yield builder.trace(topology=topology(linked.threads), unknown=linked.unknown)
+    yield builder.trace(topology=topology(linked.threads), missing=linked.missing)

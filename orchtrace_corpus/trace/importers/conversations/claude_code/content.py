@@ -31,13 +31,10 @@ from orchtrace_corpus.trace.importers.conversations.transcript import (
     Thread,
     Typed,
 )
-from orchtrace_corpus.trace.importers.core import answers
+from orchtrace_corpus.trace.importers.core.identity import current_answers
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
-from orchtrace_corpus.trace.importers.core.report import Report
-
-SAME_ANSWER = "left out: row before the last of its answer (same message.id and requestId)"
-OTHER_SESSION = "answer that an earlier session of this import has, too: counted in both"
-OTHER_THREAD = "left out: answer that another file of the session has, too (same message.id and requestId)"
+from orchtrace_corpus.trace.model.import_report import ImportReport, LedgerLine, Problem
+from orchtrace_corpus.trace.model.trace import Status
 
 _DEEDS = {
     **dict.fromkeys(("Task", "Agent", "Workflow"), Deed.SPAWN),
@@ -70,14 +67,14 @@ class Content:
         results: The results of calls, in the order of the log.
     """
 
-    def __init__(self, privacy: Privacy, report: Report) -> None:
+    def __init__(self, privacy: Privacy, report: ImportReport) -> None:
         self.clues = Clues()
         self.acts: dict[tuple[str, str], Act] = {}
         self.results: list[clues.Result] = []
         self._privacy = privacy
         self._report = report
         self._written: dict[tuple[str, str, str], Written] = {}
-        self._answers = answers.current()
+        self._answers = current_answers()
 
     def take_assistant(self, entry: Entry) -> None:
         """A row of a model's answer."""
@@ -113,15 +110,15 @@ class Content:
         spent, is_odd = clues.usage_of(message.get("usage"))
         written = self._written.get(key) if answer else None
         if written is not None and written.thread is not thread:
-            self._report.ledger(OTHER_THREAD, **(spent or {}))
+            self._report.enter(LedgerLine.SECOND_FILE, **(spent or {}))
             thread.add(Note(time, place))
             return None
         if written is not None:
-            self._report.ledger(SAME_ANSWER, **(written.call.tokens or {}))
+            self._report.enter(LedgerLine.EARLIER_ROW, **(written.call.tokens or {}))
             written.rows += 1
         else:
             if answer and request and not self._answers.is_new(answer, request):
-                self._report.problem(OTHER_SESSION, str(place))
+                self._report.note(Problem.ANSWER_OF_TWO_SESSIONS, str(place))
             written = Written(Call(time, place, end=time, model=masked(text_field(message, "model"))), thread)
             thread.add(written.call)
             self.clues.written.append(written)
@@ -140,7 +137,7 @@ class Content:
     def _take_use(self, entry: Entry, block: dict[str, Any], call: Call) -> None:
         thread, name, use, given = entry.thread, text_field(block, "name"), text_field(block, "id"), block.get("input")
         if use and (thread.key, use) in self.acts:
-            self._report.problem("call written twice (same id in one thread): the first counts", str(entry.place))
+            self._report.note(Problem.CALL_WRITTEN_TWICE, str(entry.place))
             return
         act = Act(entry.time, entry.place, deed=_DEEDS.get(name, Deed.TOOL), call=call, id=masked(use),
                   tool=masked(name) or "(no name)")  # fmt: skip
@@ -197,7 +194,7 @@ class Content:
         elif not thread.is_root or said is Said.PROGRAM or _is_put_there(row):
             thread.add(Note(time, place))
         elif said is Said.INTERRUPTION:
-            thread.add(Typed(time, place, waited=False, status="cancelled"))
+            thread.add(Typed(time, place, waited=False, status=Status.CANCELLED))
         else:
             thread.add(Typed(time, place, ref=self._privacy.reference(text or content)))
 
@@ -222,7 +219,7 @@ class Content:
         text = wording.text_of(content)
         found = Answer(entry.time, entry.place, ref=self._privacy.reference(text or content))
         if block.get("is_error") is True:
-            found.status, found.error = "error", wording.error(text)
+            found.status, found.error = Status.ERROR, wording.error(text)
             if found.error == wording.FORBIDDEN:
                 entry.thread.add(Alarm(entry.time, entry.place, error=wording.FORBIDDEN))
         entry.thread.add(found)
@@ -248,7 +245,7 @@ class Content:
             elif said is Said.PERSON and thread.is_root:
                 thread.add(Typed(time, place, ref=self._privacy.reference(text or prompt), waited=False))
         else:
-            self._report.passed("attachment")
+            self._report.pass_over("attachment")
 
     def take_progress(self, row: Line) -> None:
         """A row that says how far a call has come, and with which agent."""

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
+from orchtrace_corpus.base.cycles import closing_links
 from orchtrace_corpus.base.errors import DataFileError
 from orchtrace_corpus.trace.importers.conversations.claude_code.reading import Reading
 from orchtrace_corpus.trace.importers.conversations.claude_code.sources import Part
@@ -16,6 +17,8 @@ from orchtrace_corpus.trace.importers.conversations.claude_code.spawn_evidence i
 from orchtrace_corpus.trace.importers.conversations.transcript import Deed
 from orchtrace_corpus.trace.importers.core.logs import JsonDocument
 from orchtrace_corpus.trace.importers.core.privacy import masked
+from orchtrace_corpus.trace.model.import_report import Problem
+from orchtrace_corpus.trace.model.trace import Status
 
 _MOST_COMPARED = 100
 """Among so many spawns with the same task, that of the same name is looked for."""
@@ -59,7 +62,7 @@ class Family:
                 if one.agent in self._threads:
                     self._threads[one.agent].role = masked(text_field(value, "agentType"))
             else:
-                self._reading.report.problem("file beside a transcript that cannot be read", one.shown)
+                self._reading.report.note(Problem.UNREADABLE_META, one.shown)
 
     def find_by_ids(self) -> None:
         """Find children by what names the call or the child."""
@@ -121,26 +124,15 @@ class Family:
             self.names.setdefault(spawn.name, thread.agent)
         return True
 
-    def break_circles(self) -> None:
+    def break_cycles(self) -> None:
         """Take back spawns by which an agent would be above itself."""
-        parents = {thread.agent: thread.parent for thread in self._threads.values() if thread.parent}
+        parents = {thread.agent: (thread.parent,) for thread in self._threads.values() if thread.parent}
         keys = {thread.agent: key for key, thread in self._threads.items() if key in self.children}
-        known: set[str] = set()
-        for agent in parents:
-            path: dict[str, None] = {}
-            above = agent
-            while above in parents and above not in known and above not in path:
-                path[above] = None
-                above = parents[above]
-            if above in path:
-                key = keys[above]
-                spawn = self.children.pop(key)
-                self._threads[key].parent = ""
-                spawn.act.deed, spawn.act.target = Deed.TOOL, ""
-                self._reading.report.problem(
-                    "spawn by which an agent would be above itself: left out", str(spawn.act.place)
-                )
-            known.update(path)
+        for _, agent in closing_links(parents):
+            spawn = self.children.pop(keys[agent])
+            self._threads[keys[agent]].parent = ""
+            spawn.act.deed, spawn.act.target = Deed.TOOL, ""
+            self._reading.report.note(Problem.SPAWN_CYCLE, str(spawn.act.place))
 
     def name_childless(self) -> int:
         """Name the sub-agents of which there is no transcript, and say how many."""
@@ -150,7 +142,7 @@ class Family:
             if act.target or act.deed is not Deed.SPAWN:
                 continue
             named = (result.agent or result.run or result.tail) if result is not None else ""
-            if result is not None and result.answer.status == "error" and not named:
+            if result is not None and result.answer.status is Status.ERROR and not named:
                 act.deed = Deed.TOOL  # nothing came into being
                 continue
             act.target = self._reading.name(named or f"{spawn.name or act.role or 'agent'}:{act.id[-8:]}")
@@ -159,14 +151,12 @@ class Family:
                     self.names.setdefault(name, act.target)
             if act.tool != WORKFLOW_TOOL:
                 missing += 1
-                self._reading.report.problem("sub-agent without a transcript", str(act.place))
+                self._reading.report.note(Problem.NO_TRANSCRIPT, str(act.place))
         return missing
 
     def report_orphans(self) -> None:
         """Say which sub-agents nobody is known to have spawned."""
         for key, thread in self._threads.items():
             if thread.steps and not thread.parent and not thread.is_root and not thread.aside:
-                self._reading.report.problem(
-                    "sub-agent that no known call has spawned (orphan)", str(thread.steps[0].place)
-                )
+                self._reading.report.note(Problem.NO_SPAWN, str(thread.steps[0].place))
                 self.names.setdefault(key, thread.agent)

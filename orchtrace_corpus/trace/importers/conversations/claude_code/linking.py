@@ -11,6 +11,7 @@ from orchtrace_corpus.trace.importers.conversations.claude_code import returning
 from orchtrace_corpus.trace.importers.conversations.claude_code.family import Family
 from orchtrace_corpus.trace.importers.conversations.claude_code.reading import Reading
 from orchtrace_corpus.trace.importers.conversations.transcript import Act, Deed, Thread
+from orchtrace_corpus.trace.model.import_report import Missing
 
 
 class Linked(NamedTuple):
@@ -18,11 +19,11 @@ class Linked(NamedTuple):
 
     Attributes:
         threads: Its threads, with what comes back from sub-agents among their steps.
-        unknown: Why not all of its tokens are known; empty where they are.
+        missing: How many records lack their tokens.
     """
 
     threads: list[Thread]
-    unknown: str
+    missing: dict[Missing, int]
 
 
 def link(reading: Reading) -> Linked:
@@ -31,7 +32,7 @@ def link(reading: Reading) -> Linked:
     family.find_by_ids()
     family.find_by_task()
     workflows.find(reading, family)
-    family.break_circles()
+    family.break_cycles()
     missing = family.name_childless()
     family.report_orphans()
     returning.bring_back(reading, family)
@@ -40,5 +41,5 @@ def link(reading: Reading) -> Linked:
             if isinstance(step, Act) and step.call is not None and step.deed in (Deed.SPAWN, Deed.MESSAGE):
                 step.call.decides = True
     written = reading.content.clues.written
-    unknown = spending.settle(written, reading.threads, family.children, missing, reading.report)
-    return Linked([thread for thread in reading.threads.values() if thread.steps], unknown)
+    lacking = spending.settle(written, reading.threads, family.children, missing, reading.report)
+    return Linked([thread for thread in reading.threads.values() if thread.steps], lacking)

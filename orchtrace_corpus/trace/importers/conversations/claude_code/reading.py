@@ -10,15 +10,14 @@ from orchtrace_corpus.trace.importers.conversations.claude_code.sources import P
 from orchtrace_corpus.trace.importers.conversations.claude_code.spawn_evidence import Beginning, text_field
 from orchtrace_corpus.trace.importers.conversations.transcript import NO_TIME, Place, Thread, answer, moment
 from orchtrace_corpus.trace.importers.core import logs
+from orchtrace_corpus.trace.importers.core.identity import Names
 from orchtrace_corpus.trace.importers.core.logs import EmptyLogError, LogFile
-from orchtrace_corpus.trace.importers.core.names import Names
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
-from orchtrace_corpus.trace.importers.core.report import Report
+from orchtrace_corpus.trace.model.import_report import Drop, ImportReport, LedgerLine, Problem
 
 MAIN = "main"
 """The agent that the user talks to."""
 
-SAME_ROW = "left out: row that repeats an earlier one (same uuid, time and message)"
 
 _SILENT = frozenset(
     (
@@ -44,7 +43,7 @@ class Reading:
         DataFileError: A file cannot be read, or no file has a row of a conversation.
     """
 
-    def __init__(self, files: Sequence[LogFile], privacy: Privacy, report: Report) -> None:
+    def __init__(self, files: Sequence[LogFile], privacy: Privacy, report: ImportReport) -> None:
         self.report = report
         self.content = Content(privacy, report)
         self.session = ""
@@ -85,11 +84,11 @@ class Reading:
             elif kind == "attachment" and isinstance(row.attachment, dict):
                 self.content.take_attachment(Entry(row, row.attachment, thread, time, Place(one.shown, number)))
             elif isinstance(kind, str) and kind in _SILENT:
-                self.report.passed(kind)
+                self.report.pass_over(kind)
                 if kind == "progress":
                     self.content.take_progress(row)
             else:
-                self.report.unknown(masked(kind) if isinstance(kind, str) else "(no type)")
+                self.report.note_unknown(masked(kind) if isinstance(kind, str) else "(no type)")
 
     def thread(self, key: str) -> Thread:
         """The thread of that name in the log, made when it is first asked for."""
@@ -127,18 +126,19 @@ class Reading:
     def _take(self, row: Line, kind: str, thread: Thread, time: float, place: Place) -> None:
         message = row.message
         if not isinstance(message, dict):
-            self.report.drop(f"{kind} row without a message", place.file, place.line)
+            reason = Drop.NO_USER_MESSAGE if kind == "user" else Drop.NO_ASSISTANT_MESSAGE
+            self.report.drop(reason, place.file, place.line)
             return
         if time == NO_TIME:
-            self.report.problem("row without a time: that of the row before it is taken", str(place))
+            self.report.note(Problem.NO_ROW_TIME, str(place))
         self.session = self.session or masked(string(row.session_id).partition("#")[0])
         self.version = self.version or masked(string(row.version))
         if self._is_repeated(row, kind, message, place):
             spent, _ = clues.usage_of(message.get("usage"))
             if spent:
-                self.report.ledger(SAME_ROW, **spent)
+                self.report.enter(LedgerLine.REPEATED_ROW, **spent)
             else:
-                self.report.passed("row that repeats an earlier one")
+                self.report.pass_over("row that repeats an earlier one")
         elif kind == "assistant":
             self.content.take_assistant(Entry(row, message, thread, time, place))
         else:
@@ -156,7 +156,7 @@ class Reading:
         if known is None:
             self._rows[uuid] = mark
         elif known != mark:
-            self.report.problem("another row of the same uuid: both are taken", str(place))
+            self.report.note(Problem.ROW_ID_USED_TWICE, str(place))
         return known == mark
 
     def _join_results(self) -> None:
@@ -166,9 +166,9 @@ class Reading:
         for found in self.content.results:
             act = self.content.acts.get((found.thread.key, found.id))
             if act is None:
-                self.report.problem("result without its call", str(found.answer.place))
+                self.report.note(Problem.RESULT_WITHOUT_CALL, str(found.answer.place))
             elif act.answer is not None:
                 found.answer.is_repeated = True
-                self.report.problem("second result of a call: the first counts", str(found.answer.place))
+                self.report.note(Problem.SECOND_RESULT, str(found.answer.place))
             else:
                 answer(act, found.answer)

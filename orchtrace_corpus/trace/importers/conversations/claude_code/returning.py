@@ -5,11 +5,18 @@ from orchtrace_corpus.trace.importers.conversations.claude_code.reading import M
 from orchtrace_corpus.trace.importers.conversations.claude_code.spawn_evidence import Aimed, Arrival
 from orchtrace_corpus.trace.importers.conversations.returns import Back, add_returns
 from orchtrace_corpus.trace.importers.conversations.transcript import Act, Deed, Thread
+from orchtrace_corpus.trace.model.trace import Status
 
 LEAD = "team-lead"
 """The name by which teammates know the agent that the user talks to."""
 
-_STATUSES = {"completed": "ok", "": "ok", "failed": "error", "killed": "cancelled", "stopped": "cancelled"}
+_STATUSES = {
+    "completed": Status.OK,
+    "": Status.OK,
+    "failed": Status.ERROR,
+    "killed": Status.CANCELLED,
+    "stopped": Status.CANCELLED,
+}
 """How a background task says that it has ended; under any other word it goes on."""
 
 
@@ -57,7 +64,7 @@ class _Returning:
             child = spawn.act.target if spawn is not None else self._family.names.get(told.task, "")
             status = _STATUSES.get(told.status)
             if child and child != notice.thread.agent and status is not None:
-                error = told.status if status == "error" else ""
+                error = told.status if status is Status.ERROR else ""
                 found.append(Back(notice.step, notice.thread, child, status, error, notice.ref))
         return found
 
@@ -75,7 +82,7 @@ class _Returning:
         if act.deed is Deed.MESSAGE:
             act.target = target or self._stranger(aimed.name or "(nobody)")
             return
-        is_done = aimed.result is not None and not aimed.result.refused and aimed.result.answer.status == "ok"
+        is_done = aimed.result is not None and not aimed.result.refused and aimed.result.answer.status is Status.OK
         if target and target != aimed.thread.agent and (act.deed is Deed.JOIN or is_done):
             act.target = target
         else:

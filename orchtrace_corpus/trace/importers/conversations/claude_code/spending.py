@@ -9,23 +9,19 @@ from collections.abc import Mapping
 
 from orchtrace_corpus.trace.importers.conversations.claude_code.spawn_evidence import Spawn, Written
 from orchtrace_corpus.trace.importers.conversations.transcript import Call, Thread
-from orchtrace_corpus.trace.importers.core.report import Report
-
-COUNTED = "counted: usage of the last row of an answer"
-REPLACED = "counted: output from the sub-agent's result, where its last row had less"
-PLACEHOLDER = "counted: output noted before the model had finished, so the least it can be"
-UNKNOWN = "unknown: answers without usage"
-ODD = "unknown: usage that is no number"
-MISSING = "unknown: sub-agents without a transcript"
-CONTEXT = "left out: totalTokens of a sub-agent's result (its last context, not a sum)"
-DISAGREEING = "result of a sub-agent states another usage than its last answer: that of the answer is counted"
+from orchtrace_corpus.trace.model.import_report import ImportReport, LedgerLine, Missing, Problem
+from orchtrace_corpus.trace.model.trace import TokenBasis
 
 _INPUTS = ("input", "cache_read", "cache_write")
 
 
 def settle(
-    written: list[Written], threads: Mapping[str, Thread], children: Mapping[str, Spawn], missing: int, report: Report
-) -> str:
+    written: list[Written],
+    threads: Mapping[str, Thread],
+    children: Mapping[str, Spawn],
+    missing: int,
+    report: ImportReport,
+) -> dict[Missing, int]:
     """Say of every answer how far its tokens can be relied on, and put down in the ledger what was counted.
 
     Args:
@@ -36,7 +32,7 @@ def settle(
         report: Where the ledger is kept.
 
     Returns:
-        Why not all tokens are known; empty where they are.
+        How many records lack their tokens.
     """
     replaced = set()
     for one in written:
@@ -47,29 +43,35 @@ def settle(
             if call is not None and _takes_output(call, spawn, report):
                 replaced.add(id(call))
             if spawn.result.total is not None:
-                report.ledger(CONTEXT, total=spawn.result.total)
+                report.enter(LedgerLine.RESULT_CONTEXT, total=spawn.result.total)
     for one in written:
         tokens, basis = one.call.tokens, one.call.basis
         if one.is_odd:
-            report.ledger(ODD)
+            report.enter(LedgerLine.NO_NUMBER)
         elif tokens is None:
-            report.ledger(UNKNOWN)
+            report.enter(LedgerLine.NO_USAGE)
         if tokens is not None:
-            line = REPLACED if id(one.call) in replaced else PLACEHOLDER if basis == "placeholder" else COUNTED
-            report.ledger(line, **tokens)
+            line = (
+                LedgerLine.RESULT_OUTPUT
+                if id(one.call) in replaced
+                else LedgerLine.PLACEHOLDER
+                if basis is TokenBasis.PLACEHOLDER
+                else LedgerLine.LAST_ROW
+            )
+            report.enter(line, **tokens)
     if missing:
-        report.ledger(MISSING, missing)
+        report.enter(LedgerLine.NO_TRANSCRIPT, missing)
     odd = sum(one.is_odd for one in written)
     without = sum(one.call.tokens is None and not one.is_odd for one in written)
-    reasons = (("sub-agents without a transcript among the files", missing), ("answers without usage", without),
-               ("usage that is no number", odd))  # fmt: skip
-    return "; ".join(f"{what}: {number}" for what, number in reasons if number)
+    return {Missing.TRANSCRIPTS: missing, Missing.USAGE: without, Missing.NUMBERS: odd}
 
 
-def _basis(one: Written) -> str:
+def _basis(one: Written) -> TokenBasis:
     if one.call.tokens is None:
-        return "unknown"
-    return "placeholder" if one.is_open else "deduplicated" if one.rows > 1 else "reported"
+        return TokenBasis.UNKNOWN
+    if one.is_open:
+        return TokenBasis.PLACEHOLDER
+    return TokenBasis.DEDUPLICATED if one.rows > 1 else TokenBasis.REPORTED
 
 
 def _last_call(thread: Thread) -> Call | None:
@@ -77,19 +79,19 @@ def _last_call(thread: Thread) -> Call | None:
     return max(calls, key=lambda call: (call.time, call.order), default=None)
 
 
-def _takes_output(call: Call, spawn: Spawn, report: Report) -> bool:
+def _takes_output(call: Call, spawn: Spawn, report: ImportReport) -> bool:
     """Take the output of a sub-agent's last answer from its result; whether that changed it."""
     stated = spawn.result.usage if spawn.result is not None else None
     if not stated or call.tokens is None:
         return False
     if any(stated.get(kind, 0) != call.tokens.get(kind, 0) for kind in _INPUTS):
-        report.problem(DISAGREEING, str(spawn.act.place))
+        report.note(Problem.RESULT_USAGE_DIFFERS, str(spawn.act.place))
         return False
     more = stated.get("output", 0) - call.tokens.get("output", 0)
     if more < 0:
-        report.problem(DISAGREEING, str(spawn.act.place))
+        report.note(Problem.RESULT_USAGE_DIFFERS, str(spawn.act.place))
         return False
-    if call.basis == "placeholder" or more:
+    if call.basis is TokenBasis.PLACEHOLDER or more:
         call.tokens = {**call.tokens, "output": stated.get("output", 0)}
-        call.basis = "reported"
+        call.basis = TokenBasis.REPORTED
     return more > 0

@@ -11,8 +11,7 @@ from orchtrace_corpus.trace.importers.conversations.transcript import SCRIPT, Ac
 from orchtrace_corpus.trace.importers.core import logs
 from orchtrace_corpus.trace.importers.core.logs import JsonDocument
 from orchtrace_corpus.trace.importers.core.privacy import masked
-
-OWN_TOTAL = "left out: a workflow's own total, whose agents' answers are counted"
+from orchtrace_corpus.trace.model.import_report import LedgerLine, Problem
 
 
 def find(reading: Reading, family: Family) -> None:
@@ -65,11 +64,11 @@ def _summary(sources: list[Source], reading: Reading) -> dict[str, Any]:
             try:
                 value = JsonDocument(one.file).value
             except DataFileError:
-                reading.report.problem("summary of a workflow that cannot be read", one.shown)
+                reading.report.note(Problem.UNREADABLE_WORKFLOW, one.shown)
                 return {}
             total = value.get("totalTokens") if isinstance(value, dict) else None
             if type(total) is int and total >= 0:
-                reading.report.ledger(OWN_TOTAL, total=total)
+                reading.report.enter(LedgerLine.WORKFLOW_TOTAL, total=total)
             return value if isinstance(value, dict) else {}
     return {}
 
@@ -83,7 +82,7 @@ def _labels(summary: dict[str, Any], reading: Reading) -> dict[str, str]:
         if key:
             found[key] = masked(text_field(one, "label"))
             if key not in reading.threads:
-                reading.report.problem("agent of a workflow without a transcript", masked(key))
+                reading.report.note(Problem.NO_WORKFLOW_TRANSCRIPT, masked(key))
     return found
 
 

@@ -1,7 +1,6 @@
 """Codex CLI rollouts: threads that spawn one another, one file for each."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from orchtrace_corpus.trace.importers.conversations.codex.linking import link
 from orchtrace_corpus.trace.importers.conversations.codex.reading import Rollout
@@ -10,18 +9,19 @@ from orchtrace_corpus.trace.importers.conversations.conversation_events import t
 from orchtrace_corpus.trace.importers.core.builder import Builder
 from orchtrace_corpus.trace.importers.core.logs import EmptyLogError, LogFile
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
-from orchtrace_corpus.trace.importers.core.report import Report
+from orchtrace_corpus.trace.model.import_report import ImportReport
+from orchtrace_corpus.trace.model.trace import Trace
 
 __all__ = ["read", "recognises", "sessions"]
 
 
-def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[dict[str, Any]]:
+def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
     """The trace of the threads in some rollouts.
 
     Raises:
         DataFileError: A file cannot be read, or none has an item of a conversation.
     """
-    report = Report()
+    report = ImportReport()
     by_thread: dict[str, tuple[Meta, list[LogFile]]] = {}
     for file in sorted(files, key=shown):
         said = first_meta(file)
@@ -40,4 +40,4 @@ def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[dict[str, Any]]
     weave(linked.threads, builder)
     if not builder:
         raise EmptyLogError(f"no item of a conversation in {shown(files[0])}")
-    yield builder.trace(topology=topology(linked.threads), unknown=linked.unknown)
+    yield builder.trace(topology=topology(linked.threads), missing=linked.missing)

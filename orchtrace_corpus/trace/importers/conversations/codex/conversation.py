@@ -29,7 +29,8 @@ from orchtrace_corpus.trace.importers.conversations.transcript import (
     answer,
 )
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
-from orchtrace_corpus.trace.importers.core.report import Report
+from orchtrace_corpus.trace.model.import_report import ImportReport, Problem
+from orchtrace_corpus.trace.model.trace import Status
 
 _DEEDS = {
     "spawn_agent": Deed.SPAWN,
@@ -80,7 +81,7 @@ class Conversation:
         odd: How many states of its counter are no numbers, with none behind them that would contain theirs.
     """
 
-    def __init__(self, thread: Thread, privacy: Privacy, report: Report, *, is_child: bool) -> None:
+    def __init__(self, thread: Thread, privacy: Privacy, report: ImportReport, *, is_child: bool) -> None:
         self.thread = thread
         self.counts: list[Count] = []
         self.clues = Clues()
@@ -115,9 +116,9 @@ class Conversation:
         elif kind.endswith("_output"):
             self._take_output(payload, at)
         elif kind in _SILENT_ITEMS:
-            self._report.passed(kind)
+            self._report.pass_over(kind)
         else:
-            self._report.unknown(masked(f"response_item {kind}"))
+            self._report.note_unknown(masked(f"response_item {kind}"))
 
     def take_event(self, payload: Payload, at: Moment) -> bool:
         """An event for the screen; whether it says that the counter of tokens has moved."""
@@ -136,7 +137,7 @@ class Conversation:
                 self._note_text(self._output(at), string(payload.message) or string(payload.text))
         elif kind == "turn_aborted":
             if not self._is_child:
-                self._add(Typed(at.time, at.place, waited=False, status="cancelled"), at)
+                self._add(Typed(at.time, at.place, waited=False, status=Status.CANCELLED), at)
         elif kind in _APPROVALS:
             self._is_asked = True
         elif kind == "guardian_assessment":
@@ -150,9 +151,9 @@ class Conversation:
         elif kind == "sub_agent_activity":
             self._take_activity(payload, at)
         elif kind in _SILENT_EVENTS:
-            self._report.passed(kind)
+            self._report.pass_over(kind)
         else:
-            self._report.unknown(masked(f"event_msg {kind}"))
+            self._report.note_unknown(masked(f"event_msg {kind}"))
         return False
 
     def settle(self) -> None:
@@ -164,14 +165,14 @@ class Conversation:
         for use, found in self._results:
             acts = self._acts.get(use)
             if acts is None:
-                self._report.problem("output without its call", str(found.place))
+                self._report.note(Problem.OUTPUT_WITHOUT_CALL, str(found.place))
             elif acts[0].answer is None or len(acts) > 1:
                 if acts[0].answer is not None:
                     del acts[0]  # an id that is used again
                 answer(acts[0], found)
             else:
                 found.is_repeated = True
-                self._report.problem("second output of a call: the first counts", str(found.place))
+                self._report.note(Problem.SECOND_OUTPUT, str(found.place))
 
     def _add(self, step: Step, at: Moment) -> None:
         step.order = float(at.row)
@@ -215,7 +216,7 @@ class Conversation:
             self._has_typed_events = True
             self._add(Typed(at.time, at.place, ref=self._privacy.reference(text)), at)
 
-    def _end(self, name: str, status: str, brought: str, at: Moment) -> None:
+    def _end(self, name: str, status: Status, brought: str, at: Moment) -> None:
         note = Note(at.time, at.place)
         self._add(note, at)
         self.clues.endings.append(Ending(note, name, status, self._privacy.reference(brought)))
@@ -239,7 +240,7 @@ class Conversation:
         if kind in _ANSWERED_AT_ONCE:
             status = string(payload.status)
             failed = status if status not in ("", "completed") else ""
-            done = Answer(at.time, at.place, status="error" if failed else "ok", error=masked(failed))
+            done = Answer(at.time, at.place, status=Status.ERROR if failed else Status.OK, error=masked(failed))
             self._add(done, at)
             answer(act, done)
         elif deed in (Deed.SPAWN, Deed.MESSAGE, Deed.CLOSE):
@@ -265,7 +266,7 @@ class Conversation:
         text = text_field(inner, "content") or wording.text_of(inner.get("content_items", output))
         details = wording.parsed(text) or inner
         failed = wording.error(text, details) or ("tool_error" if inner.get("success") is False else "")
-        found = Answer(at.time, at.place, status="error" if failed else "ok", error=failed,
+        found = Answer(at.time, at.place, status=Status.ERROR if failed else Status.OK, error=failed,
                        ref=self._privacy.reference(text or output))  # fmt: skip
         self._add(found, at)
         use = string(payload.call_id) or string(payload.id)
@@ -285,18 +286,18 @@ class Conversation:
             path = string(payload.agent_path) or string(payload.agent_path_too)
             self.clues.started.setdefault(name, string(payload.call_id) or path)
         elif kind == "interrupted":
-            self._end(name, "cancelled", "", at)
+            self._end(name, Status.CANCELLED, "", at)
 
     def _take_count(self, info: Any, at: Moment) -> bool:
         """A state of the counter of tokens; whether it has moved."""
         details = info if isinstance(info, dict) else {}
         total, last = amounts(details.get("total_token_usage")), amounts(details.get("last_token_usage"))
         if total is None and (is_odd(details.get("total_token_usage")) or is_odd(details.get("last_token_usage"))):
-            self._report.problem("usage that is no number: left out", str(at.place))
+            self._report.note(Problem.USAGE_NO_NUMBER, str(at.place))
             self.odd += 1
             return False
         if total is None and last is None:
-            self._report.passed("token_count without usage")
+            self._report.pass_over("token_count without usage")
             return False
         before, last_before = self._before
         moved = total != before if total is not None else last != last_before

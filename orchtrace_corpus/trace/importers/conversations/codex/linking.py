@@ -19,17 +19,13 @@ from orchtrace_corpus.trace.importers.conversations.transcript import (
     Typed,
     part,
 )
-from orchtrace_corpus.trace.importers.core.names import Names
+from orchtrace_corpus.trace.importers.core.identity import Names
 from orchtrace_corpus.trace.importers.core.privacy import masked
-from orchtrace_corpus.trace.importers.core.report import Report
+from orchtrace_corpus.trace.model.import_report import ImportReport, LedgerLine, Missing, Problem
+from orchtrace_corpus.trace.model.trace import Status
 
 MAIN = "main"
 """The agent that the user talks to."""
-
-UNKNOWN = "unknown: answers without usage"
-ODD = "unknown: usage that is no number"
-COVERED = "counted with the answer behind them: answers without a count of their own"
-MISSING = "unknown: sub-agents without a rollout"
 
 
 class Linked(NamedTuple):
@@ -37,14 +33,14 @@ class Linked(NamedTuple):
 
     Attributes:
         threads: Its threads.
-        unknown: Why not all of its tokens are known; empty where they are.
+        missing: How many records lack their tokens.
     """
 
     threads: list[Thread]
-    unknown: str
+    missing: dict[Missing, int]
 
 
-def link(rollouts: Sequence[Rollout], report: Report) -> Linked:
+def link(rollouts: Sequence[Rollout], report: ImportReport) -> Linked:
     """Put a session together."""
     trails = {one.meta.id: Trails(one.trail) for one in rollouts}
     for rollout in rollouts:
@@ -55,17 +51,15 @@ def link(rollouts: Sequence[Rollout], report: Report) -> Linked:
     links.aim()
     without = sum(_count_unpaid(rollout, report) for rollout in rollouts)
     if missing:
-        report.ledger(MISSING, missing)
+        report.enter(LedgerLine.NO_ROLLOUT, missing)
     odd = sum(rollout.conversation.odd for rollout in rollouts)
     if odd:
-        report.ledger(ODD, odd)
-    reasons = (("sub-agents without a rollout among the files", missing), ("answers without usage", without),
-               ("usage that is no number", odd))  # fmt: skip
-    unknown = "; ".join(f"{what}: {number}" for what, number in reasons if number)
-    return Linked([rollout.thread for rollout in rollouts if rollout.thread.steps], unknown)
+        report.enter(LedgerLine.NO_NUMBER, odd)
+    lacking = {Missing.ROLLOUTS: missing, Missing.USAGE: without, Missing.NUMBERS: odd}
+    return Linked([rollout.thread for rollout in rollouts if rollout.thread.steps], lacking)
 
 
-def _leave_out_copies(rollout: Rollout, trails: dict[str, Trails], report: Report) -> None:
+def _leave_out_copies(rollout: Rollout, trails: dict[str, Trails], report: ImportReport) -> None:
     """Leave history that was copied into a thread out of it, and give its own answers their tokens."""
     meta, thread, counts = rollout.meta, rollout.thread, rollout.conversation.counts
     is_child = bool(meta.parent or meta.forked)
@@ -100,24 +94,24 @@ def _leave_out_copies(rollout: Rollout, trails: dict[str, Trails], report: Repor
     clues.arrivals = [arrival for arrival in clues.arrivals if arrival.step.order > end]
 
 
-def _count_unpaid(rollout: Rollout, report: Report) -> int:
+def _count_unpaid(rollout: Rollout, report: ImportReport) -> int:
     """How many answers have no tokens, and none behind them in the thread that would contain theirs."""
     calls = [step for step in rollout.thread.steps if isinstance(step, Call)]
     last = max((step.order for step in calls if step.tokens is not None), default=-1.0)
     without = [step for step in calls if step.tokens is None]
     unknown = sum(step.order > last for step in without)
     if len(without) > unknown:
-        report.ledger(COVERED, len(without) - unknown)
+        report.enter(LedgerLine.COVERED, len(without) - unknown)
     unknown = max(unknown - rollout.conversation.odd, 0)
     if unknown:
-        report.ledger(UNKNOWN, unknown)
+        report.enter(LedgerLine.NO_USAGE, unknown)
     return unknown
 
 
 class _Links:
     """Who spawned whom in a session."""
 
-    def __init__(self, rollouts: Sequence[Rollout], report: Report) -> None:
+    def __init__(self, rollouts: Sequence[Rollout], report: ImportReport) -> None:
         self._rollouts = rollouts
         self._report = report
         self._by_id = {rollout.meta.id: rollout for rollout in rollouts}
@@ -151,7 +145,7 @@ class _Links:
                 continue
             if parent is None or self._is_above(rollout, parent):
                 place = str(rollout.thread.steps[0].place)
-                self._report.problem("sub-agent whose parent is not among the files (orphan)", place)
+                self._report.note(Problem.NO_PARENT_ROLLOUT, place)
                 continue
             rollout.thread.parent = parent.thread.agent
             self._parents[rollout.meta.id] = parent
@@ -192,7 +186,7 @@ class _Links:
         act = Act(first.time, first.place, deed=Deed.SPAWN, target=rollout.thread.agent, role=rollout.thread.role)
         act.is_inferred = True
         parent.thread.add(act)
-        self._report.problem("sub-agent without a known spawn call: its spawn is concluded", str(first.place))
+        self._report.note(Problem.SPAWN_INFERRED, str(first.place))
 
     def name_childless(self) -> int:
         """Name the sub-agents of which there is no rollout, and say how many."""
@@ -205,14 +199,14 @@ class _Links:
                 if act.target:
                     continue
                 names = [name for name in (*spawn.names, started.get(spawn.id, "")) if name]
-                if act.answer is not None and act.answer.status == "error":
+                if act.answer is not None and act.answer.status is Status.ERROR:
                     act.deed = Deed.TOOL  # nothing came into being
                     continue
                 act.target = self._new_name((names or [f"{act.role or 'agent'}:{act.id[-8:]}"])[-1])
                 for name in names:
                     self._names.setdefault(name, act.target)
                 missing += 1
-                self._report.problem("sub-agent without a rollout", str(act.place))
+                self._report.note(Problem.NO_ROLLOUT, str(act.place))
         return missing
 
     def aim(self) -> None:
@@ -226,14 +220,14 @@ class _Links:
                 if act.deed is Deed.MESSAGE:
                     act.target = target or self._stranger(aimed.name)
                     sent.setdefault((act.target, aimed.mark), []).append(act)
-                elif target and target != thread.agent and act.answer is not None and act.answer.status == "ok":
+                elif target and target != thread.agent and act.answer is not None and act.answer.status is Status.OK:
                     act.target = target
                 else:
                     act.deed = Deed.TOOL
             for ending in rollout.conversation.clues.endings:
                 child = self._called(ending.name)
                 if child and child != thread.agent:
-                    error = "agent_error" if ending.status == "error" else ""
+                    error = "agent_error" if ending.status is Status.ERROR else ""
                     backs.append(Back(ending.step, thread, child, ending.status, error, ending.ref))
             for step in thread.steps:
                 if isinstance(step, Act) and step.call is not None and step.deed in (Deed.SPAWN, Deed.MESSAGE):

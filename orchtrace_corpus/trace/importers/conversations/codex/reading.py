@@ -14,7 +14,7 @@ from orchtrace_corpus.trace.importers.conversations.transcript import NO_TIME, T
 from orchtrace_corpus.trace.importers.core import logs
 from orchtrace_corpus.trace.importers.core.logs import LogFile
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
-from orchtrace_corpus.trace.importers.core.report import Report
+from orchtrace_corpus.trace.model.import_report import Drop, ImportReport, Problem
 
 _COPYING_SECONDS = 10.0
 """History is copied within such a time, if it is given new times at all."""
@@ -36,7 +36,7 @@ class Rollout:
     """
 
     def __init__(
-        self, files: Sequence[LogFile], said: Meta, privacy: Privacy, report: Report, *, is_source: bool
+        self, files: Sequence[LogFile], said: Meta, privacy: Privacy, report: ImportReport, *, is_source: bool
     ) -> None:
         self.meta = said
         self.thread = Thread("", said.id, role=masked(said.role))
@@ -58,10 +58,10 @@ class Rollout:
             row = line(found)
             payload = row.payload
             if payload is None:
-                self._report.drop("row without a payload", name, number)
+                self._report.drop(Drop.NO_PAYLOAD, name, number)
                 continue
             if not is_only and self._is_known(row, is_first=is_first):
-                self._report.passed("row that another file of the thread has, too")
+                self._report.pass_over("row that another file of the thread has, too")
                 continue
             self._row += 1
             if row.timestamp != stamp:  # rows are written several at a time
@@ -69,7 +69,7 @@ class Rollout:
                 time = moment(stamp)
             at = Moment(time, name, number, self._row)
             if time == NO_TIME:
-                self._report.problem("row without a time: that of the row before it is taken", str(at.place))
+                self._report.note(Problem.NO_ROW_TIME, str(at.place))
             else:
                 if time < before:
                     self._report.out_of_order += 1
@@ -92,15 +92,15 @@ class Rollout:
             sign = self._sign_of_event(payload, moved=self.conversation.take_event(payload, at))
         elif kind == "turn_context":
             self.conversation.model = masked(string(payload.model)) or self.conversation.model
-            self._report.passed(kind)
+            self._report.pass_over(kind)
             sign = "turn" if self._is_own_turn(payload) else ""
         elif kind == "session_meta":
-            self._report.passed(kind)
+            self._report.pass_over(kind)
             sign = "meta" if string(payload.id) not in ("", self.meta.id) else ""
         elif kind == "compacted":
-            self._report.passed(kind)
+            self._report.pass_over(kind)
         else:
-            self._report.unknown(masked(kind) if isinstance(kind, str) else "(no type)")
+            self._report.note_unknown(masked(kind) if isinstance(kind, str) else "(no type)")
         if sign and self._keeps_trail and (at.time <= self._youngest or sign in ("meta", "turn")):
             what = self.conversation.counts[-1].state if sign == "count" else (kind, msgspec.json.encode(payload))
             self.trail.append(Trail(at.row, at.time, hash(what), sign))

@@ -9,7 +9,7 @@ from orchtrace_corpus.trace.importers.core import logs
 from orchtrace_corpus.trace.importers.core.builder import seconds
 from orchtrace_corpus.trace.importers.core.logs import Head, LogFile
 from orchtrace_corpus.trace.importers.core.privacy import masked
-from orchtrace_corpus.trace.importers.core.report import Report
+from orchtrace_corpus.trace.model.import_report import ImportReport
 
 _ROW_TYPES = frozenset(("session_meta", "response_item", "event_msg", "turn_context", "compacted"))
 
@@ -53,7 +53,7 @@ def first_meta(file: LogFile) -> Meta:
     """
     rows: Sequence[dict[str, Any]] = logs.head(file, 1, logs.FIRST_BYTES).rows
     if not any(row.get("type") == "session_meta" for row in rows):
-        rows = [row for _, row in islice(logs.rows(file, Report()), logs.HEAD_ROWS)]
+        rows = [row for _, row in islice(logs.rows(file, ImportReport()), logs.HEAD_ROWS)]
     first = next((row for row in rows if row.get("type") == "session_meta"), {})
     return meta(_inside(first, "payload"), os.path.basename(file.path_text).removesuffix(".jsonl"))
 

@@ -3,6 +3,7 @@
 from msgspec import Struct, field
 
 from orchtrace_corpus.trace.importers.conversations.transcript import Act, Delivery, Step
+from orchtrace_corpus.trace.model.trace import Status
 
 
 class Spawn(Struct):
@@ -33,7 +34,7 @@ class Ending(Struct):
 
     step: Step
     name: str
-    status: str
+    status: Status
     ref: str
 
 

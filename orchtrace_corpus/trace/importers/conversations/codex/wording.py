@@ -8,6 +8,7 @@ import msgspec
 
 from orchtrace_corpus.trace.importers.conversations.codex.sources import text_field
 from orchtrace_corpus.trace.importers.conversations.transcript import REJECTED
+from orchtrace_corpus.trace.model.trace import Status
 
 FORBIDDEN = "forbidden"
 """The error of a call that a rule or guardian does not allow."""
@@ -18,9 +19,13 @@ _PUT_THERE = (
 )  # fmt: skip
 _NOTIFICATION = "<subagent_notification>"
 _ENDED = {
-    "completed": "ok", "errored": "error", "failed": "error", "interrupted": "cancelled", "shutdown": "cancelled",
-    "closed": "cancelled",
-}  # fmt: skip
+    "completed": Status.OK,
+    "errored": Status.ERROR,
+    "failed": Status.ERROR,
+    "interrupted": Status.CANCELLED,
+    "shutdown": Status.CANCELLED,
+    "closed": Status.CANCELLED,
+}
 """How an agent is said to have ended; under any other word it goes on."""
 _MOST_LOOKED_AT = 400
 _MOST_PARSED = 1_000_000
@@ -85,7 +90,7 @@ def _exit_code(text: str) -> int | None:
     return None
 
 
-def endings(value: Any) -> Iterator[tuple[str, str, str]]:
+def endings(value: Any) -> Iterator[tuple[str, Status, str]]:
     """The agents that a status speaks of, with how they have ended: ok, error or cancelled, and what they brought."""
     if not isinstance(value, dict):
         return
@@ -98,7 +103,7 @@ def endings(value: Any) -> Iterator[tuple[str, str, str]]:
                 break
 
 
-def notification(text: str) -> Iterator[tuple[str, str, str]]:
+def notification(text: str) -> Iterator[tuple[str, Status, str]]:
     """What a notification says of one agent, as `endings` does."""
     begin = text.find(_NOTIFICATION)
     if begin >= 0:
