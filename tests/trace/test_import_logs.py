@@ -2,8 +2,10 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +52,7 @@ def test_logs_are_found_in_order_and_links_out_of_the_folder_are_not(tmp_path: P
     (inside / "circle").symlink_to(inside)
     os.mkfifo(inside / "pipe.jsonl")
 
-    assert [file.name for file in logs.find(str(inside))] == ["a.json", "own.jsonl", "b/1.ndjson", "b/2.jsonl"]
+    assert [file.name for file in logs.find(str(inside)).files] == ["a.json", "own.jsonl", "b/1.ndjson", "b/2.jsonl"]
     sessions = importers.sessions(str(inside))
     assert sorted(file.name for session in sessions for file in session.files) == ["a.json", "b/1.ndjson", "b/2.jsonl"]
 
@@ -64,7 +66,7 @@ def test_files_are_called_by_their_path_below_the_folder_however_that_is_written
     path.write_text(GOOD)
     monkeypatch.chdir(tmp_path)
 
-    assert [file.name for file in logs.find(folder)] == ["b/1.jsonl" if "logs" in folder else "logs/b/1.jsonl"]
+    assert [file.name for file in logs.find(folder).files] == ["b/1.jsonl" if "logs" in folder else "logs/b/1.jsonl"]
 
 
 def test_links_that_lead_out_and_folders_that_may_not_be_read_are_told(
@@ -85,7 +87,7 @@ def test_links_that_lead_out_and_folders_that_may_not_be_read_are_told(
         return listed(path)
 
     monkeypatch.setattr(os, "scandir", scandir)
-    found = logs.look(str(inside))
+    found = logs.find(str(inside))
 
     assert [file.name for file in found.files] == ["open/x.jsonl"]
     assert found.passed_over == [
@@ -167,6 +169,37 @@ def test_lines_that_are_no_records_are_counted_and_the_rest_is_read(tmp_path: Pa
         "cut off at the end": {"number": 1, "for_example": ["x.jsonl:11"]},
     }
     assert (report["records_read"], report["repaired"]) == (3, 1)
+
+
+def test_a_folder_is_walked_once_and_the_beginning_of_each_file_is_read_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for form in importers.FORMATS:
+        shutil.copytree(LOGS / form, tmp_path / form)
+    opened: Counter[str] = Counter()
+    walked: list[str] = []
+    built_in, walk = open, os.walk
+
+    def counted(path: Any, *arguments: Any, **options: Any) -> Any:
+        opened[str(path)] += str(path).startswith(str(tmp_path))
+        return built_in(path, *arguments, **options)
+
+    def walk_once(path: str, *arguments: Any, **options: Any) -> Any:
+        walked.append(path)
+        return walk(path, *arguments, **options)
+
+    monkeypatch.setattr("builtins.open", counted)
+    monkeypatch.setattr(os, "walk", walk_once)
+    found = importers.find([str(tmp_path)])
+
+    files = sum(len(one.files) for one in found.sessions) + len(found.others)
+    assert (walked, +opened) == ([str(tmp_path)], dict.fromkeys(+opened, 1))
+    assert len(+opened) == files
+
+    run_corpus("trace", "doctor", str(tmp_path))
+    assert walked == [str(tmp_path)] * 2
+    assert max(opened.values()) - 1 <= 3  # found, told what it is, read
+    assert opened.total() - files < 2.7 * files
 
 
 def test_a_last_line_without_an_end_counts_if_it_is_whole(tmp_path: Path) -> None:

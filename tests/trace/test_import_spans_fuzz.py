@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from orchtrace_corpus.base.errors import DataFileError
 from orchtrace_corpus.trace import importers
 from orchtrace_corpus.trace.importers.core.builder import as_data
-from orchtrace_corpus.trace.importers.core.logs import LogFile
+from orchtrace_corpus.trace.importers.core.logs import LogFile, Opened
 from orchtrace_corpus.trace.importers.core.privacy import Privacy
 from orchtrace_corpus.trace.importers.spans.events import trace_of
 from orchtrace_corpus.trace.importers.spans.span import Bundle, Call, Kind, Span, Task, Usage
@@ -145,7 +145,7 @@ def _import_mutated(tmp_path: Path, seeds: range) -> None:
         broken.write_bytes(_mutated(path, chance))
         try:
             with watched(tmp_path):
-                importers.recognise(LogFile(str(broken), broken.name))
+                importers.recognise(Opened(LogFile(str(broken), broken.name)))
                 traces = imported(broken, form=form)
             for trace in traces:
                 assert_ledger_adds_up(trace)

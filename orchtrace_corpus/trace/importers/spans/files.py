@@ -12,7 +12,7 @@ from orchtrace_corpus.base.errors import DataFileError
 from orchtrace_corpus.base.findings import quote, quote_path
 from orchtrace_corpus.trace.importers.core import logs
 from orchtrace_corpus.trace.importers.core.json_parts import Part, encoded
-from orchtrace_corpus.trace.importers.core.logs import EmptyLogError, Head, JsonDocument, LogFile
+from orchtrace_corpus.trace.importers.core.logs import EmptyLogError, Head, JsonDocument, LogFile, Opened
 from orchtrace_corpus.trace.importers.core.privacy import Privacy
 from orchtrace_corpus.trace.importers.spans.events import trace_of
 from orchtrace_corpus.trace.importers.spans.span import Bundle
@@ -132,29 +132,13 @@ def _is_json(line: bytes) -> bool:
     return True
 
 
-def grouped(files: Sequence[LogFile]) -> Iterator[Sequence[LogFile]]:
-    """The files by the traces that they begin with: exporters divide a trace among files.
+def ties(opened: Opened) -> list[str]:
+    """What ties a file to others: the traces that it begins with, since exporters divide a trace among files.
 
     Raises:
-        DataFileError: A file cannot be read.
+        DataFileError: The file cannot be read.
     """
-    leaders = list(range(len(files)))
-
-    def leader(number: int) -> int:
-        while leaders[number] != number:
-            leaders[number] = leaders[leaders[number]]
-            number = leaders[number]
-        return number
-
-    first_with: dict[str, int] = {}
-    for number, file in enumerate(files):
-        for name in re.findall(r'"trace_?[iI]d"\s*:\s*"([^"]{1,100})"', logs.head(file, 0).text):
-            first, own = sorted((leader(first_with.setdefault(name, number)), leader(number)))
-            leaders[own] = first
-    groups: dict[int, list[LogFile]] = {}
-    for number, file in enumerate(files):
-        groups.setdefault(leader(number), []).append(file)
-    yield from groups.values()
+    return [opened.file.path, *re.findall(r'"trace_?[iI]d"\s*:\s*"([^"]{1,100})"', opened.head().text)]
 
 
 def outline(beginning: Head) -> frozenset[str]:

@@ -119,7 +119,7 @@ class _Run(Struct):
         return {name: getattr(self, name) for name in names}
 
 
-sessions = spanfiles.grouped
+ties = spanfiles.ties
 
 
 def recognises(beginning: Head) -> bool:

@@ -84,7 +84,7 @@ class _Item(Struct):
     data: "list[_Item] | None" = None
 
 
-sessions = spanfiles.grouped
+ties = spanfiles.ties
 
 
 def recognises(beginning: Head) -> bool:

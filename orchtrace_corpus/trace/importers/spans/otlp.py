@@ -102,7 +102,7 @@ class _Program(NamedTuple):
 _Found = tuple[_Span | None, int, _Program]
 
 
-sessions = spanfiles.grouped
+ties = spanfiles.ties
 
 
 def recognises(beginning: Head) -> bool:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from orchtrace_corpus.trace.importers.conversations.claude_code.linking import link
 from orchtrace_corpus.trace.importers.conversations.claude_code.reading import Reading
-from orchtrace_corpus.trace.importers.conversations.claude_code.sources import recognises, sessions
+from orchtrace_corpus.trace.importers.conversations.claude_code.sources import recognises, ties
 from orchtrace_corpus.trace.importers.conversations.conversation_events import topology, weave
 from orchtrace_corpus.trace.importers.core.builder import Builder
 from orchtrace_corpus.trace.importers.core.logs import EmptyLogError, LogFile
@@ -12,7 +12,7 @@ from orchtrace_corpus.trace.importers.core.privacy import Privacy
 from orchtrace_corpus.trace.model.import_report import ImportReport
 from orchtrace_corpus.trace.model.trace import Trace
 
-__all__ = ["read", "recognises", "sessions"]
+__all__ = ["read", "recognises", "ties"]
 
 
 def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:

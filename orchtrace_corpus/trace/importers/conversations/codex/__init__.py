@@ -4,15 +4,15 @@ from collections.abc import Iterator, Sequence
 
 from orchtrace_corpus.trace.importers.conversations.codex.linking import link
 from orchtrace_corpus.trace.importers.conversations.codex.reading import Rollout
-from orchtrace_corpus.trace.importers.conversations.codex.sources import Meta, first_meta, recognises, sessions, shown
+from orchtrace_corpus.trace.importers.conversations.codex.sources import Meta, first_meta, recognises, shown, ties
 from orchtrace_corpus.trace.importers.conversations.conversation_events import topology, weave
 from orchtrace_corpus.trace.importers.core.builder import Builder
-from orchtrace_corpus.trace.importers.core.logs import EmptyLogError, LogFile
+from orchtrace_corpus.trace.importers.core.logs import EmptyLogError, LogFile, Opened
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
 from orchtrace_corpus.trace.model.import_report import ImportReport
 from orchtrace_corpus.trace.model.trace import Trace
 
-__all__ = ["read", "recognises", "sessions"]
+__all__ = ["read", "recognises", "ties"]
 
 
 def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
@@ -24,7 +24,8 @@ def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
     report = ImportReport()
     by_thread: dict[str, tuple[Meta, list[LogFile]]] = {}
     for file in sorted(files, key=shown):
-        said = first_meta(file)
+        with Opened(file) as opened:
+            said = first_meta(opened)
         by_thread.setdefault(said.id, (said, []))[1].append(file)
     sources = {source for said, _ in by_thread.values() for source in (said.parent, said.forked)}
     rollouts = [Rollout(own, said, privacy, report, is_source=said.id in sources) for said, own in by_thread.values()]
