@@ -8,7 +8,7 @@ its spawn to its return. An agent that was spawned ends with the last that is kn
 
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from operator import attrgetter
 from typing import Any
 
@@ -28,12 +28,13 @@ from orchtrace_corpus.trace.importers.conversations.transcript import (
     Step,
     Thread,
     Typed,
+    parents_first,
     part,
 )
 from orchtrace_corpus.trace.importers.core.builder import Builder
 from orchtrace_corpus.trace.importers.core.identity import Names
 from orchtrace_corpus.trace.model.import_report import Problem
-from orchtrace_corpus.trace.model.trace import AgentKind, EdgeType, EventType, Status, TokenBasis, Topology
+from orchtrace_corpus.trace.model.trace import AgentKind, EdgeType, EventType, Status, TokenBasis
 
 _STARTS = frozenset((EventType.INFERENCE, EventType.DECISION, EventType.AGGREGATE, EventType.SPAWN))
 """Events with which an agent begins its work."""
@@ -51,21 +52,12 @@ def weave(threads: Sequence[Thread], builder: Builder) -> None:
         part(thread.steps)
 
 
-def topology(threads: Iterable[Thread]) -> Topology:
-    """How the agents are arranged, as far as spawns tell: all below one agent, or below one another."""
-    parents = {thread.agent: thread.parent for thread in threads if thread.parent}
-    if not parents:
-        return Topology.UNKNOWN
-    is_deep = any(parent in parents for parent in parents.values())
-    return Topology.HIERARCHICAL if is_deep else Topology.CENTRALIZED
-
-
 class _Loom:
     """What the threads share: who lives when, and which events of other threads an event is joined to."""
 
     def __init__(self, threads: Sequence[Thread], builder: Builder) -> None:
         self.builder = builder
-        self.threads = _parents_first(threads)
+        self.threads = parents_first(threads)
         self._parents = {thread.agent: thread.parent for thread in threads if thread.parent}
         self._roots = {thread.agent: thread for thread in threads if thread.is_root}
         self._acting = {thread.agent for thread in threads if thread.steps}
@@ -407,24 +399,6 @@ class _ThreadLoom:
                 EventType.MESSAGE, step.sender, step, step.time, target=self._agent, content_ref=step.ref
             )
             self._inputs.append((event, EdgeType.MESSAGE))
-
-
-def _parents_first(threads: Sequence[Thread]) -> list[Thread]:
-    """The threads, each behind those of its parent."""
-    children: dict[str, list[Thread]] = {}
-    agents = {thread.agent for thread in threads}
-    for thread in threads:
-        children.setdefault(thread.parent if thread.parent in agents else "", []).append(thread)
-    found: list[Thread] = []
-    waiting = [""]
-    reached = {""}
-    while waiting:
-        for thread in children.get(waiting.pop(), ()):
-            found.append(thread)
-            if thread.agent not in reached:
-                reached.add(thread.agent)
-                waiting.append(thread.agent)
-    return found
 
 
 def _time(pair: tuple[float, str]) -> float:

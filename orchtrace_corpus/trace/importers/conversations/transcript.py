@@ -4,15 +4,16 @@ The importers of Claude Code and Codex read rows into threads, one for each agen
 the threads. A thread is a list of steps, each with the moment and the place in the log where it was noted.
 """
 
+from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from enum import StrEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 from msgspec import Struct, field
 
 from orchtrace_corpus.trace.importers.core.builder import seconds
-from orchtrace_corpus.trace.model.trace import AgentKind, Status, TokenBasis
+from orchtrace_corpus.trace.model.trace import AgentKind, Status, TokenBasis, Topology
 
 USER = "user"
 """The name under which people act in a trace."""
@@ -223,3 +224,67 @@ def part(steps: Iterable[Step]) -> None:
     for step in steps:
         if isinstance(step, Answer):
             step.act = None
+
+
+def topology(threads: Iterable[Thread]) -> Topology:
+    """How the agents are arranged, as far as spawns tell: all below one agent, or below one another."""
+    parents = {thread.agent: thread.parent for thread in threads if thread.parent}
+    if not parents:
+        return Topology.UNKNOWN
+    is_deep = any(parent in parents for parent in parents.values())
+    return Topology.HIERARCHICAL if is_deep else Topology.CENTRALIZED
+
+
+def parents_first(threads: Sequence[Thread]) -> list[Thread]:
+    """The threads, each behind those of its parent."""
+    children: dict[str, list[Thread]] = {}
+    agents = {thread.agent for thread in threads}
+    for thread in threads:
+        children.setdefault(thread.parent if thread.parent in agents else "", []).append(thread)
+    found: list[Thread] = []
+    waiting = [""]
+    reached = {""}
+    while waiting:
+        for thread in children.get(waiting.pop(), ()):
+            found.append(thread)
+            if thread.agent not in reached:
+                reached.add(thread.agent)
+                waiting.append(thread.agent)
+    return found
+
+
+class Back(NamedTuple):
+    """A place where the log says that an agent has come back.
+
+    Attributes:
+        step: The step of the receiving thread that says so.
+        thread: The receiving thread.
+        child: The agent that has come back.
+        status: With what: ok, error, cancelled.
+        error: The kind of error.
+        ref: What it has brought.
+    """
+
+    step: Step
+    thread: Thread
+    child: str
+    status: Status = Status.OK
+    error: str = ""
+    ref: str = ""
+
+
+def add_returns(backs: Iterable[Back], threads: Iterable[Thread]) -> None:
+    """Add a return to the receiving thread, unless the agent has done nothing since its last return."""
+    moments: dict[str, list[float]] = {}
+    for thread in threads:
+        if not thread.aside:
+            moments[thread.agent] = sorted(step.time for step in thread.steps)
+    returned: dict[str, float] = {}
+    for back in sorted(backs, key=lambda back: (back.step.time, back.step.order)):
+        time = back.step.time
+        done = moments.get(back.child, [])
+        before = returned.get(back.child)
+        if before is None or bisect_right(done, before) < bisect_right(done, time):
+            returned[back.child] = time
+            step = Return(time, back.step.place, back.step.order + 0.5, back.child, back.status, back.error, back.ref)
+            back.thread.steps.append(step)

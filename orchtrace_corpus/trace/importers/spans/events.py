@@ -5,13 +5,10 @@ from typing import Any
 
 from orchtrace_corpus.trace.importers.core.builder import Builder
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
-from orchtrace_corpus.trace.importers.spans.call_ids import CallIds
-from orchtrace_corpus.trace.importers.spans.edges import Act, Frame, draw
-from orchtrace_corpus.trace.importers.spans.kinds import Meanings
+from orchtrace_corpus.trace.importers.spans.edges import Act, CallIds, Frame, draw
 from orchtrace_corpus.trace.importers.spans.span import Bundle, Kind, Span
-from orchtrace_corpus.trace.importers.spans.team import Activation, Team
-from orchtrace_corpus.trace.importers.spans.transfers import Transfer
-from orchtrace_corpus.trace.importers.spans.tree import NOBODY, Tree, tree
+from orchtrace_corpus.trace.importers.spans.team import Activation, Team, Transfer
+from orchtrace_corpus.trace.importers.spans.tree import NOBODY, Meanings, Tree, tree
 from orchtrace_corpus.trace.importers.spans.usage import Spent, spending
 from orchtrace_corpus.trace.model.import_report import ImportReport, Missing
 from orchtrace_corpus.trace.model.trace import AgentKind, EdgeType, EventType, Status, Topology, Trace

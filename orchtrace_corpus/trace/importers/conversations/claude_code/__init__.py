@@ -5,7 +5,8 @@ from collections.abc import Iterator, Sequence
 from orchtrace_corpus.trace.importers.conversations.claude_code.linking import link
 from orchtrace_corpus.trace.importers.conversations.claude_code.reading import Reading
 from orchtrace_corpus.trace.importers.conversations.claude_code.sources import recognises, ties
-from orchtrace_corpus.trace.importers.conversations.conversation_events import topology, weave
+from orchtrace_corpus.trace.importers.conversations.conversation_events import weave
+from orchtrace_corpus.trace.importers.conversations.transcript import topology
 from orchtrace_corpus.trace.importers.core.builder import Builder
 from orchtrace_corpus.trace.importers.core.logs import EmptyLogError, LogFile
 from orchtrace_corpus.trace.importers.core.privacy import Privacy

@@ -5,9 +5,9 @@ A model's answer comes in several rows, one for each of its blocks, which repeat
 
 from typing import Any, NamedTuple
 
+from orchtrace_corpus.trace.importers.conversations.claude_code import rows
 from orchtrace_corpus.trace.importers.conversations.claude_code import spawn_evidence as clues
-from orchtrace_corpus.trace.importers.conversations.claude_code import wording
-from orchtrace_corpus.trace.importers.conversations.claude_code.rows import Line, details, string
+from orchtrace_corpus.trace.importers.conversations.claude_code.rows import Line, Said, details, string
 from orchtrace_corpus.trace.importers.conversations.claude_code.spawn_evidence import (
     Aimed,
     Arrival,
@@ -18,7 +18,6 @@ from orchtrace_corpus.trace.importers.conversations.claude_code.spawn_evidence i
     Written,
     text_field,
 )
-from orchtrace_corpus.trace.importers.conversations.claude_code.wording import Said
 from orchtrace_corpus.trace.importers.conversations.transcript import (
     Act,
     Alarm,
@@ -150,14 +149,14 @@ class Content:
             case Deed.SPAWN:
                 prompt = text_field(details, "prompt") or text_field(details, "script")
                 act.ref, act.role = self._privacy.reference(prompt), masked(text_field(details, "subagent_type"))
-                spawn = Spawn(act, thread, use, wording.mark(prompt), text_field(details, "name"),
+                spawn = Spawn(act, thread, use, rows.mark(prompt), text_field(details, "name"),
                               text_field(details, "team_name"), string(entry.row.uuid))  # fmt: skip
                 self.clues.spawns.append(spawn)
             case Deed.MESSAGE:
                 body = text_field(details, "content") or text_field(details, "message")
                 act.ref = self._privacy.reference(body or given)
                 name = text_field(details, "recipient") or text_field(details, "to")
-                self.clues.aimed.append(Aimed(act, thread, use, name, wording.mark(body)))
+                self.clues.aimed.append(Aimed(act, thread, use, name, rows.mark(body)))
             case _:
                 act.ref = self._privacy.reference(given)
                 if act.deed in (Deed.JOIN, Deed.CLOSE):
@@ -177,16 +176,16 @@ class Content:
             else:
                 others.append(block)
         if others:
-            self._take_text(entry, wording.text_of(others), others)
+            self._take_text(entry, rows.text_of(others), others)
 
     def _take_text(self, entry: Entry, text: str, content: Any) -> None:
         row, _, thread, time, place = entry
         begins = not thread.steps and not thread.is_root
         if begins:
-            bodies = [body for sender, body in wording.teammate_messages(text) if sender == "team-lead"]
+            bodies = [body for sender, body in rows.teammate_messages(text) if sender == "team-lead"]
             beginning = self.clues.beginnings.setdefault(thread.key, Beginning())
-            beginning.prompt = wording.mark(bodies[0] if bodies else text)
-        said = wording.said(text)
+            beginning.prompt = rows.mark(bodies[0] if bodies else text)
+        said = rows.said(text)
         if said is Said.TASK:
             self._take_notice(entry, text)
         elif said is Said.TEAMMATE and not begins:
@@ -201,27 +200,27 @@ class Content:
     def _take_notice(self, entry: Entry, text: str) -> None:
         note = Note(entry.time, entry.place)
         entry.thread.add(note)
-        told = wording.task(text)
+        told = rows.task(text)
         ref = self._privacy.reference(told.result)
         self.clues.notices.append(Notice(note, entry.thread, told._replace(result=""), ref))
 
     def _take_messages(self, entry: Entry, text: str) -> None:
-        for sender, body in wording.teammate_messages(text):
+        for sender, body in rows.teammate_messages(text):
             if sender == "system":
                 entry.thread.add(Note(entry.time, entry.place))
             else:
                 step = Delivery(entry.time, entry.place, ref=self._privacy.reference(body))
                 entry.thread.add(step)
-                self.clues.arrivals.append(Arrival(step, entry.thread, sender, wording.mark(body)))
+                self.clues.arrivals.append(Arrival(step, entry.thread, sender, rows.mark(body)))
 
     def _take_result(self, entry: Entry, block: dict[str, Any]) -> None:
         content = block.get("content")
-        text = wording.text_of(content)
+        text = rows.text_of(content)
         found = Answer(entry.time, entry.place, ref=self._privacy.reference(text or content))
         if block.get("is_error") is True:
-            found.status, found.error = Status.ERROR, wording.error(text)
-            if found.error == wording.FORBIDDEN:
-                entry.thread.add(Alarm(entry.time, entry.place, error=wording.FORBIDDEN))
+            found.status, found.error = Status.ERROR, rows.error(text)
+            if found.error == rows.FORBIDDEN:
+                entry.thread.add(Alarm(entry.time, entry.place, error=rows.FORBIDDEN))
         entry.thread.add(found)
         use = text_field(block, "tool_use_id")
         act = self.acts.get((entry.thread.key, use))
@@ -238,8 +237,8 @@ class Content:
             thread.add(Alarm(time, place, tool=masked(text_field(attachment, "hookName")), error="hook"))
         elif kind == "queued_command":
             prompt = attachment.get("prompt")
-            text = wording.text_of(prompt)
-            said = wording.said(text)
+            text = rows.text_of(prompt)
+            said = rows.said(text)
             if said is Said.TASK:
                 self._take_notice(entry, text)
             elif said is Said.PERSON and thread.is_root:

@@ -4,7 +4,7 @@ from typing import Any, TypeGuard
 
 from msgspec import Struct, field
 
-from orchtrace_corpus.trace.importers.conversations.claude_code import rows, wording
+from orchtrace_corpus.trace.importers.conversations.claude_code import rows
 from orchtrace_corpus.trace.importers.conversations.claude_code.rows import Details
 from orchtrace_corpus.trace.importers.conversations.transcript import Act, Answer, Call, Delivery, Note, Thread
 
@@ -94,7 +94,7 @@ class Notice(Struct):
 
     step: Note
     thread: Thread
-    told: wording.Task
+    told: rows.Task
     ref: str
 
 
@@ -154,7 +154,7 @@ def _is_number(value: Any) -> TypeGuard[int]:
 
 def result(answer: Answer, thread: Thread, call: str, text: str, details: Details | None) -> Result:
     """What a result says of agents, in its text and in its structured part."""
-    found = Result(answer, thread, call, tail=wording.agent_in_tail(text), done="<status>completed" in text)
+    found = Result(answer, thread, call, tail=rows.agent_in_tail(text), done="<status>completed" in text)
     found.refused = '"success": false' in text or '"success":false' in text
     if details is not None:
         found.agent = rows.string(details.agent) or rows.string(details.teammate)

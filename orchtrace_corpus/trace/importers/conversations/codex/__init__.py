@@ -5,7 +5,8 @@ from collections.abc import Iterator, Sequence
 from orchtrace_corpus.trace.importers.conversations.codex.linking import link
 from orchtrace_corpus.trace.importers.conversations.codex.reading import Rollout
 from orchtrace_corpus.trace.importers.conversations.codex.sources import Meta, first_meta, recognises, shown, ties
-from orchtrace_corpus.trace.importers.conversations.conversation_events import topology, weave
+from orchtrace_corpus.trace.importers.conversations.conversation_events import weave
+from orchtrace_corpus.trace.importers.conversations.transcript import topology
 from orchtrace_corpus.trace.importers.core.builder import Builder
 from orchtrace_corpus.trace.importers.core.logs import EmptyLogError, LogFile, Opened
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked

@@ -7,13 +7,12 @@ items count, and the events only where a rollout has none.
 
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, field
 
-from orchtrace_corpus.trace.importers.conversations.codex import wording
+from orchtrace_corpus.trace.importers.conversations.codex import rows
 from orchtrace_corpus.trace.importers.conversations.codex.counting import Amounts, Count, amounts, is_odd
 from orchtrace_corpus.trace.importers.conversations.codex.rows import Payload, as_payload, string
 from orchtrace_corpus.trace.importers.conversations.codex.sources import text_field
-from orchtrace_corpus.trace.importers.conversations.codex.spawn_evidence import Aimed, Arrival, Clues, Ending, Spawn
 from orchtrace_corpus.trace.importers.conversations.transcript import (
     Act,
     Alarm,
@@ -31,6 +30,60 @@ from orchtrace_corpus.trace.importers.conversations.transcript import (
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
 from orchtrace_corpus.trace.model.import_report import ImportReport, Problem
 from orchtrace_corpus.trace.model.trace import Status
+
+
+class Spawn(Struct):
+    """A call that spawns an agent.
+
+    Attributes:
+        id: Its id.
+        mark: A mark of the child's task.
+        names: What the call and its output call the child: its thread, its path, its name.
+    """
+
+    act: Act
+    id: str
+    mark: int = 0
+    names: list[str] = field(default_factory=list)
+
+
+class Aimed(Struct):
+    """A call that is about an agent under some name: a message to it, or its end."""
+
+    act: Act
+    name: str
+    mark: int = 0
+
+
+class Ending(Struct):
+    """The rollout says at some step that another agent has ended: ok, error or cancelled."""
+
+    step: Step
+    name: str
+    status: Status
+    ref: str
+
+
+class Arrival(Struct):
+    """A text that the agent is given, and that another may have sent."""
+
+    step: Delivery
+    mark: int
+
+
+class Clues(Struct):
+    """All clues of a rollout.
+
+    Attributes:
+        started: The agents whose beginning it mentions, by thread: the id of the call, or the agent's path.
+    """
+
+    spawns: list[Spawn] = field(default_factory=list)
+    aimed: list[Aimed] = field(default_factory=list)
+    endings: list[Ending] = field(default_factory=list)
+    arrivals: list[Arrival] = field(default_factory=list)
+    started: dict[str, str] = field(default_factory=dict)
+
 
 _DEEDS = {
     "spawn_agent": Deed.SPAWN,
@@ -110,7 +163,7 @@ class Conversation:
             self._items.add(kind)
             call = self._output(at)
             if payload.content:
-                self._note_text(call, wording.text_of(payload.content))
+                self._note_text(call, rows.text_of(payload.content))
         elif kind.endswith("_call"):
             self._take_call(kind, payload, self._output(at), at)
         elif kind.endswith("_output"):
@@ -142,11 +195,11 @@ class Conversation:
             self._is_asked = True
         elif kind == "guardian_assessment":
             if string(payload.status) in ("denied", "rejected", "blocked"):
-                self._add(Alarm(at.time, at.place, error=wording.FORBIDDEN), at)
+                self._add(Alarm(at.time, at.place, error=rows.FORBIDDEN), at)
         elif kind in ("collab_agent_spawn_end", "collab_tool_call"):
             self.clues.started.setdefault(string(payload.new_thread), string(payload.call_id))
         elif kind == "collab_waiting_end":
-            for name, status, brought in wording.endings(payload.statuses):
+            for name, status, brought in rows.endings(payload.statuses):
                 self._end(name, status, brought, at)
         elif kind == "sub_agent_activity":
             self._take_activity(payload, at)
@@ -195,11 +248,11 @@ class Conversation:
     def _take_input(self, payload: Payload, at: Moment) -> None:
         """A message to the model: typed only where it is the user's, and where no event says the same."""
         self._call = None
-        text = wording.text_of(payload.content)
-        found = list(wording.notification(text))
+        text = rows.text_of(payload.content)
+        found = list(rows.notification(text))
         for name, status, brought in found:
             self._end(name, status, brought, at)
-        if self._is_child or found or string(payload.role) != "user" or wording.is_put_there(text):
+        if self._is_child or found or string(payload.role) != "user" or rows.is_put_there(text):
             self._add(Note(at.time, at.place), at)
         else:
             typed = Typed(at.time, at.place, ref=self._privacy.reference(text or payload.content))
@@ -210,9 +263,9 @@ class Conversation:
         self._call = None
         if self._is_child:
             step = Delivery(at.time, at.place)
-            self.clues.arrivals.append(Arrival(step, wording.mark(text)))
+            self.clues.arrivals.append(Arrival(step, rows.mark(text)))
             self._add(step, at)
-        elif not wording.is_put_there(text):
+        elif not rows.is_put_there(text):
             self._has_typed_events = True
             self._add(Typed(at.time, at.place, ref=self._privacy.reference(text)), at)
 
@@ -244,39 +297,39 @@ class Conversation:
             self._add(done, at)
             answer(act, done)
         elif deed in (Deed.SPAWN, Deed.MESSAGE, Deed.CLOSE):
-            self._note_clue(act, use, wording.parsed(given))
+            self._note_clue(act, use, rows.parsed(given))
 
     def _note_clue(self, act: Act, use: str, details: dict[str, Any]) -> None:
         """What a call says of the agent that it is about."""
-        text = text_field(details, "message") or text_field(details, "prompt") or wording.text_of(details.get("items"))
-        named = wording.agent_named(details)
+        text = text_field(details, "message") or text_field(details, "prompt") or rows.text_of(details.get("items"))
+        named = rows.agent_named(details)
         if act.deed is not Deed.CLOSE:
             act.ref = self._privacy.reference(text) or act.ref
         if act.deed is Deed.SPAWN:
             act.role = masked(text_field(details, "agent_type") or text_field(details, "agent_role"))
-            self._spawns[use] = Spawn(act, use, wording.mark(text), [named])
+            self._spawns[use] = Spawn(act, use, rows.mark(text), [named])
             self.clues.spawns.append(self._spawns[use])
         else:
-            self.clues.aimed.append(Aimed(act, named, wording.mark(text) if text else 0))
+            self.clues.aimed.append(Aimed(act, named, rows.mark(text) if text else 0))
 
     def _take_output(self, payload: Payload, at: Moment) -> None:
         self._call = None
         output = payload.output
         inner = output if isinstance(output, dict) else {}
-        text = text_field(inner, "content") or wording.text_of(inner.get("content_items", output))
-        details = wording.parsed(text) or inner
-        failed = wording.error(text, details) or ("tool_error" if inner.get("success") is False else "")
+        text = text_field(inner, "content") or rows.text_of(inner.get("content_items", output))
+        details = rows.parsed(text) or inner
+        failed = rows.error(text, details) or ("tool_error" if inner.get("success") is False else "")
         found = Answer(at.time, at.place, status=Status.ERROR if failed else Status.OK, error=failed,
                        ref=self._privacy.reference(text or output))  # fmt: skip
         self._add(found, at)
         use = string(payload.call_id) or string(payload.id)
         self._results.append((use, found))
         if use in self._spawns:
-            self._spawns[use].names += [wording.agent_named(details), *wording.uuids(text)]
+            self._spawns[use].names += [rows.agent_named(details), *rows.uuids(text)]
         elif use in self._acts and self._acts[use][-1].deed is Deed.JOIN:
-            for name, status, brought in wording.endings(details.get("status")):
+            for name, status, brought in rows.endings(details.get("status")):
                 self._end(name, status, brought, at)
-        if failed == wording.FORBIDDEN:
+        if failed == rows.FORBIDDEN:
             self._add(Alarm(at.time, at.place, error=failed), at)
 
     def _take_activity(self, payload: Payload, at: Moment) -> None:

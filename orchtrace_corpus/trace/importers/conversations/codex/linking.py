@@ -3,20 +3,20 @@
 from collections.abc import Container, Sequence
 from typing import NamedTuple
 
+from orchtrace_corpus.trace.importers.conversations.codex.conversation import Spawn
 from orchtrace_corpus.trace.importers.conversations.codex.counting import spend
-from orchtrace_corpus.trace.importers.conversations.codex.reading import Rollout
-from orchtrace_corpus.trace.importers.conversations.codex.replay import Trails, boundary
-from orchtrace_corpus.trace.importers.conversations.codex.spawn_evidence import Spawn
-from orchtrace_corpus.trace.importers.conversations.returns import Back, add_returns
+from orchtrace_corpus.trace.importers.conversations.codex.reading import Rollout, Trails, boundary
 from orchtrace_corpus.trace.importers.conversations.transcript import (
     NO_TIME,
     Act,
+    Back,
     Call,
     Copy,
     Deed,
     Place,
     Thread,
     Typed,
+    add_returns,
     part,
 )
 from orchtrace_corpus.trace.importers.core.identity import Names
