@@ -145,7 +145,8 @@ def _import_mutated(tmp_path: Path, seeds: range) -> None:
         broken.write_bytes(_mutated(path, chance))
         try:
             with watched(tmp_path):
-                importers.recognise(Opened(LogFile(str(broken), broken.name)))
+                with Opened(LogFile(str(broken), broken.name)) as opened:
+                    importers.recognise(opened)
                 traces = imported(broken, form=form)
             for trace in traces:
                 assert_ledger_adds_up(trace)

@@ -39,7 +39,7 @@ class Spending(NamedTuple):
 
 def spending(of: Tree, report: ImportReport) -> Spending:
     """What the spans of a tree spent; the report's ledger says why."""
-    return _Accounts(of, report).settle()
+    return _Accounts(of, report).account()
 
 
 class _Accounts:
@@ -55,10 +55,10 @@ class _Accounts:
         self._sums = [(0, 0)] * count  # counted input and output in the span
         self._spent: dict[int, Spent] = {}
 
-    def settle(self) -> Spending:
+    def account(self) -> Spending:
         for number in reversed(self._of.order):  # children first
-            self._settle(number)
-        self._settle_counters()
+            self._account(number)
+        self._account_counters()
         calls = [number for number, last in enumerate(self._last_call) if last == number]
         calls = [number for number in calls if self._of.spans[number].kind is Kind.INFERENCE]
         unknown = [number for number in calls if number not in self._spent]
@@ -78,7 +78,7 @@ class _Accounts:
             return None
         return usage
 
-    def _settle(self, number: int) -> None:
+    def _account(self, number: int) -> None:
         span, usage = self._of.spans[number], self._usages[number]
         if span.kind is Kind.INFERENCE and not self._calls[number]:
             self._calls[number], self._last_call[number] = 1, number
@@ -108,7 +108,7 @@ class _Accounts:
         latest = self._of.latest
         return other if (latest[other], other) > (latest[one], one) else one
 
-    def _settle_counters(self) -> None:
+    def _account_counters(self) -> None:
         """Counters of which nothing below or around is counted: the outermost holds what all within have added."""
         for number in self._of.order:
             parent = self._of.parents[number]

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from orchtrace_corpus.trace.importers.conversations.claude_code.linking import link
 from orchtrace_corpus.trace.importers.conversations.claude_code.reading import Reading
 from orchtrace_corpus.trace.importers.conversations.claude_code.sources import recognises, ties
-from orchtrace_corpus.trace.importers.conversations.conversation_events import weave
+from orchtrace_corpus.trace.importers.conversations.conversation_events import add_events
 from orchtrace_corpus.trace.importers.conversations.transcript import topology
 from orchtrace_corpus.trace.importers.core.builder import Builder
 from orchtrace_corpus.trace.importers.core.logs import EmptyLogError, LogFile
@@ -27,7 +27,7 @@ def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
     linked = link(reading)
     builder = Builder(reading.session, reading.session, system="claude-code", form="claude_code",
                       version=reading.version, privacy=privacy, report=report)  # fmt: skip
-    weave(linked.threads, builder)
+    add_events(linked.threads, builder)
     if not builder:
         raise EmptyLogError(f"no row of a conversation in {reading.sources[0].shown}")
     yield builder.trace(topology=topology(linked.threads), missing=linked.missing)

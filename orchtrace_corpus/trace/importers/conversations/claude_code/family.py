@@ -14,7 +14,15 @@ from orchtrace_corpus.trace.importers.conversations.claude_code.spawn_evidence i
     Spawn,
     text_field,
 )
-from orchtrace_corpus.trace.importers.conversations.transcript import SCRIPT, Act, Call, Deed, Return, Step, Thread
+from orchtrace_corpus.trace.importers.conversations.transcript import (
+    SCRIPT,
+    ModelCall,
+    Purpose,
+    Return,
+    Step,
+    ToolCall,
+    Transcript,
+)
 from orchtrace_corpus.trace.importers.core import logs
 from orchtrace_corpus.trace.importers.core.logs import JsonDocument
 from orchtrace_corpus.trace.importers.core.privacy import masked
@@ -40,12 +48,12 @@ class Family:
         self.names: dict[str, str] = {key: thread.agent for key, thread in reading.threads.items()}
         self._reading = reading
         self._threads = reading.threads
-        self._clues = reading.content.clues
+        self._evidence = reading.content.evidence
         self._meta = dict(self._meta_files())
         results: dict[tuple[str, str], Result] = {}
         for result in reading.content.results:
             results.setdefault((result.thread.key, result.id), result)
-        calls: list[Spawn | Aimed] = [*self._clues.spawns, *self._clues.aimed]
+        calls: list[Spawn | Aimed] = [*self._evidence.spawns, *self._evidence.aimed]
         for call in calls:
             call.result = results.get((call.thread.key, call.id)) if call.id else None
 
@@ -67,7 +75,7 @@ class Family:
 
     def find_by_ids(self) -> None:
         """Find children by what names the call or the child."""
-        spawns = self._clues.spawns
+        spawns = self._evidence.spawns
         by_id = {spawn.id: spawn for spawn in reversed(spawns) if spawn.id}
         by_row = {spawn.row: spawn for spawn in reversed(spawns) if spawn.row}
         for key, details in self._meta.items():
@@ -75,12 +83,12 @@ class Family:
         for spawn in spawns:
             if spawn.result is not None:
                 self.take(spawn.result.agent, spawn)
-        for key, call in self._clues.progress.items():
+        for key, call in self._evidence.progress.items():
             self.take(key, by_id.get(call))
         for spawn in spawns:
             if spawn.result is not None and not spawn.result.agent:
                 self.take(spawn.result.tail, spawn)
-        for key, beginning in self._clues.beginnings.items():
+        for key, beginning in self._evidence.beginnings.items():
             if key not in self.children:
                 self.take(key, by_row.get(beginning.parent_row))
 
@@ -88,10 +96,10 @@ class Family:
         """Find children by their task: first where the names agree, too, then where one side has none."""
         for must_have_name in (True, False):
             free: dict[int, list[Spawn]] = {}
-            for spawn in self._clues.spawns:
-                if not spawn.act.target and spawn.prompt and spawn.act.tool != WORKFLOW_TOOL:
+            for spawn in self._evidence.spawns:
+                if not spawn.tool_call.target and spawn.prompt and spawn.tool_call.tool != WORKFLOW_TOOL:
                     free.setdefault(spawn.prompt, []).append(spawn)
-            for key, beginning in self._clues.beginnings.items():
+            for key, beginning in self._evidence.beginnings.items():
                 if key in self.children or key not in self._threads:
                     continue
                 name = text_field(self._meta.get(key), "name")
@@ -106,7 +114,7 @@ class Family:
         thread = self._threads.get(key)
         if (
             spawn is None
-            or spawn.act.target
+            or spawn.tool_call.target
             or thread is None
             or thread.is_root
             or thread.aside
@@ -114,13 +122,13 @@ class Family:
         ):
             return False
         if key in self.children:
-            spawn.act.deed, spawn.act.target = Deed.MESSAGE, thread.agent
+            spawn.tool_call.purpose, spawn.tool_call.target = Purpose.MESSAGE, thread.agent
             self.again.append((spawn, key))
             return False
         self.children[key] = spawn
-        spawn.act.target = thread.agent
+        spawn.tool_call.target = thread.agent
         thread.parent = spawn.thread.agent
-        thread.role = spawn.act.role = spawn.act.role or thread.role
+        thread.role = spawn.tool_call.role = spawn.tool_call.role or thread.role
         if spawn.name:
             self.names.setdefault(spawn.name, thread.agent)
         return True
@@ -132,27 +140,29 @@ class Family:
         for _, agent in closing_links(parents):
             spawn = self.children.pop(keys[agent])
             self._threads[keys[agent]].parent = ""
-            spawn.act.deed, spawn.act.target = Deed.TOOL, ""
-            self._reading.report.note(Problem.SPAWN_CYCLE, str(spawn.act.place))
+            spawn.tool_call.purpose, spawn.tool_call.target = Purpose.TOOL, ""
+            self._reading.report.note(Problem.SPAWN_CYCLE, str(spawn.tool_call.place))
 
     def name_childless(self) -> int:
         """Name the sub-agents of which there is no transcript, and say how many."""
         missing = 0
-        for spawn in self._clues.spawns:
-            act, result = spawn.act, spawn.result
-            if act.target or act.deed is not Deed.SPAWN:
+        for spawn in self._evidence.spawns:
+            tool_call, result = spawn.tool_call, spawn.result
+            if tool_call.target or tool_call.purpose is not Purpose.SPAWN:
                 continue
             named = (result.agent or result.run or result.tail) if result is not None else ""
             if result is not None and result.answer.status is Status.ERROR and not named:
-                act.deed = Deed.TOOL  # nothing came into being
+                tool_call.purpose = Purpose.TOOL  # nothing came into being
                 continue
-            act.target = self._reading.name(named or f"{spawn.name or act.role or 'agent'}:{act.id[-8:]}")
+            tool_call.target = self._reading.name(
+                named or f"{spawn.name or tool_call.role or 'agent'}:{tool_call.id[-8:]}"
+            )
             for name in (named, spawn.name, spawn.id):
                 if name:
-                    self.names.setdefault(name, act.target)
-            if act.tool != WORKFLOW_TOOL:
+                    self.names.setdefault(name, tool_call.target)
+            if tool_call.tool != WORKFLOW_TOOL:
                 missing += 1
-                self._reading.report.note(Problem.NO_TRANSCRIPT, str(act.place))
+                self._reading.report.note(Problem.NO_TRANSCRIPT, str(tool_call.place))
         return missing
 
     def report_orphans(self) -> None:
@@ -169,7 +179,7 @@ def find_workflows(reading: Reading, family: Family) -> None:
     for one in reading.sources:
         if one.run:
             runs.setdefault(one.run, []).append(one)
-    starts = {spawn.result.run: spawn for spawn in reading.content.clues.spawns if spawn.result is not None}
+    starts = {spawn.result.run: spawn for spawn in reading.content.evidence.spawns if spawn.result is not None}
     for run, sources in runs.items():
         _find_run(run, sources, starts.get(run), reading, family)
 
@@ -180,7 +190,7 @@ def _find_run(run: str, sources: list[Source], start: Spawn | None, reading: Rea
     if not members:
         return
     summary = _summary(sources, reading)
-    thread = reading.threads[run] = Thread(reading.name(run), run, role="workflow", kind=SCRIPT)
+    thread = reading.threads[run] = Transcript(reading.name(run), run, role="workflow", kind=SCRIPT)
     family.names.setdefault(run, thread.agent)
     labels = _labels(summary, reading)
     returned = _returned(sources, reading)
@@ -188,21 +198,23 @@ def _find_run(run: str, sources: list[Source], start: Spawn | None, reading: Rea
         child = reading.threads[key]
         child.role = labels.get(key, "") or child.role
         first, last = _bounds(child)
-        act = Act(first.time, first.place, deed=Deed.SPAWN, target=child.agent, role=child.role, is_inferred=True)
-        thread.add(act)
+        tool_call = ToolCall(
+            first.time, first.place, purpose=Purpose.SPAWN, target=child.agent, role=child.role, is_inferred=True
+        )
+        thread.add(tool_call)
         child.parent = thread.agent
-        family.children[key] = Spawn(act, thread, "")
+        family.children[key] = Spawn(tool_call, thread, "")
         if returned is None or key in returned:
-            end = last.end if isinstance(last, Call) else last.time
+            end = last.end if isinstance(last, ModelCall) else last.time
             thread.add(Return(end, last.place, child=child.agent, is_inferred=True))
-    if start is not None and not start.act.target:
-        start.act.role = masked(text_field(summary, "workflowName")) or thread.role
+    if start is not None and not start.tool_call.target:
+        start.tool_call.role = masked(text_field(summary, "workflowName")) or thread.role
         family.take(run, start)
 
 
-def _bounds(thread: Thread) -> tuple[Step, Step]:
+def _bounds(thread: Transcript) -> tuple[Step, Step]:
     """The first step of a thread, and that which ends last."""
-    last = max(thread.steps, key=lambda step: (step.end if isinstance(step, Call) else step.time, step.order))
+    last = max(thread.steps, key=lambda step: (step.end if isinstance(step, ModelCall) else step.time, step.order))
     return min(thread.steps, key=lambda step: (step.time, step.order)), last
 
 

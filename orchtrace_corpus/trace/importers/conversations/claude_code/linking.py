@@ -11,7 +11,14 @@ from typing import NamedTuple
 from orchtrace_corpus.trace.importers.conversations.claude_code.family import Family, find_workflows
 from orchtrace_corpus.trace.importers.conversations.claude_code.reading import MAIN, Reading
 from orchtrace_corpus.trace.importers.conversations.claude_code.spawn_evidence import Aimed, Arrival, Spawn, Written
-from orchtrace_corpus.trace.importers.conversations.transcript import Act, Back, Call, Deed, Thread, add_returns
+from orchtrace_corpus.trace.importers.conversations.transcript import (
+    ModelCall,
+    Purpose,
+    ReturnEvidence,
+    ToolCall,
+    Transcript,
+    add_returns,
+)
 from orchtrace_corpus.trace.model.import_report import ImportReport, LedgerLine, Missing, Problem
 from orchtrace_corpus.trace.model.trace import Status, TokenBasis
 
@@ -28,87 +35,102 @@ _STATUSES = {
 """How a background task says that it has ended; under any other word it goes on."""
 
 
-def bring_back(reading: Reading, family: Family) -> None:
+def link_returns(reading: Reading, family: Family) -> None:
     """Add what comes back to the threads that it comes to, and aim messages, waits and ends at agents."""
-    _Returning(reading, family).bring_back()
+    _Returns(reading, family).link_returns()
 
 
-class _Returning:
+class _Returns:
     def __init__(self, reading: Reading, family: Family) -> None:
         self._reading = reading
         self._family = family
-        self._clues = reading.content.clues
-        self._tasks = {spawn.result.task: spawn for spawn in self._clues.spawns if spawn.result and spawn.result.task}
-        self._spawns = {spawn.id: spawn for spawn in self._clues.spawns if spawn.id}
+        self._evidence = reading.content.evidence
+        self._tasks = {
+            spawn.result.task: spawn for spawn in self._evidence.spawns if spawn.result and spawn.result.task
+        }
+        self._spawns = {spawn.id: spawn for spawn in self._evidence.spawns if spawn.id}
 
-    def bring_back(self) -> None:
-        for aimed in self._clues.aimed:
+    def link_returns(self) -> None:
+        for aimed in self._evidence.aimed:
             self._aim(aimed)
-        backs = [*self._results(), *self._notices(), *self._waits()]
-        add_returns(backs, self._reading.threads.values())
-        sent: dict[tuple[str, int], list[Act]] = {}
-        for aimed in self._clues.aimed:
-            if aimed.act.deed is Deed.MESSAGE and aimed.mark:
-                sent.setdefault((aimed.act.target, aimed.mark), []).append(aimed.act)
-        for arrival in self._clues.arrivals:
+        returns = [*self._results(), *self._notices(), *self._waits()]
+        add_returns(returns, self._reading.threads.values())
+        sent: dict[tuple[str, int], list[ToolCall]] = {}
+        for aimed in self._evidence.aimed:
+            if aimed.tool_call.purpose is Purpose.MESSAGE and aimed.mark:
+                sent.setdefault((aimed.tool_call.target, aimed.mark), []).append(aimed.tool_call)
+        for arrival in self._evidence.arrivals:
             self._deliver(arrival, sent)
 
-    def _results(self) -> list[Back]:
-        spawns = [(spawn, spawn.act.target) for spawn in self._clues.spawns if spawn.act.deed is Deed.SPAWN]
-        spawns += [(spawn, spawn.act.target) for spawn, _ in self._family.again]
+    def _results(self) -> list[ReturnEvidence]:
+        spawns = [
+            (spawn, spawn.tool_call.target)
+            for spawn in self._evidence.spawns
+            if spawn.tool_call.purpose is Purpose.SPAWN
+        ]
+        spawns += [(spawn, spawn.tool_call.target) for spawn, _ in self._family.again]
         found = []
         for spawn, child in spawns:
             result = spawn.result
             if result is not None and not result.launched and child and not result.answer.is_repeated:
                 answer = result.answer
-                found.append(Back(answer, spawn.thread, child, answer.status, answer.error, answer.ref))
+                found.append(ReturnEvidence(answer, spawn.thread, child, answer.status, answer.error, answer.ref))
         return found
 
-    def _notices(self) -> list[Back]:
+    def _notices(self) -> list[ReturnEvidence]:
         found = []
-        for notice in self._clues.notices:
-            told = notice.told
-            spawn = self._tasks.get(told.task) or self._spawns.get(told.call)
-            child = spawn.act.target if spawn is not None else self._family.names.get(told.task, "")
-            status = _STATUSES.get(told.status)
+        for notice in self._evidence.notices:
+            task = notice.task
+            spawn = self._tasks.get(task.task) or self._spawns.get(task.call)
+            child = spawn.tool_call.target if spawn is not None else self._family.names.get(task.task, "")
+            status = _STATUSES.get(task.status)
             if child and child != notice.thread.agent and status is not None:
-                error = told.status if status is Status.ERROR else ""
-                found.append(Back(notice.step, notice.thread, child, status, error, notice.ref))
+                error = task.status if status is Status.ERROR else ""
+                found.append(ReturnEvidence(notice.step, notice.thread, child, status, error, notice.ref))
         return found
 
-    def _waits(self) -> list[Back]:
+    def _waits(self) -> list[ReturnEvidence]:
         found = []
-        for aimed in self._clues.aimed:
+        for aimed in self._evidence.aimed:
             result = aimed.result
-            if aimed.act.deed is Deed.JOIN and result is not None and result.done and not result.answer.is_repeated:
-                found.append(Back(result.answer, aimed.thread, aimed.act.target, ref=result.answer.ref))
+            if (
+                aimed.tool_call.purpose is Purpose.JOIN
+                and result is not None
+                and result.done
+                and not result.answer.is_repeated
+            ):
+                found.append(ReturnEvidence(result.answer, aimed.thread, aimed.tool_call.target, ref=result.answer.ref))
         return found
 
     def _aim(self, aimed: Aimed) -> None:
-        act = aimed.act
+        tool_call = aimed.tool_call
         target = self._called(aimed.name, aimed.thread) if aimed.name else ""
-        if act.deed is Deed.MESSAGE:
-            act.target = target or self._stranger(aimed.name or "(nobody)")
+        if tool_call.purpose is Purpose.MESSAGE:
+            tool_call.target = target or self._stranger(aimed.name or "(nobody)")
             return
         is_done = aimed.result is not None and not aimed.result.refused and aimed.result.answer.status is Status.OK
-        if target and target != aimed.thread.agent and (act.deed is Deed.JOIN or is_done):
-            act.target = target
+        if target and target != aimed.thread.agent and (tool_call.purpose is Purpose.JOIN or is_done):
+            tool_call.target = target
         else:
-            if act.tool == "TeamDelete" and is_done:
+            if tool_call.tool == "TeamDelete" and is_done:
                 self._close_team(aimed)
-            act.deed = Deed.TOOL
+            tool_call.purpose = Purpose.TOOL
 
     def _close_team(self, aimed: Aimed) -> None:
         """A team is dissolved, and with it every teammate that this agent has spawned."""
-        for spawn in self._clues.spawns:
-            if spawn.team and spawn.thread is aimed.thread and spawn.act.deed is Deed.SPAWN:
-                end = Act(
-                    aimed.act.time, aimed.act.place, deed=Deed.CLOSE, call=aimed.act.call, target=spawn.act.target
+        for spawn in self._evidence.spawns:
+            if spawn.team and spawn.thread is aimed.thread and spawn.tool_call.purpose is Purpose.SPAWN:
+                end = ToolCall(
+                    aimed.tool_call.time,
+                    aimed.tool_call.place,
+                    purpose=Purpose.CLOSE,
+                    call=aimed.tool_call.call,
+                    target=spawn.tool_call.target,
                 )
-                end.order = aimed.act.order
+                end.order = aimed.tool_call.order
                 aimed.thread.steps.append(end)
 
-    def _called(self, name: str, thread: Thread) -> str:
+    def _called(self, name: str, thread: Transcript) -> str:
         """The agent that goes by a name, or by a name and its team; empty where there is none."""
         found = self._family.names.get(name) or self._family.names.get(name.partition("@")[0], "")
         return found or (thread.parent or MAIN if name == LEAD else "")
@@ -119,13 +141,13 @@ class _Returning:
             self._family.names[name] = self._reading.name(name)
         return self._family.names[name]
 
-    def _deliver(self, arrival: Arrival, sent: dict[tuple[str, int], list[Act]]) -> None:
+    def _deliver(self, arrival: Arrival, sent: dict[tuple[str, int], list[ToolCall]]) -> None:
         """A message that arrives is the one that was sent, where the log has that, too."""
         step, thread = arrival.step, arrival.thread
         step.sender = self._called(arrival.name, thread) or self._stranger(arrival.name)
         waiting = sent.get((thread.agent, arrival.mark), [])
-        for number, act in enumerate(waiting[:10]):
-            if act.time <= step.time:
+        for number, tool_call in enumerate(waiting[:10]):
+            if tool_call.time <= step.time:
                 step.sent = waiting.pop(number)
                 return
         if step.sender == thread.agent:
@@ -135,9 +157,9 @@ class _Returning:
 _INPUTS = ("input", "cache_read", "cache_write")
 
 
-def settle(
+def enter_usage(
     written: list[Written],
-    threads: Mapping[str, Thread],
+    threads: Mapping[str, Transcript],
     children: Mapping[str, Spawn],
     missing: int,
     report: ImportReport,
@@ -194,22 +216,22 @@ def _basis(one: Written) -> TokenBasis:
     return TokenBasis.DEDUPLICATED if one.rows > 1 else TokenBasis.REPORTED
 
 
-def _last_call(thread: Thread) -> Call | None:
-    calls = (step for step in thread.steps if isinstance(step, Call))
+def _last_call(thread: Transcript) -> ModelCall | None:
+    calls = (step for step in thread.steps if isinstance(step, ModelCall))
     return max(calls, key=lambda call: (call.time, call.order), default=None)
 
 
-def _takes_output(call: Call, spawn: Spawn, report: ImportReport) -> bool:
+def _takes_output(call: ModelCall, spawn: Spawn, report: ImportReport) -> bool:
     """Take the output of a sub-agent's last answer from its result; whether that changed it."""
     stated = spawn.result.usage if spawn.result is not None else None
     if not stated or call.tokens is None:
         return False
     if any(stated.get(kind, 0) != call.tokens.get(kind, 0) for kind in _INPUTS):
-        report.note(Problem.RESULT_USAGE_DIFFERS, str(spawn.act.place))
+        report.note(Problem.RESULT_USAGE_DIFFERS, str(spawn.tool_call.place))
         return False
     more = stated.get("output", 0) - call.tokens.get("output", 0)
     if more < 0:
-        report.note(Problem.RESULT_USAGE_DIFFERS, str(spawn.act.place))
+        report.note(Problem.RESULT_USAGE_DIFFERS, str(spawn.tool_call.place))
         return False
     if call.basis is TokenBasis.PLACEHOLDER or more:
         call.tokens = {**call.tokens, "output": stated.get("output", 0)}
@@ -225,7 +247,7 @@ class Linked(NamedTuple):
         missing: How many records lack their tokens.
     """
 
-    threads: list[Thread]
+    threads: list[Transcript]
     missing: dict[Missing, int]
 
 
@@ -238,11 +260,15 @@ def link(reading: Reading) -> Linked:
     family.break_cycles()
     missing = family.name_childless()
     family.report_orphans()
-    bring_back(reading, family)
+    link_returns(reading, family)
     for thread in reading.threads.values():
         for step in thread.steps:
-            if isinstance(step, Act) and step.call is not None and step.deed in (Deed.SPAWN, Deed.MESSAGE):
+            if (
+                isinstance(step, ToolCall)
+                and step.call is not None
+                and step.purpose in (Purpose.SPAWN, Purpose.MESSAGE)
+            ):
                 step.call.decides = True
-    written = reading.content.clues.written
-    lacking = settle(written, reading.threads, family.children, missing, reading.report)
+    written = reading.content.evidence.written
+    lacking = enter_usage(written, reading.threads, family.children, missing, reading.report)
     return Linked([thread for thread in reading.threads.values() if thread.steps], lacking)

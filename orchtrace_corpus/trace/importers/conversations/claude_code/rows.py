@@ -109,7 +109,7 @@ _DENIALS = ("Permission to use", "Permission for this", "Claude requested permis
 _TAIL_CHARACTERS = 1000
 
 
-class Said(StrEnum):
+class Speaker(StrEnum):
     """Who speaks in the text of a user row."""
 
     PERSON = "person"
@@ -128,16 +128,16 @@ class Task(NamedTuple):
     result: str
 
 
-def said(text: str) -> Said:
+def speaker(text: str) -> Speaker:
     """Who speaks in a text."""
     text = text.lstrip()
     if text.startswith("<task-notification"):
-        return Said.TASK
+        return Speaker.TASK
     if text.startswith(_PUT_THERE):
-        return Said.PROGRAM
+        return Speaker.PROGRAM
     if text.startswith(_INTERRUPTED):
-        return Said.INTERRUPTION
-    return Said.TEAMMATE if "<teammate-message" in text else Said.PERSON
+        return Speaker.INTERRUPTION
+    return Speaker.TEAMMATE if "<teammate-message" in text else Speaker.PERSON
 
 
 def text_of(content: Any) -> str:

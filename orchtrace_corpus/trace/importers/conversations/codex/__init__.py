@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from orchtrace_corpus.trace.importers.conversations.codex.linking import link
 from orchtrace_corpus.trace.importers.conversations.codex.reading import Rollout
 from orchtrace_corpus.trace.importers.conversations.codex.sources import Meta, first_meta, recognises, shown, ties
-from orchtrace_corpus.trace.importers.conversations.conversation_events import weave
+from orchtrace_corpus.trace.importers.conversations.conversation_events import add_events
 from orchtrace_corpus.trace.importers.conversations.transcript import topology
 from orchtrace_corpus.trace.importers.core.builder import Builder
 from orchtrace_corpus.trace.importers.core.logs import EmptyLogError, LogFile, Opened
@@ -39,7 +39,7 @@ def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
     name = masked(first.meta.id) or "session"
     builder = Builder(name, name, system="codex", form="codex", version=masked(first.meta.version), privacy=privacy,
                       report=report)  # fmt: skip
-    weave(linked.threads, builder)
+    add_events(linked.threads, builder)
     if not builder:
         raise EmptyLogError(f"no item of a conversation in {shown(files[0])}")
     yield builder.trace(topology=topology(linked.threads), missing=linked.missing)

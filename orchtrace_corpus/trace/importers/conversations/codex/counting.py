@@ -10,7 +10,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from orchtrace_corpus.trace.importers.conversations.transcript import Call, Place
+from orchtrace_corpus.trace.importers.conversations.transcript import ModelCall, Place
 from orchtrace_corpus.trace.model.import_report import ImportReport, LedgerLine, Problem
 from orchtrace_corpus.trace.model.trace import TokenBasis
 
@@ -35,7 +35,7 @@ class Count(Struct, gc=False):
     place: Place
     total: Amounts | None
     last: Amounts | None
-    call: Call | None
+    call: ModelCall | None
     moved: bool = True
 
     @property

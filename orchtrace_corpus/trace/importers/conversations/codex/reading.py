@@ -18,7 +18,7 @@ from msgspec import Struct
 from orchtrace_corpus.trace.importers.conversations.codex.conversation import Conversation, Moment
 from orchtrace_corpus.trace.importers.conversations.codex.rows import Line, Payload, line, string
 from orchtrace_corpus.trace.importers.conversations.codex.sources import Meta, shown
-from orchtrace_corpus.trace.importers.conversations.transcript import NO_TIME, Thread, moment
+from orchtrace_corpus.trace.importers.conversations.transcript import NO_TIME, Transcript, moment
 from orchtrace_corpus.trace.importers.core import logs
 from orchtrace_corpus.trace.importers.core.logs import LogFile
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
@@ -149,7 +149,7 @@ class Rollout:
     Attributes:
         meta: What it says of itself.
         thread: Its steps; its agent is named when all rollouts of the session are read.
-        conversation: Its counter of tokens, and its clues.
+        conversation: Its counter of tokens, and its evidence.
         trail: What tells where copied history ends. Of a thread whose own history none is copied from, only what
             was written when it came into being.
 
@@ -161,7 +161,7 @@ class Rollout:
         self, files: Sequence[LogFile], said: Meta, privacy: Privacy, report: ImportReport, *, is_source: bool
     ) -> None:
         self.meta = said
-        self.thread = Thread("", said.id, role=masked(said.role))
+        self.thread = Transcript("", said.id, role=masked(said.role))
         self.conversation = Conversation(self.thread, privacy, report, is_child=bool(said.parent))
         self.trail: list[Trail] = []
         self._report = report
@@ -172,7 +172,7 @@ class Rollout:
         self._known: set[int] = set()
         for number, file in enumerate(files):
             self._read(file, is_first=number == 0, is_only=len(files) == 1)
-        self.conversation.settle()
+        self.conversation.close()
 
     def _read(self, file: LogFile, *, is_first: bool, is_only: bool) -> None:
         before, time, stamp, name = NO_TIME, NO_TIME, None, shown(file)
