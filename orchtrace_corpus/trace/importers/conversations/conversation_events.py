@@ -46,7 +46,7 @@ def add_events(transcripts: Sequence[Transcript], builder: Builder) -> None:
     for transcript in run.transcripts:
         _TranscriptEvents(run, transcript).add()
     run.join_transcripts()
-    run.end_lives()
+    run.end_agents()
     run.declare()
     for transcript in transcripts:
         part(transcript.steps)
@@ -76,14 +76,14 @@ class _Run:
         """Add an event, and remember it as the agent's own."""
         time, place = step.time if time is None else time, step.place
         event = self.builder.event(kind, agent, time, file=place.file, line=place.line, **fields)
-        self.lives(agent, time, step)
+        self.note_time(agent, time, step)
         if kind not in (EventType.RETURN, EventType.MESSAGE):
             self._own[agent].append((time, event))
         if kind in _STARTS and not fields.get("copied_context"):
             self._starts[agent].append((time, event))
         return event
 
-    def lives(self, agent: str, time: float, step: Step) -> None:
+    def note_time(self, agent: str, time: float, step: Step) -> None:
         """An agent is known to live at a time."""
         last = self._last.get(agent)
         if last is None or time >= last[0]:
@@ -138,7 +138,7 @@ class _Run:
             inferred=step.is_inferred,
         )
         self._returns.append((event, step.child, step.time))
-        self.lives(agent, step.time, step)
+        self.note_time(agent, step.time, step)
         return event
 
     def close(self, agent: str, tool_call: ToolCall) -> None:
@@ -201,7 +201,7 @@ class _Run:
         for parent, tool_call in self._absent:
             self.builder.agent(tool_call.target, role=tool_call.role, parent=parent, kind=AgentKind.MODEL)
 
-    def end_lives(self) -> None:
+    def end_agents(self) -> None:
         """Despawn every agent that was spawned, and stop the others if the log says that they were done."""
         for agent in dict.fromkeys(transcript.agent for transcript in reversed(self.transcripts)):
             if agent in self._closed and agent in self._spawned:
@@ -296,7 +296,7 @@ class _TranscriptEvents:
             error_type=call.error,
             inferred=True,
         )
-        self._run.lives(self._agent, call.end, call)
+        self._run.note_time(self._agent, call.end, call)
         for event, how in self._inputs:
             self._builder.edge(event, call.event, how)
         for delivery in self._deliveries:
