@@ -215,15 +215,16 @@ class JsonDocument:
 
 
 class Head:
-    """The beginning of a file, by which its format is recognised.
-
-    Attributes:
-        rows: Its first records, where it is JSON Lines.
-    """
+    """The beginning of a file, by which its format is recognised."""
 
     def __init__(self, data: bytes, most_rows: int) -> None:
-        self.rows: list[dict[str, Any]] = _first_rows(data, dict[str, Any], most_rows)
         self._data = data
+        self._most_rows = most_rows
+
+    @cached_property
+    def rows(self) -> list[dict[str, Any]]:
+        """Its first records, where it is JSON Lines."""
+        return _first_rows(self._data, dict[str, Any], self._most_rows)
 
     @cached_property
     def text(self) -> str:
