@@ -13,7 +13,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from msgspec import convert, to_builtins
+from msgspec import to_builtins
 
 from orchtrace_corpus.base.errors import DataFileError
 from orchtrace_corpus.base.findings import Finding
@@ -25,7 +25,7 @@ from orchtrace_corpus.trace.credit.assign import Assignment, Choices, Method, as
 from orchtrace_corpus.trace.diagnosis import diagnose, summarize
 from orchtrace_corpus.trace.diagnosis.values import Diagnosis, Origin, Summary
 from orchtrace_corpus.trace.exporters import publish
-from orchtrace_corpus.trace.importers.core.answers import Answers
+from orchtrace_corpus.trace.importers.core.identity import Answers
 from orchtrace_corpus.trace.importers.core.privacy import Privacy
 from orchtrace_corpus.trace.measures import DEFINITIONS, Definition, Measure, Profile, concurrency_profile, measure
 from orchtrace_corpus.trace.measures.ledger import Entry, ledger
@@ -119,7 +119,7 @@ def import_logs(
         files = tuple(file.path for file in session.files)
         try:
             for trace in importers.read(session, privacy, answers):
-                yield Imported(session.form, files, convert(trace, Trace))
+                yield Imported(session.form, files, trace)
         except DataFileError as error:
             yield Imported(session.form, files, None, error)
 

@@ -10,6 +10,7 @@ import pytest
 from orchtrace_corpus.corpus.api import load
 from orchtrace_corpus.trace import importers
 from orchtrace_corpus.trace.api import read_traces, validate_traces
+from orchtrace_corpus.trace.importers.core.builder import as_data
 from orchtrace_corpus.trace.importers.core.privacy import Privacy
 from tests.conftest import ROOT
 
@@ -58,7 +59,7 @@ def test_synthesized_logs_of_all_formats_are_of_one_run_and_reproducible(
             path.read_bytes() for path in files
         ]
         (session,) = importers.sessions(str(tmp_path / "one" / form))
-        (trace,) = importers.read(session, Privacy(b"salt"))
+        (trace,) = map(as_data, importers.read(session, Privacy(b"salt")))
         tokens: Counter[str] = Counter()
         for event in trace["events"]:
             tokens.update({kind: number for kind, number in event.get("tokens", {}).items() if kind != "reasoning"})

@@ -1,6 +1,7 @@
 """Conversation logs for tests: rows of Claude Code and Codex built from a few words, imported, and told line by line."""
 
 import json
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -8,7 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from orchtrace_corpus.trace import importers
+from orchtrace_corpus.trace.importers.core.builder import as_data
 from orchtrace_corpus.trace.importers.core.privacy import Privacy
+from orchtrace_corpus.trace.model.import_report import LedgerLine
 from tests.conftest import ROOT
 from tests.trace.spanlogs import checked
 
@@ -35,7 +38,7 @@ def traces(*paths: Path, form: str = "", keep_content: bool = False) -> list[dic
     """The traces of files and folders, each sound, each with a ledger that adds up to its events."""
     found = []
     for session in importers.sessions([str(path) for path in paths], form):
-        for trace in importers.read(session, Privacy(b"salt", keep_content)):
+        for trace in map(as_data, importers.read(session, Privacy(b"salt", keep_content))):
             checked(trace)
             assert counted(trace) == tokens(trace)
             found.append(trace)
@@ -155,10 +158,11 @@ def documented(title: str) -> list[str]:
     return sorted(row.split("|")[1].strip() for row in table.splitlines()[1:])
 
 
-def ledger_lines(*modules: Any) -> list[str]:
-    """The lines that modules can write into a ledger."""
-    values = (value for module in modules for name, value in vars(module).items() if name.isupper())
-    return sorted(value for value in values if str(value).startswith(("counted", "left out", "unknown", "repaired")))
+def ledger_lines(*folders: str) -> list[str]:
+    """The lines that the modules in folders of importers can write into a ledger."""
+    files = (file for folder in folders for file in (Path(importers.__file__).parent / folder).glob("*.py"))
+    names = {name for file in files for name in re.findall(r"LedgerLine\.([A-Z_]+)", file.read_text("utf-8"))}
+    return sorted(LedgerLine[name] for name in names)
 
 
 class Claude:

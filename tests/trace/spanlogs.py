@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from orchtrace_corpus.trace import importers, rules
+from orchtrace_corpus.trace.importers.core.builder import as_data
 from orchtrace_corpus.trace.importers.core.logs import LogFile
 from orchtrace_corpus.trace.importers.core.privacy import Privacy
 from orchtrace_corpus.trace.importers.spans import langsmith, openai_agents, otlp
@@ -38,7 +39,7 @@ def imported(*paths: Path, form: str, keep_content: bool = False) -> list[dict[s
     module = MODULES[form]
     files = [LogFile(str(path), path.name) for path in paths]
     privacy = Privacy(b"salt", keep_content)
-    traces = [trace for session in module.sessions(files) for trace in module.read(session, privacy)]
+    traces = [as_data(trace) for session in importers.grouped(form, files) for trace in module.read(session, privacy)]
     for each in traces:
         checked(each)
     return traces

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import convert
 
 from orchtrace_corpus.base.errors import CommandUseError, DataFileError
 from orchtrace_corpus.base.files import locked
@@ -23,6 +24,7 @@ from orchtrace_corpus.base.text.table import Table, lines
 from orchtrace_corpus.trace.dataset.columns import TABLES
 from orchtrace_corpus.trace.dataset.folder import Folder
 from orchtrace_corpus.trace.dataset.tables import Writer, write
+from orchtrace_corpus.trace.model.trace import Trace
 from orchtrace_corpus.trace.render import dataset as render
 from tests.conftest import ROOT, run_corpus
 from tests.effort import mostly_slow
@@ -79,7 +81,7 @@ def test_unknown_is_null_and_a_refused_measure_has_its_reason(tmp_path: Path) ->
     ]
     document = raw(events, "a>b", clock={"unit": "ms"}, metrics={"task_success": None})
     document["reasons"]["metrics.task_success"] = "Nobody judged."
-    write([document, document], str(tmp_path / "tables"))
+    write([convert(document, Trace)] * 2, str(tmp_path / "tables"))
     table = {name: parquet.read_table(tmp_path / "tables" / f"{name}.parquet").to_pylist() for name in TABLES}
 
     first, second = table["traces"]
@@ -101,7 +103,7 @@ def test_a_trace_with_errors_is_no_row(tmp_path: Path) -> None:
     from orchtrace_corpus.trace.model.store import InvalidTraceError
 
     with pytest.raises(InvalidTraceError, match="T2"):
-        write([raw([event("a", 1, "inference", "x"), event("a", 1, "inference", "x")])], str(tmp_path / "tables"))
+        write([convert(raw([event("a", 1, "inference", "x")] * 2), Trace)], str(tmp_path / "tables"))
     assert os.listdir(tmp_path) == []
 
 
@@ -111,7 +113,7 @@ def test_import_reports_of_any_shape_do_no_harm(tmp_path: Path) -> None:
          {"dropped": {"x": {}}, "problems": [], "records_read": True}]
     ):  # fmt: skip
         document = raw([event("a", 1, "inference", "x", t_end=2)], import_report=report)
-        assert write([document], str(tmp_path / str(number))) == 1
+        assert write([convert(document, Trace)], str(tmp_path / str(number))) == 1
 
 
 def test_a_session_becomes_rows_without_its_contents(tmp_path: Path) -> None:

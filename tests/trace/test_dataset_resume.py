@@ -10,6 +10,7 @@ from multiprocessing import Pipe
 from pathlib import Path
 
 import pytest
+from msgspec import convert
 
 from orchtrace_corpus.trace.dataset import worker
 from orchtrace_corpus.trace.dataset.columns import TABLES
@@ -17,6 +18,7 @@ from orchtrace_corpus.trace.dataset.folder import Done, FileState, Folder
 from orchtrace_corpus.trace.dataset.plan import Kept, Task, find
 from orchtrace_corpus.trace.dataset.tables import Values, Writer
 from orchtrace_corpus.trace.dataset.worker import Journal, journal_entries, journal_rows
+from orchtrace_corpus.trace.model.trace import Trace
 from tests.effort import mostly_slow, tries
 from tests.trace.datasets import building, built, finished, left_alive, rows, summary, transcript
 from tests.trace.traces import EXAMPLES, event, example, raw
@@ -272,7 +274,7 @@ def test_rows_come_out_of_a_journal_as_they_went_in(tmp_path: Path) -> None:
     journal = str(tmp_path / "journal")
     with Journal(journal, "s") as kept, Writer(str(tmp_path / "straight"), noted.append) as writer:
         for number, document in enumerate(documents):
-            writer.add(document, str(number))
+            writer.add(convert(document, Trace), str(number))
             writer.settle()
             kept.rows(noted.pop())
         kept.done(done)
@@ -312,7 +314,8 @@ def test_row_groups_are_full_however_traces_come(tmp_path: Path, monkeypatch: py
     noted: list[Values] = []
     with Writer(str(tmp_path), noted.append) as writer:
         for number in range(9):
-            writer.add(raw([event(f"e{n}", n, "inference", "x", t_end=n + 1) for n in range(7)]), str(number))
+            document = raw([event(f"e{n}", n, "inference", "x", t_end=n + 1) for n in range(7)])
+            writer.add(convert(document, Trace), str(number))
             if number % 2:
                 writer.settle()
         writer.finish()

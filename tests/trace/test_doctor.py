@@ -16,6 +16,7 @@ from orchtrace_corpus.base.text.layout import ASCII, display_width, plain
 from orchtrace_corpus.trace import importers
 from orchtrace_corpus.trace.diagnosis import diagnose, summarize
 from orchtrace_corpus.trace.diagnosis.values import Origin
+from orchtrace_corpus.trace.importers.core.builder import as_data
 from orchtrace_corpus.trace.importers.core.privacy import Privacy
 from orchtrace_corpus.trace.model.trace import Trace
 from orchtrace_corpus.trace.render.doctor import overview, page
@@ -32,7 +33,7 @@ EXAMPLES = ROOT / "data" / "traces"
 def trace_of(path: Path) -> Trace:
     (session,) = importers.sessions(str(path))
     (trace,) = importers.read(session, Privacy(b"salt"))
-    return checked(trace)
+    return checked(as_data(trace))
 
 
 def shown(trace: Trace, columns: int = 80, rows: int = 24, **more: Any) -> str:
@@ -93,7 +94,7 @@ def logs() -> list[Path]:
 def test_every_log_of_the_tests_fits_one_screen(path: Path, columns: int) -> None:
     for session in importers.sessions(str(path)):
         for found in importers.read(session, Privacy(b"salt")):
-            lines = shown(checked(found), columns).splitlines()
+            lines = shown(checked(as_data(found)), columns).splitlines()
 
             assert [line for line in lines if display_width(line) > columns] == []
             if columns >= 80:
@@ -644,5 +645,5 @@ def test_the_documentation_names_every_format_and_every_part_of_the_report() -> 
     (session,) = importers.sessions(str(SESSION))
     (trace,) = importers.read(session, Privacy(b"salt"))
 
-    for name in (*importers.FORMATS, *trace["import_report"]):
+    for name in (*importers.FORMATS, *trace.import_report):
         assert f"`{name}`" in text

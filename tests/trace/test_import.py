@@ -18,10 +18,13 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec import convert
 
 from orchtrace_corpus.base.text.layout import display_width
 from orchtrace_corpus.trace import importers
+from orchtrace_corpus.trace.importers.core.builder import as_data
 from orchtrace_corpus.trace.importers.core.privacy import Privacy
+from orchtrace_corpus.trace.model.trace import Trace
 from orchtrace_corpus.trace.render.imports import Tally
 from tests.conftest import ROOT, run_corpus
 from tests.effort import tries
@@ -84,6 +87,15 @@ def copies(folder: Path, number: int) -> Path:
             text.replace("7ea30000-0000-4000-8000-000000000001", name), encoding="utf-8"
         )
     return folder
+
+
+def made(*events: dict[str, Any], **fields: Any) -> Trace:
+    """A trace of a few events; what they lack is made up."""
+    complete = [{"id": f"e{number}", "t": 0, "type": "inference", "agent": "main", **event}
+                for number, event in enumerate(events)]  # fmt: skip
+    costs = {"tokens": None, "wall_clock_s": None}
+    whole = {"trace_id": "t", "task_id": "t", "events": complete, "edges": [], "rewards": {}, "costs": costs, **fields}
+    return convert(whole, Trace)
 
 
 def total(tokens: Mapping[str, float]) -> float:
@@ -281,7 +293,7 @@ def test_the_report_says_what_became_of_every_record() -> None:
 def test_what_is_counted_is_what_the_events_the_agents_and_the_models_have(form: str) -> None:
     spent = 0.0
     for session in importers.sessions(str(LOGS / form)):
-        for trace in importers.read(session, Privacy(b"salt")):
+        for trace in map(as_data, importers.read(session, Privacy(b"salt"))):
             report = trace["import_report"]
             events = [one for one in trace["events"] if "tokens" in one and not one.get("copied_context")]
             for kind in (*KINDS, "reasoning"):
@@ -300,8 +312,8 @@ def test_what_is_counted_is_what_the_events_the_agents_and_the_models_have(form:
 
 
 def test_a_ledger_that_does_not_add_up_says_so() -> None:
-    (trace,) = imported(str(SESSION))
-    trace["events"] = [event for event in trace["events"] if event["agent"] != "e1"]
+    ((trace,),) = (importers.read(session, Privacy(b"salt")) for session in importers.sessions(str(SESSION)))
+    trace.events = [event for event in trace.events if event.agent != "e1"]
     tally = Tally()
     tally.add(trace)
 
@@ -316,7 +328,7 @@ def test_one_and_several_are_told_apart() -> None:
         }  # fmt: skip
         tally = Tally()
         for _ in range(number):
-            tally.add({"events": [{}], "import_report": report, "reasons": {"costs.tokens": "none"}, "trace_id": "t"})
+            tally.add(made({}, import_report=report, reasons={"costs.tokens": "none"}))
         return "\n".join(tally.lines(None))
 
     assert said(1) == (
@@ -342,8 +354,8 @@ def test_a_thousand_sessions_are_no_flood() -> None:
             "token_ledger": {"counted: call": {"records": 1, "tokens": {"input": number}}},
             "prices": {"date": "2026-01-01", "currency": "USD", "events": 0, "without": {f"model {number}": 1}},
         }  # fmt: skip
-        event = {"agent": "main", "model": f"model {number}", "tokens": {"input": number}}
-        tally.add({"trace_id": f"session {number}", "events": [event], "import_report": report})
+        event = {"model": f"model {number}", "tokens": {"input": number}}
+        tally.add(made(event, trace_id=f"session {number}", import_report=report))
 
     lines = tally.lines(80)
 

@@ -8,9 +8,10 @@ import pytest
 
 from orchtrace_corpus.base.errors import DataFileError
 from orchtrace_corpus.trace import importers
-from orchtrace_corpus.trace.importers.conversations.claude_code import content, reading, spending, workflows
-from orchtrace_corpus.trace.importers.core.answers import Answers
+from orchtrace_corpus.trace.importers.core.builder import as_data
+from orchtrace_corpus.trace.importers.core.identity import Answers
 from orchtrace_corpus.trace.importers.core.privacy import Privacy
+from orchtrace_corpus.trace.model.import_report import Problem
 from orchtrace_corpus.trace.model.json_text import one_line
 from orchtrace_corpus.trace.view import TraceView
 from tests.trace.conversationlogs import (
@@ -709,7 +710,7 @@ def test_a_result_that_speaks_of_another_answer_is_told_and_not_taken(
     trace = placeholder(tmp_path, main, stated)
 
     assert by_agent(trace)["aaa"] == (3, 21, 130, 10, 0)
-    assert problems(trace) == {spending.DISAGREEING: 1}
+    assert problems(trace) == {Problem.RESULT_USAGE_DIFFERS: 1}
 
 
 def test_an_answer_without_usage_is_unknown_and_not_zero(tmp_path: Path, main: Claude) -> None:
@@ -1007,9 +1008,9 @@ def test_an_answer_of_two_sessions_is_told_in_the_later_one(tmp_path: Path, main
         copy.answer(number + 2, f"m2{number}", text("B"))
         copy.write(tmp_path)
     sessions, answers = importers.sessions(str(tmp_path)), Answers()
-    first, second = (trace for one in sessions for trace in importers.read(one, Privacy(b"salt"), answers))
+    first, second = (as_data(trace) for one in sessions for trace in importers.read(one, Privacy(b"salt"), answers))
 
-    assert (problems(first), problems(second)) == ({}, {content.OTHER_SESSION: 1})
+    assert (problems(first), problems(second)) == ({}, {Problem.ANSWER_OF_TWO_SESSIONS: 1})
     assert first["costs"]["tokens"] == second["costs"]["tokens"] == 4
     assert [problems(trace) for trace in traces(tmp_path)] == [{}, {}]
 
@@ -1044,4 +1045,4 @@ def test_files_without_a_conversation_are_refused(tmp_path: Path) -> None:
 
 
 def test_the_lines_of_the_ledger_are_those_that_are_documented() -> None:
-    assert ledger_lines(content, reading, spending, workflows) == documented("Claude Code")
+    assert ledger_lines("conversations/claude_code") == documented("Claude Code")

@@ -9,7 +9,6 @@ import pytest
 
 from orchtrace_corpus.base.errors import DataFileError
 from orchtrace_corpus.trace import importers
-from orchtrace_corpus.trace.importers.conversations.codex import counting, linking
 from orchtrace_corpus.trace.importers.conversations.transcript import Step
 from orchtrace_corpus.trace.importers.core.privacy import Privacy
 from orchtrace_corpus.trace.view import TraceView
@@ -892,4 +891,4 @@ def test_a_bundle_of_codexs_own_rollout_trace_is_refused(tmp_path: Path) -> None
 
 
 def test_the_lines_of_the_ledger_are_those_that_are_documented() -> None:
-    assert ledger_lines(counting, linking) == documented("Codex CLI")
+    assert ledger_lines("conversations/codex") == documented("Codex CLI")

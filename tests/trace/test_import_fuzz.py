@@ -15,6 +15,7 @@ import pytest
 
 from orchtrace_corpus.base.errors import DataFileError
 from orchtrace_corpus.trace import importers
+from orchtrace_corpus.trace.importers.core.builder import as_data
 from orchtrace_corpus.trace.importers.core.privacy import Privacy
 from tests.conftest import ROOT
 from tests.effort import assert_grows, cpu_seconds
@@ -107,7 +108,7 @@ def attempt(folder: Path, form: str, *, keep_content: bool) -> int:
         return 0
     for session in sessions:
         try:
-            for trace in importers.read(session, Privacy(b"salt", keep_content)):
+            for trace in map(as_data, importers.read(session, Privacy(b"salt", keep_content))):
                 checked(trace)
                 if session.form in FORMATS:
                     assert counted(trace) == tokens(trace)
@@ -286,7 +287,9 @@ def test_addresses_home_folders_keys_and_contents_stay_in_the_log(tmp_path: Path
 def test_contents_are_kept_where_that_is_wanted(tmp_path: Path, form: str, path: Path) -> None:
     with_secrets(form, path, tmp_path, 1)
     found = [
-        trace for session in importers.sessions(str(tmp_path)) for trace in importers.read(session, Privacy(b"", True))
+        as_data(trace)
+        for session in importers.sessions(str(tmp_path))
+        for trace in importers.read(session, Privacy(b"", True))
     ]
 
     assert WORDS in json.dumps(found)
@@ -300,7 +303,11 @@ def test_the_same_salt_gives_the_same_hashes_and_another_gives_others(tmp_path: 
 
     def references(salt: bytes) -> list[str]:
         (session,) = importers.sessions(str(path))
-        return [event["content_ref"] for trace in importers.read(session, Privacy(salt)) for event in trace["events"]]
+        return [
+            event["content_ref"]
+            for trace in importers.read(session, Privacy(salt))
+            for event in as_data(trace)["events"]
+        ]
 
     one, again, other = references(b"1"), references(b"1"), references(b"2")
     assert one == again
@@ -318,7 +325,7 @@ from orchtrace_corpus.trace.importers.core.privacy import Privacy
 events = 0
 for session in importers.sessions(sys.argv[1]):
     for trace in importers.read(session, Privacy(b"salt")):
-        events += len(trace["events"])
+        events += len(trace.events)
 print(events, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 """
 
@@ -423,6 +430,6 @@ def many_agents(tmp_path: Path, form: str, number: int) -> Callable[[], None]:
     def call() -> None:
         (session,) = importers.sessions(str(tmp_path))
         (trace,) = importers.read(session, Privacy(b"salt"))
-        assert sum(event["type"] == "spawn" for event in trace["events"]) == number
+        assert sum(event.type == "spawn" for event in trace.events) == number
 
     return call

@@ -2,8 +2,10 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +17,11 @@ from orchtrace_corpus.base.errors import DataFileError
 from orchtrace_corpus.trace import importers
 from orchtrace_corpus.trace.importers.core import json_parts as parts
 from orchtrace_corpus.trace.importers.core import logs
+from orchtrace_corpus.trace.importers.core.builder import as_data
 from orchtrace_corpus.trace.importers.core.json_parts import Part
 from orchtrace_corpus.trace.importers.core.logs import JsonDocument, LogFile
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
-from orchtrace_corpus.trace.importers.core.report import Report
+from orchtrace_corpus.trace.model.import_report import ImportReport
 from tests.conftest import ROOT, run_corpus
 from tests.effort import mostly_slow, tries
 from tests.trace.spanlogs import LOGS, sdk_span, usage
@@ -28,7 +31,7 @@ GOOD = json.dumps(sdk_span("g", None, "generation", 0, 1, usage=usage(10, 1))) +
 
 def read(path: Path) -> tuple[list[tuple[int, Any]], dict[str, Any]]:
     """The rows of a file, and the report of its import."""
-    report = Report()
+    report = ImportReport()
     rows = [tuple(row) for row in logs.rows(LogFile(str(path), path.name), report)]
     return rows, report.as_data()
 
@@ -50,7 +53,7 @@ def test_logs_are_found_in_order_and_links_out_of_the_folder_are_not(tmp_path: P
     (inside / "circle").symlink_to(inside)
     os.mkfifo(inside / "pipe.jsonl")
 
-    assert [file.name for file in logs.find(str(inside))] == ["a.json", "own.jsonl", "b/1.ndjson", "b/2.jsonl"]
+    assert [file.name for file in logs.find(str(inside)).files] == ["a.json", "own.jsonl", "b/1.ndjson", "b/2.jsonl"]
     sessions = importers.sessions(str(inside))
     assert sorted(file.name for session in sessions for file in session.files) == ["a.json", "b/1.ndjson", "b/2.jsonl"]
 
@@ -64,7 +67,7 @@ def test_files_are_called_by_their_path_below_the_folder_however_that_is_written
     path.write_text(GOOD)
     monkeypatch.chdir(tmp_path)
 
-    assert [file.name for file in logs.find(folder)] == ["b/1.jsonl" if "logs" in folder else "logs/b/1.jsonl"]
+    assert [file.name for file in logs.find(folder).files] == ["b/1.jsonl" if "logs" in folder else "logs/b/1.jsonl"]
 
 
 def test_links_that_lead_out_and_folders_that_may_not_be_read_are_told(
@@ -85,7 +88,7 @@ def test_links_that_lead_out_and_folders_that_may_not_be_read_are_told(
         return listed(path)
 
     monkeypatch.setattr(os, "scandir", scandir)
-    found = logs.look(str(inside))
+    found = logs.find(str(inside))
 
     assert [file.name for file in found.files] == ["open/x.jsonl"]
     assert found.passed_over == [
@@ -169,6 +172,37 @@ def test_lines_that_are_no_records_are_counted_and_the_rest_is_read(tmp_path: Pa
     assert (report["records_read"], report["repaired"]) == (3, 1)
 
 
+def test_a_folder_is_walked_once_and_the_beginning_of_each_file_is_read_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for form in importers.FORMATS:
+        shutil.copytree(LOGS / form, tmp_path / form)
+    opened: Counter[str] = Counter()
+    walked: list[str] = []
+    built_in, walk = open, os.walk
+
+    def counted(path: Any, *arguments: Any, **options: Any) -> Any:
+        opened[str(path)] += str(path).startswith(str(tmp_path))
+        return built_in(path, *arguments, **options)
+
+    def walk_once(path: str, *arguments: Any, **options: Any) -> Any:
+        walked.append(path)
+        return walk(path, *arguments, **options)
+
+    monkeypatch.setattr("builtins.open", counted)
+    monkeypatch.setattr(os, "walk", walk_once)
+    found = importers.find([str(tmp_path)])
+
+    files = sum(len(one.files) for one in found.sessions) + len(found.others)
+    assert (walked, +opened) == ([str(tmp_path)], dict.fromkeys(+opened, 1))
+    assert len(+opened) == files
+
+    run_corpus("trace", "doctor", str(tmp_path))
+    assert walked == [str(tmp_path)] * 2
+    assert max(opened.values()) - 1 <= 3  # found, told what it is, read
+    assert opened.total() - files < 2.7 * files
+
+
 def test_a_last_line_without_an_end_counts_if_it_is_whole(tmp_path: Path) -> None:
     (tmp_path / "x.jsonl").write_text('{"a": 1}\n{"b": 2}')
 
@@ -210,7 +244,7 @@ def test_tokens_are_unknown_where_a_line_could_not_be_read(
     target = tmp_path / "x.jsonl"
     target.write_bytes(begin + b"\n" + bad + rest + b"\n" + (b'{"cut": "o' if damage == "cut" else b""))
     (session,) = importers.sessions(str(target))
-    (trace,) = importers.read(session, Privacy(b"salt"))
+    (trace,) = map(as_data, importers.read(session, Privacy(b"salt")))
 
     assert trace["costs"]["tokens"] is None
     assert trace["reasons"] == {"costs.tokens": "1 line could not be read, which may have reported tokens"}
@@ -228,7 +262,7 @@ with open("/proc/self/statm") as file:
 resource.setrlimit(resource.RLIMIT_AS, (used + int(sys.argv[2]) * 1_000_000,) * 2)
 for session in importers.sessions(sys.argv[1], "openai_agents"):
     for trace in importers.read(session, Privacy(b"salt")):
-        print(len(trace["events"]), list(trace["import_report"]["dropped"]))
+        print(len(trace.events), list(trace.import_report["dropped"]))
 """
 
 
@@ -269,7 +303,7 @@ def test_a_mark_of_the_byte_order_is_no_part_of_a_log(tmp_path: Path, indent: in
     (tmp_path / "x.json").write_text(json.dumps(json.loads(GOOD), indent=indent), "utf-8-sig")
 
     (session,) = importers.sessions(str(tmp_path / "x.json"))
-    (trace,) = importers.read(session, Privacy(b"salt"))
+    (trace,) = map(as_data, importers.read(session, Privacy(b"salt")))
 
     assert (len(trace["events"]), trace["import_report"]["dropped"]) == (2, {})
 
@@ -427,7 +461,7 @@ def test_a_name_of_a_megabyte_is_cut_without_being_searched_for_long() -> None:
 def test_a_salt_makes_references_and_without_it_they_are_others(form: str, folder: Path) -> None:
     def references(salt: bytes) -> set[str]:
         sessions = importers.sessions(str(folder))
-        traces = [trace for session in sessions for trace in importers.read(session, Privacy(salt))]
+        traces = [as_data(trace) for session in sessions for trace in importers.read(session, Privacy(salt))]
         return {event["content_ref"] for trace in traces for event in trace["events"] if "content_ref" in event}
 
     ours, again, theirs = references(b"ours"), references(b"ours"), references(b"theirs")
@@ -438,9 +472,9 @@ def test_a_salt_makes_references_and_without_it_they_are_others(form: str, folde
 
 
 def test_a_report_names_no_more_kinds_than_anybody_would_read() -> None:
-    report = Report()
+    report = ImportReport()
     for number in range(1_000):
-        report.unknown(f"kind {number}")
+        report.note_unknown(f"kind {number}")
 
     assert len(report.as_data()["unknown_kinds"]) == 101
     assert report.as_data()["unknown_kinds"]["(further kinds)"] == 900

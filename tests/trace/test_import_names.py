@@ -6,7 +6,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchtrace_corpus.trace.importers.core.names import Names
+from orchtrace_corpus.trace.importers.core.identity import Names
 from tests.effort import assert_grows
 from tests.trace.conversationlogs import Claude, Codex, problems, text, trace_of, use
 

@@ -10,10 +10,9 @@ import pytest
 from orchtrace_corpus.base.errors import DataFileError
 from orchtrace_corpus.trace.importers.core import logs
 from orchtrace_corpus.trace.importers.core.logs import EmptyLogError
-from orchtrace_corpus.trace.importers.spans import usage as usage_rules
-from orchtrace_corpus.trace.importers.spans.tree import COPY
 from tests.conftest import ROOT
 from tests.effort import tries
+from tests.trace.conversationlogs import ledger_lines
 from tests.trace.spanlogs import (
     KINDS,
     LOGS,
@@ -220,10 +219,10 @@ def _as_openinference(runs: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 def test_every_line_of_the_ledger_is_documented() -> None:
     text = (ROOT / "docs" / "importers.md").read_text("utf-8")
-    lines = [value for name, value in vars(usage_rules).items() if name.isupper() and isinstance(value, str)]
+    lines = ledger_lines("spans")
 
-    assert len(lines) == 13
-    assert [line for line in (*lines, COPY) if f"| {line} |" not in text] == []
+    assert len(lines) == 14
+    assert [line for line in lines if f"| {line} |" not in text] == []
 
 
 # Strange rows, hostile contents, size

@@ -16,11 +16,12 @@ from hypothesis import strategies as st
 
 from orchtrace_corpus.base.errors import DataFileError
 from orchtrace_corpus.trace import importers
-from orchtrace_corpus.trace.importers.core.logs import LogFile
+from orchtrace_corpus.trace.importers.core.builder import as_data
+from orchtrace_corpus.trace.importers.core.logs import LogFile, Opened
 from orchtrace_corpus.trace.importers.core.privacy import Privacy
-from orchtrace_corpus.trace.importers.core.report import Report
 from orchtrace_corpus.trace.importers.spans.events import trace_of
 from orchtrace_corpus.trace.importers.spans.span import Bundle, Call, Kind, Span, Task, Usage
+from orchtrace_corpus.trace.model.import_report import ImportReport
 from tests.effort import tries
 from tests.trace.spanlogs import MODULES, checked, fixtures, imported
 
@@ -145,7 +146,8 @@ def _import_mutated(tmp_path: Path, seeds: range) -> None:
         broken.write_bytes(_mutated(path, chance))
         try:
             with watched(tmp_path):
-                importers.recognise(LogFile(str(broken), broken.name))
+                with Opened(LogFile(str(broken), broken.name)) as opened:
+                    importers.recognise(opened)
                 traces = imported(broken, form=form)
             for trace in traces:
                 assert_ledger_adds_up(trace)
@@ -175,7 +177,7 @@ def test_a_log_that_names_files_opens_none_and_links_out_of_the_folder_are_not_f
 
     with watched(folder):
         sessions = importers.sessions(str(folder))
-        traces = [trace for session in sessions for trace in importers.read(session, Privacy(b"salt"))]
+        traces = [as_data(trace) for session in sessions for trace in importers.read(session, Privacy(b"salt"))]
 
     assert len(traces) >= len(ALL) - len(sessions) // 2
     assert "secret" not in {event["source"]["file"] for trace in traces for event in trace["events"]}
@@ -231,10 +233,10 @@ def bundles(draw: st.DrawFn) -> Bundle:
 
 
 def _check_bundle(bundle: Bundle) -> None:
-    trace = trace_of(bundle, "otlp", Privacy(b"salt"), Report())
+    trace = trace_of(bundle, "otlp", Privacy(b"salt"), ImportReport())
     if trace is not None:
-        checked(trace)
-        assert_ledger_adds_up(trace)
+        checked(as_data(trace))
+        assert_ledger_adds_up(as_data(trace))
 
 
 @given(bundles())

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from orchtrace_corpus.base.errors import DataFileError
 from orchtrace_corpus.trace.analysis.prices import KINDS, Prices, apply, load
+from orchtrace_corpus.trace.model.trace import Clock, Event, EventType, Tokens, Trace
 from tests.conftest import ROOT, run_corpus
 
 SESSION = ROOT / "tests" / "data" / "session"
@@ -28,17 +29,12 @@ def table(tmp_path: Path, text: str = TABLE) -> str:
     return str(path)
 
 
-def event(model: str = "some-model", kind: str = "inference", **tokens: int | None) -> dict[str, Any]:
-    return {"id": "e1", "t": 0.0, "type": kind, "agent": "main", "model": model, "tokens": tokens}
+def event(model: str = "some-model", kind: str = "inference", **tokens: int | None) -> Event:
+    return Event("e1", 0.0, EventType(kind), "main", model=model, tokens=Tokens(**tokens))
 
 
-def trace(*events: dict[str, Any], epoch: str = "2026-05-04T10:00:00Z") -> dict[str, Any]:
-    return {
-        "events": list(events),
-        "clock": {"unit": "s", "epoch": epoch},
-        "costs": {"tokens": None, "wall_clock_s": 60.0},
-        "import_report": {},
-    }
+def trace(*events: Event, epoch: str | None = "2026-05-04T10:00:00Z") -> Trace:
+    return Trace("t", "t", list(events), [], {}, {"tokens": None, "wall_clock_s": 60.0}, clock=Clock(epoch=epoch))
 
 
 def test_a_table_is_read_as_documented(tmp_path: Path) -> None:
@@ -120,18 +116,19 @@ def test_an_answer_of_which_half_is_counted_has_no_cost_but_an_embedding_has_no_
 
     apply(load(table(tmp_path)), run)
 
-    assert "cost_usd" not in half
-    assert embedding["cost_usd"] == 3e-5
-    assert run["import_report"]["prices"]["without"] == {"some-model": 1}
+    assert half.cost_usd is None
+    assert embedding.cost_usd == 3e-5
+    assert run.import_report["prices"]["without"] == {"some-model": 1}
 
 
 def test_the_report_says_by_which_prices_and_what_has_none(tmp_path: Path) -> None:
-    copied = {**event(input=5, output=5), "copied_context": True}
+    copied = event(input=5, output=5)
+    copied.copied_context = True
     run = trace(event(input=5, output=5), event("unheard-of", input=5, output=5), event("", input=1, output=1), copied)
 
     apply(load(table(tmp_path)), run)
 
-    assert run["import_report"]["prices"] == {
+    assert run.import_report["prices"] == {
         "date": "2026-05-04",
         "currency": "USD",
         "first_day": "2026-05-04",
@@ -140,30 +137,30 @@ def test_the_report_says_by_which_prices_and_what_has_none(tmp_path: Path) -> No
         "without": {"unheard-of": 1, "(no model)": 1},
         "unused": ["another-model"],
     }
-    assert [one.get("cost_usd") for one in run["events"]] == [9e-5, None, None, None]
+    assert [one.cost_usd for one in run.events] == [9e-5, None, None, None]
 
 
 def test_costs_by_other_prices_are_not_mixed_with_these(tmp_path: Path) -> None:
-    run = trace({**event("unheard-of", input=5, output=5), "cost_usd": 7.0})
+    run = trace(event("unheard-of", input=5, output=5))
+    run.events[0].cost_usd = 7.0
 
     apply(load(table(tmp_path)), run)
 
-    assert "cost_usd" not in run["events"][0]
+    assert run.events[0].cost_usd is None
 
 
 def test_a_run_over_midnight_has_two_days_and_one_without_a_date_none(tmp_path: Path) -> None:
     prices = load(table(tmp_path))
-    late, dateless = trace(event(), epoch="2026-05-04T23:59:30Z"), trace(event())
-    dateless["clock"] = {"unit": "s"}
+    late, dateless = trace(event(), epoch="2026-05-04T23:59:30Z"), trace(event(), epoch=None)
 
     apply(prices, late)
     apply(prices, dateless)
 
-    assert (late["import_report"]["prices"]["first_day"], late["import_report"]["prices"]["last_day"]) == (
+    assert (late.import_report["prices"]["first_day"], late.import_report["prices"]["last_day"]) == (
         "2026-05-04",
         "2026-05-05",
     )
-    assert "first_day" not in dateless["import_report"]["prices"]
+    assert "first_day" not in dateless.import_report["prices"]
 
 
 @pytest.mark.parametrize(

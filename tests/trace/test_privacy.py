@@ -14,6 +14,7 @@ from orchtrace_corpus.base.errors import DataFileError
 from orchtrace_corpus.trace import importers
 from orchtrace_corpus.trace.importers.conversations import claude_code, codex
 from orchtrace_corpus.trace.importers.core import privacy
+from orchtrace_corpus.trace.importers.core.builder import as_data
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked, masked_path
 from orchtrace_corpus.trace.importers.spans import langsmith, openai_agents, otlp
 from tests.conftest import run_corpus
@@ -135,7 +136,11 @@ def test_what_is_private_is_never_missed_by_the_quick_look(name: str) -> None:
 
 def named(folder: Path, salt: bytes) -> tuple[list[str], set[str]]:
     """The ids and the models of the traces of a folder."""
-    found = [trace for session in importers.sessions(str(folder)) for trace in importers.read(session, Privacy(salt))]
+    found = [
+        trace
+        for session in importers.sessions(str(folder))
+        for trace in map(as_data, importers.read(session, Privacy(salt)))
+    ]
     models = {event["model"] for trace in found for event in trace["events"] if "model" in event}
     return [trace["trace_id"] for trace in found], models
 
@@ -212,7 +217,7 @@ def said(folder: Path) -> str:
     """All that an import of a folder writes or says."""
     try:
         return "\n".join(
-            json.dumps(trace, ensure_ascii=False)
+            json.dumps(as_data(trace), ensure_ascii=False)
             for session in importers.sessions(str(folder))
             for trace in importers.read(session, Privacy(b"salt"))
         )

@@ -17,13 +17,14 @@ import re
 from collections.abc import Mapping
 from datetime import UTC, date, datetime, timedelta
 from math import isfinite
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from orchtrace_corpus.base.errors import DataFileError
 from orchtrace_corpus.base.findings import printable, quote, suggestion
 from orchtrace_corpus.base.yamlfile.reader import Mapping as MappingNode
 from orchtrace_corpus.base.yamlfile.reader import Node, Scalar, YamlFile, read
 from orchtrace_corpus.trace.measures.measure import ASKED
+from orchtrace_corpus.trace.model.trace import Tokens, Trace, by_kind
 
 KINDS = ("input", "output", "cache_read", "cache_write")
 """The kinds of tokens that have a price; those of reasoning are part of the output."""
@@ -103,7 +104,7 @@ def load(path: str) -> Prices:
     return Prices(day, models)
 
 
-def apply(prices: Prices, trace: dict[str, Any]) -> None:
+def apply(prices: Prices, trace: Trace) -> None:
     """Put costs on the events of a trace, and say in its report by which prices, and what has none.
 
     The report's `prices` has the day of the table, the first and the last day of the run, how many events have a
@@ -112,34 +113,33 @@ def apply(prices: Prices, trace: dict[str, Any]) -> None:
 
     Args:
         prices: The prices.
-        trace: The trace, as JSON has it.
+        trace: The trace.
     """
     priced = 0
     unpriced: dict[str, int] = {}
-    met = {prices.name_of(event.get("model", "")) for event in trace["events"]}
-    for event in trace["events"]:
-        event.pop("cost_usd", None)
-        tokens = event.get("tokens")
-        if tokens is None or event.get("copied_context"):
+    met = {prices.name_of(event.model) for event in trace.events}
+    for event in trace.events:
+        event.cost_usd = None
+        tokens = event.tokens
+        if not isinstance(tokens, Tokens) or event.copied_context:
             continue
-        is_whole = event["type"] not in ASKED or {"input", "output"} <= tokens.keys()
-        cost = prices.cost(event.get("model", ""), tokens) if is_whole else None
-        if cost is None:
-            name = event.get("model") or "(no model)"
+        is_whole = event.type not in ASKED or (tokens.input is not None and tokens.output is not None)
+        event.cost_usd = prices.cost(event.model, by_kind(tokens)) if is_whole else None
+        if event.cost_usd is None:
+            name = event.model or "(no model)"
             unpriced[name] = unpriced.get(name, 0) + 1
         else:
             priced += 1
-            event["cost_usd"] = cost
     used = {"date": prices.date, "currency": "USD", **_days(trace), "events": priced, "without": unpriced}
     used["unused"] = [model for model in prices.models if model not in met]
-    trace.setdefault("import_report", {})["prices"] = used
+    trace.import_report["prices"] = used
 
 
-def _days(trace: Mapping[str, Any]) -> dict[str, str]:
+def _days(trace: Trace) -> dict[str, str]:
     """The first and the last day of a run, in UTC; nothing where it has no date."""
     try:
-        first = datetime.fromisoformat(trace.get("clock", {}).get("epoch", "")).astimezone(UTC)
-        last = first + timedelta(seconds=trace["costs"].get("wall_clock_s") or 0.0)
+        first = datetime.fromisoformat(trace.clock.epoch or "").astimezone(UTC)
+        last = first + timedelta(seconds=trace.costs.get("wall_clock_s") or 0.0)
     except (ValueError, OverflowError, TypeError):
         return {}
     return {"first_day": first.date().isoformat(), "last_day": last.date().isoformat()}

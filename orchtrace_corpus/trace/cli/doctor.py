@@ -114,20 +114,17 @@ def _of_logs(
     for imported in reading.traces(sessions, logs.privacy("", keep_content=False)):
         if price is not None:
             price(imported.trace)
-        trace = _decoded(imported.trace)
+        trace = imported.trace
         form = FORMATS[imported.form].partition(" (")[0]
         transcripts = _transcripts(paths) if lacks_transcripts(trace) else ""
         yield _Run(TraceView(trace), Origin(form, _file(trace), price is not None, transcripts))
 
 
 def _of_traces(session: Session, paths: Sequence[str], price: logs.Pricing | None) -> Iterator[_Run]:
-    from msgspec import to_builtins
-
     for document, view in sound_traces(session, paths):
         if price is not None:
-            plain = to_builtins(view.trace)
-            price(plain)
-            yield _Run(TraceView(_decoded(plain)), Origin(file=document.path, has_prices=True))
+            price(view.trace)
+            yield _Run(TraceView(view.trace), Origin(file=document.path, has_prices=True))
         else:
             has_costs = any(event.cost_usd is not None for event in view.trace.events)
             yield _Run(view, Origin(file=document.path, has_prices=has_costs))
@@ -190,12 +187,6 @@ def _listed(some: Sequence[Summary], *, with_files: bool = False) -> str:
 def _size(session: Session) -> tuple[int, int] | None:
     width = session.output.width
     return None if width is None else (width, shutil.get_terminal_size().lines)
-
-
-def _decoded(trace: dict[str, Any]) -> Trace:
-    from msgspec import convert
-
-    return convert(trace, Trace)
 
 
 def _transcripts(paths: Sequence[str]) -> str:

@@ -6,7 +6,7 @@ import signal
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from enum import StrEnum
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, TypeAlias
 
 import typer
 
@@ -16,12 +16,14 @@ from orchtrace_corpus.base.findings import printable, quote_path
 from orchtrace_corpus.trace.cli import logs
 from orchtrace_corpus.trace.cli.loading import by_ending, refuse_lines
 from orchtrace_corpus.trace.importers import FORMATS
+from orchtrace_corpus.trace.importers.core.builder import as_data
 from orchtrace_corpus.trace.model.json_text import one_line, text
+from orchtrace_corpus.trace.model.trace import Trace
 from orchtrace_corpus.trace.render.imports import Tally
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
-_Traces: TypeAlias = Iterable[dict[str, Any]]
+_Traces: TypeAlias = Iterable[Trace]
 
 
 class Form(StrEnum):
@@ -87,7 +89,7 @@ def import_(
     sessions = logs.found(session, paths, form)
     reading, tally = logs.Reading(session), Tally()
 
-    def traces() -> Iterator[dict[str, Any]]:
+    def traces() -> Iterator[Trace]:
         is_shown = bool(output) or session.output.width is None  # else traces and progress share a terminal
         for imported in reading.traces(sessions, logs.privacy(salt, keep_content=keep_content), is_shown=is_shown):
             if price is not None:
@@ -116,10 +118,10 @@ def _write(session: Session, form: Form, path: str, traces: _Traces) -> None:
         return
     with _writer(session, path) as write:
         if form is Form.JSON:
-            write(text(_only(traces)))
+            write(text(as_data(_only(traces))))
             return
         for trace in traces:
-            write(one_line(trace))
+            write(one_line(as_data(trace)))
             if session.output.is_closed:
                 break
 
@@ -134,7 +136,7 @@ def _ended_in_order() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-def _only(traces: _Traces) -> dict[str, Any]:
+def _only(traces: _Traces) -> Trace:
     """The trace, when it is certain that there is no other.
 
     Raises:

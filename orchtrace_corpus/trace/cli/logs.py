@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from datetime import date, timedelta
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from orchtrace_corpus.base.commands import progress
 from orchtrace_corpus.base.commands.session import Session
@@ -13,17 +13,17 @@ from orchtrace_corpus.base.errors import CommandUseError, DataFileError
 from orchtrace_corpus.base.findings import printable, quote_path
 from orchtrace_corpus.trace import importers
 from orchtrace_corpus.trace.importers.core import logs
-from orchtrace_corpus.trace.importers.core.answers import Answers
+from orchtrace_corpus.trace.importers.core.identity import Answers
 from orchtrace_corpus.trace.importers.core.privacy import Privacy
 
 if TYPE_CHECKING:
     from orchtrace_corpus.base.progress import Progress
+    from orchtrace_corpus.trace.model.trace import Trace
 
-Pricing: TypeAlias = Callable[[dict[str, Any]], None]
+Pricing: TypeAlias = Callable[["Trace"], None]
 
 _MOST_TOLD = 5
 _SALT_BYTES = 16
-_OF_TRACES = ('"trace_id"', '"task_id"')
 _STANDARD_INPUT = "-"
 
 
@@ -35,7 +35,7 @@ class Imported(NamedTuple):
     """A trace, with the format of the log that it is from."""
 
     form: str
-    trace: dict[str, Any]
+    trace: "Trace"
 
 
 class Reading:
@@ -134,30 +134,22 @@ def found(session: Session, paths: Sequence[str], form: str) -> list[importers.S
     if _STANDARD_INPUT in paths:
         hint = "A session can be several files; name the file or folder that holds it."
         raise CommandUseError("logs are read from files and folders, not from standard input", hint)
-    try:
-        sessions = importers.sessions(paths, form)
-    except DataFileError as error:
-        if _have_traces(paths):
+    there = importers.find(paths, form)
+    if not there.sessions:
+        if there.has_traces:
             hint = "Give them to corpus trace validate, show, doctor, measure or replay."
-            raise TracesGivenError(f"{quote_path(paths[0])} holds traces already, and no log", hint) from error
-        raise
-    used = {file.path for one in sessions for file in one.files}
-    looked = [logs.look(path) for path in paths]
-    for said in (said for one in looked for said in one.passed_over):
+            raise TracesGivenError(f"{quote_path(paths[0])} holds traces already, and no log", hint)
+        importers.refuse(paths, there)
+    for said in there.passed_over:
         session.output.note(f"corpus: {said}")
-    others = [file.name for one in looked for file in one.files if file.path not in used]
-    if others:
-        named = ", ".join(printable(name, limit=100) for name in others[:3])
-        more = ", …" if len(others) > 3 else ""
-        what = "file is no log" if len(others) == 1 else "files are no logs"
-        session.output.note(f"corpus: passed over: {len(others):,} {what} of a format that we know ({named}{more})")
-    return sessions
-
-
-def _have_traces(paths: Sequence[str]) -> bool:
-    """Whether a file holds finished traces, told by how it begins."""
-    files = (file for path in paths for file in logs.find(path))
-    return any(all(name in logs.head(file).text for name in _OF_TRACES) for file in files)
+    if there.others:
+        named = ", ".join(printable(one.name, limit=100) for one in there.others[:3])
+        more = ", …" if len(there.others) > 3 else ""
+        what = "file is no log" if len(there.others) == 1 else "files are no logs"
+        session.output.note(
+            f"corpus: passed over: {len(there.others):,} {what} of a format that we know ({named}{more})"
+        )
+    return there.sessions
 
 
 def _reporter(show: "Callable[[Progress], None] | None", total: int) -> Callable[[int], None]:

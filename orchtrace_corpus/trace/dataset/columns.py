@@ -171,8 +171,8 @@ def _tokens(kind: str) -> Callable[[Row], Any]:
 
 
 def _basis(row: Row) -> str | None:
-    has_tokens = isinstance(row.item.tokens, Tokens)
-    return str(row.item.token_basis) if has_tokens or row.item.token_basis is not TokenBasis.UNKNOWN else None
+    basis = row.item.token_basis if isinstance(row.item.token_basis, TokenBasis) else TokenBasis.UNKNOWN
+    return str(basis) if isinstance(row.item.tokens, Tokens) or basis is not TokenBasis.UNKNOWN else None
 
 
 def _source(name: str) -> Callable[[Row], Any]:

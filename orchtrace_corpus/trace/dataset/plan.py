@@ -19,7 +19,7 @@ from orchtrace_corpus.base.findings import quote, quote_path
 from orchtrace_corpus.trace import importers
 from orchtrace_corpus.trace.dataset.folder import Done, FileState, Unit
 from orchtrace_corpus.trace.importers.core import logs
-from orchtrace_corpus.trace.importers.core.logs import LogFile
+from orchtrace_corpus.trace.importers.core.logs import LogFile, Opened
 
 TRACE = "trace"
 """The format of finished traces, beside those of logs."""
@@ -92,7 +92,7 @@ def find(paths: Sequence[str], form: str, dataset: str = "") -> Found:
     files: dict[str, LogFile] = {}
     own = os.path.realpath(dataset) + os.sep if dataset else "\0"
     for path in paths:
-        for file in logs.find(path):
+        for file in logs.find(path).files:
             target = os.path.realpath(file.path)
             if not target.startswith(own):
                 files.setdefault(target, file)
@@ -108,7 +108,7 @@ def find(paths: Sequence[str], form: str, dataset: str = "") -> Found:
         Source(name, tuple(group))
         for name in by_format
         if name != TRACE
-        for group in importers.importer(name).sessions(by_format[name])
+        for group in importers.grouped(name, by_format[name])
     ]
     found += [part for file in by_format.get(TRACE, ()) for part in _parts(file)]
     if not found:
@@ -121,11 +121,9 @@ def find(paths: Sequence[str], form: str, dataset: str = "") -> Found:
 
 def _format_of(file: LogFile, form: str) -> str:
     """The format of a file that can be read: the one given, else as it is recognised; empty where it is of none."""
-    recognised = "" if form else importers.recognise(file)
-    if recognised:
-        return recognised
-    beginning = logs.head(file, 1).text
-    return form or (TRACE if _is_trace(beginning) else "")
+    with Opened(file) as opened:
+        recognised = "" if form else importers.recognise(opened)
+        return recognised or form or (TRACE if _is_trace(opened.head().text) else "")
 
 
 def _is_trace(beginning: str) -> bool:

@@ -9,8 +9,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import msgspec
-
 from orchtrace_corpus.base.errors import CommandUseError, DataFileError, MissingLibraryError
 from orchtrace_corpus.base.findings import RULES, Severity, printable, quote_path
 from orchtrace_corpus.base.json_places import json_path
@@ -71,11 +69,11 @@ class Writer:
         for file in self._files.values():
             file.close()
 
-    def add(self, trace: Trace | Mapping[str, Any], key: str = "") -> None:
+    def add(self, trace: Trace, key: str = "") -> None:
         """Add a trace.
 
         Args:
-            trace: A trace, or one as JSON has it, as importers make it.
+            trace: The trace.
             key: Its name in the tables; else its `trace_id`, with a number where that was used before.
 
         Raises:
@@ -153,13 +151,9 @@ def escape(value: Any) -> Any:
     return type(value)(map(escape, value)) if isinstance(value, (list, tuple)) else value
 
 
-def _scene(trace: Trace | Mapping[str, Any], key: str) -> Scene:
-    """A trace that the schema and the graph rules have no error against, to be made into rows."""
-    try:
-        one = trace if isinstance(trace, Trace) else msgspec.convert(trace, Trace)
-    except msgspec.ValidationError as error:
-        raise InvalidTraceError(f"the schema refuses the trace: {printable(str(error), limit=200)}") from error
-    view = TraceView(one)
+def _scene(trace: Trace, key: str) -> Scene:
+    """A trace that the graph rules have no error against, to be made into rows."""
+    view = TraceView(trace)
     found = rules.problems(view)
     errors = [problem for problem in found if RULES[problem.code].severity is Severity.ERROR]
     if errors:
@@ -169,7 +163,7 @@ def _scene(trace: Trace | Mapping[str, Any], key: str) -> Scene:
     return Scene(view, key, len(found))
 
 
-def write(traces: Iterable[Trace | Mapping[str, Any]], folder: str) -> int:
+def write(traces: Iterable[Trace], folder: str) -> int:
     """Write the tables of traces into a new folder, which is there only when all is written; how many there were.
 
     Raises:

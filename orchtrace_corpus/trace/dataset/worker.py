@@ -181,7 +181,7 @@ def _read(source: Source, job: Job, writer: Writer) -> Done:
     return Done(source.form, tuple(files), name, source.begin, source.end, traces, named)
 
 
-def _imported(source: Source, job: Job) -> Iterator[tuple[Mapping[str, Any], str]]:
+def _imported(source: Source, job: Job) -> Iterator[tuple[Trace, str]]:
     """The traces of a session."""
     for trace in importers.read(importers.Session(source.form, source.files), Privacy(job.salt)):
         if job.prices is not None:

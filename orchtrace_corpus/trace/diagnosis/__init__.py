@@ -23,7 +23,7 @@ from orchtrace_corpus.trace.diagnosis.values import (
 )
 from orchtrace_corpus.trace.measures.ledger import KINDS, ledger
 from orchtrace_corpus.trace.measures.work import concurrency, critical_path
-from orchtrace_corpus.trace.model.import_report import ImportReport, has_all_tokens, report_of
+from orchtrace_corpus.trace.model.import_report import ImportReport, Outcome, has_all_tokens, report_of
 from orchtrace_corpus.trace.model.trace import AgentKind, Event, EventType, Source, Status, Trace
 from orchtrace_corpus.trace.view import TraceView
 from orchtrace_corpus.trace.view.agent_tree import AgentSpan
@@ -111,7 +111,7 @@ def match(summary: Summary, name: str) -> Match:
 def lacks_transcripts(trace: Trace) -> bool:
     """Whether the log of a trace mentions transcripts of sub-agents that were not read."""
     report = report_of(trace)
-    return report is not None and any("without a transcript" in noted for noted in report.problems)
+    return report is not None and report.lacks_transcripts()
 
 
 def _spawned(team: Sequence[AgentSpan]) -> dict[str, tuple[AgentSpan, ...]]:
@@ -191,7 +191,7 @@ def _tokens(view: TraceView) -> TokenUse:
     entries = [entry for entry in ledger(trace, "model") if entry.total is not None]
     reason, unsure = trace.reasons.get("costs.tokens", "").rstrip("."), tuple(report.unsure())
     missing = {} if reason else report.missing()
-    left_out = [line for name, line in report.token_ledger.items() if name.startswith("left out")]
+    left_out = [line for line in report.entries() if line.outcome == Outcome.LEFT_OUT]
     return TokenUse(
         sum(entry.total or 0.0 for entry in entries) if entries else None,
         bool(reason or unsure or missing),

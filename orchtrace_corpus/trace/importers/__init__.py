@@ -1,16 +1,17 @@
 """Importers: logs that agent teams already write, as traces. One module for each format."""
 
 import os
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from importlib import import_module
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, NoReturn, Protocol
 
 from orchtrace_corpus.base.errors import CommandUseError, DataFileError
 from orchtrace_corpus.base.findings import quote, quote_path, suggestion
 from orchtrace_corpus.trace.importers.core import logs
-from orchtrace_corpus.trace.importers.core.answers import Answers
-from orchtrace_corpus.trace.importers.core.logs import Head, LogFile
+from orchtrace_corpus.trace.importers.core.identity import Answers
+from orchtrace_corpus.trace.importers.core.logs import Head, LogFile, Opened
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
+from orchtrace_corpus.trace.model.trace import Trace
 
 FORMATS: Mapping[str, str] = {
     "claude_code": "Claude Code transcripts (JSON Lines)",
@@ -22,6 +23,7 @@ FORMATS: Mapping[str, str] = {
 """Every format by its name. The first that recognises a file has it."""
 
 _CONVERSATIONS = ("claude_code", "codex")
+_OF_TRACES = ('"trace_id"', '"task_id"')
 
 
 class Importer(Protocol):
@@ -30,11 +32,11 @@ class Importer(Protocol):
     def recognises(self, beginning: Head) -> bool:
         """Whether a file that begins like this is of the format."""
 
-    def sessions(self, files: Sequence[LogFile]) -> Iterator[Sequence[LogFile]]:
-        """Groups of files that make up one trace each, such as a session and its sub-agents."""
+    def ties(self, opened: Opened) -> Sequence[str]:
+        """What ties a file to others of its session: files with a tie in common are read together."""
 
-    def read(self, files: Sequence[LogFile], privacy: Privacy) -> Iterator[dict[str, Any]]:
-        """The traces of one group of files, as JSON has them; mostly one.
+    def read(self, files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
+        """The traces of one group of files; mostly one.
 
         Raises:
             DataFileError: A file cannot be read, or is no log of the format.
@@ -61,37 +63,95 @@ def importer(form: str) -> Importer:
     return found
 
 
-def sessions(paths: str | Sequence[str], form: str = "") -> list[Session]:
-    """What is to be imported from files and folders, session by session; one session may be in several of them.
+class Found(NamedTuple):
+    """What there is in files and folders.
 
-    A file that may not be read is a session of no format, so that `read` says so, and the others are read.
+    Attributes:
+        sessions: The sessions of logs.
+        others: The files that are no log of a format that we know.
+        passed_over: What could hold more, and was not looked into: sentences, one for each reason.
+        has_traces: Whether one of the other files holds finished traces.
+    """
+
+    sessions: list[Session]
+    others: list[LogFile]
+    passed_over: list[str]
+    has_traces: bool
+
+
+def sessions(paths: str | Sequence[str], form: str = "") -> list[Session]:
+    """The sessions in files and folders; one session may be in several of them.
 
     Args:
         paths: The file or folder, or several.
-        form: The format; else each file's is recognised from how it begins, and files of none are passed over.
+        form: The format, as in `find`.
 
     Raises:
         CommandUseError: There is no such format.
         DataFileError: There is no log there, or no file is a log of any format.
     """
     given = [paths] if isinstance(paths, str) else list(paths)
+    found = find(given, form)
+    return found.sessions if found.sessions else refuse(given, found)
+
+
+def find(paths: Sequence[str], form: str = "") -> Found:
+    """What there is in files and folders. Each file is opened once.
+
+    A file that may not be read is a session of no format, so that `read` says so, and the others are read.
+
+    Args:
+        paths: The files and folders.
+        form: The format; else each file's is recognised from how it begins, and files of none are passed over.
+
+    Raises:
+        CommandUseError: There is no such format.
+        DataFileError: There is no log there.
+    """
+    looked = [logs.find(path) for path in paths]
     once: dict[Hashable, LogFile] = {}
-    for file in (file for path in given for file in logs.find(path)):
+    for file in (file for one in looked for file in one.files):
         once.setdefault(_identity(file.path), file)
-    files = list(once.values())
-    forbidden = dict.fromkeys(file for file in files if not os.access(file.path, os.R_OK))
-    by_format: dict[str, list[LogFile]] = {}
-    for file in (file for file in files if file not in forbidden):
-        recognised = form or recognise(file)
-        if recognised:
-            by_format.setdefault(recognised, []).append(file)
-    if not by_format and not forbidden:
-        first = "it" if len(files) == 1 else f"of {len(files):,} files the first, {quote_path(files[0].name)},"
-        message = f"{', '.join(map(quote_path, given[:3]))} is no log of a format that we know: {first}"
-        hint = f"Formats: {', '.join(FORMATS)}; --from names one."
-        raise DataFileError(f"{message} {_description(files[0])}", hint)
-    found = [Session(name, tuple(group)) for name, of in by_format.items() for group in importer(name).sessions(of)]
-    return [*found, *(Session("", (file,)) for file in forbidden)]
+    by_format: dict[str, list[tuple[LogFile, Sequence[str]]]] = {}
+    others, forbidden, has_traces = [], [], False
+    for file in once.values():
+        if not os.access(file.path, os.R_OK):
+            forbidden.append(Session("", (file,)))
+            continue
+        with Opened(file) as opened:
+            if name := form or recognise(opened):
+                by_format.setdefault(name, []).append((file, importer(name).ties(opened)))
+                continue
+            others.append(file)
+            has_traces = has_traces or all(name in opened.head().text for name in _OF_TRACES)
+    found = [Session(name, group) for name, files in by_format.items() for group in logs.tied(files)]
+    return Found([*found, *forbidden], others, [said for one in looked for said in one.passed_over], has_traces)
+
+
+def refuse(paths: Sequence[str], found: Found) -> NoReturn:
+    """Say that there is no log in files and folders.
+
+    Raises:
+        DataFileError: Always.
+    """
+    others = found.others
+    first = "it" if len(others) == 1 else f"of {len(others):,} files the first, {quote_path(others[0].name)},"
+    message = f"{', '.join(map(quote_path, paths[:3]))} is no log of a format that we know: {first}"
+    hint = f"Formats: {', '.join(FORMATS)}; --from names one."
+    raise DataFileError(f"{message} {_description(others[0])}", hint)
+
+
+def grouped(form: str, files: Iterable[LogFile]) -> Iterator[tuple[LogFile, ...]]:
+    """The files of a format by session.
+
+    Raises:
+        DataFileError: A file cannot be read.
+    """
+    ties, found = importer(form).ties, list[tuple[LogFile, Sequence[str]]]()
+    for file in files:
+        with Opened(file) as opened:
+            found.append((file, ties(opened)))
+    yield from logs.tied(found)
 
 
 def _identity(path: str) -> Hashable:
@@ -103,22 +163,21 @@ def _identity(path: str) -> Hashable:
     return status.st_dev, status.st_ino
 
 
-def recognise(file: LogFile) -> str:
+def recognise(opened: Opened) -> str:
     """The format of a file; empty where it is of none.
 
     Raises:
         DataFileError: The file cannot be read.
     """
-    found = _format_of(logs.head(file, 1, logs.FIRST_BYTES))  # mostly enough, and the rest takes its time
-    return found or _format_of(logs.head(file))
+    return _format_of(opened.first()) or _format_of(opened.head())  # the first row is mostly enough
 
 
 def _format_of(beginning: Head) -> str:
     return next((name for name in FORMATS if importer(name).recognises(beginning)), "")
 
 
-def read(session: Session, privacy: Privacy, answers: Answers | None = None) -> Iterator[dict[str, Any]]:
-    """The traces of a session, as JSON has them.
+def read(session: Session, privacy: Privacy, answers: Answers | None = None) -> Iterator[Trace]:
+    """The traces of a session.
 
     Args:
         session: The session.
@@ -133,7 +192,7 @@ def read(session: Session, privacy: Privacy, answers: Answers | None = None) -> 
     traces = importer(session.form).read(session.files, privacy)
     known = answers or Answers()
     while True:
-        with privacy.names_apart(), known.kept_in_mind():
+        with privacy.names_apart(), known.remembered():
             trace = next(traces, None)
         if trace is None:
             return

@@ -1,26 +1,179 @@
-"""The import report of a trace as typed values, as far as what is shown of it goes; importers.report makes it."""
+"""The import report of a trace: what became of every record of its log, and how its tokens were counted.
+
+The names below are part of the format of traces: they are the keys of `import_report`, whose readers may meet others,
+of earlier versions or of other programs. What a program decides by is the member, or the outcome of a ledger line.
+"""
+
+from collections.abc import Iterator, Mapping
+from enum import StrEnum
+from typing import Any, NamedTuple
 
 import msgspec
 from msgspec import Struct
 
 from orchtrace_corpus.trace.model.trace import Trace
 
-_MISSING = "unknown: "
-_UNSURE = "the least it can be"
+_MOST_EXAMPLES = 3
+_MOST_KINDS = 100
+_OTHERS = "(further kinds)"
+
+
+class Drop(StrEnum):
+    """Why a record was left out."""
+
+    NO_OBJECT = "not an object"
+    CUT_OFF = "cut off at the end"
+    NO_JSON = "not JSON"
+    TOO_LONG = "line too long"
+    NO_ASSISTANT_MESSAGE = "assistant row without a message"
+    NO_USER_MESSAGE = "user row without a message"
+    NO_PAYLOAD = "row without a payload"
+    COPY = "copy of a span"
+    NO_SPAN = "not a span, or a span without an id"
+    NO_RUN = "not a run, or a run without an id"
+    PART_OF_ABSENT_RUN = "part of a run that is not in the log"
+    NO_TRACE_NOR_SPAN = "neither a trace nor a span"
+    NO_ID = "without an id"
+
+
+_UNREAD = (Drop.CUT_OFF, Drop.NO_JSON, Drop.TOO_LONG)
+"""Records of which nobody knows what they say: they may have reported tokens."""
+
+
+class Problem(StrEnum):
+    """What is odd about a log."""
+
+    NO_EVENT_TIME = "event without a time: that of the one before it is taken"
+    NO_ROW_TIME = "row without a time: that of the row before it is taken"
+    BACKWARD_EDGE = "dependency against the order of time: left out"
+    CYCLE = "dependency in a circle at one instant: left out"
+    EARLY_CHILD = "sub-agent that begins before its spawn: the spawn is taken to be as early"
+    SPAWN_CYCLE = "spawn by which an agent would be above itself: left out"
+    NO_TRANSCRIPT = "sub-agent without a transcript"
+    NO_WORKFLOW_TRANSCRIPT = "agent of a workflow without a transcript"
+    NO_SPAWN = "sub-agent that no known call has spawned (orphan)"
+    UNREADABLE_META = "file beside a transcript that cannot be read"
+    UNREADABLE_WORKFLOW = "summary of a workflow that cannot be read"
+    ANSWER_OF_TWO_SESSIONS = "answer that an earlier session of this import has, too: counted in both"
+    CALL_WRITTEN_TWICE = "call written twice (same id in one thread): the first counts"
+    ROW_ID_USED_TWICE = "another row of the same uuid: both are taken"
+    RESULT_WITHOUT_CALL = "result without its call"
+    SECOND_RESULT = "second result of a call: the first counts"
+    RESULT_USAGE_DIFFERS = (
+        "result of a sub-agent states another usage than its last answer: that of the answer is counted"
+    )
+    NO_PARENT_ROLLOUT = "sub-agent whose parent is not among the files (orphan)"
+    NO_ROLLOUT = "sub-agent without a rollout"
+    SPAWN_INFERRED = "sub-agent without a known spawn call: its spawn is concluded"
+    OUTPUT_WITHOUT_CALL = "output without its call"
+    SECOND_OUTPUT = "second output of a call: the first counts"
+    USAGE_NO_NUMBER = "usage that is no number: left out"
+    TOTAL_DIFFERS = "difference of totals other than the usage of the last answer: the difference counts"
+    COUNTER_RESTARTED = "counter that begins anew: its usage of the last answer counts"
+    CALL_ID_USED_TWICE = "call id used again: numbered"
+    SPAN_ID_USED_TWICE = "two spans of one id: both are kept, children go to the first"
+    NO_PARENT_SPAN = "parent is not in the log: the span stands by itself"
+    SPAN_CYCLE = "spans are their own parents: the first of them stands by itself"
+    NO_BEGINNING = "span without a beginning: one that fits is taken"
+    ENDS_BEFORE_BEGINNING = "span that ends before it begins: taken to have no length"
+    SPAN_TOTAL_DIFFERS = "total of a span is not the sum of its model calls"
+    CONVENTIONS_DISAGREE = "token counts of two conventions disagree: those of GenAI are taken"
+    HANDOFF_TO_NOBODY = "handoff to an agent that does not act afterwards"
+    OVERLAPPING_TASK = "task of a graph that begins before one that it depends on ends: not joined"
+
+
+class Outcome(StrEnum):
+    """What became of usage records, with which the name of a ledger line begins."""
+
+    COUNTED = "counted"
+    LEFT_OUT = "left out"
+    UNKNOWN = "unknown"
+    REPAIRED = "repaired"
+    COVERED = "counted with the answer behind them"
+
+
+class LedgerLine(StrEnum):
+    """The lines of the token ledger: an outcome, and which usage records have it."""
+
+    LAST_ROW = "counted: usage of the last row of an answer"
+    RESULT_OUTPUT = "counted: output from the sub-agent's result, where its last row had less"
+    PLACEHOLDER = "counted: output noted before the model had finished, so the least it can be"
+    EARLIER_ROW = "left out: row before the last of its answer (same message.id and requestId)"
+    SECOND_FILE = "left out: answer that another file of the session has, too (same message.id and requestId)"
+    REPEATED_ROW = "left out: row that repeats an earlier one (same uuid, time and message)"
+    RESULT_CONTEXT = "left out: totalTokens of a sub-agent's result (its last context, not a sum)"
+    WORKFLOW_TOTAL = "left out: a workflow's own total, whose agents' answers are counted"
+    NO_USAGE = "unknown: answers without usage"
+    NO_NUMBER = "unknown: usage that is no number"
+    NO_TRANSCRIPT = "unknown: sub-agents without a transcript"
+    NO_ROLLOUT = "unknown: sub-agents without a rollout"
+    TOTAL_DIFFERENCE = "counted: difference of two cumulative totals"
+    LAST_ANSWER = "counted: usage of the last answer, where there are no totals"
+    SAME_TOTAL = "left out: total that had not moved (the same row again)"
+    INHERITED_TOTAL = "left out: total that the thread began with, spent by its parent"
+    COPIED_HISTORY = "left out: history copied from another thread, counted there"
+    COVERED = "counted with the answer behind them: answers without a count of their own"
+    OWN = "counted: model call's own usage"
+    AROUND = "counted: usage of the span around the one model call"
+    SPAN_TOTAL = "counted: total of a span whose model calls report nothing, at the last of them"
+    BLACK_BOX = "counted: total of a span without model calls in the log"
+    COUNTER = "counted: state of the outermost shared counter, since no model call reports"
+    EQUAL_TOTAL = "left out: total of a span whose model calls report, equal to their sum"
+    OTHER_TOTAL = "left out: total of a span whose model calls report, other than their sum"
+    SHARED_COUNTER = "left out: state of a shared counter"
+    COPY = "left out: copy of a span (by id)"
+    SILENT_CALL = "unknown: model call without usage"
+    ZERO = "unknown: usage of 0 tokens, which no call has"
+    UNDIVIDED = "unknown: only a total, not divided by kind"
+    EXCLUSIVE_INPUT = "repaired: input less than what came from caches, so taken to be without it"
+    HIDDEN_REASONING = "repaired: output less than the reasoning in it, so taken to be without it"
+
+
+_LEAST = (LedgerLine.PLACEHOLDER,)
+"""What is counted, but may be more."""
+
+
+class Missing(StrEnum):
+    """Why the tokens of a run are unknown."""
+
+    TRANSCRIPTS = "sub-agents without a transcript among the files"
+    ROLLOUTS = "sub-agents without a rollout among the files"
+    USAGE = "answers without usage"
+    NUMBERS = "usage that is no number"
+    CALLS = "Model calls of the log that do not say what they spent"
+
+
+NO_USAGE = "No model call of the log reports its usage."
+
+
+def unknown_total(missing: Mapping[Missing, int], unread: int) -> str:
+    """Why a total of tokens is unknown, for the `reasons` of a trace; empty where it is not.
+
+    Args:
+        missing: How many records lack their tokens, by reason.
+        unread: How many lines could not be read.
+    """
+    parts = [f"{reason}: {number}" for reason, number in missing.items() if number]
+    if unread:
+        lines = "line" if unread == 1 else "lines"
+        parts.append(f"{unread:,} {lines} could not be read, which may have reported tokens")
+    elif missing.get(Missing.CALLS):
+        parts.append("")  # a sentence
+    return "; ".join(parts[:-1]) + "." if parts and not parts[-1] else "; ".join(parts)
 
 
 class Noted(Struct):
     """Something that was met a number of times, with some of the places."""
 
-    number: int
-    for_example: tuple[str, ...] = ()
+    number: int = 0
+    for_example: list[str] = []
 
 
 class Line(Struct):
     """A line of the token ledger: how many usage records, and their tokens by kind."""
 
-    records: int
-    tokens: dict[str, float]
+    records: int = 0
+    tokens: dict[str, float] = {}
 
 
 class Prices(Struct):
@@ -36,30 +189,129 @@ class Prices(Struct):
     date: str
     last_day: str = ""
     without: dict[str, int] = {}
-    unused: tuple[str, ...] = ()
+    unused: list[str] = []
+
+
+class Entry(NamedTuple):
+    """A line of the token ledger with what its name says.
+
+    Attributes:
+        outcome: An `Outcome`, or the word of another program.
+        what: Which usage records; empty where the name says no more than the outcome.
+        records: How many.
+        tokens: Their tokens by kind, or as a `total` that the log does not divide.
+    """
+
+    outcome: str
+    what: str
+    records: int
+    tokens: dict[str, float]
 
 
 class ImportReport(Struct):
-    """What became of the records of a log."""
+    """What became of the records of a log.
 
+    Attributes:
+        records_read: Records read.
+        repaired: Records of which bytes that are no UTF-8 were replaced.
+        out_of_order: Records whose time lies before that of the record in front of them.
+        dropped: Records that were left out, by reason.
+        passed_over: Records of kinds that say nothing about agents, calls or tokens, by kind.
+        unknown_kinds: Records of kinds that the importer does not know, by kind.
+        problems: What a reader of the log should know.
+        token_ledger: What became of usage records.
+        prices: By which prices the trace has costs; None where it has none.
+    """
+
+    records_read: int = 0
+    repaired: int = 0
+    out_of_order: int = 0
     dropped: dict[str, Noted] = {}
+    passed_over: dict[str, int] = {}
     unknown_kinds: dict[str, int] = {}
     problems: dict[str, Noted] = {}
     token_ledger: dict[str, Line] = {}
     prices: Prices | None = None
 
+    def drop(self, reason: Drop, file: str, line: int) -> None:
+        """Note a record that was left out."""
+        _note(self.dropped, reason, f"{file}:{line}")
+
+    def note(self, problem: Problem, place: str) -> None:
+        """Note something about the log that a reader should know: a child without its parent, a clock that jumps."""
+        _note(self.problems, problem, place)
+
+    def pass_over(self, kind: str) -> None:
+        """Note a record of a kind that says nothing about agents, calls or tokens."""
+        _count(self.passed_over, kind)
+
+    def note_unknown(self, kind: str) -> None:
+        """Note a record of a kind that the importer does not know; it is left out."""
+        _count(self.unknown_kinds, kind)
+
+    def enter(self, line: LedgerLine, records: int = 1, **tokens: float) -> None:
+        """Enter usage records in the token ledger.
+
+        Args:
+            line: The line of the ledger.
+            records: How many usage records.
+            tokens: Their tokens by kind: those counted, or those left out, as the line says.
+        """
+        entry = self.token_ledger.get(line)
+        if entry is None:
+            entry = self.token_ledger[line] = Line()
+        entry.records += records
+        known = entry.tokens
+        for kind, number in tokens.items():
+            known[kind] = known.get(kind, 0) + number
+
+    @property
+    def unread(self) -> int:
+        """How many lines could not be read, so that nobody knows what they say."""
+        return sum(self.dropped[reason].number for reason in _UNREAD if reason in self.dropped)
+
+    def entries(self) -> Iterator[Entry]:
+        """The lines of the token ledger; the name of each is an outcome, a colon, and what has it."""
+        for name, line in self.token_ledger.items():
+            outcome, _, what = name.partition(": ")
+            yield Entry(outcome, what, line.records, line.tokens)
+
     def missing(self) -> dict[str, int]:
         """What the ledger has no tokens of, and of how many such records it knows."""
-        known = {
-            what.partition(": ")[2]: line.records
-            for what, line in self.token_ledger.items()
-            if what.startswith(_MISSING)
-        }
-        return {what: records for what, records in known.items() if records}
+        return {one.what: one.records for one in self.entries() if one.outcome == Outcome.UNKNOWN and one.records}
 
     def unsure(self) -> list[str]:
         """What is counted, but may be more."""
-        return [what.partition(": ")[2] for what in self.token_ledger if _UNSURE in what]
+        return [line.partition(": ")[2] for line in _LEAST if line in self.token_ledger]
+
+    def lacks_transcripts(self) -> bool:
+        """Whether the log speaks of sub-agents whose transcripts are not among its files."""
+        return Problem.NO_TRANSCRIPT in self.problems or Problem.NO_WORKFLOW_TRANSCRIPT in self.problems
+
+    def as_data(self) -> dict[str, Any]:
+        """The report as traces keep it."""
+        self.passed_over, self.unknown_kinds = (
+            dict(sorted(one.items())) for one in (self.passed_over, self.unknown_kinds)
+        )
+        data: dict[str, Any] = msgspec.to_builtins(self)
+        del data["prices"]
+        return data
+
+
+def _count(counts: dict[str, int], kind: str) -> None:
+    """Count a kind; a log may make up more of them than anybody would read."""
+    if kind not in counts and len(counts) >= _MOST_KINDS:
+        kind = _OTHERS
+    counts[kind] = counts.get(kind, 0) + 1
+
+
+def _note(noted: dict[str, Noted], name: str, place: str) -> None:
+    entry = noted.get(name)
+    if entry is None:
+        entry = noted[name] = Noted()
+    entry.number += 1
+    if len(entry.for_example) < _MOST_EXAMPLES:
+        entry.for_example.append(place)
 
 
 def report_of(trace: Trace) -> ImportReport | None:

@@ -153,7 +153,7 @@ class Event(Struct, omit_defaults=True, gc=False):
     parent_agent: str = ""
     model: str = ""
     tokens: Tokens | UnsetType = UNSET
-    token_basis: TokenBasis = TokenBasis.UNKNOWN
+    token_basis: TokenBasis | UnsetType = UNSET
     cost_usd: Amount | None = None
     status: Status = Status.UNKNOWN
     error_type: str = ""
@@ -272,3 +272,9 @@ def roles_of(trace: Trace) -> Mapping[str, str]:
         found.setdefault(event.target if event.type is EventType.SPAWN and event.target else event.agent, event.role)
     found.update({agent.id: agent.role for agent in trace.agents if agent.role})
     return found
+
+
+def by_kind(tokens: Tokens) -> dict[str, float]:
+    """The tokens of an event, those of kinds that are known."""
+    kinds = Tokens.__struct_fields__
+    return {kind: number for kind in kinds if (number := getattr(tokens, kind)) is not None}

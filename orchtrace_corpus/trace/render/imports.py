@@ -1,10 +1,12 @@
 """What an import did with every record of a log, in plain words for a sceptic."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from orchtrace_corpus.base.findings import printable
 from orchtrace_corpus.base.text.layout import wrap
+from orchtrace_corpus.trace.model.import_report import ImportReport, Prices, report_of
+from orchtrace_corpus.trace.model.trace import Tokens, Trace, by_kind
 from orchtrace_corpus.trace.render import ledger as trace_ledger
 from orchtrace_corpus.trace.render.ledger import Row
 from orchtrace_corpus.trace.render.names import money
@@ -31,55 +33,55 @@ class Tally:
     def __init__(self) -> None:
         self.traces = 0
         self._events = 0
-        self._counts = {"records_read": 0, "repaired": 0, "out_of_order": 0}
+        self._read = self._repaired = self._out_of_order = 0
         self._kinds: dict[str, dict[str, int]] = {name: {} for name in _KINDS}
         self._examples: dict[str, str] = {}
-        self._ledger: dict[str, Row] = {}
+        self._ledger: dict[tuple[str, str], Row] = {}
         self._shares: dict[str, dict[str, Row]] = {"session": {}, "agent": {}, "model": {}}
         self._unknown: dict[str, int] = {}
-        self._prices: dict[str, Any] = {}
+        self._prices: Prices | None = None
 
-    def add(self, trace: Mapping[str, Any]) -> None:
+    def add(self, trace: Trace) -> None:
         """Add the report of one trace, as an importer has made it."""
-        report = trace["import_report"]
+        report = report_of(trace) or ImportReport()
         self.traces += 1
-        self._events += len(trace["events"])
-        for name in self._counts:
-            self._counts[name] += report[name]
-        for name, known in self._kinds.items():
-            for what, noted in report[name].items():
-                number = noted["number"] if isinstance(noted, dict) else noted
-                known[what] = known.get(what, 0) + number
-                if isinstance(noted, dict) and noted["for_example"]:
-                    self._examples.setdefault(what, noted["for_example"][0])
-        for what, entry in report["token_ledger"].items():
-            _add(self._ledger, what, Row(what, entry["records"], entry["tokens"]))
-        reason = trace.get("reasons", {}).get("costs.tokens")
-        if reason:
+        self._events += len(trace.events)
+        self._read += report.records_read
+        self._repaired += report.repaired
+        self._out_of_order += report.out_of_order
+        for kinds, counts in (("passed_over", report.passed_over), ("unknown_kinds", report.unknown_kinds)):
+            for kind, number in counts.items():
+                self._kinds[kinds][kind] = self._kinds[kinds].get(kind, 0) + number
+        for kinds, places in (("dropped", report.dropped), ("problems", report.problems)):
+            for kind, noted in places.items():
+                self._kinds[kinds][kind] = self._kinds[kinds].get(kind, 0) + noted.number
+                if noted.for_example:
+                    self._examples.setdefault(kind, noted.for_example[0])
+        for one in report.entries():
+            row = Row(one.what or one.outcome, one.records, one.tokens, outcome=one.outcome)
+            _add(self._ledger, (one.outcome, one.what), row)
+        if reason := trace.reasons.get("costs.tokens"):
             self._unknown[reason] = self._unknown.get(reason, 0) + 1
-        if "prices" in report:
-            self._add_prices(report["prices"])
+        if report.prices is not None:
+            self._add_prices(report.prices)
         self._share_out(trace)
 
-    def _add_prices(self, prices: Mapping[str, Any]) -> None:
-        without = self._prices.setdefault("without", {})
-        for model, number in prices["without"].items():
-            without[model] = without.get(model, 0) + number
-        unused = prices.get("unused", [])
-        known = self._prices.get("unused", unused)
-        self._prices["unused"] = [model for model in known if model in unused]
-        self._prices["date"] = prices["date"]
-        self._prices["last_day"] = max(self._prices.get("last_day", ""), prices.get("last_day", ""))
+    def _add_prices(self, more: Prices) -> None:
+        known = self._prices or Prices(more.date, unused=more.unused)
+        for model, number in more.without.items():
+            known.without[model] = known.without.get(model, 0) + number
+        known.unused = [model for model in known.unused if model in more.unused]
+        known.date, known.last_day = more.date, max(known.last_day, more.last_day)
+        self._prices = known
 
-    def _share_out(self, trace: Mapping[str, Any]) -> None:
+    def _share_out(self, trace: Trace) -> None:
         """Add what the events spent to the session, the agents and the models."""
         spent: dict[tuple[str, str], Row] = {}
-        for event in trace["events"]:
-            tokens = event.get("tokens")
-            if tokens is not None and not event.get("copied_context"):
-                _add(spent, (event["agent"], event.get("model") or ""), Row("", None, tokens, event.get("cost_usd")))
+        for event in trace.events:
+            if isinstance(event.tokens, Tokens) and not event.copied_context:
+                _add(spent, (event.agent, event.model), Row("", None, by_kind(event.tokens), event.cost_usd))
         for (agent, model), row in spent.items():
-            _add(self._shares["session"], f"{self.traces}", row._replace(name=trace["trace_id"]))
+            _add(self._shares["session"], f"{self.traces}", row._replace(name=trace.trace_id))
             _add(self._shares["agent"], agent, row._replace(name=agent))
             _add(self._shares["model"], model, row._replace(name=model or "(not named)"))
 
@@ -98,14 +100,13 @@ class Tally:
         return [*found, *(part for said in rest for part in wrap(said, room, rest="  "))]
 
     def _said(self) -> Iterator[str]:
-        counts = self._counts
-        read, made = noun(counts["records_read"], "record"), noun(self._events, "event")
-        yield f"{noun(self.traces, 'trace')}: {read} read, {made} made of {_them(counts['records_read'])}."
-        if counts["out_of_order"]:
-            number = counts["out_of_order"]
-            yield f"{noun(number, 'record')} {_were(number)} of an earlier time than the one before: sorted by time."
-        if counts["repaired"]:
-            yield f"{noun(counts['repaired'], 'record')} had bytes that are no UTF-8: these were replaced."
+        read, made = noun(self._read, "record"), noun(self._events, "event")
+        yield f"{noun(self.traces, 'trace')}: {read} read, {made} made of {'it' if self._read == 1 else 'them'}."
+        if number := self._out_of_order:
+            verb = "is" if number == 1 else "are"
+            yield f"{noun(number, 'record')} {verb} of an earlier time than the one before: sorted by time."
+        if self._repaired:
+            yield f"{noun(self._repaired, 'record')} had bytes that are no UTF-8: these were replaced."
 
     def _listed(self, known: Mapping[str, int], room: int) -> Iterator[str]:
         shown = sorted(known.items(), key=lambda pair: (-pair[1], pair[0]))[:_MOST_SHOWN]
@@ -139,16 +140,16 @@ class Tally:
         if not self._prices:
             return
         spent = [row.usd for row in self._shares["model"].values() if row.usd is not None]
-        without = self._prices["without"]
+        without = self._prices.without
         total = f"{'at least ' if without or self._unknown else ''}{money(sum(spent))} USD" if spent else "unknown"
-        yield f"Cost at {prices_of(self._prices['date'], self._prices['last_day'])}: {total}."
+        yield f"Cost at {prices_of(self._prices.date, self._prices.last_day)}: {total}."
         if without:
             ordered = sorted(without.items(), key=lambda pair: (-pair[1], pair[0]))
             named = [f"{printable(model)} ({noun(number, 'event')})" for model, number in ordered[:_MOST_SHOWN]]
             more = [noun(len(ordered) - _MOST_SHOWN, "more model")] if len(ordered) > _MOST_SHOWN else []
             yield f"Not in the cost, for want of a price or a count: {', '.join([*named, *more])}."
-            if self._prices["unused"]:
-                yield f"{unused_prices(self._prices['unused'])}."
+            if self._prices.unused:
+                yield f"{unused_prices(self._prices.unused)}."
 
 
 def prices_of(day: str, last_day: str) -> str:
@@ -169,14 +170,6 @@ def unused_prices(models: Sequence[str]) -> str:
 def noun(number: int, name: str) -> str:
     """A number with its noun, such as `1 trace` or `2,000 traces`."""
     return f"{number:,} {name}" if number == 1 else f"{number:,} {name}s"
-
-
-def _were(number: int) -> str:
-    return "is" if number == 1 else "are"
-
-
-def _them(number: int) -> str:
-    return "it" if number == 1 else "them"
 
 
 def _add(known: dict[_Key, Row], key: _Key, row: Row) -> None:

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from orchtrace_corpus.base.findings import printable
 from orchtrace_corpus.base.text.layout import clip, display_width, pad, wrap
+from orchtrace_corpus.trace.model.import_report import Outcome
 from orchtrace_corpus.trace.render.names import money
 
 KINDS = {
@@ -35,12 +36,14 @@ class Row(NamedTuple):
         records: How many usage records; None where that is not said.
         tokens: Tokens by kind, or as a `total` that the log does not divide.
         usd: What they cost; None where that is unknown or was not asked.
+        outcome: Of a line of the token ledger, what became of the records.
     """
 
     name: str
     records: int | None
     tokens: dict[str, float]
     usd: float | None = None
+    outcome: str = ""
 
     @property
     def total(self) -> float:
@@ -52,7 +55,7 @@ def lines(ledger: Sequence[Row], shares: Mapping[str, Sequence[Row]], room: int)
     """The table, or where the room is too narrow for one, sentences.
 
     Args:
-        ledger: The lines of the token ledger, each named `group: what`.
+        ledger: The lines of the token ledger.
         shares: Who spent what was counted, by agent, by model and so on.
         room: The cells of a line.
     """
@@ -80,19 +83,19 @@ def lines(ledger: Sequence[Row], shares: Mapping[str, Sequence[Row]], room: int)
 
 
 def _groups(ledger: Sequence[Row]) -> dict[str, list[Row]]:
-    """The lines by the word that they begin with, what was counted first, with its sum."""
-    groups: dict[str, list[Row]] = {"counted": []}
-    for row in sorted(ledger, key=lambda row: (row.name.partition(":")[0], -row.total, row.name)):
-        group, _, what = row.name.partition(": ")
-        groups.setdefault(group, []).append(row._replace(name=what or group))
-    if len(groups["counted"]) > 1:
-        groups["counted"].append(_sum(_SUM, groups["counted"]))
+    """The lines by outcome, what was counted first, with its sum."""
+    counted: list[Row] = []
+    groups: dict[str, list[Row]] = {Outcome.COUNTED: counted}
+    for row in sorted(ledger, key=lambda row: (row.outcome, -row.total, row.name)):
+        groups.setdefault(row.outcome, []).append(row)
+    if len(counted) > 1:
+        counted.append(_sum(_SUM, counted))
     return {group: rows for group, rows in groups.items() if rows}
 
 
 def counted(ledger: Iterable[Row]) -> float:
     """The tokens on the counted lines of a ledger."""
-    return sum(row.total for row in ledger if row.name.startswith("counted:"))
+    return sum(row.total for row in ledger if row.outcome == Outcome.COUNTED)
 
 
 def _largest(rows: Sequence[Row]) -> Iterator[Row]:

@@ -75,7 +75,7 @@ def build(
             f"corpus: {done[0]:,} of {done[1]:,} sources are read, and kept; the same command goes on from there"
         )
         raise
-    for said in (said for path in paths for said in logs.look(path).passed_over):
+    for said in (said for path in paths for said in logs.find(path).passed_over):
         session.output.note(f"corpus: {said}")
     for line in render.outcome(outcome):
         session.output.note(line)

@@ -1,4 +1,4 @@
-"""Threads to events: what each agent did becomes the events of one run, with the edges between them.
+"""Transcripts to events: what each agent did becomes the events of one run, with the edges between them.
 
 Four things are concluded rather than read. A model begins to answer when its input is there: with the last
 message, result or return before its answer, or with the end of its answer before. A person is waited for from
@@ -8,8 +8,8 @@ its spawn to its return. An agent that was spawned ends with the last that is kn
 
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
-from operator import attrgetter
+from collections.abc import Sequence
+from operator import attrgetter, itemgetter
 from typing import Any
 
 from orchtrace_corpus.trace.importers.conversations.transcript import (
@@ -17,55 +17,50 @@ from orchtrace_corpus.trace.importers.conversations.transcript import (
     REJECTED,
     SCRIPT,
     USER,
-    Act,
-    Alarm,
-    Answer,
-    Call,
-    Copy,
-    Deed,
+    CopiedHistory,
     Delivery,
+    ModelCall,
+    Purpose,
     Return,
+    SafetyEvent,
     Step,
-    Thread,
-    Typed,
+    ToolCall,
+    ToolResult,
+    Transcript,
+    UserInput,
+    parents_first,
     part,
 )
 from orchtrace_corpus.trace.importers.core.builder import Builder
-from orchtrace_corpus.trace.importers.core.names import Names
+from orchtrace_corpus.trace.importers.core.identity import Names
+from orchtrace_corpus.trace.model.import_report import Problem
+from orchtrace_corpus.trace.model.trace import AgentKind, EdgeType, EventType, Status, TokenBasis
 
-_STARTS = frozenset(("inference", "orchestrator_decision", "aggregate", "spawn"))
+_STARTS = frozenset((EventType.INFERENCE, EventType.DECISION, EventType.AGGREGATE, EventType.SPAWN))
 """Events with which an agent begins its work."""
 
 
-def weave(threads: Sequence[Thread], builder: Builder) -> None:
-    """Make the events of all threads, which have their times and their links to one another."""
-    loom = _Loom(threads, builder)
-    for thread in loom.threads:
-        _ThreadLoom(loom, thread).weave()
-    loom.join_threads()
-    loom.end_lives()
-    loom.declare()
-    for thread in threads:
-        part(thread.steps)
+def add_events(transcripts: Sequence[Transcript], builder: Builder) -> None:
+    """Make the events of all transcripts, which have their times and their links to one another."""
+    run = _Run(transcripts, builder)
+    for transcript in run.transcripts:
+        _TranscriptEvents(run, transcript).add()
+    run.join_transcripts()
+    run.end_agents()
+    run.declare()
+    for transcript in transcripts:
+        part(transcript.steps)
 
 
-def topology(threads: Iterable[Thread]) -> str:
-    """How the agents are arranged, as far as spawns tell: all below one agent, or below one another."""
-    parents = {thread.agent: thread.parent for thread in threads if thread.parent}
-    if not parents:
-        return "unknown"
-    return "hierarchical" if any(parent in parents for parent in parents.values()) else "centralized"
+class _Run:
+    """What the transcripts share: who lives when, and which events of other transcripts an event is joined to."""
 
-
-class _Loom:
-    """What the threads share: who lives when, and which events of other threads an event is joined to."""
-
-    def __init__(self, threads: Sequence[Thread], builder: Builder) -> None:
+    def __init__(self, transcripts: Sequence[Transcript], builder: Builder) -> None:
         self.builder = builder
-        self.threads = _parents_first(threads)
-        self._parents = {thread.agent: thread.parent for thread in threads if thread.parent}
-        self._roots = {thread.agent: thread for thread in threads if thread.is_root}
-        self._acting = {thread.agent for thread in threads if thread.steps}
+        self.transcripts = parents_first(transcripts)
+        self._parents = {transcript.agent: transcript.parent for transcript in transcripts if transcript.parent}
+        self._roots = {transcript.agent: transcript for transcript in transcripts if transcript.is_root}
+        self._acting = {transcript.agent for transcript in transcripts if transcript.steps}
         self._begins = self._first_times()
         self._last: dict[str, tuple[float, Step]] = {}
         self._own: defaultdict[str, list[tuple[float, str]]] = defaultdict(list)
@@ -73,22 +68,22 @@ class _Loom:
         self.call_ids = Names()
         self._spawned: dict[str, list[tuple[float, str]]] = {}
         self._returns: list[tuple[str, str, float]] = []
-        self._later: list[tuple[Act, str]] = []
-        self._absent: list[tuple[str, Act]] = []
-        self._closed: dict[str, tuple[str, Act]] = {}
+        self._later: list[tuple[ToolCall, str]] = []
+        self._absent: list[tuple[str, ToolCall]] = []
+        self._closed: dict[str, tuple[str, ToolCall]] = {}
 
-    def emit(self, kind: str, agent: str, step: Step, time: float, *, end: float | None = None, **fields: Any) -> str:
+    def emit(self, kind: EventType, agent: str, step: Step, time: float | None = None, **fields: Any) -> str:
         """Add an event, and remember it as the agent's own."""
-        place = step.place
-        event = self.builder.event(kind, agent, time, fields, file=place.file, line=place.line, end=end)
-        self.lives(agent, time, step)
-        if kind not in ("return", "message"):
+        time, place = step.time if time is None else time, step.place
+        event = self.builder.event(kind, agent, time, file=place.file, line=place.line, **fields)
+        self.note_time(agent, time, step)
+        if kind not in (EventType.RETURN, EventType.MESSAGE):
             self._own[agent].append((time, event))
         if kind in _STARTS and not fields.get("copied_context"):
             self._starts[agent].append((time, event))
         return event
 
-    def lives(self, agent: str, time: float, step: Step) -> None:
+    def note_time(self, agent: str, time: float, step: Step) -> None:
         """An agent is known to live at a time."""
         last = self._last.get(agent)
         if last is None or time >= last[0]:
@@ -99,39 +94,56 @@ class _Loom:
         if delivery.sent is not None:
             self._later.append((delivery.sent, target))
 
-    def spawn(self, agent: str, act: Act) -> None:
+    def spawn(self, agent: str, tool_call: ToolCall) -> None:
         """The spawn of an agent goes before all that is known of it."""
-        time = act.time
-        begins = self._begins.get(act.target, time)
-        if begins < time and act.target not in self._spawned:
-            if not act.is_inferred:
-                what = "sub-agent that begins before its spawn: the spawn is taken to be as early"
-                self.builder.report.problem(what, str(act.place))
+        time = tool_call.time
+        begins = self._begins.get(tool_call.target, time)
+        if begins < time and tool_call.target not in self._spawned:
+            if not tool_call.is_inferred:
+                self.builder.report.note(Problem.EARLY_CHILD, str(tool_call.place))
             time = begins
-        act.event = self.emit("spawn", agent, act, time, to=act.target, role=act.role, tool=act.tool, call_id=act.id,
-                              content_ref=act.ref, inferred=act.is_inferred)  # fmt: skip
-        self._spawned.setdefault(act.target, []).append((time, act.event))
-        if act.target not in self._acting:
-            self._absent.append((agent, act))
+        tool_call.event = self.emit(
+            EventType.SPAWN,
+            agent,
+            tool_call,
+            time,
+            target=tool_call.target,
+            role=tool_call.role,
+            tool=tool_call.tool,
+            call_id=tool_call.id,
+            content_ref=tool_call.ref,
+            inferred=tool_call.is_inferred,
+        )
+        self._spawned.setdefault(tool_call.target, []).append((time, tool_call.event))
+        if tool_call.target not in self._acting:
+            self._absent.append((agent, tool_call))
 
     def give_back(self, agent: str, step: Return) -> str:
         """The return of a child, or, from one that the receiver has not spawned, a message."""
         spawns = self._spawned.get(step.child, [])
-        place = bisect_right(spawns, step.time, key=_time)
+        place = bisect_right(spawns, step.time, key=itemgetter(0))
         if step.child not in self._acting and place:
             begin, spawn = spawns[place - 1]
-            work = self.emit("inference", step.child, step, begin, end=step.time, inferred=True)
-            self.builder.edge(spawn, work, "spawn")
-        kind = "return" if self._may_return(step.child, agent) else "message"
-        event = self.emit(kind, step.child, step, step.time, to=agent, content_ref=step.ref, status=step.status,
-                          error_type=step.error, inferred=step.is_inferred)  # fmt: skip
+            work = self.emit(EventType.INFERENCE, step.child, step, begin, end=step.time, inferred=True)
+            self.builder.edge(spawn, work, EdgeType.SPAWN)
+        kind = EventType.RETURN if self._may_return(step.child, agent) else EventType.MESSAGE
+        event = self.emit(
+            kind,
+            step.child,
+            step,
+            target=agent,
+            content_ref=step.ref,
+            status=step.status,
+            error_type=step.error,
+            inferred=step.is_inferred,
+        )
         self._returns.append((event, step.child, step.time))
-        self.lives(agent, step.time, step)
+        self.note_time(agent, step.time, step)
         return event
 
-    def close(self, agent: str, act: Act) -> None:
+    def close(self, agent: str, tool_call: ToolCall) -> None:
         """An agent is ended by another."""
-        self._closed[act.target] = (agent, act)
+        self._closed[tool_call.target] = (agent, tool_call)
 
     def _may_return(self, child: str, agent: str) -> bool:
         above = self._parents.get(child, agent)
@@ -146,205 +158,243 @@ class _Loom:
         def note(agent: str, time: float) -> None:
             found[agent] = min(found.get(agent, time), time)
 
-        for thread in self.threads:
-            if thread.steps:
-                note(thread.agent, min([step.time for step in thread.steps]))
-            for step in thread.steps:
+        for transcript in self.transcripts:
+            if transcript.steps:
+                note(transcript.agent, min([step.time for step in transcript.steps]))
+            for step in transcript.steps:
                 if isinstance(step, Delivery) and step.sender:
                     note(step.sender, step.time)
                 elif isinstance(step, Return):
                     note(step.child, step.time)
-        for thread in reversed(self.threads):
-            if thread.parent and thread.agent in found:
-                note(thread.parent, found[thread.agent])
+        for transcript in reversed(self.transcripts):
+            if transcript.parent and transcript.agent in found:
+                note(transcript.parent, found[transcript.agent])
         return found
 
-    def join_threads(self) -> None:
+    def join_transcripts(self) -> None:
         """Join each spawn to what its child begins with, each return to what the child did before, and messages."""
         for events in (*self._own.values(), *self._starts.values()):
-            events.sort(key=_time)
+            events.sort(key=itemgetter(0))
         for child, spawns in self._spawned.items():
             starts = self._starts.get(child, [])
             for time, event in spawns:
-                place = bisect_left(starts, time, key=_time)
+                place = bisect_left(starts, time, key=itemgetter(0))
                 if place < len(starts):
-                    self.builder.edge(event, starts[place][1], "spawn")
+                    self.builder.edge(event, starts[place][1], EdgeType.SPAWN)
         for event, child, time in self._returns:
             own = self._own.get(child, [])
-            place = bisect_right(own, time, key=_time)
+            place = bisect_right(own, time, key=itemgetter(0))
             if place:
-                self.builder.edge(own[place - 1][1], event, "causal")
-        for act, target in self._later:
-            self.builder.edge(act.event, target, "message")
+                self.builder.edge(own[place - 1][1], event, EdgeType.CAUSAL)
+        for tool_call, target in self._later:
+            self.builder.edge(tool_call.event, target, EdgeType.MESSAGE)
 
     def declare(self) -> None:
-        """Say of each agent what threads and spawns tell."""
-        self.builder.agent(USER, kind="human")
-        for thread in self.threads:
-            if not thread.aside:
-                parent, kind = thread.parent, thread.kind
-                self.builder.agent(thread.agent, role=thread.role, model=thread.model, parent=parent, kind=kind)
-        for parent, act in self._absent:
-            self.builder.agent(act.target, role=act.role, parent=parent, kind="model")
+        """Say of each agent what transcripts and spawns tell."""
+        self.builder.agent(USER, kind=AgentKind.HUMAN)
+        for transcript in self.transcripts:
+            if not transcript.aside:
+                parent, kind = transcript.parent, transcript.kind
+                self.builder.agent(
+                    transcript.agent, role=transcript.role, model=transcript.model, parent=parent, kind=kind
+                )
+        for parent, tool_call in self._absent:
+            self.builder.agent(tool_call.target, role=tool_call.role, parent=parent, kind=AgentKind.MODEL)
 
-    def end_lives(self) -> None:
+    def end_agents(self) -> None:
         """Despawn every agent that was spawned, and stop the others if the log says that they were done."""
-        for agent in dict.fromkeys(thread.agent for thread in reversed(self.threads)):
+        for agent in dict.fromkeys(transcript.agent for transcript in reversed(self.transcripts)):
             if agent in self._closed and agent in self._spawned:
-                closer, act = self._closed.pop(agent)
-                done = act.answer.time if act.answer is not None else act.time
+                closer, tool_call = self._closed.pop(agent)
+                done = tool_call.answer.time if tool_call.answer is not None else tool_call.time
                 if closer in self._spawned or closer in self._roots:
                     last = self._last[agent][0] if agent in self._last else done
-                    end = self.emit("despawn", closer, act, max(done, last), to=agent)
+                    end = self.emit(EventType.DESPAWN, closer, tool_call, max(done, last), target=agent)
                     del self._spawned[agent]
-                    self.builder.edge(act.call.event if act.call is not None else "", end, "causal")
+                    self.builder.edge(tool_call.call.event if tool_call.call is not None else "", end, EdgeType.CAUSAL)
         for agent in self._spawned:
             if agent in self._last and agent not in self._roots:
                 time, step = self._last[agent]
-                self.emit("despawn", agent, step, time, inferred=True)
-        for agent, thread in self._roots.items():
-            call = next((step for step in reversed(thread.steps) if isinstance(step, Call)), None)
+                self.emit(EventType.DESPAWN, agent, step, time, inferred=True)
+        for agent, transcript in self._roots.items():
+            call = next((step for step in reversed(transcript.steps) if isinstance(step, ModelCall)), None)
             if call is not None and call.final:
-                stop = self.emit("stop", agent, call, max(self._last[agent][0], call.end), inferred=True)
-                self.builder.edge(call.event, stop, "causal")
+                stop = self.emit(EventType.STOP, agent, call, max(self._last[agent][0], call.end), inferred=True)
+                self.builder.edge(call.event, stop, EdgeType.CAUSAL)
 
 
-class _ThreadLoom:
-    """The events of one thread, one step after another."""
+class _TranscriptEvents:
+    """The events of one transcript, one step after another."""
 
-    def __init__(self, loom: _Loom, thread: Thread) -> None:
-        self._loom = loom
-        self._builder = loom.builder
-        self._thread = thread
-        self._agent = thread.agent
+    def __init__(self, run: _Run, transcript: Transcript) -> None:
+        self._run = run
+        self._builder = run.builder
+        self._emit = run.emit
+        self._thread = transcript
+        self._agent = transcript.agent
         self._ready = NO_TIME  # when the input of the next answer was there
         self._busy = NO_TIME  # when the agent last did something: while it does, nobody waits for a person
         self._call = ""  # the event of the last answer
-        self._inputs: list[tuple[str, str]] = []  # events that the next answer depends on, and how
+        self._inputs: list[tuple[str, EdgeType]] = []  # events that the next answer depends on, and how
         self._deliveries: list[Delivery] = []
         self._returned = False
 
-    def weave(self) -> None:
+    def add(self) -> None:
         self._thread.steps.sort(key=attrgetter("time", "order"))
         for step in self._thread.steps:
             match step:
-                case Call():
+                case ModelCall():
                     self._take_call(step)
                     self._busy = max(self._busy, step.end)
                     continue
-                case Act():
-                    self._take_act(step)
+                case ToolCall():
+                    self._take_tool_call(step)
                     self._busy = max(self._busy, step.time)
                     continue
-                case Answer():
+                case ToolResult():
                     self._take_answer(step)
                     self._busy = max(self._busy, step.time)
-                case Typed():
+                case UserInput():
                     self._take_typed(step)
                 case Return():
-                    self._inputs.append((self._loom.give_back(self._agent, step), "return"))
+                    self._inputs.append((self._run.give_back(self._agent, step), EdgeType.RETURN))
                     self._returned = True
                 case Delivery():
                     self._take_delivery(step)
-                case Alarm():
+                case SafetyEvent():
                     self._take_alarm(step)
                     self._busy = max(self._busy, step.time)
-                case Copy():
-                    self._loom.emit("inference", self._agent, step, step.time, end=step.time, tokens=step.tokens,
-                                    token_basis="reported", copied_context=True, inferred=True)  # fmt: skip
+                case CopiedHistory():
+                    self._emit(
+                        EventType.INFERENCE,
+                        self._agent,
+                        step,
+                        end=step.time,
+                        tokens=step.tokens,
+                        token_basis=TokenBasis.REPORTED,
+                        copied_context=True,
+                        inferred=True,
+                    )
             self._ready = step.time
 
-    def _take_call(self, call: Call) -> None:
+    def _take_call(self, call: ModelCall) -> None:
         begin = max(self._ready, self._busy)
-        kind = "orchestrator_decision" if call.decides else "aggregate" if self._returned else "inference"
-        call.event = self._loom.emit(kind, self._agent, call, call.time if begin == NO_TIME else min(begin, call.time),
-                                     end=call.end, model=call.model, tokens=call.tokens, token_basis=call.basis,
-                                     content_ref=call.ref, status="error" if call.error else "", error_type=call.error,
-                                     inferred=True)  # fmt: skip
-        self._loom.lives(self._agent, call.end, call)
+        kind = EventType.INFERENCE
+        if call.decides or self._returned:
+            kind = EventType.DECISION if call.decides else EventType.AGGREGATE
+        call.event = self._emit(
+            kind,
+            self._agent,
+            call,
+            call.time if begin == NO_TIME else min(begin, call.time),
+            end=call.end,
+            model=call.model,
+            tokens=call.tokens,
+            token_basis=call.basis,
+            content_ref=call.ref,
+            status=Status.ERROR if call.error else Status.UNKNOWN,
+            error_type=call.error,
+            inferred=True,
+        )
+        self._run.note_time(self._agent, call.end, call)
         for event, how in self._inputs:
             self._builder.edge(event, call.event, how)
         for delivery in self._deliveries:
-            self._loom.join_to_sender(delivery, call.event)
+            self._run.join_to_sender(delivery, call.event)
         self._inputs, self._deliveries, self._returned = [], [], False
         self._call = call.event
 
-    def _take_act(self, act: Act) -> None:
-        cause = act.call.event if act.call is not None else self._call
-        match act.deed:
-            case Deed.SPAWN:
-                self._loom.spawn(self._agent, act)
-            case Deed.MESSAGE:
-                act.event = self._loom.emit("message", self._agent, act, act.time, to=act.target, tool=act.tool,
-                                            call_id=act.id, content_ref=act.ref)  # fmt: skip
-            case Deed.TOOL | Deed.ASK:
-                act.id = act.id and self._loom.call_ids.new(act.id)  # some logs use an id twice
-                act.event = self._loom.emit("tool_call", self._agent, act, act.time, tool=act.tool, call_id=act.id,
-                                            content_ref=act.ref)  # fmt: skip
-            case Deed.CLOSE:
-                self._loom.close(self._agent, act)
-        self._builder.edge(cause, act.event, "causal")
+    def _take_tool_call(self, tool_call: ToolCall) -> None:
+        cause = tool_call.call.event if tool_call.call is not None else self._call
+        match tool_call.purpose:
+            case Purpose.SPAWN:
+                self._run.spawn(self._agent, tool_call)
+            case Purpose.MESSAGE:
+                tool_call.event = self._emit(
+                    EventType.MESSAGE,
+                    self._agent,
+                    tool_call,
+                    target=tool_call.target,
+                    tool=tool_call.tool,
+                    call_id=tool_call.id,
+                    content_ref=tool_call.ref,
+                )
+            case Purpose.TOOL | Purpose.ASK:
+                tool_call.id = tool_call.id and self._run.call_ids.new(tool_call.id)  # some logs use an id twice
+                tool_call.event = self._emit(
+                    EventType.TOOL_CALL,
+                    self._agent,
+                    tool_call,
+                    tool=tool_call.tool,
+                    call_id=tool_call.id,
+                    content_ref=tool_call.ref,
+                )
+            case Purpose.CLOSE:
+                self._run.close(self._agent, tool_call)
+        self._builder.edge(cause, tool_call.event, EdgeType.CAUSAL)
         if self._thread.kind == SCRIPT and self._inputs:  # a script goes on when the last of its agents is back
-            self._builder.edge(self._inputs[-1][0], act.event, "temporal")
-        if act.answer is not None and (act.deed is Deed.ASK or act.answer.error == REJECTED):
-            asked = self._loom.emit("human_intervention", USER, act, act.time, end=act.answer.time, to=self._agent)
-            self._builder.edge(act.event, asked, "causal")
+            self._builder.edge(self._inputs[-1][0], tool_call.event, EdgeType.TEMPORAL)
+        if tool_call.answer is not None and (tool_call.purpose is Purpose.ASK or tool_call.answer.error == REJECTED):
+            asked = self._emit(EventType.HUMAN, USER, tool_call, end=tool_call.answer.time, target=self._agent)
+            self._builder.edge(tool_call.event, asked, EdgeType.CAUSAL)
 
-    def _take_answer(self, answer: Answer) -> None:
+    def _take_answer(self, answer: ToolResult) -> None:
         if answer.is_repeated:
             return
-        act = answer.act
-        if act is not None and act.deed in (Deed.TOOL, Deed.ASK) and not act.event:
-            act = None  # its call is not among the thread's own steps
-        if act is not None and act.deed not in (Deed.TOOL, Deed.ASK):
-            if act.deed is Deed.MESSAGE and act.event:
-                self._builder.amend(act.event, status=answer.status, error_type=answer.error or None)
+        tool_call = answer.tool_call
+        if tool_call is not None and tool_call.purpose in (Purpose.TOOL, Purpose.ASK) and not tool_call.event:
+            tool_call = None  # its call is not among the transcript's own steps
+        if tool_call is not None and tool_call.purpose not in (Purpose.TOOL, Purpose.ASK):
+            if tool_call.purpose is Purpose.MESSAGE and tool_call.event:
+                message = self._builder.get(tool_call.event)
+                message.status, message.error_type = answer.status, answer.error
             return
-        tool, call_id = (act.tool, act.id) if act is not None else ("", "")
-        event = self._loom.emit("tool_result", self._agent, answer, answer.time, tool=tool, call_id=call_id,
-                                status=answer.status, error_type=answer.error, content_ref=answer.ref)  # fmt: skip
-        if act is not None:
-            self._builder.edge(act.event, event, "tool_dependency")
-        self._inputs.append((event, "tool_dependency"))
+        tool, call_id = (tool_call.tool, tool_call.id) if tool_call is not None else ("", "")
+        event = self._emit(
+            EventType.TOOL_RESULT,
+            self._agent,
+            answer,
+            tool=tool,
+            call_id=call_id,
+            status=answer.status,
+            error_type=answer.error,
+            content_ref=answer.ref,
+        )
+        if tool_call is not None:
+            self._builder.edge(tool_call.event, event, EdgeType.TOOL)
+        self._inputs.append((event, EdgeType.TOOL))
 
-    def _take_alarm(self, alarm: Alarm) -> None:
-        event = self._loom.emit("safety_event", self._agent, alarm, alarm.time, tool=alarm.tool, status=alarm.status,
-                                error_type=alarm.error, content_ref=alarm.ref)  # fmt: skip
-        self._builder.edge(self._call, event, "safety_flow")
+    def _take_alarm(self, alarm: SafetyEvent) -> None:
+        event = self._emit(
+            EventType.SAFETY,
+            self._agent,
+            alarm,
+            tool=alarm.tool,
+            status=alarm.status,
+            error_type=alarm.error,
+            content_ref=alarm.ref,
+        )
+        self._builder.edge(self._call, event, EdgeType.SAFETY)
 
-    def _take_typed(self, step: Typed) -> None:
+    def _take_typed(self, step: UserInput) -> None:
         since = next((time for time in (self._busy, step.since) if time != NO_TIME), step.time)
         waited_from = min(since, step.time) if step.waited else step.time
-        event = self._loom.emit("human_intervention", USER, step, waited_from, end=step.time, to=self._agent,
-                                content_ref=step.ref, status=step.status)  # fmt: skip
-        self._builder.edge(self._call, event, "causal")
-        self._inputs.append((event, "causal"))
+        event = self._emit(
+            EventType.HUMAN,
+            USER,
+            step,
+            waited_from,
+            end=step.time,
+            target=self._agent,
+            content_ref=step.ref,
+            status=step.status,
+        )
+        self._builder.edge(self._call, event, EdgeType.CAUSAL)
+        self._inputs.append((event, EdgeType.CAUSAL))
 
     def _take_delivery(self, step: Delivery) -> None:
         if step.sent is not None:
             self._deliveries.append(step)
         elif step.sender:
-            event = self._loom.emit("message", step.sender, step, step.time, to=self._agent, content_ref=step.ref)
-            self._inputs.append((event, "message"))
-
-
-def _parents_first(threads: Sequence[Thread]) -> list[Thread]:
-    """The threads, each behind those of its parent."""
-    children: dict[str, list[Thread]] = {}
-    agents = {thread.agent for thread in threads}
-    for thread in threads:
-        children.setdefault(thread.parent if thread.parent in agents else "", []).append(thread)
-    found: list[Thread] = []
-    waiting = [""]
-    reached = {""}
-    while waiting:
-        for thread in children.get(waiting.pop(), ()):
-            found.append(thread)
-            if thread.agent not in reached:
-                reached.add(thread.agent)
-                waiting.append(thread.agent)
-    return found
-
-
-def _time(pair: tuple[float, str]) -> float:
-    return pair[0]
+            event = self._emit(EventType.MESSAGE, step.sender, step, target=self._agent, content_ref=step.ref)
+            self._inputs.append((event, EdgeType.MESSAGE))

@@ -1,25 +1,27 @@
 """What the transcripts of agents hold, in the same words for every program that writes them.
 
-The importers of Claude Code and Codex read rows into threads, one for each agent; `weave` makes events of
-the threads. A thread is a list of steps, each with the moment and the place in the log where it was noted.
+The importers of Claude Code and Codex read rows into transcripts, one for each agent; `conversation_events` makes
+events of them. A transcript is a list of steps, each with the moment and the place in the log where it was noted.
 """
 
+from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from enum import StrEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 from msgspec import Struct, field
 
 from orchtrace_corpus.trace.importers.core.builder import seconds
+from orchtrace_corpus.trace.model.trace import AgentKind, Status, TokenBasis, Topology
 
 USER = "user"
-"""The name under which people act in a trace."""
+"""The name under which people tool_call in a trace."""
 
 REJECTED = "rejected"
 """The error of a call that a person has refused: until then, the run waited."""
 
-SCRIPT = "tool"
+SCRIPT = AgentKind.TOOL
 """The kind of agents that are no models: scripts that spawn agents."""
 
 NO_TIME = -1.0
@@ -42,7 +44,7 @@ class Place(Struct, gc=False, frozen=True):
         return f"{self.file}:{self.line}"
 
 
-class Deed(StrEnum):
+class Purpose(StrEnum):
     """What an agent does with a call of a tool."""
 
     TOOL = "tool"
@@ -61,7 +63,7 @@ class Step(Struct, gc=False):
     order: float = 0.0
 
 
-class Call(Step):
+class ModelCall(Step):
     """One answer of a model; `time` and `end` are those of its first and last row.
 
     Attributes:
@@ -73,7 +75,7 @@ class Call(Step):
     end: float = 0.0
     model: str = ""
     tokens: dict[str, int] | None = None
-    basis: str = "unknown"
+    basis: TokenBasis = TokenBasis.UNKNOWN
     ref: str = ""
     final: bool = True
     decides: bool = False
@@ -81,48 +83,48 @@ class Call(Step):
     event: str = ""
 
 
-class Answer(Step, gc=True):
-    """The result of an act. Without an act it answers a call that the log does not have.
+class ToolResult(Step, gc=True):
+    """The result of an tool_call. Without an tool_call it answers a call that the log does not have.
 
     Attributes:
-        is_repeated: Whether the act had its result before.
+        is_repeated: Whether the tool_call had its result before.
     """
 
-    act: "Act | None" = None
+    tool_call: "ToolCall | None" = None
     is_repeated: bool = False
-    status: str = "ok"
+    status: Status = Status.OK
     error: str = ""
     ref: str = ""
 
 
-class Act(Step, gc=True):
+class ToolCall(Step, gc=True):
     """A tool called by an agent; `target` is the agent that it spawns, addresses or ends."""
 
-    deed: Deed = Deed.TOOL
-    call: Call | None = None
+    purpose: Purpose = Purpose.TOOL
+    call: ModelCall | None = None
     id: str = ""
     tool: str = ""
     ref: str = ""
     target: str = ""
     role: str = ""
-    answer: Answer | None = None
+    answer: ToolResult | None = None
     is_inferred: bool = False
     event: str = ""
 
 
-class Typed(Step):
+class UserInput(Step):
     """What a person entered.
 
     Attributes:
         waited: Whether the run had nothing else to do until then.
         since: Since when, where that is not the end of what the agent did before: its history may be in
-            another thread.
+            another transcript.
     """
 
     ref: str = ""
     waited: bool = True
     since: float = NO_TIME
-    status: str = ""
+    status: Status = Status.UNKNOWN
 
 
 class Note(Step):
@@ -134,49 +136,49 @@ class Delivery(Step):
 
     Attributes:
         sender: The agent; empty for what may as well be the receiver's task.
-        sent: The act that sent it, where the log has that, too.
+        sent: The tool_call that sent it, where the log has that, too.
     """
 
     sender: str = ""
     ref: str = ""
-    sent: Act | None = None
+    sent: ToolCall | None = None
 
 
 class Return(Step):
     """The result of another agent arrives."""
 
     child: str = ""
-    status: str = "ok"
+    status: Status = Status.OK
     error: str = ""
     ref: str = ""
     is_inferred: bool = False
 
 
-class Alarm(Step):
+class SafetyEvent(Step):
     """A guard has stopped or refused something."""
 
     tool: str = ""
-    status: str = "error"
+    status: Status = Status.ERROR
     error: str = ""
     ref: str = ""
 
 
-class Copy(Step):
-    """History of another thread that was copied into this one, with the tokens that it repeats."""
+class CopiedHistory(Step):
+    """History of another transcript that was copied into this one, with the tokens that it repeats."""
 
     tokens: dict[str, int] = field(default_factory=dict)
 
 
-class Thread(Struct):
+class Transcript(Struct):
     """What one agent did, as one file or a part of it tells.
 
     Attributes:
         agent: The agent's name.
         parent: The agent that spawned it; empty where nobody did, or nobody knows.
         is_root: Whether people talk to it.
-        kind: `SCRIPT`, or `model`.
+        kind: `SCRIPT`, or a model.
         key: Its name in the log.
-        aside: What is done beside the agent's own thread, such as `compaction`; empty in its own.
+        aside: What is done beside the agent's own transcript, such as `compaction`; empty in its own.
     """
 
     agent: str
@@ -185,7 +187,7 @@ class Thread(Struct):
     aside: str = ""
     parent: str = ""
     is_root: bool = False
-    kind: str = "model"
+    kind: AgentKind = AgentKind.MODEL
     steps: list[Step] = field(default_factory=list)
 
     def add(self, step: Step) -> None:
@@ -196,29 +198,93 @@ class Thread(Struct):
     @property
     def model(self) -> str:
         """The model of most of its answers; empty where none is named."""
-        models = Counter(step.model for step in self.steps if isinstance(step, Call) and step.model)
+        models = Counter(step.model for step in self.steps if isinstance(step, ModelCall) and step.model)
         return max(models, key=models.__getitem__, default="")
 
-    def settle(self) -> None:
+    def fill_times(self) -> None:
         """Give a time to steps whose row has none: that of the step before, or else of the first that has one."""
         known = next((step.time for step in self.steps if step.time != NO_TIME), 0.0)
         for step in self.steps:
             if step.time == NO_TIME:
                 step.time = known
             known = step.time
-            if isinstance(step, Call):
+            if isinstance(step, ModelCall):
                 step.end = max(step.end, step.time)
 
 
-def answer(act: Act, found: Answer) -> None:
-    """Join an answer to its act: it comes later, whatever the clock says."""
-    act.answer, found.act = found, act
-    if found.time < act.time or (found.time == act.time and found.order < act.order):
-        found.time, found.order = act.time, act.order + 0.5
+def answer(tool_call: ToolCall, found: ToolResult) -> None:
+    """Join an answer to its tool_call: it comes later, whatever the clock says."""
+    tool_call.answer, found.tool_call = found, tool_call
+    if found.time < tool_call.time or (found.time == tool_call.time and found.order < tool_call.order):
+        found.time, found.order = tool_call.time, tool_call.order + 0.5
 
 
 def part(steps: Iterable[Step]) -> None:
     """Undo `answer` for steps that are done with: in circles, they would stay in memory where no collector runs."""
     for step in steps:
-        if isinstance(step, Answer):
-            step.act = None
+        if isinstance(step, ToolResult):
+            step.tool_call = None
+
+
+def topology(transcripts: Iterable[Transcript]) -> Topology:
+    """How the agents are arranged, as far as spawns tell: all below one agent, or below one another."""
+    parents = {transcript.agent: transcript.parent for transcript in transcripts if transcript.parent}
+    if not parents:
+        return Topology.UNKNOWN
+    is_deep = any(parent in parents for parent in parents.values())
+    return Topology.HIERARCHICAL if is_deep else Topology.CENTRALIZED
+
+
+def parents_first(transcripts: Sequence[Transcript]) -> list[Transcript]:
+    """The transcripts, each behind those of its parent."""
+    children: dict[str, list[Transcript]] = {}
+    agents = {transcript.agent for transcript in transcripts}
+    for transcript in transcripts:
+        children.setdefault(transcript.parent if transcript.parent in agents else "", []).append(transcript)
+    found: list[Transcript] = []
+    waiting = [""]
+    reached = {""}
+    while waiting:
+        for transcript in children.get(waiting.pop(), ()):
+            found.append(transcript)
+            if transcript.agent not in reached:
+                reached.add(transcript.agent)
+                waiting.append(transcript.agent)
+    return found
+
+
+class ReturnEvidence(NamedTuple):
+    """A place where the log says that an agent has come back.
+
+    Attributes:
+        step: The step of the receiving transcript that says so.
+        transcript: The receiving transcript.
+        child: The agent that has come back.
+        status: With what: ok, error, cancelled.
+        error: The kind of error.
+        ref: What it has brought.
+    """
+
+    step: Step
+    transcript: Transcript
+    child: str
+    status: Status = Status.OK
+    error: str = ""
+    ref: str = ""
+
+
+def add_returns(returns: Iterable[ReturnEvidence], transcripts: Iterable[Transcript]) -> None:
+    """Add a return to the receiving transcript, unless the agent has done nothing since its last return."""
+    moments: dict[str, list[float]] = {}
+    for transcript in transcripts:
+        if not transcript.aside:
+            moments[transcript.agent] = sorted(step.time for step in transcript.steps)
+    returned: dict[str, float] = {}
+    for one in sorted(returns, key=lambda one: (one.step.time, one.step.order)):
+        time = one.step.time
+        done = moments.get(one.child, [])
+        before = returned.get(one.child)
+        if before is None or bisect_right(done, before) < bisect_right(done, time):
+            returned[one.child] = time
+            step = Return(time, one.step.place, one.step.order + 0.5, one.child, one.status, one.error, one.ref)
+            one.transcript.steps.append(step)

@@ -4,17 +4,31 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from operator import lt
-from types import MappingProxyType
 from typing import Any
 
-from orchtrace_corpus.trace.importers.core.cycles import closing_edges
+from msgspec import UNSET, UnsetType, to_builtins
+
+from orchtrace_corpus.base.cycles import closing_links
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
-from orchtrace_corpus.trace.importers.core.report import Report
+from orchtrace_corpus.trace.model.import_report import NO_USAGE, ImportReport, Missing, Problem, unknown_total
+from orchtrace_corpus.trace.model.trace import (
+    Agent,
+    AgentKind,
+    Clock,
+    Edge,
+    EdgeType,
+    Event,
+    EventType,
+    Source,
+    Tokens,
+    Topology,
+    Trace,
+    by_kind,
+    total,
+)
 from orchtrace_corpus.trace.view.graph import CycleError, sort_topologically
 
-NO_TOKENS = "No model call of the log reports its usage."
-NO_TIME = "No event of the log has a time."
-_NO_FIELDS: Mapping[str, Any] = MappingProxyType({})
+_Totals = dict[str, dict[str, dict[str, float]]]
 
 
 class Builder:
@@ -26,167 +40,178 @@ class Builder:
     """
 
     def __init__(
-        self, trace_id: str, task_id: str, *, system: str, form: str, version: str, privacy: Privacy, report: Report
+        self,
+        trace_id: str,
+        task_id: str,
+        *,
+        system: str,
+        form: str,
+        version: str,
+        privacy: Privacy,
+        report: ImportReport,
     ) -> None:
         self.report = report
         self.privacy = privacy
-        self._head = {"trace_id": trace_id, "task_id": task_id, "system": system}
-        self._origin = {"format": form, "version": version} if version else {"format": form}
-        self._events: dict[str, dict[str, Any]] = {}
-        self._edges: dict[tuple[str, str, str], None] = {}
-        self._agents: dict[str, dict[str, str]] = {}
+        self._trace_id, self._task_id, self._system = trace_id, task_id, system
+        self._form, self._version = form, version
+        self._events: dict[str, Event] = {}
+        self._edges: dict[tuple[str, str, EdgeType], None] = {}
+        self._agents: dict[str, Agent] = {}
 
     def event(
         self,
-        kind: str,
+        kind: EventType,
         agent: str,
         time: float | None,
-        fields: Mapping[str, Any] = _NO_FIELDS,
         *,
         file: str,
         line: int,
         end: float | None = None,
+        tokens: Mapping[str, int] | None = None,
+        **fields: Any,
     ) -> str:
         """Add an event and return its id.
 
         Args:
-            kind: Its type, as the schema names it.
+            kind: Its type.
             agent: The agent that acts.
             time: When it began; None takes the time of the event before it, and notes a problem.
-            fields: Further fields of the schema; empty, false and None ones are left out.
             file: The file of the log that it comes from.
             line: The line.
             end: When it ended.
+            tokens: Its tokens by kind.
+            fields: Further fields of an `Event`.
         """
         name = f"e{len(self._events) + 1}"
         if time is None:
-            time = next(reversed(self._events.values()))["t"] if self._events else 0.0
-            self.report.problem("event without a time: that of the one before it is taken", f"{file}:{line}")
-        event: dict[str, Any] = {"id": name, "t": time, "type": kind, "agent": agent}
-        if end is not None:
-            event["t_end"] = max(end, time)
-        event |= {field: value for field, value in fields.items() if value}
-        event["source"] = {"file": file, "line": line, **self._origin}
-        self._events[name] = event
+            time = next(reversed(self._events.values())).t if self._events else 0.0
+            self.report.note(Problem.NO_EVENT_TIME, f"{file}:{line}")
+        self._events[name] = Event(
+            name,
+            time,
+            kind,
+            agent,
+            t_end=None if end is None else max(end, time),
+            tokens=Tokens(**tokens) if tokens else UNSET,
+            source=Source(file, line, self._form, self._version),
+            **fields,
+        )
         return name
 
     def __len__(self) -> int:
         return len(self._events)
 
-    def amend(self, name: str, **fields: Any) -> None:
-        """Give an event further fields, or others: an end that is known later, tokens from a better source."""
-        for field, value in fields.items():
-            if value is not None:
-                self._events[name]["t_end" if field == "end" else field] = value
-
-    def get(self, name: str) -> dict[str, Any]:
-        """An event's fields so far; `t` and `t_end` still count from 1970."""
+    def get(self, name: str) -> Event:
+        """An event so far, which may be given other fields; `t` and `t_end` still count from 1970."""
         return self._events[name]
 
-    def edge(self, source: str, target: str, kind: str) -> None:
+    def edge(self, source: str, target: str, kind: EdgeType) -> None:
         """Say that an event depends on another; the same again is the same."""
         if source and target and source != target:
             self._edges[source, target, kind] = None
 
-    def agent(self, name: str, **fields: str) -> None:
+    def agent(self, name: str, *, kind: AgentKind | UnsetType = UNSET, **fields: str) -> None:
         """Declare an agent, or say more of it: role, model, parent, kind."""
-        known = self._agents.setdefault(name, {"id": name})
-        known.update({field: masked(value) for field, value in fields.items() if value})
+        known = self._agents.setdefault(name, Agent(name))
+        if isinstance(kind, AgentKind):
+            known.kind = kind
+        for field, value in fields.items():
+            if value:
+                setattr(known, field, masked(value))
 
     def trace(
-        self, *, topology: str = "unknown", costs: dict[str, float] | None = None, unknown: str = ""
-    ) -> dict[str, Any]:
-        """The finished trace, as JSON has it, its events by time.
+        self,
+        *,
+        topology: Topology = Topology.UNKNOWN,
+        costs: Mapping[str, float] | None = None,
+        missing: Mapping[Missing, int] | None = None,
+        unread: int | None = None,
+    ) -> Trace:
+        """The finished trace, its events by time.
 
         Totals that the log states itself go before the sums of the events, unless they are smaller.
 
         Args:
             topology: How the agents are arranged.
             costs: Totals that the log states.
-            unknown: Why the events do not have all tokens of the run, so that their sum is not its total.
+            missing: How many records lack their tokens, so that the sum of the events is not the run's total.
+            unread: How many lines could not be read; None for those that the report knows.
         """
-        events = sorted(self._events.values(), key=lambda event: (event["t"], event["type"] != "spawn"))
-        zero = events[0]["t"] if events else 0.0
-        last = max([event.get("t_end", event["t"]) for event in events], default=zero)
+        events = sorted(self._events.values(), key=lambda event: (event.t, event.type is not EventType.SPAWN))
+        zero = events[0].t if events else 0.0
+        last = max([event.t if event.t_end is None else event.t_end for event in events], default=zero)
         for event in events:
-            event["t"] = round(event["t"] - zero, 6)
-            if "t_end" in event:
-                event["t_end"] = round(event["t_end"] - zero, 6)
+            event.t = round(event.t - zero, 6)
+            if event.t_end is not None:
+                event.t_end = round(event.t_end - zero, 6)
         edges = list(self._forward_edges())
-        events = _settled(events, edges)
+        events = _ordered(events, edges)
         for place, event in enumerate(events):
-            event["seq"] = place
-        totals = _totals(events)
-        counts = Counter([event["type"] for event in events if "copied_context" not in event])
-        spent = [_sum(kinds) for kinds in totals["agent"].values()]
+            event.seq = place
+        own = [event for event in events if not event.copied_context]
+        spent = [total(event.tokens) for event in own if isinstance(event.tokens, Tokens)]
         stated = costs or {}
         known = max(sum(spent), stated.get("tokens", 0)) if spent or "tokens" in stated else None
-        if lost := self._lost():
-            unknown = f"{unknown.rstrip('.')}; {lost}" if unknown else lost
-        tokens = None if unknown else known
-        reasons = {} if tokens is not None else {"costs.tokens": unknown or NO_TOKENS}
-        return {
-            **self._head,
-            "topology": topology,
-            "clock": {"unit": "s", **({"epoch": _instant(zero)} if zero > 0 else {})},
-            "agents": list(self._agents.values()),
-            "events": events,
-            "edges": edges,
-            "rewards": {},
-            "costs": {
+        reason = unknown_total(missing or {}, self.report.unread if unread is None else unread)
+        tokens = None if reason else known
+        counts = Counter([event.type for event in own])
+        return Trace(
+            self._trace_id,
+            self._task_id,
+            events,
+            edges,
+            {},
+            {
                 "tokens": tokens,
                 "wall_clock_s": round(last - zero, 6),
-                "tool_calls": counts["tool_call"],
-                "messages": counts["message"],
+                "tool_calls": counts[EventType.TOOL_CALL],
+                "messages": counts[EventType.MESSAGE],
             },
-            **({"reasons": reasons} if reasons else {}),
-            "import_report": {**self.report.as_data(), "token_totals": totals},
-        }
-
-    def _lost(self) -> str:
-        """What is missing of the log, so that tokens may be missing."""
-        lost = self.report.lost
-        return f"{lost:,} {'line' if lost == 1 else 'lines'} could not be read, which may have reported tokens" * (
-            lost > 0
+            system=self._system,
+            topology=topology,
+            clock=Clock(epoch=_instant(zero) if zero > 0 else None),
+            agents=tuple(self._agents.values()),
+            reasons={"costs.tokens": reason or NO_USAGE} if tokens is None else {},
+            import_report={**self.report.as_data(), "token_totals": _totals(own)},
         )
 
-    def _forward_edges(self) -> Iterator[dict[str, str]]:
-        """The edges, without those that the log's own times contradict, and without circles at one instant."""
-        forward, same = [], []
+    def _forward_edges(self) -> Iterator[Edge]:
+        """The edges, without those that the log's own times contradict, and without cycles at one instant."""
+        forward: list[tuple[str, str, EdgeType]] = []
+        same: dict[str, list[str]] = {}
         for edge in self._edges:
             source, target, _ = edge
-            begin, end = self._events[source]["t"], self._events[target]["t"]
+            begin, end = self._events[source].t, self._events[target].t
             if end < begin:
-                self.report.problem("dependency against the order of time: left out", f"{source} -> {target}")
+                self.report.note(Problem.BACKWARD_EDGE, f"{source} -> {target}")
                 continue
             forward.append(edge)
             if end == begin:
-                same.append(edge)
-        closing = closing_edges(same)
-        for edge in forward:
-            source, target, kind = edge
-            if closing and edge in closing:
-                self.report.problem("dependency in a circle at one instant: left out", f"{source} -> {target}")
+                same.setdefault(source, []).append(target)
+        closing = frozenset(closing_links(same))
+        for source, target, kind in forward:
+            if closing and (source, target) in closing:
+                self.report.note(Problem.CYCLE, f"{source} -> {target}")
             else:
-                yield {"src": source, "dst": target, "type": kind}
+                yield Edge(source, target, kind)
 
 
-def _settled(events: list[dict[str, Any]], edges: Sequence[Mapping[str, str]]) -> list[dict[str, Any]]:
+def _ordered(events: list[Event], edges: Sequence[Edge]) -> list[Event]:
     """The events by time, those of one instant so that edges lead forward and each agent keeps the order of its log.
 
     Where both cannot be had, edges count.
     """
-    places = {event["id"]: place for place, event in enumerate(events)}
-    sources, targets = ([places[edge[end]] for edge in edges] for end in ("src", "dst"))
+    places = {event.id: place for place, event in enumerate(events)}
+    sources, targets = [places[edge.src] for edge in edges], [places[edge.dst] for edge in edges]
     if all(map(lt, sources, targets)):
         return events
     last: dict[str, int] = {}
     rows = []
     for place, event in enumerate(events):
-        before = last.get(event["agent"], place)
-        if before < place and events[before]["t"] == event["t"]:
+        before = last.get(event.agent, place)
+        if before < place and events[before].t == event.t:
             rows.append((before, place))
-        last[event["agent"]] = place
+        last[event.agent] = place
     timely = range(len(events))
     try:
         followed = [*sources, *(before for before, _ in rows)], [*targets, *(place for _, place in rows)]
@@ -211,23 +236,93 @@ def _instant(moment: float) -> str:
     return datetime.fromtimestamp(moment, UTC).isoformat().replace("+00:00", "Z")
 
 
-def _sum(tokens: dict[str, float]) -> float:
-    return sum(tokens.get(kind) or 0 for kind in ("input", "output", "cache_read", "cache_write"))
-
-
-def _totals(events: Iterable[dict[str, Any]]) -> dict[str, dict[str, dict[str, float]]]:
+def _totals(events: Iterable[Event]) -> _Totals:
     """The tokens counted, by agent and by model, each by kind."""
     both: dict[tuple[str, str], dict[str, float]] = {}
     for event in events:
-        if "tokens" in event and not event.get("copied_context"):
-            _add(both.setdefault((event["agent"], event.get("model", "")), {}), event["tokens"])
-    totals: dict[str, dict[str, dict[str, float]]] = {"agent": {}, "model": {}}
+        if isinstance(event.tokens, Tokens):
+            _add(both.setdefault((event.agent, event.model), {}), by_kind(event.tokens))
+    totals: _Totals = {"agent": {}, "model": {}}
     for (agent, model), kinds in both.items():
         _add(totals["agent"].setdefault(agent, {}), kinds)
         _add(totals["model"].setdefault(model, {}), kinds)
     return totals
 
 
-def _add(known: dict[str, float], more: dict[str, float]) -> None:
+def _add(known: dict[str, float], more: Mapping[str, float]) -> None:
     for kind, number in more.items():
-        known[kind] = known.get(kind, 0) + (number or 0)
+        known[kind] = known.get(kind, 0) + number
+
+
+# The JSON form
+
+
+_FIRST = ("id", "t", "type", "agent", "t_end")
+_LAST = ("source", "seq", "cost_usd")
+_ANY = ("inferred", "to", "tool", "status", "error_type", "content_ref")
+_ASKED = ("model", "tokens", "token_basis", "content_ref", "copied_context", "status", "error_type", "inferred")
+_ASKED_IN_SPANS = ("model", "content_ref", "status", "error_type", "inferred", "tokens", "token_basis")
+_BY_TYPE: Mapping[str, Sequence[str]] = {
+    EventType.SPAWN: ("to", "role", "tool", "call_id", "content_ref", "inferred"),
+    EventType.DESPAWN: ("to", "inferred"),
+    EventType.RETURN: ("to", "content_ref", "status", "error_type", "inferred"),
+    EventType.TOOL_CALL: ("tool", "call_id", "inferred", "content_ref", "tokens", "token_basis"),
+    EventType.HUMAN: ("inferred", "to", "content_ref", "status"),
+    EventType.MESSAGE: ("to", "content_ref", "status", "error_type", "inferred"),
+    EventType.TOOL_RESULT: ("tool", "call_id", "status", "error_type", "content_ref"),
+    **dict.fromkeys((EventType.INFERENCE, EventType.DECISION, EventType.AGGREGATE), _ASKED),
+}
+_BY_TYPE_IN_SPANS: Mapping[str, Sequence[str]] = {
+    **_BY_TYPE,
+    EventType.MESSAGE: ("inferred", "from", "to", "content_ref", "status", "error_type"),
+    EventType.TOOL_RESULT: ("content_ref", "tool", "call_id", "inferred", "status", "error_type"),
+    **dict.fromkeys((EventType.INFERENCE, EventType.DECISION, EventType.AGGREGATE), _ASKED_IN_SPANS),
+}
+_SENT = (*_FIRST, "to", "tool", "call_id", "content_ref", "source", "status", "error_type", "seq")
+_AGENT = ("id", "role", "model", "parent", "kind")
+_AGENT_IN_SPANS = ("id", "role", "parent", "kind", "model")
+_KINDS = {"codex": ("input", "cache_read", "output", "reasoning")}
+"""The order of the kinds of tokens, where it is another than that of the schema."""
+
+_CONVERSATIONS = ("claude_code", "codex")
+
+
+def as_data(trace: Trace) -> dict[str, Any]:
+    """An imported trace as JSON has it: always the same fields in the same order, so that its text is stable."""
+    data: dict[str, Any] = to_builtins(trace)
+    form = trace.events[0].source.format if isinstance(trace.events[0].source, Source) else ""
+    is_spans = form not in _CONVERSATIONS
+    by_type = _BY_TYPE_IN_SPANS if is_spans else _BY_TYPE
+    orders = {kind.value: (*_FIRST, *by_type.get(kind, _ANY), *_LAST) for kind in EventType}
+    kinds = _KINDS.get(form, ())
+    events = []
+    for event in data["events"]:
+        order = orders[event["type"]] if is_spans or event["type"] != "message" or "tool" not in event else _SENT
+        events.append(_select(event, order))
+        if kinds and "tokens" in event:
+            events[-1]["tokens"] = _select(event["tokens"], kinds)
+    report = data["import_report"]
+    if kinds:
+        totals = report["token_totals"]
+        report["token_totals"] = {
+            by: {name: _select(one, kinds) for name, one in found.items()} for by, found in totals.items()
+        }
+    order = _AGENT_IN_SPANS if is_spans else _AGENT
+    return {
+        "trace_id": trace.trace_id,
+        "task_id": trace.task_id,
+        "system": trace.system,
+        "topology": trace.topology.value,
+        "clock": {"unit": trace.clock.unit.value, **data["clock"]},
+        "agents": [_select(agent, order) for agent in data.get("agents", ())],
+        "events": events,
+        "edges": data["edges"],
+        "rewards": data["rewards"],
+        "costs": data["costs"],
+        **({"reasons": trace.reasons} if trace.reasons else {}),
+        "import_report": report,
+    }
+
+
+def _select(fields: Mapping[str, Any], order: Sequence[str]) -> dict[str, Any]:
+    return {name: fields[name] for name in order if name in fields}

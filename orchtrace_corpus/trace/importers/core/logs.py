@@ -6,8 +6,9 @@ the report, and the rest is read.
 
 import os
 from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
+from io import FileIO
 from typing import Any, NamedTuple, TypeVar
 
 import msgspec
@@ -17,7 +18,7 @@ from orchtrace_corpus.base.findings import quote_path
 from orchtrace_corpus.base.json_syntax import exceeds_depth
 from orchtrace_corpus.trace.importers.core import json_parts as parts
 from orchtrace_corpus.trace.importers.core.privacy import masked_path
-from orchtrace_corpus.trace.importers.core.report import Report
+from orchtrace_corpus.trace.model.import_report import Drop, ImportReport
 
 SUFFIXES = (".jsonl", ".ndjson", ".json")
 MOST_LINE_BYTES = 64 * 1024 * 1024
@@ -26,7 +27,7 @@ MOST_DOCUMENT_BYTES = 1024 * 1024 * 1024
 """A larger JSON document is refused; the same as JSON Lines is read line by line."""
 _CHUNK_BYTES = 128 * 1024
 _HEAD_BYTES = 256 * 1024
-FIRST_BYTES = 8 * 1024
+_FIRST_BYTES = 8 * 1024
 """Most files tell their format within these, and so much is read first."""
 HEAD_ROWS = 50
 """So many rows of a file are looked at when its format is recognised."""
@@ -70,27 +71,22 @@ class Found(NamedTuple):
     passed_over: list[str]
 
 
-def find(path: str) -> list[LogFile]:
-    """The file itself, or the files in a folder and below it that may be logs, by name.
+def find(path: str) -> Found:
+    """The file itself, or the files in a folder and below it that may be logs, by name; with what was not looked into.
 
     Links that lead out of the folder are left out: a log names no file that is not its own.
 
     Raises:
         DataFileError: There is nothing of that name, or the folder holds no such file.
     """
-    found = look(path)
+    found = _look(path)
     if not found.files:
         hint = " ".join((f"Logs end in {', '.join(SUFFIXES)}.", *(f"{said}." for said in found.passed_over)))
         raise DataFileError(f"no log in {quote_path(path)}", hint)
-    return found.files
+    return found
 
 
-def look(path: str) -> Found:
-    """As `find`, with what was not looked into: links that lead out of a folder, folders that may not be read.
-
-    Raises:
-        DataFileError: There is nothing of that name.
-    """
+def _look(path: str) -> Found:
     if os.path.isfile(path):
         return Found([LogFile(path, masked_path(os.path.basename(path)))], [])
     if not os.path.isdir(path):
@@ -125,7 +121,7 @@ def _leads_out(path: str, inside: str) -> bool:
     return os.path.islink(path) and not os.path.realpath(path).startswith(inside)
 
 
-def rows(file: LogFile, report: Report, shape: Any = Any) -> Iterator[tuple[int, Any]]:
+def rows(file: LogFile, report: ImportReport, shape: Any = Any) -> Iterator[tuple[int, Any]]:
     """The records of a JSON Lines file, one in memory at a time; what is no record is counted in the report.
 
     Each comes with the line on which it stands: an object, or what was made of it.
@@ -146,17 +142,17 @@ def rows(file: LogFile, report: Report, shape: Any = Any) -> Iterator[tuple[int,
         except _UNDECODABLE:
             row = _decoded(line, report)
         if type(row) is shape or type(row) is dict:
-            report.read += 1
+            report.records_read += 1
             yield number, row
         elif row is not _NOTHING:
-            report.drop("not an object", file.name, number)
+            report.drop(Drop.NO_OBJECT, file.name, number)
         elif not line.endswith(b"\n"):
-            report.lose("cut off at the end", file.name, number)
+            report.drop(Drop.CUT_OFF, file.name, number)
         else:
-            report.lose("not JSON", file.name, number)
+            report.drop(Drop.NO_JSON, file.name, number)
 
 
-def _decoded(line: bytes, report: Report) -> Any:
+def _decoded(line: bytes, report: ImportReport) -> Any:
     """A line's value; `_NOTHING` where there is none to be had. Bytes that are no UTF-8 are replaced."""
     try:
         return msgspec.json.decode(line)
@@ -170,7 +166,7 @@ def _decoded(line: bytes, report: Report) -> Any:
             return _NOTHING
 
 
-def _lines(file: LogFile, report: Report) -> Iterator[tuple[int, bytes]]:
+def _lines(file: LogFile, report: ImportReport) -> Iterator[tuple[int, bytes]]:
     """The lines that are not blank, with their numbers from 1 on; longer ones than the limit are skipped unread."""
     try:
         with open(file.path, "rb", _CHUNK_BYTES) as handle:
@@ -180,7 +176,7 @@ def _lines(file: LogFile, report: Report) -> Iterator[tuple[int, bytes]]:
                 if number == 1:
                     line = line.removeprefix(BOM_UTF8)
                 if len(line) > MOST_LINE_BYTES:
-                    report.lose("line too long", file.name, number)
+                    report.drop(Drop.TOO_LONG, file.name, number)
                     while line and not line.endswith(b"\n"):
                         line = handle.readline(_CHUNK_BYTES)
                 elif not line.isspace():
@@ -220,15 +216,16 @@ class JsonDocument:
 
 
 class Head:
-    """The beginning of a file, by which its format is recognised.
-
-    Attributes:
-        rows: Its first records, where it is JSON Lines.
-    """
+    """The beginning of a file, by which its format is recognised."""
 
     def __init__(self, data: bytes, most_rows: int) -> None:
-        self.rows: list[dict[str, Any]] = _first_rows(data, dict[str, Any], most_rows)
         self._data = data
+        self._most_rows = most_rows
+
+    @cached_property
+    def rows(self) -> list[dict[str, Any]]:
+        """Its first records, where it is JSON Lines."""
+        return _first_rows(self._data, dict[str, Any], self._most_rows)
 
     @cached_property
     def text(self) -> str:
@@ -241,40 +238,104 @@ class Head:
         return self._data.startswith((BOM_UTF16_LE, BOM_UTF16_BE, b"{\0", b"\0{", b"[\0", b"\0["))
 
 
-def head(file: LogFile, most_rows: int = HEAD_ROWS, most_bytes: int = _HEAD_BYTES) -> Head:
+class Opened:
+    """A file of which the beginning is looked at: opened once, and read only as far as is asked for.
+
+    A context manager.
+
+    Args:
+        file: The file.
+    """
+
+    def __init__(self, file: LogFile) -> None:
+        self.file = file
+        self._handle: FileIO | None = None
+        self._data = b""
+        self._whole: Head | None = None
+
+    def __enter__(self) -> "Opened":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._handle is not None:
+            self._handle.close()
+
+    def _first(self, most: int) -> bytes:
+        try:
+            if self._handle is None:
+                self._handle = open(self.file.path, "rb", buffering=0)  # noqa: SIM115 - closed by `__exit__`
+            while len(self._data) < most and (more := self._handle.read(most - len(self._data))):
+                self._data += more
+        except OSError as error:
+            raise DataFileError(f"cannot read {quote_path(self.file.path)}: {error.strerror}") from error
+        return self._data[:most].removeprefix(BOM_UTF8)
+
+    def first(self) -> "Head":
+        """The first of its rows and little more, which mostly tells the format.
+
+        Raises:
+            DataFileError: The file cannot be read.
+        """
+        return Head(self._first(_FIRST_BYTES), 1)
+
+    def head(self) -> "Head":
+        """Its beginning.
+
+        Raises:
+            DataFileError: The file cannot be read.
+        """
+        if self._whole is None:
+            self._whole = Head(self._first(_HEAD_BYTES), HEAD_ROWS)
+        return self._whole
+
+    def rows(self, shape: type[_Shape]) -> list[_Shape]:
+        """The first records of a JSON Lines file as structs of a shape, from which follows what the file is.
+
+        Args:
+            shape: The type of struct; what it does not name is passed over, which saves most of the time.
+
+        Raises:
+            DataFileError: The file cannot be read.
+        """
+        return _first_rows(self._first(_HEAD_BYTES), shape, HEAD_ROWS)
+
+
+def head(file: LogFile) -> Head:
     """The beginning of a file.
 
-    Args:
-        file: The file.
-        most_rows: How many of its first lines are looked at.
-        most_bytes: How much of it is read.
-
     Raises:
         DataFileError: The file cannot be read.
     """
-    return Head(_first_bytes(file, most_bytes), most_rows)
+    with Opened(file) as opened:
+        return opened.head()
 
 
-def first_rows(file: LogFile, shape: type[_Shape], most_bytes: int = _HEAD_BYTES) -> list[_Shape]:
-    """The first records of a JSON Lines file as structs of a shape, by which it is told what the file is.
+def tied(files: Iterable[tuple[LogFile, Sequence[str]]]) -> Iterator[tuple[LogFile, ...]]:
+    """The groups of files that are tied together, directly or by others.
 
     Args:
-        file: The file.
-        shape: The type of struct; what it does not name is passed over, which saves most of the time.
-        most_bytes: How much of the file is read.
-
-    Raises:
-        DataFileError: The file cannot be read.
+        files: The files, each with its ties: of two files with a tie in common, both are in one group. Files of
+            the same first tie follow one another.
     """
-    return _first_rows(_first_bytes(file, most_bytes), shape, HEAD_ROWS)
+    same: dict[str, str] = {}
 
+    def first(name: str) -> str:
+        path = []
+        while (above := same.get(name, name)) != name:
+            path.append(name)
+            name = above
+        same.update(dict.fromkeys(path, name))
+        return name
 
-def _first_bytes(file: LogFile, most: int) -> bytes:
-    try:
-        with open(file.path, "rb", buffering=0) as handle:
-            return (handle.read(most) or b"").removeprefix(BOM_UTF8)
-    except OSError as error:
-        raise DataFileError(f"cannot read {quote_path(file.path)}: {error.strerror}") from error
+    blocks: dict[str, list[LogFile]] = {}
+    for file, ties in files:
+        blocks.setdefault(ties[0], []).append(file)
+        for tie in ties[1:]:
+            same[first(ties[0])] = first(tie)
+    groups: dict[str, list[LogFile]] = {}
+    for name, block in blocks.items():
+        groups.setdefault(first(name), []).extend(block)
+    yield from map(tuple, groups.values())
 
 
 def _first_rows(data: bytes, shape: type[_Shape], most: int) -> list[_Shape]:
@@ -288,7 +349,7 @@ def _first_rows(data: bytes, shape: type[_Shape], most: int) -> list[_Shape]:
         try:
             found.append(decode(line))
         except _UNDECODABLE:
-            row = _decoded(line, Report())
+            row = _decoded(line, ImportReport())
             if isinstance(row, dict):
                 found.append(msgspec.convert(row, shape))
     return found

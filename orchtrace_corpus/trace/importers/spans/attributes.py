@@ -12,9 +12,9 @@ from msgspec import Raw, Struct
 
 from orchtrace_corpus.trace.importers.core.json_parts import decoded
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
-from orchtrace_corpus.trace.importers.core.report import Report
 from orchtrace_corpus.trace.importers.spans import span as spans
 from orchtrace_corpus.trace.importers.spans.span import Call, Kind, Span, Usage, error_kind, items, mapping, text
+from orchtrace_corpus.trace.model.import_report import ImportReport, Problem
 
 _BY_OPENINFERENCE = {
     "LLM": Kind.INFERENCE,
@@ -122,7 +122,7 @@ class Reader:
         report: Where disagreements are noted.
     """
 
-    def __init__(self, privacy: Privacy, report: Report) -> None:
+    def __init__(self, privacy: Privacy, report: ImportReport) -> None:
         self._privacy = privacy
         self._report = report
 
@@ -206,7 +206,7 @@ class Reader:
         one = _counts(known, _GENAI_USAGE, _OF_GENAI)
         other = _counts(known, _OPENINFERENCE_USAGE, _OF_OPENINFERENCE)
         if one is not None and other is not None and (one.input, one.output) != (other.input, other.output):
-            self._report.problem("token counts of two conventions disagree: those of GenAI are taken", f"{file}:{line}")
+            self._report.note(Problem.CONVENTIONS_DISAGREE, f"{file}:{line}")
         return one if one is not None else other
 
     def _calls(self, known: dict[str, Any]) -> Iterator[Call]:

@@ -6,17 +6,84 @@ agent's end on whatever it did last. Agents that nobody called or handed over to
 that had ended when they began.
 """
 
+from collections import deque
 from collections.abc import Sequence
 from heapq import heappop, heappush
+from typing import NamedTuple
 
 from msgspec import Struct
 
 from orchtrace_corpus.trace.importers.core.builder import Builder
-from orchtrace_corpus.trace.importers.spans.span import Span
+from orchtrace_corpus.trace.importers.core.identity import Names
+from orchtrace_corpus.trace.importers.core.privacy import masked
+from orchtrace_corpus.trace.importers.spans.span import Call, Kind, Span
 from orchtrace_corpus.trace.importers.spans.team import Team
 from orchtrace_corpus.trace.importers.spans.tree import NOBODY
+from orchtrace_corpus.trace.model.import_report import ImportReport, Problem
+from orchtrace_corpus.trace.model.trace import EdgeType, EventType
 
-_FRESH = {"call": "tool_dependency", "guard": "safety_flow", "handoff": "causal"}
+_MOST_COMPARED = 50
+"""Among so many calls of one tool that wait, the one of the same arguments is looked for."""
+
+
+class Asked(NamedTuple):
+    """The call that a span carries out.
+
+    Attributes:
+        id: Its id, unique in the trace.
+        cause: The event of the model's answer that asked for it; empty where the log does not tell.
+        is_made_up: Whether the id was made from the span's.
+    """
+
+    id: str
+    cause: str = ""
+    is_made_up: bool = False
+
+
+class CallIds:
+    """The calls of a run, as models ask for them and spans carry them out."""
+
+    def __init__(self, report: ImportReport) -> None:
+        self._report = report
+        self._waiting: dict[tuple[int, str], deque[tuple[Call, str]]] = {}
+        self._asked: dict[tuple[int, str], str] = {}
+        self._used = Names()
+
+    def ask(self, owner: int, call: Call, event: str) -> None:
+        """Note that a model asks for a call in the event of an activation."""
+        self._waiting.setdefault((owner, call.tool), deque()).append((call, event))
+        if call.id:
+            self._asked[owner, call.id] = event
+
+    def carry_out(self, owner: int, span: Span) -> Asked:
+        """The call that a span of an activation carries out: by its id, else by tool and arguments, else by tool."""
+        if span.call_id:
+            return Asked(self._unique(masked(span.call_id), span), self._asked.get((owner, span.call_id), ""))
+        waiting = self._waiting.get((owner, span.name))
+        if not waiting:
+            return Asked(self._unique(f"span:{masked(span.id)}", span), is_made_up=True)
+        found = waiting[0]
+        for number, (call, _) in enumerate(waiting):
+            if number == _MOST_COMPARED:
+                break
+            if call.arguments == span.arguments:
+                found = waiting[number]
+                break
+        waiting.remove(found)
+        call, event = found
+        if not call.id:
+            return Asked(self._unique(f"span:{masked(span.id)}", span), event, is_made_up=True)
+        return Asked(self._unique(masked(call.id), span), event)
+
+    def _unique(self, name: str, span: Span) -> str:
+        """The id itself, or with a number behind it where other calls have it."""
+        found = self._used.new(name)
+        if found != name:
+            self._report.note(Problem.CALL_ID_USED_TWICE, span.where)
+        return found
+
+
+_FRESH = {Kind.TOOL: EdgeType.TOOL, Kind.GUARDRAIL: EdgeType.SAFETY, Kind.HANDOFF: EdgeType.CAUSAL}
 """The types of the edges from what acts bring back to the answer that reads it."""
 
 
@@ -24,7 +91,7 @@ class Act(Struct):
     """Something done in a frame.
 
     Attributes:
-        kind: `inference`, `call`, `spawn`, `handoff` or `guard`.
+        kind: What was done: a model asked, a tool called, an agent spawned, a handoff, a guardrail run.
         start: When it began.
         end: When it ended; None where the log does not say.
         entry: The event with which it begins; empty where it only brings something back.
@@ -32,7 +99,7 @@ class Act(Struct):
         cause: The event of the model's answer that asked for it; empty where the log does not tell.
     """
 
-    kind: str
+    kind: Kind
     start: float
     end: float | None
     entry: str
@@ -55,7 +122,7 @@ class Frame:
 
     def __init__(self) -> None:
         self.acts: list[Act] = []
-        self.entries: list[tuple[str, str]] = []
+        self.entries: list[tuple[str, EdgeType]] = []
         self.exits: list[str] = []
         self.is_deciding = False
         self.first = ""
@@ -75,9 +142,9 @@ def draw(team: Team, frames: dict[int, Frame], builder: Builder) -> None:
         _Line(pen, frame).draw()
     _draw_sequence(team, frames, pen)
     for event in pen.aggregates:
-        builder.amend(event, type="aggregate")
+        builder.get(event).type = EventType.AGGREGATE
     for event in pen.decisions:
-        builder.amend(event, type="orchestrator_decision")
+        builder.get(event).type = EventType.DECISION
 
 
 class _Pen:
@@ -88,7 +155,7 @@ class _Pen:
         self.aggregates: dict[str, None] = {}
         self.decisions: dict[str, None] = {}
 
-    def edge(self, source: str, target: str, kind: str) -> bool:
+    def edge(self, source: str, target: str, kind: EdgeType) -> bool:
         """Draw an edge, if it leads forward."""
         if not source or not target or not self._is_forward(source, target):
             return False
@@ -97,11 +164,11 @@ class _Pen:
 
     def decide(self, event: str) -> None:
         """An answer that leads to a spawn or a handoff is a decision."""
-        if event and self._builder.get(event)["type"] == "inference":
+        if event and self._builder.get(event).type is EventType.INFERENCE:
             self.decisions[event] = None
 
     def _is_forward(self, source: str, target: str) -> bool:
-        begin, end = self._builder.get(source)["t"], self._builder.get(target)["t"]
+        begin, end = self._builder.get(source).t, self._builder.get(target).t
         return bool(begin < end or (begin == end and int(source[1:]) < int(target[1:])))
 
 
@@ -112,7 +179,7 @@ class _Line:
         self._pen = pen
         self._frame = frame
         self._running: list[tuple[float, int, Act]] = []
-        self._fresh: dict[str, str] = {}  # what has come back since the last answer, with the type of edge from it
+        self._fresh: dict[str, Kind] = {}  # what has come back since the last answer, with what it was
         self._last_answer = ""
         self._last = ""  # what ended last
 
@@ -137,42 +204,43 @@ class _Line:
             if not act.result:
                 continue
             self._last = act.result
-            if act.kind == "inference":
+            if act.kind is Kind.INFERENCE:
                 self._last_answer = act.result
             else:
                 self._fresh[act.result] = act.kind
 
-    def _draw_to(self, act: Act, entries: Sequence[tuple[str, str]]) -> None:
-        if act.kind == "inference":
+    def _draw_to(self, act: Act, entries: Sequence[tuple[str, EdgeType]]) -> None:
+        if act.kind is Kind.INFERENCE:
             self._draw_answer(act, entries)
             return
         cause = act.cause or self._last_answer
-        kind = "safety_flow" if act.kind == "guard" else "causal"
+        kind = EdgeType.SAFETY if act.kind is Kind.GUARDRAIL else EdgeType.CAUSAL
         is_drawn = self._pen.edge(cause, act.entry, kind)
         if not act.cause and self._last not in ("", cause):
-            self._pen.edge(self._last, act.entry, "temporal")
+            self._pen.edge(self._last, act.entry, EdgeType.TEMPORAL)
         for source, entry_kind in entries:
             is_drawn = self._pen.edge(source, act.entry, entry_kind) or is_drawn
-        if act.kind in ("spawn", "handoff"):
+        if act.kind in (Kind.AGENT, Kind.HANDOFF):
             self._pen.decide(cause)
 
-    def _draw_answer(self, act: Act, entries: Sequence[tuple[str, str]]) -> None:
-        messages = sum(kind == "message" for _, kind in entries)
+    def _draw_answer(self, act: Act, entries: Sequence[tuple[str, EdgeType]]) -> None:
+        messages = sum(kind is EdgeType.MESSAGE for _, kind in entries)
         inputs = 0
         for source, kind in entries:
-            is_drawn = self._pen.edge(source, act.entry, "aggregate" if messages > 1 and kind == "message" else kind)
+            is_joined = messages > 1 and kind is EdgeType.MESSAGE
+            is_drawn = self._pen.edge(source, act.entry, EdgeType.AGGREGATE if is_joined else kind)
             inputs += is_drawn and messages > 1
-        returns = sum(kind == "spawn" for kind in self._fresh.values())
-        types = {**_FRESH, "spawn": "aggregate" if returns > 1 else "return"}
+        returns = sum(kind is Kind.AGENT for kind in self._fresh.values())
+        types = {**_FRESH, Kind.AGENT: EdgeType.AGGREGATE if returns > 1 else EdgeType.RETURN}
         is_begun = False
-        for source, kind in self._fresh.items():
-            is_drawn = self._pen.edge(source, act.entry, types[kind])
+        for source, done in self._fresh.items():
+            is_drawn = self._pen.edge(source, act.entry, types[done])
             is_begun = is_begun or is_drawn
-            inputs += is_drawn and kind == "spawn"
+            inputs += is_drawn and done is Kind.AGENT
         if inputs:
             self._pen.aggregates[act.entry] = None
         if not is_begun:
-            self._pen.edge(self._last_answer or self._last, act.entry, "temporal")
+            self._pen.edge(self._last_answer or self._last, act.entry, EdgeType.TEMPORAL)
         self._fresh.clear()
 
     def _draw_exits(self, is_begun: bool) -> None:
@@ -183,12 +251,12 @@ class _Line:
             return
         ends = list(dict.fromkeys((*self._fresh, self._last)))
         for source in ends:
-            self._pen.edge(source, exits[0], "causal")
+            self._pen.edge(source, exits[0], EdgeType.CAUSAL)
         if not is_begun:
             for source, kind in self._frame.entries:
                 self._pen.edge(source, exits[0], kind)
         for event in exits[1:]:
-            self._pen.edge(self._last or exits[0], event, "causal")
+            self._pen.edge(self._last or exits[0], event, EdgeType.CAUSAL)
 
 
 def _draw_sequence(team: Team, frames: dict[int, Frame], pen: _Pen) -> None:
@@ -206,6 +274,6 @@ def _draw_sequence(team: Team, frames: dict[int, Frame], pen: _Pen) -> None:
             fresh.append(last)
         if not activation.incoming:
             for source in dict.fromkeys((*fresh, last)):
-                pen.edge(source, frames[number].first, "temporal")
+                pen.edge(source, frames[number].first, EdgeType.TEMPORAL)
             fresh = []
         heappush(running, (activation.latest, number))

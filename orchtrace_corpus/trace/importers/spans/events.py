@@ -5,19 +5,27 @@ from typing import Any
 
 from orchtrace_corpus.trace.importers.core.builder import Builder
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
-from orchtrace_corpus.trace.importers.core.report import Report
-from orchtrace_corpus.trace.importers.spans.call_ids import CallIds
-from orchtrace_corpus.trace.importers.spans.edges import Act, Frame, draw
-from orchtrace_corpus.trace.importers.spans.kinds import Meanings
+from orchtrace_corpus.trace.importers.spans.edges import Act, CallIds, Frame, draw
 from orchtrace_corpus.trace.importers.spans.span import Bundle, Kind, Span
-from orchtrace_corpus.trace.importers.spans.team import Activation, Team
-from orchtrace_corpus.trace.importers.spans.transfers import Transfer
-from orchtrace_corpus.trace.importers.spans.tree import NOBODY, Tree, tree
+from orchtrace_corpus.trace.importers.spans.team import Activation, Team, Transfer
+from orchtrace_corpus.trace.importers.spans.tree import NOBODY, Meanings, Tree, tree
 from orchtrace_corpus.trace.importers.spans.usage import Spent, spending
+from orchtrace_corpus.trace.model.import_report import ImportReport, Missing
+from orchtrace_corpus.trace.model.trace import AgentKind, EdgeType, EventType, Status, Topology, Trace
 
 
-def trace_of(bundle: Bundle, form: str, privacy: Privacy, report: Report) -> dict[str, Any] | None:
-    """The trace of a bundle, as JSON has it; None where nothing in it is an event."""
+def trace_of(
+    bundle: Bundle, form: str, privacy: Privacy, report: ImportReport, unread: int | None = None
+) -> Trace | None:
+    """The trace of a bundle; None where nothing in it is an event.
+
+    Args:
+        bundle: The spans.
+        form: The format of their log.
+        privacy: How contents are referred to.
+        report: What became of their records.
+        unread: How many lines of the log could not be read; None for those that the report knows.
+    """
     of = tree(bundle.spans, report)
     roots = [of.spans[number].name for number in of.order if of.parents[number] == NOBODY]
     bundle.name = bundle.name or next(iter(roots), "")
@@ -38,16 +46,17 @@ def trace_of(bundle: Bundle, form: str, privacy: Privacy, report: Report) -> dic
     if not script.is_written:
         return None
     draw(team, script.frames, builder)
-    unknown = f"Model calls of the log that do not say what they spent: {spent.uncounted}." if spent.uncounted else ""
-    return builder.trace(topology=_topology(team), unknown=unknown if spent.by_span else "")
+    missing = {Missing.CALLS: spent.uncounted} if spent.by_span else {}
+    return builder.trace(topology=_topology(team), missing=missing, unread=unread)
 
 
-def _topology(team: Team) -> str:
+def _topology(team: Team) -> Topology:
     """How the agents are arranged, as far as spawns tell: all below one agent, or below one another."""
     above = {each.agent: team.activations[each.spawner].agent for each in team.activations if each.spawner != NOBODY}
     if not above:
-        return "unknown"
-    return "hierarchical" if any(parent in above for parent in above.values()) else "centralized"
+        return Topology.UNKNOWN
+    is_deep = any(parent in above for parent in above.values())
+    return Topology.HIERARCHICAL if is_deep else Topology.CENTRALIZED
 
 
 class _Script:
@@ -83,7 +92,7 @@ class _Script:
         of, activations = self._of, self._team.activations
         for activation in activations:
             parent = activations[activation.spawner].agent if activation.spawner != NOBODY else ""
-            self._builder.agent(activation.agent, role=activation.name, parent=parent, kind="model")
+            self._builder.agent(activation.agent, role=activation.name, parent=parent, kind=AgentKind.MODEL)
         waiting = [number for number in reversed(of.order) if of.parents[number] == NOBODY]
         while waiting:
             number = waiting.pop()
@@ -100,11 +109,13 @@ class _Script:
         for ending in self._endings:  # behind whatever else is at the same time
             self._end_agent(*ending)
 
-    def _event(self, kind: str, owner: int, time: float, span: Span, *, end: float | None = None, **fields: Any) -> str:
+    def _event(
+        self, kind: EventType, owner: int, time: float, span: Span, *, end: float | None = None, **fields: Any
+    ) -> str:
         self.is_written = True
         agent = self._team.activations[owner].agent
-        event = self._builder.event(kind, agent, time, fields, file=span.file, line=span.line, end=end)
-        if kind not in ("stop", "despawn"):
+        event = self._builder.event(kind, agent, time, file=span.file, line=span.line, end=end, **fields)
+        if kind not in (EventType.STOP, EventType.DESPAWN):
             self.frames[owner].note(event, span)
         return event
 
@@ -149,7 +160,7 @@ class _Script:
         """What follows below a span happens in it, not directly in the agent."""
         frame = self.frames[_frame_of_span(number)] = Frame()
         if entry:
-            frame.entries.append((entry, "causal"))
+            frame.entries.append((entry, EdgeType.CAUSAL))
         self._inner[number] = _frame_of_span(number)
         return frame
 
@@ -181,16 +192,16 @@ class _Script:
             "call_id": call,
             "content_ref": caller.arguments,
         }
-        event = self._event("spawn", activation.parent, time, caller, to=activation.agent, **fields)
-        self.frames[number].entries.append((event, "spawn"))
-        self._act(activation.span, Act("spawn", time, None, event, cause=cause))
+        event = self._event(EventType.SPAWN, activation.parent, time, caller, target=activation.agent, **fields)
+        self.frames[number].entries.append((event, EdgeType.SPAWN))
+        self._act(activation.span, Act(Kind.AGENT, time, None, event, cause=cause))
 
     def _end(self, number: int, activation: Activation, span: Span) -> None:
         """An agent's span ends: it passes control on, or returns to whom it belongs to, or stops."""
         frame = self.frames[number]
         has_span = activation.span != NOBODY
         if has_span and span.is_interrupted and not self._meanings.has_agents[activation.span]:
-            frame.exits.append(self._event("human_intervention", number, activation.latest, span, inferred=True))
+            frame.exits.append(self._event(EventType.HUMAN, number, activation.latest, span, inferred=True))
         for transfer in activation.outgoing:
             if transfer.span == NOBODY:
                 self._pass_on(number, activation, transfer, span)
@@ -207,9 +218,9 @@ class _Script:
         activation, frame = self._team.activations[number], self.frames[number]
         if activation.spawner != NOBODY:
             time = max(activation.latest, self._returned.get(activation.agent, 0.0))
-            frame.exits.append(self._event("despawn", number, time, span, inferred=True))
+            frame.exits.append(self._event(EventType.DESPAWN, number, time, span, inferred=True))
         elif not activation.outgoing:
-            frame.exits.append(self._event("stop", number, activation.latest, span, inferred=True, **status))
+            frame.exits.append(self._event(EventType.STOP, number, activation.latest, span, inferred=True, **status))
 
     def _pass_on(self, number: int, activation: Activation, transfer: Transfer, span: Span) -> None:
         """A transfer that no span stands for."""
@@ -218,12 +229,14 @@ class _Script:
         time = activation.latest if activation.end is None else activation.end
         frame = self.frames[number]
         if transfer.is_push and receiver.is_first:
-            event = self._event("spawn", number, time, span, to=receiver.agent, role=receiver.name, inferred=True)
-            self.frames[target].entries.append((event, "spawn"))
+            event = self._event(
+                EventType.SPAWN, number, time, span, target=receiver.agent, role=receiver.name, inferred=True
+            )
+            self.frames[target].entries.append((event, EdgeType.SPAWN))
         else:
-            fields: dict[str, Any] = {"from": activation.agent, "to": receiver.agent, "content_ref": span.output}
-            event = self._event("message", number, time, span, end=time, inferred=True, **fields)
-            self.frames[target].entries.append((event, "message"))
+            fields = {"sender": activation.agent, "target": receiver.agent, "content_ref": span.output}
+            event = self._event(EventType.MESSAGE, number, time, span, end=time, inferred=True, **fields)
+            self.frames[target].entries.append((event, EdgeType.MESSAGE))
         frame.exits.append(event)
         frame.is_deciding = frame.is_deciding or transfer.is_push or transfer.is_routed
 
@@ -235,13 +248,13 @@ class _Script:
             return
         time = max(time, activation.start)
         parent = self._team.activations[activation.parent].agent
-        fields: dict[str, Any] = {"to": parent, "content_ref": caller.output, **(status or _failure(caller))}
-        event = self._event("return", number, time, caller, **fields)
+        fields: dict[str, Any] = {"target": parent, "content_ref": caller.output, **(status or _failure(caller))}
+        event = self._event(EventType.RETURN, number, time, caller, **fields)
         self.frames[number].exits.append(event)
         self._returned[activation.agent] = max(time, self._returned.get(activation.agent, 0.0))
         act = self._acts.get(activation.span)
         if act is None:
-            self._act(activation.span, Act("spawn", activation.start, time, "", event))
+            self._act(activation.span, Act(Kind.AGENT, activation.start, time, "", event))
         else:
             act.end, act.result = time, event
 
@@ -250,14 +263,14 @@ class _Script:
     def _infer(self, number: int, owner: int) -> None:
         span, start, end = self._of.spans[number], self._of.starts[number], self._of.ends[number]
         fields = {"model": masked(span.model), "content_ref": span.output, **_status(span), **self._tokens(number)}
-        event = self._event("inference", owner, start, span, end=end, **fields)
+        event = self._event(EventType.INFERENCE, owner, start, span, end=end, **fields)
         for call in span.calls:
             self._call_ids.ask(owner, call, event)
         agent = self._team.activations[owner].agent
         if span.model and self._models.get(agent) != span.model:
             self._models[agent] = span.model
             self._builder.agent(agent, model=span.model)
-        self._act(number, Act("inference", start, end, event, event))
+        self._act(number, Act(Kind.INFERENCE, start, end, event, event))
 
     def _infer_hidden(self, number: int, owner: int) -> None:
         """Model calls that the log does not show, by the tokens that they spent.
@@ -269,9 +282,9 @@ class _Script:
         if not self._holds_others(number):
             start, end = self._of.starts[number], self._of.ends[number]
         fields = {"model": masked(span.model), "inferred": True, **self._tokens(number)}
-        event = self._event("inference", owner, start, span, end=end, **fields)
+        event = self._event(EventType.INFERENCE, owner, start, span, end=end, **fields)
         inside = self._inner[number] if self._team.owner[number] == owner else owner
-        self.frames[inside].acts.append(Act("inference", start, latest, event, event))
+        self.frames[inside].acts.append(Act(Kind.INFERENCE, start, latest, event, event))
 
     def _call(self, number: int, owner: int) -> None:
         span, start, end = self._of.spans[number], self._of.starts[number], self._of.ends[number]
@@ -279,10 +292,10 @@ class _Script:
         works_until = self._first_act_in(number) if self._meanings.has_acts[number] else end
         fields = {"tool": masked(span.name), "call_id": asked.id, "inferred": asked.is_made_up}
         fields |= {"content_ref": span.arguments, **self._tokens(number)}
-        event = self._event("tool_call", owner, start, span, end=works_until, **fields)
+        event = self._event(EventType.TOOL_CALL, owner, start, span, end=works_until, **fields)
         if self._meanings.has_acts[number]:
             self._open(number, event)
-        self._act(number, Act("call", start, end, event, cause=asked.cause))
+        self._act(number, Act(Kind.TOOL, start, end, event, cause=asked.cause))
 
     def _first_act_in(self, number: int) -> float:
         """When a tool's span ceases to work by itself: from its first act on, its time is that of what it holds."""
@@ -300,10 +313,10 @@ class _Script:
         if end is None:
             return
         call = self._builder.get(act.entry)
-        fields: dict[str, Any] = {name: call.get(name) for name in ("tool", "call_id", "inferred")}
-        event = self._event("tool_result", owner, end, span, content_ref=span.output, **fields, **_status(span))
+        fields: dict[str, Any] = {name: getattr(call, name) for name in ("tool", "call_id", "inferred")}
+        event = self._event(EventType.TOOL_RESULT, owner, end, span, content_ref=span.output, **fields, **_status(span))
         act.result = event
-        self._builder.edge(act.entry, event, "tool_dependency")
+        self._builder.edge(act.entry, event, EdgeType.TOOL)
         if _frame_of_span(number) in self.frames:
             self.frames[_frame_of_span(number)].exits.append(event)
 
@@ -311,26 +324,26 @@ class _Script:
         span, start, end = self._of.spans[number], self._of.starts[number], self._of.ends[number]
         target = self._team.handoffs.get(number, NOBODY)
         receiver = self._team.activations[target].agent if target != NOBODY else masked(span.target)
-        fields: dict[str, Any] = {"from": self._team.activations[owner].agent, "to": receiver, **_status(span)}
-        event = self._event("message", owner, start, span, end=end, **fields)
-        self._act(number, Act("handoff", start, end, event, event))
+        fields: dict[str, Any] = {"sender": self._team.activations[owner].agent, "target": receiver, **_status(span)}
+        event = self._event(EventType.MESSAGE, owner, start, span, end=end, **fields)
+        self._act(number, Act(Kind.HANDOFF, start, end, event, event))
         if target != NOBODY:
-            self.frames[target].entries.append((event, "message"))
+            self.frames[target].entries.append((event, EdgeType.MESSAGE))
 
     def _guard(self, number: int, owner: int) -> None:
         """A guardrail's verdict: when it began, unless what it did stands for the time until then."""
         span, start, end = self._of.spans[number], self._of.starts[number], self._of.ends[number]
         is_late = self._holds_others(number)
         time, until = (self._of.latest[number], None) if is_late else (start, end)
-        status: dict[str, Any] = {"status": "cancelled"} if span.is_triggered else _status(span)
-        event = self._event("safety_event", owner, time, span, end=until, tool=masked(span.name), **status)
-        self._act(number, Act("guard", start, time if is_late else end, "" if is_late else event, event))
+        status: dict[str, Any] = {"status": Status.CANCELLED} if span.is_triggered else _status(span)
+        event = self._event(EventType.SAFETY, owner, time, span, end=until, tool=masked(span.name), **status)
+        self._act(number, Act(Kind.GUARDRAIL, start, time if is_late else end, "" if is_late else event, event))
         if is_late:
             self.frames[_frame_of_span(number)].exits.append(event)
 
     def _tokens(self, number: int) -> dict[str, Any]:
         spent = self._spent.get(number)
-        return {"tokens": dict(spent.tokens), "token_basis": spent.basis} if spent else {}
+        return {"tokens": spent.tokens, "token_basis": spent.basis} if spent else {}
 
 
 def _frame_of_span(number: int) -> int:
@@ -342,9 +355,9 @@ def _failure(span: Span) -> dict[str, Any]:
     """How a span failed, in the schema's words; nothing where it did not."""
     if not span.is_error or span.is_interrupted:
         return {}
-    return {"status": "error", "error_type": masked(span.error_type)}
+    return {"status": Status.ERROR, "error_type": masked(span.error_type)}
 
 
 def _status(span: Span) -> dict[str, Any]:
     """How a span ended, in the schema's words; nothing where it has not."""
-    return _failure(span) or ({"status": "ok"} if span.end is not None else {})
+    return _failure(span) or ({"status": Status.OK} if span.end is not None else {})

@@ -12,11 +12,12 @@ from orchtrace_corpus.base.errors import DataFileError
 from orchtrace_corpus.base.findings import quote, quote_path
 from orchtrace_corpus.trace.importers.core import logs
 from orchtrace_corpus.trace.importers.core.json_parts import Part, encoded
-from orchtrace_corpus.trace.importers.core.logs import EmptyLogError, Head, JsonDocument, LogFile
+from orchtrace_corpus.trace.importers.core.logs import EmptyLogError, Head, JsonDocument, LogFile, Opened
 from orchtrace_corpus.trace.importers.core.privacy import Privacy
-from orchtrace_corpus.trace.importers.core.report import Report
 from orchtrace_corpus.trace.importers.spans.events import trace_of
 from orchtrace_corpus.trace.importers.spans.span import Bundle
+from orchtrace_corpus.trace.model.import_report import ImportReport
+from orchtrace_corpus.trace.model.trace import Trace
 
 _FIRST_LINES = 3
 _MOST_MARKS = 5_000
@@ -31,7 +32,7 @@ class Gathering:
     """
 
     def __init__(self, files: Sequence[LogFile]) -> None:
-        self.report = Report()
+        self.report = ImportReport()
         self._files = files
         self._bundles: dict[str, Bundle] = {}
 
@@ -41,27 +42,27 @@ class Gathering:
             self._bundles[trace_id] = Bundle(trace_id)
         return self._bundles[trace_id]
 
-    def traces(self, form: str, system: str, privacy: Privacy) -> Iterator[dict[str, Any]]:
-        """The traces of all bundles that hold an event, as JSON has them.
+    def traces(self, form: str, system: str, privacy: Privacy) -> Iterator[Trace]:
+        """The traces of all bundles that hold an event.
 
         Raises:
             EmptyLogError: There is none.
             DataFileError: No record is a span.
         """
         report, found = self.report, False
+        unread = report.unread  # nobody knows of whose trace these lines were
         number = sum(len(bundle.spans) for bundle in self._bundles.values())
         for trace_id in list(self._bundles):
             bundle = self._bundles.pop(trace_id)  # a trace that is done is not held any longer
             bundle.system = bundle.system or system
-            trace = trace_of(bundle, form, privacy, report)
+            trace = trace_of(bundle, form, privacy, report, unread)
             if trace is not None:
                 yield trace
-                report, found = Report(), True
-                report.lost = self.report.lost  # nobody knows whose trace they were of
+                report, found = ImportReport(), True
         if not found:
             more = f" and {len(self._files) - 1} more files" if len(self._files) > 1 else ""
             where = f"{quote(self._files[0].name)}{more}"
-            dropped = sum(entry["number"] for entry in self.report.as_data()["dropped"].values())
+            dropped = sum(noted.number for noted in self.report.dropped.values())
             if dropped and not number:
                 raise DataFileError(f"none of the {dropped:,} records of {where} is one of the format {form}")
             raise EmptyLogError(f"no agent, model call or tool call in the {number:,} spans of {where}")
@@ -77,7 +78,7 @@ class Record(NamedTuple):
     line: int
 
 
-def records(file: LogFile, report: Report, shape: Any) -> Iterator[Record]:
+def records(file: LogFile, report: ImportReport, shape: Any) -> Iterator[Record]:
     """The values of a file: those of its lines, or the document that it is.
 
     Args:
@@ -131,29 +132,13 @@ def _is_json(line: bytes) -> bool:
     return True
 
 
-def grouped(files: Sequence[LogFile]) -> Iterator[Sequence[LogFile]]:
-    """The files by the traces that they begin with: exporters divide a trace among files.
+def ties(opened: Opened) -> list[str]:
+    """What ties a file to others: the traces that it begins with, since exporters divide a trace among files.
 
     Raises:
-        DataFileError: A file cannot be read.
+        DataFileError: The file cannot be read.
     """
-    leaders = list(range(len(files)))
-
-    def leader(number: int) -> int:
-        while leaders[number] != number:
-            leaders[number] = leaders[leaders[number]]
-            number = leaders[number]
-        return number
-
-    first_with: dict[str, int] = {}
-    for number, file in enumerate(files):
-        for name in re.findall(r'"trace_?[iI]d"\s*:\s*"([^"]{1,100})"', logs.head(file, 0).text):
-            first, own = sorted((leader(first_with.setdefault(name, number)), leader(number)))
-            leaders[own] = first
-    groups: dict[int, list[LogFile]] = {}
-    for number, file in enumerate(files):
-        groups.setdefault(leader(number), []).append(file)
-    yield from groups.values()
+    return [opened.file.path, *re.findall(r'"trace_?[iI]d"\s*:\s*"([^"]{1,100})"', opened.head().text)]
 
 
 def outline(beginning: Head) -> frozenset[str]:

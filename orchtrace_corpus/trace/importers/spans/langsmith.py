@@ -28,6 +28,8 @@ from orchtrace_corpus.trace.importers.spans.span import (
     mapping,
     text,
 )
+from orchtrace_corpus.trace.model.import_report import Drop
+from orchtrace_corpus.trace.model.trace import Trace
 
 _FORM = "langsmith"
 _LISTS = ("post", "patch", "runs")
@@ -117,7 +119,7 @@ class _Run(Struct):
         return {name: getattr(self, name) for name in names}
 
 
-sessions = spanfiles.grouped
+ties = spanfiles.ties
 
 
 def recognises(beginning: Head) -> bool:
@@ -128,7 +130,7 @@ def recognises(beginning: Head) -> bool:
     return "run_type" in names and bool(_RUN & names)
 
 
-def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[dict[str, Any]]:
+def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
     """The traces of the files.
 
     Raises:
@@ -213,7 +215,7 @@ class _Runs:
     def add(self, run: _Run | None, file: str, line: int) -> None:
         """Take in a run, or a part of one."""
         if run is None or not run.known_id:
-            self._found.report.drop("not a run, or a run without an id", file, line)
+            self._found.report.drop(Drop.NO_RUN, file, line)
             return
         key = (run.trace, run.known_id)
         if isinstance(run.run_type, str):
@@ -229,7 +231,7 @@ class _Runs:
         """Give up on parts whose run has not come."""
         for parts in self._waiting.values():
             for _, file, line in parts:
-                self._found.report.drop("part of a run that is not in the log", file, line)
+                self._found.report.drop(Drop.PART_OF_ABSENT_RUN, file, line)
 
     def _take(self, key: tuple[str, str], run: _Run, file: str, line: int) -> None:
         span = _span(run, self._types[key], file, line, self._privacy)

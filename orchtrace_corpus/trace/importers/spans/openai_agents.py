@@ -17,6 +17,8 @@ from orchtrace_corpus.trace.importers.spans import files as spanfiles
 from orchtrace_corpus.trace.importers.spans import span as spans
 from orchtrace_corpus.trace.importers.spans.files import Gathering, Record
 from orchtrace_corpus.trace.importers.spans.span import Call, Kind, Span, Usage, error_kind, items, mapping, text
+from orchtrace_corpus.trace.model.import_report import Drop
+from orchtrace_corpus.trace.model.trace import Trace
 
 _FORM = "openai_agents"
 _OBJECTS = ("trace", "trace.span")
@@ -82,7 +84,7 @@ class _Item(Struct):
     data: "list[_Item] | None" = None
 
 
-sessions = spanfiles.grouped
+ties = spanfiles.ties
 
 
 def recognises(beginning: Head) -> bool:
@@ -93,7 +95,7 @@ def recognises(beginning: Head) -> bool:
     return "object" in names and bool({"workflow_name", "span_data"} & names)
 
 
-def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[dict[str, Any]]:
+def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
     """The traces of the files.
 
     Raises:
@@ -125,9 +127,9 @@ def _items(record: Record) -> Iterator[tuple[_Item | None, int]]:
 
 def _gather(item: _Item | None, file: str, line: int, privacy: Privacy, found: Gathering) -> None:
     if item is None or item.object not in _OBJECTS:
-        found.report.drop("neither a trace nor a span", file, line)
+        found.report.drop(Drop.NO_TRACE_NOR_SPAN, file, line)
     elif not text(item.id):
-        found.report.drop("without an id", file, line)
+        found.report.drop(Drop.NO_ID, file, line)
     elif item.object == "trace":
         bundle = found.bundle(item.id)
         bundle.name = text(item.workflow_name) or bundle.name

@@ -18,6 +18,8 @@ from orchtrace_corpus.trace.importers.spans import files as spanfiles
 from orchtrace_corpus.trace.importers.spans.attributes import NOTHING, Attribute, Reader, plain
 from orchtrace_corpus.trace.importers.spans.files import Gathering, Record
 from orchtrace_corpus.trace.importers.spans.span import mapping, text
+from orchtrace_corpus.trace.model.import_report import Drop
+from orchtrace_corpus.trace.model.trace import Trace
 
 _FORM = "otlp"
 _RESOURCES = ("resourceSpans", "resource_spans", "batches")
@@ -100,7 +102,7 @@ class _Program(NamedTuple):
 _Found = tuple[_Span | None, int, _Program]
 
 
-sessions = spanfiles.grouped
+ties = spanfiles.ties
 
 
 def recognises(beginning: Head) -> bool:
@@ -109,7 +111,7 @@ def recognises(beginning: Head) -> bool:
     return bool(names.intersection(_RESOURCES)) or bool(names & _SPAN and names & _START)
 
 
-def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[dict[str, Any]]:
+def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
     """The traces of the files.
 
     Raises:
@@ -190,7 +192,7 @@ def _with_plain(value: Any) -> Any:
 def _gather(span: _Span | None, file: str, line: int, program: _Program, reader: Reader, found: Gathering) -> None:
     name = identifier(span.span_id) if span else ""
     if span is None or not name:
-        found.report.drop("not a span, or a span without an id", file, line)
+        found.report.drop(Drop.NO_SPAN, file, line)
         return
     bundle = found.bundle(identifier(span.trace_id))
     if not bundle.system:

@@ -1,9 +1,9 @@
 """Span trees: what three log formats have in common, and the way from their files to traces.
 
 OpenAI Agents SDK, OpenTelemetry and LangSmith all write spans: something with a beginning, an end and a parent.
-The module of each format turns its records into `Span`s. From there on all go one way: `spantree` makes a tree
+The module of each format turns its records into `Span`s. From there on all go one way: `tree` makes a tree
 of whatever the records say, `usage` decides which token counts are counted, `team` finds the agents, and
-`spanevents` writes the events.
+`events` writes the events.
 """
 
 import re

@@ -1,20 +1,22 @@
-"""A tree of whatever spans a log holds: copies, circles, lost parents and strange clocks taken care of.
+"""A tree of whatever spans a log holds, and what each span stands for once its relatives are known.
 
-Everything is linear in the number of spans but for sorts by time, and nothing is recursive: trees may be as deep
-as they are large.
+Copies, cycles, lost parents and strange clocks are taken care of. Everything is linear in the number of spans
+but for sorts by time, and nothing is recursive: trees may be as deep as they are large. Formats name spans for
+what the program was doing; some of these are wrappers: a trace that calls itself an agent, a model call of a
+framework around the same call of a client, the nodes of a graph that is one agent's loop.
 """
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from orchtrace_corpus.base.cycles import closing_links
 from orchtrace_corpus.trace.importers.core.privacy import masked
-from orchtrace_corpus.trace.importers.core.report import Report
-from orchtrace_corpus.trace.importers.spans.span import Span
+from orchtrace_corpus.trace.importers.spans.span import Kind, Span
+from orchtrace_corpus.trace.model.import_report import Drop, ImportReport, LedgerLine, Problem
 
 NOBODY = -1
 """Stands for the number of a span or agent that there is not."""
 
-COPY = "left out: copy of a span (by id)"
 
 _LAST_INSTANT = 253_402_300_799.0
 """The end of the year 9999; later times cannot be written as dates."""
@@ -44,14 +46,14 @@ class Tree(NamedTuple):
     latest: list[float]
 
 
-def tree(found: Sequence[Span], report: Report) -> Tree:
+def tree(found: Sequence[Span], report: ImportReport) -> Tree:
     """The tree of the spans of one trace."""
     spans, numbers = _distinct(found, report)
     parents = _parents(spans, numbers, report)
     children = _children(parents)
     order = _from_roots(parents, children)
     if len(order) < len(spans):
-        _cut_circles(spans, parents, order, report)
+        _cut_cycles(spans, parents, order, report)
         children = _children(parents)
         order = _from_roots(parents, children)
     starts, ends = _times(spans, parents, order, report)
@@ -73,42 +75,42 @@ def tree(found: Sequence[Span], report: Report) -> Tree:
     return Tree(spans, parents, children, order, starts, ends, earliest, latest)
 
 
-def _distinct(found: Sequence[Span], report: Report) -> tuple[list[Span], dict[str, int]]:
+def _distinct(found: Sequence[Span], report: ImportReport) -> tuple[list[Span], dict[str, int]]:
     """Each span once: of two copies the later one, unless only the earlier is finished."""
     spans: list[Span] = []
     numbers: dict[str, int] = {}
     last = 0.0
-    report.read = len(found)
+    report.records_read = len(found)
     for span in found:
         if span.end is not None:
             report.out_of_order += span.end < last
             last = span.end
         if span.unknown:
-            report.unknown(masked(span.unknown))
+            report.note_unknown(masked(span.unknown))
         number = numbers.setdefault(span.id, len(spans))
         if number == len(spans):
             spans.append(span)
             continue
         known = spans[number]
         if (known.name, known.start) != (span.name, span.start):
-            report.problem("two spans of one id: both are kept, children go to the first", span.where)
+            report.note(Problem.SPAN_ID_USED_TWICE, span.where)
             spans.append(span)
             continue
         kept, left = (known, span) if span.end is None and known.end is not None else (span, known)
         spans[number] = kept
-        report.drop("copy of a span", left.file, left.line)
+        report.drop(Drop.COPY, left.file, left.line)
         if left.usage is not None:
             tokens = {"input": left.usage.input or 0, "output": left.usage.output or 0}
-            report.ledger(COPY, **tokens)
+            report.enter(LedgerLine.COPY, **tokens)
     return spans, numbers
 
 
-def _parents(spans: Sequence[Span], numbers: dict[str, int], report: Report) -> list[int]:
+def _parents(spans: Sequence[Span], numbers: dict[str, int], report: ImportReport) -> list[int]:
     parents = []
     for span in spans:
         parent = numbers.get(span.parent, numbers.get(span.other_parent, NOBODY)) if span.parent else NOBODY
         if span.parent and parent == NOBODY:
-            report.problem("parent is not in the log: the span stands by itself", span.where)
+            report.note(Problem.NO_PARENT_SPAN, span.where)
         parents.append(parent)
     return parents
 
@@ -132,30 +134,22 @@ def _from_roots(parents: Sequence[int], children: list[list[int]], roots: Sequen
     return order
 
 
-def _cut_circles(spans: Sequence[Span], parents: list[int], reached: Sequence[int], report: Report) -> None:
-    """Where parents go round in a circle, the earliest span of it loses its parent."""
-    done = [False] * len(spans)
-    for number in reached:
-        done[number] = True
-    for begin in range(len(spans)):
-        path: list[int] = []
-        on_path: dict[int, int] = {}
-        number = begin
-        while not done[number] and number not in on_path:
-            on_path[number] = len(path)
-            path.append(number)
-            number = parents[number]
-        if not done[number]:
-            circle = path[on_path[number] :]
-            first = min(circle, key=lambda each: (spans[each].start or 0.0, each))
-            parents[first] = NOBODY
-            report.problem("spans are their own parents: the first of them stands by itself", spans[first].where)
-        for each in path:
-            done[each] = True
+def _cut_cycles(spans: Sequence[Span], parents: list[int], reached: Sequence[int], report: ImportReport) -> None:
+    """The earliest span of each cycle of parents loses its parent."""
+    done = set(reached)
+    for last, begin in closing_links(
+        {number: (parents[number],) for number in range(len(spans)) if number not in done}
+    ):
+        cycle = [begin]
+        while cycle[-1] != last:
+            cycle.append(parents[cycle[-1]])
+        first = min(cycle, key=lambda each: (spans[each].start or 0.0, each))
+        parents[first] = NOBODY
+        report.note(Problem.SPAN_CYCLE, spans[first].where)
 
 
 def _times(
-    spans: Sequence[Span], parents: Sequence[int], order: Sequence[int], report: Report
+    spans: Sequence[Span], parents: Sequence[int], order: Sequence[int], report: ImportReport
 ) -> tuple[list[float], list[float | None]]:
     """When each span began and ended: a missing beginning is taken from its children, else from its parent."""
     starts = [_instant(span.start) for span in spans]
@@ -164,11 +158,11 @@ def _times(
     for number in reversed(order):  # children first
         start, end, parent = starts[number], ends[number], parents[number]
         if missing[number]:
-            report.problem("span without a beginning: one that fits is taken", spans[number].where)
+            report.note(Problem.NO_BEGINNING, spans[number].where)
         if start is None:
             continue
         if end is not None and end < start and not missing[number]:
-            report.problem("span that ends before it begins: taken to have no length", spans[number].where)
+            report.note(Problem.ENDS_BEFORE_BEGINNING, spans[number].where)
         if parent != NOBODY and missing[parent]:
             known = starts[parent]
             starts[parent] = start if known is None else min(known, start)
@@ -187,3 +181,117 @@ def _times(
 
 def _instant(moment: float | None) -> float | None:
     return moment if moment is not None and 0 < moment < _LAST_INSTANT else None
+
+
+_LOOP_NODES = frozenset(
+    {"agent", "model", "model_request", "call_model", "tools", "pre_model_hook", "post_model_hook"}
+    | {"generate_structured_response"}
+)
+"""The nodes of LangGraph's and LangChain's own agent; those of middleware have a dot in their names."""
+
+_LOOP_MODELS = frozenset({"agent", "model", "model_request", "call_model"})
+_NO_NAME = frozenset({"", "LangGraph"})
+
+_ACTS = frozenset({Kind.INFERENCE, Kind.TOOL, Kind.HANDOFF, Kind.GUARDRAIL})
+
+
+class Meanings:
+    """What spans stand for, by their number.
+
+    Attributes:
+        kinds: What each stands for.
+        names: What each agent or tool is called.
+        has_agents: Whether an agent's span lies below.
+        has_acts: Whether anything that an agent does lies below.
+        silent: The LangGraph tasks that only compute, without a model or a tool.
+    """
+
+    def __init__(self, of: Tree) -> None:
+        self.kinds = [span.kind for span in of.spans]
+        self.names = [span.name for span in of.spans]
+        self.has_agents = [False] * len(of.spans)
+        self.has_acts = [False] * len(of.spans)
+        self.silent: set[int] = set()
+        tasks = _tasks(of)
+        self._cast_nodes(of, tasks)
+        self._look_below(of, tasks)
+        self._join_namesakes(of)
+
+    def _cast_nodes(self, of: Tree, tasks: Sequence[int]) -> None:
+        """Make agents of the nodes of graphs; of a graph that is one agent's loop, make one."""
+        nodes_of: dict[int, list[int]] = {}
+        for number in tasks:
+            nodes_of.setdefault(of.parents[number], []).append(number)
+        for graph, nodes in nodes_of.items():
+            names = {task.node for number in nodes if (task := of.spans[number].task)}
+            if names & _LOOP_MODELS and all(name in _LOOP_NODES or "." in name for name in names):
+                if graph != NOBODY and self.kinds[graph] is Kind.CHAIN:
+                    self._cast_loop(of, graph)
+                continue
+            for number in nodes:
+                task = of.spans[number].task
+                if task and self.kinds[number] is Kind.CHAIN:
+                    self.kinds[number], self.names[number] = Kind.AGENT, task.node
+
+    def _cast_loop(self, of: Tree, graph: int) -> None:
+        span = of.spans[graph]
+        name = span.agent or span.name
+        if name in _NO_NAME and span.task:
+            return  # it has no name of its own, and the node around it is the agent
+        self.kinds[graph], self.names[graph] = Kind.AGENT, name
+
+    def _look_below(self, of: Tree, tasks: Sequence[int]) -> None:
+        """Unmask what only wraps something else, children first."""
+        count = len(of.spans)
+        has_calls, has_named, is_task = [False] * count, [False] * count, [False] * count
+        for number in tasks:
+            is_task[number] = True
+        for number in reversed(of.order):
+            span, kind, acts = of.spans[number], self.kinds[number], self.has_acts[number]
+            if kind is Kind.INFERENCE and has_calls[number]:
+                kind = Kind.CHAIN
+            elif kind is Kind.HANDOFF and self.has_agents[number]:
+                kind = Kind.TOOL
+            elif kind is Kind.AGENT and not acts and not self.has_agents[number]:
+                if is_task[number]:
+                    self.silent.add(number)
+                    kind = Kind.CHAIN
+                elif span.end is None:
+                    kind = Kind.CHAIN
+            elif kind is Kind.AGENT and has_named[number] and not span.is_named and not is_task[number]:
+                kind = Kind.CHAIN
+            self.kinds[number] = kind
+            parent = of.parents[number]
+            if parent != NOBODY:
+                self.has_agents[parent] |= self.has_agents[number] or kind is Kind.AGENT
+                self.has_acts[parent] |= acts or kind in _ACTS
+                has_calls[parent] |= has_calls[number] or kind is Kind.INFERENCE
+                has_named[parent] |= has_named[number] or (kind is Kind.AGENT and span.is_named)
+
+    def _join_namesakes(self, of: Tree) -> None:
+        """Two instrumentations see one agent: a span of the same name inside is the same agent at work."""
+        agent_of = [""] * len(of.spans)
+        for number in of.order:
+            parent = of.parents[number]
+            around = agent_of[parent] if parent != NOBODY else ""
+            kind = self.kinds[number]
+            if kind is Kind.AGENT:
+                if around == self.names[number] and around:
+                    self.kinds[number] = Kind.CHAIN
+                around = self.names[number]
+            elif kind is Kind.TOOL:
+                around = ""
+            agent_of[number] = around
+
+
+def _tasks(of: Tree) -> list[int]:
+    """The spans with which a LangGraph task begins: those whose namespace is not that of the span around them."""
+    found = []
+    around = [""] * len(of.spans)
+    for number in of.order:
+        parent, task = of.parents[number], of.spans[number].task
+        outer = around[parent] if parent != NOBODY else ""
+        if task is not None and task.namespace != outer:
+            found.append(number)
+        around[number] = task.namespace if task is not None else outer
+    return found

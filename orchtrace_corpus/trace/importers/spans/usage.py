@@ -7,23 +7,10 @@ counts are left out where the calls themselves report. Only where none of them d
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from orchtrace_corpus.trace.importers.core.report import Report
 from orchtrace_corpus.trace.importers.spans.span import Kind, Usage
 from orchtrace_corpus.trace.importers.spans.tree import NOBODY, Tree
-
-COUNTED = "counted: model call's own usage"
-AROUND = "counted: usage of the span around the one model call"
-FALLBACK = "counted: total of a span whose model calls report nothing, at the last of them"
-BLACK_BOX = "counted: total of a span without model calls in the log"
-COUNTER = "counted: state of the outermost shared counter, since no model call reports"
-EQUAL = "left out: total of a span whose model calls report, equal to their sum"
-OTHER = "left out: total of a span whose model calls report, other than their sum"
-CUMULATIVE = "left out: state of a shared counter"
-UNKNOWN = "unknown: model call without usage"
-ZERO = "unknown: usage of 0 tokens, which no call has"
-UNDIVIDED = "unknown: only a total, not divided by kind"
-EXCLUSIVE = "repaired: input less than what came from caches, so taken to be without it"
-HIDDEN = "repaired: output less than the reasoning in it, so taken to be without it"
+from orchtrace_corpus.trace.model.import_report import ImportReport, LedgerLine, Problem
+from orchtrace_corpus.trace.model.trace import TokenBasis
 
 
 class Spent(NamedTuple):
@@ -31,11 +18,11 @@ class Spent(NamedTuple):
 
     Attributes:
         tokens: Tokens by kind as the schema has them: input without what came from caches.
-        basis: How far they can be relied on, in the schema's words.
+        basis: How far they can be relied on.
     """
 
     tokens: Mapping[str, int]
-    basis: str
+    basis: TokenBasis
 
 
 class Spending(NamedTuple):
@@ -50,13 +37,13 @@ class Spending(NamedTuple):
     uncounted: int
 
 
-def spending(of: Tree, report: Report) -> Spending:
+def spending(of: Tree, report: ImportReport) -> Spending:
     """What the spans of a tree spent; the report's ledger says why."""
-    return _Accounts(of, report).settle()
+    return _Accounts(of, report).account()
 
 
 class _Accounts:
-    def __init__(self, of: Tree, report: Report) -> None:
+    def __init__(self, of: Tree, report: ImportReport) -> None:
         self._of = of
         self._report = report
         count = len(of.spans)
@@ -68,15 +55,15 @@ class _Accounts:
         self._sums = [(0, 0)] * count  # counted input and output in the span
         self._spent: dict[int, Spent] = {}
 
-    def settle(self) -> Spending:
+    def account(self) -> Spending:
         for number in reversed(self._of.order):  # children first
-            self._settle(number)
-        self._settle_counters()
+            self._account(number)
+        self._account_counters()
         calls = [number for number, last in enumerate(self._last_call) if last == number]
         calls = [number for number in calls if self._of.spans[number].kind is Kind.INFERENCE]
         unknown = [number for number in calls if number not in self._spent]
         if unknown:
-            self._report.ledger(UNKNOWN, len(unknown))
+            self._report.enter(LedgerLine.SILENT_CALL, len(unknown))
         uncounted = sum(not self._is_counted[number] and not self._of.spans[number].is_error for number in unknown)
         return Spending(self._spent, uncounted)
 
@@ -84,26 +71,26 @@ class _Accounts:
         """A span's usage, if it tells what went in or out."""
         if not usage.is_known:
             if usage.total:
-                self._report.ledger(UNDIVIDED, total=usage.total)
+                self._report.enter(LedgerLine.UNDIVIDED, total=usage.total)
             return None
         if not any(usage):
-            self._report.ledger(ZERO)
+            self._report.enter(LedgerLine.ZERO)
             return None
         return usage
 
-    def _settle(self, number: int) -> None:
+    def _account(self, number: int) -> None:
         span, usage = self._of.spans[number], self._usages[number]
         if span.kind is Kind.INFERENCE and not self._calls[number]:
             self._calls[number], self._last_call[number] = 1, number
         if usage is not None:
             if span.is_cumulative:
                 if self._is_counted_below[number]:
-                    self._leave_out(CUMULATIVE, usage)
+                    self._leave_out(LedgerLine.SHARED_COUNTER, usage)
             elif self._is_counted_below[number]:
                 is_equal = self._sums[number] == (usage.input or 0, usage.output or 0)
-                self._leave_out(EQUAL if is_equal else OTHER, usage)
+                self._leave_out(LedgerLine.EQUAL_TOTAL if is_equal else LedgerLine.OTHER_TOTAL, usage)
                 if not is_equal:
-                    self._report.problem("total of a span is not the sum of its model calls", span.where)
+                    self._report.note(Problem.SPAN_TOTAL_DIFFERS, span.where)
             else:
                 self._count(number, usage)
         parent = self._of.parents[number]
@@ -121,7 +108,7 @@ class _Accounts:
         latest = self._of.latest
         return other if (latest[other], other) > (latest[one], one) else one
 
-    def _settle_counters(self) -> None:
+    def _account_counters(self) -> None:
         """Counters of which nothing below or around is counted: the outermost holds what all within have added."""
         for number in self._of.order:
             parent = self._of.parents[number]
@@ -130,34 +117,34 @@ class _Accounts:
             if usage is None or not self._of.spans[number].is_cumulative or self._is_counted_below[number]:
                 continue
             if self._is_counted[number]:
-                self._leave_out(CUMULATIVE, usage)
+                self._leave_out(LedgerLine.SHARED_COUNTER, usage)
             else:
                 self._is_counted[number] = True
-                self._bear(self._last_call[number], number, usage, COUNTER, "placeholder")
+                self._bear(self._last_call[number], number, usage, LedgerLine.COUNTER, TokenBasis.PLACEHOLDER)
 
     def _count(self, number: int, usage: Usage) -> None:
         span, call = self._of.spans[number], self._last_call[number]
         if call == number or (call == NOBODY and span.kind is Kind.TOOL):
-            self._bear(number, number, usage, COUNTED, "reported")
+            self._bear(number, number, usage, LedgerLine.OWN, TokenBasis.REPORTED)
         elif self._calls[number] == 1:
-            self._bear(call, number, usage, AROUND, "reported")
+            self._bear(call, number, usage, LedgerLine.AROUND, TokenBasis.REPORTED)
         elif call != NOBODY:
-            self._bear(call, number, usage, FALLBACK, "placeholder")
+            self._bear(call, number, usage, LedgerLine.SPAN_TOTAL, TokenBasis.PLACEHOLDER)
         else:
-            self._bear(number, number, usage, BLACK_BOX, "reported")
+            self._bear(number, number, usage, LedgerLine.BLACK_BOX, TokenBasis.REPORTED)
         self._is_counted[number] = self._is_counted_below[number] = True
         self._sums[number] = (usage.input or 0, usage.output or 0)
 
-    def _bear(self, bearer: int, number: int, usage: Usage, why: str, basis: str) -> None:
+    def _bear(self, bearer: int, number: int, usage: Usage, line: LedgerLine, basis: TokenBasis) -> None:
         tokens = divided(usage, self._report)
-        self._report.ledger(why, **tokens)
+        self._report.enter(line, **tokens)
         self._spent[number if bearer == NOBODY else bearer] = Spent(tokens, basis)
 
-    def _leave_out(self, why: str, usage: Usage) -> None:
-        self._report.ledger(why, **divided(usage, Report()))
+    def _leave_out(self, line: LedgerLine, usage: Usage) -> None:
+        self._report.enter(line, **divided(usage, ImportReport()))
 
 
-def divided(usage: Usage, report: Report) -> dict[str, int]:
+def divided(usage: Usage, report: ImportReport) -> dict[str, int]:
     """Token counts as the schema has them.
 
     All three formats define the input with all that was read from or written to a cache, the output with hidden
@@ -167,11 +154,11 @@ def divided(usage: Usage, report: Report) -> dict[str, int]:
     input_tokens, output = usage.input, usage.output
     cached = (usage.cache_read or 0) + (usage.cache_write or 0)
     if input_tokens is not None and cached > input_tokens:
-        report.ledger(EXCLUSIVE, input=input_tokens, cached=cached)
+        report.enter(LedgerLine.EXCLUSIVE_INPUT, input=input_tokens, cached=cached)
     elif input_tokens is not None:
         input_tokens -= cached
     if output is not None and (usage.reasoning or 0) > output:
-        report.ledger(HIDDEN, output=output, reasoning=usage.reasoning or 0)
+        report.enter(LedgerLine.HIDDEN_REASONING, output=output, reasoning=usage.reasoning or 0)
         output += usage.reasoning or 0
     amounts = {
         "input": input_tokens,

@@ -1,50 +1,45 @@
-"""What the rows of a Claude Code session hold: steps of threads, and clues about who spawned whom.
+"""What the rows of a Claude Code session hold: steps of threads, and evidence about who spawned whom.
 
 A model's answer comes in several rows, one for each of its blocks, which repeat its usage; the last one counts.
 """
 
 from typing import Any, NamedTuple
 
-from orchtrace_corpus.trace.importers.conversations.claude_code import spawn_evidence as clues
-from orchtrace_corpus.trace.importers.conversations.claude_code import wording
-from orchtrace_corpus.trace.importers.conversations.claude_code.rows import Line, details, string
+from orchtrace_corpus.trace.importers.conversations.claude_code import rows, spawn_evidence
+from orchtrace_corpus.trace.importers.conversations.claude_code.rows import Line, Speaker, details, string
 from orchtrace_corpus.trace.importers.conversations.claude_code.spawn_evidence import (
     Aimed,
     Arrival,
     Beginning,
-    Clues,
     Notice,
     Spawn,
+    SpawnEvidence,
     Written,
     text_field,
 )
-from orchtrace_corpus.trace.importers.conversations.claude_code.wording import Said
 from orchtrace_corpus.trace.importers.conversations.transcript import (
-    Act,
-    Alarm,
-    Answer,
-    Call,
-    Deed,
     Delivery,
+    ModelCall,
     Note,
     Place,
-    Thread,
-    Typed,
+    Purpose,
+    SafetyEvent,
+    ToolCall,
+    ToolResult,
+    Transcript,
+    UserInput,
 )
-from orchtrace_corpus.trace.importers.core import answers
+from orchtrace_corpus.trace.importers.core.identity import current_answers
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
-from orchtrace_corpus.trace.importers.core.report import Report
+from orchtrace_corpus.trace.model.import_report import ImportReport, LedgerLine, Problem
+from orchtrace_corpus.trace.model.trace import Status
 
-SAME_ANSWER = "left out: row before the last of its answer (same message.id and requestId)"
-OTHER_SESSION = "answer that an earlier session of this import has, too: counted in both"
-OTHER_THREAD = "left out: answer that another file of the session has, too (same message.id and requestId)"
-
-_DEEDS = {
-    **dict.fromkeys(("Task", "Agent", "Workflow"), Deed.SPAWN),
-    **dict.fromkeys(("AskUserQuestion", "ExitPlanMode", "EnterPlanMode"), Deed.ASK),
-    **dict.fromkeys(("TaskOutput", "AgentOutputTool"), Deed.JOIN),
-    **dict.fromkeys(("TaskStop", "KillShell", "TeamDelete"), Deed.CLOSE),
-    "SendMessage": Deed.MESSAGE,
+_PURPOSES = {
+    **dict.fromkeys(("Task", "Agent", "Workflow"), Purpose.SPAWN),
+    **dict.fromkeys(("AskUserQuestion", "ExitPlanMode", "EnterPlanMode"), Purpose.ASK),
+    **dict.fromkeys(("TaskOutput", "AgentOutputTool"), Purpose.JOIN),
+    **dict.fromkeys(("TaskStop", "KillShell", "TeamDelete"), Purpose.CLOSE),
+    "SendMessage": Purpose.MESSAGE,
 }
 
 _NO_MODEL = "<synthetic>"
@@ -56,7 +51,7 @@ class Entry(NamedTuple):
 
     row: Line
     message: dict[str, Any]
-    thread: Thread
+    thread: Transcript
     time: float
     place: Place
 
@@ -65,19 +60,19 @@ class Content:
     """Takes rows in.
 
     Attributes:
-        clues: What tells who spawned whom.
-        acts: The calls of tools, by thread and id.
+        evidence: What tells who spawned whom.
+        tool_calls: The calls of tools, by thread and id.
         results: The results of calls, in the order of the log.
     """
 
-    def __init__(self, privacy: Privacy, report: Report) -> None:
-        self.clues = Clues()
-        self.acts: dict[tuple[str, str], Act] = {}
-        self.results: list[clues.Result] = []
+    def __init__(self, privacy: Privacy, report: ImportReport) -> None:
+        self.evidence = SpawnEvidence()
+        self.tool_calls: dict[tuple[str, str], ToolCall] = {}
+        self.results: list[spawn_evidence.Result] = []
         self._privacy = privacy
         self._report = report
         self._written: dict[tuple[str, str, str], Written] = {}
-        self._answers = answers.current()
+        self._answers = current_answers()
 
     def take_assistant(self, entry: Entry) -> None:
         """A row of a model's answer."""
@@ -93,7 +88,7 @@ class Content:
         if row.is_api_error_message is True:
             call.error = "api_error"
         if message.get("stop_reason") == "refusal":
-            thread.add(Alarm(time, place, error="refusal"))
+            thread.add(SafetyEvent(time, place, error="refusal"))
         content = message.get("content")
         for block in content if isinstance(content, list) else [{"type": "text", "text": content}]:
             kind = text_field(block, "type")
@@ -110,62 +105,71 @@ class Content:
         answer, request = text_field(message, "id"), string(row.request_id)
         # Both ids together are the service's own. A message's alone may be made up, and says nothing beyond its thread.
         key = (answer, request, "" if request else thread.key)
-        spent, is_odd = clues.usage_of(message.get("usage"))
+        spent, is_odd = spawn_evidence.usage_of(message.get("usage"))
         written = self._written.get(key) if answer else None
         if written is not None and written.thread is not thread:
-            self._report.ledger(OTHER_THREAD, **(spent or {}))
+            self._report.enter(LedgerLine.SECOND_FILE, **(spent or {}))
             thread.add(Note(time, place))
             return None
         if written is not None:
-            self._report.ledger(SAME_ANSWER, **(written.call.tokens or {}))
+            self._report.enter(LedgerLine.EARLIER_ROW, **(written.call.tokens or {}))
             written.rows += 1
         else:
             if answer and request and not self._answers.is_new(answer, request):
-                self._report.problem(OTHER_SESSION, str(place))
-            written = Written(Call(time, place, end=time, model=masked(text_field(message, "model"))), thread)
+                self._report.note(Problem.ANSWER_OF_TWO_SESSIONS, str(place))
+            written = Written(ModelCall(time, place, end=time, model=masked(text_field(message, "model"))), thread)
             thread.add(written.call)
-            self.clues.written.append(written)
+            self.evidence.written.append(written)
             self._written[key] = written
         written.call.end = max(written.call.end, time)
         written.call.tokens = spent or written.call.tokens
         written.is_odd = is_odd
         return written
 
-    def _note_text(self, call: Call, text: str) -> None:
+    def _note_text(self, call: ModelCall, text: str) -> None:
         if text and self._privacy.keep_content:
             call.ref = f"{call.ref}\n{text}" if call.ref else text
         elif text:
             call.ref = self._privacy.reference(call.ref + text)
 
-    def _take_use(self, entry: Entry, block: dict[str, Any], call: Call) -> None:
+    def _take_use(self, entry: Entry, block: dict[str, Any], call: ModelCall) -> None:
         thread, name, use, given = entry.thread, text_field(block, "name"), text_field(block, "id"), block.get("input")
-        if use and (thread.key, use) in self.acts:
-            self._report.problem("call written twice (same id in one thread): the first counts", str(entry.place))
+        if use and (thread.key, use) in self.tool_calls:
+            self._report.note(Problem.CALL_WRITTEN_TWICE, str(entry.place))
             return
-        act = Act(entry.time, entry.place, deed=_DEEDS.get(name, Deed.TOOL), call=call, id=masked(use),
-                  tool=masked(name) or "(no name)")  # fmt: skip
+        tool_call = ToolCall(
+            entry.time,
+            entry.place,
+            purpose=_PURPOSES.get(name, Purpose.TOOL),
+            call=call,
+            id=masked(use),
+            tool=masked(name) or "(no name)",
+        )
         call.final = False
-        thread.add(act)
+        thread.add(tool_call)
         if use:
-            self.acts[thread.key, use] = act
+            self.tool_calls[thread.key, use] = tool_call
         details = given if isinstance(given, dict) else {}
-        match act.deed:
-            case Deed.SPAWN:
+        match tool_call.purpose:
+            case Purpose.SPAWN:
                 prompt = text_field(details, "prompt") or text_field(details, "script")
-                act.ref, act.role = self._privacy.reference(prompt), masked(text_field(details, "subagent_type"))
-                spawn = Spawn(act, thread, use, wording.mark(prompt), text_field(details, "name"),
+                tool_call.ref, tool_call.role = (
+                    self._privacy.reference(prompt),
+                    masked(text_field(details, "subagent_type")),
+                )
+                spawn = Spawn(tool_call, thread, use, rows.mark(prompt), text_field(details, "name"),
                               text_field(details, "team_name"), string(entry.row.uuid))  # fmt: skip
-                self.clues.spawns.append(spawn)
-            case Deed.MESSAGE:
+                self.evidence.spawns.append(spawn)
+            case Purpose.MESSAGE:
                 body = text_field(details, "content") or text_field(details, "message")
-                act.ref = self._privacy.reference(body or given)
+                tool_call.ref = self._privacy.reference(body or given)
                 name = text_field(details, "recipient") or text_field(details, "to")
-                self.clues.aimed.append(Aimed(act, thread, use, name, wording.mark(body)))
+                self.evidence.aimed.append(Aimed(tool_call, thread, use, name, rows.mark(body)))
             case _:
-                act.ref = self._privacy.reference(given)
-                if act.deed in (Deed.JOIN, Deed.CLOSE):
+                tool_call.ref = self._privacy.reference(given)
+                if tool_call.purpose in (Purpose.JOIN, Purpose.CLOSE):
                     names = (text_field(details, field) for field in ("task_id", "agentId", "shell_id"))
-                    self.clues.aimed.append(Aimed(act, thread, use, next(filter(None, names), "")))
+                    self.evidence.aimed.append(Aimed(tool_call, thread, use, next(filter(None, names), "")))
 
     def take_user(self, entry: Entry) -> None:
         """A row that goes to the model: results of calls, what a person or the program has entered."""
@@ -180,81 +184,81 @@ class Content:
             else:
                 others.append(block)
         if others:
-            self._take_text(entry, wording.text_of(others), others)
+            self._take_text(entry, rows.text_of(others), others)
 
     def _take_text(self, entry: Entry, text: str, content: Any) -> None:
         row, _, thread, time, place = entry
         begins = not thread.steps and not thread.is_root
         if begins:
-            bodies = [body for sender, body in wording.teammate_messages(text) if sender == "team-lead"]
-            beginning = self.clues.beginnings.setdefault(thread.key, Beginning())
-            beginning.prompt = wording.mark(bodies[0] if bodies else text)
-        said = wording.said(text)
-        if said is Said.TASK:
+            bodies = [body for sender, body in rows.teammate_messages(text) if sender == "team-lead"]
+            beginning = self.evidence.beginnings.setdefault(thread.key, Beginning())
+            beginning.prompt = rows.mark(bodies[0] if bodies else text)
+        speaker = rows.speaker(text)
+        if speaker is Speaker.TASK:
             self._take_notice(entry, text)
-        elif said is Said.TEAMMATE and not begins:
+        elif speaker is Speaker.TEAMMATE and not begins:
             self._take_messages(entry, text)
-        elif not thread.is_root or said is Said.PROGRAM or _is_put_there(row):
+        elif not thread.is_root or speaker is Speaker.PROGRAM or _is_put_there(row):
             thread.add(Note(time, place))
-        elif said is Said.INTERRUPTION:
-            thread.add(Typed(time, place, waited=False, status="cancelled"))
+        elif speaker is Speaker.INTERRUPTION:
+            thread.add(UserInput(time, place, waited=False, status=Status.CANCELLED))
         else:
-            thread.add(Typed(time, place, ref=self._privacy.reference(text or content)))
+            thread.add(UserInput(time, place, ref=self._privacy.reference(text or content)))
 
     def _take_notice(self, entry: Entry, text: str) -> None:
         note = Note(entry.time, entry.place)
         entry.thread.add(note)
-        told = wording.task(text)
-        ref = self._privacy.reference(told.result)
-        self.clues.notices.append(Notice(note, entry.thread, told._replace(result=""), ref))
+        task = rows.task(text)
+        ref = self._privacy.reference(task.result)
+        self.evidence.notices.append(Notice(note, entry.thread, task._replace(result=""), ref))
 
     def _take_messages(self, entry: Entry, text: str) -> None:
-        for sender, body in wording.teammate_messages(text):
+        for sender, body in rows.teammate_messages(text):
             if sender == "system":
                 entry.thread.add(Note(entry.time, entry.place))
             else:
                 step = Delivery(entry.time, entry.place, ref=self._privacy.reference(body))
                 entry.thread.add(step)
-                self.clues.arrivals.append(Arrival(step, entry.thread, sender, wording.mark(body)))
+                self.evidence.arrivals.append(Arrival(step, entry.thread, sender, rows.mark(body)))
 
     def _take_result(self, entry: Entry, block: dict[str, Any]) -> None:
         content = block.get("content")
-        text = wording.text_of(content)
-        found = Answer(entry.time, entry.place, ref=self._privacy.reference(text or content))
+        text = rows.text_of(content)
+        found = ToolResult(entry.time, entry.place, ref=self._privacy.reference(text or content))
         if block.get("is_error") is True:
-            found.status, found.error = "error", wording.error(text)
-            if found.error == wording.FORBIDDEN:
-                entry.thread.add(Alarm(entry.time, entry.place, error=wording.FORBIDDEN))
+            found.status, found.error = Status.ERROR, rows.error(text)
+            if found.error == rows.FORBIDDEN:
+                entry.thread.add(SafetyEvent(entry.time, entry.place, error=rows.FORBIDDEN))
         entry.thread.add(found)
         use = text_field(block, "tool_use_id")
-        act = self.acts.get((entry.thread.key, use))
-        if act is not None and act.deed in (Deed.TOOL, Deed.ASK):
-            self.results.append(clues.Result(found, entry.thread, use))
+        tool_call = self.tool_calls.get((entry.thread.key, use))
+        if tool_call is not None and tool_call.purpose in (Purpose.TOOL, Purpose.ASK):
+            self.results.append(spawn_evidence.Result(found, entry.thread, use))
         else:
-            self.results.append(clues.result(found, entry.thread, use, text, details(entry.row)))
+            self.results.append(spawn_evidence.result(found, entry.thread, use, text, details(entry.row)))
 
     def take_attachment(self, entry: Entry) -> None:
         """A row that the program has put beside the conversation: a guard that blocked, a command that waited."""
         _, attachment, thread, time, place = entry
         kind = attachment.get("type")
         if kind == "hook_blocking_error":
-            thread.add(Alarm(time, place, tool=masked(text_field(attachment, "hookName")), error="hook"))
+            thread.add(SafetyEvent(time, place, tool=masked(text_field(attachment, "hookName")), error="hook"))
         elif kind == "queued_command":
             prompt = attachment.get("prompt")
-            text = wording.text_of(prompt)
-            said = wording.said(text)
-            if said is Said.TASK:
+            text = rows.text_of(prompt)
+            speaker = rows.speaker(text)
+            if speaker is Speaker.TASK:
                 self._take_notice(entry, text)
-            elif said is Said.PERSON and thread.is_root:
-                thread.add(Typed(time, place, ref=self._privacy.reference(text or prompt), waited=False))
+            elif speaker is Speaker.PERSON and thread.is_root:
+                thread.add(UserInput(time, place, ref=self._privacy.reference(text or prompt), waited=False))
         else:
-            self._report.passed("attachment")
+            self._report.pass_over("attachment")
 
     def take_progress(self, row: Line) -> None:
         """A row that says how far a call has come, and with which agent."""
         data = row.data
         if text_field(data, "type") == "agent_progress":
-            self.clues.progress.setdefault(text_field(data, "agentId"), string(row.parent_tool_use))
+            self.evidence.progress.setdefault(text_field(data, "agentId"), string(row.parent_tool_use))
 
 
 def _is_put_there(row: Line) -> bool:

@@ -1,11 +1,12 @@
-"""The family of a Claude Code session: which call spawned which agent, by what the log says of either."""
+"""The family of a Claude Code session: which call, or which script of a workflow, spawned which agent."""
 
 from collections.abc import Iterator
 from typing import Any
 
+from orchtrace_corpus.base.cycles import closing_links
 from orchtrace_corpus.base.errors import DataFileError
 from orchtrace_corpus.trace.importers.conversations.claude_code.reading import Reading
-from orchtrace_corpus.trace.importers.conversations.claude_code.sources import Part
+from orchtrace_corpus.trace.importers.conversations.claude_code.sources import Part, Source
 from orchtrace_corpus.trace.importers.conversations.claude_code.spawn_evidence import (
     WORKFLOW_TOOL,
     Aimed,
@@ -13,9 +14,20 @@ from orchtrace_corpus.trace.importers.conversations.claude_code.spawn_evidence i
     Spawn,
     text_field,
 )
-from orchtrace_corpus.trace.importers.conversations.transcript import Deed
+from orchtrace_corpus.trace.importers.conversations.transcript import (
+    SCRIPT,
+    ModelCall,
+    Purpose,
+    Return,
+    Step,
+    ToolCall,
+    Transcript,
+)
+from orchtrace_corpus.trace.importers.core import logs
 from orchtrace_corpus.trace.importers.core.logs import JsonDocument
 from orchtrace_corpus.trace.importers.core.privacy import masked
+from orchtrace_corpus.trace.model.import_report import LedgerLine, Problem
+from orchtrace_corpus.trace.model.trace import Status
 
 _MOST_COMPARED = 100
 """Among so many spawns with the same task, that of the same name is looked for."""
@@ -36,12 +48,12 @@ class Family:
         self.names: dict[str, str] = {key: thread.agent for key, thread in reading.threads.items()}
         self._reading = reading
         self._threads = reading.threads
-        self._clues = reading.content.clues
+        self._evidence = reading.content.evidence
         self._meta = dict(self._meta_files())
         results: dict[tuple[str, str], Result] = {}
         for result in reading.content.results:
             results.setdefault((result.thread.key, result.id), result)
-        calls: list[Spawn | Aimed] = [*self._clues.spawns, *self._clues.aimed]
+        calls: list[Spawn | Aimed] = [*self._evidence.spawns, *self._evidence.aimed]
         for call in calls:
             call.result = results.get((call.thread.key, call.id)) if call.id else None
 
@@ -59,11 +71,11 @@ class Family:
                 if one.agent in self._threads:
                     self._threads[one.agent].role = masked(text_field(value, "agentType"))
             else:
-                self._reading.report.problem("file beside a transcript that cannot be read", one.shown)
+                self._reading.report.note(Problem.UNREADABLE_META, one.shown)
 
     def find_by_ids(self) -> None:
         """Find children by what names the call or the child."""
-        spawns = self._clues.spawns
+        spawns = self._evidence.spawns
         by_id = {spawn.id: spawn for spawn in reversed(spawns) if spawn.id}
         by_row = {spawn.row: spawn for spawn in reversed(spawns) if spawn.row}
         for key, details in self._meta.items():
@@ -71,12 +83,12 @@ class Family:
         for spawn in spawns:
             if spawn.result is not None:
                 self.take(spawn.result.agent, spawn)
-        for key, call in self._clues.progress.items():
+        for key, call in self._evidence.progress.items():
             self.take(key, by_id.get(call))
         for spawn in spawns:
             if spawn.result is not None and not spawn.result.agent:
                 self.take(spawn.result.tail, spawn)
-        for key, beginning in self._clues.beginnings.items():
+        for key, beginning in self._evidence.beginnings.items():
             if key not in self.children:
                 self.take(key, by_row.get(beginning.parent_row))
 
@@ -84,10 +96,10 @@ class Family:
         """Find children by their task: first where the names agree, too, then where one side has none."""
         for must_have_name in (True, False):
             free: dict[int, list[Spawn]] = {}
-            for spawn in self._clues.spawns:
-                if not spawn.act.target and spawn.prompt and spawn.act.tool != WORKFLOW_TOOL:
+            for spawn in self._evidence.spawns:
+                if not spawn.tool_call.target and spawn.prompt and spawn.tool_call.tool != WORKFLOW_TOOL:
                     free.setdefault(spawn.prompt, []).append(spawn)
-            for key, beginning in self._clues.beginnings.items():
+            for key, beginning in self._evidence.beginnings.items():
                 if key in self.children or key not in self._threads:
                     continue
                 name = text_field(self._meta.get(key), "name")
@@ -102,7 +114,7 @@ class Family:
         thread = self._threads.get(key)
         if (
             spawn is None
-            or spawn.act.target
+            or spawn.tool_call.target
             or thread is None
             or thread.is_root
             or thread.aside
@@ -110,63 +122,135 @@ class Family:
         ):
             return False
         if key in self.children:
-            spawn.act.deed, spawn.act.target = Deed.MESSAGE, thread.agent
+            spawn.tool_call.purpose, spawn.tool_call.target = Purpose.MESSAGE, thread.agent
             self.again.append((spawn, key))
             return False
         self.children[key] = spawn
-        spawn.act.target = thread.agent
+        spawn.tool_call.target = thread.agent
         thread.parent = spawn.thread.agent
-        thread.role = spawn.act.role = spawn.act.role or thread.role
+        thread.role = spawn.tool_call.role = spawn.tool_call.role or thread.role
         if spawn.name:
             self.names.setdefault(spawn.name, thread.agent)
         return True
 
-    def break_circles(self) -> None:
+    def break_cycles(self) -> None:
         """Take back spawns by which an agent would be above itself."""
-        parents = {thread.agent: thread.parent for thread in self._threads.values() if thread.parent}
+        parents = {thread.agent: (thread.parent,) for thread in self._threads.values() if thread.parent}
         keys = {thread.agent: key for key, thread in self._threads.items() if key in self.children}
-        known: set[str] = set()
-        for agent in parents:
-            path: dict[str, None] = {}
-            above = agent
-            while above in parents and above not in known and above not in path:
-                path[above] = None
-                above = parents[above]
-            if above in path:
-                key = keys[above]
-                spawn = self.children.pop(key)
-                self._threads[key].parent = ""
-                spawn.act.deed, spawn.act.target = Deed.TOOL, ""
-                self._reading.report.problem(
-                    "spawn by which an agent would be above itself: left out", str(spawn.act.place)
-                )
-            known.update(path)
+        for _, agent in closing_links(parents):
+            spawn = self.children.pop(keys[agent])
+            self._threads[keys[agent]].parent = ""
+            spawn.tool_call.purpose, spawn.tool_call.target = Purpose.TOOL, ""
+            self._reading.report.note(Problem.SPAWN_CYCLE, str(spawn.tool_call.place))
 
     def name_childless(self) -> int:
         """Name the sub-agents of which there is no transcript, and say how many."""
         missing = 0
-        for spawn in self._clues.spawns:
-            act, result = spawn.act, spawn.result
-            if act.target or act.deed is not Deed.SPAWN:
+        for spawn in self._evidence.spawns:
+            tool_call, result = spawn.tool_call, spawn.result
+            if tool_call.target or tool_call.purpose is not Purpose.SPAWN:
                 continue
             named = (result.agent or result.run or result.tail) if result is not None else ""
-            if result is not None and result.answer.status == "error" and not named:
-                act.deed = Deed.TOOL  # nothing came into being
+            if result is not None and result.answer.status is Status.ERROR and not named:
+                tool_call.purpose = Purpose.TOOL  # nothing came into being
                 continue
-            act.target = self._reading.name(named or f"{spawn.name or act.role or 'agent'}:{act.id[-8:]}")
+            tool_call.target = self._reading.name(
+                named or f"{spawn.name or tool_call.role or 'agent'}:{tool_call.id[-8:]}"
+            )
             for name in (named, spawn.name, spawn.id):
                 if name:
-                    self.names.setdefault(name, act.target)
-            if act.tool != WORKFLOW_TOOL:
+                    self.names.setdefault(name, tool_call.target)
+            if tool_call.tool != WORKFLOW_TOOL:
                 missing += 1
-                self._reading.report.problem("sub-agent without a transcript", str(act.place))
+                self._reading.report.note(Problem.NO_TRANSCRIPT, str(tool_call.place))
         return missing
 
     def report_orphans(self) -> None:
         """Say which sub-agents nobody is known to have spawned."""
         for key, thread in self._threads.items():
             if thread.steps and not thread.parent and not thread.is_root and not thread.aside:
-                self._reading.report.problem(
-                    "sub-agent that no known call has spawned (orphan)", str(thread.steps[0].place)
-                )
+                self._reading.report.note(Problem.NO_SPAWN, str(thread.steps[0].place))
                 self.names.setdefault(key, thread.agent)
+
+
+def find_workflows(reading: Reading, family: Family) -> None:
+    """Give each run of a workflow a thread of its own, which spawns the agents of its folder."""
+    runs: dict[str, list[Source]] = {}
+    for one in reading.sources:
+        if one.run:
+            runs.setdefault(one.run, []).append(one)
+    starts = {spawn.result.run: spawn for spawn in reading.content.evidence.spawns if spawn.result is not None}
+    for run, sources in runs.items():
+        _find_run(run, sources, starts.get(run), reading, family)
+
+
+def _find_run(run: str, sources: list[Source], start: Spawn | None, reading: Reading, family: Family) -> None:
+    members = [one.agent for one in sources if one.part is Part.AGENT and reading.threads[one.agent].steps]
+    members = [key for key in dict.fromkeys(members) if key not in family.children]
+    if not members:
+        return
+    summary = _summary(sources, reading)
+    thread = reading.threads[run] = Transcript(reading.name(run), run, role="workflow", kind=SCRIPT)
+    family.names.setdefault(run, thread.agent)
+    labels = _labels(summary, reading)
+    returned = _returned(sources, reading)
+    for key in members:
+        child = reading.threads[key]
+        child.role = labels.get(key, "") or child.role
+        first, last = _bounds(child)
+        tool_call = ToolCall(
+            first.time, first.place, purpose=Purpose.SPAWN, target=child.agent, role=child.role, is_inferred=True
+        )
+        thread.add(tool_call)
+        child.parent = thread.agent
+        family.children[key] = Spawn(tool_call, thread, "")
+        if returned is None or key in returned:
+            end = last.end if isinstance(last, ModelCall) else last.time
+            thread.add(Return(end, last.place, child=child.agent, is_inferred=True))
+    if start is not None and not start.tool_call.target:
+        start.tool_call.role = masked(text_field(summary, "workflowName")) or thread.role
+        family.take(run, start)
+
+
+def _bounds(thread: Transcript) -> tuple[Step, Step]:
+    """The first step of a thread, and that which ends last."""
+    last = max(thread.steps, key=lambda step: (step.end if isinstance(step, ModelCall) else step.time, step.order))
+    return min(thread.steps, key=lambda step: (step.time, step.order)), last
+
+
+def _summary(sources: list[Source], reading: Reading) -> dict[str, Any]:
+    """What the program itself says of the run when it is over."""
+    for one in sources:
+        if one.part is Part.RUN:
+            try:
+                value = JsonDocument(one.file).value
+            except DataFileError:
+                reading.report.note(Problem.UNREADABLE_WORKFLOW, one.shown)
+                return {}
+            total = value.get("totalTokens") if isinstance(value, dict) else None
+            if type(total) is int and total >= 0:
+                reading.report.enter(LedgerLine.WORKFLOW_TOTAL, total=total)
+            return value if isinstance(value, dict) else {}
+    return {}
+
+
+def _labels(summary: dict[str, Any], reading: Reading) -> dict[str, str]:
+    """What the script calls each agent, by the agent's name in the log."""
+    listed = summary.get("workflowProgress")
+    found = {}
+    for one in listed if isinstance(listed, list) else []:
+        key = text_field(one, "agentId")
+        if key:
+            found[key] = masked(text_field(one, "label"))
+            if key not in reading.threads:
+                reading.report.note(Problem.NO_WORKFLOW_TRANSCRIPT, masked(key))
+    return found
+
+
+def _returned(sources: list[Source], reading: Reading) -> set[str] | None:
+    """The agents of which the run's journal has a result; None where it has no journal."""
+    for one in sources:
+        if one.part is Part.JOURNAL:
+            rows = (row for _, row in logs.rows(one.file._replace(name=one.shown), reading.report))
+            return {text_field(row, "agentId") for row in rows if row.get("type") == "result"}
+    return None

@@ -3,22 +3,21 @@
 from collections.abc import Sequence
 from typing import Any
 
-from orchtrace_corpus.trace.importers.conversations.claude_code import spawn_evidence as clues
+from orchtrace_corpus.trace.importers.conversations.claude_code import spawn_evidence
 from orchtrace_corpus.trace.importers.conversations.claude_code.content import Content, Entry
 from orchtrace_corpus.trace.importers.conversations.claude_code.rows import Line, line, string
 from orchtrace_corpus.trace.importers.conversations.claude_code.sources import Part, Source, source
 from orchtrace_corpus.trace.importers.conversations.claude_code.spawn_evidence import Beginning, text_field
-from orchtrace_corpus.trace.importers.conversations.transcript import NO_TIME, Place, Thread, answer, moment
+from orchtrace_corpus.trace.importers.conversations.transcript import NO_TIME, Place, Transcript, answer, moment
 from orchtrace_corpus.trace.importers.core import logs
+from orchtrace_corpus.trace.importers.core.identity import Names
 from orchtrace_corpus.trace.importers.core.logs import EmptyLogError, LogFile
-from orchtrace_corpus.trace.importers.core.names import Names
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
-from orchtrace_corpus.trace.importers.core.report import Report
+from orchtrace_corpus.trace.model.import_report import Drop, ImportReport, LedgerLine, Problem
 
 MAIN = "main"
 """The agent that the user talks to."""
 
-SAME_ROW = "left out: row that repeats an earlier one (same uuid, time and message)"
 
 _SILENT = frozenset(
     (
@@ -31,7 +30,7 @@ _SILENT = frozenset(
 
 
 class Reading:
-    """A session as its rows tell; `linking` puts its clues together.
+    """A session as its rows tell; `linking` puts its evidence together.
 
     Attributes:
         session: Its name.
@@ -44,12 +43,12 @@ class Reading:
         DataFileError: A file cannot be read, or no file has a row of a conversation.
     """
 
-    def __init__(self, files: Sequence[LogFile], privacy: Privacy, report: Report) -> None:
+    def __init__(self, files: Sequence[LogFile], privacy: Privacy, report: ImportReport) -> None:
         self.report = report
         self.content = Content(privacy, report)
         self.session = ""
         self.version = ""
-        self.threads: dict[str, Thread] = {}
+        self.threads: dict[str, Transcript] = {}
         self._rows: dict[str, int] = {}
         self._inline: dict[str, str] = {}
         self._last_inline = ""
@@ -85,28 +84,28 @@ class Reading:
             elif kind == "attachment" and isinstance(row.attachment, dict):
                 self.content.take_attachment(Entry(row, row.attachment, thread, time, Place(one.shown, number)))
             elif isinstance(kind, str) and kind in _SILENT:
-                self.report.passed(kind)
+                self.report.pass_over(kind)
                 if kind == "progress":
                     self.content.take_progress(row)
             else:
-                self.report.unknown(masked(kind) if isinstance(kind, str) else "(no type)")
+                self.report.note_unknown(masked(kind) if isinstance(kind, str) else "(no type)")
 
-    def thread(self, key: str) -> Thread:
+    def thread(self, key: str) -> Transcript:
         """The thread of that name in the log, made when it is first asked for."""
         thread = self.threads.get(key)
         if thread is None:
             aside, dash, _ = key.partition("-")
             if key == MAIN:
                 self._names.new(MAIN)
-                thread = Thread(MAIN, key, is_root=True)
+                thread = Transcript(MAIN, key, is_root=True)
             elif dash and aside == "acompact":
-                thread = Thread(MAIN, key, aside="compaction")
+                thread = Transcript(MAIN, key, aside="compaction")
             else:
-                thread = Thread(self.name(key), key)
+                thread = Transcript(self.name(key), key)
             self.threads[key] = thread
         return thread
 
-    def _inline_thread(self, row: Line) -> Thread:
+    def _inline_thread(self, row: Line) -> Transcript:
         """The thread of a sub-agent whose rows stand among those of the session (1.x).
 
         Such rows name no agent. Each belongs to that of its parent row; one whose parent row is missing, to
@@ -117,28 +116,29 @@ class Reading:
             key = self._inline.get(parent, "")
             if not key and parent and parent not in self._rows:
                 key = self._last_inline
-            key = key or f"sidechain-{len(self.content.clues.beginnings) + 1}"
+            key = key or f"sidechain-{len(self.content.evidence.beginnings) + 1}"
         if uuid:
             self._inline.setdefault(uuid, key)
         self._last_inline = key
-        self.content.clues.beginnings.setdefault(key, Beginning(parent_row=parent))
+        self.content.evidence.beginnings.setdefault(key, Beginning(parent_row=parent))
         return self.thread(key)
 
-    def _take(self, row: Line, kind: str, thread: Thread, time: float, place: Place) -> None:
+    def _take(self, row: Line, kind: str, thread: Transcript, time: float, place: Place) -> None:
         message = row.message
         if not isinstance(message, dict):
-            self.report.drop(f"{kind} row without a message", place.file, place.line)
+            reason = Drop.NO_USER_MESSAGE if kind == "user" else Drop.NO_ASSISTANT_MESSAGE
+            self.report.drop(reason, place.file, place.line)
             return
         if time == NO_TIME:
-            self.report.problem("row without a time: that of the row before it is taken", str(place))
+            self.report.note(Problem.NO_ROW_TIME, str(place))
         self.session = self.session or masked(string(row.session_id).partition("#")[0])
         self.version = self.version or masked(string(row.version))
         if self._is_repeated(row, kind, message, place):
-            spent, _ = clues.usage_of(message.get("usage"))
+            spent, _ = spawn_evidence.usage_of(message.get("usage"))
             if spent:
-                self.report.ledger(SAME_ROW, **spent)
+                self.report.enter(LedgerLine.REPEATED_ROW, **spent)
             else:
-                self.report.passed("row that repeats an earlier one")
+                self.report.pass_over("row that repeats an earlier one")
         elif kind == "assistant":
             self.content.take_assistant(Entry(row, message, thread, time, place))
         else:
@@ -156,19 +156,19 @@ class Reading:
         if known is None:
             self._rows[uuid] = mark
         elif known != mark:
-            self.report.problem("another row of the same uuid: both are taken", str(place))
+            self.report.note(Problem.ROW_ID_USED_TWICE, str(place))
         return known == mark
 
     def _join_results(self) -> None:
         """Join results to the calls that they answer, once every step has its time."""
         for thread in self.threads.values():
-            thread.settle()
+            thread.fill_times()
         for found in self.content.results:
-            act = self.content.acts.get((found.thread.key, found.id))
-            if act is None:
-                self.report.problem("result without its call", str(found.answer.place))
-            elif act.answer is not None:
+            tool_call = self.content.tool_calls.get((found.thread.key, found.id))
+            if tool_call is None:
+                self.report.note(Problem.RESULT_WITHOUT_CALL, str(found.answer.place))
+            elif tool_call.answer is not None:
                 found.answer.is_repeated = True
-                self.report.problem("second result of a call: the first counts", str(found.answer.place))
+                self.report.note(Problem.SECOND_RESULT, str(found.answer.place))
             else:
-                answer(act, found.answer)
+                answer(tool_call, found.answer)

@@ -1,12 +1,17 @@
-"""The rows of a Claude Code file as far as they are read: decoding passes over everything else.
+"""The rows of a Claude Code file as far as they are read, and what the texts in them are.
 
-Nothing is said of the types of fields here, since rows of some version have another type in each.
+Decoding passes over everything else. Nothing is said of the types of fields here, since rows of some version
+have another type in each.
 """
 
-from typing import Any
+from collections.abc import Iterator
+from enum import StrEnum
+from typing import Any, NamedTuple
 
 import msgspec
 from msgspec import Raw, Struct, field
+
+from orchtrace_corpus.trace.importers.conversations.transcript import REJECTED
 
 _NOTHING = Raw(b"null")
 
@@ -84,3 +89,106 @@ def details(of: Line) -> Details | None:
 def string(value: Any) -> str:
     """A value that is text; empty where it is anything else."""
     return value if type(value) is str else ""
+
+
+FORBIDDEN = "forbidden"
+"""The error of a call that a rule does not allow."""
+
+_PUT_THERE = (
+    "<local-command-stdout", "<local-command-stderr", "<local-command-caveat", "<bash-stdout", "<bash-stderr",
+    "<system-reminder", "Caveat: The messages below", "This session is being continued from a previous conversation",
+)  # fmt: skip
+_INTERRUPTED = "[Request interrupted by user"
+_REFUSALS = (
+    "The user doesn't want to",
+    "User rejected",
+    "Error: The user doesn't want to",
+    "The tool use was rejected",
+)
+_DENIALS = ("Permission to use", "Permission for this", "Claude requested permissions")
+_TAIL_CHARACTERS = 1000
+
+
+class Speaker(StrEnum):
+    """Who speaks in the text of a user row."""
+
+    PERSON = "person"
+    INTERRUPTION = "interruption"
+    PROGRAM = "program"
+    TASK = "task"
+    TEAMMATE = "teammate"
+
+
+class Task(NamedTuple):
+    """What a background task tells of itself; fields that it leaves out are empty."""
+
+    task: str
+    call: str
+    status: str
+    result: str
+
+
+def speaker(text: str) -> Speaker:
+    """Who speaks in a text."""
+    text = text.lstrip()
+    if text.startswith("<task-notification"):
+        return Speaker.TASK
+    if text.startswith(_PUT_THERE):
+        return Speaker.PROGRAM
+    if text.startswith(_INTERRUPTED):
+        return Speaker.INTERRUPTION
+    return Speaker.TEAMMATE if "<teammate-message" in text else Speaker.PERSON
+
+
+def text_of(content: Any) -> str:
+    """The text of a content: a string, or blocks of which some are text."""
+    if isinstance(content, str):
+        return content
+    if not isinstance(content, list):
+        return ""
+    texts = (block.get("text") for block in content if isinstance(block, dict) and block.get("type") == "text")
+    return "\n".join(text for text in texts if isinstance(text, str))
+
+
+def task(text: str) -> Task:
+    """The fields of a `<task-notification>`."""
+    fields = ("task-id", "tool-use-id", "status", "result")
+    return Task(*(_between(text, f"<{name}>", f"</{name}>")[0].strip() for name in fields))
+
+
+def teammate_messages(text: str) -> Iterator[tuple[str, str]]:
+    """Who wrote each `<teammate-message>` in a text, and what."""
+    at = text.find("<teammate-message")
+    while at >= 0:
+        opening, begin = _between(text, "<teammate-message", ">", at)
+        body, end = _between(text, ">", "</teammate-message>", begin - 1) if begin > at else ("", -1)
+        sender = _between(opening, 'teammate_id="', '"')[0]
+        if sender:
+            yield sender, body.strip()
+        at = text.find("<teammate-message", max(end, at + 1)) if end > at else -1
+
+
+def _between(text: str, opening: str, closing: str, start: int = 0) -> tuple[str, int]:
+    """What stands between two marks, and where the second ends; nothing and -1 where one is missing."""
+    begin = text.find(opening, start)
+    end = text.find(closing, begin + len(opening)) if begin >= 0 else -1
+    return (text[begin + len(opening) : end], end + len(closing)) if end >= 0 else ("", -1)
+
+
+def error(text: str) -> str:
+    """What kind of error the result of a call tells of: refused by a person, forbidden by a rule, or any other."""
+    text = text.lstrip()
+    if text.startswith((*_REFUSALS, _INTERRUPTED)):
+        return REJECTED
+    return FORBIDDEN if text.startswith(_DENIALS) else "tool_error"
+
+
+def agent_in_tail(text: str) -> str:
+    """The agent that the end of a spawn's result names; empty where it names none."""
+    line = _between(text[-_TAIL_CHARACTERS:] + "\n", "agentId:", "\n")[0].strip()
+    return line.split(" ", 1)[0]
+
+
+def mark(prompt: str) -> int:
+    """A number by which a task is known again, whatever its blanks and capitals."""
+    return hash(" ".join(prompt.split()).lower())

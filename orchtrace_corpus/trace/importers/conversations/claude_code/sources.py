@@ -7,13 +7,12 @@ them in `agent-<id>.meta.json`; those of a workflow in `<session>/subagents/work
 """
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from enum import StrEnum
 from typing import Any, NamedTuple
 
 from orchtrace_corpus.trace.importers.conversations.claude_code.rows import Opening, string
-from orchtrace_corpus.trace.importers.core import logs
-from orchtrace_corpus.trace.importers.core.logs import Head, LogFile
+from orchtrace_corpus.trace.importers.core.logs import Head, LogFile, Opened
 from orchtrace_corpus.trace.importers.core.privacy import masked_path
 
 _ROW_TYPES = frozenset(
@@ -94,7 +93,10 @@ def source(file: LogFile, openings: Sequence[Opening] | None = None) -> Source:
         agent = agent.removesuffix(suffix)
     if below < 0:
         if not name.startswith("agent-"):
-            agent = _only_agent(_openings(file) if openings is None else openings)
+            if openings is None:
+                with Opened(file) as opened:
+                    openings = _openings(opened)
+            agent = _only_agent(openings)
         return Source(file, Part.AGENT if agent else Part.MAIN, masked_path(name), agent)
     shown = _shown(folders[max(below - 1, 0) :], name)
     run = folders[below + 2] if folders[below + 1 : below + 2] == ["workflows"] and len(folders) > below + 2 else ""
@@ -103,9 +105,9 @@ def source(file: LogFile, openings: Sequence[Opening] | None = None) -> Source:
     return Source(file, Part.META if name.endswith(".meta.json") else Part.AGENT, shown, agent, run)
 
 
-def _openings(file: LogFile) -> list[Opening]:
+def _openings(opened: Opened) -> list[Opening]:
     """The rows of the conversation among the first of a file."""
-    return [row for row in logs.first_rows(file, Opening) if row.kind in ("user", "assistant")]
+    return [row for row in opened.rows(Opening) if row.kind in ("user", "assistant")]
 
 
 def _only_agent(openings: Sequence[Opening]) -> str:
@@ -118,64 +120,31 @@ def _shown(folders: Sequence[str], name: str) -> str:
     return masked_path("/".join((*folders, name)))
 
 
-def sessions(files: Sequence[LogFile]) -> Iterator[Sequence[LogFile]]:
-    """Groups of files that make up one session each.
+def ties(opened: Opened) -> list[str]:
+    """What ties a file to others of its session.
 
     Sub-agents go to the session in whose folder they are, or else to that which their rows name. A session
     that goes on in a second file, which repeats rows of the first or says whose it is, is one with it.
 
     Raises:
-        DataFileError: A file cannot be read.
+        DataFileError: The file cannot be read.
     """
-    groups = _Groups()
-    for file in files:
-        folder, _, name = file.path.replace(os.sep, "/").rpartition("/")
-        inside = folder.split("/")
-        if "subagents" in inside:
-            session = "/".join(inside[: inside.index("subagents")])
-        else:
-            openings = _openings(file)
-            part = source(file, openings).part
-            named = next((row.session_id for row in openings if isinstance(row.session_id, str)), "")
-            session = f"{folder}/{name.removesuffix('.jsonl')}"
-            if part is Part.RUN:
-                session = "/".join(inside[:-1])
-            elif part is Part.AGENT and named:
-                session = f"{folder}/{named.partition('#')[0]}"
-            elif part is Part.MAIN:
-                if len(named) >= _LEAST_ID_LENGTH:
-                    groups.join(session, f"{folder}/{named}")
-                for row in openings[:2]:
-                    if len(string(row.uuid)) >= _LEAST_ID_LENGTH:
-                        groups.join(session, f"{folder}\n{row.uuid} {row.timestamp}")
-        groups.add(session, file)
-    yield from groups.found()
-
-
-class _Groups:
-    """Files by session, where two sessions may turn out to be one."""
-
-    def __init__(self) -> None:
-        self._same: dict[str, str] = {}
-        self._files: dict[str, list[LogFile]] = {}
-
-    def add(self, session: str, file: LogFile) -> None:
-        self._files.setdefault(session, []).append(file)
-
-    def join(self, one: str, other: str) -> None:
-        self._same[self._first(one)] = self._first(other)
-
-    def _first(self, name: str) -> str:
-        path = []
-        while name in self._same and self._same[name] != name:
-            path.append(name)
-            name = self._same[name]
-        for passed in path:
-            self._same[passed] = name
-        return name
-
-    def found(self) -> Iterator[Sequence[LogFile]]:
-        together: dict[str, list[LogFile]] = {}
-        for session, files in self._files.items():
-            together.setdefault(self._first(session), []).extend(files)
-        yield from together.values()
+    file = opened.file
+    folder, _, name = file.path.replace(os.sep, "/").rpartition("/")
+    inside = folder.split("/")
+    if "subagents" in inside:
+        return ["/".join(inside[: inside.index("subagents")])]
+    openings = _openings(opened)
+    part = source(file, openings).part
+    if part is Part.RUN:
+        return ["/".join(inside[:-1])]
+    named = next((row.session_id for row in openings if isinstance(row.session_id, str)), "")
+    if part is Part.AGENT and named:
+        return [f"{folder}/{named.partition('#')[0]}"]
+    found = [f"{folder}/{name.removesuffix('.jsonl')}"]
+    if part is Part.MAIN:
+        if len(named) >= _LEAST_ID_LENGTH:
+            found.append(f"{folder}/{named}")
+        ids = [row for row in openings[:2] if len(string(row.uuid)) >= _LEAST_ID_LENGTH]
+        found += [f"{folder}\n{row.uuid} {row.timestamp}" for row in ids]
+    return found

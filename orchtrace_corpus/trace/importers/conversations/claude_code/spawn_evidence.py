@@ -4,9 +4,16 @@ from typing import Any, TypeGuard
 
 from msgspec import Struct, field
 
-from orchtrace_corpus.trace.importers.conversations.claude_code import rows, wording
+from orchtrace_corpus.trace.importers.conversations.claude_code import rows
 from orchtrace_corpus.trace.importers.conversations.claude_code.rows import Details
-from orchtrace_corpus.trace.importers.conversations.transcript import Act, Answer, Call, Delivery, Note, Thread
+from orchtrace_corpus.trace.importers.conversations.transcript import (
+    Delivery,
+    ModelCall,
+    Note,
+    ToolCall,
+    ToolResult,
+    Transcript,
+)
 
 _USAGE = (
     ("input", "input_tokens"),
@@ -29,8 +36,8 @@ class Written(Struct):
         is_odd: Whether the usage of its last row gives something for tokens that is no number of them.
     """
 
-    call: Call
-    thread: Thread
+    call: ModelCall
+    thread: Transcript
     rows: int = 1
     is_open: bool = False
     is_odd: bool = False
@@ -51,8 +58,8 @@ class Result(Struct):
         total: Its `totalTokens`.
     """
 
-    answer: Answer
-    thread: Thread
+    answer: ToolResult
+    thread: Transcript
     id: str
     agent: str = ""
     tail: str = ""
@@ -68,8 +75,8 @@ class Result(Struct):
 class Spawn(Struct):
     """A call that spawns an agent; `result` is None while none has come."""
 
-    act: Act
-    thread: Thread
+    tool_call: ToolCall
+    thread: Transcript
     id: str
     prompt: int = 0
     name: str = ""
@@ -81,8 +88,8 @@ class Spawn(Struct):
 class Aimed(Struct):
     """A call that is about an agent or task under some name: a message to it, a wait for it, its end."""
 
-    act: Act
-    thread: Thread
+    tool_call: ToolCall
+    thread: Transcript
     id: str
     name: str
     mark: int = 0
@@ -93,8 +100,8 @@ class Notice(Struct):
     """A background task tells of its end."""
 
     step: Note
-    thread: Thread
-    told: wording.Task
+    thread: Transcript
+    task: rows.Task
     ref: str
 
 
@@ -102,7 +109,7 @@ class Arrival(Struct):
     """A message of a teammate, under the name that the team knows it by."""
 
     step: Delivery
-    thread: Thread
+    thread: Transcript
     name: str
     mark: int
 
@@ -114,8 +121,8 @@ class Beginning(Struct):
     parent_row: str = ""
 
 
-class Clues(Struct):
-    """All clues of a session.
+class SpawnEvidence(Struct):
+    """All evidence of a session.
 
     Attributes:
         progress: The call that spawned an agent, by the agent, as rows of progress say.
@@ -152,9 +159,9 @@ def _is_number(value: Any) -> TypeGuard[int]:
     return type(value) is int and 0 <= value <= _MOST_TOKENS
 
 
-def result(answer: Answer, thread: Thread, call: str, text: str, details: Details | None) -> Result:
+def result(answer: ToolResult, thread: Transcript, call: str, text: str, details: Details | None) -> Result:
     """What a result says of agents, in its text and in its structured part."""
-    found = Result(answer, thread, call, tail=wording.agent_in_tail(text), done="<status>completed" in text)
+    found = Result(answer, thread, call, tail=rows.agent_in_tail(text), done="<status>completed" in text)
     found.refused = '"success": false' in text or '"success":false' in text
     if details is not None:
         found.agent = rows.string(details.agent) or rows.string(details.teammate)

@@ -7,36 +7,90 @@ items count, and the events only where a rollout has none.
 
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, field
 
-from orchtrace_corpus.trace.importers.conversations.codex import wording
+from orchtrace_corpus.trace.importers.conversations.codex import rows
 from orchtrace_corpus.trace.importers.conversations.codex.counting import Amounts, Count, amounts, is_odd
 from orchtrace_corpus.trace.importers.conversations.codex.rows import Payload, as_payload, string
 from orchtrace_corpus.trace.importers.conversations.codex.sources import text_field
-from orchtrace_corpus.trace.importers.conversations.codex.spawn_evidence import Aimed, Arrival, Clues, Ending, Spawn
 from orchtrace_corpus.trace.importers.conversations.transcript import (
-    Act,
-    Alarm,
-    Answer,
-    Call,
-    Deed,
     Delivery,
+    ModelCall,
     Note,
     Place,
+    Purpose,
+    SafetyEvent,
     Step,
-    Thread,
-    Typed,
+    ToolCall,
+    ToolResult,
+    Transcript,
+    UserInput,
     answer,
 )
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
-from orchtrace_corpus.trace.importers.core.report import Report
+from orchtrace_corpus.trace.model.import_report import ImportReport, Problem
+from orchtrace_corpus.trace.model.trace import Status
 
-_DEEDS = {
-    "spawn_agent": Deed.SPAWN,
-    **dict.fromkeys(("wait", "wait_agent"), Deed.JOIN),
-    "close_agent": Deed.CLOSE,
-    **dict.fromkeys(("send_input", "send_message", "followup_task", "resume_agent"), Deed.MESSAGE),
-    "request_user_input": Deed.ASK,
+
+class Spawn(Struct):
+    """A call that spawns an agent.
+
+    Attributes:
+        id: Its id.
+        mark: A mark of the child's task.
+        names: What the call and its output call the child: its thread, its path, its name.
+    """
+
+    tool_call: ToolCall
+    id: str
+    mark: int = 0
+    names: list[str] = field(default_factory=list)
+
+
+class Aimed(Struct):
+    """A call that is about an agent under some name: a message to it, or its end."""
+
+    tool_call: ToolCall
+    name: str
+    mark: int = 0
+
+
+class Ending(Struct):
+    """The rollout says at some step that another agent has ended: ok, error or cancelled."""
+
+    step: Step
+    name: str
+    status: Status
+    ref: str
+
+
+class Arrival(Struct):
+    """A text that the agent is given, and that another may have sent."""
+
+    step: Delivery
+    mark: int
+
+
+class SpawnEvidence(Struct):
+    """All evidence of a rollout.
+
+    Attributes:
+        started: The agents whose beginning it mentions, by thread: the id of the call, or the agent's path.
+    """
+
+    spawns: list[Spawn] = field(default_factory=list)
+    aimed: list[Aimed] = field(default_factory=list)
+    endings: list[Ending] = field(default_factory=list)
+    arrivals: list[Arrival] = field(default_factory=list)
+    started: dict[str, str] = field(default_factory=dict)
+
+
+_PURPOSES = {
+    "spawn_agent": Purpose.SPAWN,
+    **dict.fromkeys(("wait", "wait_agent"), Purpose.JOIN),
+    "close_agent": Purpose.CLOSE,
+    **dict.fromkeys(("send_input", "send_message", "followup_task", "resume_agent"), Purpose.MESSAGE),
+    "request_user_input": Purpose.ASK,
 }
 _ANSWERED_AT_ONCE = frozenset(("web_search_call", "image_generation_call"))
 _APPROVALS = frozenset(("exec_approval_request", "apply_patch_approval_request", "elicitation_request"))
@@ -75,28 +129,28 @@ class Conversation:
     Attributes:
         thread: The thread.
         counts: Its counter of tokens, row by row.
-        clues: What it tells about other threads.
+        evidence: What it tells about other threads.
         model: The model that answers from now on.
         odd: How many states of its counter are no numbers, with none behind them that would contain theirs.
     """
 
-    def __init__(self, thread: Thread, privacy: Privacy, report: Report, *, is_child: bool) -> None:
+    def __init__(self, thread: Transcript, privacy: Privacy, report: ImportReport, *, is_child: bool) -> None:
         self.thread = thread
         self.counts: list[Count] = []
-        self.clues = Clues()
+        self.evidence = SpawnEvidence()
         self.model = ""
         self.odd = 0
         self._privacy, self._report, self._is_child = privacy, report, is_child
-        self._call: Call | None = None  # the answer whose items come in
-        self._unpaid: Call | None = None  # the last answer that no count was about
+        self._call: ModelCall | None = None  # the answer whose items come in
+        self._unpaid: ModelCall | None = None  # the last answer that no count was about
         self._before: tuple[Amounts | None, Amounts | None] = (None, None)
         self._is_asked = False
         self._items: set[str] = set()
         self._has_typed_events = False
         self._typed_items: list[Step] = []
-        self._acts: dict[str, list[Act]] = {}
+        self._tool_calls: dict[str, list[ToolCall]] = {}
         self._spawns: dict[str, Spawn] = {}
-        self._results: list[tuple[str, Answer]] = []
+        self._results: list[tuple[str, ToolResult]] = []
 
     def take_item(self, payload: Payload, at: Moment) -> None:
         """An item of the conversation with the model."""
@@ -109,15 +163,15 @@ class Conversation:
             self._items.add(kind)
             call = self._output(at)
             if payload.content:
-                self._note_text(call, wording.text_of(payload.content))
+                self._note_text(call, rows.text_of(payload.content))
         elif kind.endswith("_call"):
             self._take_call(kind, payload, self._output(at), at)
         elif kind.endswith("_output"):
             self._take_output(payload, at)
         elif kind in _SILENT_ITEMS:
-            self._report.passed(kind)
+            self._report.pass_over(kind)
         else:
-            self._report.unknown(masked(f"response_item {kind}"))
+            self._report.note_unknown(masked(f"response_item {kind}"))
 
     def take_event(self, payload: Payload, at: Moment) -> bool:
         """An event for the screen; whether it says that the counter of tokens has moved."""
@@ -136,56 +190,56 @@ class Conversation:
                 self._note_text(self._output(at), string(payload.message) or string(payload.text))
         elif kind == "turn_aborted":
             if not self._is_child:
-                self._add(Typed(at.time, at.place, waited=False, status="cancelled"), at)
+                self._add(UserInput(at.time, at.place, waited=False, status=Status.CANCELLED), at)
         elif kind in _APPROVALS:
             self._is_asked = True
         elif kind == "guardian_assessment":
             if string(payload.status) in ("denied", "rejected", "blocked"):
-                self._add(Alarm(at.time, at.place, error=wording.FORBIDDEN), at)
+                self._add(SafetyEvent(at.time, at.place, error=rows.FORBIDDEN), at)
         elif kind in ("collab_agent_spawn_end", "collab_tool_call"):
-            self.clues.started.setdefault(string(payload.new_thread), string(payload.call_id))
+            self.evidence.started.setdefault(string(payload.new_thread), string(payload.call_id))
         elif kind == "collab_waiting_end":
-            for name, status, brought in wording.endings(payload.statuses):
+            for name, status, brought in rows.endings(payload.statuses):
                 self._end(name, status, brought, at)
         elif kind == "sub_agent_activity":
             self._take_activity(payload, at)
         elif kind in _SILENT_EVENTS:
-            self._report.passed(kind)
+            self._report.pass_over(kind)
         else:
-            self._report.unknown(masked(f"event_msg {kind}"))
+            self._report.note_unknown(masked(f"event_msg {kind}"))
         return False
 
-    def settle(self) -> None:
+    def close(self) -> None:
         """Close what only the whole thread can tell: doubled texts, times, which output answers which call."""
         if self._has_typed_events:
             doubled = set(map(id, self._typed_items))
             self.thread.steps = [step for step in self.thread.steps if id(step) not in doubled]
-        self.thread.settle()
+        self.thread.fill_times()
         for use, found in self._results:
-            acts = self._acts.get(use)
-            if acts is None:
-                self._report.problem("output without its call", str(found.place))
-            elif acts[0].answer is None or len(acts) > 1:
-                if acts[0].answer is not None:
-                    del acts[0]  # an id that is used again
-                answer(acts[0], found)
+            tool_calls = self._tool_calls.get(use)
+            if tool_calls is None:
+                self._report.note(Problem.OUTPUT_WITHOUT_CALL, str(found.place))
+            elif tool_calls[0].answer is None or len(tool_calls) > 1:
+                if tool_calls[0].answer is not None:
+                    del tool_calls[0]  # an id that is used again
+                answer(tool_calls[0], found)
             else:
                 found.is_repeated = True
-                self._report.problem("second output of a call: the first counts", str(found.place))
+                self._report.note(Problem.SECOND_OUTPUT, str(found.place))
 
     def _add(self, step: Step, at: Moment) -> None:
         step.order = float(at.row)
         self.thread.steps.append(step)
 
-    def _output(self, at: Moment) -> Call:
+    def _output(self, at: Moment) -> ModelCall:
         """The answer to which something that the model wrote belongs."""
         if self._call is None:
-            self._call = self._unpaid = Call(at.time, at.place, end=at.time, model=self.model)
+            self._call = self._unpaid = ModelCall(at.time, at.place, end=at.time, model=self.model)
             self._add(self._call, at)
         self._call.end = max(self._call.end, at.time)
         return self._call
 
-    def _note_text(self, call: Call, text: str) -> None:
+    def _note_text(self, call: ModelCall, text: str) -> None:
         if text and self._privacy.keep_content:
             call.ref = f"{call.ref}\n{text}" if call.ref else text
         elif text:
@@ -194,14 +248,14 @@ class Conversation:
     def _take_input(self, payload: Payload, at: Moment) -> None:
         """A message to the model: typed only where it is the user's, and where no event says the same."""
         self._call = None
-        text = wording.text_of(payload.content)
-        found = list(wording.notification(text))
+        text = rows.text_of(payload.content)
+        found = list(rows.notification(text))
         for name, status, brought in found:
             self._end(name, status, brought, at)
-        if self._is_child or found or string(payload.role) != "user" or wording.is_put_there(text):
+        if self._is_child or found or string(payload.role) != "user" or rows.is_put_there(text):
             self._add(Note(at.time, at.place), at)
         else:
-            typed = Typed(at.time, at.place, ref=self._privacy.reference(text or payload.content))
+            typed = UserInput(at.time, at.place, ref=self._privacy.reference(text or payload.content))
             self._typed_items.append(typed)
             self._add(typed, at)
 
@@ -209,94 +263,94 @@ class Conversation:
         self._call = None
         if self._is_child:
             step = Delivery(at.time, at.place)
-            self.clues.arrivals.append(Arrival(step, wording.mark(text)))
+            self.evidence.arrivals.append(Arrival(step, rows.mark(text)))
             self._add(step, at)
-        elif not wording.is_put_there(text):
+        elif not rows.is_put_there(text):
             self._has_typed_events = True
-            self._add(Typed(at.time, at.place, ref=self._privacy.reference(text)), at)
+            self._add(UserInput(at.time, at.place, ref=self._privacy.reference(text)), at)
 
-    def _end(self, name: str, status: str, brought: str, at: Moment) -> None:
+    def _end(self, name: str, status: Status, brought: str, at: Moment) -> None:
         note = Note(at.time, at.place)
         self._add(note, at)
-        self.clues.endings.append(Ending(note, name, status, self._privacy.reference(brought)))
+        self.evidence.endings.append(Ending(note, name, status, self._privacy.reference(brought)))
 
     def _end_approval(self, at: Moment) -> None:
         """A person was asked for leave, and whatever comes next says that the answer is there."""
         self._is_asked = False
-        self._add(Typed(at.time, at.place), at)
+        self._add(UserInput(at.time, at.place), at)
 
-    def _take_call(self, kind: str, payload: Payload, call: Call, at: Moment) -> None:
+    def _take_call(self, kind: str, payload: Payload, call: ModelCall, at: Moment) -> None:
         name = string(payload.name) or kind.removesuffix("_call")
         use = string(payload.call_id) or string(payload.id)
         given = payload.arguments if payload.arguments is not None else payload.input
         given = given if given is not None else payload.action
-        deed = _DEEDS.get(name.rpartition(".")[2].rpartition("__")[2], Deed.TOOL)
-        act = Act(at.time, at.place, deed=deed, call=call, id=masked(use), tool=masked(name),
+        purpose = _PURPOSES.get(name.rpartition(".")[2].rpartition("__")[2], Purpose.TOOL)
+        tool_call = ToolCall(at.time, at.place, purpose=purpose, call=call, id=masked(use), tool=masked(name),
                   ref=self._privacy.reference(given))  # fmt: skip
         call.final = False
-        self._add(act, at)
-        self._acts.setdefault(use, []).append(act)
+        self._add(tool_call, at)
+        self._tool_calls.setdefault(use, []).append(tool_call)
         if kind in _ANSWERED_AT_ONCE:
             status = string(payload.status)
             failed = status if status not in ("", "completed") else ""
-            done = Answer(at.time, at.place, status="error" if failed else "ok", error=masked(failed))
+            done = ToolResult(at.time, at.place, status=Status.ERROR if failed else Status.OK, error=masked(failed))
             self._add(done, at)
-            answer(act, done)
-        elif deed in (Deed.SPAWN, Deed.MESSAGE, Deed.CLOSE):
-            self._note_clue(act, use, wording.parsed(given))
+            answer(tool_call, done)
+        elif purpose in (Purpose.SPAWN, Purpose.MESSAGE, Purpose.CLOSE):
+            self._note_evidence(tool_call, use, rows.parsed(given))
 
-    def _note_clue(self, act: Act, use: str, details: dict[str, Any]) -> None:
+    def _note_evidence(self, tool_call: ToolCall, use: str, details: dict[str, Any]) -> None:
         """What a call says of the agent that it is about."""
-        text = text_field(details, "message") or text_field(details, "prompt") or wording.text_of(details.get("items"))
-        named = wording.agent_named(details)
-        if act.deed is not Deed.CLOSE:
-            act.ref = self._privacy.reference(text) or act.ref
-        if act.deed is Deed.SPAWN:
-            act.role = masked(text_field(details, "agent_type") or text_field(details, "agent_role"))
-            self._spawns[use] = Spawn(act, use, wording.mark(text), [named])
-            self.clues.spawns.append(self._spawns[use])
+        text = text_field(details, "message") or text_field(details, "prompt") or rows.text_of(details.get("items"))
+        named = rows.agent_named(details)
+        if tool_call.purpose is not Purpose.CLOSE:
+            tool_call.ref = self._privacy.reference(text) or tool_call.ref
+        if tool_call.purpose is Purpose.SPAWN:
+            tool_call.role = masked(text_field(details, "agent_type") or text_field(details, "agent_role"))
+            self._spawns[use] = Spawn(tool_call, use, rows.mark(text), [named])
+            self.evidence.spawns.append(self._spawns[use])
         else:
-            self.clues.aimed.append(Aimed(act, named, wording.mark(text) if text else 0))
+            self.evidence.aimed.append(Aimed(tool_call, named, rows.mark(text) if text else 0))
 
     def _take_output(self, payload: Payload, at: Moment) -> None:
         self._call = None
         output = payload.output
         inner = output if isinstance(output, dict) else {}
-        text = text_field(inner, "content") or wording.text_of(inner.get("content_items", output))
-        details = wording.parsed(text) or inner
-        failed = wording.error(text, details) or ("tool_error" if inner.get("success") is False else "")
-        found = Answer(at.time, at.place, status="error" if failed else "ok", error=failed,
+        text = text_field(inner, "content") or rows.text_of(inner.get("content_items", output))
+        details = rows.parsed(text) or inner
+        failed = rows.error(text, details) or ("tool_error" if inner.get("success") is False else "")
+        found = ToolResult(at.time, at.place, status=Status.ERROR if failed else Status.OK, error=failed,
                        ref=self._privacy.reference(text or output))  # fmt: skip
         self._add(found, at)
         use = string(payload.call_id) or string(payload.id)
         self._results.append((use, found))
         if use in self._spawns:
-            self._spawns[use].names += [wording.agent_named(details), *wording.uuids(text)]
-        elif use in self._acts and self._acts[use][-1].deed is Deed.JOIN:
-            for name, status, brought in wording.endings(details.get("status")):
+            self._spawns[use].names += [rows.agent_named(details), *rows.uuids(text)]
+        elif use in self._tool_calls and self._tool_calls[use][-1].purpose is Purpose.JOIN:
+            for name, status, brought in rows.endings(details.get("status")):
                 self._end(name, status, brought, at)
-        if failed == wording.FORBIDDEN:
-            self._add(Alarm(at.time, at.place, error=failed), at)
+        if failed == rows.FORBIDDEN:
+            self._add(SafetyEvent(at.time, at.place, error=failed), at)
 
     def _take_activity(self, payload: Payload, at: Moment) -> None:
         name = string(payload.agent_thread) or string(payload.agent_thread_too)
         kind = string(payload.kind)
         if kind == "started":
             path = string(payload.agent_path) or string(payload.agent_path_too)
-            self.clues.started.setdefault(name, string(payload.call_id) or path)
+            self.evidence.started.setdefault(name, string(payload.call_id) or path)
         elif kind == "interrupted":
-            self._end(name, "cancelled", "", at)
+            self._end(name, Status.CANCELLED, "", at)
 
     def _take_count(self, info: Any, at: Moment) -> bool:
         """A state of the counter of tokens; whether it has moved."""
         details = info if isinstance(info, dict) else {}
         total, last = amounts(details.get("total_token_usage")), amounts(details.get("last_token_usage"))
         if total is None and (is_odd(details.get("total_token_usage")) or is_odd(details.get("last_token_usage"))):
-            self._report.problem("usage that is no number: left out", str(at.place))
+            self._report.note(Problem.USAGE_NO_NUMBER, str(at.place))
             self.odd += 1
             return False
         if total is None and last is None:
-            self._report.passed("token_count without usage")
+            self._report.pass_over("token_count without usage")
             return False
         before, last_before = self._before
         moved = total != before if total is not None else last != last_before

@@ -10,16 +10,9 @@ from typing import Any
 
 from msgspec import Struct
 
-from orchtrace_corpus.trace.importers.conversations.transcript import Call, Place
-from orchtrace_corpus.trace.importers.core.report import Report
-
-COUNTED = "counted: difference of two cumulative totals"
-LAST = "counted: usage of the last answer, where there are no totals"
-REPEATED = "left out: total that had not moved (the same row again)"
-INHERITED = "left out: total that the thread began with, spent by its parent"
-COPIED = "left out: history copied from another thread, counted there"
-DISAGREEING = "difference of totals other than the usage of the last answer: the difference counts"
-RESTARTED = "counter that begins anew: its usage of the last answer counts"
+from orchtrace_corpus.trace.importers.conversations.transcript import ModelCall, Place
+from orchtrace_corpus.trace.model.import_report import ImportReport, LedgerLine, Problem
+from orchtrace_corpus.trace.model.trace import TokenBasis
 
 _FIELDS = ("input_tokens", "cached_input_tokens", "output_tokens", "reasoning_output_tokens")
 _NOTHING = (None,) * len(_FIELDS)
@@ -42,7 +35,7 @@ class Count(Struct, gc=False):
     place: Place
     total: Amounts | None
     last: Amounts | None
-    call: Call | None
+    call: ModelCall | None
     moved: bool = True
 
     @property
@@ -85,7 +78,7 @@ def tokens(spent: Amounts) -> dict[str, int]:
     }  # fmt: skip
 
 
-def spend(counts: list[Count], boundary: int, *, is_child: bool, report: Report) -> dict[str, int] | None:
+def spend(counts: list[Count], boundary: int, *, is_child: bool, report: ImportReport) -> dict[str, int] | None:
     """Give each answer of a thread what it spent.
 
     Args:
@@ -105,21 +98,23 @@ def spend(counts: list[Count], boundary: int, *, is_child: bool, report: Report)
         before = count.total or before
         if spent is None:
             if not is_copied:
-                report.ledger(REPEATED, **(tokens(count.last) if count.last else {}))
+                report.enter(LedgerLine.SAME_TOTAL, **(tokens(count.last) if count.last else {}))
         elif is_copied:
             copied.append(spent)
         elif count.call is not None:
             count.call.tokens = _sum(count.call.tokens, tokens(spent))
-            count.call.basis = "cumulative_delta" if count.total else "reported"
-            report.ledger(COUNTED if count.total else LAST, **tokens(spent))
+            count.call.basis = TokenBasis.CUMULATIVE_DELTA if count.total else TokenBasis.REPORTED
+            report.enter(LedgerLine.TOTAL_DIFFERENCE if count.total else LedgerLine.LAST_ANSWER, **tokens(spent))
     if not copied:
         return None
     total = tokens(tuple(map(sum, zip(*copied, strict=True))))
-    report.ledger(COPIED, len(copied), **total)
+    report.enter(LedgerLine.COPIED_HISTORY, len(copied), **total)
     return total
 
 
-def _spent(count: Count, before: Amounts | None, *, is_child: bool, report: Report, quiet: bool) -> Amounts | None:
+def _spent(
+    count: Count, before: Amounts | None, *, is_child: bool, report: ImportReport, quiet: bool
+) -> Amounts | None:
     """What a row of the counter adds to the row before; None where it repeats that."""
     total, last = count.total, count.last
     if total is None:
@@ -131,17 +126,17 @@ def _spent(count: Count, before: Amounts | None, *, is_child: bool, report: Repo
             return total
         inherited = tuple(max(whole - part, 0) for whole, part in zip(total, last, strict=True))
         if not quiet:
-            report.ledger(INHERITED, **tokens(inherited))
+            report.enter(LedgerLine.INHERITED_TOTAL, **tokens(inherited))
         return last
     difference = tuple(map(sub, total, before))
     if difference == last:
         return difference
     if min(difference) < 0 or total == last:
         if not quiet:
-            report.problem(RESTARTED, str(count.place))
+            report.note(Problem.COUNTER_RESTARTED, str(count.place))
         return last if last is not None else total
     if last is not None and not quiet:
-        report.problem(DISAGREEING, str(count.place))
+        report.note(Problem.TOTAL_DIFFERS, str(count.place))
     return difference
 
 

@@ -3,33 +3,29 @@
 from collections.abc import Container, Sequence
 from typing import NamedTuple
 
+from orchtrace_corpus.trace.importers.conversations.codex.conversation import Spawn
 from orchtrace_corpus.trace.importers.conversations.codex.counting import spend
-from orchtrace_corpus.trace.importers.conversations.codex.reading import Rollout
-from orchtrace_corpus.trace.importers.conversations.codex.replay import Trails, boundary
-from orchtrace_corpus.trace.importers.conversations.codex.spawn_evidence import Spawn
-from orchtrace_corpus.trace.importers.conversations.returns import Back, add_returns
+from orchtrace_corpus.trace.importers.conversations.codex.reading import Rollout, Trails, boundary
 from orchtrace_corpus.trace.importers.conversations.transcript import (
     NO_TIME,
-    Act,
-    Call,
-    Copy,
-    Deed,
+    CopiedHistory,
+    ModelCall,
     Place,
-    Thread,
-    Typed,
+    Purpose,
+    ReturnEvidence,
+    ToolCall,
+    Transcript,
+    UserInput,
+    add_returns,
     part,
 )
-from orchtrace_corpus.trace.importers.core.names import Names
+from orchtrace_corpus.trace.importers.core.identity import Names
 from orchtrace_corpus.trace.importers.core.privacy import masked
-from orchtrace_corpus.trace.importers.core.report import Report
+from orchtrace_corpus.trace.model.import_report import ImportReport, LedgerLine, Missing, Problem
+from orchtrace_corpus.trace.model.trace import Status
 
 MAIN = "main"
 """The agent that the user talks to."""
-
-UNKNOWN = "unknown: answers without usage"
-ODD = "unknown: usage that is no number"
-COVERED = "counted with the answer behind them: answers without a count of their own"
-MISSING = "unknown: sub-agents without a rollout"
 
 
 class Linked(NamedTuple):
@@ -37,14 +33,14 @@ class Linked(NamedTuple):
 
     Attributes:
         threads: Its threads.
-        unknown: Why not all of its tokens are known; empty where they are.
+        missing: How many records lack their tokens.
     """
 
-    threads: list[Thread]
-    unknown: str
+    threads: list[Transcript]
+    missing: dict[Missing, int]
 
 
-def link(rollouts: Sequence[Rollout], report: Report) -> Linked:
+def link(rollouts: Sequence[Rollout], report: ImportReport) -> Linked:
     """Put a session together."""
     trails = {one.meta.id: Trails(one.trail) for one in rollouts}
     for rollout in rollouts:
@@ -55,17 +51,15 @@ def link(rollouts: Sequence[Rollout], report: Report) -> Linked:
     links.aim()
     without = sum(_count_unpaid(rollout, report) for rollout in rollouts)
     if missing:
-        report.ledger(MISSING, missing)
+        report.enter(LedgerLine.NO_ROLLOUT, missing)
     odd = sum(rollout.conversation.odd for rollout in rollouts)
     if odd:
-        report.ledger(ODD, odd)
-    reasons = (("sub-agents without a rollout among the files", missing), ("answers without usage", without),
-               ("usage that is no number", odd))  # fmt: skip
-    unknown = "; ".join(f"{what}: {number}" for what, number in reasons if number)
-    return Linked([rollout.thread for rollout in rollouts if rollout.thread.steps], unknown)
+        report.enter(LedgerLine.NO_NUMBER, odd)
+    lacking = {Missing.ROLLOUTS: missing, Missing.USAGE: without, Missing.NUMBERS: odd}
+    return Linked([rollout.thread for rollout in rollouts if rollout.thread.steps], lacking)
 
 
-def _leave_out_copies(rollout: Rollout, trails: dict[str, Trails], report: Report) -> None:
+def _leave_out_copies(rollout: Rollout, trails: dict[str, Trails], report: ImportReport) -> None:
     """Leave history that was copied into a thread out of it, and give its own answers their tokens."""
     meta, thread, counts = rollout.meta, rollout.thread, rollout.conversation.counts
     is_child = bool(meta.parent or meta.forked)
@@ -79,45 +73,45 @@ def _leave_out_copies(rollout: Rollout, trails: dict[str, Trails], report: Repor
     kept = [step for step in thread.steps if step.order > end]
     paid = {id(count.call): count for count in counts if count.row > end and count.call is not None}
     for step in thread.steps:
-        if step.order <= end and isinstance(step, Call) and id(step) in paid:
+        if step.order <= end and isinstance(step, ModelCall) and id(step) in paid:
             count = paid[id(step)]  # its tokens are the thread's own, so it is, too
             step.place, step.order = count.place, float(count.row)
             kept.append(step)
     first = min((step.time for step in kept), default=0.0)
     begins = next((step for step in kept if step.order > end), None)
-    if not meta.parent and isinstance(begins, Typed):
+    if not meta.parent and isinstance(begins, UserInput):
         copied_steps = (step for step in thread.steps if step.order <= end)
-        ends = (step.end if isinstance(step, Call) else step.time for step in copied_steps)
+        ends = (step.end if isinstance(step, ModelCall) else step.time for step in copied_steps)
         begins.since = max(ends, default=NO_TIME)
     part(step for step in thread.steps if step.order <= end)
     if copied is not None:
-        kept.append(Copy(first, Place(counts[0].place.file, counts[0].place.line), 0.0, copied))
+        kept.append(CopiedHistory(first, Place(counts[0].place.file, counts[0].place.line), 0.0, copied))
     thread.steps = kept
-    clues = rollout.conversation.clues
-    clues.spawns = [spawn for spawn in clues.spawns if spawn.act.order > end]
-    clues.aimed = [aimed for aimed in clues.aimed if aimed.act.order > end]
-    clues.endings = [ending for ending in clues.endings if ending.step.order > end]
-    clues.arrivals = [arrival for arrival in clues.arrivals if arrival.step.order > end]
+    evidence = rollout.conversation.evidence
+    evidence.spawns = [spawn for spawn in evidence.spawns if spawn.tool_call.order > end]
+    evidence.aimed = [aimed for aimed in evidence.aimed if aimed.tool_call.order > end]
+    evidence.endings = [ending for ending in evidence.endings if ending.step.order > end]
+    evidence.arrivals = [arrival for arrival in evidence.arrivals if arrival.step.order > end]
 
 
-def _count_unpaid(rollout: Rollout, report: Report) -> int:
+def _count_unpaid(rollout: Rollout, report: ImportReport) -> int:
     """How many answers have no tokens, and none behind them in the thread that would contain theirs."""
-    calls = [step for step in rollout.thread.steps if isinstance(step, Call)]
+    calls = [step for step in rollout.thread.steps if isinstance(step, ModelCall)]
     last = max((step.order for step in calls if step.tokens is not None), default=-1.0)
     without = [step for step in calls if step.tokens is None]
     unknown = sum(step.order > last for step in without)
     if len(without) > unknown:
-        report.ledger(COVERED, len(without) - unknown)
+        report.enter(LedgerLine.COVERED, len(without) - unknown)
     unknown = max(unknown - rollout.conversation.odd, 0)
     if unknown:
-        report.ledger(UNKNOWN, unknown)
+        report.enter(LedgerLine.NO_USAGE, unknown)
     return unknown
 
 
 class _Links:
     """Who spawned whom in a session."""
 
-    def __init__(self, rollouts: Sequence[Rollout], report: Report) -> None:
+    def __init__(self, rollouts: Sequence[Rollout], report: ImportReport) -> None:
         self._rollouts = rollouts
         self._report = report
         self._by_id = {rollout.meta.id: rollout for rollout in rollouts}
@@ -151,14 +145,14 @@ class _Links:
                 continue
             if parent is None or self._is_above(rollout, parent):
                 place = str(rollout.thread.steps[0].place)
-                self._report.problem("sub-agent whose parent is not among the files (orphan)", place)
+                self._report.note(Problem.NO_PARENT_ROLLOUT, place)
                 continue
             rollout.thread.parent = parent.thread.agent
             self._parents[rollout.meta.id] = parent
             spawn = self._spawn_of(rollout, parent)
             if spawn is not None:
-                spawn.act.target = rollout.thread.agent
-                spawn.act.role = rollout.thread.role = rollout.thread.role or spawn.act.role
+                spawn.tool_call.target = rollout.thread.agent
+                spawn.tool_call.role = rollout.thread.role = rollout.thread.role or spawn.tool_call.role
                 for name in spawn.names:
                     self._names.setdefault(name, rollout.thread.agent)
             else:
@@ -172,79 +166,90 @@ class _Links:
         return above is one
 
     def _spawn_of(self, rollout: Rollout, parent: Rollout) -> Spawn | None:
-        meta, clues = rollout.meta, parent.conversation.clues
+        meta, evidence = rollout.meta, parent.conversation.evidence
         index = self._indices.get(parent.meta.id)
         if index is None:
-            index = self._indices[parent.meta.id] = _Index(clues.spawns, self._by_id)
-        started = clues.started.get(meta.id, "")
+            index = self._indices[parent.meta.id] = _Index(evidence.spawns, self._by_id)
+        started = evidence.started.get(meta.id, "")
         names = (started, meta.call, meta.id, meta.path, meta.path.rpartition("/")[2])
         found = next((index.by_name[name] for name in names if name in index.by_name), None)
-        if found is None or found.act.target:
-            arrivals = rollout.conversation.clues.arrivals
+        if found is None or found.tool_call.target:
+            arrivals = rollout.conversation.evidence.arrivals
             waiting = index.by_task.get(arrivals[0].mark, []) if arrivals else []
-            while waiting and waiting[0].act.target:
+            while waiting and waiting[0].tool_call.target:
                 del waiting[0]
             found = waiting[0] if waiting else None
         return found
 
     def _conclude_spawn(self, rollout: Rollout, parent: Rollout) -> None:
         first = min(rollout.thread.steps, key=lambda step: (step.time, step.order))
-        act = Act(first.time, first.place, deed=Deed.SPAWN, target=rollout.thread.agent, role=rollout.thread.role)
-        act.is_inferred = True
-        parent.thread.add(act)
-        self._report.problem("sub-agent without a known spawn call: its spawn is concluded", str(first.place))
+        tool_call = ToolCall(
+            first.time, first.place, purpose=Purpose.SPAWN, target=rollout.thread.agent, role=rollout.thread.role
+        )
+        tool_call.is_inferred = True
+        parent.thread.add(tool_call)
+        self._report.note(Problem.SPAWN_INFERRED, str(first.place))
 
     def name_childless(self) -> int:
         """Name the sub-agents of which there is no rollout, and say how many."""
         missing = 0
         for rollout in self._rollouts:
-            clues = rollout.conversation.clues
-            started = {call: thread for thread, call in reversed(clues.started.items())}
-            for spawn in clues.spawns:
-                act = spawn.act
-                if act.target:
+            evidence = rollout.conversation.evidence
+            started = {call: thread for thread, call in reversed(evidence.started.items())}
+            for spawn in evidence.spawns:
+                tool_call = spawn.tool_call
+                if tool_call.target:
                     continue
                 names = [name for name in (*spawn.names, started.get(spawn.id, "")) if name]
-                if act.answer is not None and act.answer.status == "error":
-                    act.deed = Deed.TOOL  # nothing came into being
+                if tool_call.answer is not None and tool_call.answer.status is Status.ERROR:
+                    tool_call.purpose = Purpose.TOOL  # nothing came into being
                     continue
-                act.target = self._new_name((names or [f"{act.role or 'agent'}:{act.id[-8:]}"])[-1])
+                tool_call.target = self._new_name((names or [f"{tool_call.role or 'agent'}:{tool_call.id[-8:]}"])[-1])
                 for name in names:
-                    self._names.setdefault(name, act.target)
+                    self._names.setdefault(name, tool_call.target)
                 missing += 1
-                self._report.problem("sub-agent without a rollout", str(act.place))
+                self._report.note(Problem.NO_ROLLOUT, str(tool_call.place))
         return missing
 
     def aim(self) -> None:
         """Aim messages, ends and returns at agents, and tie what arrives to what was sent."""
-        backs = []
-        sent: dict[tuple[str, int], list[Act]] = {}
+        returns = []
+        sent: dict[tuple[str, int], list[ToolCall]] = {}
         for rollout in self._rollouts:
             thread = rollout.thread
-            for aimed in rollout.conversation.clues.aimed:
-                act, target = aimed.act, self._called(aimed.name)
-                if act.deed is Deed.MESSAGE:
-                    act.target = target or self._stranger(aimed.name)
-                    sent.setdefault((act.target, aimed.mark), []).append(act)
-                elif target and target != thread.agent and act.answer is not None and act.answer.status == "ok":
-                    act.target = target
+            for aimed in rollout.conversation.evidence.aimed:
+                tool_call, target = aimed.tool_call, self._called(aimed.name)
+                if tool_call.purpose is Purpose.MESSAGE:
+                    tool_call.target = target or self._stranger(aimed.name)
+                    sent.setdefault((tool_call.target, aimed.mark), []).append(tool_call)
+                elif (
+                    target
+                    and target != thread.agent
+                    and tool_call.answer is not None
+                    and tool_call.answer.status is Status.OK
+                ):
+                    tool_call.target = target
                 else:
-                    act.deed = Deed.TOOL
-            for ending in rollout.conversation.clues.endings:
+                    tool_call.purpose = Purpose.TOOL
+            for ending in rollout.conversation.evidence.endings:
                 child = self._called(ending.name)
                 if child and child != thread.agent:
-                    error = "agent_error" if ending.status == "error" else ""
-                    backs.append(Back(ending.step, thread, child, ending.status, error, ending.ref))
+                    error = "agent_error" if ending.status is Status.ERROR else ""
+                    returns.append(ReturnEvidence(ending.step, thread, child, ending.status, error, ending.ref))
             for step in thread.steps:
-                if isinstance(step, Act) and step.call is not None and step.deed in (Deed.SPAWN, Deed.MESSAGE):
+                if (
+                    isinstance(step, ToolCall)
+                    and step.call is not None
+                    and step.purpose in (Purpose.SPAWN, Purpose.MESSAGE)
+                ):
                     step.call.decides = True
-        add_returns(backs, (rollout.thread for rollout in self._rollouts))
+        add_returns(returns, (rollout.thread for rollout in self._rollouts))
         for rollout in self._rollouts:
             self._deliver(rollout, sent)
 
-    def _deliver(self, rollout: Rollout, sent: dict[tuple[str, int], list[Act]]) -> None:
+    def _deliver(self, rollout: Rollout, sent: dict[tuple[str, int], list[ToolCall]]) -> None:
         """What an agent was given is a message that was sent, or else its task."""
-        for arrival in rollout.conversation.clues.arrivals:
+        for arrival in rollout.conversation.evidence.arrivals:
             waiting = sent.get((rollout.thread.agent, arrival.mark), [])
             if waiting and waiting[0].time <= arrival.step.time:
                 arrival.step.sent = waiting.pop(0)

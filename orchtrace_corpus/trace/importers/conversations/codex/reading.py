@@ -1,20 +1,142 @@
-"""Reads a Codex rollout: the thread of one agent, and what tells where history that was copied into it ends."""
+"""Reads a Codex rollout: the thread of one agent, and where history that was copied into it ends.
 
+Rows older than the thread are copied, and so are those between the `session_meta` of another thread and the
+first turn of the thread's own. With the parent's rollout at hand, those are, too, that the parent has in the
+same order; without it, totals that move several times within a second, as no model answers.
+"""
+
+from bisect import bisect_right
 from collections.abc import Sequence
+from functools import cached_property
+from itertools import pairwise
 from math import inf
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 
 from orchtrace_corpus.trace.importers.conversations.codex.conversation import Conversation, Moment
-from orchtrace_corpus.trace.importers.conversations.codex.replay import Trail
 from orchtrace_corpus.trace.importers.conversations.codex.rows import Line, Payload, line, string
 from orchtrace_corpus.trace.importers.conversations.codex.sources import Meta, shown
-from orchtrace_corpus.trace.importers.conversations.transcript import NO_TIME, Thread, moment
+from orchtrace_corpus.trace.importers.conversations.transcript import NO_TIME, Transcript, moment
 from orchtrace_corpus.trace.importers.core import logs
 from orchtrace_corpus.trace.importers.core.logs import LogFile
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
-from orchtrace_corpus.trace.importers.core.report import Report
+from orchtrace_corpus.trace.model.import_report import Drop, ImportReport, Problem
+
+_BURST_SECONDS = 1.0
+_EARLIER_SECONDS = 1.0
+
+
+class Trail(Struct, gc=False):
+    """A row of a rollout, as far as it tells where copied history ends.
+
+    Attributes:
+        row: Its number in the thread.
+        time: Its time.
+        mark: What it says, as a number.
+        kind: The kind of row: `count` for a total that has moved, `meta` for the `session_meta` of another thread,
+            `turn` for the beginning of a turn that is the thread's own by its id or time, else `row`. What every
+            thread writes anew about itself leaves no trail.
+    """
+
+    row: int
+    time: float
+    mark: int
+    kind: str
+
+
+class Trails:
+    """The trail of a thread, as others are compared with it."""
+
+    def __init__(self, rows: Sequence[Trail]) -> None:
+        self._rows = rows
+
+    @cached_property
+    def places(self) -> dict[int, list[int]]:
+        """Where each mark stands, from the beginning on."""
+        found: dict[int, list[int]] = {}
+        for place, row in enumerate(self._rows):
+            found.setdefault(row.mark, []).append(place)
+        return found
+
+    @cached_property
+    def counts(self) -> list[Trail]:
+        """The totals that have moved."""
+        return [row for row in self._rows if row.kind == "count"]
+
+
+def boundary(own: Sequence[Trail], parent: Trails | None, meta: Meta) -> int:
+    """The last row of the history that was copied into a thread; 0 where none was.
+
+    Args:
+        own: The rows of the thread.
+        parent: Those of the thread that its history may be from; None where that is not at hand.
+        meta: What the thread says of itself.
+    """
+    signs = [_older_rows(own, meta), _foreign_rows(own)]
+    if parent is None:
+        return max(*signs, _burst(own))
+    return max(*signs, _common_rows(own, parent), _common_counts(own, parent))
+
+
+def _common_rows(own: Sequence[Trail], parent: Trails) -> int:
+    """The end of the rows that both have, from the beginning on."""
+    last, at = 0, -1
+    for row in own:
+        if row.kind == "meta":
+            continue
+        places = parent.places.get(row.mark, [])
+        next_place = bisect_right(places, at)
+        if next_place == len(places):
+            break
+        at = places[next_place]
+        last = row.row
+    return last
+
+
+def _common_counts(own: Sequence[Trail], parent: Trails) -> int:
+    """The end of the totals that both have, where it can be no accident: two in a row, or one of the same instant."""
+    counts = parent.counts
+    mine = [row for row in own if row.kind == "count"]
+    starts = [place for place, row in enumerate(counts) if mine and row.mark == mine[0].mark]
+    for start in starts[:1]:
+        both = 0
+        while both < len(mine) and start + both < len(counts) and mine[both].mark == counts[start + both].mark:
+            both += 1
+        if both > 1 or mine[0].time == counts[start].time:
+            return mine[both - 1].row
+    return 0
+
+
+def _older_rows(own: Sequence[Trail], meta: Meta) -> int:
+    if meta.created is None:
+        return 0
+    last = 0
+    for row in own:
+        if row.kind != "meta":
+            if row.time >= meta.created - _EARLIER_SECONDS:
+                break
+            last = row.row
+    return last
+
+
+def _foreign_rows(own: Sequence[Trail]) -> int:
+    """The rows between another thread's `session_meta` and the first turn of the thread's own."""
+    if all(row.kind != "meta" for row in own):
+        return 0
+    return next((row.row - 1 for row in own if row.kind == "turn"), 0)
+
+
+def _burst(own: Sequence[Trail]) -> int:
+    counts = [row for row in own if row.kind == "count"]
+    last = 0
+    for one, other in pairwise(counts):
+        if abs(other.time - one.time) > _BURST_SECONDS:
+            break
+        last = other.row
+    return last
+
 
 _COPYING_SECONDS = 10.0
 """History is copied within such a time, if it is given new times at all."""
@@ -27,7 +149,7 @@ class Rollout:
     Attributes:
         meta: What it says of itself.
         thread: Its steps; its agent is named when all rollouts of the session are read.
-        conversation: Its counter of tokens, and its clues.
+        conversation: Its counter of tokens, and its evidence.
         trail: What tells where copied history ends. Of a thread whose own history none is copied from, only what
             was written when it came into being.
 
@@ -36,10 +158,10 @@ class Rollout:
     """
 
     def __init__(
-        self, files: Sequence[LogFile], said: Meta, privacy: Privacy, report: Report, *, is_source: bool
+        self, files: Sequence[LogFile], said: Meta, privacy: Privacy, report: ImportReport, *, is_source: bool
     ) -> None:
         self.meta = said
-        self.thread = Thread("", said.id, role=masked(said.role))
+        self.thread = Transcript("", said.id, role=masked(said.role))
         self.conversation = Conversation(self.thread, privacy, report, is_child=bool(said.parent))
         self.trail: list[Trail] = []
         self._report = report
@@ -50,7 +172,7 @@ class Rollout:
         self._known: set[int] = set()
         for number, file in enumerate(files):
             self._read(file, is_first=number == 0, is_only=len(files) == 1)
-        self.conversation.settle()
+        self.conversation.close()
 
     def _read(self, file: LogFile, *, is_first: bool, is_only: bool) -> None:
         before, time, stamp, name = NO_TIME, NO_TIME, None, shown(file)
@@ -58,10 +180,10 @@ class Rollout:
             row = line(found)
             payload = row.payload
             if payload is None:
-                self._report.drop("row without a payload", name, number)
+                self._report.drop(Drop.NO_PAYLOAD, name, number)
                 continue
             if not is_only and self._is_known(row, is_first=is_first):
-                self._report.passed("row that another file of the thread has, too")
+                self._report.pass_over("row that another file of the thread has, too")
                 continue
             self._row += 1
             if row.timestamp != stamp:  # rows are written several at a time
@@ -69,7 +191,7 @@ class Rollout:
                 time = moment(stamp)
             at = Moment(time, name, number, self._row)
             if time == NO_TIME:
-                self._report.problem("row without a time: that of the row before it is taken", str(at.place))
+                self._report.note(Problem.NO_ROW_TIME, str(at.place))
             else:
                 if time < before:
                     self._report.out_of_order += 1
@@ -92,15 +214,15 @@ class Rollout:
             sign = self._sign_of_event(payload, moved=self.conversation.take_event(payload, at))
         elif kind == "turn_context":
             self.conversation.model = masked(string(payload.model)) or self.conversation.model
-            self._report.passed(kind)
+            self._report.pass_over(kind)
             sign = "turn" if self._is_own_turn(payload) else ""
         elif kind == "session_meta":
-            self._report.passed(kind)
+            self._report.pass_over(kind)
             sign = "meta" if string(payload.id) not in ("", self.meta.id) else ""
         elif kind == "compacted":
-            self._report.passed(kind)
+            self._report.pass_over(kind)
         else:
-            self._report.unknown(masked(kind) if isinstance(kind, str) else "(no type)")
+            self._report.note_unknown(masked(kind) if isinstance(kind, str) else "(no type)")
         if sign and self._keeps_trail and (at.time <= self._youngest or sign in ("meta", "turn")):
             what = self.conversation.counts[-1].state if sign == "count" else (kind, msgspec.json.encode(payload))
             self.trail.append(Trail(at.row, at.time, hash(what), sign))

@@ -1,12 +1,19 @@
-"""The rows of a Codex rollout as far as they are read: decoding passes over everything else.
+"""The rows of a Codex rollout as far as they are read, and what arguments, outputs and texts in them say.
 
-Nothing is said of the types of fields here, since rows of some version have another type in each.
+Decoding passes over everything else. Nothing is said of the types of fields here, since rows of some version
+have another type in each.
 """
 
+import re
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
 from msgspec import Struct, field
+
+from orchtrace_corpus.trace.importers.conversations.codex.sources import text_field
+from orchtrace_corpus.trace.importers.conversations.transcript import REJECTED
+from orchtrace_corpus.trace.model.trace import Status
 
 
 class Payload(Struct, gc=False):
@@ -65,3 +72,110 @@ def as_payload(value: Any) -> Payload:
 def string(value: Any) -> str:
     """A value that is text; empty where it is anything else."""
     return value if type(value) is str else ""
+
+
+FORBIDDEN = "forbidden"
+"""The error of a call that a rule or guardian does not allow."""
+
+_PUT_THERE = (
+    "<environment_context", "<user_instructions", "<turn_aborted", "<user_shell_command", "<skill", "<permissions",
+    "<collaboration_mode", "<model_switch", "# AGENTS.md", "<INSTRUCTIONS", "<user_action",
+)  # fmt: skip
+_NOTIFICATION = "<subagent_notification>"
+_ENDED = {
+    "completed": Status.OK,
+    "errored": Status.ERROR,
+    "failed": Status.ERROR,
+    "interrupted": Status.CANCELLED,
+    "shutdown": Status.CANCELLED,
+    "closed": Status.CANCELLED,
+}
+"""How an agent is said to have ended; under any other word it goes on."""
+_MOST_LOOKED_AT = 400
+_MOST_PARSED = 1_000_000
+
+
+def is_put_there(text: str) -> bool:
+    """Whether the program has put a text among those of the user."""
+    return text.lstrip().startswith(_PUT_THERE)
+
+
+def text_of(content: Any) -> str:
+    """The text of a content: a string, or parts of which some are text."""
+    if isinstance(content, str):
+        return content
+    if not isinstance(content, list):
+        return ""
+    return "\n".join([text for part in content if (text := text_field(part, "text"))])
+
+
+def parsed(value: Any) -> dict[str, Any]:
+    """An object, or the text of one; empty for anything else."""
+    if isinstance(value, str) and value.lstrip()[:1] == "{" and len(value) <= _MOST_PARSED:
+        try:
+            value = msgspec.json.decode(value.encode("utf-8", "replace"))
+        except (msgspec.DecodeError, RecursionError):
+            return {}
+    return value if isinstance(value, dict) else {}
+
+
+def agent_named(details: dict[str, Any]) -> str:
+    """The agent that arguments or an output name, by its thread or by its path."""
+    names = ("agent_id", "new_thread_id", "thread_id", "agent_thread_id", "id", "target", "agent_path", "task_name")
+    return next(filter(None, (text_field(details, name) for name in names)), "")
+
+
+def uuids(text: str) -> list[str]:
+    """The UUIDs at the beginning of a text."""
+    return re.findall(r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b", text[:_MOST_LOOKED_AT])
+
+
+def error(text: str, details: dict[str, Any]) -> str:
+    """What kind of error an output tells of; empty where it tells of none."""
+    beginning = text[:_MOST_LOOKED_AT].lower()
+    if "rejected by user" in beginning or "denied by user" in beginning:
+        return REJECTED
+    if "rejected by guardian" in beginning or "blocked by policy" in beginning or "not permitted" in beginning:
+        return FORBIDDEN
+    metadata = details.get("metadata")
+    code = metadata.get("exit_code") if isinstance(metadata, dict) else None
+    if code is None:
+        code = _exit_code(beginning)
+    return "exit_code" if type(code) is int and code != 0 else ""
+
+
+def _exit_code(text: str) -> int | None:
+    for words in ("exit code: ", "exited with code "):
+        at = text.find(words)
+        if at >= 0:
+            number = text[at + len(words) :].split(None, 1)[:1]
+            digits = number[0].rstrip(".,") if number else ""
+            return int(digits) if digits.isdecimal() and len(digits) < 10 else None
+    return None
+
+
+def endings(value: Any) -> Iterator[tuple[str, Status, str]]:
+    """The agents that a status speaks of, with how they have ended: ok, error or cancelled, and what they brought."""
+    if not isinstance(value, dict):
+        return
+    for agent, state in value.items():
+        words = {state: ""} if isinstance(state, str) else state if isinstance(state, dict) else {}
+        for word, brought in words.items():
+            status = _ENDED.get(word.lower())
+            if status:
+                yield agent, status, brought if isinstance(brought, str) else text_field(brought, "message")
+                break
+
+
+def notification(text: str) -> Iterator[tuple[str, Status, str]]:
+    """What a notification says of one agent, as `endings` does."""
+    begin = text.find(_NOTIFICATION)
+    if begin >= 0:
+        inner = text[begin + len(_NOTIFICATION) :].partition("</")[0].strip()
+        said = parsed(inner)
+        yield from endings({agent_named(said): said.get("status")})
+
+
+def mark(text: str) -> int:
+    """A number by which a text is known again, whatever its blanks and capitals."""
+    return hash(" ".join(text.split()).lower())

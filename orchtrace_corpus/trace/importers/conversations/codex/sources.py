@@ -1,15 +1,15 @@
 """Which files make up a Codex session: one rollout for each thread, tied together by what their first rows say."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import islice
 from typing import Any, NamedTuple
 
 from orchtrace_corpus.trace.importers.core import logs
 from orchtrace_corpus.trace.importers.core.builder import seconds
-from orchtrace_corpus.trace.importers.core.logs import Head, LogFile
+from orchtrace_corpus.trace.importers.core.logs import Head, LogFile, Opened
 from orchtrace_corpus.trace.importers.core.privacy import masked
-from orchtrace_corpus.trace.importers.core.report import Report
+from orchtrace_corpus.trace.model.import_report import ImportReport
 
 _ROW_TYPES = frozenset(("session_meta", "response_item", "event_msg", "turn_context", "compacted"))
 
@@ -45,17 +45,21 @@ def recognises(beginning: Head) -> bool:
     return any(text_field(row, "type") in _ROW_TYPES and isinstance(row.get("payload"), dict) for row in beginning.rows)
 
 
-def first_meta(file: LogFile) -> Meta:
+def first_meta(opened: Opened) -> Meta:
     """What the first `session_meta` of a rollout says; a rollout without one is a thread by its file name.
 
     Raises:
         DataFileError: The file cannot be read.
     """
-    rows: Sequence[dict[str, Any]] = logs.head(file, 1, logs.FIRST_BYTES).rows
-    if not any(row.get("type") == "session_meta" for row in rows):
-        rows = [row for _, row in islice(logs.rows(file, Report()), logs.HEAD_ROWS)]
-    first = next((row for row in rows if row.get("type") == "session_meta"), {})
+    file = opened.file
+    first = _first_meta(opened.first().rows) or _first_meta(opened.head().rows)
+    if not first:  # it may be longer than a head
+        first = _first_meta([row for _, row in islice(logs.rows(file, ImportReport()), logs.HEAD_ROWS)])
     return meta(_inside(first, "payload"), os.path.basename(file.path_text).removesuffix(".jsonl"))
+
+
+def _first_meta(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    return next((row for row in rows if row.get("type") == "session_meta"), {})
 
 
 def meta(payload: dict[str, Any], fallback: str) -> Meta:
@@ -80,34 +84,14 @@ def meta(payload: dict[str, Any], fallback: str) -> Meta:
     )
 
 
-def sessions(files: Sequence[LogFile]) -> Iterator[Sequence[LogFile]]:
-    """Groups of rollouts that spawned or forked one another.
+def ties(opened: Opened) -> list[str]:
+    """What ties a rollout to others: its own thread, and those that spawned or forked it.
 
     Raises:
-        DataFileError: A file cannot be read.
+        DataFileError: The file cannot be read.
     """
-    same: dict[str, str] = {}
-    first: list[tuple[str, LogFile]] = []
-    for file in files:
-        said = first_meta(file)
-        for other in (said.parent, said.forked):
-            if other:
-                same[_first(same, said.id)] = _first(same, other)
-        first.append((said.id, file))
-    groups: dict[str, list[LogFile]] = {}
-    for thread, file in first:
-        groups.setdefault(_first(same, thread), []).append(file)
-    yield from groups.values()
-
-
-def _first(same: dict[str, str], name: str) -> str:
-    path = []
-    while same.get(name, name) != name:
-        path.append(name)
-        name = same[name]
-    for passed in path:
-        same[passed] = name
-    return name
+    said = first_meta(opened)
+    return [opened.file.path, *filter(None, (said.id, said.parent, said.forked))]
 
 
 def shown(file: LogFile) -> str:
