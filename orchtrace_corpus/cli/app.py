@@ -136,9 +136,17 @@ def run(arguments: list[str], output: Output) -> int:
             output.tell(f"corpus: {option} is a global option; write it before the command: {form}")
             return ExitCode.USAGE
         error.show(file=sys.stderr)
-        if "unexpected extra argument" in str(error) and not set("=<>~").isdisjoint(str(error)):
+        if not option and _has_bare_filter(arguments):
             output.tell("A filter needs --where in front of it.")
         return int(error.exit_code)
     if code == ExitCode.INTERRUPTED:
         output.tell("corpus: interrupted")
     return int(code or ExitCode.DONE)
+
+
+def _has_bare_filter(arguments: list[str]) -> bool:
+    """Whether a filter stands among the arguments without an option in front of it."""
+    pairs = zip(["", *arguments], arguments, strict=False)
+    return any(
+        not {*"=<>~"}.isdisjoint(word) for before, word in pairs if not before.startswith("-") and word[:1] != "-"
+    )

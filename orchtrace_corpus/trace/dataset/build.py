@@ -232,16 +232,16 @@ def _make(
                     worker.give(waiting.pop(), folder, taken)
             report(done + sum(max(worker.at, 0) for worker in workers), total)
             for worker in wait_for_any(workers):
-                message = worker.receive()
+                reply = worker.receive()
                 order = worker.order
-                if isinstance(message, int):
-                    worker.at = message
-                elif isinstance(message, Stopped):
-                    raise DataFileError(f"cannot go on in {quote_path(folder.path)}: {printable(message.why)}")
-                elif message is not None and order is not None:
+                if isinstance(reply, int):
+                    worker.at = reply
+                elif isinstance(reply, Stopped):
+                    raise DataFileError(f"cannot go on in {quote_path(folder.path)}: {printable(reply.why)}")
+                elif reply is not None and order is not None:
                     worker.order, worker.at = None, -1
-                    folder.put(job.unit(order.task.name, message), order.folder)
-                    done += len(message)
+                    folder.put(job.unit(order.task.name, reply), order.folder)
+                    done += len(reply)
                     deaths = 0
                 else:
                     worker.end()

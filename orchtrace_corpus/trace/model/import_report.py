@@ -268,7 +268,7 @@ class ImportReport(Struct):
     @property
     def unread(self) -> int:
         """How many lines could not be read, so that nobody knows what they say."""
-        return sum(self.dropped[reason].number for reason in _UNREAD if reason in self.dropped)
+        return sum(self.dropped[drop].number for drop in _UNREAD if drop in self.dropped)
 
     def entries(self) -> Iterator[Entry]:
         """The lines of the token ledger; the name of each is an outcome, a colon, and what has it."""
@@ -286,7 +286,7 @@ class ImportReport(Struct):
 
     def lacks_transcripts(self) -> bool:
         """Whether the log speaks of sub-agents whose transcripts are not among its files."""
-        return Problem.NO_TRANSCRIPT in self.problems or Problem.NO_WORKFLOW_TRANSCRIPT in self.problems
+        return any(map(self.problems.get, (Problem.NO_TRANSCRIPT, Problem.NO_WORKFLOW_TRANSCRIPT)))
 
     def as_data(self) -> dict[str, Any]:
         """The report as traces keep it."""

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
+from orchtrace_corpus.base.cycles import closing_links
 from orchtrace_corpus.trace.model.trace import Event, EventType, Trace
 from orchtrace_corpus.trace.view.graph import Graph
 
@@ -39,7 +40,9 @@ def lifecycle(trace: Trace, of: Graph) -> Lifecycle:
             parents[event.agent] = event.parent_agent
     parents.update({agent.id: agent.parent for agent in trace.agents if agent.parent})
     parents.update({agent: of.events[numbers[0]].agent for agent, numbers in spawns.items()})
-    circular = {agent: parents.pop(agent) for agent in _closing(parents)}
+    circular = {
+        agent: parents.pop(agent) for _, agent in closing_links({agent: (parent,) for agent, parent in parents.items()})
+    }
     return Lifecycle(parents, circular, spawns, despawns, stops)
 
 
@@ -61,22 +64,6 @@ def in_time(numbers: Iterable[int], events: Sequence[Event]) -> list[int]:
 
 def _moment(event: Event) -> tuple[float, float]:
     return event.t, -1 if event.seq is None else event.seq
-
-
-def _closing(parents: Mapping[str, str]) -> list[str]:
-    """An agent of each circle that the links to parents go round in."""
-    found: list[str] = []
-    known: set[str] = set()
-    for agent in parents:
-        path: dict[str, None] = {}
-        above: str | None = agent
-        while above is not None and above not in known and above not in path:
-            path[above] = None
-            above = parents.get(above)
-        if above is not None and above in path:
-            found.append(above)
-        known.update(path)
-    return found
 
 
 def ancestors(agent: str, parents: Mapping[str, str]) -> Iterator[str]:

@@ -197,9 +197,9 @@ def _sniff(body: bytes) -> None:
 
 
 def _refusal(element: Element, entry_id: str) -> RefusedQueryError:
-    reason = _text(element, f"{_ATOM}summary") or entry_id.partition("#")[2].replace("_", " ") or "no reason given"
-    match = re.fullmatch(_INCORRECT_ID, reason)
-    return RefusedQueryError(reason, match[1] if match else None)
+    summary = _text(element, f"{_ATOM}summary") or entry_id.partition("#")[2].replace("_", " ") or "no reason given"
+    match = re.fullmatch(_INCORRECT_ID, summary)
+    return RefusedQueryError(summary, match[1] if match else None)
 
 
 def _entry(element: Element, entry_id: str) -> Metadata | Problem:

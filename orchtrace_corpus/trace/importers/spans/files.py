@@ -89,23 +89,23 @@ def records(file: LogFile, report: ImportReport, shape: Any) -> Iterator[Record]
     Raises:
         DataFileError: The file cannot be read, or is neither lines nor a document.
     """
-    reason = None
+    failure = None
     if not _is_of_lines(file):
         try:
             document = JsonDocument(file)
         except DataFileError as error:
-            reason = error
+            failure = error
         else:
             yield Record(document.top, document.top.line)
             return
     for line, value in logs.rows(file, report, shape):
-        reason = None
+        failure = None
         if isinstance(value, dict):
             data = encoded(value)
             value = Part(data, data, 0, line)
         yield Record(value, line)
-    if reason is not None:
-        raise reason
+    if failure is not None:
+        raise failure
 
 
 def _is_of_lines(file: LogFile) -> bool:

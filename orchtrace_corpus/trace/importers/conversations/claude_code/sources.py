@@ -68,8 +68,8 @@ def _is_row(row: dict[str, Any]) -> bool:
     if not isinstance(kind, str) or kind not in _ROW_TYPES:
         return False
     if kind in ("user", "assistant"):
-        message = row.get("message")
-        return isinstance(message, dict) and "content" in message
+        body = row.get("message")
+        return isinstance(body, dict) and "content" in body
     return "sessionId" in row or "uuid" in row or "leafUuid" in row or "messageId" in row
 
 
