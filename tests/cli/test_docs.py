@@ -1,5 +1,6 @@
 """The documents say what is true: their commands run, their output is the program's, their files exist."""
 
+import importlib
 import re
 import shlex
 import tomllib
@@ -66,6 +67,27 @@ def test_relative_links_lead_somewhere(document: Path) -> None:
 def test_the_documents_about_the_tool_say_what_the_tool_says() -> None:
     for name, text in tool_documents().items():
         assert (ROOT / name).read_text(encoding="utf-8") == text, "stale; run: python scripts/document.py"
+
+
+def test_the_architecture_has_a_row_for_each_package() -> None:
+    table = ARCHITECTURE.split("## The packages")[1].split("\n## ")[0]
+    named = {
+        name for cell in re.findall(r"^\| (`.+?`) \|", table, re.MULTILINE) for name in re.findall(r"`([^`]+)/`", cell)
+    }
+    packages = {str(path.parent.relative_to(PACKAGE)) for path in PACKAGE.rglob("__init__.py")} - {"."}
+
+    parts = ("corpus/render/figures", "corpus/sources/arxiv", "trace/cli/dataset", "trace/importers/")
+    assert named == {name for name in packages if not name.startswith(parts)}
+
+
+def test_the_journeys_of_the_architecture_name_what_there_is() -> None:
+    stations = re.findall(r"`([\w/]+)\.py:([\w.]+)`", ARCHITECTURE)
+
+    assert len(stations) > 15
+    for path, name in stations:
+        found: object = importlib.import_module("orchtrace_corpus." + path.removesuffix("/__init__").replace("/", "."))
+        for part in name.split("."):
+            found = getattr(found, part)
 
 
 def test_files_named_for_changes_exist() -> None:
