@@ -35,7 +35,7 @@ def check(session: CorpusSession) -> ExitCode:
     root = session.writable_root()
     loaded = store.load(root, keep=True)
     scale = store.read_scale(root, loaded)
-    found = (*rules.check(loaded), *scale.findings)
+    found = (*rules.check(loaded), *loaded.missing, *scale.findings)
     session.output.show(render.text(found))
     malformed, failed = is_malformed(found), has_errors(found)
     parts = [_line("validate", not failed, render.summary(found), "mend what is listed above")]

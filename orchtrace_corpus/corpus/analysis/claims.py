@@ -1,6 +1,7 @@
 """Evaluates what a corpus claims about itself: whether each claim holds, and by which records.
 
-`evaluate` is a pure function of claims and records, so that two corpora can be held against the same claims.
+`evaluate` is a pure function of claims and records, so that two corpora can be held against the same claims. A claim
+about the published pool, by the scope `published: "yes"`, is also judged over the pool of today: without that scope.
 """
 
 from collections import Counter
@@ -17,7 +18,18 @@ from orchtrace_corpus.corpus.analysis.attributes import (
     paper_attributes,
 )
 from orchtrace_corpus.corpus.analysis.query import Query, parse_mapping
-from orchtrace_corpus.corpus.model.claim_file import Bounds, Claim, ClaimFile, Counts, Keys, Number, Over, Share, Values
+from orchtrace_corpus.corpus.model.claim_file import (
+    Bounds,
+    Claim,
+    ClaimFile,
+    Counts,
+    Keys,
+    Number,
+    Over,
+    PoolName,
+    Share,
+    Values,
+)
 from orchtrace_corpus.corpus.model.disputes import Dispute, State, disputable, with_value
 from orchtrace_corpus.corpus.model.records import Paper, Pool, Record
 from orchtrace_corpus.corpus.model.tag_rules import Condition
@@ -58,8 +70,31 @@ class Filters(NamedTuple):
         return Part(self.where.matches(record), self.of.matches(record), values)
 
 
+class PoolVerdict(NamedTuple):
+    """Whether a claim holds over one pool.
+
+    Attributes:
+        found: What was found, in words.
+        falls_by: The records outside the published pool without which the claim would hold, by key or id: no fewer
+            than it takes, and no more than are needed one after another, in their order. Empty if it holds, or would
+            fail without them, too.
+    """
+
+    holds: bool
+    found: str
+    falls_by: tuple[str, ...] = ()
+
+
+class Member(NamedTuple):
+    """A record that a claim is about: of a share, one of those that it is taken of."""
+
+    record: Record
+    wanted: Filters
+    is_selected: bool
+
+
 class Verdict(NamedTuple):
-    """Whether a claim holds.
+    """Whether a claim holds, as it is written.
 
     Attributes:
         expected: What must be found, in words.
@@ -68,6 +103,7 @@ class Verdict(NamedTuple):
             values, those that it names.
         contested: The papers whose part in the claim an open dispute would change, in their order.
         problem: Why the claim cannot be evaluated; empty if it can.
+        pools: Whether it holds over each pool that it is judged over; empty if it cannot be evaluated.
     """
 
     claim: Claim
@@ -77,6 +113,7 @@ class Verdict(NamedTuple):
     rows: tuple[str, ...] = ()
     contested: tuple[str, ...] = ()
     problem: str = ""
+    pools: Mapping[PoolName, PoolVerdict] = {}
 
 
 def evaluate(claims: Iterable[Claim], pool: Pool, disputes: Sequence[Dispute] = ()) -> tuple[Verdict, ...]:
@@ -159,17 +196,34 @@ class Judge:
         except CommandUseError as error:
             problem = str(error).replace("\n", ". ").rstrip(".")
             return Verdict(claim, False, expected, f"cannot be evaluated: {problem}", problem=problem)
-        selected, counted = [], 0
+        members = self._members(claim, filters)
+        holds, found, rows = _outcome(claim, members)
+        pools = self._pools(claim, PoolVerdict(holds, found))
+        return Verdict(claim, holds, expected, found, rows, self._contested(filters, disputes), pools=pools)
+
+    def _pools(self, claim: Claim, written: PoolVerdict) -> dict[PoolName, PoolVerdict]:
+        """The verdict over each pool; that of the claim as it is written is known."""
+        rest = tuple(condition for condition in claim.scope if not _is_published(condition))
+        if len(rest) == len(claim.scope):
+            return {PoolName.TODAY: written}
+        if claim.only is not None:
+            return {claim.only: written}
+        today = claim._replace(scope=rest)
+        members = self._members(today, self.filters(today))
+        holds, found, _ = _outcome(today, members)
+        by = () if holds else _falls_by(today, members)
+        return {PoolName.PUBLISHED: written, PoolName.TODAY: PoolVerdict(holds, found, by)}
+
+    def _members(self, claim: Claim, filters: Mapping[Over, Filters]) -> list[Member]:
+        """The records in scope that a share is taken of, each with whether it is one of those that the claim counts."""
+        members = []
         for kind, wanted in filters.items():
             in_scope = self._scoped(kind, claim, wanted)
             within = wanted.of.select(in_scope) if wanted.of.filters else in_scope
-            counted += len(within)
-            selected += [(record, wanted) for record in wanted.where.select(within)]
+            members += [Member(record, wanted, wanted.where.matches(record)) for record in within]
         if isinstance(claim.expect, Values):
-            selected = [(record, wanted) for record, wanted in selected if name_of(record) in claim.expect.values]
-        rows = tuple(name_of(record) for record, _ in selected)
-        holds, found = _outcome(claim, rows, counted, selected)
-        return Verdict(claim, holds, expected, found, rows, self._contested(filters, disputes))
+            members = [member for member in members if name_of(member.record) in claim.expect.values]
+        return members
 
     def _scoped(self, kind: Over, claim: Claim, wanted: Filters) -> tuple[Record, ...]:
         key = (kind, len(claim.over) > 1, _content(claim.scope))
@@ -227,7 +281,38 @@ def name_of(record: Record) -> str:
     return record.key if isinstance(record, Paper) else record.id
 
 
-def _outcome(
+def _is_published(condition: Condition) -> bool:
+    """Whether a filter leaves the published pool."""
+    return condition.field.rstrip("= ") == "published" and condition.alternatives == ("yes",)
+
+
+def _falls_by(claim: Claim, members: Iterable[Member]) -> tuple[str, ...]:
+    """The later records without which a claim would hold; taken in one after another, each that breaks it is left out.
+
+    Of a share that is bounded above, those that only enlarge the whole come first, since they never break it.
+    """
+    members = [member for member in members if member.is_selected or isinstance(claim.expect, Share)]
+    kept = [member for member in members if member.record.published]
+    later = [member for member in members if not member.record.published]
+    if not later or not _outcome(claim, kept)[0]:
+        return ()
+    is_bounded_above = isinstance(claim.expect, Share) and claim.expect.bounds.high is not None
+    found = set()
+    for member in sorted(later, key=lambda member: member.is_selected == is_bounded_above):
+        kept.append(member)
+        if not _outcome(claim, kept)[0]:
+            found.add(name_of(kept.pop().record))
+    return tuple(name for member in later if (name := name_of(member.record)) in found)
+
+
+def _outcome(claim: Claim, members: Sequence[Member]) -> tuple[bool, str, tuple[str, ...]]:
+    """Whether a claim holds of some records, what is found in them, and which of them it counts."""
+    selected = [(member.record, member.wanted) for member in members if member.is_selected]
+    rows = tuple(name_of(record) for record, _ in selected)
+    return (*_comparison(claim, rows, len(members), selected), rows)
+
+
+def _comparison(
     claim: Claim, rows: tuple[str, ...], counted: int, selected: Sequence[tuple[Record, Filters]]
 ) -> tuple[bool, str]:
     expect = claim.expect

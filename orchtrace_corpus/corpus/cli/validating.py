@@ -53,7 +53,7 @@ def report(session: CorpusSession, options: Options) -> ExitCode:
     if options.fix:
         _mend(session, chosen, unwanted)
     loaded = store.load(root)
-    everything = (*rules.check(loaded), *store.read_scale(root, loaded).findings)
+    everything = (*rules.check(loaded), *loaded.missing, *store.read_scale(root, loaded).findings)
     found = select(everything, chosen, unwanted)
     limit = options.max_findings or len(found)
     session.show_findings(found, options.form, limit)
