@@ -247,3 +247,57 @@ def test_without_the_records_it_falls_by_a_claim_holds_and_each_of_them_is_neede
             assert holds(set(today.falls_by))
             if claim.id not in ("c5",):  # a share that is too small can be mended by other records, too
                 assert not any(holds(set(today.falls_by) - {key}) for key in today.falls_by)
+
+
+# The difference
+
+
+def test_a_new_record_that_contradicts_claims_is_named_with_every_one_of_them(tmp_path: Path) -> None:
+    shutil.copytree(ROOT / "data", tmp_path / "data")
+    paper = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").split("```yaml\n")[1].split("```")[0]
+    with (tmp_path / "data" / "papers.yaml").open("a", encoding="utf-8") as file:
+        file.write("\n" + "\n".join(line[3:] for line in paper.splitlines()) + "\n")
+    assert "stop: explicit" in paper
+
+    falling = {
+        verdict.claim.id
+        for verdict in core.evaluate(store.read_claims(str(ROOT)).claims, pool_of(tmp_path))
+        if not verdict.pools.get(PoolName.TODAY, verdict).holds
+    }
+    assert falling >= {"stop-no-objective", "stop-rows"}
+    for words in ((), ("--format", "markdown")):
+        shown = " ".join(run_corpus("diff", str(ROOT), str(tmp_path), *words).stdout.replace("`", "").split())
+        assert f"{len(falling)} claims fall today" in shown
+        for name in falling:
+            assert f"{name}: published pool: holds; today: falls, by example-team." in shown
+    assert run(tmp_path, "claims").code == 0
+
+
+def test_a_claim_that_fell_before_is_told_apart_and_one_that_holds_again_is_named(root: Path, tmp_path: Path) -> None:
+    shutil.copytree(root, tmp_path / "later")
+    later = tmp_path / "later"
+    path = later / "data" / "papers.yaml"
+    text = path.read_text(encoding="utf-8")
+    path.write_text(text.replace("venue: Report", "venue: Reports"), encoding="utf-8")
+    shown = run_corpus("diff", str(root), str(later)).stdout
+    assert shown.splitlines()[0] == "1 corrected."
+    assert shown.endswith("\n3 claims are as before. Of these 1 falls over the pool of today: two-small.\n")
+
+    head, yard = text.split("- key: terminal-yard")
+    path.write_text(head + "- key: terminal-yard" + yard.replace("size: small", "size: large"), encoding="utf-8")
+    shown = run_corpus("diff", str(root), str(later)).stdout
+    assert shown.splitlines()[0] == "1 retagged, 1 claim holds today again."
+    assert "  two-small: published pool: holds; today: holds. Two gardens are small.\n" in shown
+    document = json.loads(run_corpus("diff", str(root), str(later), "--format", "json").stdout)
+    assert document["claims"]["changed"][0]["pools"]["today"] == {
+        "before": False, "after": True, "found": "2", "falls_by": []
+    }  # fmt: skip
+
+
+def test_a_state_without_the_list_is_judged_by_that_of_the_other(root: Path, tmp_path: Path) -> None:
+    shutil.copytree(root, tmp_path / "earlier")
+    (tmp_path / "earlier" / "data" / "published.yaml").unlink()
+    shown = run_corpus("diff", str(tmp_path / "earlier"), str(root)).stdout
+
+    assert shown.splitlines()[0] == "1 other data file changed."
+    assert "  data/published.yaml\n" in shown

@@ -11,6 +11,7 @@ import typer
 from orchtrace_corpus.base.errors import DataFileError, ExitCode, InvalidCorpusError
 from orchtrace_corpus.base.findings import Finding, Severity, is_malformed, printable, quote
 from orchtrace_corpus.base.text import findings as findings_render
+from orchtrace_corpus.base.text.table import envelope
 from orchtrace_corpus.base.yamlfile.reader import YamlFile
 from orchtrace_corpus.base.yamlfile.record import values
 from orchtrace_corpus.corpus import rules
@@ -20,14 +21,18 @@ from orchtrace_corpus.corpus.cli.session import CorpusSession
 from orchtrace_corpus.corpus.model import disputes, store
 from orchtrace_corpus.corpus.model.records import Loaded, Pool
 from orchtrace_corpus.corpus.render import difference as render
+from orchtrace_corpus.corpus.render import difference_data
 from orchtrace_corpus.corpus.render.comment import comment
 from orchtrace_corpus.corpus.sources import revisions
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
 _COMPARED = (store.TAXONOMY, store.PAPERS, store.EXCLUSIONS, store.CLAIMS)
-_READ = (*_COMPARED, store.DISPUTES, store.SCALE)
+_BESIDE = (store.DISPUTES, store.SCALE, store.PUBLISHED)
+_READ = (*_COMPARED, *_BESIDE)
 _EMPTY = b"[]\n"
+_VERSION = 2
+"""The version of docs/schema/diff.schema.json."""
 _POINTER = b"version https://git-lfs.github.com/spec/"
 
 
@@ -70,7 +75,8 @@ def diff(
 ) -> int:
     """Say what a change to the data means: papers, tags, counts, cells, claims and findings.
 
-    The order of records, comments and layout have no meaning. BASE...HEAD stands for what HEAD has
+    Added records are shown whole, changed ones with old and new values, and what only a person can
+    judge is listed. The order of records, comments and layout have no meaning. BASE...HEAD stands for what HEAD has
     changed since the two parted, as in a pull request. Nothing is fetched: a commit that the clone
     lacks is named, with the command that brings it (exit code 3).
 
@@ -86,12 +92,13 @@ def diff(
         raise DataFileError(f"neither {quote(first.name)} nor {quote(second.name)} holds {store.PAPERS}")
     before, after = _state(first, second, judged_by=second), _state(second, first, judged_by=second)
     change = compare(before, after)
+    document = difference_data.document(change, after.pool.taxonomy)
     if output_format is DiffFormat.JSON:
-        session.output.write(render.data(change, after.pool.taxonomy))
+        session.output.write(envelope("diff", document, version=_VERSION))
     elif output_format is DiffFormat.MARKDOWN:
-        session.output.write(comment(change, after.pool.taxonomy))
+        session.output.write(comment(document))
     else:
-        session.output.show(render.text(change, after.pool.taxonomy, session.output.width))
+        session.output.show(render.text(document, session.output.width))
     return ExitCode.FINDINGS if exit_code and change.has_meaning else ExitCode.DONE
 
 
@@ -218,7 +225,7 @@ def _state(side: Side, other: Side, *, judged_by: Side) -> State:
         tuple(_named(finding) for finding in found),
         verdicts,
         {name: side.texts[name] for name in _COMPARED if name in side.texts},
-        {**side.others, **{name: _content(name, side) for name in (store.DISPUTES, store.SCALE) if name in side.texts}},
+        {**side.others, **{name: _content(name, side) for name in _BESIDE if name in side.texts}},
         side.name,
         own.claims,
         frozenset(own.unread) if is_whole else None,
@@ -229,8 +236,12 @@ def _state(side: Side, other: Side, *, judged_by: Side) -> State:
 
 
 def _loaded(side: Side, other: Side, remarks: list[str]) -> tuple[Loaded, tuple[Finding, ...]]:
-    """A side's records, by the other side's vocabulary where its own is absent or wrong, and what is wrong with it."""
-    texts = {store.PAPERS: _EMPTY, store.EXCLUSIONS: _EMPTY, **side.texts}
+    """A side's records, by the other side's vocabulary where its own is absent or wrong, and what is wrong with it.
+
+    The published pool is that of the other side, too, where the side's own is absent.
+    """
+    published = side.texts.get(store.PUBLISHED, other.texts.get(store.PUBLISHED, b""))
+    texts = {store.PAPERS: _EMPTY, store.EXCLUSIONS: _EMPTY, **side.texts, store.PUBLISHED: published}
     found: tuple[Finding, ...] = ()
     if store.TAXONOMY in side.texts:
         loaded = store.load(side.folder, instead=texts)
@@ -248,6 +259,7 @@ def _loaded(side: Side, other: Side, remarks: list[str]) -> tuple[Loaded, tuple[
 
 def _further(side: Side, loaded: Loaded, pool: Pool) -> Iterator[Finding]:
     """What is wrong with the files beside the records; whether claims hold is told otherwise."""
+    yield from loaded.missing
     if store.SCALE in side.texts:
         yield from store.read_scale(side.folder, loaded, side.texts[store.SCALE]).findings
     if store.DISPUTES in side.texts:
