@@ -17,7 +17,7 @@ from orchtrace_corpus.corpus.analysis.query import parse
 from orchtrace_corpus.corpus.analysis.search import find_records
 from orchtrace_corpus.corpus.analysis.statistics import count, cross
 from orchtrace_corpus.corpus.model import store
-from orchtrace_corpus.corpus.model.records import Exclusion, Paper, Pool, Record
+from orchtrace_corpus.corpus.model.records import Exclusion, Paper, Pool, Record, in_published_order
 from orchtrace_corpus.corpus.model.taxonomy import Taxonomy
 
 if TYPE_CHECKING:
@@ -115,7 +115,9 @@ class Corpus:
         """
         from orchtrace_corpus.corpus.formats import registry
 
-        return registry.find(name).write(self.papers, self.taxonomy, profile)
+        is_published = profile == "published"
+        papers = in_published_order(self.papers, self._pool.published) if is_published else self.papers
+        return registry.find(name).write(papers, self.taxonomy, profile)
 
 
 def load(root: str = "") -> Corpus:
@@ -163,4 +165,4 @@ def validate(root: str = "") -> tuple[Finding, ...]:
     """
     folder = root or store.find_root().path
     loaded = store.load(folder)
-    return (*rules.check(loaded), *store.read_scale(folder, loaded).findings)
+    return (*rules.check(loaded), *loaded.missing, *store.read_scale(folder, loaded).findings)

@@ -26,6 +26,7 @@ from orchtrace_corpus.corpus.model.store import (
     DISPUTES,
     EXCLUSIONS,
     PAPERS,
+    PUBLISHED,
     SCALE,
     read_arxiv,
     read_disputes,
@@ -50,6 +51,7 @@ ISSUE_FORM = ".github/ISSUE_TEMPLATE/suggest-a-paper.yml"
 SCALE_SCHEMA = "docs/schema/scale.schema.json"
 CLAIMS_SCHEMA = "docs/schema/claims.schema.json"
 DISPUTES_SCHEMA = "docs/schema/disputes.schema.json"
+PUBLISHED_SCHEMA = "docs/schema/published.schema.json"
 FIGURES = "docs/figures.md"
 
 write = write_stale
@@ -199,6 +201,7 @@ def schema_documents(root: str, taxonomy: Taxonomy) -> list[Document]:
         (SCALE, SCALE_SCHEMA, schema.scale_schema),
         (CLAIMS, CLAIMS_SCHEMA, schema.claims_schema),
         (DISPUTES, DISPUTES_SCHEMA, schema.disputes_schema),
+        (PUBLISHED, PUBLISHED_SCHEMA, schema.published_schema),
     )
     wanted += [(name, made(taxonomy)) for data, name, made in further if os.path.lexists(os.path.join(root, data))]
     return [Document(name, _read(root, name), text) for name, text in wanted]

@@ -100,7 +100,7 @@ def check_parts(root: str) -> Iterator[Part]:
     """The parts of a check, each as soon as it is done; errors as for `check`."""
     loaded = store.load(root, keep=True)
     scale = store.read_scale(root, loaded)
-    findings = (*rules.check(loaded), *scale.findings)
+    findings = (*rules.check(loaded), *loaded.missing, *scale.findings)
     failed = has_errors(findings)
     yield Part(PartName.VALIDATE, _exit_code(findings, failed=failed), findings)
     if loaded.pool is None or failed:
@@ -134,7 +134,7 @@ def find_problems(root: str, select_codes: Sequence[str] = (), ignore_codes: Seq
     """
     chosen, ignored = _read_codes(select_codes, ignore_codes)
     loaded = store.load(root)
-    everything = (*rules.check(loaded), *store.read_scale(root, loaded).findings)
+    everything = (*rules.check(loaded), *loaded.missing, *store.read_scale(root, loaded).findings)
     findings = select(everything, chosen, ignored)
     return Validation(loaded.pool, findings, len(everything) - len(findings), _is_fixable(root, findings))
 

@@ -31,6 +31,7 @@ register(
         "F116": "date in the future",
         "F117": "promoted to no paper",
         "F118": "exclusion ids out of order",
+        "F119": "published record that is not there",
         # V: a tag is not in the vocabulary
         "V101": "unknown axis",
         "V102": "unknown term",

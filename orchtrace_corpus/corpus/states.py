@@ -18,7 +18,8 @@ from orchtrace_corpus.corpus.model.records import Loaded, Pool
 from orchtrace_corpus.corpus.sources import revisions
 
 _COMPARED = (store.TAXONOMY, store.PAPERS, store.EXCLUSIONS, store.CLAIMS)
-_READ = (*_COMPARED, store.DISPUTES, store.SCALE)
+_BESIDE = (store.DISPUTES, store.SCALE, store.PUBLISHED)
+_READ = (*_COMPARED, *_BESIDE)
 _EMPTY = b"[]\n"
 _POINTER = b"version https://git-lfs.github.com/spec/"
 
@@ -186,7 +187,7 @@ def _state(side: Side, other: Side, *, judged_by: Side) -> State:
         tuple(_named(finding) for finding in found),
         verdicts,
         {name: side.texts[name] for name in _COMPARED if name in side.texts},
-        {**side.others, **{name: _content(name, side) for name in (store.DISPUTES, store.SCALE) if name in side.texts}},
+        {**side.others, **{name: _content(name, side) for name in _BESIDE if name in side.texts}},
         side.name,
         own.claims,
         frozenset(own.unread) if is_whole else None,
@@ -197,8 +198,12 @@ def _state(side: Side, other: Side, *, judged_by: Side) -> State:
 
 
 def _loaded(side: Side, other: Side, remarks: list[str]) -> tuple[Loaded, tuple[Finding, ...]]:
-    """A side's records, by the other side's vocabulary where its own is absent or wrong, and what is wrong with it."""
-    texts = {store.PAPERS: _EMPTY, store.EXCLUSIONS: _EMPTY, **side.texts}
+    """A side's records, by the other side's vocabulary where its own is absent or wrong, and what is wrong with it.
+
+    The published pool is that of the other side, too, where the side's own is absent.
+    """
+    published = side.texts.get(store.PUBLISHED, other.texts.get(store.PUBLISHED, b""))
+    texts = {store.PAPERS: _EMPTY, store.EXCLUSIONS: _EMPTY, **side.texts, store.PUBLISHED: published}
     found: tuple[Finding, ...] = ()
     if store.TAXONOMY in side.texts:
         loaded = store.load(side.folder, instead=texts)
@@ -216,6 +221,7 @@ def _loaded(side: Side, other: Side, remarks: list[str]) -> tuple[Loaded, tuple[
 
 def _further(side: Side, loaded: Loaded, pool: Pool) -> Iterator[Finding]:
     """What is wrong with the files beside the records; whether claims hold is told otherwise."""
+    yield from loaded.missing
     if store.SCALE in side.texts:
         yield from store.read_scale(side.folder, loaded, side.texts[store.SCALE]).findings
     if store.DISPUTES in side.texts:

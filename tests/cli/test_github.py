@@ -1,5 +1,6 @@
 """Workflows, hooks and the guide for contributors: safe, consistent with the tool, and true."""
 
+import json
 import os
 import re
 import shlex
@@ -27,11 +28,16 @@ NAMES = {name for group in COMMANDS.values() for name in group}
 ACTION = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
 MEANING = next(step["run"] for step in ACTION["runs"]["steps"] if step.get("id") == "meaning")
 WRITERS = {
-    "build.yml": {"contents": "write"},
-    "fetch.yml": {"contents": "write", "pull-requests": "write"},
-    "comment.yml": {"actions": "read", "pull-requests": "write"},
+    ("build.yml", "build"): {"contents": "write"},
+    ("fetch.yml", "fetch"): {"contents": "write", "pull-requests": "write"},
+    ("comment.yml", "render"): {"actions": "read"},
+    ("comment.yml", "post"): {"pull-requests": "write"},
 }
-"""What some of our workflows may do beyond reading the repository."""
+"""What some jobs of our workflows may do beyond reading the repository."""
+RENDER = """\
+python3 -S -m orchtrace_corpus.corpus.render.comment \\
+  artifact/meaning.json docs/schema/diff.schema.json > comment.md
+"""
 COMING: set[str] = set()
 """Commands that documents speak of and that the table does not have yet."""
 
@@ -70,8 +76,8 @@ def test_no_permission_but_those_a_job_names(path: Path) -> None:
     read = workflow(path)
 
     assert read["permissions"] == {}
-    for job in read["jobs"].values():
-        more = WRITERS.get(path.name, {}) if path.is_relative_to(GITHUB) else {}
+    for name, job in read["jobs"].items():
+        more = WRITERS.get((path.name, name), {}) if path.is_relative_to(GITHUB) else {}
         assert job["permissions"] == {"contents": "read", **more}
         assert job["timeout-minutes"] <= (120 if path.name == "nightly.yml" else 30)
 
@@ -123,11 +129,27 @@ def test_the_action_takes_nothing_from_outside_into_its_scripts() -> None:
 
 
 def test_the_comment_runs_no_code_of_the_pull_request() -> None:
-    path = GITHUB / "workflows" / "comment.yml"
-    (checkout,) = (step for step in steps(path) if step.get("uses", "").startswith("actions/checkout"))
+    jobs = workflow(GITHUB / "workflows" / "comment.yml")["jobs"]
+    checkouts = [step for name in jobs for step in jobs[name]["steps"] if "checkout" in step.get("uses", "")]
 
-    assert checkout["with"] == {"persist-credentials": False, "sparse-checkout": ".github"}
-    assert [step["run"] for step in steps(path) if "run" in step] == ["bash .github/comment.sh artifact/meaning.md"]
+    assert all("ref" not in step["with"] and "repository" not in step["with"] for step in checkouts)
+    assert [step["run"] for step in jobs["post"]["steps"] if "run" in step] == [
+        "bash .github/comment.sh written/comment.md"
+    ]
+    assert [step["run"] for step in jobs["render"]["steps"] if "run" in step] == [RENDER]
+
+
+def test_who_may_write_comments_sees_no_artifact_of_the_pull_request() -> None:
+    jobs = workflow(GITHUB / "workflows" / "comment.yml")["jobs"]
+    downloads = {
+        name: [step["with"] for step in job["steps"] if "download-artifact" in step.get("uses", "")]
+        for name, job in jobs.items()
+    }
+
+    assert [sorted(one) for one in downloads["render"]] == [["github-token", "name", "path", "run-id"]]
+    assert downloads["post"] == [{"name": "comment", "path": "written"}]
+    assert "pull-requests" not in jobs["render"]["permissions"]
+    assert jobs["post"]["needs"] == "render"
 
 
 def bash(script: str, folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -155,11 +177,8 @@ def gh(tmp_path: Path) -> Path:
     program.chmod(0o755)
     (tmp_path / "pulls").write_text("12\n", encoding="utf-8")
     (tmp_path / "comments").write_text("", encoding="utf-8")
-    (tmp_path / "meaning.md").write_text("<!-- corpus diff -->\n**1 paper added.**\n", encoding="utf-8")
+    (tmp_path / "comment.md").write_text("<!-- corpus diff -->\n**1 paper added.**\n", encoding="utf-8")
     return tmp_path
-
-
-FOREIGN = (b"cc @everybody", b"http://x.org", b"WWW.x.org", b"![x](y)", b"<img src=x>", b"\\\\<b>", b"a <!-- b")
 
 
 def post(folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -170,7 +189,7 @@ def post(folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
         "GH_TOKEN": "t",
         **environment,
     }
-    return bash(f"bash {GITHUB / 'comment.sh'} meaning.md", folder, **given)
+    return bash(f"bash {GITHUB / 'comment.sh'} comment.md", folder, **given)
 
 
 def test_the_first_comment_is_posted_and_later_ones_update_it(gh: Path) -> None:
@@ -178,8 +197,8 @@ def test_the_first_comment_is_posted_and_later_ones_update_it(gh: Path) -> None:
     (gh / "comments").write_text("77\n", encoding="utf-8")
     assert post(gh).stdout == "Updated the comment on pull request 12.\n"
     assert (gh / "written").read_text(encoding="utf-8").splitlines() == [
-        "api --silent --method POST repos/o/r/issues/12/comments --field body=@meaning.md",
-        "api --silent --method PATCH repos/o/r/issues/comments/77 --field body=@meaning.md",
+        "api --silent --method POST repos/o/r/issues/12/comments --field body=@comment.md",
+        "api --silent --method PATCH repos/o/r/issues/comments/77 --field body=@comment.md",
     ]
 
 
@@ -188,38 +207,64 @@ def test_the_first_comment_is_posted_and_later_ones_update_it(gh: Path) -> None:
     [
         (b"<script>\n", 1),
         (b"<!-- corpus diff -->\n" + b"x" * 70_000, 1),
-        *((b"<!-- corpus diff -->\n" + foreign + b"\n", 1) for foreign in FOREIGN),
         (None, 0),
     ],
-    ids=["not ours", "too large", *(foreign.decode() for foreign in FOREIGN), "absent"],
+    ids=["not ours", "too large", "absent"],
 )
-def test_an_artifact_that_is_not_ours_is_not_posted(gh: Path, content: bytes | None, code: int) -> None:
-    (gh / "meaning.md").unlink()
+def test_a_file_that_is_no_comment_is_not_posted(gh: Path, content: bytes | None, code: int) -> None:
+    (gh / "comment.md").unlink()
     if content is not None:
-        (gh / "meaning.md").write_bytes(content)
+        (gh / "comment.md").write_bytes(content)
 
     assert post(gh).returncode == code
     assert not (gh / "written").exists()
 
 
-def test_whatever_corpus_diff_writes_is_posted(gh: Path) -> None:
-    """Of a corpus whose texts would be markup, mentions and links if they could."""
+def test_the_jobs_make_a_comment_of_what_the_check_has_kept(gh: Path) -> None:
+    """From the artifact to the comment, by the scripts of the workflow, for a corpus of hostile texts."""
     shutil.copytree(ROOT / "tests" / "data" / "toy" / "data", gh / "garden" / "data")
     path = gh / "garden" / "data" / "papers.yaml"
     title = r"@moss #1 http://x.org www.x.org ![a](b) <b>c</b> \\<img> <!-- d `e` $f$ | ~~g~~ \\](h)"
     text = path.read_text(encoding="utf-8").replace("title: The Yard", f'title: "{title}"')
     path.write_text(text.replace("size: small", "size: large"), encoding="utf-8")
-    result = run_corpus("diff", str(ROOT / "tests" / "data" / "toy"), str(gh / "garden"), "--format", "markdown")
-    (gh / "meaning.md").write_text(result.stdout, encoding="utf-8")
+    (gh / "artifact").mkdir()
+    kept = run_corpus("diff", str(ROOT / "tests" / "data" / "toy"), str(gh / "garden"), "--format", "json").stdout
+    (gh / "artifact" / "meaning.json").write_text(kept, encoding="utf-8")
+    checkout(gh)
+    done = bash(RENDER, gh)
 
-    assert "moss" in result.stdout
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "moss" in (gh / "comment.md").read_text(encoding="utf-8")
     assert post(gh).stdout == "Commented on pull request 12.\n"
 
 
-def test_a_link_in_the_artifact_is_not_followed(gh: Path) -> None:
+def checkout(folder: Path) -> None:
+    """What the job that renders has checked out, and nothing else."""
+    (folder / "orchtrace_corpus").symlink_to(ROOT / "orchtrace_corpus")
+    (folder / "docs").symlink_to(ROOT / "docs")
+
+
+@pytest.mark.parametrize("is_link", [False, True])
+def test_an_artifact_that_is_no_difference_makes_no_comment(gh: Path, is_link: bool) -> None:
+    (gh / "artifact").mkdir()
+    (gh / "secret").write_text("<!-- corpus diff -->\n[a](//b)\n", encoding="utf-8")
+    if is_link:
+        (gh / "artifact" / "meaning.json").symlink_to(gh / "secret")
+    else:
+        shutil.copy(gh / "secret", gh / "artifact" / "meaning.json")
+    checkout(gh)
+    done = bash(RENDER, gh)
+
+    assert done.returncode == 1
+    assert done.stderr.startswith("This is not what corpus diff writes: it is ")
+    assert (gh / "comment.md").read_text(encoding="utf-8") == ""
+    assert post(gh).returncode == 1
+
+
+def test_a_link_in_the_place_of_the_comment_is_not_followed(gh: Path) -> None:
     (gh / "secret").write_text("<!-- corpus diff -->\nsecret\n", encoding="utf-8")
-    (gh / "meaning.md").unlink()
-    (gh / "meaning.md").symlink_to(gh / "secret")
+    (gh / "comment.md").unlink()
+    (gh / "comment.md").symlink_to(gh / "secret")
 
     assert post(gh).stdout == "There is nothing to post.\n"
     assert not (gh / "written").exists()
@@ -248,10 +293,11 @@ def test_the_action_says_what_a_pull_request_means_in_a_shallow_clone(tmp_path: 
     done = bash(MEANING, tmp_path / "clone", ROOT=".", RUNNER_TEMP=str(tmp_path), **bases, **files)
 
     assert (done.returncode, done.stderr) == (0, "")
-    meaning = (tmp_path / "meaning.md").read_text(encoding="utf-8")
-    assert meaning.startswith("<!-- corpus diff -->\n**2 corrected.**\n")
-    assert (tmp_path / "GITHUB_STEP_SUMMARY").read_text(encoding="utf-8") == meaning
-    assert (tmp_path / "GITHUB_OUTPUT").read_text(encoding="utf-8") == f"file={tmp_path / 'meaning.md'}\n"
+    meaning = json.loads((tmp_path / "meaning.json").read_text(encoding="utf-8"))
+    assert [one["fields"][0]["after"] for one in meaning["papers"]["changed"]] == ["AAAI", "AAAI"]
+    summary = (tmp_path / "GITHUB_STEP_SUMMARY").read_text(encoding="utf-8")
+    assert summary.startswith("<!-- corpus diff -->\n**2 corrected.**\n")
+    assert (tmp_path / "GITHUB_OUTPUT").read_text(encoding="utf-8") == f"file={tmp_path / 'meaning.json'}\n"
 
 
 def test_the_action_tells_the_change_of_a_pull_request_and_of_no_other(tmp_path: Path) -> None:
@@ -283,7 +329,7 @@ def test_the_action_tells_the_change_of_a_pull_request_and_of_no_other(tmp_path:
     done = bash(MEANING, tmp_path / "clone", ROOT=".", RUNNER_TEMP=str(tmp_path), **bases, **files)
 
     assert (done.returncode, done.stderr) == (0, "")
-    assert (tmp_path / "meaning.md").read_text(encoding="utf-8").splitlines()[1] == "**1 corrected.**"
+    assert Path(files["GITHUB_STEP_SUMMARY"]).read_text(encoding="utf-8").splitlines()[1] == "**1 corrected.**"
 
 
 def test_the_weekly_run_proposes_what_has_changed(gh: Path) -> None:
@@ -313,7 +359,10 @@ def test_the_weekly_run_proposes_what_has_changed(gh: Path) -> None:
     )
     body = (folder / "body.md").read_text(encoding="utf-8")
     assert body.startswith("<!-- corpus diff -->\n**1 corrected.**\n")
-    assert [line for line in body.splitlines() if "@moss" in line] == ["    A103 title: @moss"]
+    assert [line for line in body.splitlines() if "@moss" in line] == [
+        "- `terminal-yard`: `title`: `The Yard` → `@moss`",
+        "    A103 title: @moss",
+    ]
     pushed = ["git", "-C", str(gh / "o" / "r.git"), "show", "--stat", "--format=%s", "arxiv-drift"]
     shown = subprocess.run(pushed, check=True, capture_output=True, text=True).stdout
     assert shown.startswith("fix(data): take over what arXiv says now\n\n data/papers.yaml | 2 +-\n")

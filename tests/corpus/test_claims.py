@@ -348,6 +348,7 @@ def test_claims_as_json(root: Path) -> None:
         "found": "rose-garden, mixed-borders",
         "rows": ["rose-garden", "mixed-borders"],
         "contested": ["mixed-borders"],
+        "pools": {"today": {"holds": True, "found": "rose-garden, mixed-borders", "falls_by": []}},
         "over": ["papers"],
         "scope": ["added<=2023-12-31"],
         "where": ["water=daily,weekly"],

@@ -15,7 +15,7 @@ from orchtrace_corpus.corpus.analysis import claims as core
 from orchtrace_corpus.corpus.analysis.stress import Robustness, stress
 from orchtrace_corpus.corpus.api import Corpus
 from orchtrace_corpus.corpus.model import disputes, store
-from orchtrace_corpus.corpus.model.claim_file import _CLAIM
+from orchtrace_corpus.corpus.model.claim_file import _CLAIM, Counts, Number, Over, PoolName
 from orchtrace_corpus.corpus.model.records import Pool
 from orchtrace_corpus.corpus.render import schema
 from orchtrace_corpus.corpus.rulebook import ENTRIES
@@ -51,16 +51,23 @@ def test_all_claims_hold_and_all_disputes_are_about_what_the_data_says(
 
 def test_every_claim_is_about_the_published_state() -> None:
     for claim in CLAIMS.values():
-        dates = {condition.field: condition.alternatives for condition in claim.scope}
-        wanted = {"papers": "added<=", "exclusions": "screened<="}
-        assert dates == {wanted[kind]: ("2026-05-04",) for kind in claim.over}, claim.id
+        scope = {condition.field: condition.alternatives for condition in claim.scope}
+        assert scope == {"published": ("yes",)}, claim.id
+
+
+def test_every_claim_but_counts_holds_over_the_pool_of_today_too(pool: Pool) -> None:
+    for verdict in core.evaluate(FILE.claims, pool):
+        is_count = isinstance(verdict.claim.expect, Number | Counts) or verdict.claim.over != (Over.PAPERS,)
+        is_empty = verdict.expected == "none"
+        assert (verdict.claim.only is PoolName.PUBLISHED) == (is_count and not is_empty), verdict.claim.id
+        assert all(one.holds for one in verdict.pools.values())
 
 
 # One edit of the data for each claim: record, text, other text. Without a record, the edit is made everywhere.
 EDITS = {
-    "papers-total": ("magrpo", 'added: "2026-05-04"', 'added: "2026-05-05"'),
-    "exclusions-total": ("E001", 'screened: "2026-04-26"', 'screened: "2026-05-05"'),
-    "audited-total": ("E001", 'screened: "2026-04-26"', 'screened: "2026-05-05"'),
+    "papers-total": ("published", "  - magrpo\n", ""),
+    "exclusions-total": ("published", "  - E001\n", ""),
+    "audited-total": ("published", "  - E001\n", ""),
     "categories": ("magrpo", "category: rl_method", "category: framework"),
     "reward-families": ("magrpo", "reward_family: shared", "reward_family: individual"),
     "credit-units": ("magrpo", "credit_unit: agent", "credit_unit: role"),
@@ -99,10 +106,13 @@ def test_every_claim_has_an_edit_that_breaks_it() -> None:
 def test_one_edit_breaks_the_claim_and_check_says_so(name: str, tmp_path: Path) -> None:
     shutil.copytree(ROOT / "data", tmp_path / "data")
     record, old, new = EDITS[name]
+    is_list = record == "published"
     path = tmp_path / "data" / ("exclusions.yaml" if record.startswith("E") else "papers.yaml")
+    path = tmp_path / "data" / "published.yaml" if is_list else path
     text = path.read_text(encoding="utf-8")
-    start = text.index(f"- {'id' if record.startswith('E') else 'key'}: {record}\n") if record else 0
-    end = text.find("\n- ", start + 1) if record else len(text)
+    is_part = record and not is_list
+    start = text.index(f"- {'id' if record.startswith('E') else 'key'}: {record}\n") if is_part else 0
+    end = text.find("\n- ", start + 1) if is_part else len(text)
     block = text[start:end]
     assert old in block
     path.write_text(text[:start] + block.replace(old, new) + text[end:], encoding="utf-8")

@@ -92,7 +92,7 @@ def files(excerpt: str) -> dict[str, Any]:
         records = [read] if isinstance(read, dict) else read
         if not name:
             name = "taxonomy" if "rules" in records[0] else "exclusions" if "id" in records[0] else "papers"
-        content[name] = read if name == "taxonomy" else records
+        content[name] = read if name in ("taxonomy", "published") else records
     return content
 
 
@@ -116,6 +116,9 @@ def codes_of(excerpt: str, code: str, tmp_path: Path) -> set[str]:
         text = (ROOT / "data" / "taxonomy.yaml").read_text(encoding="utf-8").partition("\nrules:\n")[0]
         written = text + "\nrules: " + json.dumps(content["taxonomy"]["rules"])
         (root / "data" / "taxonomy.yaml").write_text(written, encoding="utf-8")
+    (root / "data" / "published.yaml").unlink()
+    if "published" in content:
+        (root / "data" / "published.yaml").write_text(json.dumps(content["published"]), encoding="utf-8")
     observations = [
         {**OBSERVATION, "system": f"System {n}", **given} for n, given in enumerate(content.get("scale", []))
     ]

@@ -135,7 +135,7 @@ def _csv_cell(cell: Cell) -> str:
     return f"'{text}" if is_formula else text
 
 
-def envelope(schema: str, content: dict[str, object]) -> str:
+def envelope(schema: str, content: dict[str, object], version: int = SCHEMA_VERSION) -> str:
     """A JSON document that names its schema and version.
 
     Raises:
@@ -143,7 +143,7 @@ def envelope(schema: str, content: dict[str, object]) -> str:
     """
     import json
 
-    document = {"schema": f"orchtrace-corpus/{schema}", "version": SCHEMA_VERSION, **content}
+    document = {"schema": f"orchtrace-corpus/{schema}", "version": version, **content}
     return unobeyed(json.dumps(document, ensure_ascii=False, indent=2, allow_nan=False)) + "\n"
 
 

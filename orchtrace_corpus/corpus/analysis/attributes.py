@@ -76,6 +76,10 @@ _EXCLUSION_FIELDS = {
     "near_miss": ValueKind.TEXT,
     "promoted_to": ValueKind.TEXT,
 }
+_PUBLISHED_TERMS = (
+    Term("yes", "Published", "The record is one of the published pool, by data/published.yaml."),
+    Term("no", "Later", "It is none of them."),
+)
 _NA_TERM = Term(NOT_APPLICABLE, "Not applicable", "The facet does not apply to the record.")
 
 
@@ -124,6 +128,7 @@ def _attributes(fixed: Mapping[str, ValueKind], facets: tuple[Facet, ...]) -> di
         name: Attribute(name, name.replace("_", " ").capitalize(), kind, _fixed_values(name))
         for name, kind in fixed.items()
     }
+    attributes["published"] = Attribute("published", "Published", ValueKind.TERM, _published, _PUBLISHED_TERMS)
     for facet in facets:
         na = (_NA_TERM,) if facet.allows_na else ()
         values = _tag_values(facet.field)
@@ -145,6 +150,10 @@ def _fixed_values(name: str) -> Callable[[Any], tuple[str, ...]]:
         return (str(value),) if value else ()
 
     return values
+
+
+def _published(record: Any) -> tuple[str, ...]:
+    return () if record.published is None else ("yes",) if record.published else ("no",)
 
 
 def _tag_values(field: str) -> Callable[[Any], tuple[str, ...]]:

@@ -58,8 +58,9 @@ class Change(NamedTuple):
 def taken_in(exclusion: Exclusion, tags: Mapping[str, Tag]) -> Paper:
     """An exclusion as the paper that it would have been, on the day on which it was screened."""
     day = exclusion.screened
+    urls, year = (exclusion.url,), int(day[:4] or 0)
     return Paper(
-        key=exclusion.id, title=exclusion.title, urls=(exclusion.url,), year=int(day[:4] or 0), added=day, tags=tags
+        exclusion.id, exclusion.title, urls=urls, year=year, added=day, tags=tags, published=exclusion.published
     )
 
 

@@ -1,9 +1,9 @@
 """Evaluates what a corpus claims about itself: whether each claim holds, and by which records.
 
-`evaluate` is a pure function of claims and records, so that two corpora can be held against the same claims.
+`evaluate` is a pure function of claims and records, so that two corpora can be held against the same claims. A claim
+about the published pool, by the scope `published: "yes"`, is also judged over the pool of today: without that scope.
 """
 
-from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
@@ -16,8 +16,23 @@ from orchtrace_corpus.corpus.analysis.attributes import (
     find,
     paper_attributes,
 )
+from orchtrace_corpus.corpus.analysis.claim_outcome import (
+    Filters,
+    Member,
+    expected_text,
+    falls_by,
+    outcome,
+)
 from orchtrace_corpus.corpus.analysis.query import Query, parse_mapping
-from orchtrace_corpus.corpus.model.claim_file import Bounds, Claim, ClaimFile, Counts, Keys, Number, Over, Share, Values
+from orchtrace_corpus.corpus.model.claim_file import (
+    Claim,
+    ClaimFile,
+    Counts,
+    Over,
+    PoolName,
+    Share,
+    Values,
+)
 from orchtrace_corpus.corpus.model.disputes import Dispute, State, disputable, with_value
 from orchtrace_corpus.corpus.model.records import Pool, Record
 from orchtrace_corpus.corpus.model.tag_rules import Condition
@@ -28,38 +43,23 @@ _SENTENCE_LIMIT = 300
 _Key: TypeAlias = tuple[Over, bool, tuple[tuple[str, tuple[str, ...]], ...]]
 
 
-class Part(NamedTuple):
-    """What one record contributes to a claim.
+class PoolVerdict(NamedTuple):
+    """Whether a claim holds over one pool.
 
     Attributes:
-        selected: Whether it passes the claim's `where`.
-        counted: Whether it passes the filters that a share is taken of.
-        values: Its values of the field that counts and values are given by.
+        found: What was found, in words.
+        falls_by: The records outside the published pool without which the claim would hold, by key or id: no fewer
+            than it takes, and no more than are needed one after another, in their order. Empty if it holds, or would
+            fail without them, too.
     """
 
-    selected: bool
-    counted: bool
-    values: tuple[str, ...]
-
-
-class Filters(NamedTuple):
-    """A claim's filters on one kind of record."""
-
-    scope: Query
-    where: Query
-    of: Query
-    by: Attribute | None
-
-    def part(self, record: Record) -> Part | None:
-        """What a record contributes; None if it is out of scope."""
-        if not self.scope.matches(record):
-            return None
-        values = (self.by.values(record) or ("",)) if self.by is not None else ()
-        return Part(self.where.matches(record), self.of.matches(record), values)
+    holds: bool
+    found: str
+    falls_by: tuple[str, ...] = ()
 
 
 class Verdict(NamedTuple):
-    """Whether a claim holds.
+    """Whether a claim holds, as it is written.
 
     Attributes:
         expected: What must be found, in words.
@@ -68,6 +68,7 @@ class Verdict(NamedTuple):
             values, those that it names.
         contested: The papers whose part in the claim an open dispute would change, in their order.
         problem: Why the claim cannot be evaluated; empty if it can.
+        pools: Whether it holds over each pool that it is judged over; empty if it cannot be evaluated.
     """
 
     claim: Claim
@@ -77,6 +78,7 @@ class Verdict(NamedTuple):
     rows: tuple[str, ...] = ()
     contested: tuple[str, ...] = ()
     problem: str = ""
+    pools: Mapping[PoolName, PoolVerdict] = {}
 
 
 def evaluate(claims: Iterable[Claim], pool: Pool, disputes: Sequence[Dispute] = ()) -> tuple[Verdict, ...]:
@@ -153,23 +155,40 @@ class Judge:
 
     def verdict(self, claim: Claim, disputes: Sequence[Dispute] = ()) -> Verdict:
         """Whether a claim holds."""
-        expected = _expected(claim)
+        expected = expected_text(claim)
         try:
             filters = self.filters(claim)
         except CommandUseError as error:
             problem = str(error).replace("\n", ". ").rstrip(".")
             return Verdict(claim, False, expected, f"cannot be evaluated: {problem}", problem=problem)
-        selected, counted = [], 0
+        members = self._members(claim, filters)
+        holds, found, rows = outcome(claim, members)
+        pools = self._pools(claim, PoolVerdict(holds, found))
+        return Verdict(claim, holds, expected, found, rows, self._contested(filters, disputes), pools=pools)
+
+    def _pools(self, claim: Claim, written: PoolVerdict) -> dict[PoolName, PoolVerdict]:
+        """The verdict over each pool; that of the claim as it is written is known."""
+        rest = tuple(condition for condition in claim.scope if not _is_published(condition))
+        if len(rest) == len(claim.scope):
+            return {PoolName.TODAY: written}
+        if claim.only is not None:
+            return {claim.only: written}
+        today = claim._replace(scope=rest)
+        members = self._members(today, self.filters(today))
+        holds, found, _ = outcome(today, members)
+        by = () if holds else falls_by(today, members)
+        return {PoolName.PUBLISHED: written, PoolName.TODAY: PoolVerdict(holds, found, by)}
+
+    def _members(self, claim: Claim, filters: Mapping[Over, Filters]) -> list[Member]:
+        """The records in scope that a share is taken of, each with whether it is one of those that the claim counts."""
+        members = []
         for kind, wanted in filters.items():
             in_scope = self._scoped(kind, claim, wanted)
             within = wanted.of.select(in_scope) if wanted.of.filters else in_scope
-            counted += len(within)
-            selected += [(record, wanted) for record in wanted.where.select(within)]
+            members += [Member(record, wanted, wanted.where.matches(record)) for record in within]
         if isinstance(claim.expect, Values):
-            selected = [(record, wanted) for record, wanted in selected if record.name in claim.expect.values]
-        rows = tuple(record.name for record, _ in selected)
-        holds, found = _outcome(claim, rows, counted, selected)
-        return Verdict(claim, holds, expected, found, rows, self._contested(filters, disputes))
+            members = [member for member in members if member.record.name in claim.expect.values]
+        return members
 
     def _scoped(self, kind: Over, claim: Claim, wanted: Filters) -> tuple[Record, ...]:
         key = (kind, len(claim.over) > 1, _content(claim.scope))
@@ -222,66 +241,9 @@ def disputes_on(wanted: Filters, disputes: Iterable[Dispute], taxonomy: Taxonomy
     ]
 
 
-def _outcome(
-    claim: Claim, rows: tuple[str, ...], counted: int, selected: Sequence[tuple[Record, Filters]]
-) -> tuple[bool, str]:
-    expect = claim.expect
-    if isinstance(expect, Number):
-        return _is_within(len(rows), 1, expect.bounds), str(len(rows))
-    if isinstance(expect, Share):
-        if not counted:
-            return False, "no record to take a share of"
-        share = f"{len(rows)} of {counted} ({100 * len(rows) / counted:.1f}%)"
-        return _is_within(len(rows) * 10_000, counted, expect.bounds), share
-    if isinstance(expect, Keys):
-        missing = [key for key in expect.keys if key not in rows]
-        further = [key for key in rows if key not in expect.keys]
-        parts = [f"without {', '.join(missing)}"] * bool(missing) + [f"also {', '.join(further)}"] * bool(further)
-        return not parts, "; ".join(parts) or ", ".join(rows)
-    if isinstance(expect, Counts):
-        tally = Counter(value for record, wanted in selected for value in _values(record, wanted))
-        found = {value: tally[value] for value in expect.counts}
-        wrong = [f"{value} {number}" for value, number in found.items() if number != expect.counts[value]]
-        return not wrong, ", ".join(wrong or (f"{value} {number}" for value, number in found.items()))
-    having = {record.name: _values(record, wanted) for record, wanted in selected}
-    named = {key: having.get(key, ()) for key in expect.values}
-    wrong = [key for key, values in named.items() if expect.values[key] not in values]
-    shown = (f"{key} {_shown(named[key])}" for key in (wrong or named))
-    return not wrong, ", ".join(shown)
-
-
-def _values(record: Record, wanted: Filters) -> tuple[str, ...]:
-    return (wanted.by.values(record) or ("",)) if wanted.by is not None else ()
-
-
-def _shown(values: tuple[str, ...]) -> str:
-    return "not among the rows" if not values else " and ".join(values) or "without a value"
-
-
-def _is_within(value: int, per: int, bounds: Bounds) -> bool:
-    return (bounds.low is None or value >= bounds.low * per) and (bounds.high is None or value <= bounds.high * per)
-
-
-def _expected(claim: Claim) -> str:
-    expect = claim.expect
-    if isinstance(expect, Number):
-        low, high = (None if end is None else str(end) for end in expect.bounds)
-        return "none" if high == "0" else low if low == high and low is not None else _bounded(low, high)
-    if isinstance(expect, Share):
-        return _bounded(*(None if end is None else _percent(end) for end in expect.bounds))
-    if isinstance(expect, Keys):
-        return ", ".join(expect.keys)
-    pairs: Mapping[str, object] = expect.counts if isinstance(expect, Counts) else expect.values
-    return ", ".join(f"{name} {value}" for name, value in pairs.items())
-
-
-def _bounded(low: str | None, high: str | None) -> str:
-    ends = (("at least", low), ("at most", high))
-    return ", ".join(f"{word} {end}" for word, end in ends if end is not None)
-
-
-def _percent(hundredths: int) -> str:
-    return f"{hundredths // 100}.{hundredths % 100:02}".rstrip("0").rstrip(".") + "%"
+def _is_published(condition: Condition) -> bool:
+    """Whether a filter leaves the published pool."""
+    return condition.field.rstrip("= ") == "published" and condition.alternatives == ("yes",)
 
 
 def _content(conditions: Sequence[Condition]) -> tuple[tuple[str, tuple[str, ...]], ...]:

@@ -4,13 +4,14 @@ Two states of a corpus are compared record by record. The order of records, comm
 meaning. A paper that has another key now, but an identifier or a title as before, was renamed.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from orchtrace_corpus.base.findings import Finding, beyond
 from orchtrace_corpus.base.yamlfile.splice import Form, differences
 from orchtrace_corpus.corpus.analysis import state_changes
 from orchtrace_corpus.corpus.analysis.claims import Verdict
+from orchtrace_corpus.corpus.analysis.record_changes import Changed, ToJudge, between, to_judge
 from orchtrace_corpus.corpus.analysis.state_changes import (
     Shift,
     cell_shifts,
@@ -19,7 +20,7 @@ from orchtrace_corpus.corpus.analysis.state_changes import (
     paper_shifts,
     signs,
 )
-from orchtrace_corpus.corpus.model.claim_file import Claim
+from orchtrace_corpus.corpus.model.claim_file import Claim, PoolName
 from orchtrace_corpus.corpus.model.decode import exclusion_schema, paper_schema
 from orchtrace_corpus.corpus.model.record_fields import Value, fields
 from orchtrace_corpus.corpus.model.records import Exclusion, Loaded, Paper, Places, Pool, Record
@@ -60,33 +61,16 @@ class State(NamedTuple):
     remarks: tuple[str, ...] = ()
 
 
-class Change(NamedTuple):
-    """A field that has another value now; None where the record did not have it, or no longer does.
-
-    A sub-decision, or whatever else has levels, is a field of its own. `is_unread` says that a value is
-    not known since it could not be decoded.
-    """
-
-    field: str
-    before: Value | None
-    after: Value | None
-    is_unread: bool = False
-
-
-class Changed(NamedTuple):
-    """A record that was changed.
+class ClaimTurn(NamedTuple):
+    """A claim that is new, or that holds or fails otherwise than before over one of the pools.
 
     Attributes:
-        before: The record as it was.
-        after: The record as it is.
-        tags: What changed of its tags.
-        rest: What changed of its other fields.
+        before: As it was; None for a new claim.
+        after: As it is.
     """
 
-    before: Record
-    after: Record
-    tags: tuple[Change, ...]
-    rest: tuple[Change, ...]
+    before: Verdict | None
+    after: Verdict
 
 
 class EntryChange(NamedTuple):
@@ -124,10 +108,12 @@ class Difference(NamedTuple):
         cells: The cells of crossed fields, and those of levels, whose `turn` is to be told.
         findings_new: Findings that there were not before.
         findings_gone: Findings that there are no longer.
-        claims: The claims that hold or fail otherwise than before, each as it was (None for a new claim) and as it is.
+        claims: The claims that hold or fail otherwise than before, over the published pool or over that of today.
+        claims_falling: Those that fall over the pool of today alone, as before, and by the same records.
         claims_reworded: The claims that say or demand something else.
         claims_gone: The claims that are made no longer.
         claims_left: How many claims hold or fail as before.
+        to_judge: What a person has to judge of the records that are new or changed.
         beside: The names of other files of the corpus that hold something else.
         entries: What changed in those of them that are lists: for each file, its entries that are other ones now.
         reordered: What stands in another order, of what is in both: `records`, `terms`.
@@ -151,10 +137,12 @@ class Difference(NamedTuple):
     cells: tuple[Shift, ...]
     findings_new: tuple[Finding, ...]
     findings_gone: tuple[Finding, ...]
-    claims: tuple[tuple[Verdict | None, Verdict], ...]
+    claims: tuple[ClaimTurn, ...]
+    claims_falling: tuple[str, ...]
     claims_reworded: tuple[Claim, ...]
     claims_gone: tuple[Claim, ...]
     claims_left: int
+    to_judge: tuple[ToJudge, ...]
     beside: tuple[str, ...]
     entries: Mapping[str, tuple["EntryChange", ...]]
     reordered: tuple[str, ...]
@@ -189,15 +177,16 @@ def compare(before: State, after: State) -> Difference:
     by_key = {paper.key: paper for paper in added}
     whole = [not (lost[kind] or unknown[kind]) for kind in (0, 1)]
     was, now = {claim.id: claim for claim in before.claims}, {claim.id: claim for claim in after.claims}
-    turned, left = _turned(before, after)
+    turned, left, falling = _turned(before, after)
+    changed, rescreened = _changes(papers, before, after), _changes(exclusions, before, after)
     change = Difference(
         names=(before.name, after.name),
         added=added,
         removed=removed,
-        changed=_changes(papers, before, after),
+        changed=changed,
         excluded=excluded,
         readmitted=tuple(one for one, other in exclusions if other is None and one is not None and not unknown[1]),
-        rescreened=_changes(exclusions, before, after),
+        rescreened=rescreened,
         promoted={one.id: by_key[one.promoted_to] for one in new.exclusions if one.promoted_to in by_key},
         demoted=_demoted(removed, excluded),
         taxonomy=tuple(state_changes.taxonomy_changes(old.taxonomy, new.taxonomy)),
@@ -217,6 +206,7 @@ def compare(before: State, after: State) -> Difference:
         findings_new=beyond(before.findings, after.findings),
         findings_gone=beyond(after.findings, before.findings),
         claims=turned,
+        claims_falling=falling,
         claims_reworded=tuple(
             claim
             for name, claim in now.items()
@@ -228,6 +218,7 @@ def compare(before: State, after: State) -> Difference:
             if name not in now and after.claims_unread is not None and name not in after.claims_unread
         ),
         claims_left=left,
+        to_judge=tuple(to_judge(new, (*added, *excluded), (*changed, *rescreened))),
         beside=tuple(
             name
             for name in sorted({*before.contents, *after.contents})
@@ -327,47 +318,12 @@ def _changes(pairs: Iterable[tuple[Record | None, Record | None]], before: State
         if old is None or new is None:
             continue
         was, now = fields(old, before.pool.taxonomy), fields(new, after.pool.taxonomy)
-        tags: list[Change] = []
-        rest: list[Change] = []
-        for field in dict.fromkeys((*was, *now)):
-            is_unread = (old.name, field) in before.unread or (new.name, field) in after.unread
-            if field in old.tags or field in new.tags:
-                tags += _tag_changes(field, was.get(field), now.get(field), is_unread)
-            elif _comparable(was.get(field)) != _comparable(now.get(field)):
-                rest.append(Change(field, was.get(field), now.get(field), is_unread))
-        if tags or rest:
-            found.append(Changed(old, new, tuple(tags), tuple(rest)))
+        unread = {field for name, field in before.unread if name == old.name}
+        unread |= {field for name, field in after.unread if name == new.name}
+        changed = between(old, new, (was, now), unread)
+        if changed is not None:
+            found.append(changed)
     return tuple(found)
-
-
-def _tag_changes(field: str, was: Value | None, now: Value | None, is_unread: bool) -> Iterator[Change]:
-    """The change of a tag; of terms with levels, one for each term. Several terms have no order."""
-    if not is_unread and (isinstance(was, Mapping) or isinstance(now, Mapping)):
-        old, new = (value if isinstance(value, Mapping) else {} for value in (was, now))
-        shifted = [Change(term, old.get(term), new.get(term)) for term in dict.fromkeys((*old, *new))]
-        shifted = [change for change in shifted if change.before != change.after]
-        if shifted:
-            yield from shifted
-            return
-    if _unordered(was) != _unordered(now):
-        yield Change(field, was, now, is_unread)
-
-
-def _unordered(value: Value | None) -> object:
-    return value if value is None or isinstance(value, (str, int, Mapping)) else sorted(map(str, value))
-
-
-def _comparable(value: Value | None) -> object:
-    """The value without the order of evidence and waivers; that of authors and addresses has a meaning."""
-    if value is not None and not isinstance(value, (str, int, Mapping)) and any(isinstance(v, Mapping) for v in value):
-        return sorted(repr(_sorted(part)) for part in value)
-    return value
-
-
-def _sorted(part: Value) -> object:
-    if isinstance(part, Mapping):
-        return sorted((name, _sorted(one)) for name, one in part.items())
-    return part if isinstance(part, (str, int)) else [_sorted(one) for one in part]
 
 
 def _demoted(removed: Iterable[Paper], excluded: Iterable[Exclusion]) -> dict[str, Paper]:
@@ -377,18 +333,27 @@ def _demoted(removed: Iterable[Paper], excluded: Iterable[Exclusion]) -> dict[st
     return {name: paper for name, paper in shared if paper is not None}
 
 
-def _turned(before: State, after: State) -> tuple[tuple[tuple[Verdict | None, Verdict], ...], int]:
-    """The claims that are new, or hold or fail otherwise than before, and how many others there are."""
-    if before.verdicts is None or after.verdicts is None:
-        return (), 0
-    if before.claims_unread is None:
-        return (), 0
+def _turned(before: State, after: State) -> tuple[tuple[ClaimTurn, ...], int, tuple[str, ...]]:
+    """The claims that are new or turned, how many others there are, and which of these fall over the pool of today."""
+    if before.verdicts is None or after.verdicts is None or before.claims_unread is None:
+        return (), 0, ()
     made = {claim.id for claim in before.claims} | before.claims_unread
     verdicts = {verdict.claim.id: verdict for verdict in before.verdicts if verdict.claim.id in made}
-    turned = tuple(
-        (verdicts.get(verdict.claim.id), verdict)
-        for verdict in after.verdicts
-        if (verdict.claim.id not in verdicts and verdict.claim.id not in before.claims_unread)
-        or (verdict.claim.id in verdicts and verdicts[verdict.claim.id].holds != verdict.holds)
-    )
-    return turned, len(after.verdicts) - len(turned)
+    turned = []
+    for verdict in after.verdicts:
+        was = verdicts.get(verdict.claim.id)
+        if was is None:
+            if verdict.claim.id not in before.claims_unread:
+                turned.append(ClaimTurn(None, verdict))
+        elif _state(was) != _state(verdict):
+            turned.append(ClaimTurn(was, verdict))
+    names = {turn.after.claim.id for turn in turned}
+    left = [verdict for verdict in after.verdicts if verdict.claim.id not in names]
+    today = ((verdict, verdict.pools.get(PoolName.TODAY)) for verdict in left if verdict.holds)
+    falling = tuple(verdict.claim.id for verdict, one in today if one is not None and not one.holds)
+    return tuple(turned), len(left), falling
+
+
+def _state(verdict: Verdict) -> object:
+    """What of a verdict is worth telling where it changes: whether it holds over each pool, and what breaks it."""
+    return verdict.holds, {name: (pool.holds, pool.falls_by) for name, pool in verdict.pools.items()}

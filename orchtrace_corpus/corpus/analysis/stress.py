@@ -12,7 +12,8 @@ from math import prod
 from typing import NamedTuple
 
 from orchtrace_corpus.corpus.analysis.changes import Change, ChangeKind, Possibilities, near_misses, taken_in
-from orchtrace_corpus.corpus.analysis.claims import Filters, Judge, Part, disputes_on
+from orchtrace_corpus.corpus.analysis.claim_outcome import Filters, Part
+from orchtrace_corpus.corpus.analysis.claims import Judge, disputes_on
 from orchtrace_corpus.corpus.model.claim_file import Claim, Counts, Keys, Number, Over, Share, Values
 from orchtrace_corpus.corpus.model.disputes import Dispute, State, disputable, with_value
 from orchtrace_corpus.corpus.model.records import Pool

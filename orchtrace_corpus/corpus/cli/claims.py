@@ -32,9 +32,11 @@ def claims(
     """Hold what the corpus claims about itself against its records.
 
     From data/claims.yaml: each claim holds or fails, by the records behind it. Ends with 1 if one
-    fails. With ids: the records, those contested in data/disputes.yaml, the boundary of the claim
-    and what speaks against it. --stress reads disputed tags the other way, takes near misses in with
-    the tags that serve the claim least, and leaves rows out.
+    fails. A claim about the published pool is also judged over the pool of today, where it may fall,
+    which is no error: the later records that make it fall are named. With ids: the records, those
+    contested in data/disputes.yaml, the boundary of the claim and what speaks against it. --stress
+    reads disputed tags the other way, takes near misses in with the tags that serve the claim least,
+    and leaves rows out.
 
     \b
     Examples:

@@ -6,10 +6,15 @@ from typing import Annotated, assert_never
 import typer
 
 from orchtrace_corpus.base.errors import ExitCode
+from orchtrace_corpus.base.text.table import envelope
 from orchtrace_corpus.corpus.cli.session import CorpusSession
 from orchtrace_corpus.corpus.render import difference as render
+from orchtrace_corpus.corpus.render import difference_data
 from orchtrace_corpus.corpus.render.comment import comment
 from orchtrace_corpus.corpus.states import compare_states
+
+_VERSION = 2
+"""The version of docs/schema/diff.schema.json."""
 
 
 class DiffFormat(StrEnum):
@@ -33,7 +38,8 @@ def diff(
 ) -> int:
     """Say what a change to the data means: papers, tags, counts, cells, claims and findings.
 
-    The order of records, comments and layout have no meaning. BASE...HEAD stands for what HEAD has
+    Added records are shown whole, changed ones with old and new values, and what only a person can
+    judge is listed. The order of records, comments and layout have no meaning. BASE...HEAD stands for what HEAD has
     changed since the two parted, as in a pull request. Nothing is fetched: a commit that the clone
     lacks is named, with the command that brings it (exit code 3).
 
@@ -45,13 +51,14 @@ def diff(
     """
     session = CorpusSession(*ctx.obj)
     change = compare_states(base, head, session.root_folder)
+    document = difference_data.document(change)
     match output_format:
         case DiffFormat.TEXT:
-            session.output.show(render.text(change, session.output.width))
+            session.output.show(render.text(document, session.output.width))
         case DiffFormat.MARKDOWN:
-            session.output.write(comment(change))
+            session.output.write(comment(document))
         case DiffFormat.JSON:
-            session.output.write(render.data(change))
+            session.output.write(envelope("diff", document, version=_VERSION))
         case _:
             assert_never(output_format)
     return ExitCode.FINDINGS if exit_code and change.has_meaning else ExitCode.DONE

@@ -19,6 +19,7 @@ from orchtrace_corpus.corpus.edit.merge import Merge, merge
 from orchtrace_corpus.corpus.edit.proposal import Proposal, load_editable
 from orchtrace_corpus.corpus.formats import registry
 from orchtrace_corpus.corpus.model import store
+from orchtrace_corpus.corpus.model.records import in_published_order
 from orchtrace_corpus.corpus.model.store import read_arxiv
 
 _STANDARD_OUTPUT = "-"
@@ -46,7 +47,7 @@ def export(
     Examples:
       corpus export bibtex
       corpus export bibtex --profile tagged --where reward_family=orchestration
-      corpus export csv --profile published --where "added<=2026-05-04"
+      corpus export csv --profile published --where published=yes
       corpus export csl --where "year>=2025" -o papers.json
     """
     session = CorpusSession(*ctx.obj)
@@ -60,6 +61,8 @@ def export(
         _refuse_target(output, root)
     pool = session.pool()
     papers = paper_query(where or [], pool.taxonomy).select(pool.papers)
+    if chosen == "published":
+        papers = in_published_order(papers, pool.published)
     known = read_arxiv(root) if one.has_categories else {}
     categories = {arxiv_id: metadata.primary_category for arxiv_id, metadata in known.items()}
     content = one.write(papers, pool.taxonomy, chosen, categories)

@@ -14,6 +14,7 @@ _KINDS = (
     ("C1", "claim", "claims", "corpus claims {names} shows the records; data/claims.yaml says what is expected"),
     ("C201", "dispute", "disputes", "take what is disputed about {names} out of data/disputes.yaml"),
     ("C2", "dispute", "disputes", "write what {names} has now as 'stands' in data/disputes.yaml, with why"),
+    ("F119", "published record", "published records", "put {names} back, or take it out of data/published.yaml"),
     ("S1", "row of scale", "rows of scale", "name another record in data/scale.yaml, or leave the field out"),
 )
 """What can break: what the codes of its findings begin with, what one and several are called, and how it is mended."""

@@ -290,5 +290,6 @@ def _findings_beside(root: str, loaded: Loaded, texts: Mapping[str, str]) -> lis
     return [
         *claims.check(store.read_claims(root, claim_file), pool),
         *disputes.check(store.read_disputes(root, pool.taxonomy, dispute_file), pool.papers, pool.taxonomy),
+        *loaded.missing,
         *store.read_scale(root, loaded, scale_file).findings,
     ]

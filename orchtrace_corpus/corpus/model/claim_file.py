@@ -24,6 +24,13 @@ class Over(StrEnum):
     EXCLUSIONS = "exclusions"
 
 
+class PoolName(StrEnum):
+    """The pools that a claim can be judged over."""
+
+    PUBLISHED = "published"
+    TODAY = "today"
+
+
 class Strength(StrEnum):
     """How much counter-evidence weighs."""
 
@@ -106,6 +113,8 @@ class Claim(NamedTuple):
         where: Filters that say which of those it looks for.
         readings: Stricter readings.
         counter: Counter-evidence.
+        only: The one pool over which the sentence makes sense, such as that of a count; None where it makes
+            sense over each.
     """
 
     id: str
@@ -118,6 +127,7 @@ class Claim(NamedTuple):
     where: tuple[Condition, ...] = ()
     readings: tuple[NarrowReading, ...] = ()
     counter: tuple[Counter, ...] = ()
+    only: PoolName | None = None
 
 
 class ClaimFile(NamedTuple):
@@ -173,6 +183,12 @@ def _over(node: Node, report: Report) -> tuple[Over, ...] | None:
         return None if one is None else (Over(one),)
     several = decoders.term_list("over", "kind of record", kinds, allows_na=False, code="C102")(node, report)
     return None if several is None else tuple(Over(kind) for kind in several)
+
+
+def _only(node: Node, report: Report) -> PoolName | None:
+    allowed = (PoolName.PUBLISHED,)  # every claim makes sense over the pool of today that makes none over another
+    term = decoders.terms("only", "pool", allowed, allows_na=False, code="C102")(node, report)
+    return None if term is None else PoolName(term)
 
 
 def _expectation(node: Node, report: Report) -> Expectation | None:
@@ -299,6 +315,7 @@ _CLAIM = Schema(
         "claim": fields.text("claim"),
         "over": _over,
         "scope": conditions("scope"),
+        "only": _only,
         "where": conditions("where"),
         "expect": _expectation,
         "readings": fields.record_list("readings", _READING, NarrowReading),

@@ -2,7 +2,7 @@
 
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
 from orchtrace_corpus.base.errors import InvalidCorpusError, MalformedCorpusError
@@ -10,6 +10,7 @@ from orchtrace_corpus.base.findings import Finding, Location, is_malformed
 from orchtrace_corpus.base.identifiers import Identifier, IdentifierKind, recognise_url
 from orchtrace_corpus.base.yamlfile import reader
 from orchtrace_corpus.base.yamlfile.reader import YamlFile
+from orchtrace_corpus.corpus.model.published import PublishedPool
 from orchtrace_corpus.corpus.model.taxonomy import Taxonomy
 
 Tag: TypeAlias = str | tuple[str, ...] | Mapping[str, str]
@@ -51,6 +52,8 @@ class Paper(NamedTuple):
             says that a facet does not apply.
         added: The day on which the record was added, as `YYYY-MM-DD`.
         waive: The warnings that do not apply to the record.
+        published: Whether the record is one of the published pool; no field of the record itself, but what
+            `data/published.yaml` says. None where the corpus has no such file.
     """
 
     key: str = ""
@@ -70,6 +73,7 @@ class Paper(NamedTuple):
     added: str = ""
     notes: str | None = None
     waive: tuple[Waiver, ...] = ()
+    published: bool | None = None
 
     @property
     def name(self) -> str:
@@ -91,6 +95,7 @@ class Exclusion(NamedTuple):
         near_miss: What made the record come close to being retained, if it did.
         promoted_to: The key of the paper that this record became, if it was taken in later.
         waive: The warnings that do not apply to the record.
+        published: As for papers.
     """
 
     id: str = ""
@@ -103,6 +108,7 @@ class Exclusion(NamedTuple):
     near_miss: str | None = None
     promoted_to: str | None = None
     waive: tuple[Waiver, ...] = ()
+    published: bool | None = None
 
     @property
     def name(self) -> str:
@@ -114,11 +120,21 @@ Record: TypeAlias = Paper | Exclusion
 
 
 class Pool(NamedTuple):
-    """A corpus: the retained papers, the exclusions, and the vocabulary they are tagged with."""
+    """A corpus: the retained papers, the exclusions, and the vocabulary they are tagged with.
+
+    `published` says which records are the published pool; None where the corpus does not say.
+    """
 
     taxonomy: Taxonomy
     papers: tuple[Paper, ...]
     exclusions: tuple[Exclusion, ...]
+    published: PublishedPool | None = None
+
+
+def in_published_order(papers: Iterable[Paper], published: PublishedPool | None) -> tuple[Paper, ...]:
+    """The papers in the order in which they were published, later ones behind; as they are if that is not known."""
+    ranks = {key: rank for rank, key in enumerate(published.papers if published else ())}
+    return tuple(sorted(papers, key=lambda paper: ranks.get(paper.key, len(ranks))))
 
 
 class Places:
@@ -169,13 +185,15 @@ class Loaded(NamedTuple):
     """A corpus as read: what could be decoded, where it stands, and what is wrong so far.
 
     A field that could not be decoded has its empty default, so `pool` is fit for counting only if
-    `findings` holds no error. `pool` is None if the taxonomy itself could not be read.
+    `findings` holds no error. `pool` is None if the taxonomy itself could not be read. `missing` are the records of the
+    published pool that are not there: no mistake in the records that are, so editing them goes on.
     """
 
     pool: Pool | None
     paper_places: Places
     exclusion_places: Places
     findings: tuple[Finding, ...]
+    missing: tuple[Finding, ...] = ()
 
     @property
     def papers(self) -> tuple[Paper, ...]:

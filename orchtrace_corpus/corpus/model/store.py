@@ -8,10 +8,11 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from orchtrace_corpus.base.errors import DataFileError
-from orchtrace_corpus.base.findings import is_malformed, printable
+from orchtrace_corpus.base.findings import Finding, is_malformed, printable
 from orchtrace_corpus.base.yamlfile import reader
 from orchtrace_corpus.corpus.model.decode import decode_exclusions, decode_papers
 from orchtrace_corpus.corpus.model.metadata import Metadata
+from orchtrace_corpus.corpus.model.published import PublishedPool, decode_published, missing_records
 from orchtrace_corpus.corpus.model.records import Loaded, Places, Pool
 from orchtrace_corpus.corpus.model.taxonomy import Taxonomy, decode_taxonomy
 
@@ -27,6 +28,7 @@ ARXIV = "data/arxiv.json"
 CLAIMS = "data/claims.yaml"
 DISPUTES = "data/disputes.yaml"
 SCALE = "data/scale.yaml"
+PUBLISHED = "data/published.yaml"
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
@@ -68,7 +70,7 @@ def load(root: str, *, keep: bool = False, instead: Mapping[str, bytes] = Mappin
         root: The folder that holds `data/`.
         keep: Whether the files keep their records as read, for whoever wants to see their form, too.
         instead: What to read instead of some files, by their names below the folder: an edit that
-            is not written yet, or an earlier revision.
+            is not written yet, or an earlier revision. No bytes in the place of `PUBLISHED` stand for no such file.
 
     Raises:
         DataFileError: A data file is absent or cannot be read.
@@ -84,8 +86,29 @@ def load(root: str, *, keep: bool = False, instead: Mapping[str, bytes] = Mappin
             return Loaded(None, nowhere, nowhere, tuple(taxonomy_file.findings))
         papers, paper_places = decode_papers(papers_file, taxonomy)
         exclusions, exclusion_places = decode_exclusions(exclusions_file, taxonomy)
-    findings = (*papers_file.findings, *exclusions_file.findings)
-    return Loaded(Pool(taxonomy, papers, exclusions), paper_places, exclusion_places, findings)
+        pool = Pool(taxonomy, papers, exclusions)
+        findings = (*papers_file.findings, *exclusions_file.findings)
+        missing: tuple[Finding, ...] = ()
+        if instead[PUBLISHED] if PUBLISHED in instead else os.path.lexists(os.path.join(root, *PUBLISHED.split("/"))):
+            published_file = read_file(root, PUBLISHED, instead.get(PUBLISHED))
+            keys = None if is_malformed(papers_file.findings) else {paper.key for paper in papers}
+            ids = None if is_malformed(exclusions_file.findings) else {exclusion.id for exclusion in exclusions}
+            published = decode_published(published_file)
+            pool, findings = with_published(pool, published), (*findings, *published_file.findings)
+            missing = missing_records(published_file, published, keys, ids) if published else ()
+    return Loaded(pool, paper_places, exclusion_places, findings, missing)
+
+
+def with_published(pool: Pool, published: PublishedPool | None) -> Pool:
+    """The corpus with each record marked by whether it is one of the published pool; as it is if that is not known."""
+    if published is None:
+        return pool
+    keys, ids = frozenset(published.papers), frozenset(published.exclusions)
+    return pool._replace(
+        papers=tuple(paper._replace(published=paper.key in keys) for paper in pool.papers),
+        exclusions=tuple(exclusion._replace(published=exclusion.id in ids) for exclusion in pool.exclusions),
+        published=published,
+    )
 
 
 def read_file(root: str, name: str, instead: bytes | None = None) -> reader.YamlFile:

@@ -179,7 +179,7 @@ RESERVED_FIELDS = frozenset(
             "acl_id",
         ),
         *("urls", "summary", "evidence", "added", "notes", "waive", "first_author"),
-        *("id", "identifier", "url", "screened", "reason", "near_miss", "promoted_to"),
+        *("id", "identifier", "url", "screened", "reason", "near_miss", "promoted_to", "published"),
         *("tags", "note", "location", "more"),
     }
 )

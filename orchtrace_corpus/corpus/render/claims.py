@@ -7,9 +7,9 @@ from orchtrace_corpus.base.findings import printable
 from orchtrace_corpus.base.text.layout import Line, Span, display_width, entry, line, pluralize, wrap
 from orchtrace_corpus.base.text.table import Cell, Table, envelope, markdown_text
 from orchtrace_corpus.corpus.analysis.changes import Change, ChangeKind
-from orchtrace_corpus.corpus.analysis.claims import Verdict
+from orchtrace_corpus.corpus.analysis.claims import PoolVerdict, Verdict
 from orchtrace_corpus.corpus.analysis.stress import Robustness
-from orchtrace_corpus.corpus.model.claim_file import Claim, Share
+from orchtrace_corpus.corpus.model.claim_file import Claim, PoolName, Share
 from orchtrace_corpus.corpus.model.tag_rules import Condition
 
 _PIPE_WIDTH = 100
@@ -36,13 +36,19 @@ def overview(
         not_asked = (_NOT_ASKED,) * (not all(found.holds for found in robust.values()))
         notes = (*_STRESS_NOTES, *not_asked, *beside_notes(beside), *unread_notes(unread))
         return Table("claims", "", columns, rows, notes, whole="claim")
+    is_double = any(PoolName.PUBLISHED in verdict.pools for verdict in verdicts)
     rows = tuple(
-        (verdict.claim.id, _word(verdict), len(verdict.rows), len(verdict.contested), verdict.claim.claim)
+        (
+            verdict.claim.id,
+            *(_pool_words(verdict) if is_double else (_word(verdict),)),
+            *(len(verdict.rows), len(verdict.contested), verdict.claim.claim),
+        )
         for verdict in verdicts
     )
     failing = tuple(_failure(verdict) for verdict in verdicts if not verdict.holds)
-    notes = (*failing, summary(verdicts), *beside_notes(beside), *unread_notes(unread))
-    shown = ("claim", "verdict", "rows", "contested", "sentence")
+    today = today_summary(verdicts) if is_double else ()
+    notes = (*failing, summary(verdicts), *today, *beside_notes(beside), *unread_notes(unread))
+    shown = ("claim", *(("published", "today") if is_double else ("verdict",)), "rows", "contested", "sentence")
     return Table("claims", "", shown, rows, notes, wrapped="sentence")
 
 
@@ -50,13 +56,19 @@ def flat(verdicts: Sequence[Verdict], robust: Mapping[str, Robustness]) -> Table
     """Every claim with all that can be told in one row."""
     columns = ("claim", "holds", "sentence", "expected", "found", "rows", "contested", "boundary", "source")
     rows: list[tuple[Cell, ...]] = []
+    is_double = any(PoolName.PUBLISHED in verdict.pools for verdict in verdicts)
     for verdict in verdicts:
         claim = verdict.claim
-        told = (claim.id, "yes" if verdict.holds else "no", claim.claim, verdict.expected, verdict.found)
+        told = (claim.id, _yes_or_no(verdict.holds), claim.claim, verdict.expected, verdict.found)
+        today = verdict.pools.get(PoolName.TODAY)
+        pools = (
+            (None if today is None else _yes_or_no(today.holds), today.falls_by if today else ()) if is_double else ()
+        )
         stressed = robust.get(claim.id)
         changes = (tuple(str(change) for change in stressed.smallest),) if stressed else ()
-        rows.append((*told, verdict.rows, verdict.contested, claim.boundary, claim.source, *changes))
-    return Table("claims", "", (*columns, *(("smallest_break",) if robust else ())), tuple(rows))
+        rows.append((*told, verdict.rows, verdict.contested, claim.boundary, claim.source, *pools, *changes))
+    further = (*(("today", "falls_by") if is_double else ()), *(("smallest_break",) if robust else ()))
+    return Table("claims", "", (*columns, *further), tuple(rows))
 
 
 def summary(verdicts: Sequence[Verdict]) -> str:
@@ -66,6 +78,27 @@ def summary(verdicts: Sequence[Verdict]) -> str:
     if not failing:
         return f"{number} hold{'s' * (len(verdicts) == 1)}"
     return f"{len(failing)} of {number} fail{'s' * (len(failing) == 1)}: {', '.join(failing)}"
+
+
+def today_summary(verdicts: Sequence[Verdict]) -> tuple[str, ...]:
+    """How many of the claims about the published pool hold over the pool of today, and which do not, in a sentence."""
+    both = [verdict for verdict in verdicts if {*PoolName} <= verdict.pools.keys()]
+    falling = [verdict for verdict in both if not verdict.pools[PoolName.TODAY].holds]
+    if not falling:
+        return (f"over the pool of today {len(both)} of {len(both)} hold",) if both else ()
+    named = "; ".join(f"{verdict.claim.id}{_by(verdict.pools[PoolName.TODAY])}" for verdict in falling)
+    return (f"over the pool of today {len(falling)} of {len(both)} fall{'s' * (len(falling) == 1)}: {named}",)
+
+
+def pools_text(pools: Mapping[PoolName, PoolVerdict]) -> str:
+    """The verdict over each pool, in words; of a claim that is judged over one pool only, nothing."""
+    if PoolName.PUBLISHED not in pools:
+        return ""
+    published, today = pools[PoolName.PUBLISHED], pools.get(PoolName.TODAY)
+    first = f"published pool: {'holds' if published.holds else 'fails'}"
+    if today is None:
+        return f"{first}; today: not asked"
+    return f"{first}; today: {'holds' if today.holds else f'falls{_by(today)}'}"
 
 
 def beside_notes(ids: Sequence[str]) -> tuple[str, ...]:
@@ -146,6 +179,23 @@ def _word(verdict: Verdict) -> str:
     return "holds" if verdict.holds else "fails"
 
 
+def _pool_words(verdict: Verdict) -> tuple[str, str]:
+    """What a claim comes to over the published pool and over the pool of today."""
+    published, today = (verdict.pools.get(name) for name in (PoolName.PUBLISHED, PoolName.TODAY))
+    return (
+        "fails" if verdict.problem else "-" if published is None else "holds" if published.holds else "fails",
+        "-" if today is None else "holds" if today.holds else f"falls{_by(today)}",
+    )
+
+
+def _by(verdict: PoolVerdict) -> str:
+    return f", by {', '.join(verdict.falls_by)}" if verdict.falls_by else ""
+
+
+def _yes_or_no(value: bool) -> str:
+    return "yes" if value else "no"
+
+
 def _failure(verdict: Verdict) -> str:
     if verdict.problem:
         return f"{verdict.claim.id} {verdict.found}"
@@ -177,6 +227,10 @@ def _entries(verdict: Verdict, robustness: Robustness | None) -> Iterator[tuple[
     claim = verdict.claim
     yield "expected", verdict.expected
     yield "found", verdict.found
+    pools = pools_text(verdict.pools)
+    if pools:
+        today = verdict.pools.get(PoolName.TODAY)
+        yield "pools", pools if today is None or today.holds else f"{pools} (found: {today.found})"
     if len(claim.over) > 1 or claim.over[0] != "papers":
         yield "over", " and ".join(claim.over)
     for name, conditions in (("scope", claim.scope), ("share of", _share_of(claim)), ("where", claim.where)):
@@ -255,6 +309,7 @@ def _mapping(verdict: Verdict, robustness: Robustness | None) -> dict[str, Any]:
         "found": verdict.found,
         "rows": list(verdict.rows),
         "contested": list(verdict.contested),
+        "pools": {name.value: pool_data(pool) for name, pool in verdict.pools.items()},
         "over": list(claim.over),
         "scope": _filters(claim.scope),
         "where": _filters(claim.where),
@@ -267,6 +322,11 @@ def _mapping(verdict: Verdict, robustness: Robustness | None) -> dict[str, Any]:
     if robustness is not None:
         mapping["stress"] = _stress_mapping(robustness)
     return mapping
+
+
+def pool_data(verdict: PoolVerdict) -> dict[str, Any]:
+    """The verdict over one pool, for programs."""
+    return {"holds": verdict.holds, "found": verdict.found, "falls_by": list(verdict.falls_by)}
 
 
 def _filters(conditions: Sequence[Condition]) -> list[str]:

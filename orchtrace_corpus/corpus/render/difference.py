@@ -1,332 +1,358 @@
-"""What a change means, in words: for a terminal and for programs; `comment` has it for a pull request."""
+"""What a change means, in words, made from its JSON document; `comment` writes the same as Markdown.
+
+Every sentence is a sequence of words: those of this tool are `Own`, all others are texts of the data, whatever they
+look like. So a form in which texts of the data must not act, such as Markdown, knows which they are. Nothing here may
+import more than the standard library and `base`, since the comment is written where nothing else is installed.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
-from typing import Any
+from typing import Any, TypeAlias
 
-from orchtrace_corpus.base.findings import Finding, printable
+from orchtrace_corpus.base.findings import printable
 from orchtrace_corpus.base.text import table
-from orchtrace_corpus.base.text.layout import Line, Span, clip, line, wrap
-from orchtrace_corpus.base.text.table import Table, envelope
-from orchtrace_corpus.corpus.analysis.claims import Verdict
-from orchtrace_corpus.corpus.analysis.difference import Change, Changed, Difference, EntryChange
-from orchtrace_corpus.corpus.analysis.state_changes import Shift
-from orchtrace_corpus.corpus.model.record_fields import Value, fields
-from orchtrace_corpus.corpus.model.records import Record
+from orchtrace_corpus.base.text.layout import Line, Span, line, wrap
+from orchtrace_corpus.base.text.table import Table
+
+
+class Own(str):
+    """Words of this tool; what is no `Own` is text of the data."""
+
+    __slots__ = ()
+
+
+Words: TypeAlias = Sequence[str]
+Entry: TypeAlias = Sequence[Words]
+"""A sentence, and the sentences below it."""
+Document: TypeAlias = Mapping[str, Any]
 
 _PIPE_WIDTH = 100
-_SHOWN_VALUE = 300
-_SHOWN_SENTENCE = 2000
-_ABSENT = "(none)"
-_UNREAD = "(cannot be read)"
-_LONG_TEXTS = frozenset({"summary", "notes", "reason", "near_miss"})
+_LONGEST = 2000
+_ABSENT = Own("(none)")
+_UNREAD = Own("(cannot be read)")
+_COLON, _ARROW, _COMMA, _SEMICOLON = Own(": "), Own(" -> "), Own(", "), Own("; ")
 _MANY_ALIKE = 3
 """So many papers with the same change of tags are told in one sentence."""
 
+_REORDERED = {"records": "the order of records", "terms": "the order of terms"}
+_FORMS = {"comments": "comments", "layout": "the layout"}
+_ASKED = {
+    "bibliography": Own("title, year, venue and identifiers are those of the work"),
+    "authors": Own("the authors are these, in this order"),
+    "links": Own("the links lead to this very work"),
+    "tags": Own("the tags are what the sources say, by the definitions of the terms"),
+    "sources": Own("each source exists, and says what its note says"),
+    "levels": Own("level and confidence fit each source"),
+    "summary": Own("summary and notes are right, and sentences of our own"),
+    "reason": Own("the reason is right, and enough"),
+    "waivers": Own("the warnings that are waived are wrong for this record"),
+}
+"""What a person has to judge, by question."""
 
-def text(change: Difference, width: int | None) -> list[Line]:
+
+def text(document: Document, width: int | None) -> list[Line]:
     """The change for a terminal."""
     room = width or _PIPE_WIDTH
-    told = headline(change) if change.has_meaning else nothing(change)
-    lines = [line(part) for sentence in (told, *change.remarks) for part in wrap(printable(sentence, limit=500), room)]
-    for title, sentences in sections(change):
+    head = headline(document) if document["has_meaning"] else nothing(document)
+    lines = [line(part) for sentence in (head, *document["remarks"]) for part in wrap(_shown([sentence]), room)]
+    for title, entries in sections(document):
         lines += [(), (Span(title, "heading"),)]
-        lines += [line(part) for sentence in sentences for part in wrap(sentence, room, first="  ", rest="    ")]
-    for one in shift_tables(change):
+        for first, *below in entries:
+            lines += [line(part) for part in wrap(_shown(first), room, first="  ", rest="    ")]
+            for words in below:
+                lines += [line(part) for part in wrap(_shown(words), room, first="    ", rest="      ")]
+    for one in shift_tables(document):
         lines += [(), *table.lines(one, width)]
-    left = claims_left(change) if change.has_meaning else ""
-    return [*lines, *([(), line(left)] if left else [])]
+    left = claims_left(document) if document["has_meaning"] else ()
+    return [*lines, *([(), *(line(part) for part in wrap(_shown(left), room))] if left else [])]
 
 
-def nothing(change: Difference) -> str:
+def nothing(document: Document) -> Own:
     """What there is to say where nothing has changed in meaning."""
-    what = [f"the order of {noun}" for noun in change.reordered]
-    what += [form.value if form == "comments" else f"the {form.value}" for form in change.form]
+    what = [_REORDERED[name] for name in document["reordered"]] + [_FORMS[name] for name in document["form"]]
     if not what:
-        return "No change: the data is the same."
+        return Own("No change: the data is the same.")
     joined = f"{', '.join(what[:-1])} and {what[-1]}" if len(what) > 1 else what[0]
-    return f"No change in meaning: only {joined} changed."
+    return Own(f"No change in meaning: only {joined} changed.")
 
 
-def headline(change: Difference) -> str:
+def headline(document: Document) -> Own:
     """The change in a line."""
+    papers, exclusions, findings = document["papers"], document["exclusions"], document["findings"]
+    claims = document["claims"]
     parts = [
-        _number(change.added, "paper added", "papers added"),
-        _number(change.removed, "paper removed", "papers removed"),
-        _number([one for one in change.changed if _is_renamed(one)], "renamed", "renamed"),
-        _number([one for one in change.changed if one.tags], "retagged", "retagged"),
-        _number([one for one in change.changed if one.rest and not _is_only_renamed(one)], "corrected", "corrected"),
-        _number(change.excluded, "exclusion added", "exclusions added"),
-        _number(change.readmitted, "exclusion removed", "exclusions removed"),
-        _number(change.rescreened, "exclusion changed", "exclusions changed"),
-        _number(change.taxonomy, "change of the taxonomy", "changes of the taxonomy"),
-        _number([one for one in change.claims if one[0] is None], "claim new", "claims new"),
-        _number([one for one in change.claims if _broke(one)], "claim broken", "claims broken"),
-        _number([one for one in change.claims if _made(one)], "claim made true", "claims made true"),
-        _number(change.claims_reworded, "claim changed", "claims changed"),
-        _number(change.claims_gone, "claim gone", "claims gone"),
-        _number(change.beside, "other data file changed", "other data files changed"),
-        _number(change.findings_new, "finding new", "findings new"),
-        _number(change.findings_gone, "finding gone", "findings gone"),
+        _number(papers["added"], "paper added", "papers added"),
+        _number(papers["removed"], "paper removed", "papers removed"),
+        _number([one for one in papers["changed"] if _is_renamed(one)], "renamed", "renamed"),
+        _number([one for one in papers["changed"] if one["tags"]], "retagged", "retagged"),
+        _number([one for one in papers["changed"] if _corrections(one)], "corrected", "corrected"),
+        _number(exclusions["added"], "exclusion added", "exclusions added"),
+        _number(exclusions["removed"], "exclusion removed", "exclusions removed"),
+        _number(exclusions["changed"], "exclusion changed", "exclusions changed"),
+        _number(document["taxonomy"], "change of the taxonomy", "changes of the taxonomy"),
+        _number([one for one in claims["changed"] if one["before"] is None], "claim new", "claims new"),
+        _number(_broken(document), "claim broken", "claims broken"),
+        _number(_fallen(document), "claim falls today", "claims fall today"),
+        _number(_made_true(document), "claim made true", "claims made true"),
+        _number(_risen(document), "claim holds today again", "claims hold today again"),
+        _number(claims["reworded"], "claim changed", "claims changed"),
+        _number(claims["gone"], "claim gone", "claims gone"),
+        _number(document["other_files"], "other data file changed", "other data files changed"),
+        _number(findings["new"], "finding new", "findings new"),
+        _number(findings["gone"], "finding gone", "findings gone"),
     ]
-    return ", ".join(part for part in parts if part) + "."
+    return Own(", ".join(part for part in parts if part) + ".")
 
 
-def sections(change: Difference, *, longest: int = _SHOWN_SENTENCE) -> Iterator[tuple[str, list[str]]]:
-    """Headings, each with its sentences; empty ones left out."""
-    promoted = {paper.key: name for name, paper in change.promoted.items()}
-    demoted = {paper.key: name for name, paper in change.demoted.items()}
-    parts: dict[str, list[str]] = {
-        "Claims broken": [_claim(pair[1]) for pair in change.claims if _broke(pair)],
+def sections(document: Document) -> Iterator[tuple[Own, list[Entry]]]:
+    """Headings, each with its entries; empty ones left out."""
+    papers, exclusions, claims = document["papers"], document["exclusions"], document["claims"]
+    promoted = {key: name for name, key in document["promoted"].items()}
+    demoted = document["demoted"]
+    parts: dict[str, list[Entry]] = {
+        "Claims broken": [_claim(one) for one in _broken(document)],
+        "Claims that fall today": [_claim(one) for one in _fallen(document)],
         "Papers added": [
-            f"{paper.key}: {paper.title}{_from(promoted.get(paper.key), 'promoted from')} ({_tags(paper, change)})"
-            for paper in change.added
+            _added(paper, "key", _from(promoted.get(str(paper.get("key", ""))), " promoted from "))
+            for paper in papers["added"]
         ],
         "Papers removed": [
-            f"{paper.key}: {paper.title}{_from(demoted.get(paper.key), 'excluded as')}" for paper in change.removed
+            [[one["name"], _COLON, one["title"], *_from(demoted.get(one["name"]), " excluded as ")]]
+            for one in papers["removed"]
         ],
-        "Papers renamed": [f"{one.before.name} is {one.after.name} now" for one in change.changed if _is_renamed(one)],
-        "Papers retagged": _retagged(change.changed),
-        "Papers corrected": [
-            _changed(one.after, rest)
-            for one in change.changed
-            if (rest := [part for part in one.rest if part.field != "key"])
+        "Papers renamed": [
+            [[one["was"], Own(" is "), one["name"], Own(" now")]] for one in papers["changed"] if _is_renamed(one)
         ],
-        "Exclusions added": [f"{one.id}: {one.title} ({one.reason})" for one in change.excluded],
-        "Exclusions removed": [f"{one.id}: {one.title}" for one in change.readmitted],
-        "Exclusions changed": [_changed(one.after, (*one.tags, *one.rest)) for one in change.rescreened],
-        "Taxonomy": [f"{sentence[0].upper()}{sentence[1:]}." for sentence in change.taxonomy],
-        "Claims made true": [_claim(pair[1]) for pair in change.claims if _made(pair)],
-        "Claims new": [_claim(pair[1]) for pair in change.claims if pair[0] is None],
-        "Claims changed": [f"{claim.id}: {claim.claim}" for claim in change.claims_reworded],
-        "Claims gone": [f"{claim.id}: {claim.claim}" for claim in change.claims_gone],
-        "Other data files changed": [_beside(name, change.entries.get(name, ())) for name in change.beside],
-        "Findings new": [_finding(finding) for finding in change.findings_new],
-        "Findings gone": [_finding(finding) for finding in change.findings_gone],
+        "Papers retagged": _retagged(papers["changed"]),
+        "Papers corrected": [_changed(one, rest) for one in papers["changed"] if (rest := _corrections(one))],
+        "Exclusions added": [_added(one, "id") for one in exclusions["added"]],
+        "Exclusions removed": [[[one["name"], _COLON, one["title"]]] for one in exclusions["removed"]],
+        "Exclusions changed": [_changed(one, [*one["tags"], *one["fields"]]) for one in exclusions["changed"]],
+        "To be judged by a person": [
+            [[one["record"], _COLON, *_joined(([_ASKED[name]] for name in one["questions"]), _SEMICOLON)]]
+            for one in document["to_judge"]
+        ],
+        "Taxonomy": [[[f"{sentence[:1].upper()}{sentence[1:]}."]] for sentence in document["taxonomy"]],
+        "Claims made true": [_claim(one) for one in _made_true(document)],
+        "Claims that hold today again": [_claim(one) for one in _risen(document)],
+        "Claims new": [_claim(one) for one in claims["changed"] if one["before"] is None],
+        "Claims changed": [[[one["id"], _COLON, one["claim"]]] for one in claims["reworded"]],
+        "Claims gone": [[[one["id"], _COLON, one["claim"]]] for one in claims["gone"]],
+        "Other data files changed": [
+            _beside(name, document["other_entries"].get(name, ())) for name in document["other_files"]
+        ],
+        "Findings new": [_finding(finding) for finding in document["findings"]["new"]],
+        "Findings gone": [_finding(finding) for finding in document["findings"]["gone"]],
     }
-    for title, sentences in parts.items():
-        if sentences:
-            yield title, [printable(sentence, limit=longest) for sentence in sentences]
+    for title, entries in parts.items():
+        if entries:
+            yield Own(title), entries
 
 
-def shift_tables(change: Difference) -> list[Table]:
+def shift_tables(document: Document) -> list[Table]:
     """The counts that shifted, and the cells that turned."""
-    totals = [shift for shift in change.totals if shift.before != shift.after]
     tables = []
-    counts = [("total", shift.field[0], *_numbers(shift)) for shift in totals]
-    counts += [(shift.field[0], shift.value[0], *_numbers(shift)) for shift in change.counts]
+    totals = ((name, *pair) for name, pair in document["totals"].items())
+    counts = [("total", name, *_numbers(before, after)) for name, before, after in totals if before != after]
+    counts += [
+        (one["fields"][0], one["values"][0], *_numbers(one["before"], one["after"])) for one in document["counts"]
+    ]
     if counts:
         tables.append(Table("counts", "Counts", ("field", "value", "before", "after", "change"), tuple(counts)))
     cells = tuple(
-        (" x ".join(shift.field), " x ".join(shift.value), *_numbers(shift)[:2], shift.turn) for shift in change.cells
+        (" x ".join(one["fields"]), " x ".join(one["values"]), one["before"], one["after"], one["turn"])
+        for one in document["cells"]
     )
     if cells:
         tables.append(Table("cells", "Cells", ("fields", "values", "before", "after", "what"), cells))
     return tables
 
 
-def claims_left(change: Difference) -> str:
+def claims_left(document: Document) -> Words:
     """How many claims the change leaves as they were; nothing where there is none."""
-    if not change.claims_left:
-        return ""
-    return f"{change.claims_left} {'claim is' if change.claims_left == 1 else 'claims are'} as before."
+    left, falling = document["claims"]["left"], document["claims"]["falling"]
+    if not left:
+        return ()
+    words: list[str] = [Own(f"{left} {'claim is' if left == 1 else 'claims are'} as before.")]
+    if falling:
+        words.append(Own(f" Of these {len(falling)} fall{'s' * (len(falling) == 1)} over the pool of today: "))
+        words += [*_joined(([name] for name in falling), _COMMA), Own(".")]
+    return words
 
 
-def value_text(value: Value | None) -> str:
-    """The value of a field in a line."""
-    if value is None:
-        return _ABSENT
-    if isinstance(value, str | int):
-        return str(value)
-    if isinstance(value, Mapping):
-        return ", ".join(f"{name} {value_text(one)}" for name, one in value.items()) or "none arises"
-    return "; ".join(value_text(one) for one in value)
+def _shown(words: Words) -> str:
+    return "".join(printable(word, limit=_LONGEST) for word in words)
 
 
-def data(change: Difference) -> str:
-    """The change for programs; docs/schema/diff.schema.json describes the document."""
-    return envelope(
-        "diff",
-        {
-            "before": change.names[0],
-            "after": change.names[1],
-            "has_meaning": change.has_meaning,
-            "reordered": list(change.reordered),
-            "form": [form.value for form in change.form],
-            "remarks": list(change.remarks),
-            "papers": {
-                "added": [dict(fields(paper, change.vocabulary)) for paper in change.added],
-                "removed": [paper.key for paper in change.removed],
-                "changed": [_changed_data(one) for one in change.changed],
-            },
-            "exclusions": {
-                "added": [dict(fields(one, change.vocabulary)) for one in change.excluded],
-                "removed": [one.id for one in change.readmitted],
-                "changed": [_changed_data(one) for one in change.rescreened],
-            },
-            "promoted": {name: paper.key for name, paper in change.promoted.items()},
-            "demoted": {paper.key: name for name, paper in change.demoted.items()},
-            "taxonomy": list(change.taxonomy),
-            "totals": {shift.field[0]: [shift.before, shift.after] for shift in change.totals},
-            "counts": [_shift_data(shift) for shift in change.counts],
-            "cells": [{**_shift_data(shift), "turn": shift.turn} for shift in change.cells],
-            "findings": {
-                "new": [_finding_data(finding) for finding in change.findings_new],
-                "gone": [_finding_data(finding) for finding in change.findings_gone],
-            },
-            "claims": {
-                "changed": [
-                    {
-                        "id": now.claim.id,
-                        "claim": now.claim.claim,
-                        "before": None if was is None else was.holds,
-                        "after": now.holds,
-                        "expected": now.expected,
-                        "found": now.found,
-                    }
-                    for was, now in change.claims
-                ],
-                "reworded": [claim.id for claim in change.claims_reworded],
-                "gone": [claim.id for claim in change.claims_gone],
-                "left": change.claims_left,
-            },
-            "other_files": list(change.beside),
-            "other_entries": {
-                name: [
-                    {
-                        "name": list(one.name),
-                        "change": "added" if one.is_new else "removed" if one.is_gone else "changed",
-                        "fields": list(one.fields),
-                    }
-                    for one in entries
-                ]
-                for name, entries in change.entries.items()
-            },
-        },
-    )
+def _joined(parts: Iterable[Words], separator: Own) -> list[str]:
+    words: list[str] = []
+    for part in parts:
+        words += [*([separator] if words else []), *part]
+    return words
 
 
 def _number(things: Sized, one: str, many: str) -> str:
     return f"{len(things)} {one if len(things) == 1 else many}" if things else ""
 
 
-def _made(pair: tuple[Verdict | None, Verdict]) -> bool:
-    return pair[0] is not None and pair[1].holds
+def _numbers(before: int, after: int) -> tuple[int, int, str]:
+    return before, after, f"{after - before:+d}"
 
 
-def _broke(pair: tuple[Verdict | None, Verdict]) -> bool:
-    return pair[0] is not None and not pair[1].holds
+def _is_turned(claim: Document) -> bool:
+    return claim["before"] is not None and claim["before"] != claim["after"]
 
 
-def _is_renamed(one: Changed) -> bool:
-    return any(change.field == "key" for change in one.rest)
+def _broken(document: Document) -> list[Document]:
+    """The claims that fail as they are written, and held before."""
+    return [one for one in document["claims"]["changed"] if _is_turned(one) and not one["after"]]
 
 
-def _is_only_renamed(one: Changed) -> bool:
-    return all(change.field == "key" for change in one.rest)
+def _made_true(document: Document) -> list[Document]:
+    return [one for one in document["claims"]["changed"] if _is_turned(one) and one["after"]]
 
 
-def _tags(record: Record, change: Difference) -> str:
-    shown = fields(record, change.vocabulary)
-    return ", ".join(f"{name} {value_text(shown[name])}" for name in record.tags if name in shown)
+def _fallen(document: Document) -> list[Document]:
+    """The claims that fall over the pool of today alone, or by other records than before."""
+    return [one for one in _turned_today(document) if not one["pools"]["today"]["after"]]
 
 
-def _from(name: str | None, word: str) -> str:
-    return f", {word} {name}" if name else ""
+def _risen(document: Document) -> list[Document]:
+    return [one for one in _turned_today(document) if one["pools"]["today"]["after"]]
 
 
-def _retagged(changed: Iterable[Changed]) -> list[str]:
-    """A sentence for each paper, or for several that were retagged in the same way."""
-    alike: dict[str, list[Changed]] = {}
-    for one in changed:
-        if one.tags:
-            alike.setdefault("; ".join(_change(change) for change in one.tags), []).append(one)
-    sentences = []
-    for shown, group in alike.items():
-        names = [one.after.name for one in group]
-        if len(names) < _MANY_ALIKE:
-            sentences += [f"{name}: {shown}" for name in names]
+def _turned_today(document: Document) -> Iterator[Document]:
+    changed = document["claims"]["changed"]
+    yield from (one for one in changed if one["before"] == one["after"] and "today" in one["pools"])
+
+
+def _claim(claim: Document) -> Entry:
+    pools = claim["pools"]
+    words: list[str] = []
+    if "published" in pools and "today" in pools:
+        published, today = pools["published"], pools["today"]
+        words.append(Own(f"published pool: {'holds' if published['after'] else 'fails'}; today: "))
+        words.append(Own("holds" if today["after"] else "falls"))
+        words += [Own(", by "), *_joined(([name] for name in today["falls_by"]), _COMMA)] if today["falls_by"] else []
+    if not claim["after"]:
+        told = (Own(" ("), *words, Own(")")) if words else ()
+        words = [Own(" fails: expected "), claim["expected"], Own("; found "), claim["found"], *told]
+    else:
+        words = [_COLON, *words] if words else [Own(" holds")]
+    return [[claim["id"], *words, Own(". "), claim["claim"]]]
+
+
+def _is_renamed(one: Document) -> bool:
+    return any(change["field"] == "key" for change in one["fields"])
+
+
+def _corrections(one: Document) -> list[Document]:
+    """The changes of a paper's fields, but for its key."""
+    return [change for change in one["fields"] if change["field"] != "key"]
+
+
+def _from(name: str | None, what: str) -> Words:
+    return (Own(f",{what}"), name) if name else ()
+
+
+def _added(record: Document, name: str, origin: Words = ()) -> Entry:
+    """A record whole: a line for each field, and for each item of evidence."""
+    entry: list[Words] = [[str(record.get(name, "")), _COLON, str(record.get("title", "")), *origin]]
+    for field, value in record.items():
+        if field in (name, "title"):
+            continue
+        if _is_list_of_items(value):
+            entry += [[field, Own(f" {number}: "), *_item(item)] for number, item in enumerate(value, 1)]
         else:
-            sentences.append(f"{len(names)} papers: {shown} ({', '.join(names)})")
-    return sentences
+            entry.append([field, _COLON, *_value(value)])
+    return entry
 
 
-def _changed(record: Record, changes: Iterable[Change]) -> str:
-    return f"{record.name}: {'; '.join(_change(change) for change in changes)}"
-
-
-def _change(change: Change) -> str:
-    if change.is_unread:
-        sides = [_UNREAD if side is None else clip(value_text(side), _SHOWN_VALUE) for side in change[1:3]]
-        is_list = _is_list_of_parts(change.before) or _is_list_of_parts(change.after)
-        return f"{change.field}: {_UNREAD}" if is_list else f"{change.field}: {sides[0]} -> {sides[1]}"
-    if _is_list_of_parts(change.before) or _is_list_of_parts(change.after):
-        return f"{change.field}: {_parts(change)}"
-    before, after = (clip(value_text(side), _SHOWN_VALUE) for side in (change.before, change.after))
-    if change.field in _LONG_TEXTS and change.before is not None and change.after is not None:
-        return f"{change.field} reworded"
-    if change.before is None:
-        return f"{change.field} added: {after}"
-    if change.after is None:
-        return f"{change.field} removed: {before}"
-    return f"{change.field}: {before} -> {after}"
-
-
-def _is_list_of_parts(value: Value | None) -> bool:
+def _is_list_of_items(value: object) -> bool:
     """Whether a value is a list of mappings, such as evidence."""
-    return isinstance(value, Sequence) and not isinstance(value, str) and any(isinstance(one, Mapping) for one in value)
+    return isinstance(value, list) and bool(value) and all(isinstance(item, Mapping) for item in value)
 
 
-def _parts(change: Change) -> str:
-    """What became of the items of a list: told in numbers, since each is a paragraph."""
-    before, after = (
-        [one for one in side or () if isinstance(one, Mapping)]  # type: ignore[union-attr]
-        for side in (change.before, change.after)
-    )
-    added = [one for one in after if one not in before]
-    removed = [one for one in before if one not in after]
-    reworked = min(len(added), len(removed))
-    numbers = {"changed": reworked, "added": len(added) - reworked, "removed": len(removed) - reworked}
-    return ", ".join(f"{number} {what}" for what, number in numbers.items() if number)
+def _item(item: Mapping[str, object]) -> Words:
+    return _joined(([name, _COLON, *_value(value)] for name, value in item.items()), _SEMICOLON)
 
 
-def _claim(verdict: Verdict) -> str:
-    state = "holds" if verdict.holds else f"fails: expected {verdict.expected}; found {verdict.found}"
-    return f"{verdict.claim.id} {state}. {verdict.claim.claim}"
+def _value(value: object) -> Words:
+    """The value of a field in words."""
+    if value is None:
+        return (_ABSENT,)
+    if isinstance(value, Mapping):
+        parts = ([name, Own(" "), *_value(one)] for name, one in value.items())
+        return _joined(parts, _COMMA) or (Own("none arises"),)
+    if isinstance(value, list | tuple):
+        return _joined((_value(one) for one in value), _SEMICOLON)
+    return (str(value),)
 
 
-def _beside(name: str, entries: Sequence[EntryChange]) -> str:
+def _retagged(changed: Iterable[Document]) -> list[Entry]:
+    """A sentence for each paper, or for several that were retagged in the same way."""
+    alike: dict[str, list[Document]] = {}
+    for one in changed:
+        if one["tags"]:
+            alike.setdefault(repr(one["tags"]), []).append(one)
+    entries: list[Entry] = []
+    for group in alike.values():
+        words = _joined((words for change in group[0]["tags"] for words in _change(change)), _SEMICOLON)
+        names = [one["name"] for one in group]
+        if len(names) < _MANY_ALIKE:
+            entries += [[[name, _COLON, *words]] for name in names]
+        else:
+            listed = _joined(([name] for name in names), _COMMA)
+            entries.append([[Own(f"{len(names)} papers: "), *words, Own(" ("), *listed, Own(")")]])
+    return entries
+
+
+def _changed(one: Document, changes: Sequence[Document]) -> Entry:
+    """A changed record: in a line if it is one change, else a line for each."""
+    lines = [words for change in changes for words in _change(change)]
+    return [[one["name"], _COLON, *lines[0]]] if len(lines) == 1 else [[one["name"]], *lines]
+
+
+def _change(change: Document) -> list[Words]:
+    """What became of a field, old and new; of a list of items, a sentence for each."""
+    field, before, after = change["field"], change["before"], change["after"]
+    if change.get("unread"):
+        if _is_list_of_items(before) or _is_list_of_items(after):
+            return [[field, _COLON, _UNREAD]]
+        sides = [(_UNREAD,) if side is None else _value(side) for side in (before, after)]
+        return [[field, _COLON, *sides[0], _ARROW, *sides[1]]]
+    if change.get("items"):
+        return [[field, *_item_change(item["before"], item["after"])] for item in change["items"]]
+    if before is None:
+        return [[field, Own(" added: "), *_value(after)]]
+    if after is None:
+        return [[field, Own(" removed: "), *_value(before)]]
+    return [[field, _COLON, *_value(before), _ARROW, *_value(after)]]
+
+
+def _item_change(before: Mapping[str, object] | None, after: Mapping[str, object] | None) -> Words:
+    if before is None or after is None:
+        return [Own(" removed: " if after is None else " added: "), *_item(before or after or {})]
+    names = dict.fromkeys((*before, *after))
+    other = [name for name in names if before.get(name) != after.get(name)]
+    turned = ([name, _COLON, *_value(before.get(name)), _ARROW, *_value(after.get(name))] for name in other)
+    same = {name: before[name] for name in names if name not in other}
+    unchanged = (Own("; unchanged: "), *_item(same)) if same else ()
+    return [Own(" changed: "), *_joined(turned, _SEMICOLON), *unchanged]
+
+
+def _beside(name: str, entries: Sequence[Document]) -> Entry:
     """A file beside the records, with its entries that are other ones now."""
-    told = []
+    parts: list[Words] = []
     for one in entries:
-        what = "added" if one.is_new else "removed" if one.is_gone else f"{', '.join(one.fields)} changed"
-        told.append(f"{' '.join(one.name)} {what}")
-    return f"{name}: {'; '.join(told)}" if told else name
+        called = _joined(([part] for part in one["name"]), Own(" "))
+        fields = _joined(([field] for field in one["fields"]), _COMMA)
+        parts.append([*called, *([Own(" "), *fields] if fields else []), _ENTRY_CHANGES[one["change"]]])
+    return [[name, *([_COLON, *_joined(parts, _SEMICOLON)] if parts else [])]]
 
 
-def _finding(finding: Finding) -> str:
-    record = f" [{finding.record}]" if finding.record else ""
-    return f"{finding.location.path}: {finding.code} {finding.message}{record}"
+_ENTRY_CHANGES = {name: Own(f" {name}") for name in ("added", "removed", "changed")}
 
 
-def _numbers(shift: Shift) -> tuple[int, int, str]:
-    return shift.before, shift.after, f"{shift.after - shift.before:+d}"
-
-
-def _changed_data(one: Changed) -> dict[str, Any]:
-    return {
-        "name": one.after.name,
-        "was": one.before.name,
-        "changes": [
-            {"field": change.field, "before": change.before, "after": change.after}
-            | ({"unread": True} if change.is_unread else {})
-            for change in (*one.tags, *one.rest)
-        ],
-    }
-
-
-def _shift_data(shift: Shift) -> dict[str, Any]:
-    return {"fields": list(shift.field), "values": list(shift.value), "before": shift.before, "after": shift.after}
-
-
-def _finding_data(finding: Finding) -> dict[str, Any]:
-    return {"code": finding.code, "severity": finding.severity, "message": finding.message, "record": finding.record}
+def _finding(finding: Document) -> Entry:
+    record = (Own(" ["), finding["record"], Own("]")) if finding["record"] else ()
+    return [[finding["path"], _COLON, finding["code"], Own(" "), finding["message"], *record]]

@@ -116,7 +116,7 @@ def scale_schema(taxonomy: Taxonomy) -> str:
 
 def claims_schema(taxonomy: Taxonomy) -> str:
     """The schema of `claims.yaml`; whether its filters make sense is for `corpus check`."""
-    from orchtrace_corpus.corpus.model.claim_file import Over, Strength
+    from orchtrace_corpus.corpus.model.claim_file import Over, PoolName, Strength
 
     value = {"type": ["string", "number", "boolean"]}
     filters = {
@@ -150,6 +150,9 @@ def claims_schema(taxonomy: Taxonomy) -> str:
         "claim": _described(_TEXT, "The sentence."),
         "over": {"anyOf": [kind, {"type": "array", "items": kind, "minItems": 1, "uniqueItems": True}]},
         "scope": filters,
+        "only": _described(
+            {"enum": [PoolName.PUBLISHED]}, "Given where the sentence makes no sense over the pool of today."
+        ),
         "where": filters,
         "expect": expectation,
         "readings": {"type": "array", "items": _record(reading, tuple(reading))},
@@ -179,6 +182,22 @@ def disputes_schema(taxonomy: Taxonomy) -> str:
     }
     required = ("record", "tag", "stands", "readings", "why", "source")
     return _document(f"{taxonomy.title}: disputes", _record(properties, required))
+
+
+def published_schema(taxonomy: Taxonomy) -> str:
+    """The schema of `published.yaml`, which is one mapping; whether its records exist is for `corpus validate`."""
+    from orchtrace_corpus.corpus.model.published import PUBLISHED_POOL
+
+    ids = {"type": "string", "pattern": "^E[0-9]{3,}$"}
+    papers, exclusions = ({"type": "array", "items": item, "minItems": 1, "uniqueItems": True} for item in (_KEY, ids))
+    properties = {
+        "day": _described(_DATE, "The day of publication, in quotes."),
+        "source": _described(_TEXT, "Where it was published."),
+        "papers": _described(papers, "The keys of the papers, in the published order."),
+        "exclusions": _described(exclusions, "The ids of the exclusions."),
+    }
+    schema = {"$schema": DIALECT, "title": f"{taxonomy.title}: published pool"}
+    return json.dumps({**schema, **_record(properties, PUBLISHED_POOL.required)}, ensure_ascii=False, indent=2) + "\n"
 
 
 def _facet(facet: Facet) -> dict[str, Any]:

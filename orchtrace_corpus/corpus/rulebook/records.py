@@ -126,6 +126,14 @@ ENTRIES = {
         "- id: E034\n- id: E033",
         "- id: E033\n- id: E034",
     ),
+    "F119": Entry(
+        "What was published stays reproducible only while every record of it is in the data. A record that was renamed "
+        "or removed by mistake comes back; one that has to go leaves data/published.yaml first, in its own change.",
+        '# data/papers.yaml\n- key: halo\n# data/published.yaml\nday: "2026-05-04"\n'
+        "source: https://example.org/survey\npapers: [hallo]",
+        '# data/papers.yaml\n- key: halo\n# data/published.yaml\nday: "2026-05-04"\n'
+        "source: https://example.org/survey\npapers: [halo]",
+    ),
     "V101": Entry(
         "Evidence that names no axis or facet supports nothing.",
         "evidence:\n  - tags: [credit]\n    note: It credits messages.\n    source: https://example.org/a\n"

@@ -1,0 +1,137 @@
+"""What a claim comes to over some records: whether it holds, what is found, and which later records make it fall."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from orchtrace_corpus.corpus.analysis.attributes import Attribute
+from orchtrace_corpus.corpus.analysis.query import Query
+from orchtrace_corpus.corpus.model.claim_file import Bounds, Claim, Counts, Keys, Number, Share
+from orchtrace_corpus.corpus.model.records import Record
+
+
+class Part(NamedTuple):
+    """What one record contributes to a claim.
+
+    Attributes:
+        selected: Whether it passes the claim's `where`.
+        counted: Whether it passes the filters that a share is taken of.
+        values: Its values of the field that counts and values are given by.
+    """
+
+    selected: bool
+    counted: bool
+    values: tuple[str, ...]
+
+
+class Filters(NamedTuple):
+    """A claim's filters on one kind of record."""
+
+    scope: Query
+    where: Query
+    of: Query
+    by: Attribute | None
+
+    def part(self, record: Record) -> Part | None:
+        """What a record contributes; None if it is out of scope."""
+        if not self.scope.matches(record):
+            return None
+        values = (self.by.values(record) or ("",)) if self.by is not None else ()
+        return Part(self.where.matches(record), self.of.matches(record), values)
+
+
+class Member(NamedTuple):
+    """A record that a claim is about: of a share, one of those that it is taken of."""
+
+    record: Record
+    wanted: Filters
+    is_selected: bool
+
+
+def falls_by(claim: Claim, members: Iterable[Member]) -> tuple[str, ...]:
+    """The later records without which a claim would hold; taken in one after another, each that breaks it is left out.
+
+    Of a share that is bounded above, those that only enlarge the whole come first, since they never break it.
+    """
+    members = [member for member in members if member.is_selected or isinstance(claim.expect, Share)]
+    kept = [member for member in members if member.record.published]
+    later = [member for member in members if not member.record.published]
+    if not later or not outcome(claim, kept)[0]:
+        return ()
+    is_bounded_above = isinstance(claim.expect, Share) and claim.expect.bounds.high is not None
+    found = set()
+    for member in sorted(later, key=lambda member: member.is_selected == is_bounded_above):
+        kept.append(member)
+        if not outcome(claim, kept)[0]:
+            found.add(kept.pop().record.name)
+    return tuple(name for member in later if (name := member.record.name) in found)
+
+
+def outcome(claim: Claim, members: Sequence[Member]) -> tuple[bool, str, tuple[str, ...]]:
+    """Whether a claim holds of some records, what is found in them, and which of them it counts."""
+    selected = [(member.record, member.wanted) for member in members if member.is_selected]
+    rows = tuple(record.name for record, _ in selected)
+    return (*_comparison(claim, rows, len(members), selected), rows)
+
+
+def _comparison(
+    claim: Claim, rows: tuple[str, ...], counted: int, selected: Sequence[tuple[Record, Filters]]
+) -> tuple[bool, str]:
+    expect = claim.expect
+    if isinstance(expect, Number):
+        return _is_within(len(rows), 1, expect.bounds), str(len(rows))
+    if isinstance(expect, Share):
+        if not counted:
+            return False, "no record to take a share of"
+        share = f"{len(rows)} of {counted} ({100 * len(rows) / counted:.1f}%)"
+        return _is_within(len(rows) * 10_000, counted, expect.bounds), share
+    if isinstance(expect, Keys):
+        missing = [key for key in expect.keys if key not in rows]
+        further = [key for key in rows if key not in expect.keys]
+        parts = [f"without {', '.join(missing)}"] * bool(missing) + [f"also {', '.join(further)}"] * bool(further)
+        return not parts, "; ".join(parts) or ", ".join(rows)
+    if isinstance(expect, Counts):
+        tally = Counter(value for record, wanted in selected for value in _values(record, wanted))
+        found = {value: tally[value] for value in expect.counts}
+        wrong = [f"{value} {number}" for value, number in found.items() if number != expect.counts[value]]
+        return not wrong, ", ".join(wrong or (f"{value} {number}" for value, number in found.items()))
+    having = {record.name: _values(record, wanted) for record, wanted in selected}
+    named = {key: having.get(key, ()) for key in expect.values}
+    wrong = [key for key, values in named.items() if expect.values[key] not in values]
+    shown = (f"{key} {_shown(named[key])}" for key in (wrong or named))
+    return not wrong, ", ".join(shown)
+
+
+def _values(record: Record, wanted: Filters) -> tuple[str, ...]:
+    return (wanted.by.values(record) or ("",)) if wanted.by is not None else ()
+
+
+def _shown(values: tuple[str, ...]) -> str:
+    return "not among the rows" if not values else " and ".join(values) or "without a value"
+
+
+def _is_within(value: int, per: int, bounds: Bounds) -> bool:
+    return (bounds.low is None or value >= bounds.low * per) and (bounds.high is None or value <= bounds.high * per)
+
+
+def expected_text(claim: Claim) -> str:
+    """What a claim expects, in words."""
+    expect = claim.expect
+    if isinstance(expect, Number):
+        low, high = (None if end is None else str(end) for end in expect.bounds)
+        return "none" if high == "0" else low if low == high and low is not None else _bounded(low, high)
+    if isinstance(expect, Share):
+        return _bounded(*(None if end is None else _percent(end) for end in expect.bounds))
+    if isinstance(expect, Keys):
+        return ", ".join(expect.keys)
+    pairs: Mapping[str, object] = expect.counts if isinstance(expect, Counts) else expect.values
+    return ", ".join(f"{name} {value}" for name, value in pairs.items())
+
+
+def _bounded(low: str | None, high: str | None) -> str:
+    ends = (("at least", low), ("at most", high))
+    return ", ".join(f"{word} {end}" for word, end in ends if end is not None)
+
+
+def _percent(hundredths: int) -> str:
+    return f"{hundredths // 100}.{hundredths % 100:02}".rstrip("0").rstrip(".") + "%"

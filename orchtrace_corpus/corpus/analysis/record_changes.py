@@ -1,0 +1,181 @@
+"""What became of one record: its fields old and new, evidence item by item, and what of it only a person can judge."""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from enum import StrEnum
+from typing import NamedTuple
+
+from orchtrace_corpus.corpus.model.record_fields import Value, fields
+from orchtrace_corpus.corpus.model.records import Pool, Record
+
+
+class ItemChange(NamedTuple):
+    """An item of a list of mappings, such as evidence, that is new (no `before`), gone (no `after`) or changed."""
+
+    before: Mapping[str, Value] | None
+    after: Mapping[str, Value] | None
+
+
+class Change(NamedTuple):
+    """A field that has another value now; None where the record did not have it, or no longer does.
+
+    A sub-decision, or whatever else has levels, is a field of its own. `is_unread` says that a value is
+    not known since it could not be decoded. `items` are the changes of a list of mappings, item by item.
+    """
+
+    field: str
+    before: Value | None
+    after: Value | None
+    is_unread: bool = False
+    items: tuple[ItemChange, ...] = ()
+
+
+class Changed(NamedTuple):
+    """A record that was changed.
+
+    Attributes:
+        before: The record as it was.
+        after: The record as it is.
+        tags: What changed of its tags.
+        rest: What changed of its other fields.
+    """
+
+    before: Record
+    after: Record
+    tags: tuple[Change, ...]
+    rest: tuple[Change, ...]
+
+
+class Question(StrEnum):
+    """What no program can judge of a record that is new or changed."""
+
+    BIBLIOGRAPHY = "bibliography"
+    AUTHORS = "authors"
+    LINKS = "links"
+    TAGS = "tags"
+    SOURCES = "sources"
+    LEVELS = "levels"
+    SUMMARY = "summary"
+    REASON = "reason"
+    WAIVERS = "waivers"
+
+
+_QUESTIONS = {
+    **dict.fromkeys(("authors",), Question.AUTHORS),
+    **dict.fromkeys(("urls", "url"), Question.LINKS),
+    **dict.fromkeys(("summary", "notes"), Question.SUMMARY),
+    **dict.fromkeys(("reason", "near_miss", "promoted_to"), Question.REASON),
+    **dict.fromkeys(("waive",), Question.WAIVERS),
+    **dict.fromkeys(("title", "affiliation", "year", "venue", "identifier"), Question.BIBLIOGRAPHY),
+    **dict.fromkeys(("arxiv_id", "doi", "openreview_id", "acl_id"), Question.BIBLIOGRAPHY),
+}
+"""What there is to judge of a fixed field; of evidence it depends on the part that changed."""
+
+_SOURCE_FIELDS = frozenset({"tags", "note", "source", "location"})
+
+
+class ToJudge(NamedTuple):
+    """A record, by key or id, and what a person has to judge of it."""
+
+    record: str
+    questions: tuple[Question, ...]
+
+
+def between(
+    old: Record, new: Record, sides: tuple[Mapping[str, Value], Mapping[str, Value]], unread: Collection[str]
+) -> Changed | None:
+    """What changed from one state of a record to another; None if nothing did.
+
+    Args:
+        old: The record as it was.
+        new: The record as it is.
+        sides: Its YAML fields, as they were and as they are.
+        unread: The fields of which a value is not known.
+    """
+    was, now = sides
+    tags: list[Change] = []
+    rest: list[Change] = []
+    for field in dict.fromkeys((*was, *now)):
+        before, after, is_unread = was.get(field), now.get(field), field in unread
+        if field in old.tags or field in new.tags:
+            tags += _tag_changes(field, before, after, is_unread)
+        elif _comparable(before) != _comparable(after):
+            items = () if is_unread else tuple(_item_changes(before, after))
+            rest.append(Change(field, before, after, is_unread, items))
+    return Changed(old, new, tuple(tags), tuple(rest)) if tags or rest else None
+
+
+def _tag_changes(field: str, was: Value | None, now: Value | None, is_unread: bool) -> Iterator[Change]:
+    """The change of a tag; of terms with levels, one for each term. Several terms have no order."""
+    if not is_unread and (isinstance(was, Mapping) or isinstance(now, Mapping)):
+        old, new = (value if isinstance(value, Mapping) else {} for value in (was, now))
+        shifted = [Change(term, old.get(term), new.get(term)) for term in dict.fromkeys((*old, *new))]
+        shifted = [change for change in shifted if change.before != change.after]
+        if shifted:
+            yield from shifted
+            return
+    if _unordered(was) != _unordered(now):
+        yield Change(field, was, now, is_unread)
+
+
+def _item_changes(before: Value | None, after: Value | None) -> Iterator[ItemChange]:
+    """What became of the items of a list of mappings; an item with most fields in common was changed into another."""
+    old, new = (
+        [one for one in value or () if isinstance(one, Mapping)] if isinstance(value, Sequence) else []
+        for value in (before, after)
+    )
+    gone = [one for one in old if one not in new]
+    come = [one for one in new if one not in old]
+    for item in come:
+        alike = [sum(one.get(name) == value for name, value in item.items()) for one in gone]
+        nearest = max(range(len(gone)), key=alike.__getitem__, default=None)
+        is_changed = nearest is not None and (alike[nearest] > 0 or len(gone) == len(come) == 1)
+        yield ItemChange(gone.pop(nearest) if is_changed and nearest is not None else None, item)
+    yield from (ItemChange(item, None) for item in gone)
+
+
+def to_judge(pool: Pool, added: Iterable[Record], changed: Iterable[Changed]) -> Iterator[ToJudge]:
+    """What a person has to judge of the records that are new or changed, record by record."""
+    for record in added:
+        asked = {question for field in fields(record, pool.taxonomy) for question in _questions(record, field)}
+        yield ToJudge(record.name, tuple(question for question in Question if question in asked))
+    for one in changed:
+        asked = {Question.TAGS} if one.tags else set()
+        for change in one.rest:
+            parts = {
+                name
+                for item in change.items
+                for old, new in ((item.before or {}, item.after or {}),)
+                for name in (*old, *new)
+                if old.get(name) != new.get(name)
+            }
+            asked.update(_questions(one.after, change.field, parts or None))
+        if asked:
+            yield ToJudge(one.after.name, tuple(question for question in Question if question in asked))
+
+
+def _questions(record: Record, field: str, parts: Iterable[str] | None = None) -> Iterator[Question]:
+    """What there is to judge of a field of a record, or of those parts of its items."""
+    if field == "evidence":
+        for part in (*_SOURCE_FIELDS, "level") if parts is None else parts:
+            yield Question.SOURCES if part in _SOURCE_FIELDS else Question.LEVELS
+    elif field in record.tags:
+        yield Question.TAGS
+    elif field in _QUESTIONS:
+        yield _QUESTIONS[field]
+
+
+def _unordered(value: Value | None) -> object:
+    return value if value is None or isinstance(value, (str, int, Mapping)) else sorted(map(str, value))
+
+
+def _comparable(value: Value | None) -> object:
+    """The value without the order of evidence and waivers; that of authors and addresses has a meaning."""
+    if value is not None and not isinstance(value, (str, int, Mapping)) and any(isinstance(v, Mapping) for v in value):
+        return sorted(repr(_sorted(part)) for part in value)
+    return value
+
+
+def _sorted(part: Value) -> object:
+    if isinstance(part, Mapping):
+        return sorted((name, _sorted(one)) for name, one in part.items())
+    return part if isinstance(part, (str, int)) else [_sorted(one) for one in part]

@@ -1,0 +1,347 @@
+"""The comment on a pull request: whatever stands in the document, it is code in the tree that GitHub's parser builds."""
+
+import json
+import random
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from functools import cache
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import cmarkgfm
+import pytest
+from cmarkgfm.cmark import Options
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
+
+from orchtrace_corpus.base.findings import printable
+from orchtrace_corpus.corpus.render import comment as module
+from orchtrace_corpus.corpus.render.comment import MARKER, MOST_BYTES, DocumentError, code_span, comment, fence, read
+from tests.conftest import ROOT, TOY, run_corpus
+
+SCHEMA = json.loads((ROOT / "docs" / "schema" / "diff.schema.json").read_text(encoding="utf-8"))
+WORDS_OF_OURS = {"schema", "questions", "turn", "severity", "change", "form", "reordered"}
+"""The properties whose texts the schema enumerates."""
+
+CLAIM = """
+- id: {0}
+  claim: There is one {0}.
+  {1}
+  where: {{style: {0}}}
+  expect: {{count: 1}}
+  boundary: In this garden.
+  source: Seen.
+"""
+PUBLISHED = 'day: "2023-12-31"\nsource: https://example.org/survey\npapers: [rose-garden, long-grass, mixed-borders]\n'
+LATER = """
+- key: {0}
+  title: Stones
+  authors: ["Stone, Sten"]
+  year: 2024
+  venue: Beds 2024
+  urls: [https://example.org/{0}]
+  style: {1}
+  care: {{water: daily}}
+  size: large
+  summary: Piles stones.
+  evidence:
+    - {{tags: [care], note: Seen., source: https://example.org/{0}, level: photo, confidence: low}}
+  added: "2022-01-01"
+"""
+
+
+@pytest.fixture(scope="module")
+def document(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """A difference with something in each of its parts."""
+    texts = {path.name: path.read_text(encoding="utf-8") for path in (TOY / "data").iterdir()}
+    old, new = (tmp_path_factory.mktemp(name) / "data" for name in ("old", "new"))
+    claims = CLAIM.format("meadow", 'scope: {published: "yes"}') + CLAIM.format("formal", "over: papers")
+    papers = texts["papers.yaml"]
+    gone = papers[papers.index("- key: terminal-yard") :]
+    dispute = "- {record: rose-garden, tag: size, stands: small, readings: {small: a, large: b}, why: So., source: S}\n"
+    for folder, changes in (
+        (old, {"published.yaml": PUBLISHED, "claims.yaml": claims + CLAIM.format("gravel", "over: papers")}),
+        (
+            new,
+            {
+                "published.yaml": PUBLISHED,
+                "disputes.yaml": dispute,
+                "claims.yaml": claims.replace("There is", "There was") + CLAIM.format("cottage", "over: papers"),
+                "papers.yaml": papers.replace(gone, LATER.format("rocks", "meadow") + LATER.format("lawn", "formal"))
+                .replace("level: visit", "level: photo")
+                .replace("size: large", "size: small", 1)
+                .replace("venue: Journal of Beds", "venue: Beds"),
+                "exclusions.yaml": texts["exclusions.yaml"]
+                .replace("- id: E001", "- id: E002")
+                .replace("Nothing grows there.", "Nothing grows.\n  promoted_to: rocks")
+                + "\n- {id: E004, title: The Yard, identifier: Y, url: https://example.org/y, stage: gate, "
+                'screened: "2024-01-02", reason: No.}\n',
+                "taxonomy.yaml": texts["taxonomy.yaml"].replace("label: Gravel", "label: Gravel beds"),
+            },
+        ),
+    ):
+        folder.mkdir()
+        for name, text in {**texts, **changes}.items():
+            (folder / name).write_text(text, encoding="utf-8")
+    result = run_corpus("diff", str(old.parent), str(new.parent), "--format", "json")
+    assert result.code == 0, result.stderr
+    found: dict[str, Any] = json.loads(result.stdout)
+    assert run_corpus("diff", str(old.parent), str(new.parent), "--format", "markdown").stdout == comment(found)
+    return {**found, "remarks": ["A remark."]}
+
+
+def test_the_document_has_every_part(document: dict[str, Any]) -> None:
+    titles = re.findall(r"^### (.+)|<summary>(.+) \(", comment(document), re.MULTILINE)
+
+    assert ["".join(title) for title in titles] == [
+        *("Claims broken", "Claims that fall today", "Papers added", "Papers removed", "Papers retagged"),
+        *("Papers corrected", "Exclusions added", "Exclusions changed", "To be judged by a person", "Taxonomy"),
+        *("Claims new", "Claims changed", "Claims gone", "Other data files changed", "Findings new"),
+        *("Counts", "Cells"),
+    ]
+
+
+def replaced(value: Any, body: str, numbers: Iterator[int], name: str = "") -> Any:
+    """The document with every text that the schema does not enumerate in the place of another."""
+    if name in WORDS_OF_OURS:
+        return value
+    if isinstance(value, dict):
+        is_record = name in ("added", "value", "before", "after")
+        is_open = is_record or name in ("promoted", "demoted", "other_entries")
+        return {
+            f"{body}{next(numbers)}" if is_open else key: replaced(
+                one, body, numbers, "value" if is_record else "" if is_open else key
+            )
+            for key, one in value.items()
+        }
+    if isinstance(value, list):
+        return [replaced(one, body, numbers, name) for one in value]
+    return body if isinstance(value, str) else value
+
+
+class Tree(HTMLParser):
+    """What a rendered comment holds: tags with attributes, and texts, those within code apart."""
+
+    def __init__(self, markdown: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.outside: list[str] = []
+        self.code: list[str] = []
+        self._is_code = False
+        html = cmarkgfm.github_flavored_markdown_to_html(markdown, options=Options.CMARK_OPT_UNSAFE)
+        self.feed(html)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.outside.append(f"<{tag} {attrs}>")
+        if tag == "code":
+            self._is_code = True
+            self.code.append("")
+
+    def handle_endtag(self, tag: str) -> None:
+        self.outside.append(f"</{tag}>")
+        self._is_code = self._is_code and tag != "code"
+
+    def handle_comment(self, data: str) -> None:
+        self.outside.append(f"<!--{data}-->")
+
+    def handle_decl(self, decl: str) -> None:
+        self.outside.append(f"<!{decl}>")
+
+    def handle_pi(self, data: str) -> None:
+        self.outside.append(f"<?{data}>")
+
+    def handle_data(self, data: str) -> None:
+        if self._is_code:
+            self.code[-1] += data
+        elif self.outside and not self.outside[-1].startswith("<"):
+            self.outside[-1] += data
+        else:
+            self.outside.append(data)
+
+
+NAMED = (
+    "[x][r]\n\n[r]: https:\\/\\/evil.test",
+    "[x][r] [r]: https:&#47;&#47;evil.test",
+    "[x][r]\n[r]: //evil.test",
+    "![x][r]\n\n[r]: //evil.test/a.png",
+    "&#64;name",
+    "owner/repo#1",
+    "see www.evil.test now",
+    "~~x~~",
+    "`` ` ``` [a](b) ```` ` ``",
+    "`" * 100 + "[a](//b)" + "`" * 100,
+    "``` \n[a](b)\n```",
+    "\\`[a](b)\\`",
+    "|`a|b`| \\| \\\\| [a](b)",
+    "</code></pre><a href=//b>c</a><!-- --><?php ?><![CDATA[x]]>",
+    "</summary></details>\n\n[a](b)",
+    ":smile: $x$ $$y$$ #1 GH-1 @moss 0123456789abcdef0123456789abcdef01234567 https://x.org <https://x.org>",
+    "\u202egnp.a\u2066 \x1b[31m \x00 \u2028 \t \r\n# h\n- x\n> y\n---\n1. z",
+)
+PIECES = (
+    *("`", "``", "```", "~~~", "\\", "\\`", "[", "]", "(", ")", "![", "][", "]:", "<", ">", "<!--", "-->", "&#96;"),
+    *("&lt;", "|", "*", "_", "#", "@moss", "\n", "\n\n", "\r", "\t", " ", "    ", "//evil.test", "https:", "www.x.org"),
+    *(
+        "$",
+        ":a:",
+        "~~",
+        "- ",
+        "1. ",
+        "> ",
+        "o/r#1",
+        "x",
+        "é",
+        "字",
+        "\u200b",
+        "\u202e",
+        "\x00",
+        "<a href=//b>",
+        "</code>",
+    ),
+)
+
+
+@settings(max_examples=500, deadline=None)
+@given(st.lists(st.sampled_from(PIECES), min_size=1, max_size=14).map("".join) | st.text(min_size=1, max_size=40))
+@example("x")
+def test_no_text_from_outside_becomes_anything_but_code(body: str) -> None:
+    _assert_code_only(body)
+
+
+@pytest.mark.parametrize("body", NAMED)
+def test_the_bodies_that_filters_missed_stay_code(body: str) -> None:
+    _assert_code_only(body)
+
+
+DOCUMENT: dict[str, Any] = {}
+"""The document of the fixture, for tests that Hypothesis calls."""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _keep(document: dict[str, Any]) -> None:
+    DOCUMENT.update(document)
+
+
+@cache
+def _benign() -> Tree:
+    """The tree of the same document with an x for each text."""
+    return Tree(comment(replaced(DOCUMENT, "x", iter(range(10_000)))))
+
+
+def _assert_code_only(body: str) -> None:
+    if not body.strip(" "):
+        return
+    hostile = replaced(DOCUMENT, body, iter(range(10_000)))
+    read(json.dumps(hostile).encode(), SCHEMA)
+    tree, expected = Tree(comment(hostile)), _benign()
+
+    assert tree.outside == expected.outside
+    assert len(tree.code) == len(expected.code)
+    spans = [text for text in tree.code if "\n" not in text]
+    assert re.sub("`{20}`+", "`" * 20 + "…", printable(body, limit=2000)) in spans
+    assert set(re.findall(r"<(\w+)", " ".join(tree.outside))) <= {
+        *("p", "strong", "code", "h3", "ul", "li", "pre", "details", "summary")
+    }
+
+
+@pytest.mark.parametrize("text", ["a", "`a", "a`", "``", " a", "a ", " ` ", "`" * 90, "a\nb"])
+def test_a_code_span_shows_its_text(text: str) -> None:
+    shown = re.sub("`{21,}", "`" * 20 + "…", printable(text, limit=2000))
+    assert Tree(code_span(text)).code == [shown]
+    assert Tree(fence(shown)).code == [f"{shown.rstrip()}\n"]
+
+
+def test_the_module_needs_nothing_but_the_standard_library(tmp_path: Path, document: dict[str, Any]) -> None:
+    (tmp_path / "diff.json").write_text(json.dumps(document), encoding="utf-8")
+    words = ["-m", module.__name__, str(tmp_path / "diff.json"), str(ROOT / "docs" / "schema" / "diff.schema.json")]
+    done = subprocess.run([sys.executable, "-S", *words], cwd=ROOT, capture_output=True, check=False)
+
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert done.stdout.decode() == comment(document)
+    (tmp_path / "diff.json").write_text("[]", encoding="utf-8")
+    done = subprocess.run([sys.executable, "-S", *words], cwd=ROOT, capture_output=True, check=False)
+    assert (done.returncode, done.stdout) == (1, b"")
+    assert done.stderr == b"This is not what corpus diff writes: $ is not what 'type' asks for\n"
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b" " * 8_000_001, "more than 8000000 bytes"),
+        (b"[" * 100_000, "no JSON"),
+        (b'{"a":' * 500 + b"1" + b"}" * 500, "nested more than"),
+        (b"\xff", "no JSON"),
+        (b"1.5", "no JSON"),
+        (b"NaN", "no JSON"),
+        (b"9" * 10_000, "no JSON"),
+        (b"{}", "'required'"),
+        (b"true", "'type'"),
+    ],
+)
+def test_what_is_no_difference_is_refused(data: bytes, message: str) -> None:
+    with pytest.raises(DocumentError, match=message):
+        read(data, SCHEMA)
+
+
+def paths(value: Any, place: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    yield place
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for name, one in items:
+        yield from paths(one, (*place, name))
+
+
+def test_our_check_of_the_schema_is_that_of_a_library(document: dict[str, Any]) -> None:
+    """Over many documents, each with one value in the place of another; of each that passes, a comment can be made."""
+    theirs = Draft202012Validator(SCHEMA)
+    places = [place for place in paths(document) if place]
+    others = (None, True, 0, -1, 10**9, "", "x", "x" * 100_001, [], ["x"] * 20_001, [[]], {}, {"x": 1}, {"": "x"})
+    chosen = random.Random(3)
+    verdicts = set()
+    for place in chosen.sample(places, k=150):
+        changed = json.loads(json.dumps(document))
+        inner = changed
+        for step in place[:-1]:
+            inner = inner[step]
+        if chosen.random() < 0.3 and isinstance(inner, dict):
+            inner["further"] = chosen.choice(others)
+        elif chosen.random() < 0.2:
+            del inner[place[-1]]
+        else:
+            inner[place[-1]] = chosen.choice(others)
+        try:
+            assert comment(read(json.dumps(changed).encode(), SCHEMA)).startswith(f"{MARKER}\n")
+            ours = True
+        except DocumentError:
+            ours = False
+        verdicts.add(ours)
+        assert ours == theirs.is_valid(changed), place
+    assert verdicts == {True, False}
+
+
+def test_every_text_and_list_of_the_schema_has_a_bound() -> None:
+    def bounded(schema: Any) -> None:
+        if isinstance(schema, dict):
+            kinds = schema.get("type", ())
+            assert kinds != "string" or "maxLength" in schema, schema
+            assert kinds != "array" or "maxItems" in schema, schema
+            is_open = kinds == "object" and schema.get("additionalProperties") is not False
+            closed_names = "enum" in schema.get("propertyNames", {})
+            assert not is_open or closed_names or "maxProperties" in schema, schema
+            for inner in schema.values():
+                bounded(inner)
+        elif isinstance(schema, list):
+            for inner in schema:
+                bounded(inner)
+
+    bounded(SCHEMA)
+
+
+def test_a_comment_on_the_largest_texts_is_no_longer_than_github_takes(document: dict[str, Any]) -> None:
+    for body in ("字" * 99_000, "` " * 49_000, "\U0010ffff" * 50_000):
+        shown = comment(replaced(document, body, iter(range(10_000))))
+        assert len(shown.encode()) <= MOST_BYTES
+        assert "`corpus diff` shows them whole" in shown
