@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import orchtrace_corpus as oc
-from orchtrace_corpus.cli.reference import tool_documents
 from orchtrace_corpus.corpus.model.decode import exclusion_schema, paper_schema
+from scripts.document import tool_documents
 from tests.conftest import ROOT, run_corpus
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")

@@ -14,6 +14,7 @@ from orchtrace_corpus.base.findings import RULES, SECTIONS, explanations
 from orchtrace_corpus.base.text import rules as render
 from orchtrace_corpus.base.yamlfile.reader import Mapping, Node, Sequence, YamlFile
 from orchtrace_corpus.corpus.api import validate
+from scripts.document import rule_reference
 from tests.conftest import ROOT, run_corpus, run_toy
 
 ENTRIES = {code: entry for section in SECTIONS.values() for code, entry in explanations(section.file).items()}
@@ -195,7 +196,7 @@ def test_what_is_no_rule(words: tuple[str, ...], message: str) -> None:
 
 
 def test_the_document_links_every_rule_to_its_section() -> None:
-    text = render.document()
+    text = rule_reference()
 
     links = re.findall(r"^\| \[(\w+)\]\(#([^)]+)\) \| (error|warning) \|", text, re.M)
     headings = re.findall(r"^### (.+)$", text, re.M)
