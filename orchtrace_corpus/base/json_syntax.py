@@ -200,11 +200,11 @@ class _Scanner:
                 return None
             if not kind and at >= self._end and (opened or expected == "value"):
                 return self._fault_at_end()
-            if mark and mark in "]}" and opened and (expected == "comma" or is_first) and self._closes(mark):
+            if opened and text[opened[-1]] + mark in ("[]", "{}") and (expected == "comma" or is_first):
                 opened.pop()
                 self._names.pop()
                 expected, is_first = "comma", False
-            elif expected == "value" and kind and (mark in "[{" if mark else True):
+            elif expected == "value" and kind and mark in ("", "[", "{"):
                 if mark:
                     opened.append(begin)
                     self._names.append(set())
@@ -224,9 +224,6 @@ class _Scanner:
             else:
                 return self._unexpected(expected, begin)
         return None
-
-    def _closes(self, mark: str) -> bool:
-        return self._text[self._opened[-1]] + mark in ("[]", "{}")
 
     def _repeated(self, string: str, at: int) -> Fault | None:
         import json

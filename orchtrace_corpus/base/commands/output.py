@@ -85,9 +85,7 @@ class Output:
 
     def tell(self, text: str) -> None:
         """Say something on standard error."""
-        if sys.stderr is not None:
-            encoding = sys.stderr.encoding or "ascii"
-            print(text.encode(encoding, "backslashreplace").decode(encoding), file=sys.stderr)  # noqa: T201
+        self.prompt(f"{text}\n")
 
     def prompt(self, text: str) -> None:
         """Say something on standard error that an answer follows on the same line."""

@@ -201,11 +201,8 @@ def _wrapped_rows(row: tuple[str, ...], table: Table, widths: Sequence[int]) -> 
         return [row]
     index = table.columns.index(table.wrapped)
     parts = wrap(row[index], widths[index])
-    blank = ("",) * len(row)
-    return [
-        (*(blank if number else row)[:index], part, *(blank if number else row)[index + 1 :])
-        for number, part in enumerate(parts)
-    ]
+    rows = [row, *[("",) * len(row)] * (len(parts) - 1)]
+    return [(*cells[:index], part, *cells[index + 1 :]) for cells, part in zip(rows, parts, strict=True)]
 
 
 def _is_numeric(rows: Sequence[Sequence[Cell]], index: int) -> bool:
