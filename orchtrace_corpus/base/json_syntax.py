@@ -156,10 +156,9 @@ def first_fault(text: str, *, first_line: int = 1, is_strict: bool = False) -> F
     return _Scanner(text, first_line, is_strict).fault()
 
 
-def _digits(number: str) -> int:
-    """The digits of a whole number; 0 for another."""
+def _is_long(number: str) -> bool:
     digits = number.removeprefix("-")
-    return len(digits) if digits.isdigit() else 0
+    return digits.isdigit() and len(digits) > MAX_DIGITS
 
 
 class _Scanner:
@@ -210,7 +209,7 @@ class _Scanner:
                     self._names.append(set())
                     if len(opened) > MAX_DEPTH:
                         return self._fault(Kind.TOO_DEEP, 0, f"nested too deeply; at most {MAX_DEPTH} levels are read")
-                elif self._is_strict and kind == "number" and _digits(token["number"]) > MAX_DIGITS:
+                elif self._is_strict and kind == "number" and _is_long(token["number"]):
                     return self._fault(Kind.TOO_MANY_DIGITS, begin, f"a number of more than {MAX_DIGITS} digits")
                 expected, is_first = {"[": ("value", True), "{": ("name", True)}.get(mark, ("comma", False))
             elif expected == "name" and kind == "string":

@@ -6,10 +6,10 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from document import tool_documents
 
 import orchtrace_corpus as oc
 from orchtrace_corpus.corpus.model.decode import exclusion_schema, paper_schema
-from scripts.document import tool_documents
 from tests.conftest import ROOT, run_corpus
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from document import rule_reference
 
 from orchtrace_corpus.base.findings import RULES, SECTIONS, explanations
 from orchtrace_corpus.base.text import rules as render
 from orchtrace_corpus.base.yamlfile.reader import Mapping, Node, Sequence, YamlFile
 from orchtrace_corpus.corpus.api import validate
-from scripts.document import rule_reference
 from tests.conftest import ROOT, run_corpus, run_toy
 
 ENTRIES = {code: entry for section in SECTIONS.values() for code, entry in explanations(section.file).items()}

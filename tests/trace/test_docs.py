@@ -8,9 +8,9 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
+from document import tool_regions, with_regions
 
 from orchtrace_corpus.trace.measures import DEFINITIONS, measure
-from scripts.document import tool_regions, with_regions
 from tests.conftest import ROOT, run_corpus
 from tests.trace.traces import EXAMPLES, example
 

@@ -32,7 +32,7 @@ def insert_records(file: YamlFile, index: int | None, blocks: SequenceType[str])
     before = _records(file)
     index = len(before) if index is None else index
     newline = _newline(file)
-    block = newline.join(_like(file, one) for one in blocks)
+    block = newline.join(one.rstrip("\n").replace("\n", newline) + newline for one in blocks)
     if not before:
         text = _filled(file, block)
     elif index == 0:
@@ -197,11 +197,6 @@ def _in_flow(text: str, at: int) -> bool:
 
 def _newline(file: YamlFile) -> str:
     return "\r\n" if "\r\n" in file.text else "\n"
-
-
-def _like(file: YamlFile, block: str) -> str:
-    """The block with the file's line ends, its last line ended."""
-    return block.rstrip("\n").replace("\n", _newline(file)) + _newline(file)
 
 
 class Form(StrEnum):
