@@ -111,11 +111,7 @@ class Places:
 
     def _line_number(self, at: int) -> int:
         if not self._line_starts:
-            self._line_starts = [0]
-            found = self._data.find(b"\n")
-            while found >= 0:
-                self._line_starts.append(found + 1)
-                found = self._data.find(b"\n", found + 1)
+            self._line_starts = [0, *(match.end() for match in re.finditer(b"\n", self._data))]
         return bisect_right(self._line_starts, at) - 1
 
     def location(self, at: int) -> Location:

@@ -27,9 +27,6 @@ _MENDS = {
 }
 """What mends each part."""
 
-_COMPARING = (PartName.FMT, PartName.BUILD)
-"""The parts whose command has a `--check` that shows whole differences."""
-
 
 def check_all(session: CorpusSession) -> ExitCode:
     """Show a line for each part of what CI asks, and return the worst exit code.
@@ -109,7 +106,7 @@ def _line(name: str, passed: bool, summary: str, mend: str) -> Line:
 def _shorten(text: str, name: PartName) -> str:
     lines = text.splitlines(keepends=True)
     more = len(lines) - _DIFF_LINES
-    command = f": corpus {name} --check" if name in _COMPARING else ""
+    command = f": corpus {name} --check" if name in (PartName.FMT, PartName.BUILD) else ""
     return text if more <= 0 else "".join((*lines[:_DIFF_LINES], f"... {more} more lines{command}\n"))
 
 

@@ -6,6 +6,7 @@ see the same characters, so what is tested without a terminal is what a terminal
 
 import unicodedata
 from collections.abc import Iterable, Sequence
+from itertools import zip_longest
 from typing import NamedTuple, TypeAlias
 
 
@@ -103,12 +104,6 @@ def first_and_more(items: Sequence[str], most: int, more: str = "… and {:,} mo
     return [*items[:most], *([more.format(others)] if others > 0 else [])]
 
 
-def first_names_and_more(names: Sequence[str], most: int, more: str = " and {:,} more") -> str:
-    """The first names in a sentence, `a, b and 3 more`; what follows the last comma reads `more`."""
-    others = len(names) - most
-    return ", ".join(names[:most]) + (more.format(others) if others > 0 else "")
-
-
 def entry(label: str, text: str, label_width: int, width: int) -> list[Line]:
     """A label and its text beside it, wrapped to a width."""
     first, *rest = wrap(text, width, first=pad(label, label_width), rest=" " * label_width)
@@ -133,11 +128,8 @@ def bar(count: int, largest: int, width: int, glyph: str) -> str:
 
 def beside(left: Sequence[Line], right: Sequence[Line], left_width: int) -> list[Line]:
     """Two blocks next to each other, the left one filled to `left_width` cells."""
-    height = max(len(left), len(right))
     joined = []
-    for index in range(height):
-        first = left[index] if index < len(left) else ()
-        second = right[index] if index < len(right) else ()
+    for first, second in zip_longest(left, right, fillvalue=()):
         used = sum(display_width(span.text) for span in first)
         joined.append((*first, Span(" " * max(left_width - used, 0)), *second))
     return joined

@@ -82,12 +82,19 @@ def lines(table: Table, width: int | None, glyphs: Glyphs = UNICODE) -> list[Lin
     return result
 
 
-def markdown(table: Table, escape: Callable[[str], str] | None = None) -> str:
+_MARKDOWN_SPECIAL = str.maketrans({c: f"\\{c}" for c in "\\`*_[]<>|#"} | {"&": "&amp;"})
+
+
+def markdown_text(text: str) -> str:
+    """The text with every character escaped that could become markup or end a table cell."""
+    return text.translate(_MARKDOWN_SPECIAL)
+
+
+def markdown(table: Table, escape: Callable[[str], str] = markdown_text) -> str:
     """The table in Markdown, columns aligned, so that its source reads well, too.
 
     `escape` takes the place of `markdown_text` where more than markup has to be escaped.
     """
-    escape = escape or markdown_text
     header = [escape(name) for name in table.columns]
     body = [[escape(cell_text(cell)) for cell in row] for row in table.rows]
     widths = [max(3, *(display_width(row[index]) for row in (header, *body))) for index in range(len(header))]
@@ -164,14 +171,6 @@ def cell_text(cell: Cell, *, join: str = "; ") -> str:
     return join.join(cell) if isinstance(cell, tuple) else str(cell)
 
 
-_MARKDOWN_SPECIAL = str.maketrans({c: f"\\{c}" for c in "\\`*_[]<>|#"} | {"&": "&amp;"})
-
-
-def markdown_text(text: str) -> str:
-    """The text with every character escaped that could become markup or end a table cell."""
-    return text.translate(_MARKDOWN_SPECIAL)
-
-
 RENDERERS: dict[Format, Callable[[Sequence[Table], str], str]] = {
     Format.MARKDOWN: lambda tables, _: "\n".join(markdown(table) for table in tables),
     Format.CSV: lambda tables, _: "\n".join(csv(table.columns, table.rows) for table in tables),
@@ -201,11 +200,8 @@ def _wrapped_rows(row: tuple[str, ...], table: Table, widths: Sequence[int]) -> 
         return [row]
     index = table.columns.index(table.wrapped)
     parts = wrap(row[index], widths[index])
-    blank = ("",) * len(row)
-    return [
-        (*(blank if number else row)[:index], part, *(blank if number else row)[index + 1 :])
-        for number, part in enumerate(parts)
-    ]
+    rows = [row, *[("",) * len(row)] * (len(parts) - 1)]
+    return [(*cells[:index], part, *cells[index + 1 :]) for cells, part in zip(rows, parts, strict=True)]
 
 
 def _is_numeric(rows: Sequence[Sequence[Cell]], index: int) -> bool:

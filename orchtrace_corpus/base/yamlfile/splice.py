@@ -11,17 +11,11 @@ from collections import Counter
 from collections.abc import Mapping as MappingType
 from collections.abc import Sequence as SequenceType
 from enum import StrEnum
-from typing import Any
-
-from yaml import ScalarEvent
-from yaml._yaml import CParser
 
 from orchtrace_corpus.base.errors import DataFileError
 from orchtrace_corpus.base.yamlfile.reader import Mapping, Node, YamlFile
 from orchtrace_corpus.base.yamlfile.record import changed_lines, content_end, values
-from orchtrace_corpus.base.yamlfile.writer import MisplacedCommentError, Style, comments, scalar_text
-
-_SCALAR: Any = ScalarEvent  # PyYAML's types say that a mark may be missing; the parser's never are
+from orchtrace_corpus.base.yamlfile.writer import MisplacedCommentError, Style, comments, scalar_text, scalars
 
 
 def insert_records(file: YamlFile, index: int | None, blocks: SequenceType[str]) -> str:
@@ -38,7 +32,7 @@ def insert_records(file: YamlFile, index: int | None, blocks: SequenceType[str])
     before = _records(file)
     index = len(before) if index is None else index
     newline = _newline(file)
-    block = newline.join(_like(file, one) for one in blocks)
+    block = newline.join(one.rstrip("\n").replace("\n", newline) + newline for one in blocks)
     if not before:
         text = _filled(file, block)
     elif index == 0:
@@ -121,12 +115,7 @@ def replace_values(file: YamlFile, changes: dict[int, str]) -> str:
     Raises:
         DataFileError: No scalar begins at an index, or the edit would touch another value.
     """
-    spans: dict[int, int] = {}
-    parser = CParser(file.text)
-    while parser.check_event():
-        event: Any = parser.get_event()
-        if type(event) is _SCALAR and event.start_mark.index in changes:
-            spans[event.start_mark.index] = event.end_mark.index
+    spans = {start: end for start, end, _ in scalars(file.text) if start in changes}
     text = file.text
     for at in sorted(spans, reverse=True):
         text = text[:at] + scalar_text(changes[at], in_flow=_in_flow(file.text, at)) + text[spans[at] :]
@@ -171,10 +160,7 @@ def _line_start(file: YamlFile, records: list[Node], index: int) -> int:
 def _own_comments(file: YamlFile, records: list[Node], index: int) -> str:
     """The lines of comments directly above a record; none where they open the file."""
     start = _line_start(file, records, index)
-    lines = file.text[:start].splitlines(keepends=True) if index == 0 else []
-    if index > 0:
-        end = _span(file, records, index - 1)[1]
-        lines = file.text[end:start].splitlines(keepends=True)
+    lines = file.text[_span(file, records, index - 1)[1] if index else 0 : start].splitlines(keepends=True)
     first = len(lines)
     while first and lines[first - 1].lstrip().startswith("#"):
         first -= 1
@@ -211,11 +197,6 @@ def _in_flow(text: str, at: int) -> bool:
 
 def _newline(file: YamlFile) -> str:
     return "\r\n" if "\r\n" in file.text else "\n"
-
-
-def _like(file: YamlFile, block: str) -> str:
-    """The block with the file's line ends, its last line ended."""
-    return block.rstrip("\n").replace("\n", _newline(file)) + _newline(file)
 
 
 class Form(StrEnum):

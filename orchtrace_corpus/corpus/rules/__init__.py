@@ -1,7 +1,7 @@
 """The rules that a decoded corpus is held to, beyond what each record's fields say by themselves.
 
 A rule is a function from a loaded corpus to findings. To add one: write it in the module of its
-subject, declare its code in `corpus.codes`, explain it in `rulebook`, and name it in `CHECKS`.
+subject, declare its code in `corpus.codes`, explain it in `rules.toml`, and name it in `CHECKS`.
 """
 
 from collections.abc import Callable, Iterator

@@ -1,6 +1,6 @@
 """What the documents say of traces, made from the code: fields, rules, measures, labels, credit units, columns.
 
-`cli.reference` puts these tables into the marked regions of docs/traces.md, docs/measures.md, docs/credit.md and
+`document` puts these tables into the marked regions of docs/traces.md, docs/measures.md, docs/credit.md and
 docs/dataset.md.
 """
 
