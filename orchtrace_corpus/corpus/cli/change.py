@@ -6,27 +6,25 @@ from typing import Annotated
 
 import typer
 
-from orchtrace_corpus.base.commands.options import DryRun, refuse_together, split_names
+from orchtrace_corpus.base.commands.options import DryRun, split_names
 from orchtrace_corpus.base.errors import CommandUseError, DataFileError
 from orchtrace_corpus.base.findings import printable
+from orchtrace_corpus.base.yamlfile.reader import read_bytes
 from orchtrace_corpus.corpus.cli import options as shared
 from orchtrace_corpus.corpus.cli.facets import EvidenceCommand, ExclusionCommand, PaperCommand, read_coding
-from orchtrace_corpus.corpus.cli.interview import complete_exclusion, complete_papers, finish, look_up
+from orchtrace_corpus.corpus.cli.interview import Interview
 from orchtrace_corpus.corpus.cli.options import DetailOptions, IntakeOptions, command
 from orchtrace_corpus.corpus.cli.outcome import apply
-from orchtrace_corpus.corpus.cli.questions import Questions
 from orchtrace_corpus.corpus.cli.session import CorpusSession
 from orchtrace_corpus.corpus.edit import proposal as edit
 from orchtrace_corpus.corpus.edit import tags as tagging
-from orchtrace_corpus.corpus.edit.proposal import Editable, Proposal, Target, find_target, load_editable
+from orchtrace_corpus.corpus.edit.proposal import Proposal, Target, find_target, load_editable
 from orchtrace_corpus.corpus.formats.issue_form import LARGEST_BODY_BYTES
 from orchtrace_corpus.corpus.intake.drafts import Details, Form, read_form, refuse_details, screening_day
 from orchtrace_corpus.corpus.intake.lookup import exclusion_candidate, name_candidate, name_candidates
 from orchtrace_corpus.corpus.model.record_fields import Value, tag_value
 from orchtrace_corpus.corpus.model.records import Exclusion, Paper
 from orchtrace_corpus.corpus.model.taxonomy import Taxonomy
-
-_STANDARD_INPUT = "-"
 
 
 @command(PaperCommand)
@@ -66,34 +64,28 @@ def add(
       corpus add https://example.org/team --title "A Team" --authors "Example, Ada" --year 2026 --venue Blog
       corpus add --from-issue issue.md --dry-run
     """
-    session, corpus = _start(ctx, options)
-    pool = corpus.pool
+    interview = Interview(ctx, options)
+    corpus, pool = interview.corpus, interview.corpus.pool
     coding, details = read_coding(ctx, pool.taxonomy.papers, options.tags), _details(said)
     candidates = name_candidates(names or [], pool)
     if issue:
         if names:
             raise CommandUseError("--from-issue names the paper itself", "Leave out the other names.")
-        form = _read_issue(session, issue, pool.taxonomy)
+        form = _read_issue(interview.session, issue, pool.taxonomy)
         candidates = [name_candidate(form.name, pool)]
         details, coding = details.over(form.details), coding.over(form.coding)
     if not candidates:
         raise CommandUseError("name a paper to add", "Write an arXiv id, a DOI or an address: corpus add 2605.08686")
     refuse_details(candidates, details, coding, pool)
-    new, code = look_up(session, "add", candidates, pool, details, options)
+    new, code = interview.look_up(candidates, pool, details)
     if not new:
         return code
+
+    def propose() -> Proposal:
+        return edit.add(corpus, interview.complete_papers(new, details, coding))
+
     calls = {one.name: () if issue else one.words or (one.name,) for one in new}
-    return max(
-        code,
-        finish(
-            session,
-            ctx,
-            corpus,
-            options,
-            calls,
-            lambda questions: edit.add(corpus, complete_papers(questions, new, details, coding, pool)),
-        ),
-    )
+    return max(code, interview.finish(propose, calls))
 
 
 @command(ExclusionCommand)
@@ -124,22 +116,20 @@ def exclude(
       corpus exclude 2605.08686 --stage abstract_screen --reason "Nothing is trained."
       corpus exclude https://example.org/docs --title "Documentation of a Team" --dry-run
     """
-    session, corpus = _start(ctx, options)
-    pool = corpus.pool
+    interview = Interview(ctx, options)
+    corpus, pool = interview.corpus, interview.corpus.pool
     tags = read_coding(ctx, pool.taxonomy.exclusions, options.tags).tags
-    service = options._replace(no_fetch=options.no_fetch or bool(title))
-    new, code = look_up(session, "exclude", [name_candidate(name.strip(), pool)], pool, Details(title=title), service)
+    new, code = interview.look_up(
+        [name_candidate(name.strip(), pool)], pool, Details(title=title), no_fetch=bool(title)
+    )
     if not new:
         return code
-    one, said = new[0], Exclusion(identifier=identifier, tags=tags, screened=screened, reason=reason)
-    return finish(
-        session,
-        ctx,
-        corpus,
-        options,
-        {one.name: (name,)},
-        lambda questions: edit.exclude(corpus, complete_exclusion(questions, one.name, one.paper, corpus, said)),
-    )
+
+    def propose() -> Proposal:
+        said = Exclusion(identifier=identifier, tags=tags, screened=screened, reason=reason)
+        return edit.exclude(corpus, interview.complete_exclusion(new[0].name, new[0].paper, said))
+
+    return interview.finish(propose)
 
 
 @command(PaperCommand)
@@ -160,8 +150,8 @@ def promote(
       corpus promote E007 --dry-run
       corpus promote E007 --tier supporting --key metagpt
     """
-    session, corpus = _start(ctx, options)
-    pool = corpus.pool
+    interview = Interview(ctx, options)
+    corpus, pool = interview.corpus, interview.corpus.pool
     coding, details = read_coding(ctx, pool.taxonomy.papers, options.tags), _details(said)
     target = find_target(pool, name)
     exclusion = target.record
@@ -173,17 +163,14 @@ def promote(
     candidates = [exclusion_candidate(exclusion)]
     refuse_details(candidates, details, coding, pool)
     others = pool._replace(exclusions=tuple(other for other in pool.exclusions if other is not exclusion))
-    new, code = look_up(session, "promote", candidates, others, details, options)
+    new, code = interview.look_up(candidates, others, details)
     if not new:
         return code
-    return finish(
-        session,
-        ctx,
-        corpus,
-        options,
-        {exclusion.id: (name,)},
-        lambda questions: edit.promote(corpus, target, complete_papers(questions, new, details, coding, pool)[0]),
-    )
+
+    def propose() -> Proposal:
+        return edit.promote(corpus, target, interview.complete_papers(new, details, coding)[0])
+
+    return interview.finish(propose)
 
 
 @command(ExclusionCommand)
@@ -206,8 +193,8 @@ def demote(
     Examples:
       corpus demote halo --stage full_text_screen --reason "Nothing is trained." --dry-run
     """
-    session, corpus = _start(ctx)
-    pool = corpus.pool
+    interview = Interview(ctx, IntakeOptions(yes=yes, dry_run=dry_run))
+    corpus, pool = interview.corpus, interview.corpus.pool
     coded = read_coding(ctx, pool.taxonomy.exclusions, tags).tags
     target = find_target(pool, name)
     paper = target.record
@@ -215,10 +202,10 @@ def demote(
         raise CommandUseError(f"{target.record.name} is excluded already", f"See corpus show {target.record.name}.")
     origin = next((exclusion for exclusion in pool.exclusions if exclusion.promoted_to == paper.key), None)
 
-    def propose(questions: Questions | None) -> Proposal:
+    def propose() -> Proposal:
         if origin is None:
             said = Exclusion(tags=coded, screened=screened, reason=reason)
-            excluded = edit.exclude(corpus, complete_exclusion(questions, paper.key, paper, corpus, said))
+            excluded = edit.exclude(corpus, interview.complete_exclusion(paper.key, paper, said))
         else:
             changes: dict[str, Value | None] = {"promoted_to": None}
             changes |= {field: tag_value(tag) for field, tag in coded.items()}
@@ -227,7 +214,7 @@ def demote(
             excluded = edit.change(corpus, find_target(pool, origin.id), changes)
         return edit.demote(corpus, target, excluded)
 
-    return finish(session, ctx, corpus, IntakeOptions(yes=yes, dry_run=dry_run), {paper.key: (name,)}, propose)
+    return interview.finish(propose)
 
 
 @command(EvidenceCommand)
@@ -266,7 +253,8 @@ def tag(
       corpus tag puppeteer stop=explicit spawn=designed --dry-run
       corpus tag E007 stage=full_text_screen --dry-run
     """
-    session, corpus = _start(ctx)
+    session = CorpusSession(*ctx.obj)
+    corpus = load_editable(session.writable_root())
     target = find_target(corpus.pool, name)
     facets = read_coding(ctx).evidence
     if not words and not note:
@@ -274,7 +262,8 @@ def tag(
     if not note and (source or location or supported or facets):
         hint = "Say with --evidence what in the source supports the tags."
         raise CommandUseError("an item of evidence needs a note", hint)
-    evidence = tagging.NewEvidence(note, source, location, _names(supported), facets) if note else None
+    names = split_names(supported) if supported else ()
+    evidence = tagging.NewEvidence(note, source, location, names, facets) if note else None
     return apply(session, corpus, tagging.tag(corpus, target, words or [], evidence), dry_run=dry_run)
 
 
@@ -299,27 +288,17 @@ def remove(
       corpus remove puppeteer --dry-run
       corpus remove E012 --dry-run
     """
-    session, corpus = _start(ctx)
+    session = CorpusSession(*ctx.obj)
+    corpus = load_editable(session.writable_root())
     target = find_target(corpus.pool, name)
     proposal = edit.remove(corpus, target, unpublished=unpublished)
     agree = None if yes else partial(_agree, session, target)
     return apply(session, corpus, proposal, dry_run=dry_run, agree=agree)
 
 
-def _start(ctx: typer.Context, options: IntakeOptions | None = None) -> tuple[CorpusSession, Editable]:
-    """The session of a command, and the corpus that it edits."""
-    session = CorpusSession(*ctx.obj)
-    if options is not None:
-        refuse_together(no_fetch=options.no_fetch, offline=options.offline, refresh=options.refresh)
-    return session, load_editable(session.writable_root())
-
-
 def _details(said: DetailOptions) -> Details:
-    return Details(**{**said._asdict(), "urls": tuple(said.urls or ()), "supported": _names(said.supported)})
-
-
-def _names(text: str) -> tuple[str, ...]:
-    return split_names(text) if text else ()
+    supported = split_names(said.supported) if said.supported else ()
+    return Details(**{**said._asdict(), "urls": tuple(said.urls or ()), "supported": supported})
 
 
 def _read_issue(session: CorpusSession, path: str, taxonomy: Taxonomy) -> Form:
@@ -329,18 +308,12 @@ def _read_issue(session: CorpusSession, path: str, taxonomy: Taxonomy) -> Form:
         CommandUseError: The issue names no paper.
         DataFileError: The file cannot be read, or is no body of an issue.
     """
-    shown = printable(path, limit=300)
+    shown, limit = printable(path, limit=300), LARGEST_BODY_BYTES
+    data = sys.stdin.buffer.read(limit + 1) if path == "-" else read_bytes(path, path, limit)
+    if len(data) > limit:
+        raise DataFileError(f"{shown} is larger than any issue: {limit // 1024} KiB")
     try:
-        if path == _STANDARD_INPUT:
-            data = sys.stdin.buffer.read(LARGEST_BODY_BYTES + 1)
-        else:
-            with open(path, "rb") as file:
-                data = file.read(LARGEST_BODY_BYTES + 1)
-        if len(data) > LARGEST_BODY_BYTES:
-            raise DataFileError(f"{shown} is larger than any issue: {LARGEST_BODY_BYTES // 1024} KiB")
         form = read_form(data.decode("utf-8-sig"), taxonomy)
-    except OSError as error:
-        raise DataFileError(f"cannot read {shown}: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise DataFileError(f"cannot read {shown}: not UTF-8") from error
     for remark in form.remarks:

@@ -11,6 +11,7 @@ from typing import Any
 import typer
 
 from orchtrace_corpus.base.commands import progress
+from orchtrace_corpus.base.commands.options import refuse_together
 from orchtrace_corpus.base.errors import CommandUseError, CorpusError, ExitCode
 from orchtrace_corpus.base.findings import printable
 from orchtrace_corpus.corpus.cli.facets import coding_words, metavar_of, option_name, option_words, values_of
@@ -26,9 +27,9 @@ from orchtrace_corpus.corpus.cli.questions import (
     read_year,
 )
 from orchtrace_corpus.corpus.cli.session import CorpusSession
-from orchtrace_corpus.corpus.edit.proposal import Editable, Proposal
+from orchtrace_corpus.corpus.edit.proposal import Proposal, load_editable
 from orchtrace_corpus.corpus.intake import drafts
-from orchtrace_corpus.corpus.intake.drafts import Coding, Details, Draft, Gap, describe, propose_key
+from orchtrace_corpus.corpus.intake.drafts import Coding, Details, Draft, Gap, propose_key
 from orchtrace_corpus.corpus.intake.lookup import Candidate, Service, resolve
 from orchtrace_corpus.corpus.intake.papers import PREPRINT, describe_match, unmet_demands
 from orchtrace_corpus.corpus.model.fields import TO_BE_WRITTEN
@@ -36,115 +37,126 @@ from orchtrace_corpus.corpus.model.records import Exclusion, Paper, Pool, Record
 from orchtrace_corpus.corpus.model.taxonomy import Facet, Taxonomy
 
 _SHOWN_AUTHORS = 3
-_VENUE = "Venue, such as NeurIPS 2025"
-_SUMMARY = "Summary, one sentence of your own"
 _NOT_REPEATED = ("dry_run", "refresh", "yes")
 _LONGEST_LINE = 20_000
 _METAVARS = {"authors": "NAMES", "year": "YEAR", "url": "URL", "evidence": "NOTE", "evidence_source": "URL"}
 """The form of what an option takes, where it is not a text."""
 
 
-def look_up(
-    session: CorpusSession,
-    command: str,
-    candidates: Sequence[Candidate],
-    pool: Pool,
-    details: Details,
-    options: IntakeOptions,
-) -> tuple[list[Candidate], int]:
-    """The candidates that are not refused, with what is known of them, and the worst exit code; refusals are shown."""
-    resolved, messages = resolve(
-        candidates,
-        pool,
-        partial(describe, details=details),
-        Service(options.no_fetch, options.offline, options.refresh, options.arxiv_url),
-        despite_title=options.despite_title,
-        show_progress=partial(progress.shown, session.output),
-    )
-    for text in messages:
-        session.output.tell(f"corpus: {printable(text, limit=300)}")
-    for one in resolved:
-        if one.is_refused:
-            refusal = (
-                f"{describe_match(one.match).rstrip('.')}; {_advice(command, one.match.record)}" if one.match else ""
-            )
-            session.output.tell(f"corpus: {printable(one.name)} is refused: {refusal or one.problem}")
-        for remark in one.remarks:
-            session.output.note(f"{printable(one.name)}: {remark}")
-    return [one for one in resolved if not one.is_refused], max(one.code for one in resolved)
+class Interview:
+    """One run of a command that records papers.
 
-
-def complete_papers(
-    questions: Questions | None, candidates: Sequence[Candidate], details: Details, coding: Coding, pool: Pool
-) -> list[Paper]:
-    """The candidates as records that lack nothing.
-
-    Raises:
-        CommandUseError: Something is missing, and nobody is to be asked; the message names all of it.
-    """
-    ask = partial(_ask_paper, questions, pool.taxonomy, details) if questions else None
-    papers, gaps = drafts.complete_papers(candidates, details, coding, pool, ask)
-    _refuse_gaps(gaps)
-    return papers
-
-
-def complete_exclusion(
-    questions: Questions | None, name: str, paper: Paper, corpus: Editable, said: Exclusion
-) -> Exclusion:
-    """A paper, by what it was called, as an exclusion that lacks nothing; errors as for `complete_papers`."""
-    ask = partial(_ask_exclusion, questions, corpus.pool.taxonomy, name) if questions else None
-    exclusion, gaps = drafts.complete_exclusion(paper, corpus, said, ask)
-    _refuse_gaps({name: gaps} if gaps else {})
-    return exclusion
-
-
-def finish(
-    session: CorpusSession,
-    ctx: Any,
-    corpus: Editable,
-    options: IntakeOptions,
-    calls: Mapping[str, Sequence[str]],
-    propose: Callable[[Questions | None], Proposal],
-) -> int:
-    """Ask for what is missing, write the edit, and show what was done; return the exit code.
-
-    Args:
+    Attributes:
         session: Where the output goes.
-        ctx: The command's context (of the Click that Typer brings), which knows what it was given.
-        corpus: The corpus.
-        options: Whether somebody may be asked, and whether the edit is written.
-        calls: How each thing that questions are about is called on a command line.
-        propose: Makes the edit; it asks the questions, if there is somebody to answer them.
+        corpus: The corpus that is edited.
     """
-    questions = Questions(session.output) if can_ask() and not options.yes else None
-    try:
-        proposal = propose(questions)
-        code = apply(session, corpus, proposal, dry_run=options.dry_run)
-    except (KeyboardInterrupt, typer.Exit, CorpusError) as error:
-        if not isinstance(error, CorpusError) and questions is not None and any(questions.answers.values()):
-            session.output.tell("")  # behind the question that was not answered
-        _show_answers(session, ctx, questions, calls)
-        raise
-    if code == ExitCode.DONE and not options.dry_run:
-        for line in _summary(proposal):
-            session.output.note(line)
-    else:
-        _show_answers(session, ctx, questions, calls)
-    return code
+
+    def __init__(self, ctx: Any, options: IntakeOptions) -> None:
+        refuse_together(no_fetch=options.no_fetch, offline=options.offline, refresh=options.refresh)
+        self.session = CorpusSession(*ctx.obj)
+        self.corpus = load_editable(self.session.writable_root())
+        self._ctx = ctx  # of the Click that Typer brings; it knows what the command was given
+        self._options = options
+        self._questions = Questions(self.session.output) if can_ask() and not options.yes else None
+
+    def look_up(
+        self, candidates: Sequence[Candidate], pool: Pool, details: Details, *, no_fetch: bool = False
+    ) -> tuple[list[Candidate], int]:
+        """The candidates not refused, with what is known of them, and the worst exit code; refusals are shown."""
+        options, output = self._options, self.session.output
+        resolved, messages = resolve(
+            candidates,
+            pool,
+            details.describe,
+            Service(options.no_fetch or no_fetch, options.offline, options.refresh, options.arxiv_url),
+            despite_title=options.despite_title,
+            show_progress=partial(progress.shown, output),
+        )
+        for text in messages:
+            output.tell(f"corpus: {printable(text, limit=300)}")
+        for one in resolved:
+            if one.is_refused:
+                known = (
+                    f"{describe_match(one.match).rstrip('.')}; {self._advise(one.match.record)}" if one.match else ""
+                )
+                output.tell(f"corpus: {printable(one.name)} is refused: {known or one.problem}")
+            for remark in one.remarks:
+                output.note(f"{printable(one.name)}: {remark}")
+        return [one for one in resolved if not one.is_refused], max(one.code for one in resolved)
+
+    def complete_papers(self, candidates: Sequence[Candidate], details: Details, coding: Coding) -> list[Paper]:
+        """The candidates as records that lack nothing.
+
+        Raises:
+            CommandUseError: Something is missing, and nobody is to be asked; the message names all of it.
+        """
+        pool = self.corpus.pool
+        ask = partial(_ask_paper, self._questions, pool.taxonomy, details) if self._questions else None
+        papers, gaps = drafts.complete_papers(candidates, details, coding, pool, ask)
+        _refuse_gaps(gaps)
+        return papers
+
+    def complete_exclusion(self, name: str, paper: Paper, said: Exclusion) -> Exclusion:
+        """A paper, by what it was called, as an exclusion that lacks nothing; errors as for `complete_papers`."""
+        ask = partial(_ask_exclusion, self._questions, self.corpus.pool.taxonomy, name) if self._questions else None
+        exclusion, gaps = drafts.complete_exclusion(paper, self.corpus, said, ask)
+        _refuse_gaps({name: gaps} if gaps else {})
+        return exclusion
+
+    def finish(self, propose: Callable[[], Proposal], calls: Mapping[str, Sequence[str]] | None = None) -> int:
+        """Ask for what is missing, write the edit, and show what was done; return the exit code.
+
+        Args:
+            propose: Makes the edit, and asks the questions.
+            calls: How each paper is called on a command line; without it, as the command was given its name.
+        """
+        answers = self._questions.answers if self._questions else {}
+        try:
+            proposal = propose()
+            code = apply(self.session, self.corpus, proposal, dry_run=self._options.dry_run)
+        except (KeyboardInterrupt, typer.Exit, CorpusError) as error:
+            if not isinstance(error, CorpusError) and any(answers.values()):
+                self.session.output.tell("")  # behind the question that was not answered
+            self._show_answers(answers, calls)
+            raise
+        if code == ExitCode.DONE and not self._options.dry_run:
+            for line in _summarise(proposal):
+                self.session.output.note(line)
+        else:
+            self._show_answers(answers, calls)
+        return code
+
+    def _advise(self, record: Record) -> str:
+        """What to do about a paper that the corpus knows, instead of the command."""
+        command = self._ctx.info_name
+        if command == "exclude" and isinstance(record, Paper):
+            return f"to take it out of the pool: corpus demote {record.key}"
+        if command != "add" or isinstance(record, Paper):
+            return f"see corpus show {record.name}"
+        if record.promoted_to:
+            return f"see corpus show {record.promoted_to}"
+        return f"to take it in after all: corpus promote {record.id}"
+
+    def _show_answers(
+        self, all_answers: Mapping[str, Sequence[tuple[str, str]]], calls: Mapping[str, Sequence[str]] | None
+    ) -> None:
+        """Show the command lines that give the answers again; nothing where there are none."""
+        ctx, root = self._ctx, self.session.root
+        for name, answers in all_answers.items():
+            call = list(calls[name]) if calls else [ctx.params["name"]]
+            words: list[str] = []
+            for field, value in answers:
+                if field == "--url" and call[:1] == ["--no-fetch"]:  # an entry of a file that nothing else names
+                    call.insert(0, value)
+                else:
+                    words += option_words(ctx, field, value)
+            if answers:
+                head = ("corpus", *(("--root", root) if root else ()), str(ctx.info_name))
+                line = shlex.join((*head, *call, *_given_options(ctx), *words))
+                self.session.output.tell(f"Your answers, to try again: {printable(line, limit=_LONGEST_LINE)}")
 
 
-def _advice(command: str, record: Record) -> str:
-    """What to do about a paper that the corpus knows, instead of the command."""
-    if command == "exclude" and isinstance(record, Paper):
-        return f"to take it out of the pool: corpus demote {record.key}"
-    if command != "add" or isinstance(record, Paper):
-        return f"see corpus show {record.name}"
-    if record.promoted_to:
-        return f"see corpus show {record.promoted_to}"
-    return f"to take it in after all: corpus promote {record.id}"
-
-
-def _summary(proposal: Proposal) -> Iterator[str]:
+def _summarise(proposal: Proposal) -> Iterator[str]:
     """What became of each record."""
     before = next(iter((*proposal.removed, *proposal.changed)), None)
     for record in proposal.added or proposal.changed:
@@ -173,12 +185,14 @@ def _ask_paper(
         title=paper.title or questions.ask("Title", "--title", read_text),
         authors=paper.authors or questions.ask("Authors, as Family, Given; Family, Given", "--authors", read_authors),
         year=paper.year or questions.ask("Year", "--year", read_year),
-        venue=paper.venue if has_venue else questions.ask(_VENUE, "--venue", read_text, paper.venue),
+        venue=paper.venue
+        if has_venue
+        else questions.ask("Venue, such as NeurIPS 2025", "--venue", read_text, paper.venue),
         urls=paper.urls or (questions.ask("Address", "--url", read_address),),
     )
     paper = paper._replace(tags=_ask_tags(questions, taxonomy.papers, paper.tags))
     questions.say("")
-    summary = paper.summary or questions.ask(_SUMMARY, "--summary", read_text, TO_BE_WRITTEN)
+    summary = paper.summary or questions.ask("Summary, one sentence of your own", "--summary", read_text, TO_BE_WRITTEN)
     draft = _ask_evidence(questions, taxonomy, draft._replace(paper=paper._replace(summary=summary)))
     if details.key:
         return draft
@@ -213,24 +227,6 @@ def _refuse_gaps(gaps: Mapping[str, Sequence[Gap]]) -> None:
     shown = ", ".join(printable(name) for name in gaps)
     verb = "lacks" if len(gaps) == 1 else "lack"
     raise CommandUseError(f"{shown} {verb} what a record needs; give", "\n".join(lines))
-
-
-def _show_answers(
-    session: CorpusSession, ctx: Any, questions: Questions | None, calls: Mapping[str, Sequence[str]]
-) -> None:
-    """Show the command lines that give the answers again; nothing where there are none."""
-    for name, answers in questions.answers.items() if questions else ():
-        call = list(calls[name])
-        words: list[str] = []
-        for field, value in answers:
-            if field == "--url" and call[:1] == ["--no-fetch"]:  # an entry of a file that nothing else names
-                call.insert(0, value)
-            else:
-                words += option_words(ctx, field, value)
-        if answers:
-            root = ["--root", session.root] if session.root else []
-            line = shlex.join(("corpus", *root, str(ctx.info_name), *call, *_given_options(ctx), *words))
-            session.output.tell(f"Your answers, to try again: {printable(line, limit=_LONGEST_LINE)}")
 
 
 def _given_options(ctx: Any) -> Iterator[str]:

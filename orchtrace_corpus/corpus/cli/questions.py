@@ -26,7 +26,6 @@ from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Term
 Answer = TypeVar("Answer")
 
 _HELP = "?"
-_INDENT = "  "
 _GLUE = "\0"  # a blank at which no line is broken
 
 
@@ -52,7 +51,6 @@ class Questions:
         self.answers.setdefault(name, [])
 
     def _note(self, name: str, value: str) -> None:
-        """Keep an answer: the option that gives it, or the field of the facet, and the text."""
         if self.answers and value:
             self.answers[next(reversed(self.answers))].append((name, value))
 
@@ -121,7 +119,7 @@ class Questions:
                 return read_level(facet, _spelled(answer, names)) if answer else ""
 
             code = f" ({term.code})" if term.code else ""
-            prompt = f"{_INDENT}{term.id}{code} [does not arise], {_HELP} explains: "
+            prompt = f"  {term.id}{code} [does not arise], {_HELP} explains: "
             level = self._ask(prompt, read, (term, *facet.levels))
             if level:
                 levels[term.id] = level
@@ -133,7 +131,7 @@ class Questions:
             answer = self._line(prompt)
             if answer == _HELP and explained:
                 for term in explained:
-                    self.say(f"{_INDENT}{term.id}: {term.definition}")
+                    self.say(f"  {term.id}: {term.definition}")
                 continue
             try:
                 return read(answer)
@@ -189,14 +187,11 @@ def read_key(taken: Collection[str], answer: str) -> str:
 
 
 def _numbered(names: Iterable[str]) -> str:
-    return _INDENT + " ".join(f"{number}{_GLUE}{name}" for number, name in enumerate(names, 1))
+    return "  " + " ".join(f"{number}{_GLUE}{name}" for number, name in enumerate(names, 1))
 
 
 def _spelled(answer: str, names: Sequence[str]) -> str:
     """The answer with numbers replaced by the names that they stand for."""
-    parts = [part.strip() for part in answer.split(",")]
-    return ",".join(names[int(part) - 1] if _is_number(part, names) else part for part in parts)
-
-
-def _is_number(part: str, names: Sequence[str]) -> bool:
-    return part not in names and part.isascii() and part.isdigit() and 0 < int(part) <= len(names)
+    numbers = {str(number): name for number, name in enumerate(names, 1)}
+    parts = (part.strip() for part in answer.split(","))
+    return ",".join(part if part in names else numbers.get(part.lstrip("0"), part) for part in parts)

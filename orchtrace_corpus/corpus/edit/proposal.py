@@ -12,10 +12,11 @@ from orchtrace_corpus.base.files import Document, document, write_stale
 from orchtrace_corpus.base.findings import Finding, beyond, has_errors, is_malformed, printable, quote
 from orchtrace_corpus.base.yamlfile import reader
 from orchtrace_corpus.base.yamlfile.reader import YamlFile
+from orchtrace_corpus.base.yamlfile.splice import remove_record
 from orchtrace_corpus.corpus import rules
 from orchtrace_corpus.corpus.analysis import claims
 from orchtrace_corpus.corpus.analysis.search import find_records, near_misses
-from orchtrace_corpus.corpus.edit.edits import add_records, change_record, remove_record
+from orchtrace_corpus.corpus.edit.edits import add_records, change_records
 from orchtrace_corpus.corpus.model import disputes, store
 from orchtrace_corpus.corpus.model.record_fields import Value, exclusion_style, fields, paper_style
 from orchtrace_corpus.corpus.model.records import Exclusion, Loaded, Paper, Pool, Record
@@ -201,7 +202,7 @@ def exclude(corpus: Editable, exclusion: Exclusion) -> Proposal:
 
 
 def promote(corpus: Editable, target: Target, paper: Paper) -> Proposal:
-    """An exclusion becomes a paper: it stays, and names the paper; errors as for `change_record`."""
+    """An exclusion becomes a paper: it stays, and names the paper; errors as for `change_records`."""
     changes = {"promoted_to": paper.key}
     return Proposal({**add(corpus, [paper]).texts, **change(corpus, target, changes).texts}, (paper,), (target.record,))
 
@@ -213,9 +214,9 @@ def demote(corpus: Editable, target: Target, excluded: Proposal) -> Proposal:
 
 
 def change(corpus: Editable, target: Target, changes: Mapping[str, Value | None]) -> Proposal:
-    """Fields of one record change; None takes one away; errors as for `change_record`."""
+    """Fields of one record change; None takes one away; errors as for `change_records`."""
     style = paper_style if isinstance(target.record, Paper) else exclusion_style
-    text = change_record(corpus.files[target.name], target.position, changes, style(corpus.pool.taxonomy))
+    text = change_records(corpus.files[target.name], {target.position: changes}, style(corpus.pool.taxonomy))
     return Proposal({target.name: text}, changed=(target.record,))
 
 

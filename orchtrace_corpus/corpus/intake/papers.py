@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from difflib import get_close_matches
 from enum import StrEnum
+from itertools import chain, count
 from typing import Any, NamedTuple
 
 from orchtrace_corpus.base.errors import CommandUseError
@@ -49,7 +50,6 @@ _LONGEST_NAME = 3
 """What stands before a title's first colon is the work's name if it has at most this many words."""
 
 _KEY_WORDS = 3
-_LONGEST_KEY = 60
 _SMALL_WORDS = frozenset("a an and as at by for from in into is of on or the to towards via when with your".split())
 _ARXIV_LIKE = (
     r"(?i:(?:https?://)?(?:\w+\.)*arxiv\.org/\w+/|arxiv:\s*)?(?P<month>\d{4})\.?(?P<number>\d{3,6})(?:v\d+)?(?:\.pdf)?"
@@ -189,7 +189,7 @@ def find_match(paper: Paper, pool: Pool, *, by_title: bool = True) -> Match | No
                 return Match(record, Sign.IDENTIFIER, f"{_REGISTRIES[identifier.kind]}:{identifier.value}")
     own = address(paper.urls[0]) if paper.urls else ""
     for record in records if own else ():
-        url = _own_url(record)
+        url = next(iter(record.urls), "") if isinstance(record, Paper) else record.url
         if address(url) == own:
             return Match(record, Sign.ADDRESS, url)
     return _title_match(paper.title, records) if by_title else None
@@ -238,19 +238,10 @@ def key_for(paper: Paper, taken: Collection[str]) -> str:
     if not words or len(words) > _LONGEST_NAME:
         every = _key_words(paper.title)
         words = [word for word in every if word not in _SMALL_WORDS][:_KEY_WORDS] or every[:_KEY_WORDS]
-    stem = (
-        "-".join(words)[:_LONGEST_KEY].strip("-")
-        or "-".join(_key_words(paper.first_author.partition(",")[0]))
-        or "paper"
-    )
-    candidates = [stem, *([f"{stem}-{paper.year}"] if paper.year else [])]
-    last, number = candidates[-1], 2
-    while True:
-        for candidate in candidates:
-            if candidate not in taken:
-                return candidate
-        candidates = [f"{last}-{number}"]
-        number += 1
+    stem = "-".join(words)[:60].strip("-") or "-".join(_key_words(paper.first_author.partition(",")[0])) or "paper"
+    dated = f"{stem}-{paper.year}" if paper.year else stem
+    keys = chain((stem, dated), (f"{dated}-{number}" for number in count(2)))
+    return next(key for key in keys if key not in taken)
 
 
 def unmet_demands(paper: Paper, taxonomy: Taxonomy) -> list[TagRule]:
@@ -282,10 +273,7 @@ def next_exclusion_id(exclusions: Sequence[Exclusion], text: str) -> str:
     """
     highest = max((int(exclusion.id[1:]) for exclusion in exclusions), default=0)
     mentioned = (int(number) for number in re.findall(r"\bE(\d{3,6})\b", text, re.ASCII))
-    return f"E{max([highest, *(number for number in mentioned if number <= highest + _MOST_MISSING)]) + 1:03d}"
-
-
-_MOST_MISSING = 99
+    return f"E{max([highest, *(number for number in mentioned if number < highest + 100)]) + 1:03d}"
 
 
 def _items(values: Mapping[str, Value], name: str) -> list[str]:
@@ -301,12 +289,6 @@ def _identities(record: Record) -> Iterator[Identifier]:
     for identifier in (recognise(record.identifier), recognise_url(record.url)):
         if identifier is not None:
             yield identifier
-
-
-def _own_url(record: Record) -> str:
-    if isinstance(record, Paper):
-        return record.urls[0] if record.urls else ""
-    return record.url
 
 
 def _title_match(title: str, records: Sequence[Record]) -> Match | None:
@@ -362,13 +344,13 @@ def _key_words(text: str) -> list[str]:
 
     Greek letters are spelled by name, letters of other scripts left out.
     """
-    spelled = "".join(_letter_name(c) for c in unicodedata.normalize("NFKD", text)).casefold()
+    spelled = "".join(_spell(c) for c in unicodedata.normalize("NFKD", text)).casefold()
     words = re.sub("['\u2019]", "", spelled).split()
     compounds = ("-".join(re.findall(r"[a-z0-9]+", word, re.ASCII)) for word in words)
     return [compound for compound in compounds if compound]
 
 
-def _letter_name(character: str) -> str:
+def _spell(character: str) -> str:
     name = unicodedata.name(character, "")
     greek = name.startswith("GREEK ") and name.rpartition(" ")[2]
     return greek or ("" if unicodedata.combining(character) else character)
