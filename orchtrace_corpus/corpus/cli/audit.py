@@ -15,7 +15,7 @@ from orchtrace_corpus.base.yamlfile.reader import YamlFile
 from orchtrace_corpus.corpus.analysis import agreement, coding
 from orchtrace_corpus.corpus.analysis.attributes import find, paper_attributes
 from orchtrace_corpus.corpus.analysis.coding import Sheet
-from orchtrace_corpus.corpus.cli.options import Where
+from orchtrace_corpus.corpus.cli.options import Where, option
 from orchtrace_corpus.corpus.cli.outcome import apply
 from orchtrace_corpus.corpus.cli.session import CorpusSession, paper_query
 from orchtrace_corpus.corpus.edit import edits, recording
@@ -43,17 +43,13 @@ def audit() -> None:
 def sample(
     ctx: typer.Context,
     size: Annotated[int, typer.Option("--n", min=1, help="How many papers.")] = 32,
-    stratify: Annotated[
-        str, typer.Option("--stratify", metavar="FIELD", help="Divide the draw by this field in proportion.")
-    ] = "",
+    stratify: Annotated[str, option("--stratify", "FIELD", "Divide the draw by this field in proportion.")] = "",
     include_sparse: Annotated[
         bool,
         typer.Option("--include-sparse", help="Draw every paper that has a term of an axis which at most 2 have."),
     ] = False,
     seed: Annotated[int, typer.Option("--seed", help="Another seed gives another draw.")] = 0,
-    fields: Annotated[
-        str, typer.Option("--fields", metavar="A,B,...", help="What is to be coded; else every facet.")
-    ] = "",
+    fields: Annotated[str, option("--fields", "A,B,...", "What is to be coded; else every facet.")] = "",
     where: Where = None,
     output: Annotated[str, typer.Option("--output", "-o", metavar="FILE", help="Write to a new file.")] = "",
 ) -> int:
@@ -96,8 +92,7 @@ def compare(
         bool, typer.Option("--with-corpus", help="Count the corpus's own tags as a reader, too (always for one sheet).")
     ] = False,
     merge: Annotated[
-        list[str] | None,
-        typer.Option("--merge", metavar="NAME=TERM,TERM", help="Take several terms as one (repeatable)."),
+        list[str] | None, option("--merge", "NAME=TERM,TERM", "Take several terms as one (repeatable).")
     ] = None,
     resamples: Annotated[
         int, typer.Option("--resamples", min=0, max=100_000, help="Bootstrap resamples for the intervals; 0: none.")

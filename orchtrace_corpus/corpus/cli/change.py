@@ -1,6 +1,7 @@
 """The commands that change records: `corpus add`, `exclude`, `promote`, `demote`, `tag` and `remove`."""
 
 import sys
+from collections.abc import Sequence
 from functools import partial
 from typing import Annotated
 
@@ -13,7 +14,7 @@ from orchtrace_corpus.base.yamlfile.reader import read_bytes
 from orchtrace_corpus.corpus.cli import options as shared
 from orchtrace_corpus.corpus.cli.facets import EvidenceCommand, ExclusionCommand, PaperCommand, read_coding
 from orchtrace_corpus.corpus.cli.interview import Interview
-from orchtrace_corpus.corpus.cli.options import DetailOptions, IntakeOptions, command
+from orchtrace_corpus.corpus.cli.options import DetailOptions, IntakeOptions, argument, command, option
 from orchtrace_corpus.corpus.cli.outcome import apply
 from orchtrace_corpus.corpus.cli.session import CorpusSession
 from orchtrace_corpus.corpus.edit import proposal as edit
@@ -21,7 +22,7 @@ from orchtrace_corpus.corpus.edit import tags as tagging
 from orchtrace_corpus.corpus.edit.proposal import Proposal, Target, find_target, load_editable
 from orchtrace_corpus.corpus.formats.issue_form import LARGEST_BODY_BYTES
 from orchtrace_corpus.corpus.intake.drafts import Details, Form, read_form, refuse_details, screening_day
-from orchtrace_corpus.corpus.intake.lookup import exclusion_candidate, name_candidate, name_candidates
+from orchtrace_corpus.corpus.intake.lookup import Candidate, exclusion_candidate, name_candidate, name_candidates
 from orchtrace_corpus.corpus.model.record_fields import Value, tag_value
 from orchtrace_corpus.corpus.model.records import Exclusion, Paper
 from orchtrace_corpus.corpus.model.taxonomy import Taxonomy
@@ -31,16 +32,10 @@ from orchtrace_corpus.corpus.model.taxonomy import Taxonomy
 def add(
     ctx: typer.Context,
     names: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="ID_OR_URL...",
-            help="An arXiv id, DOI, OpenReview or ACL id, address, or .bib file.",
-            show_default=False,
-        ),
+        list[str] | None, argument("ID_OR_URL...", "An arXiv id, DOI, OpenReview or ACL id, address, or .bib file.")
     ] = None,
     issue: Annotated[
-        str,
-        typer.Option("--from-issue", metavar="FILE", help="Take the answers of an issue form; - is standard input."),
+        str, option("--from-issue", "FILE", "Take the answers of an issue form; - is standard input.")
     ] = "",
     *,
     said: DetailOptions,
@@ -77,15 +72,11 @@ def add(
     if not candidates:
         raise CommandUseError("name a paper to add", "Write an arXiv id, a DOI or an address: corpus add 2605.08686")
     refuse_details(candidates, details, coding, pool)
-    new, code = interview.look_up(candidates, pool, details)
-    if not new:
-        return code
 
-    def propose() -> Proposal:
+    def propose(new: Sequence[Candidate]) -> Proposal:
         return edit.add(corpus, interview.complete_papers(new, details, coding))
 
-    calls = {one.name: () if issue else one.words or (one.name,) for one in new}
-    return max(code, interview.finish(propose, calls))
+    return interview.take_in(candidates, pool, details, propose)
 
 
 @command(ExclusionCommand)
@@ -97,10 +88,7 @@ def exclude(
     reason: shared.Reason = "",
     title: shared.Title = "",
     identifier: Annotated[
-        str,
-        typer.Option(
-            "--identifier", metavar="TEXT", help="What the log calls it (else the id, or a name in capitals)."
-        ),
+        str, option("--identifier", "TEXT", "What the log calls it (else the id, or a name in capitals).")
     ] = "",
     screened: shared.Screened = "",
     *,
@@ -119,17 +107,13 @@ def exclude(
     interview = Interview(ctx, options)
     corpus, pool = interview.corpus, interview.corpus.pool
     tags = read_coding(ctx, pool.taxonomy.exclusions, options.tags).tags
-    new, code = interview.look_up(
-        [name_candidate(name.strip(), pool)], pool, Details(title=title), no_fetch=bool(title)
-    )
-    if not new:
-        return code
+    said = Exclusion(identifier=identifier, tags=tags, screened=screened, reason=reason)
 
-    def propose() -> Proposal:
-        said = Exclusion(identifier=identifier, tags=tags, screened=screened, reason=reason)
+    def propose(new: Sequence[Candidate]) -> Proposal:
         return edit.exclude(corpus, interview.complete_exclusion(new[0].name, new[0].paper, said))
 
-    return interview.finish(propose)
+    candidates = [name_candidate(name.strip(), pool)]
+    return interview.take_in(candidates, pool, Details(title=title), propose, no_fetch=bool(title))
 
 
 @command(PaperCommand)
@@ -163,14 +147,11 @@ def promote(
     candidates = [exclusion_candidate(exclusion)]
     refuse_details(candidates, details, coding, pool)
     others = pool._replace(exclusions=tuple(other for other in pool.exclusions if other is not exclusion))
-    new, code = interview.look_up(candidates, others, details)
-    if not new:
-        return code
 
-    def propose() -> Proposal:
+    def propose(new: Sequence[Candidate]) -> Proposal:
         return edit.promote(corpus, target, interview.complete_papers(new, details, coding)[0])
 
-    return interview.finish(propose)
+    return interview.take_in(candidates, others, details, propose)
 
 
 @command(ExclusionCommand)
@@ -221,22 +202,14 @@ def demote(
 def tag(
     ctx: typer.Context,
     name: Annotated[str, typer.Argument(metavar="KEY", help="A key, exclusion id, arXiv id, DOI or URL.")],
-    words: Annotated[
-        list[str] | None, typer.Argument(metavar="[FIELD=VALUE]...", help="The tags to set.", show_default=False)
-    ] = None,
+    words: Annotated[list[str] | None, argument("[FIELD=VALUE]...", "The tags to set.")] = None,
     note: Annotated[
-        str,
-        typer.Option(
-            "--evidence", metavar="NOTE", help="Add an item of evidence: what in the source supports the tags."
-        ),
+        str, option("--evidence", "NOTE", "Add an item of evidence: what in the source supports the tags.")
     ] = "",
-    source: Annotated[str, typer.Option("--evidence-source", metavar="URL", help="Where that is to be seen.")] = "",
-    location: Annotated[
-        str, typer.Option("--evidence-location", metavar="TEXT", help="Where in it: a page, section or line.")
-    ] = "",
+    source: Annotated[str, option("--evidence-source", "URL", "Where that is to be seen.")] = "",
+    location: Annotated[str, option("--evidence-location", "TEXT", "Where in it: a page, section or line.")] = "",
     supported: Annotated[
-        str,
-        typer.Option("--evidence-tags", metavar="A,B,...", help="The fields that it supports (else those being set)."),
+        str, option("--evidence-tags", "A,B,...", "The fields that it supports (else those being set).")
     ] = "",
     dry_run: DryRun = False,
 ) -> int:
@@ -302,12 +275,7 @@ def _details(said: DetailOptions) -> Details:
 
 
 def _read_issue(session: CorpusSession, path: str, taxonomy: Taxonomy) -> Form:
-    """Read the body of an issue, and show what could not be taken of it.
-
-    Raises:
-        CommandUseError: The issue names no paper.
-        DataFileError: The file cannot be read, or is no body of an issue.
-    """
+    """Read the body of an issue, and show what could not be taken of it."""
     shown, limit = printable(path, limit=300), LARGEST_BODY_BYTES
     data = sys.stdin.buffer.read(limit + 1) if path == "-" else read_bytes(path, path, limit)
     if len(data) > limit:
@@ -324,11 +292,7 @@ def _read_issue(session: CorpusSession, path: str, taxonomy: Taxonomy) -> Form:
 
 
 def _agree(session: CorpusSession, target: Target) -> bool:
-    """Ask at the terminal whether to remove a record; where the answer is no, show that nothing happens.
-
-    Raises:
-        CommandUseError: There is no terminal to ask at.
-    """
+    """Ask at the terminal whether to remove a record; where the answer is no, show that nothing happens."""
     if sys.stdin is None or not sys.stdin.isatty():
         raise CommandUseError("remove asks first, and there is no terminal to ask at", "Add --yes, or --dry-run.")
     question = f"Remove {printable(target.record.name)} ({printable(target.record.title)}) from {target.name}? [y/N] "

@@ -12,7 +12,7 @@ from orchtrace_corpus.base.errors import CommandUseError, DataFileError, ExitCod
 from orchtrace_corpus.base.files import write_atomic
 from orchtrace_corpus.base.findings import printable, quote
 from orchtrace_corpus.base.text.layout import first_names_and_more, pluralize
-from orchtrace_corpus.corpus.cli.options import Where
+from orchtrace_corpus.corpus.cli.options import Where, argument, option
 from orchtrace_corpus.corpus.cli.outcome import apply
 from orchtrace_corpus.corpus.cli.session import CorpusSession, paper_query
 from orchtrace_corpus.corpus.edit.merge import Merge, merge
@@ -26,9 +26,7 @@ _STANDARD_STREAM = "-"
 def export(
     ctx: typer.Context,
     name: Annotated[str, typer.Argument(metavar="FORMAT", help=f"One of {', '.join(registry.FORMATS)}.")],
-    profile: Annotated[
-        str, typer.Option("--profile", metavar="NAME", help="A variant of the format; see docs/formats.md.")
-    ] = "",
+    profile: Annotated[str, option("--profile", "NAME", "A variant of the format; see docs/formats.md.")] = "",
     where: Where = None,
     output: Annotated[
         str, typer.Option("--output", "-o", metavar="FILE", help="Write to a file instead of standard output.")
@@ -76,12 +74,7 @@ def export(
 
 
 def _refuse_target(path: str, root: str) -> None:
-    """Refuse a file that an export must not replace.
-
-    Raises:
-        CommandUseError: It is one of the corpus's own data files, or no file.
-        DataFileError: Its folder does not exist.
-    """
+    """Refuse a file that an export must not replace, and one in a folder that does not exist."""
     target = os.path.realpath(path)
     data = os.path.join(os.path.realpath(root), "data")
     if os.path.exists(target) and os.path.commonpath((target, data)) == data:
@@ -97,12 +90,8 @@ def _refuse_target(path: str, root: str) -> None:
 def import_(
     ctx: typer.Context,
     name: Annotated[str, typer.Argument(metavar="FORMAT", help=f"One of {', '.join(registry.readable())}.")],
-    path: Annotated[
-        str, typer.Argument(metavar="[FILE]", help="The file, or - for standard input.", show_default=False)
-    ] = _STANDARD_STREAM,
-    profile: Annotated[
-        str, typer.Option("--profile", metavar="NAME", help="The variant of the format, as for corpus export.")
-    ] = "",
+    path: Annotated[str, argument("[FILE]", "The file, or - for standard input.")] = _STANDARD_STREAM,
+    profile: Annotated[str, option("--profile", "NAME", "The variant of the format, as for corpus export.")] = "",
     dry_run: DryRun = False,
 ) -> int:
     """Bring records of another format into the pool.
@@ -140,12 +129,7 @@ def import_(
 
 
 def _data(path: str) -> bytes:
-    """What a file, or standard input, holds.
-
-    Raises:
-        CommandUseError: Somebody sits at a terminal and has named no file.
-        DataFileError: The file cannot be read.
-    """
+    """What a file, or standard input, holds; refused where somebody sits at a terminal and has named no file."""
     if path == _STANDARD_STREAM:
         if sys.stdin is None or sys.stdin.isatty():
             raise CommandUseError("there is nothing on standard input", "Name a file, or pipe one in.")

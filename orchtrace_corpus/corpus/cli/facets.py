@@ -50,11 +50,9 @@ class PaperCommand(TyperCommand):
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write the help of the command's own options, then of those of the taxonomy under their own headings."""
-        options = self._state(ctx).options
-        of_taxonomy = [option for section in options.values() for option in section]
-        own = [param for param in self.get_params(ctx) if param not in of_taxonomy]
-        arguments = [param for param in own if param.param_type_name == "argument"]
-        sections = {"Arguments": arguments, "Options": [param for param in own if param not in arguments], **options}
+        sections: dict[str, list[Any]] = {"Arguments": [], "Options": [], **self._state(ctx).options}
+        for param in super().get_params(ctx):
+            sections[f"{param.param_type_name.capitalize()}s"].append(param)
         for title, params in sections.items():
             records = [record for param in params if (record := param.get_help_record(ctx)) is not None]
             if records:
@@ -102,10 +100,10 @@ def read_coding(ctx: Any, facets: tuple[Facet, ...] = (), others: Sequence[str] 
         if not equals:
             raise CommandUseError(f"--tag {quote(text)} names no value", "Write --tag FIELD=VALUE.")
         name = field.strip().replace("-", "_")
-        facet, term = next(((facet, term) for known, facet, term in _settable(facets) if known == name), (None, None))
+        facet, term = next(((facet, term) for each, facet, term in _settable(facets) if each == name), (None, None))
         if facet is None:
-            known_fields = [facet.field for facet in facets]
-            raise CommandUseError(f"unknown axis or facet {quote(name)}{suggestion(name, known_fields)}")
+            known = suggestion(name, [facet.field for facet in facets])
+            raise CommandUseError(f"unknown axis or facet {quote(name)}{known}")
         _take(tags, facet, term, value)
     return Coding({facet.field: tags[facet.field] for facet in facets if facet.field in tags}, state.evidence)
 

@@ -13,7 +13,7 @@ from orchtrace_corpus.base.findings import has_errors, printable
 from orchtrace_corpus.base.text import findings as render
 from orchtrace_corpus.base.text.findings import FindingsFormat
 from orchtrace_corpus.base.text.layout import first_names_and_more, pluralize
-from orchtrace_corpus.corpus.cli.options import ArxivUrl, Offline, Refresh, Where
+from orchtrace_corpus.corpus.cli.options import ArxivUrl, Offline, Refresh, Where, argument, option
 from orchtrace_corpus.corpus.cli.outcome import apply
 from orchtrace_corpus.corpus.cli.session import CorpusSession, paper_query
 from orchtrace_corpus.corpus.edit.proposal import Proposal, load_editable
@@ -25,9 +25,7 @@ from orchtrace_corpus.corpus.sources.links import Verdict
 
 def fetch(
     ctx: typer.Context,
-    names: Annotated[
-        list[str] | None, typer.Argument(metavar="[KEY]...", help="A key, arXiv id, DOI or URL.", show_default=False)
-    ] = None,
+    names: Annotated[list[str] | None, argument("[KEY]...", "A key, arXiv id, DOI or URL.")] = None,
     write: Annotated[
         bool, typer.Option("--write", help="Take over what needs no decision, show the diff, then report the rest.")
     ] = False,
@@ -85,7 +83,7 @@ def links(
         int,
         typer.Option("--sample", metavar="N", min=0, help="Try N of the addresses, always the same; 0 tries all."),
     ] = 0,
-    seed: Annotated[str, typer.Option("--seed", metavar="TEXT", help="Another seed gives another sample.")] = "",
+    seed: Annotated[str, option("--seed", "TEXT", "Another seed gives another sample.")] = "",
     where: Where = None,
     refresh: Annotated[bool, typer.Option("--refresh", help="Try again what was tried of late.")] = False,
     strict: Strict = False,

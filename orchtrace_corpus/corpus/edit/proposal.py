@@ -116,12 +116,9 @@ def load_editable(root: str) -> Editable:
     no_records = [
         file.location(node.at) for file in files for node in file.kept if not isinstance(node, reader.Mapping)
     ]
-    if loaded.pool is None or is_malformed(loaded.findings) or no_records:
-        shown = (
-            str(finding)
-            for finding in loaded.findings
-            if loaded.pool is None or finding.code.startswith("Y") or finding.location in no_records
-        )
+    grave = [one for one in loaded.findings if is_malformed([one]) or one.location in no_records]
+    if loaded.pool is None or grave or no_records:
+        shown = map(str, loaded.findings if loaded.pool is None else grave)
         raise MalformedCorpusError("\n".join(("the data cannot be edited before this is mended:", *shown)))
     return Editable(root, loaded, loaded.pool)
 
@@ -134,10 +131,8 @@ def find_target(pool: Pool, name: str) -> Target:
     """
     targets = [Target(paper, index, store.PAPERS) for index, paper in enumerate(pool.papers)]
     targets += [Target(excluded, index, store.EXCLUSIONS) for index, excluded in enumerate(pool.exclusions)]
-    found = [target for target in targets if target.record.name == name]
-    if not found:
-        meant = find_records(pool, name)
-        found = [target for target in targets if target.record in meant]
+    meant = [target.record for target in targets if target.record.name == name] or find_records(pool, name)
+    found = [target for target in targets if target.record in meant]
     if not found:
         near = [f"{key} ({printable(title)})" for key, title in near_misses(pool, name)]
         hint = f"Did you mean: {', '.join(near)}?" if near else "Try: corpus search WORDS, or corpus list."
@@ -253,7 +248,7 @@ def remove_target(corpus: Editable, target: Target) -> Proposal:
 def _refuse_reuse(record: Exclusion, pool: Pool, *, unpublished: bool) -> None:
     """Refuse to remove an exclusion whose id would be given to another one."""
     number = int(record.id[1:] or 0)
-    others = [int(exclusion.id[1:] or 0) for exclusion in pool.exclusions if exclusion is not record]
+    others = (int(exclusion.id[1:] or 0) for exclusion in pool.exclusions if exclusion is not record)
     next_number = max(others, default=0) + 1
     if number >= next_number and not unpublished:
         raise CommandUseError(
@@ -274,10 +269,8 @@ def _broken(root: str, present: Loaded, wanted: Loaded, texts: Mapping[str, str]
     """
     before = _findings_beside(root, present, {})
     failing = {finding.record for finding in before if finding.code == "C101"}
-    after = _findings_beside(root, wanted, texts)
-    return tuple(
-        finding for finding in beyond(before, after) if finding.code != "C101" or finding.record not in failing
-    )
+    brought = beyond(before, _findings_beside(root, wanted, texts))
+    return tuple(finding for finding in brought if finding.code != "C101" or finding.record not in failing)
 
 
 def _findings_beside(root: str, loaded: Loaded, texts: Mapping[str, str]) -> list[Finding]:

@@ -15,6 +15,7 @@ from orchtrace_corpus.base.findings import Finding, printable, quote
 from orchtrace_corpus.base.identifiers import IdentifierKind, is_normal
 from orchtrace_corpus.base.text.layout import first_names_and_more
 from orchtrace_corpus.corpus.edit.fixes import FIXES
+from orchtrace_corpus.corpus.intake.papers import spell_greek
 from orchtrace_corpus.corpus.model import author_names as people
 from orchtrace_corpus.corpus.model.fields import OTHERS
 from orchtrace_corpus.corpus.model.metadata import Metadata, suspected_withdrawal
@@ -223,12 +224,7 @@ def _compared(text: str) -> str:
 
 def _letters(text: str) -> str:
     """Letters and digits without case and accents; Greek letters by name, as titles without TeX have them."""
-    return folded_title("".join(_greek(c) for c in unicodedata.normalize("NFD", text)))
-
-
-def _greek(character: str) -> str:
-    name = unicodedata.name(character, "") if "\u0370" <= character <= "\u03ff" else ""
-    return name.rpartition(" ")[2].casefold() if " LETTER " in name else character
+    return folded_title(spell_greek(unicodedata.normalize("NFD", text)))
 
 
 def _quote_some(names: Collection[str]) -> str:

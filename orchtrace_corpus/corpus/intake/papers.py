@@ -344,13 +344,13 @@ def _key_words(text: str) -> list[str]:
 
     Greek letters are spelled by name, letters of other scripts left out.
     """
-    spelled = "".join(_spell(c) for c in unicodedata.normalize("NFKD", text)).casefold()
+    spelled = spell_greek(unicodedata.normalize("NFKD", text)).casefold()
     words = re.sub("['\u2019]", "", spelled).split()
     compounds = ("-".join(re.findall(r"[a-z0-9]+", word, re.ASCII)) for word in words)
     return [compound for compound in compounds if compound]
 
 
-def _spell(character: str) -> str:
-    name = unicodedata.name(character, "")
-    greek = name.startswith("GREEK ") and name.rpartition(" ")[2]
-    return greek or ("" if unicodedata.combining(character) else character)
+def spell_greek(text: str) -> str:
+    """A decomposed text with Greek letters by name, and without combining characters."""
+    names = ((c, unicodedata.name(c, "")) for c in text if not unicodedata.combining(c))
+    return "".join(name.rpartition(" ")[2] if name.startswith("GREEK ") else c for c, name in names)
