@@ -75,27 +75,23 @@ def stats(
         return write_or_check(session, root, documents, check=check, mend="corpus stats --write")
     pool = session.pool()
     query = paper_query(where or [], pool.taxonomy)
-    if by or crossed:
-        tables = (
-            _crossed(pool, crossed, query, include_empty)
-            if crossed
-            else [table for name in by or [] for table in _by(pool, name, query, include_empty)]
-        )
-        session.show_tables(tables, "counts", output_format)
-        if query.filters and not query.select(pool.papers):
-            session.output.note("corpus: no paper passes the filters")
-        return ExitCode.DONE
     selected = pool._replace(papers=query.select(pool.papers))
-    summary = summarise(selected, include_empty=include_empty, with_exclusions=not query.filters)
-    views: dict[Format, Callable[[], str | Sequence[Line]]] = {
-        Format.JSON: lambda: statistics.summary_json(summary),
-        Format.CSV: lambda: statistics.summary_csv(summary),
-        Format.MARKDOWN: lambda: statistics.summary_markdown(summary, pool.taxonomy.title),
-    }
-    if not full:
-        width = session.output.width or statistics_page.PIPE_WIDTH
-        views[Format.TABLE] = lambda: statistics_page.page(summary, width, session.output.glyphs)
-    session.show_report(views, lambda: statistics.summary_tables(summary), "stats", output_format)
+    if crossed:
+        session.show_tables(_crossed(pool, crossed, query, include_empty), "counts", output_format)
+    elif by:
+        tables = [table for name in by for table in _by(pool, name, query, include_empty)]
+        session.show_tables(tables, "counts", output_format)
+    else:
+        summary = summarise(selected, include_empty=include_empty, with_exclusions=not query.filters)
+        views: dict[Format, Callable[[], str | Sequence[Line]]] = {
+            Format.JSON: lambda: statistics.summary_json(summary),
+            Format.CSV: lambda: statistics.summary_csv(summary),
+            Format.MARKDOWN: lambda: statistics.summary_markdown(summary, pool.taxonomy.title),
+        }
+        if not full:
+            width = session.output.width or statistics_page.PIPE_WIDTH
+            views[Format.TABLE] = lambda: statistics_page.page(summary, width, session.output.glyphs)
+        session.show_report(views, lambda: statistics.summary_tables(summary), "stats", output_format)
     if query.filters and not selected.papers:
         session.output.note("corpus: no paper passes the filters")
     return ExitCode.DONE
@@ -166,10 +162,8 @@ def gaps(
     axes = [find(name, attributes, "axis") for name in (rows, columns)]
     for axis in axes:
         if not axis.terms:
-            raise CommandUseError(
-                f"{axis.name} has no vocabulary, so no cell of it can be missing",
-                f"To count by it: corpus stats --cross {rows} {columns}",
-            )
+            hint = f"To count by it: corpus stats --cross {rows} {columns}"
+            raise CommandUseError(f"{axis.name} has no vocabulary, so no cell of it can be missing", hint)
     papers = paper_query(where or [], pool.taxonomy).select(pool.papers)
     if not papers:
         session.output.note("corpus: no paper passes the filters")

@@ -121,10 +121,10 @@ def option_words(ctx: Any, name: str, value: str) -> tuple[str, str]:
 
     A facet whose option another has taken is reached by `--tag`.
     """
-    state: _State = ctx.meta[_KEY]
-    options = {word for section in state.options.values() for option in section for word in option.opts}
+    sections = ctx.meta[_KEY].options.values()
+    options = {word for section in sections for option in section for word in option.opts}
     option = name if name.startswith("--") else option_name(name)
-    return (option, value) if name.startswith("--") or option in options else ("--tag", f"{name}={value}")
+    return (option, value) if option in (name, *options) else ("--tag", f"{name}={value}")
 
 
 def option_name(field: str) -> str:

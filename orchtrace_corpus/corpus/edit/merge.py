@@ -141,10 +141,8 @@ def _missing(new: Sequence[_Part], present: Sequence[Mapping[str, object]], taxo
 
 def _wrong_values(parts: Sequence[_Part], taxonomy: Taxonomy) -> list[Problem]:
     """What the decoder says of the values, each record written and read for itself."""
-    written = add_records(
-        YamlFile("", b"[]\n"), [{"key": part.key, **part.values} for part in parts], paper_style(taxonomy)
-    )
-    file = YamlFile("", written.encode())
+    records = [{"key": part.key, **part.values} for part in parts]
+    file = YamlFile("", add_records(YamlFile("", b"[]\n"), records, paper_style(taxonomy)).encode())
     places = decode_papers(file, taxonomy)[1]
     starts = [places.locate(number) for number in range(len(parts))] if file.findings else []
     problems = []

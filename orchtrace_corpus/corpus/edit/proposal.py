@@ -231,10 +231,8 @@ def remove(corpus: Editable, target: Target, *, unpublished: bool = False) -> Pr
     if isinstance(record, Paper):
         origins = [exclusion.id for exclusion in corpus.pool.exclusions if exclusion.promoted_to == record.key]
         if origins:
-            raise CommandUseError(
-                f"{record.key} was promoted from {', '.join(origins)}, which would lead nowhere",
-                f"To take it back: corpus demote {record.key}",
-            )
+            message = f"{record.key} was promoted from {', '.join(origins)}, which would lead nowhere"
+            raise CommandUseError(message, f"To take it back: corpus demote {record.key}")
     else:
         _refuse_reuse(record, corpus.pool, unpublished=unpublished)
     return remove_target(corpus, target)
@@ -251,15 +249,12 @@ def _refuse_reuse(record: Exclusion, pool: Pool, *, unpublished: bool) -> None:
     others = (int(exclusion.id[1:] or 0) for exclusion in pool.exclusions if exclusion is not record)
     next_number = max(others, default=0) + 1
     if number >= next_number and not unpublished:
-        raise CommandUseError(
-            f"{record.id} is the newest exclusion, and the next would be given its id, which may be cited",
-            "Correct the record in data/exclusions.yaml; or add --unpublished, if nobody has seen the id.",
-        )
+        message = f"{record.id} is the newest exclusion, and the next would be given its id, which may be cited"
+        hint = "Correct the record in data/exclusions.yaml; or add --unpublished, if nobody has seen the id."
+        raise CommandUseError(message, hint)
     if number > next_number:
-        raise CommandUseError(
-            f"{record.id} keeps the ids below it from being given again: E{next_number:03} was used before",
-            "Correct the record in data/exclusions.yaml instead.",
-        )
+        message = f"{record.id} keeps the ids below it from being given again: E{next_number:03} was used before"
+        raise CommandUseError(message, "Correct the record in data/exclusions.yaml instead.")
 
 
 def _broken(root: str, present: Loaded, wanted: Loaded, texts: Mapping[str, str]) -> tuple[Finding, ...]:

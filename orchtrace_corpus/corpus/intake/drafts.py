@@ -62,11 +62,8 @@ class Details(NamedTuple):
     def describe(self, paper: Paper) -> Paper:
         """A paper with what was said of it, which goes before what services say."""
         said: dict[str, Any] = {name: value for name, value in self._asdict().items() if value and hasattr(paper, name)}
-        said |= {
-            "authors": typed(self.authors) or paper.authors,
-            "urls": tuple(dict.fromkeys((*paper.urls, *self.urls))),
-        }
-        return paper._replace(**said)
+        authors, urls = typed(self.authors) or paper.authors, tuple(dict.fromkeys((*paper.urls, *self.urls)))
+        return paper._replace(**{**said, "authors": authors, "urls": urls})
 
 
 class Coding(NamedTuple):

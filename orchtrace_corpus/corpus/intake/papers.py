@@ -24,7 +24,7 @@ from orchtrace_corpus.base.identifiers import (
 )
 from orchtrace_corpus.corpus.analysis.attributes import paper_attributes
 from orchtrace_corpus.corpus.analysis.query import parse_mapping
-from orchtrace_corpus.corpus.edit.fixes import ADDRESSES
+from orchtrace_corpus.corpus.edit.fixes import ADDRESSES, FIXES
 from orchtrace_corpus.corpus.model.author_names import bibliographic, people
 from orchtrace_corpus.corpus.model.decoders import url_problem
 from orchtrace_corpus.corpus.model.metadata import Metadata, suspected_withdrawal
@@ -144,9 +144,8 @@ def from_exclusion(exclusion: Exclusion) -> Paper:
 
 def screened_identifier(paper: Paper) -> str:
     """What the log of exclusions calls a paper: its first identifier such as `arXiv:2305.14325`, else a name."""
-    for identifier, _ in identities(paper):
-        return f"{_REGISTRIES[identifier.kind]}:{identifier.value}"
-    return key_for(paper, ()).upper()
+    named = (f"{_REGISTRIES[identifier.kind]}:{identifier.value}" for identifier, _ in identities(paper))
+    return next(named, "") or key_for(paper, ()).upper()
 
 
 def remarks(metadata: Metadata) -> Iterator[str]:
@@ -165,12 +164,9 @@ def plain(text: str) -> str:
     text = " ".join("".join(c for c in text if c.isprintable() or c.isspace()).split())
     if not re.search(LATEX, text):
         return text
-    from orchtrace_corpus.corpus.formats.latex import LatexError, decoded
-
-    try:
-        return " ".join(decoded(text).split())
-    except LatexError:  # what has no characters goes, and `remarks` quotes what was there
-        return " ".join(re.sub(r"\\[A-Za-z]+|[\\${}^]", " ", text).split())
+    # What has no characters goes, and `remarks` quotes what was there.
+    mended = FIXES["M103"](text, "title") or re.sub(r"\\[A-Za-z]+|[\\${}^]", " ", text)
+    return " ".join(mended.split())
 
 
 def find_match(paper: Paper, pool: Pool, *, by_title: bool = True) -> Match | None:
@@ -284,11 +280,8 @@ def _items(values: Mapping[str, Value], name: str) -> list[str]:
 
 def _identities(record: Record) -> Iterator[Identifier]:
     if isinstance(record, Paper):
-        yield from (identifier for identifier, _ in identities(record))
-        return
-    for identifier in (recognise(record.identifier), recognise_url(record.url)):
-        if identifier is not None:
-            yield identifier
+        return (identifier for identifier, _ in identities(record))
+    return filter(None, (recognise(record.identifier), recognise_url(record.url)))
 
 
 def _title_match(title: str, records: Sequence[Record]) -> Match | None:
@@ -305,12 +298,12 @@ def _title_match(title: str, records: Sequence[Record]) -> Match | None:
         pairs.append((bare, {place: theirs for place, (theirs, named) in enumerate(others) if not named}))
     else:
         pairs.append((whole, {place: named for place, (_, named) in enumerate(others) if named}))
-    best: tuple[float, int] = (0.0, -1)
-    for spelling, choices in pairs if whole else ():
-        found = process.extractOne(spelling, choices, scorer=fuzz.ratio, score_cutoff=SAME_TITLE_PERCENT)
-        if found is not None and found[1] > best[0]:
-            best = (found[1], found[2])
-    return Match(records[best[1]], Sign.TITLE, records[best[1]].title) if best[1] >= 0 else None
+    hits = [
+        process.extractOne(spelling, choices, scorer=fuzz.ratio, score_cutoff=SAME_TITLE_PERCENT)
+        for spelling, choices in (pairs if whole else ())
+    ]
+    _, _, place = max(filter(None, hits), key=lambda hit: hit[1], default=("", 0.0, None))
+    return None if place is None else Match(records[place], Sign.TITLE, records[place].title)
 
 
 def _spellings(title: str) -> tuple[str, str]:
