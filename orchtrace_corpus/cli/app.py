@@ -59,7 +59,7 @@ COMMANDS: dict[str, dict[str, Command]] = {
             "Ask arXiv about the papers that have an arXiv id, and report what has changed.",
         ),
         "links": Command("corpus.cli.upstream:links", "Look for dead links: try each address once, politely."),
-        "init": Command("corpus.cli.init:init", "Start a corpus of your own, with your own axes."),
+        "init": Command("corpus.cli.generate:init", "Start a corpus of your own, with your own axes."),
     },
     "Hand on": {
         "export": Command("corpus.cli.exchange:export", "Write papers in another format."),

@@ -314,15 +314,15 @@ def read(path: str, shown_as: str) -> YamlFile:
     return YamlFile(shown_as, read_bytes(path, shown_as))
 
 
-def read_bytes(path: str, shown_as: str) -> bytes:
-    """A file's bytes; of one that is too large for a `YamlFile`, no more than show that it is.
+def read_bytes(path: str, shown_as: str, limit: int = MAX_BYTES) -> bytes:
+    """A file's bytes; of one that has more than the limit, no more than show that it has.
 
     Raises:
         DataFileError: There is no such file, or it cannot be read.
     """
     try:
         with open(path, "rb") as handle:
-            return handle.read(MAX_BYTES + 1)
+            return handle.read(limit + 1)
     except OSError as error:
         raise DataFileError(f"cannot read {printable(shown_as, limit=300)}: {error.strerror}") from error
 

@@ -1,4 +1,4 @@
-"""Edits of a data file's text: records added, changed field by field, removed.
+"""Edits of a data file's text: records added, and changed field by field.
 
 Whatever an edit does not mean to change stays, byte for byte: `yamlfile.splice` sees to it. These
 functions turn values into YAML and know nothing of files on disk; `edit.proposal` writes what they return.
@@ -32,41 +32,26 @@ def add_records(file: YamlFile, records: Iterable[Mapping[str, Value]], style: S
     return splice.insert_records(file, index, blocks) if blocks else file.text
 
 
-def change_record(file: YamlFile, index: int, changes: Mapping[str, Value | None], style: Style) -> str:
-    """The file's new text with some fields of one record changed.
+def change_records(file: YamlFile, changes: Mapping[int, Mapping[str, Value | None]], style: Style) -> str:
+    """The file's new text with some fields of records changed.
 
     Args:
         file: The file as read.
-        index: Which record, from 0.
-        changes: New values by field. A field that the record has is replaced and keeps its comments;
-            one that it lacks is inserted at its canonical place; None removes one, with the comments
-            above it and at its line's end.
+        changes: New values by field, by the index of each record. A field that the record has is replaced and
+            keeps its comments; one that it lacks is inserted at its canonical place; None removes one, with the
+            comments above it and at its line's end.
         style: How the file's records are written.
 
     Raises:
         DataFileError: The file has errors, or the change cannot be made without touching something
             else; the message says where and what to do.
     """
-    return change_records(file, {index: changes}, style)
-
-
-def change_records(file: YamlFile, changes: Mapping[int, Mapping[str, Value | None]], style: Style) -> str:
-    """The file's new text with fields of several records changed, by the index of each; else as `change_record`."""
     nodes = {
         index: {name: None if value is None else _node(value) for name, value in values.items()}
         for index, values in changes.items()
         if values
     }
     return splice.change_fields(file, nodes, style) if nodes else file.text
-
-
-def remove_record(file: YamlFile, index: int) -> str:
-    """The file's new text without one record and the comments directly above it.
-
-    Raises:
-        DataFileError: The file has errors, or its records are not written one below the other.
-    """
-    return splice.remove_record(file, index)
 
 
 def _node(value: Value) -> Node:
