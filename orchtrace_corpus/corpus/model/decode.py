@@ -21,7 +21,7 @@ def paper_schema(taxonomy: Taxonomy) -> Schema:
         "a piece of evidence",
         "",
         {
-            "tags": term_list("tags", "axis or facet", tag_fields, allows_na=False, code="V101"),
+            "tags": term_list("tags", "axis or facet", tag_fields, code="V101"),
             "note": fields.text("note"),
             "source": url("source"),
             "location": fields.text("location"),

@@ -173,7 +173,7 @@ def _schema(taxonomy: Taxonomy) -> Schema:
         "record",
         {
             "record": fields.key("record"),
-            "tag": decoders.terms("tag", "tag", tags, allows_na=False, code="C202"),
+            "tag": decoders.terms("tag", "tag", tags, code="C202"),
             "stands": fields.text("stands"),
             "readings": _readings,
             "state": decoders.choice("state", State, code="C203"),

@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import Any, NamedTuple
 
 from orchtrace_corpus.base.findings import Finding, near_suggestion, quote
-from orchtrace_corpus.base.yamlfile.reader import Mapping, Node, YamlFile
+from orchtrace_corpus.base.yamlfile.reader import Mapping, YamlFile
 from orchtrace_corpus.corpus.model import decoders, fields
 from orchtrace_corpus.corpus.model.fields import Report, Schema, decode_record
 from orchtrace_corpus.corpus.model.records import require_none
@@ -170,20 +170,12 @@ def _is_number(text: str) -> bool:
     return digits.isascii() and digits.isdigit() and bool(whole and (decimals or not point)) and len(text) <= _LONGEST
 
 
-def _amount(node: Node, report: Report) -> Amount | str | None:
-    value = fields.checked_text("value", node, report)
-    if value is None or value == UNKNOWN:
-        return value
-    amount = parse_amount(value)
+def _known_amount(text: str) -> Amount | str:
+    amount = UNKNOWN if text == UNKNOWN else parse_amount(text)
     if amount is None:
         mend = f"write a number, a range such as 3-5, either after <=, <, >= or ~, or {UNKNOWN}"
-        report.add("S101", node.at, f"{quote(value)} is no amount: {mend}")
+        raise ValueError(f"{quote(text)} is no amount: {mend}")
     return amount
-
-
-def _verified(node: Node, report: Report) -> bool | None:
-    term = decoders.terms("verified", "value of verified", ("true", "false"), allows_na=False)(node, report)
-    return None if term is None else term == "true"
 
 
 OBSERVATION = Schema(
@@ -194,11 +186,11 @@ OBSERVATION = Schema(
         "group": decoders.choice("group", Group),
         "record": fields.key("record"),
         "quantity": fields.text("quantity"),
-        "value": _amount,
+        "value": fields.parsed("value", "S101", _known_amount),
         "unit": fields.text("unit"),
         "evidence": decoders.choice("evidence", Support),
         "sources": decoders.url_list("sources"),
-        "verified": _verified,
+        "verified": decoders.flag("verified"),
         "note": fields.text("note"),
     },
     ("system", "group", "quantity", "value", "unit", "evidence", "sources", "verified"),

@@ -216,16 +216,6 @@ def facet_decoder(facet: Facet) -> Decoder:
     return decoders.terms(facet.field, label, allowed, allows_na=facet.allows_na)
 
 
-def _flag(name: str) -> Decoder:
-    decode_term = decoders.terms(name, f"value of {name}", ("true", "false"), allows_na=False)
-
-    def decode(node: Node, report: Report) -> bool | None:
-        term = decode_term(node, report)
-        return None if term is None else term == "true"
-
-    return decode
-
-
 def _pairs(name: str) -> Decoder:
     one = fields.text_list(f"a pair of {name}")
 
@@ -259,8 +249,8 @@ _FACET = Schema(
         "kind": decoders.choice("kind", Kind),
         "role": decoders.choice("role", Role),
         "definition": fields.text("definition"),
-        "allows_na": _flag("allows_na"),
-        "required": _flag("required"),
+        "allows_na": decoders.flag("allows_na"),
+        "required": decoders.flag("required"),
         "terms": fields.record_list("terms", _TERM, Term),
         "levels": fields.record_list("levels", _TERM, Term),
     },
