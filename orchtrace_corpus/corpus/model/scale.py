@@ -4,6 +4,7 @@ An observation is a number that a source gives, or the fact that none was found.
 reports: nobody outside can check them, so none of them counts as verified.
 """
 
+import re
 from collections.abc import Collection, Sequence
 from enum import StrEnum
 from typing import Any, NamedTuple
@@ -125,9 +126,7 @@ def decode_scale(file: YamlFile, keys: Collection[str] | None) -> ScaleFile:
         values = decode_record(node, OBSERVATION, report)
         if values is None or type(node) is not Mapping:
             continue
-        _check_identity(values, node, seen, report)
-        _check_record(values, node, keys, report)
-        _check_verified(values, node, report)
+        _check(values, node, seen, keys, report)
         if None not in values.values() and values.keys() >= set(OBSERVATION.required):
             value = None if values["value"] == UNKNOWN else values["value"]
             observations.append(Observation(**{**values, "value": value}))
@@ -165,9 +164,7 @@ def parse_amount(text: str) -> Amount | None:
 
 
 def _is_number(text: str) -> bool:
-    whole, point, decimals = text.partition(".")
-    digits = whole + decimals
-    return digits.isascii() and digits.isdigit() and bool(whole and (decimals or not point)) and len(text) <= _LONGEST
+    return len(text) <= _LONGEST and re.fullmatch(r"\d+(\.\d+)?", text, re.ASCII) is not None
 
 
 def _known_amount(text: str) -> Amount | str:
@@ -198,32 +195,23 @@ OBSERVATION = Schema(
 """The fields of an observation."""
 
 
-def _check_identity(values: dict[str, Any], node: Mapping, seen: set[tuple[str, str]], report: Report) -> None:
-    """One observation for each quantity of a system."""
-    system, quantity = values.get("system"), values.get("quantity")
-    if system is None or quantity is None:
-        return
-    if (system, quantity) in seen:
-        message = f"the {quote(quantity)} of {quote(system)} are given twice; keep one, or name what differs"
-        report.add("S102", node.entries["quantity"][1].at, message)
-    seen.add((system, quantity))
-
-
-def _check_record(values: dict[str, Any], node: Mapping, keys: Collection[str] | None, report: Report) -> None:
-    record = values.get("record")
+def _check(
+    values: dict[str, Any], node: Mapping, seen: set[tuple[str, str]], keys: Collection[str] | None, report: Report
+) -> None:
+    """One observation for each quantity of a system, of papers that are there; what a vendor says is not verified."""
+    system, quantity, record, evidence = (values.get(name) for name in ("system", "quantity", "record", "evidence"))
+    if system is not None and quantity is not None:
+        if (system, quantity) in seen:
+            message = f"the {quote(quantity)} of {quote(system)} are given twice; keep one, or name what differs"
+            report.add("S102", node.entries["quantity"][1].at, message)
+        seen.add((system, quantity))
     if record is not None and keys is not None and record not in keys:
         near = near_suggestion(record, list(keys))
         mend = "name the paper that the system is in the pool as, or leave the field out"
         report.add("S103", node.entries["record"][1].at, f"there is no paper {quote(record)}{near}; {mend}")
-
-
-def _check_verified(values: dict[str, Any], node: Mapping, report: Report) -> None:
-    """Only a number that was read in the publication itself is verified; what a vendor says is reported."""
-    if not values.get("verified"):
-        return
-    at = node.entries["verified"][1].at
-    if values.get("value") == UNKNOWN:
-        report.add("S104", at, "what is unknown cannot be verified; write verified: false")
-    elif values.get("evidence") not in (None, Support.PAPER):
+    if values.get("verified") and values.get("value") == UNKNOWN:
+        message = "what is unknown cannot be verified; write verified: false"
+        report.add("S104", node.entries["verified"][1].at, message)
+    elif values.get("verified") and evidence not in (None, Support.PAPER):
         mend = f"only evidence {quote(Support.PAPER)} can be verified; write verified: false"
-        report.add("S104", at, f"evidence {quote(values['evidence'])} is a report: {mend}")
+        report.add("S104", node.entries["verified"][1].at, f"evidence {quote(evidence)} is a report: {mend}")
