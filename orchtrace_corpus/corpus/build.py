@@ -162,12 +162,9 @@ def orphaned_figures(root: str, source: "Source") -> list[str]:
     known = {figure.path for figure in plan.plan(source.pool.taxonomy, with_scale=bool(source.scale))}
     folder = os.path.dirname(next(iter(known)))
     listed = sorted(os.listdir(os.path.join(root, folder))) if os.path.isdir(os.path.join(root, folder)) else []
-    orphans = []
-    for path in (f"{folder}/{name}" for name in listed if name.endswith(".svg")):
-        stem = os.path.basename(path).removesuffix(".svg")
-        if path not in known and f'aria-labelledby="{stem}-title {stem}-desc"' in (_read(root, path) or ""):
-            orphans.append(path)
-    return orphans
+    drawn = {f"{folder}/{name}": name.removesuffix(".svg") for name in listed if name.endswith(".svg")}
+    marks = {path: f'aria-labelledby="{stem}-title {stem}-desc"' for path, stem in drawn.items() if path not in known}
+    return [path for path, mark in marks.items() if mark in (_read(root, path) or "")]
 
 
 def figure_source(
@@ -263,9 +260,7 @@ def _canonical(name: str, file: YamlFile, style: "Style") -> Document:
     try:
         return Document(name, file.text, canonical(file, style))
     except MisplacedCommentError as error:
-        raise DataFileError(
-            f"{file.location(error.at)}: this comment has no place in the canonical form",
-            "Move it above its record or its field, or to the end of a line.",
-        ) from error
+        message = f"{file.location(error.at)}: this comment has no place in the canonical form"
+        raise DataFileError(message, "Move it above its record or its field, or to the end of a line.") from error
     except ValueError as error:
         raise DataFileError(f"{file.path} cannot be formatted: it has errors", "See corpus validate.") from error

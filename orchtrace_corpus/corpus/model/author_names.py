@@ -9,6 +9,7 @@ import unicodedata
 from collections.abc import Sequence
 from enum import IntEnum
 from functools import lru_cache
+from itertools import product
 from typing import NamedTuple
 
 from orchtrace_corpus.base.errors import CommandUseError
@@ -112,11 +113,9 @@ def likeness(listed: str, actual: str) -> Likeness:
     if _in_order(listed) == _spoken(actual):
         return Likeness.SAME
     family, *given = listed.split(",")
-    for own_family, own_given in zip(_variants(family), _variants(" ".join(given)), strict=True):
-        for words in _variants(actual):
-            if _is_form(own_family, own_given, words):
-                return Likeness.FORM
-    return Likeness.OTHER
+    spellings = zip(_variants(family), _variants(" ".join(given)), strict=True)
+    is_form = any(_is_form(*spelling, words) for spelling in spellings for words in _variants(actual))
+    return Likeness.FORM if is_form else Likeness.OTHER
 
 
 def people(names: Sequence[str]) -> tuple[str, ...]:
@@ -171,11 +170,11 @@ def _paired(own: Sequence[str], theirs: Sequence[str]) -> list[int | None]:
             del free[other]
     for number, name in enumerate(own):
         if pairs[number] is None:
-            for other in (*([number] if number in free else []), *free):
-                if likeness(name, theirs[other]):
-                    pairs[number] = other
-                    del free[other]
-                    break
+            candidates = (*([number] if number in free else []), *free)
+            alike = next((other for other in candidates if likeness(name, theirs[other])), None)
+            if alike is not None:
+                pairs[number] = alike
+                del free[alike]
     return pairs
 
 
@@ -196,27 +195,16 @@ def _is_form(family: tuple[str, ...], given: tuple[str, ...], words: tuple[str, 
         return family == words
     if "".join((*family, *given)) == "".join(words):
         return True
-    rest = _without(words, family)
-    if rest is None or not given:  # a collective is no person of that name
+    starts = (start for start in reversed(range(len(words) + 1)) if words[start : start + len(family)] == family)
+    start = next(starts, None)
+    if start is None or not given:  # a collective is no person of that name
         return False
+    rest = words[:start] + words[start + len(family) :]
     if not rest or "".join(rest) == "".join(given):
         return True
-    return any(_is_same_given(one, other) for one in given for other in rest)
-
-
-def _is_same_given(one: str, other: str) -> bool:
-    """Whether two given names are one, or one is the other's initial or beginning, such as Tom and Thomas."""
-    short, long = sorted((one, other), key=len)
-    return one == other or (long.startswith(short) and len(short) != 2)
-
-
-def _without(words: tuple[str, ...], family: tuple[str, ...]) -> tuple[str, ...] | None:
-    """The words beside the family name, wherever it stands; None if it does not."""
-    size = len(family)
-    for start in range(len(words) - size, -1, -1):
-        if words[start : start + size] == family:
-            return words[:start] + words[start + size :]
-    return None
+    # One name, or one is the other's initial or beginning, such as Tom and Thomas.
+    pairs = (sorted(pair, key=len) for pair in product(given, rest))
+    return any(short == long or (long.startswith(short) and len(short) != 2) for short, long in pairs)
 
 
 @lru_cache(maxsize=4096)
