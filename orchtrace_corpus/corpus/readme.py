@@ -9,7 +9,7 @@ terms mean and who has them), `papers FILTER ...` (the papers that pass, as a ta
 import re
 from collections.abc import Callable, Collection, Sequence
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import quote as percent_encode
 
 from orchtrace_corpus.base.errors import CommandUseError, CorpusError, DataFileError, InvalidCorpusError
@@ -68,13 +68,12 @@ def readme(
         DataFileError: A region is unknown or not closed, or its field or filter is wrong.
         InvalidCorpusError: What is known of scale, or the disputes, have errors.
     """
-    summary = cache(lambda: summarise(pool))
-    disputed = cache(contested)
+    sources = _Sources(pool, cache(lambda: summarise(pool)), observations, cache(contested))
 
     def body(region: Region) -> str:
         where = f"{path}:{text.count(chr(10), 0, region.start)}: region {quote(region.name)}"
         try:
-            return _body(region.name, pool, summary, observations, disputed)
+            return _body(region.name, sources)
         except InvalidCorpusError:  # of what the region is made from; the region itself is right
             raise
         except CorpusError as error:
@@ -120,14 +119,18 @@ def slug(heading: str, taken: dict[str, int]) -> str:
     return f"{base}-{number}" if number else base
 
 
-def _body(
-    name: str,
-    pool: Pool,
-    summary: Callable[[], Summary],
-    observations: Callable[[], Sequence["Observation"]],
-    contested: Callable[[], Collection[tuple[str, str]]],
-) -> str:
+class _Sources(NamedTuple):
+    """What regions are made from; all but the pool is only read if a region asks for it."""
+
+    pool: Pool
+    summary: Callable[[], Summary]
+    observations: Callable[[], Sequence["Observation"]]
+    contested: Callable[[], Collection[tuple[str, str]]]
+
+
+def _body(name: str, sources: _Sources) -> str:
     kind, _, argument = name.partition(" ")
+    pool, summary = sources.pool, sources.summary
     if kind == "contents":
         return ""
     if kind == "counts":
@@ -137,7 +140,7 @@ def _body(
     if kind == "page":
         return f"```console\n$ corpus stats\n{plain(statistics_page.page(summary(), _PAGE_WIDTH))}```"
     if kind == "list":
-        return _list(pool, contested())
+        return _list(pool, sources.contested())
     if kind == "terms" and argument:
         return _terms(pool, argument.strip())
     if kind == "papers":
@@ -145,7 +148,7 @@ def _body(
         rows = tuple((paper.title, paper.year, paper.venue, paper.summary) for paper in papers)
         return markdown(Table("papers", "", ("title", "year", "venue", "summary"), rows))
     if kind == "figures" and argument:
-        return _figures(argument.split(), pool, summary(), observations, contested)
+        return _figures(argument.split(), sources)
     raise CommandUseError("there is no such region", f"There are: {REGIONS}.")
 
 
@@ -198,17 +201,12 @@ def _terms(pool: Pool, field: str) -> str:
     return markdown(Table(field, "", columns[first:], tuple(row[first:] for row in rows)))
 
 
-def _figures(
-    names: Sequence[str],
-    pool: Pool,
-    summary: Summary,
-    observations: Callable[[], Sequence["Observation"]],
-    contested: Callable[[], Collection[tuple[str, str]]],
-) -> str:
+def _figures(names: Sequence[str], sources: _Sources) -> str:
     from orchtrace_corpus.corpus.render.figures.plan import SCALE_GAP, Source, chosen, contested_values, plan
 
-    known = observations() if SCALE_GAP in names else ()
-    source = Source(pool, summary, known, contested_values(pool, contested()))
+    pool = sources.pool
+    known = sources.observations() if SCALE_GAP in names else ()
+    source = Source(pool, sources.summary(), known, contested_values(pool, sources.contested()))
     figures = chosen(names, plan(pool.taxonomy, with_scale=bool(source.scale)))
     return "\n".join(f"{image(figure, source, figure.path)}\n" for figure in figures)
 

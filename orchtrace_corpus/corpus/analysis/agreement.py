@@ -102,9 +102,8 @@ def _agreement(name: str, columns: Sequence[Column], sheets: Sequence[Sheet], re
     for key in keys:
         cells = []
         for column in columns:
-            readings = {
-                sheet.name: sheet.codes[key][column.name] for sheet in sheets if column.name in sheet.codes.get(key, {})
-            }
+            codes = {sheet.name: sheet.codes.get(key, {}).get(column.name) for sheet in sheets}
+            readings = {name: code for name, code in codes.items() if code is not None}
             if len(readings) > 1:
                 cells.append(readings)
                 if len(set(readings.values())) > 1:

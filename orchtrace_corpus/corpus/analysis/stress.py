@@ -166,12 +166,10 @@ def _ways(claim: Claim) -> list[_Way]:
         return _beyond(lambda _, part: int(_is_selected(part)), expect.bounds.low, expect.bounds.high)
     if isinstance(expect, Share):
         low, high = expect.bounds
-        ways = [_Way(lambda _, part: -int(part is not None and part.counted), -1)]  # nothing to take a share of
-        if high is not None:
-            ways.append(_Way(lambda _, part: _excess(part, high), 0))
-        if low is not None:
-            ways.append(_Way(lambda _, part: -_excess(part, low), 0))
-        return ways
+        nothing = _Way(lambda _, part: -int(part is not None and part.counted), -1)  # to take a share of
+        above = [] if high is None else [_Way(lambda _, part: _excess(part, high), 0)]
+        below = [] if low is None else [_Way(lambda _, part: -_excess(part, low), 0)]
+        return [nothing, *above, *below]
     if isinstance(expect, Keys):
         return [_Way(lambda name, part: int(_is_selected(part) != (name in expect.keys)), 0)]
     if isinstance(expect, Counts):
@@ -204,15 +202,16 @@ class _Gains:
     """What every variant of every record adds to the sum that one way to break a claim goes by."""
 
     def __init__(self, way: _Way, units: Sequence[_Unit], claim: Claim) -> None:
-        named = _named(claim) - {unit.name for unit in units}
+        expect = claim.expect  # by name, of records that may not be there
+        named = set(expect.keys if isinstance(expect, Keys) else expect.values if isinstance(expect, Values) else ())
+        named -= {unit.name for unit in units}
         total = sum(way.weight(name, None) for name in named)
         self._variants: list[list[tuple[_Variant, int]]] = []
         for unit in units:
-            weights = [way.weight(unit.name, variant.part) for variant in unit.variants]
-            total += weights[0]
-            self._variants.append(
-                [(variant, weight - weights[0]) for variant, weight in zip(unit.variants, weights, strict=True)]
-            )
+            present = way.weight(unit.name, unit.variants[0].part)
+            total += present
+            gains = [way.weight(unit.name, variant.part) - present for variant in unit.variants]
+            self._variants.append(list(zip(unit.variants, gains, strict=True)))
         self.slack = way.limit - total
 
     def singles(self, kind: ChangeKind) -> Iterator[Change]:
@@ -300,11 +299,3 @@ def _all_at_once(gains: Sequence[_Gains], units: Sequence[_Unit], kind: ChangeKi
     if not any(is_whole(index, variant) for index, unit in enumerate(units) for variant in unit.variants):
         return None
     return any(gain.most(is_whole) > gain.slack for gain in gains)
-
-
-def _named(claim: Claim) -> set[str]:
-    """The records that a claim expects by name."""
-    expect = claim.expect
-    if isinstance(expect, Keys):
-        return set(expect.keys)
-    return set(expect.values) if isinstance(expect, Values) else set()
