@@ -84,13 +84,10 @@ def find(name: str, attributes: Attributes, noun: str = "field") -> Attribute:
     Raises:
         CommandUseError: There is none of that name; the message names the nearest.
     """
-    found = attributes.get(name) or attributes.get(name.replace("-", "_").lower())
+    facets = (one.facet for one in attributes.values() if one.facet is not None and one.facet.kind is Kind.LEVELS)
+    coded = (attributes[term.id] for facet in facets for term in facet.terms if term.code.lower() == name.lower() != "")
+    found = attributes.get(name) or attributes.get(name.replace("-", "_").lower()) or next(coded, None)
     if found is None:
-        for attribute in attributes.values():
-            if attribute.facet is not None and attribute.facet.kind is Kind.LEVELS:
-                for term in attribute.facet.terms:
-                    if name and term.code.lower() == name.lower():
-                        return attributes[term.id]
         raise CommandUseError(f"unknown {noun} {quote(name)}{suggestion(name, list(attributes))}")
     return found
 

@@ -33,11 +33,8 @@ def search_papers(papers: Sequence[Paper], words: Sequence[str]) -> tuple[Paper,
 def search_exclusions(exclusions: Sequence[Exclusion], words: Sequence[str]) -> tuple[Exclusion, ...]:
     """The exclusions that hold every word in their title, identifier or reason."""
     wanted = [folded(word) for word in words]
-    return tuple(
-        exclusion
-        for exclusion in exclusions
-        if all(word in folded(f"{exclusion.title} {exclusion.identifier} {exclusion.reason}") for word in wanted)
-    )
+    texts = ((one, folded(f"{one.title} {one.identifier} {one.reason}")) for one in exclusions)
+    return tuple(exclusion for exclusion, text in texts if all(word in text for word in wanted))
 
 
 def find_records(pool: Pool, name: str) -> tuple[Record, ...]:

@@ -209,13 +209,10 @@ def iso_date(name: str) -> Decoder:
 @lru_cache(maxsize=4096)
 def is_iso_date(value: str) -> bool:
     """Whether the text is a day of the calendar as `YYYY-MM-DD`."""
-    if len(value) != 10 or not value.isascii() or value[4] != "-" or value[7] != "-":
-        return False
     try:
-        date.fromisoformat(value)
+        return date.fromisoformat(value).isoformat() == value
     except ValueError:
         return False
-    return True
 
 
 def waived_code(name: str) -> Decoder:
@@ -340,9 +337,8 @@ def _texts(name: str, node: Node, report: Report) -> tuple[str, ...] | None:
         return None
     if not node.items:
         report.add("F104", node.at, f"{quote(name)} is an empty list; name at least one")
-        return None
     values = [checked_text(f"an item of {name}", item, report) for item in node.items]
-    return None if None in values else tuple(value for value in values if value is not None)
+    return tuple(value for value in values if value is not None) if values and None not in values else None
 
 
 def distinct(name: str, node: Node, items: tuple[str, ...], report: Report) -> tuple[str, ...] | None:

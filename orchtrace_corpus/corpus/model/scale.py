@@ -15,8 +15,8 @@ from orchtrace_corpus.corpus.model import decoders, fields
 from orchtrace_corpus.corpus.model.fields import Report, Schema, decode_record
 from orchtrace_corpus.corpus.model.records import require_none
 
-_LONGEST = 16
-"""How many characters a number may have: beyond that, it is not exact in the computer, either."""
+_NUMBER = r"(?=[0-9.]{1,16}(?:-|$))([0-9]+(?:\.[0-9]+)?)"
+"""Of up to 16 characters: beyond that, a number is not exact in the computer, either."""
 
 UNKNOWN = "unknown"
 """The value of an observation for which no number was found."""
@@ -139,10 +139,8 @@ def compare(observations: Sequence[Observation]) -> tuple[Comparison, ...]:
     comparisons = []
     for quantity in dict.fromkeys(observation.quantity for observation in observations):
         alike = [observation for observation in observations if observation.quantity == quantity]
-        deployments, academic = (tuple(o for o in alike if o.group is group) for group in Group)
-        if deployments and academic:
-            comparisons.append(Comparison(quantity, deployments, academic))
-    return tuple(comparisons)
+        comparisons.append(Comparison(quantity, *(tuple(o for o in alike if o.group is group) for group in Group)))
+    return tuple(one for one in comparisons if one.deployments and one.academic)
 
 
 def span(observations: Sequence[Observation]) -> Amount | None:
@@ -155,16 +153,12 @@ def span(observations: Sequence[Observation]) -> Amount | None:
 
 def parse_amount(text: str) -> Amount | None:
     """Read an amount, such as `16`, `3-5`, `<=300` or `~2000`; None if the text is none."""
-    bound = next((bound for bound in BOUNDS if text.startswith(bound)), "")
-    low, separator, high = text.removeprefix(bound).partition("-")
-    if not _is_number(low) or (separator and not _is_number(high)):
+    match = re.fullmatch(rf"(<=|>=|<|~)?{_NUMBER}(?:-{_NUMBER})?", text)
+    if match is None:
         return None
-    amount = Amount(float(low), float(high or low), bound)
+    bound, low, high = match.groups()
+    amount = Amount(float(low), float(high or low), bound or "")
     return amount if amount.low <= amount.high else None
-
-
-def _is_number(text: str) -> bool:
-    return len(text) <= _LONGEST and re.fullmatch(r"\d+(\.\d+)?", text, re.ASCII) is not None
 
 
 def _known_amount(text: str) -> Amount | str:

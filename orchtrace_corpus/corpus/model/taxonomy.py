@@ -278,11 +278,11 @@ def _check_names(taxonomy: Mapping, report: Report) -> None:
             if kind == Kind.LEVELS and "levels" not in facet.entries:
                 report.add("F101", facet.at, f"missing field 'levels', which a facet of kind {quote(kind)} needs")
             if kind == Kind.LEVELS and "allows_na" in facet.entries:
-                at = facet.entries["allows_na"][0]
-                report.add("F102", at, "a facet of kind 'levels' has no 'allows_na': {} says that none applies")
+                message = "a facet of kind 'levels' has no 'allows_na': {} says that none applies"
+                report.add("F102", facet.entries["allows_na"][0], message)
             if kind in (Kind.SINGLE, Kind.MANY) and "levels" in facet.entries:
-                at = facet.entries["levels"][0]
-                report.add("F102", at, f"unknown field 'levels' in a facet of kind {quote(kind)}")
+                message = f"unknown field 'levels' in a facet of kind {quote(kind)}"
+                report.add("F102", facet.entries["levels"][0], message)
             for part in ("terms", "levels"):
                 given = facet.entries.get(part, (0, None))[1]
                 if type(given) is Sequence and not given.items:

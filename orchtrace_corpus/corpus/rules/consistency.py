@@ -35,10 +35,8 @@ def check_arxiv_years(loaded: Loaded) -> Iterator[Finding]:
             continue
         given = arxiv_year(paper.arxiv_id)
         if not given <= paper.year <= given + YEARS_TO_PUBLICATION:
-            message = (
-                f"year {paper.year} does not fit arXiv id {paper.arxiv_id}, which was given in {given}; "
-                f"expected {given} to {given + YEARS_TO_PUBLICATION}"
-            )
+            message = f"year {paper.year} does not fit arXiv id {paper.arxiv_id}, which was given in {given}"
+            message += f"; expected {given} to {given + YEARS_TO_PUBLICATION}"
             yield Finding("I105", message, loaded.paper_places.locate(index, "year"), paper.key)
 
 
