@@ -69,10 +69,8 @@ def data_documents(root: str, taxonomy: Taxonomy, loaded: Loaded | None = None) 
 
     papers = loaded.paper_places.file if loaded else read_file(root, PAPERS)
     exclusions = loaded.exclusion_places.file if loaded else read_file(root, EXCLUSIONS)
-    return [
-        _canonical(PAPERS, papers, paper_style(taxonomy)),
-        _canonical(EXCLUSIONS, exclusions, exclusion_style(taxonomy)),
-    ]
+    styled = ((PAPERS, papers, paper_style(taxonomy)), (EXCLUSIONS, exclusions, exclusion_style(taxonomy)))
+    return [_canonical(*one) for one in styled]
 
 
 def mended_documents(root: str, loaded: Loaded, findings: Sequence[Finding]) -> list[Document]:
@@ -239,13 +237,9 @@ def edited_regions(document: Document) -> list[str]:
     """The names of a README's regions whose text differs from what the data gives."""
     if document.present is None:
         return []
-    old = regions.find_regions(document.present, document.name)
-    new = regions.find_regions(document.wanted, document.name)
-    return [
-        before.name
-        for before, after in zip(old, new, strict=True)
-        if document.present[before.start : before.end] != document.wanted[after.start : after.end]
-    ]
+    present, wanted = document.present, document.wanted
+    both = zip(*(regions.find_regions(text, document.name) for text in (present, wanted)), strict=True)
+    return [old.name for old, new in both if present[old.start : old.end] != wanted[new.start : new.end]]
 
 
 def _marked(text: str) -> str:

@@ -146,10 +146,7 @@ def _state(side: Side, other: Side, *, judged_by: Side) -> State:
         raise InvalidCorpusError("\n".join((f"the taxonomy of {quote(side.name)} has errors:", *map(str, found))))
     unreadable = (*found, *(finding for finding in loaded.findings if finding.severity is Severity.ERROR))
     found = (*found, *rules.check(loaded))
-    cut_off = tuple(
-        any(finding.code.startswith("Y") for finding in places.file.findings)
-        for places in (loaded.paper_places, loaded.exclusion_places)
-    )
+    cut_off = is_malformed(loaded.paper_places.file.findings), is_malformed(loaded.exclusion_places.file.findings)
     for name, is_cut_off in zip((store.PAPERS, store.EXCLUSIONS), cut_off, strict=True):
         if is_cut_off:
             remark = f"A part of {name} could not be read in {side.name}: nothing is said of what is missing there."
@@ -174,7 +171,7 @@ def _state(side: Side, other: Side, *, judged_by: Side) -> State:
         own.claims,
         frozenset(own.unread) if is_whole else None,
         unread(loaded),
-        (cut_off[0], cut_off[1]),
+        cut_off,
         tuple(remarks),
     )
 

@@ -184,8 +184,8 @@ def _estimate(value: float | None, resampled: Sequence[float | None]) -> Estimat
     if value is None or not defined:
         return Estimate(value, reason="" if value is not None else "chance agreement is complete")
     tail = (1 - CONFIDENCE) / 2
-    places = (share * (len(defined) - 1) for share in (tail, 1 - tail))
-    low, high = (
-        defined[int(place)] + (defined[ceil(place)] - defined[int(place)]) * (place - int(place)) for place in places
-    )
-    return Estimate(value, low, high)
+    bounds = []
+    for place in (share * (len(defined) - 1) for share in (tail, 1 - tail)):
+        below, above = defined[int(place)], defined[ceil(place)]
+        bounds.append(below + (above - below) * (place - int(place)))
+    return Estimate(value, bounds[0], bounds[1])

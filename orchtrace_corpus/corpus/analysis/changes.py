@@ -58,9 +58,8 @@ class Change(NamedTuple):
 def taken_in(exclusion: Exclusion, tags: Mapping[str, Tag]) -> Paper:
     """An exclusion as the paper that it would have been, on the day on which it was screened."""
     day = exclusion.screened
-    return Paper(
-        key=exclusion.id, title=exclusion.title, urls=(exclusion.url,), year=int(day[:4] or 0), added=day, tags=tags
-    )
+    year, urls = int(day[:4] or 0), (exclusion.url,)
+    return Paper(key=exclusion.id, title=exclusion.title, urls=urls, year=year, added=day, tags=tags)
 
 
 def near_misses(pool: Pool) -> tuple[Exclusion, ...]:

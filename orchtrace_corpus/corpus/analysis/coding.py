@@ -115,10 +115,8 @@ def read_merges(texts: Sequence[str], wanted: Sequence[Column]) -> dict[str, tup
 
 def merged(wanted: Sequence[Column], merges: Mapping[str, Sequence[str]]) -> tuple[Column, ...]:
     """The columns on a coarser scale: where all of a merge's terms are allowed, its name is, too."""
-    return tuple(
-        column._replace(allowed=(*column.allowed, *(name for name, terms in merges.items() if _covers(column, terms))))
-        for column in wanted
-    )
+    names = {column.name: [name for name, terms in merges.items() if _covers(column, terms)] for column in wanted}
+    return tuple(column._replace(allowed=(*column.allowed, *names[column.name])) for column in wanted)
 
 
 def _covers(column: Column, terms: Sequence[str]) -> bool:
@@ -134,10 +132,9 @@ def coarser(sheet: Sheet, wanted: Sequence[Column], merges: Mapping[str, Sequenc
         if _covers(column, terms)
         for term in terms
     }
-    codes = {
-        key: {column: renamed.get((column, code), code) for column, code in row.items()}
-        for key, row in sheet.codes.items()
-    }
+    codes: dict[str, dict[str, str]] = {}
+    for key, row in sheet.codes.items():
+        codes[key] = {column: renamed.get((column, code), code) for column, code in row.items()}
     return sheet._replace(codes=codes)
 
 

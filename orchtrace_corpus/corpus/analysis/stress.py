@@ -7,7 +7,7 @@ record, solved exactly by dynamic programming over the number of changes.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import accumulate, combinations, islice, product
+from itertools import accumulate, chain, combinations, islice, product
 from math import prod
 from typing import NamedTuple
 
@@ -244,14 +244,11 @@ class _Gains:
         for useful in several:
             best = _with_one_of(useful, best)
         sets = []
-        for cost, (gain, changes) in best.items():
+        for gain, changes in best.values():
             number = next((number for number, more in enumerate(reached) if gain + more > self.slack), None)
             if number is not None:
-                sets.append((cost + number, changes, number))
-        if not sets:
-            return None
-        _, changes, number = min(sets, key=lambda found: found[0])
-        return (*changes, *(change for _, variant in single[:number] for change in variant.changes))
+                sets.append((*changes, *(change for _, variant in single[:number] for change in variant.changes)))
+        return min(sets, key=len, default=None)
 
 
 def _useful(variants: Iterable[tuple[_Variant, int]]) -> list[tuple[int, _Variant]]:
@@ -284,9 +281,8 @@ def _remoteness(changes: Sequence[Change]) -> list[int]:
 def _singles(gains: Sequence[_Gains], kind: ChangeKind) -> tuple[Change, ...]:
     """The changes of a kind that break a claim alone, one for each tag or record."""
     found: dict[tuple[str, str], Change] = {}
-    for gain in gains:
-        for change in gain.singles(kind):
-            found.setdefault((change.record, change.tag), change)
+    for change in chain.from_iterable(gain.singles(kind) for gain in gains):
+        found.setdefault((change.record, change.tag), change)
     return tuple(found.values())
 
 

@@ -75,11 +75,10 @@ def typed(text: str) -> tuple[str, ...]:
         is_particle = bool(sides[0]) and sides[0][0].casefold() in _PARTICLES
         is_pair = len(sides) == 2 and all(len(side) > 1 for side in sides) and ";" not in text and not is_particle
         if (len(parts) > 2 and not has_suffix) or is_pair or not all(parts):
-            raise CommandUseError(
-                f"{quote(name)} is no author's name: a comma stands between family and given name only",
-                'Write ";" or " and " between authors: "Example, Ada; Sample, Ben"'
-                + (f'. If it is one: "{printable(name)};"' if is_pair and len(names) == 1 else "."),
-            )
+            message = f"{quote(name)} is no author's name: a comma stands between family and given name only"
+            mend = 'Write ";" or " and " between authors: "Example, Ada; Sample, Ben"'
+            single = f'. If it is one: "{printable(name)};"' if is_pair and len(names) == 1 else "."
+            raise CommandUseError(message, mend + single)
     return tuple(", ".join(part.strip() for part in name.split(",")) for name in names)
 
 
@@ -164,8 +163,7 @@ def _paired(own: Sequence[str], theirs: Sequence[str]) -> list[int | None]:
     for other, name in enumerate(theirs):
         spelled.setdefault(_spoken(name), []).append(other)
     for number, name in enumerate(own):
-        same = spelled.get(_in_order(name), [])
-        if same:
+        if same := spelled.get(_in_order(name)):
             pairs[number] = other = same.pop(same.index(number) if number in same else 0)
             del free[other]
     for number, name in enumerate(own):

@@ -40,11 +40,9 @@ def check(loaded: Loaded) -> tuple[Finding, ...]:
     findings = list(loaded.findings)
     if loaded.pool is not None:
         cut_off = {places.cut_off for places in (loaded.paper_places, loaded.exclusion_places)} - {None}
-        for rule in CHECKS:
-            for finding in rule(loaded):
-                # What stands behind a syntax error may be just what the rule misses.
-                if (finding.location.path, finding.record) not in cut_off:
-                    findings.append(finding)  # noqa: PERF401
+        raised = (finding for rule in CHECKS for finding in rule(loaded))
+        # What stands behind a syntax error may be just what the rule misses.
+        findings += (finding for finding in raised if (finding.location.path, finding.record) not in cut_off)
         findings = apply_waivers(findings, loaded)
     files = {path: order for order, path in enumerate(dict.fromkeys(f.location.path for f in findings))}
     return tuple(sorted(findings, key=lambda f: (files[f.location.path], f.location, f.code, f.message)))

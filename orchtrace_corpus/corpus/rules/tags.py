@@ -87,10 +87,8 @@ def check_sparse(loaded: Loaded) -> Iterator[Finding]:
                 supported = any(field in item.tags for item in paper.evidence)
                 if rare and not supported and paper.key not in broken and when.matches(paper):
                     number = tally[rare[0]]
-                    only = "one paper" if number == 1 else f"{number} papers"
-                    message = (
-                        f"{_message(rule)}: only {only} {'has' if number == 1 else 'have'} {field} {quote(rare[0])}"
-                    )
+                    only = "one paper has" if number == 1 else f"{number} papers have"
+                    message = f"{_message(rule)}: only {only} {field} {quote(rare[0])}"
                     code = "E101" if rule.severity is Severity.ERROR else "E103"
                     yield Finding(code, message, loaded.paper_places.locate(index, field), paper.key)
 
