@@ -47,9 +47,6 @@ STATISTICS = "docs/STATS.md"
 PAPERS_SCHEMA = "docs/schema/papers.schema.json"
 EXCLUSIONS_SCHEMA = "docs/schema/exclusions.schema.json"
 ISSUE_FORM = ".github/ISSUE_TEMPLATE/suggest-a-paper.yml"
-SCALE_SCHEMA = "docs/schema/scale.schema.json"
-CLAIMS_SCHEMA = "docs/schema/claims.schema.json"
-DISPUTES_SCHEMA = "docs/schema/disputes.schema.json"
 FIGURES = "docs/figures.md"
 
 write = write_stale
@@ -190,12 +187,13 @@ def schema_documents(root: str, taxonomy: Taxonomy) -> list[Document]:
     from orchtrace_corpus.corpus.render import schema
 
     wanted = [(PAPERS_SCHEMA, schema.papers_schema(taxonomy)), (EXCLUSIONS_SCHEMA, schema.exclusions_schema(taxonomy))]
-    further = (
-        (SCALE, SCALE_SCHEMA, schema.scale_schema),
-        (CLAIMS, CLAIMS_SCHEMA, schema.claims_schema),
-        (DISPUTES, DISPUTES_SCHEMA, schema.disputes_schema),
-    )
-    wanted += [(name, made(taxonomy)) for data, name, made in further if os.path.lexists(os.path.join(root, data))]
+    further = {
+        SCALE: ("docs/schema/scale.schema.json", schema.scale_schema),
+        CLAIMS: ("docs/schema/claims.schema.json", schema.claims_schema),
+        DISPUTES: ("docs/schema/disputes.schema.json", schema.disputes_schema),
+    }
+    present = (further[data] for data in further if os.path.lexists(os.path.join(root, data)))
+    wanted += [(name, make(taxonomy)) for name, make in present]
     return [Document(name, _read(root, name), text) for name, text in wanted]
 
 

@@ -271,11 +271,8 @@ def name_readers(paths: Sequence[str]) -> dict[str, str]:
 def missing_rows(sheets: Sequence[Sheet]) -> list[Finding]:
     """Papers that one sheet codes and another does not: nothing can be compared there."""
     everything = dict.fromkeys(key for sheet in sheets for key in sheet.codes)
-    return [
-        Finding("K107", f"not in this sheet: {', '.join(absent)}", Location(sheet.name, 1, 1))
-        for sheet in sheets
-        if (absent := [key for key in everything if key not in sheet.codes])
-    ]
+    absent = ((sheet.name, ", ".join(key for key in everything if key not in sheet.codes)) for sheet in sheets)
+    return [Finding("K107", f"not in this sheet: {keys}", Location(name, 1, 1)) for name, keys in absent if keys]
 
 
 def sample(

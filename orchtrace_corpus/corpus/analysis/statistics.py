@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from functools import partial
 from itertools import product
 from typing import NamedTuple
 
@@ -165,21 +166,16 @@ def summarise(pool: Pool, *, include_empty: bool = False, with_exclusions: bool 
     excluding = exclusion_attributes(pool.taxonomy)
     papers = pool.papers
     counted = (attributes[facet.field] for facet in pool.taxonomy.papers if facet.kind is not Kind.LEVELS)
+    screened = pool.taxonomy.exclusions if with_exclusions else ()
+    tally, tabulate = partial(count, include_empty=include_empty), partial(cross, include_empty=include_empty)
     return Summary(
         papers=len(papers),
         excluded=len(pool.exclusions) if with_exclusions else None,
-        facets=tuple(count(papers, attribute, include_empty=include_empty) for attribute in counted),
+        facets=tuple(tally(papers, attribute) for attribute in counted),
         levels=tuple(count_levels(papers, facet) for facet in pool.taxonomy.papers if facet.kind is Kind.LEVELS),
         years=count(papers, attributes["year"]),
-        crosstabs=tuple(
-            cross(papers, attributes[rows], attributes[columns], include_empty=include_empty)
-            for rows, columns in pool.taxonomy.crosstabs
-        ),
-        exclusions=tuple(
-            count(pool.exclusions, excluding[facet.field], include_empty=include_empty)
-            for facet in pool.taxonomy.exclusions
-            if with_exclusions
-        ),
+        crosstabs=tuple(tabulate(papers, attributes[one], attributes[two]) for one, two in pool.taxonomy.crosstabs),
+        exclusions=tuple(tally(pool.exclusions, excluding[facet.field]) for facet in screened),
         newest=max((paper.added for paper in papers), default=""),
     )
 

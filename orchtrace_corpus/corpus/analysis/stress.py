@@ -223,10 +223,9 @@ class _Gains:
 
     def most(self, wanted: Callable[[int, _Variant], bool]) -> int:
         """The most that those records add that have a wanted variant and must take one."""
-        return sum(
-            max((gain for variant, gain in variants if wanted(index, variant)), default=0)
-            for index, variants in enumerate(self._variants)
-        )
+        units = enumerate(self._variants)
+        possible = ([gain for variant, gain in variants if wanted(index, variant)] for index, variants in units)
+        return sum(max(gains, default=0) for gains in possible)
 
     def smallest(self) -> tuple[Change, ...] | None:
         """A smallest set of changes that breaks the claim; None where none does."""

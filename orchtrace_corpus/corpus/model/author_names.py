@@ -99,11 +99,8 @@ def compare(listed: Sequence[str], actual: Sequence[str]) -> Comparison:
     is_open = cut_short or (not foreign and not any("," in name for name in own))
     absent = () if is_open else tuple(name for other, name in enumerate(theirs) if other not in taken)
     reordered = taken != sorted(taken) or (cut_short and not foreign and taken != list(range(len(taken))))
-    forms = tuple(
-        (number, theirs[other])
-        for number, other in enumerate(pairs)
-        if other is not None and likeness(own[number], theirs[other]) is Likeness.FORM
-    )
+    matched = ((number, theirs[other]) for number, other in enumerate(pairs) if other is not None)
+    forms = tuple((number, name) for number, name in matched if likeness(own[number], name) is Likeness.FORM)
     return Comparison(foreign, absent, reordered, cut_short and len(theirs) <= len(own), forms)
 
 
