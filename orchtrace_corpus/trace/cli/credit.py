@@ -17,12 +17,9 @@ from orchtrace_corpus.trace.credit.assign import Choices, Method, assign
 from orchtrace_corpus.trace.render.tables import credit_data, credit_tables, exact_credit
 from orchtrace_corpus.trace.view import TraceView
 
-app = typer.Typer(add_completion=False, rich_markup_mode=None)
-
 _STANDARD_INPUT, _ITS_NAME = "-", "<stdin>"
 
 
-@app.command()
 def credit(
     ctx: typer.Context,
     paths: Annotated[list[str], typer.Argument(metavar="FILE...", help=FILES_HELP)],

@@ -23,8 +23,6 @@ from orchtrace_corpus.trace.model.trace import Source, Trace
 from orchtrace_corpus.trace.render import doctor as render
 from orchtrace_corpus.trace.view import TraceView
 
-app = typer.Typer(add_completion=False, rich_markup_mode=None)
-
 _MOST_NAMED = 5
 
 
@@ -50,7 +48,6 @@ class Form(StrEnum):
     JSON = "json"
 
 
-@app.command()
 def doctor(
     ctx: typer.Context,
     paths: Annotated[

@@ -4,18 +4,19 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 from orchtrace_corpus.base.commands.session import Session
 from orchtrace_corpus.base.errors import CommandUseError, DataFileError, ExitCode
 from orchtrace_corpus.base.findings import has_errors, printable, quote, quote_path
 from orchtrace_corpus.base.text import findings as render
 from orchtrace_corpus.base.text.findings import FindingsFormat
+from orchtrace_corpus.base.text.layout import pluralize
 from orchtrace_corpus.base.workers import in_order
 from orchtrace_corpus.trace import rules
 from orchtrace_corpus.trace.model.decode import LINES, Document, documents, documents_in
 from orchtrace_corpus.trace.model.store import is_unreadable, refusal, trace_files
-from orchtrace_corpus.trace.rules import Examined, Validation
+from orchtrace_corpus.trace.rules import Examined
 from orchtrace_corpus.trace.view import TraceView
 
 Derived = TypeVar("Derived")
@@ -62,14 +63,10 @@ def documents_of(session: Session, paths: Sequence[str]) -> Iterator[Document]:
             yield from documents_in(sys.stdin.buffer, _ITS_NAME)
         else:
             for file in trace_files(path):
-                _note_if_large(session, file)
+                size = os.path.getsize(file) if os.path.isfile(file) else 0
+                if size > _LARGE_BYTES and session.output.talk_width is not None:
+                    session.output.note(f"corpus: reading {printable(file, limit=300)}, {size / 1e6:,.0f} MB")
                 yield from documents(file)
-
-
-def _note_if_large(session: Session, file: str) -> None:
-    size = os.path.getsize(file) if os.path.isfile(file) else 0
-    if size > _LARGE_BYTES and session.output.talk_width is not None:
-        session.output.note(f"corpus: reading {printable(file, limit=300)}, {size / 1e6:,.0f} MB")
 
 
 def one_trace(session: Session, path: str) -> tuple[Document, TraceView]:
@@ -129,10 +126,11 @@ class _Warnings:
     def report(self, session: Session) -> None:
         """Say how many there were, and where if it is one trace."""
         if self._places:
-            number = f"{self._number} {'warning' if self._number == 1 else 'warnings'}"
             where = f" in {len(self._places)} traces" if len(self._places) > 1 else ""
             place = "" if where else f"{self._places[0]}: "
-            session.output.note(f"corpus: {place}{number}{where}; see corpus trace validate")
+            session.output.note(
+                f"corpus: {place}{pluralize(self._number, 'warning')}{where}; see corpus trace validate"
+            )
 
 
 def itself(view: TraceView) -> TraceView:
@@ -140,43 +138,39 @@ def itself(view: TraceView) -> TraceView:
     return view
 
 
-class Options(NamedTuple):
-    """How findings are reported.
-
-    Attributes:
-        strict: Whether warnings fail, too.
-        max_findings: How many are shown; 0 for all.
-        form: The form of the output.
-    """
-
-    strict: bool = False
-    max_findings: int = 0
-    form: FindingsFormat = FindingsFormat.TEXT
-
-
-def report(session: Session, paths: Sequence[str], options: Options) -> ExitCode:
+def report(
+    session: Session,
+    paths: Sequence[str],
+    form: FindingsFormat = FindingsFormat.TEXT,
+    *,
+    strict: bool = False,
+    limit: int | None = None,
+) -> ExitCode:
     """Show every mistake in traces, and return the exit code.
+
+    Args:
+        session: Where they are shown.
+        paths: The traces.
+        form: The form of the output.
+        strict: Whether warnings fail, too.
+        limit: How many are shown; None for all.
 
     Raises:
         CommandUseError: Standard input is wanted twice, or it is a terminal.
         DataFileError: A file cannot be read.
     """
     found = rules.validate(documents_of(session, paths))
-    session.show_findings(found.findings, options.form, options.max_findings or None)
-    session.output.note(_summary(found))
-    if is_unreadable(found.findings):
-        return ExitCode.UNREADABLE
-    fails = has_errors(found.findings) or (options.strict and found.findings)
-    return ExitCode.FINDINGS if fails else ExitCode.DONE
-
-
-def _summary(found: Validation) -> str:
-    text = f"{render.summary(found.findings)} in {found.traces} {'trace' if found.traces == 1 else 'traces'}"
+    session.show_findings(found.findings, form, limit)
+    text = f"{render.summary(found.findings)} in {pluralize(found.traces, 'trace')}"
     if found.schema_only:
         where = "" if found.traces == 1 else f" in {found.schema_only} of them"
         mended = "it is" if len(found.findings) == 1 else "these are"
         text += f"; the rules of the graph are checked{where} once {mended} mended"
-    return text
+    session.output.note(text)
+    if is_unreadable(found.findings):
+        return ExitCode.UNREADABLE
+    fails = has_errors(found.findings) or (strict and found.findings)
+    return ExitCode.FINDINGS if fails else ExitCode.DONE
 
 
 def by_ending(path: str, endings: Mapping[str, Form], noun: str, option: str) -> Form:

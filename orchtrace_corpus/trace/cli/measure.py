@@ -1,9 +1,9 @@
 """`corpus trace measure` and `label`."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import chain, islice
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import typer
 
@@ -12,7 +12,7 @@ from orchtrace_corpus.base.commands.session import Session
 from orchtrace_corpus.base.errors import CommandUseError, ExitCode
 from orchtrace_corpus.base.findings import printable, quote, suggestion
 from orchtrace_corpus.base.text import Format
-from orchtrace_corpus.base.text.table import Cell, Table, csv, csv_rows, envelope
+from orchtrace_corpus.base.text.table import Table, csv, envelope
 from orchtrace_corpus.trace.analysis.labels import GIVEN, Label, labels
 from orchtrace_corpus.trace.cli.loading import (
     FILE_HELP,
@@ -24,11 +24,14 @@ from orchtrace_corpus.trace.cli.loading import (
     sound_traces,
     write_new,
 )
-from orchtrace_corpus.trace.measures import DEFINITIONS, concurrency_profile, measure
+from orchtrace_corpus.trace.measures import DEFINITIONS, Measure, concurrency_profile, measure
 from orchtrace_corpus.trace.measures.ledger import GROUPINGS, ledger
 from orchtrace_corpus.trace.model.json_text import loads, text
+from orchtrace_corpus.trace.model.trace import Trace
 from orchtrace_corpus.trace.render import measures as render
 from orchtrace_corpus.trace.view import TraceView
+
+Shown = TypeVar("Shown")
 
 
 def measure_traces(
@@ -66,27 +69,36 @@ def measure_traces(
         raise CommandUseError(f"cannot keep a ledger by {quote(spent_by)}{suggestion(spent_by, GROUPINGS)}")
     if spent_by:
         _show_ledgers(session, paths, spent_by, output_format)
-        return ExitCode.DONE
-    if profile:
+    elif profile:
         _show_profiles(session, paths, output_format)
-        return ExitCode.DONE
+    else:
+        _show_measures(session, paths, names, output_format)
+    return ExitCode.DONE
+
+
+def _show_measures(session: Session, paths: Sequence[str], names: Sequence[str], output_format: Format) -> None:
     given = documents_of(session, paths)
     if output_format is Format.JSON:
-        content = list(derive_each(session, given, partial(_data, names)))
+        content = list(derive_each(session, given, partial(_shown, names, render.data)))
         session.output.write(envelope("trace-measures", {"traces": content}))
-        return ExitCode.DONE
+        return
     first = list(islice(given, 2))
+    exact, columns = output_format.is_exact, ("trace", *(names or DEFINITIONS))
     if len(first) == 1:
-        (table,) = derive_each(session, first, partial(_table, names, output_format.is_exact))
+        (table,) = derive_each(session, first, partial(_shown, names, partial(render.one, exact=exact)))
     elif output_format is Format.CSV:
-        lines = "".join(derive_each(session, chain(first, given), partial(_line, names)))
-        session.output.write(csv(render.columns(names or tuple(DEFINITIONS)), ()) + lines)
-        return ExitCode.DONE
+        lines = "".join(derive_each(session, chain(first, given), partial(_shown, names, render.csv_line)))
+        session.output.write(csv(columns, ()) + lines)
+        return
     else:
-        rows = list(derive_each(session, chain(first, given), partial(_row, names, output_format.is_exact)))
-        table = render.several(names or tuple(DEFINITIONS), rows)
+        rows = derive_each(session, chain(first, given), partial(_shown, names, partial(render.row, exact=exact)))
+        table = Table("traces", "", columns, tuple(rows))
     session.show_tables([table], "trace-measures", output_format)
-    return ExitCode.DONE
+
+
+def _shown(names: Sequence[str], form: Callable[[Trace, Mapping[str, Measure]], Shown], view: TraceView) -> Shown:
+    """The measures of a trace in some form, put into it by the process that measures."""
+    return form(view.trace, measure(view, names))
 
 
 def _show_ledgers(session: Session, paths: Sequence[str], by: str, output_format: Format) -> None:
@@ -114,22 +126,6 @@ def _show_profiles(session: Session, paths: Sequence[str], output_format: Format
         "trace-concurrency",
         output_format,
     )
-
-
-def _data(names: Sequence[str], view: TraceView) -> dict[str, Any]:
-    return render.data(view.trace, measure(view, names))
-
-
-def _row(names: Sequence[str], exact: bool, view: TraceView) -> tuple[Cell, ...]:
-    return render.row(view.trace, measure(view, names), exact=exact)
-
-
-def _line(names: Sequence[str], view: TraceView) -> str:
-    return csv_rows([_row(names, True, view)])
-
-
-def _table(names: Sequence[str], exact: bool, view: TraceView) -> Table:
-    return render.one(view.trace, measure(view, names), exact=exact)
 
 
 def label(

@@ -118,9 +118,8 @@ class Folder:
 
     def new_journal(self) -> str:
         """Make an empty journal."""
-        handle, path = tempfile.mkstemp(dir=self._journals, prefix="")
-        os.close(handle)
-        return path
+        with tempfile.NamedTemporaryFile(dir=self._journals, prefix="", delete=False) as file:
+            return file.name
 
     def log_file(self, worker: int) -> str:
         """Where a worker's standard error goes."""
@@ -171,9 +170,8 @@ class Folder:
             raise DataFileError(f"cannot read {quote_path(self._identity_file)}: {error}") from error
         known = bytes.fromhex(identity.salt)
         if wanted and wanted != known:
-            raise CommandUseError(
-                "the dataset has another salt", "Leave --salt out, or build a new dataset: hashes must be comparable."
-            )
+            hint = "Leave --salt out, or build a new dataset: hashes must be comparable."
+            raise CommandUseError("the dataset has another salt", hint)
         return known
 
     def _create(self, salt: bytes) -> bytes:
@@ -187,10 +185,8 @@ class Folder:
                 "together, the files of both in each table are one dataset.",
             )
         if there:
-            raise DataFileError(
-                f"{quote_path(self.path)} is no dataset, and not empty",
-                "Name a new folder, or the folder of a dataset.",
-            )
+            hint = "Name a new folder, or the folder of a dataset."
+            raise DataFileError(f"{quote_path(self.path)} is no dataset, and not empty", hint)
         beside = f"{self._identity_file}.new"
         try:
             os.makedirs(self._private(), mode=0o700, exist_ok=True)
@@ -209,13 +205,11 @@ class Folder:
             os.makedirs(folder, exist_ok=True)
         sweep(self._private("units"))
         known = {unit.file for unit in self.units()}
-        for folder, begin, end in (
-            (self._private(), "worker-", ".log"),
-            *((one, "part-", ".parquet") for one in tables),
-        ):
-            for name in os.listdir(folder):
-                if name.startswith(begin) and name.endswith(end) and name not in known:
-                    os.unlink(os.path.join(folder, name))
+        parts = [path for table in tables for path in _files(table, ".parquet")]
+        for path in (*_files(self._private(), ".log"), *parts):
+            name = os.path.basename(path)
+            if name.startswith(("worker-", "part-")) and name not in known:
+                os.unlink(path)
 
     def units(self) -> list[Unit]:
         """The units, by name; none where the folder has no private part.
@@ -230,9 +224,8 @@ class Folder:
                 with open(path, "rb") as file:
                     found.append(decoder.decode(file.read()))
             except (OSError, msgspec.DecodeError) as error:
-                raise DataFileError(
-                    f"cannot read {quote_path(path)}: {error}", "Remove it; what it stands for is built again."
-                ) from error
+                hint = "Remove it; what it stands for is built again."
+                raise DataFileError(f"cannot read {quote_path(path)}: {error}", hint) from error
         return found
 
     def parts(self) -> dict[str, list[str]]:

@@ -56,10 +56,8 @@ class Writer:
         self._schemas = {name: schema(name) for name in TABLES}
         self._used: dict[str, int] = {}
         self._files = {
-            name: parquet.ParquetWriter(
-                os.path.join(folder, f"{name}.parquet"), self._schemas[name], compression="zstd"
-            )
-            for name in TABLES
+            name: parquet.ParquetWriter(os.path.join(folder, f"{name}.parquet"), fields, compression="zstd")
+            for name, fields in self._schemas.items()
         }
 
     def __enter__(self) -> "Writer":
@@ -79,11 +77,17 @@ class Writer:
         Raises:
             InvalidTraceError: The trace has errors; nothing of it is added.
         """
-        scene = _scene(trace, key)
+        view = TraceView(trace)
+        found = rules.problems(view)
+        errors = [problem for problem in found if RULES[problem.code].severity is Severity.ERROR]
+        if errors:
+            code, message, path = errors[0]
+            more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
+            raise InvalidTraceError(f"{code} {json_path(path)}: {message}{more}")
         if not key:
-            name = scene.trace.trace_id
-            self._used[name] = number = self._used.get(name, 0) + 1
-            scene.key = name if number == 1 else f"{name}#{number}"
+            self._used[trace.trace_id] = number = self._used.get(trace.trace_id, 0) + 1
+            key = trace.trace_id if number == 1 else f"{trace.trace_id}#{number}"
+        scene = Scene(view, key, len(found))
         for name, rows in self._rows.items():
             room = MOST_ROWS - len(self._values[name][0])
             for row in of.rows(name, scene):
@@ -149,18 +153,6 @@ def escape(value: Any) -> Any:
     if isinstance(value, str):
         return value.encode("utf-8", "backslashreplace").decode()
     return type(value)(map(escape, value)) if isinstance(value, (list, tuple)) else value
-
-
-def _scene(trace: Trace, key: str) -> Scene:
-    """A trace that the graph rules have no error against, to be made into rows."""
-    view = TraceView(trace)
-    found = rules.problems(view)
-    errors = [problem for problem in found if RULES[problem.code].severity is Severity.ERROR]
-    if errors:
-        code, message, path = errors[0]
-        more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
-        raise InvalidTraceError(f"{code} {json_path(path)}: {message}{more}")
-    return Scene(view, key, len(found))
 
 
 def write(traces: Iterable[Trace], folder: str) -> int:
@@ -258,26 +250,23 @@ class Tables:
             raise CommandUseError(f"one statement is wanted, and there are {len(statements)}")
         kind = statements[0].type.name
         if kind != "SELECT":
-            raise CommandUseError(
-                f"{kind} is not allowed: the tables are only read",
-                "Begin with SELECT, WITH, FROM, DESCRIBE or SUMMARIZE.",
-            )
+            hint = "Begin with SELECT, WITH, FROM, DESCRIBE or SUMMARIZE."
+            raise CommandUseError(f"{kind} is not allowed: the tables are only read", hint)
         return self.run(sql)
 
     def run(self, sql: str) -> Answer:
         """Run a statement; errors as for `query`."""
         with _errors_of_duckdb():
             found = self._connection.execute(sql)
-        return Answer(tuple(str(column[0]) for column in found.description or ()), _batches(found))
+        return Answer(tuple(str(column[0]) for column in found.description or ()), self._batches())
 
-
-def _batches(found: "duckdb.DuckDBPyConnection") -> Iterator[list[tuple[Any, ...]]]:
-    while True:
-        with _errors_of_duckdb():
-            rows = found.fetchmany(_BATCH_ROWS)
-        if not rows:
-            return
-        yield rows
+    def _batches(self) -> Iterator[list[tuple[Any, ...]]]:
+        while True:
+            with _errors_of_duckdb():
+                rows = self._connection.fetchmany(_BATCH_ROWS)
+            if not rows:
+                return
+            yield rows
 
 
 @contextmanager
@@ -307,7 +296,7 @@ def open_tables(parts: Mapping[str, Sequence[str]]) -> Iterator[Tables]:
         with duckdb.connect(":memory:", config=settings) as connection:
             try:
                 for table, files in parts.items():
-                    listed = ", ".join(_literal(_pattern(file)) for file in files)
+                    listed = ", ".join(map(_literal, map(_pattern, files)))
                     source = f"read_parquet([{listed}], union_by_name = true)"
                     connection.execute(f"CREATE VIEW {table} AS SELECT * FROM {source}")
                 every = [file for files in parts.values() for file in files]
@@ -339,9 +328,8 @@ def _errors_of_duckdb() -> Iterator[None]:
     except duckdb.InterruptException as error:
         raise KeyboardInterrupt from error
     except duckdb.OutOfMemoryException as error:
-        raise DataFileError(
-            "the query needs more memory than there is", "Ask for fewer columns, or for parts."
-        ) from error
+        hint = "Ask for fewer columns, or for parts."
+        raise DataFileError("the query needs more memory than there is", hint) from error
     except duckdb.IOException as error:
         raise DataFileError(f"cannot read the tables: {_lines(error)}", _DAMAGED) from error
     except duckdb.CatalogException as error:
@@ -349,10 +337,8 @@ def _errors_of_duckdb() -> Iterator[None]:
         raise CommandUseError(_lines(error), hint) from error
     except duckdb.Error as error:
         raise CommandUseError(_lines(error)) from error
-    except RuntimeError as error:
-        if "interrupted" in str(error):  # at the terminal, while rows were fetched
-            raise KeyboardInterrupt from error
-        raise
+    except RuntimeError as error:  # no error of DuckDB's own: so it says that a signal has stopped a query
+        raise KeyboardInterrupt from error
 
 
 def _lines(error: Exception) -> str:

@@ -118,10 +118,8 @@ def make(order: Order, job: Job, connection: Connection) -> tuple[Done, ...] | S
         return _write(order, job, connection)
     except ConnectionError:
         raise
-    except OSError as error:  # logs that cannot be read are no OSError here
-        return Stopped(error.strerror or str(error))
-    except DataFileError as error:  # nor this: it is a journal, which somebody has removed, say
-        return Stopped(str(error))
+    except (OSError, DataFileError) as error:  # of a journal, say, which somebody has removed; logs have none here
+        return Stopped(getattr(error, "strerror", None) or str(error))
 
 
 def _write(order: Order, job: Job, connection: Connection) -> tuple[Done, ...]:

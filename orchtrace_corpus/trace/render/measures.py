@@ -5,13 +5,10 @@ from typing import Any
 
 from orchtrace_corpus.base.findings import printable
 from orchtrace_corpus.base.text.layout import display_width, plain
-from orchtrace_corpus.base.text.table import Cell, Table, lines
+from orchtrace_corpus.base.text.table import Cell, Table, csv_rows, lines
 from orchtrace_corpus.trace.measures import DEFINITIONS, Measure, Profile
 from orchtrace_corpus.trace.measures.ledger import KINDS, Entry
 from orchtrace_corpus.trace.model.trace import Trace, Unit
-
-_DIGITS = 6
-"""Significant digits shown to people; programs get every digit."""
 
 
 def unit_of(name: str, trace: Trace) -> str:
@@ -35,14 +32,9 @@ def row(trace: Trace, measures: Mapping[str, Measure], *, exact: bool) -> tuple[
     return (printable(trace.trace_id), *(round_figure(found.value, exact=exact) for found in measures.values()))
 
 
-def several(names: Sequence[str], rows: Sequence[tuple[Cell, ...]]) -> Table:
-    """The measures of several traces, one trace in each row."""
-    return Table("traces", "", columns(names), tuple(rows))
-
-
-def columns(names: Sequence[str]) -> tuple[str, ...]:
-    """The columns of that table, for these measures."""
-    return ("trace", *names)
+def csv_line(trace: Trace, measures: Mapping[str, Measure]) -> str:
+    """The same as CSV."""
+    return csv_rows([row(trace, measures, exact=True)])
 
 
 def data(trace: Trace, measures: Mapping[str, Measure]) -> dict[str, Any]:
@@ -168,6 +160,6 @@ def round_figure(value: float | None, *, exact: bool) -> Cell:
     """A figure without a needless fraction; rounded unless it is for programs."""
     if value is None:
         return None
-    rounded = value if exact or value == int(value) else float(f"{value:.{_DIGITS}g}")
+    rounded = value if exact or value == int(value) else float(f"{value:.6g}")
     whole = int(rounded)
     return whole if rounded == whole else rounded
