@@ -16,7 +16,7 @@ known: the model or a kind of its tokens has no price, or the log gives no input
 import re
 from collections.abc import Mapping
 from datetime import UTC, date, datetime, timedelta
-from math import isfinite
+from math import inf
 from typing import NamedTuple
 
 from orchtrace_corpus.base.errors import DataFileError
@@ -85,10 +85,10 @@ def load(path: str) -> Prices:
         raise _error(file, None, "the price table is empty")
     if file.findings:
         raise DataFileError("\n".join(map(str, file.findings[:5])), _HINT)
-    fields = _fields(file, root, "the price table", ("date", "currency", "models"))
-    for name in ("date", "currency", "models"):
-        if name not in fields:
-            raise _error(file, root, f"the price table has no {quote(name)}")
+    names = ("date", "currency", "models")
+    fields = _fields(file, root, "the price table", names)
+    if missing := [name for name in names if name not in fields]:
+        raise _error(file, root, f"the price table has no {quote(missing[0])}")
     day, currency = (_text(file, fields[name], name) for name in ("date", "currency"))
     if not _is_date(day):
         raise _error(file, fields["date"], f"{quote(day)} is no date such as 2026-05-04")
@@ -177,8 +177,8 @@ def _amount(file: YamlFile, node: Node) -> float:
     if not isinstance(node, Scalar):
         message = "a price is one number; of prices in tiers, or by the hour, give the one that holds for your runs"
         raise _error(file, node, message)
-    amount = float(node.text) if re.fullmatch(_AMOUNT, node.text) else -1.0
-    if not isfinite(amount) or amount < 0:
+    amount = float(node.text) if re.fullmatch(_AMOUNT, node.text) else inf
+    if amount == inf:
         raise _error(file, node, f"{quote(node.text)} is no price: dollars for a million tokens, such as 2.5")
     return amount
 

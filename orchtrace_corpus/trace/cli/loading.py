@@ -204,12 +204,15 @@ def refuse_lines(path: str) -> None:
         raise CommandUseError(f"{shown} would be read line by line, and a trace is laid out on many", "Name it .json.")
 
 
-def write_new(path: str, text: str) -> None:
-    """Write a file that is not there yet.
+def deliver(session: Session, path: str, text: str) -> None:
+    """Write a file that is not there yet, and say so; to standard output where no path is given.
 
     Raises:
         DataFileError: It is there, or cannot be written.
     """
+    if not path:
+        session.output.write(text)
+        return
     try:
         with open(path, "x", encoding="utf-8", newline="") as file:
             file.write(text)
@@ -217,3 +220,4 @@ def write_new(path: str, text: str) -> None:
         raise DataFileError(f"{quote_path(path)} exists already", "Choose a new name, or remove it first.") from error
     except OSError as error:
         raise DataFileError(f"cannot write {quote_path(path)}: {error.strerror}") from error
+    session.output.note(f"wrote {printable(path, limit=300)}")

@@ -10,19 +10,19 @@ import typer
 from orchtrace_corpus.base.commands.options import OutputFormat, refuse_together, split_names
 from orchtrace_corpus.base.commands.session import Session
 from orchtrace_corpus.base.errors import CommandUseError, ExitCode
-from orchtrace_corpus.base.findings import printable, quote, suggestion
+from orchtrace_corpus.base.findings import quote, suggestion
 from orchtrace_corpus.base.text import Format
 from orchtrace_corpus.base.text.table import Table, csv, envelope
 from orchtrace_corpus.trace.analysis.labels import GIVEN, Label, labels
 from orchtrace_corpus.trace.cli.loading import (
     FILE_HELP,
     FILES_HELP,
+    deliver,
     derive_each,
     documents_of,
     one_trace,
     refuse_lines,
     sound_traces,
-    write_new,
 )
 from orchtrace_corpus.trace.measures import DEFINITIONS, Measure, concurrency_profile, measure
 from orchtrace_corpus.trace.measures.ledger import GROUPINGS, ledger
@@ -155,8 +155,7 @@ def label(
     document, view = one_trace(session, path)
     found = labels(view)
     if output:
-        write_new(output, text(_labelled(loads(document.data), found)))
-        session.output.note(f"wrote {printable(output, limit=300)}")
+        deliver(session, output, text(_labelled(loads(document.data), found)))
         return ExitCode.DONE
     table = labelled_events(view.trace, found) if events else label_summary(view.trace, found)
     session.show_tables([table], "trace-labels", output_format)

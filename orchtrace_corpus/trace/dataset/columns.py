@@ -197,7 +197,7 @@ _VALUES: dict[str, Callable[[Row], Any]] = {
     "events.source_file": lambda row: (row.item.source.file or None) if isinstance(row.item.source, Source) else None,
     "events.source_line": lambda row: _integer(row.item.source.line) if isinstance(row.item.source, Source) else None,
     "agents.kind": lambda row: row.scene.kinds.get(row.item.agent),
-    "agents.parent": lambda row: row.scene.run.lifecycle.parents.get(row.item.agent),
+    "agents.parent": lambda row: row.scene.run.view.lifecycle.parents.get(row.item.agent),
     "agents.begin": lambda row: float(row.item.begin),
     "agents.end": lambda row: float(row.item.end),
     "agents.event_count": lambda row: len(row.item.events),

@@ -132,14 +132,10 @@ def _assumed(times: Timing) -> frozenset[int]:
     found = {
         number
         for number in of.of_type.get(EventType.INFERENCE, ())
-        if of.events[number].inferred and not _says_more(of.events[number])
+        if (one := of.events[number]).inferred and not (one.model or one.tokens or one.content_ref)
     }
     seen = {event.agent for number, event in enumerate(of.events) if times.works[number] > 0 and number not in found}
     return frozenset(number for number in found if of.events[number].agent not in seen)
-
-
-def _says_more(event: Event) -> bool:
-    return bool(event.model or event.tokens or event.content_ref)
 
 
 def _parallelism(times: Timing, assumed: frozenset[int]) -> Parallelism:

@@ -8,7 +8,7 @@ from msgspec import UNSET, Struct
 
 from orchtrace_corpus.trace.model.trace import AgentKind, EventType, Trace, total
 from orchtrace_corpus.trace.view import TraceView
-from orchtrace_corpus.trace.view.lifecycle import Lifecycle, depths
+from orchtrace_corpus.trace.view.lifecycle import depths
 
 
 class Measure(Struct, frozen=True, gc=False):
@@ -73,12 +73,7 @@ class Run:
     @cached_property
     def depths(self) -> dict[str, int]:
         """How many agents are above each agent that has a parent or is one."""
-        return depths(self.lifecycle.parents)
-
-    @property
-    def lifecycle(self) -> Lifecycle:
-        """Who spawned whom, and when each agent begins and ends."""
-        return self.view.lifecycle
+        return depths(self.view.lifecycle.parents)
 
 
 class Spending:

@@ -22,8 +22,7 @@ _MARKS = {"s": "spawn", "d": "end of an agent", "m": "message", "t": "tool", "r"
           "!": "guard", "e": "stop", "x": "error"}  # fmt: skip
 _COST = "USD"
 _AT_LEAST = "+"
-_FILE = "file"
-_WORDS = ("session", "began", _FILE)
+_WORDS = ("session", "began", "file")
 """The columns that are words; the others are figures, and stand to the right."""
 
 _DISPENSABLE = ("events", "began", "errors", "agents")
@@ -89,15 +88,12 @@ def _shown(diagnosis: Diagnosis, most: int) -> list[AgentSpan]:
     events = diagnosis.view.trace.events
     on_path = {events[n].agent for n, part in zip(chain.events, chain.parts, strict=True) if part > 0}
     kept_places: set[int] = set()
-    places = sorted(
-        range(len(everybody)),
-        key=lambda n: (
-            everybody[n].agent in diagnosis.people,
-            everybody[n].agent not in on_path,
-            -(everybody[n].tokens or 0.0),
-        ),
-    )
-    for place in places:
+
+    def weight(place: int) -> tuple[bool, bool, float]:
+        one = everybody[place]
+        return one.agent in diagnosis.people, one.agent not in on_path, -(one.tokens or 0.0)
+
+    for place in sorted(range(len(everybody)), key=weight):
         above, depth = [place], everybody[place].depth
         for earlier in range(place - 1, -1, -1):
             if not depth or len(above) > most:
@@ -178,7 +174,7 @@ def overview(summaries: Sequence[Summary], *, has_prices: bool, most: int, width
     rows = [_texts(one) for one in shown]
     widths = {name: max(len(name), *(len(row[name]) for row in rows)) for name in rows[0]}
     are_alike = len({one.name for one in found}) < len(found)
-    columns = [name for name in widths if (has_prices or name != _COST) and (are_alike or name != _FILE)]
+    columns = [name for name in widths if (has_prices or name != _COST) and (are_alike or name != "file")]
     for name in _DISPENSABLE:
         if width is not None and _LEAST_NAME + sum(widths[one] + 1 for one in columns[1:]) > width:
             columns.remove(name)
@@ -223,5 +219,5 @@ def _texts(one: Summary) -> dict[str, str]:
         "time": break_lines(duration(one.elapsed, one.unit), 80)[0] if one.unit else "",
         "tokens": "" if one.tokens is None else f"{one.tokens:,.0f}{_AT_LEAST if one.has_more_tokens else ''}",
         _COST: "" if one.cost_usd is None else f"{money(one.cost_usd)}{_AT_LEAST if one.costs_more else ''}",
-        _FILE: printable(one.file if len(one.file) <= _MOST_FILE else f"…{one.file[1 - _MOST_FILE :]}"),
+        "file": printable(one.file if len(one.file) <= _MOST_FILE else f"…{one.file[1 - _MOST_FILE :]}"),
     }

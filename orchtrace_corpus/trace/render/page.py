@@ -1,12 +1,15 @@
 """A trace on a page: its agents as a tree, each with a line of time; and a replay, event by event."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+from operator import itemgetter
 
 from orchtrace_corpus.base.findings import printable
 from orchtrace_corpus.base.text.layout import UNICODE, Glyphs, Line, Span, clip, display_width, line, pad, wrap
 from orchtrace_corpus.trace.analysis.replay import State
 from orchtrace_corpus.trace.measures import measure
 from orchtrace_corpus.trace.model.trace import Event, EventType, Status, Trace, Unit
+from orchtrace_corpus.trace.render.names import counted
 from orchtrace_corpus.trace.view import TraceView
 from orchtrace_corpus.trace.view.agent_tree import AgentSpan
 from orchtrace_corpus.trace.view.timing import WORKING
@@ -41,9 +44,8 @@ def page(trace: Trace | TraceView, width: int | None, glyphs: Glyphs = UNICODE, 
     shown = agents[:most_agents]
     lines = [*_head(view, room, glyphs), (), *timelines(view, shown, room, glyphs)]
     if len(agents) > len(shown):
-        lines.append(
-            line(f"{glyphs.ellipsis} and {len(agents) - len(shown)} more agents; --agents shows more", "muted")
-        )
+        more = f"{glyphs.ellipsis} and {len(agents) - len(shown)} more agents; --agents shows more"
+        lines.append(line(more, "muted"))
     lines.append(())
     legend = f"{glyphs.shades[0]} model works  {glyphs.shades[2]} tool works  {glyphs.empty} waits; {_LEGEND}"
     lines += [line(text, "muted") for text in wrap(legend, room)]
@@ -71,7 +73,7 @@ def timelines(
         end: How the end of the scale is written, if not as a number of seconds.
         assumed: The numbers of events whose time nobody saw; they are drawn in another shade.
     """
-    labels = [_label(one) if names is None else "  " * one.depth + names[one.agent] for one in agents]
+    labels = ["  " * one.depth + (_name(one) if names is None else names[one.agent]) for one in agents]
     label_width = min(max(map(display_width, labels)), _MOST_LABEL, max(room // 3, 8))
     token_width = max((len(_tokens(one)) for one in agents), default=0)
     cells = max(room - label_width - token_width - 4, _LEAST_TIMELINE)
@@ -93,8 +95,8 @@ def _head(view: TraceView, room: int, glyphs: Glyphs) -> Iterator[Line]:
     parts = [
         f"task {printable(trace.task_id)}",
         trace.topology.value.replace("_", " "),
-        _counted(len(view.agents), "agent"),
-        _counted(len(trace.events), "event"),
+        counted(len(view.agents), "agent"),
+        counted(len(trace.events), "event"),
         f"{times.wall:.6g} {'steps' if steps else 's'}",
     ]
     if times.waited:
@@ -104,17 +106,11 @@ def _head(view: TraceView, room: int, glyphs: Glyphs) -> Iterator[Line]:
     parts += ["tokens unknown"] if totals[0][0] is None else []
     parts += ["wall clock unknown"] if totals[1][0] is None else []
     parts += [f"{stated} as stated by costs"] if stated else []
-    for text in wrap(glyphs.separator.join(parts), room):
-        yield line(text)
+    yield from map(line, wrap(glyphs.separator.join(parts), room))
 
 
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number:,} {noun}s"
-
-
-def _label(one: AgentSpan) -> str:
-    named = printable(one.agent, limit=60)
-    return "  " * one.depth + named + (f" ({printable(one.role, limit=30)})" if one.role else "")
+def _name(one: AgentSpan) -> str:
+    return printable(one.agent, limit=60) + (f" ({printable(one.role, limit=30)})" if one.role else "")
 
 
 def _tokens(one: AgentSpan) -> str:
@@ -146,22 +142,13 @@ def _timeline(view: TraceView, one: AgentSpan, cells: int, glyphs: Glyphs, assum
         place = cell(times.starts[number])
         if event.status is Status.ERROR:
             characters[place], styles[place] = "x", "warning"
-        elif times.works[number] == 0 and event.type in WORKING and event.type not in _MARKS:
-            if characters[place] == glyphs.empty:
+        elif times.works[number] == 0 and characters[place] in (glyphs.empty, " "):
+            if event.type in _MARKS:
+                characters[place], styles[place] = _MARKS[event.type], "heading"
+            elif event.type in WORKING and characters[place] == glyphs.empty:
                 characters[place], styles[place] = glyphs.shades[0], "bar"
-        elif event.type in _MARKS and times.works[number] == 0 and characters[place] in (glyphs.empty, " "):
-            characters[place], styles[place] = _MARKS[event.type], "heading"
-    return _runs("".join(characters), styles)
-
-
-def _runs(text: str, styles: Sequence[str]) -> list[Span]:
-    spans: list[Span] = []
-    begin = 0
-    for place in range(1, len(text) + 1):
-        if place == len(text) or styles[place] != styles[begin]:
-            spans.append(Span(text[begin:place], styles[begin]))
-            begin = place
-    return spans
+    runs = groupby(zip(characters, styles, strict=True), key=itemgetter(1))
+    return [Span("".join(character for character, _ in run), style) for style, run in runs]
 
 
 def _critical_path(view: TraceView, room: int) -> Iterator[Line]:
@@ -172,8 +159,7 @@ def _critical_path(view: TraceView, room: int) -> Iterator[Line]:
         named = " -> ".join(printable(name, limit=40) for name in span.events[:12])
         more = f" -> … ({len(span.events)} events)" if len(span.events) > 12 else ""
         text = f"Critical path, {span.value:.6g} {view.timing.unit}: {named}{more}"
-    for part in wrap(text, room):
-        yield line(part)
+    yield from map(line, wrap(text, room))
 
 
 def state_lines(state: State, before: State | None, unit: Unit, width: int | None) -> list[Line]:
