@@ -71,12 +71,11 @@ def credit(
     for one in assignments:
         for warning in one.warnings:
             session.output.note(f"corpus: {printable(one.trace_id)}: {warning}")
-    session.show_report(
-        {Format.JSON: lambda: envelope("trace-credit", credit_data(assignments, unit, method, channel))},
-        lambda: [exact_credit(assignments, unit)] if output_format.is_exact else credit_tables(assignments, unit),
-        "trace-credit",
-        output_format,
-    )
+    if output_format is Format.JSON:
+        session.output.write(envelope("trace-credit", credit_data(assignments, unit, method, channel)))
+    else:
+        tables = [exact_credit(assignments, unit)] if output_format.is_exact else credit_tables(assignments, unit)
+        session.show_tables(tables, "trace-credit", output_format)
     return ExitCode.DONE
 
 

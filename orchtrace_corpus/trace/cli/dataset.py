@@ -18,7 +18,7 @@ from orchtrace_corpus.trace.dataset import build as building
 from orchtrace_corpus.trace.dataset.folder import Folder
 from orchtrace_corpus.trace.dataset.plan import FORMATS
 from orchtrace_corpus.trace.dataset.statistics import GROUPINGS, statistics
-from orchtrace_corpus.trace.dataset.tables import Answer, open_tables
+from orchtrace_corpus.trace.dataset.tables import open_tables
 from orchtrace_corpus.trace.importers.core import logs
 from orchtrace_corpus.trace.render import dataset as render
 
@@ -178,7 +178,12 @@ def sql(
             for batch in answer.batches:
                 session.output.write(table.csv_rows(render.cells(batch, exact=True)))
         elif output_format is Format.JSON:
-            session.output.write(_json(answer))
+            twice = [name for name in answer.columns if answer.columns.count(name) > 1]
+            if twice:
+                raise CommandUseError(f"two columns are called {quote(twice[0])}", "Name them with AS.")
+            values = (map(render.plain, row) for batch in answer.batches for row in batch)
+            records = [dict(zip(answer.columns, row, strict=True)) for row in values]
+            session.output.write(table.envelope("trace-sql", {"rows": records}))
         else:
             rows = []
             for batch in answer.batches:
@@ -189,16 +194,3 @@ def sql(
             shown = render.answer(answer.columns, rows[:_MOST_SHOWN], more if len(rows) > _MOST_SHOWN else ())
             session.show_tables([shown], "trace-sql", output_format)
     return ExitCode.DONE
-
-
-def _json(answer: Answer) -> str:
-    """The rows as an object each.
-
-    Raises:
-        CommandUseError: Two columns have the same name.
-    """
-    twice = [name for name in answer.columns if answer.columns.count(name) > 1]
-    if twice:
-        raise CommandUseError(f"two columns are called {quote(twice[0])}", "Name them with AS.")
-    rows = [dict(zip(answer.columns, map(render.plain, row), strict=True)) for batch in answer.batches for row in batch]
-    return table.envelope("trace-sql", {"rows": rows})

@@ -14,16 +14,8 @@ from orchtrace_corpus.base.findings import quote, suggestion
 from orchtrace_corpus.base.text import Format
 from orchtrace_corpus.base.text.table import Table, csv, envelope
 from orchtrace_corpus.trace.analysis.labels import GIVEN, Label, labels
-from orchtrace_corpus.trace.cli.loading import (
-    FILE_HELP,
-    FILES_HELP,
-    deliver,
-    derive_each,
-    documents_of,
-    one_trace,
-    refuse_lines,
-    sound_traces,
-)
+from orchtrace_corpus.trace.cli import loading
+from orchtrace_corpus.trace.cli.loading import FILE_HELP, FILES_HELP, derive_each, sound_traces
 from orchtrace_corpus.trace.measures import DEFINITIONS, Measure, concurrency_profile, measure
 from orchtrace_corpus.trace.measures.ledger import GROUPINGS, ledger
 from orchtrace_corpus.trace.model.json_text import loads, text
@@ -77,7 +69,7 @@ def measure_traces(
 
 
 def _show_measures(session: Session, paths: Sequence[str], names: Sequence[str], output_format: Format) -> None:
-    given = documents_of(session, paths)
+    given = loading.documents_of(session, paths)
     if output_format is Format.JSON:
         content = list(derive_each(session, given, partial(_shown, names, render.data)))
         session.output.write(envelope("trace-measures", {"traces": content}))
@@ -103,29 +95,23 @@ def _shown(names: Sequence[str], form: Callable[[Trace, Mapping[str, Measure]], 
 
 def _show_ledgers(session: Session, paths: Sequence[str], by: str, output_format: Format) -> None:
     ledgers = [(view.trace.trace_id, ledger(view.trace, by)) for _, view in sound_traces(session, paths)]
+    if output_format is Format.JSON:
+        session.output.write(envelope("trace-ledger", render.spent_data(ledgers, by)))
+        return
     width = session.output.width if output_format is Format.TABLE else None
-    session.show_report(
-        {Format.JSON: lambda: envelope("trace-ledger", render.spent_data(ledgers, by))},
-        lambda: (
-            [render.spent_exact(ledgers, by)]
-            if output_format.is_exact
-            else [render.spent(name, by, entries, width) for name, entries in ledgers]
-        ),
-        "trace-ledger",
-        output_format,
-    )
+    tables = [render.spent(name, by, entries, width) for name, entries in ledgers]
+    if output_format.is_exact:
+        tables = [render.spent_exact(ledgers, by)]
+    session.show_tables(tables, "trace-ledger", output_format)
 
 
 def _show_profiles(session: Session, paths: Sequence[str], output_format: Format) -> None:
     found = [(view.trace.trace_id, concurrency_profile(view)) for _, view in sound_traces(session, paths)]
-    session.show_report(
-        {Format.JSON: lambda: envelope("trace-concurrency", render.concurrent_data(found))},
-        lambda: (
-            [render.concurrent_exact(found)] if output_format.is_exact else [render.concurrent(*one) for one in found]
-        ),
-        "trace-concurrency",
-        output_format,
-    )
+    if output_format is Format.JSON:
+        session.output.write(envelope("trace-concurrency", render.concurrent_data(found)))
+        return
+    tables = [render.concurrent_exact(found)] if output_format.is_exact else [render.concurrent(*one) for one in found]
+    session.show_tables(tables, "trace-concurrency", output_format)
 
 
 def label(
@@ -151,11 +137,11 @@ def label(
     session = Session(*ctx.obj)
     refuse_together(output=bool(output), events=events)
     refuse_together(output=bool(output), format=output_format is not Format.TABLE)
-    refuse_lines(output)
-    document, view = one_trace(session, path)
+    loading.refuse_lines(output)
+    document, view = loading.one_trace(session, path)
     found = labels(view)
     if output:
-        deliver(session, output, text(_labelled(loads(document.data), found)))
+        loading.deliver(session, output, text(_labelled(loads(document.data), found)))
         return ExitCode.DONE
     table = labelled_events(view.trace, found) if events else label_summary(view.trace, found)
     session.show_tables([table], "trace-labels", output_format)

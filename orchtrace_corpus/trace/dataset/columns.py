@@ -59,11 +59,6 @@ class Scene:
         return found
 
     @cached_property
-    def model(self) -> str | None:
-        """The model with the most tokens."""
-        return next((entry.name for entry in ledger(self.trace, "model") if entry.name), None)
-
-    @cached_property
     def spent(self) -> dict[str, Entry]:
         """What each agent spent."""
         return {entry.name: entry for entry in ledger(self.trace, "agent")}
@@ -78,11 +73,6 @@ class Scene:
         """Where the first event that says so was found."""
         found = (event.source for event in self.trace.events)
         return next((source for source in found if isinstance(source, Source)), Source())
-
-    def reported(self, name: str) -> int | None:
-        """A count of the import report; None in a trace that was not imported."""
-        counted = self.trace.import_report.get(name)
-        return sum(map(_count, counted.values())) if isinstance(counted, dict) else _integer(counted)
 
 
 class Row(NamedTuple):
@@ -149,7 +139,9 @@ def _labelled(decision: Decision, row: Row) -> int:
 
 
 def _reported(name: str, row: Row) -> int | None:
-    return row.scene.reported(name)
+    """A count of the import report; None in a trace that was not imported."""
+    counted = row.scene.trace.import_report.get(name)
+    return sum(map(_count, counted.values())) if isinstance(counted, dict) else _integer(counted)
 
 
 def _seconds(name: str, row: Row) -> float | None:
@@ -183,6 +175,7 @@ def _entered(kind: str, row: Row) -> int | None:
 
 _REPORTED = ("records_read", "dropped", "repaired", "out_of_order", "unknown_kinds", "problems")
 _VALUES: dict[str, Callable[[Row], Any]] = {
+    "traces.model": lambda row: next((one.name for one in ledger(row.item, "model") if one.name), None),
     "traces.event_count": lambda row: len(row.item.events),
     "traces.edge_count": lambda row: len(row.item.edges),
     "traces.stated_tokens": lambda row: row.item.costs["tokens"],

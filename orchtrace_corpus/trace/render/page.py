@@ -73,7 +73,9 @@ def timelines(
         end: How the end of the scale is written, if not as a number of seconds.
         assumed: The numbers of events whose time nobody saw; they are drawn in another shade.
     """
-    labels = ["  " * one.depth + (_name(one) if names is None else names[one.agent]) for one in agents]
+    roles = {one.agent: f" ({printable(one.role, limit=30)})" if one.role else "" for one in agents}
+    called = names or {one.agent: printable(one.agent, limit=60) + roles[one.agent] for one in agents}
+    labels = ["  " * one.depth + called[one.agent] for one in agents]
     label_width = min(max(map(display_width, labels)), _MOST_LABEL, max(room // 3, 8))
     token_width = max((len(_tokens(one)) for one in agents), default=0)
     cells = max(room - label_width - token_width - 4, _LEAST_TIMELINE)
@@ -107,10 +109,6 @@ def _head(view: TraceView, room: int, glyphs: Glyphs) -> Iterator[Line]:
     parts += ["wall clock unknown"] if totals[1][0] is None else []
     parts += [f"{stated} as stated by costs"] if stated else []
     yield from map(line, wrap(glyphs.separator.join(parts), room))
-
-
-def _name(one: AgentSpan) -> str:
-    return printable(one.agent, limit=60) + (f" ({printable(one.role, limit=30)})" if one.role else "")
 
 
 def _tokens(one: AgentSpan) -> str:
