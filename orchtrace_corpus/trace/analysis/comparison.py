@@ -64,7 +64,6 @@ class Difference(NamedTuple):
 
 _COUNTED = {"tools": "call", "edges": "edge"}
 _COST_UNITS = {"tokens": "token", "wall_clock_s": "s", "tool_calls": "call", "messages": "message"}
-_MOST_NAMED = 8
 _HANDED = frozenset({EventType.SPAWN, EventType.MESSAGE, EventType.RETURN})
 
 
@@ -93,7 +92,7 @@ def structure(trace: Trace | TraceView) -> Structure:
 
 def _lineage(agent: str, parents: Mapping[str, str]) -> str:
     names = [agent]
-    while names[-1] in parents and len(names) < _MOST_NAMED:
+    while names[-1] in parents and len(names) < 8:
         names.append(parents[names[-1]])
     more = ["…"] if names[-1] in parents else []
     return "/".join((*more, *reversed(names)))

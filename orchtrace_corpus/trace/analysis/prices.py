@@ -29,7 +29,6 @@ from orchtrace_corpus.trace.model.trace import Tokens, Trace, by_kind
 KINDS = ("input", "output", "cache_read", "cache_write")
 """The kinds of tokens that have a price; those of reasoning are part of the output."""
 
-_PER = 1_000_000
 _HINT = "docs/importers.md shows a price table."
 _AMOUNT = r"[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]{1,3})?"
 _SNAPSHOT = r"(.+?)[-@](?:\d{8}|\d{4}-\d{2}-\d{2})"
@@ -70,7 +69,7 @@ class Prices(NamedTuple):
         spent = {kind: tokens[kind] or 0 for kind in stated}
         if any(number and kind not in prices for kind, number in spent.items()):
             return None
-        return round(sum(number * prices[kind] for kind, number in spent.items() if number) / _PER, 9)
+        return round(sum(number * prices[kind] for kind, number in spent.items() if number) / 1_000_000, 9)
 
 
 def load(path: str) -> Prices:

@@ -29,7 +29,6 @@ FILE_HELP = "A trace as JSON; - for standard input."
 """What the only trace of a command may be."""
 
 _STANDARD_INPUT, _ITS_NAME = "-", "<stdin>"
-_LARGE_BYTES = 50_000_000
 
 
 def sound_traces(session: Session, paths: Sequence[str]) -> Iterator[tuple[Document, TraceView]]:
@@ -64,7 +63,7 @@ def documents_of(session: Session, paths: Sequence[str]) -> Iterator[Document]:
         else:
             for file in trace_files(path):
                 size = os.path.getsize(file) if os.path.isfile(file) else 0
-                if size > _LARGE_BYTES and session.output.talk_width is not None:
+                if size > 50_000_000 and session.output.talk_width is not None:
                     session.output.note(f"corpus: reading {printable(file, limit=300)}, {size / 1e6:,.0f} MB")
                 yield from documents(file)
 
@@ -79,10 +78,8 @@ def one_trace(session: Session, path: str) -> tuple[Document, TraceView]:
     """
     found = list(documents_of(session, [path]))
     if len(found) > 1:
-        raise CommandUseError(
-            f"{quote_path(path)} holds {len(found)} traces, and one is wanted",
-            "Take a line of it as a file of its own.",
-        )
+        hint = "Take a line of it as a file of its own."
+        raise CommandUseError(f"{quote_path(path)} holds {len(found)} traces, and one is wanted", hint)
     (view,) = derive_each(session, found, itself)
     return found[0], view
 

@@ -149,10 +149,8 @@ def parts(view: TraceView, unit: str) -> dict[str, list[int]]:
         raise CommandUseError(f"there is no credit unit {quote(unit)}{suggestion(unit, CREDIT_UNITS)}")
     found = parts_if_any(view, unit)
     if not found:
-        raise CommandUseError(
-            f"the trace {quote(view.trace.trace_id)} has no {unit} that credit could go to",
-            "Try --unit agent, or --unit team.",
-        )
+        hint = "Try --unit agent, or --unit team."
+        raise CommandUseError(f"the trace {quote(view.trace.trace_id)} has no {unit} that credit could go to", hint)
     return found
 
 
@@ -185,15 +183,11 @@ def _reward(trace: Trace, choices: Choices) -> float:
     if reward is not None:
         return reward
     if not trace.rewards:
-        raise CommandUseError(
-            f"the trace {quote(trace.trace_id)} has no reward that could be divided",
-            'State one in the trace, such as "rewards": {"team": 1}.',
-        )
-    hint = suggestion(choices.channel, list(trace.rewards))
-    raise CommandUseError(
-        f"the trace {quote(trace.trace_id)} has no reward {quote(choices.channel)}{hint}",
-        "Say which is to be divided: --channel NAME.",
-    )
+        hint = 'State one in the trace, such as "rewards": {"team": 1}.'
+        raise CommandUseError(f"the trace {quote(trace.trace_id)} has no reward that could be divided", hint)
+    asked = f"{quote(choices.channel)}{suggestion(choices.channel, list(trace.rewards))}"
+    hint = "Say which is to be divided: --channel NAME."
+    raise CommandUseError(f"the trace {quote(trace.trace_id)} has no reward {asked}", hint)
 
 
 def _by_group(views: Sequence[TraceView], unit: str, choices: Choices) -> list[Assignment]:
@@ -223,21 +217,18 @@ def _tasks(traces: Sequence[Trace], choices: Choices) -> str:
 def _by_steps(view: TraceView, unit: str, method: Method, choices: Choices) -> Assignment:
     trace = view.trace
     if choices.values is None:
-        raise CommandUseError(
-            f"{method} needs the estimated value of each step, which no log holds",
-            f"Give them: --values FILE with {STEPS}.",
-        )
+        hint = f"Give them: --values FILE with {STEPS}."
+        raise CommandUseError(f"{method} needs the estimated value of each step, which no log holds", hint)
     asked = set(steps(trace))
     numbers = [number for number in view.sequence if number in asked]
     if not numbers:
         raise CommandUseError(f"the trace {quote(trace.trace_id)} has no step that credit could go to")
-    known = _known_steps(choices, [trace.events[number].id for number in numbers])
-    basis = f"rewards and values of steps from {quote(choices.values_path)}"
+    known, path = _known_steps(choices, [trace.events[number].id for number in numbers]), quote(choices.values_path)
+    basis = f"rewards and values of steps from {path}"
     rewards = [one.reward or 0.0 for one in known]
     if all(one.reward is None for one in known):
         rewards[-1] = _reward(trace, choices)
-        path, channel = quote(choices.values_path), quote(choices.channel)
-        basis = f"values of steps from {path}; the reward {channel} at the last step"
+        basis = f"values of steps from {path}; the reward {quote(choices.channel)} at the last step"
     values = [one.value for one in known]
     advantage = methods.generalised(rewards, values, gamma=choices.gamma, lam=choices.lam)
     found = {trace.events[number].id: one for number, one in zip(numbers, advantage, strict=True)}

@@ -19,7 +19,6 @@ from orchtrace_corpus.trace.view.timing import SECONDS
 
 TEXT, WHOLE, NUMBER, FLAG = "text", "whole number", "number", "yes or no"
 TEXTS, WORDS, FIGURES = "list of texts", "map of text to text", "map of text to number"
-_MOST = 2**63 - 1
 _UNITS = {"1": "pure number", "s": "seconds", "token": "tokens", "usd": "US dollars"}
 
 
@@ -118,7 +117,7 @@ def rows(table: str, scene: Scene) -> Iterable[Row]:
 
 
 def _integer(value: Any) -> int | None:
-    return int(value) if isinstance(value, (int, float)) and abs(value) <= _MOST else None
+    return int(value) if isinstance(value, (int, float)) and abs(value) <= 2**63 - 1 else None
 
 
 def _members(value: Any) -> dict[str, Any]:

@@ -25,8 +25,6 @@ from orchtrace_corpus.base.findings import quote_path
 from orchtrace_corpus.trace.dataset.columns import TABLES
 
 _PRIVATE = ".build"
-_LOCK_WAIT_SECONDS = 2.0
-_SALT_BYTES = 16
 _VERSION = 1
 
 
@@ -140,7 +138,7 @@ class Folder:
             os.makedirs(self.path, exist_ok=True)
         except OSError as error:
             raise DataFileError(f"cannot make {quote_path(self.path)}: {error.strerror}") from error
-        with locked(self.path, _LOCK_WAIT_SECONDS):
+        with locked(self.path, 2.0):
             known = self._prepare(salt)
             try:
                 self._sweep()
@@ -165,7 +163,7 @@ class Folder:
             with open(self._identity_file, "rb") as file:
                 identity = msgspec.json.decode(file.read(), type=_Identity)
         except FileNotFoundError:
-            return self._create(wanted or os.urandom(_SALT_BYTES))
+            return self._create(wanted or os.urandom(16))
         except (OSError, msgspec.DecodeError) as error:
             raise DataFileError(f"cannot read {quote_path(self._identity_file)}: {error}") from error
         known = bytes.fromhex(identity.salt)

@@ -33,9 +33,6 @@ MOST_BYTES = 32 * 1024 * 1024
 MOST_SESSIONS = 250
 """A unit takes sessions until it has so many, or so many bytes; a larger session is a unit by itself."""
 
-_CHUNK_BYTES = 1024 * 1024
-_KEY_DIGITS = 16
-
 
 class Source(NamedTuple):
     """Files that are read together: a session, or a part of a file of finished traces.
@@ -59,7 +56,7 @@ class Source(NamedTuple):
 
     def key(self, salt: bytes) -> str:
         """What the keys of its traces begin with: always the same for the same place."""
-        return hmac.digest(salt, f"{place(self.files[0].path)}\0{self.begin}".encode(), "sha256").hex()[:_KEY_DIGITS]
+        return hmac.digest(salt, f"{place(self.files[0].path)}\0{self.begin}".encode(), "sha256").hex()[:16]
 
 
 class Found(NamedTuple):
@@ -165,7 +162,7 @@ def digest(path: str, begin: int = 0, end: int = -1) -> str:
     try:
         with open(path, "rb") as handle:
             left = (end if end >= 0 else os.fstat(handle.fileno()).st_size) - handle.seek(max(begin - 1, 0))
-            while left > 0 and (chunk := handle.read(min(left, _CHUNK_BYTES))):
+            while left > 0 and (chunk := handle.read(min(left, 1024 * 1024))):
                 found.update(chunk)
                 left -= len(chunk)
             if end >= 0:

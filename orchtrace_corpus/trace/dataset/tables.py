@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 MOST_ROWS = 20_000
 """So many rows of a table are kept in memory before they are written, as one row group."""
 
-_BATCH_ROWS = 10_000
 _DAMAGED = "If a build is at work on them, try again; else build the dataset anew, in another folder."
 
 Values = dict[str, list[list[Any]]]
@@ -263,7 +262,7 @@ class Tables:
     def _batches(self) -> Iterator[list[tuple[Any, ...]]]:
         while True:
             with _errors_of_duckdb():
-                rows = self._connection.fetchmany(_BATCH_ROWS)
+                rows = self._connection.fetchmany(10_000)
             if not rows:
                 return
             yield rows

@@ -44,7 +44,6 @@ from orchtrace_corpus.trace.model.decode import Document, decode, documents
 from orchtrace_corpus.trace.model.store import InvalidTraceError
 from orchtrace_corpus.trace.model.trace import Trace
 
-_MOST_ERRORS = 5
 _COLLECT_BYTES = 8 * 1024 * 1024
 _HEAD = struct.Struct("<IIc")
 _ROWS, _DONE = b"r", b"d"
@@ -175,7 +174,7 @@ def _read(source: Source, job: Job, writer: Writer) -> Done:
         errors.append(str(error))
     for file, read in zip(files, source.files, strict=True):
         file.digest = digest(read.path, source.begin, source.end)
-    named = tuple(first_and_more(errors, _MOST_ERRORS, "and {} more"))
+    named = tuple(first_and_more(errors, 5, "and {} more"))
     return Done(source.form, tuple(files), name, source.begin, source.end, traces, named)
 
 

@@ -11,7 +11,6 @@ from orchtrace_corpus.trace.view.timing import longest_path, most_at_once
 
 _PARL = "Critical Steps of PARL (Kimi K2.5, arXiv 2602.02276)"
 _SCALING = "message density (Kim et al., arXiv 2512.08296)"
-_PROTOCOL = (EventType.SPAWN, EventType.MESSAGE, EventType.RETURN, EventType.AGGREGATE)
 
 
 def step_count(run: Run) -> Measure:
@@ -134,7 +133,8 @@ def communication_tokens(run: Run) -> Measure:
 
 def protocol_share(run: Run) -> Measure:
     """The share of all tokens that spawns, messages, returns and aggregates take."""
-    protocol = _tokens_of(run, _PROTOCOL, "spawns, messages, returns and aggregates")
+    kinds = (EventType.SPAWN, EventType.MESSAGE, EventType.RETURN, EventType.AGGREGATE)
+    protocol = _tokens_of(run, kinds, "spawns, messages, returns and aggregates")
     if protocol.value is None:
         return protocol
     everything = _tokens_of(run, tuple(run.spending), "events")

@@ -13,7 +13,6 @@ from orchtrace_corpus.trace.render.measures import round_figure
 from orchtrace_corpus.trace.render.names import counted
 from orchtrace_corpus.trace.render.tables import CODES
 
-_MOST_FAILURES = 5
 _MOST_DIGITS = 1e15  # beyond it, doubles are not whole to the last digit
 
 
@@ -37,7 +36,7 @@ def outcome(found: Outcome) -> list[str]:
     if found.passed_over:
         lines.append(f"{counted(found.passed_over, 'file')} passed over: no logs or traces of a format that we know.")
     named = [f"corpus: left out: {printable(name)}: {printable(why, limit=300)}" for name, why in found.failures]
-    return lines + first_and_more(named, _MOST_FAILURES, "corpus: and {:,} more left out")
+    return lines + first_and_more(named, 5, "corpus: and {:,} more left out")
 
 
 _COUNTED = (

@@ -13,10 +13,6 @@ from orchtrace_corpus.trace.render.sentences import Sentences
 from orchtrace_corpus.trace.view.agent_tree import AgentSpan
 
 _PIPE_WIDTH = 100
-_PIPE_AGENTS = 16
-_LEAST_AGENTS = 5
-_LABELS = 10
-_NARROW = 50
 _TOKENS = "tokens"
 _MARKS = {"s": "spawn", "d": "end of an agent", "m": "message", "t": "tool", "r": "return", "h": "a person acts",
           "!": "guard", "e": "stop", "x": "error"}  # fmt: skip
@@ -28,7 +24,6 @@ _WORDS = ("session", "began", "file")
 _DISPENSABLE = ("events", "began", "errors", "agents")
 """The columns that a narrow terminal does without, in this order."""
 
-_LEAST_NAME = 12
 _MOST_FILE = 40
 
 
@@ -42,7 +37,7 @@ def page(diagnosis: Diagnosis, size: tuple[int, int] | None, glyphs: Glyphs = UN
     """
     sentences, origin = Sentences(diagnosis), diagnosis.origin
     room = min(size[0] if size else _PIPE_WIDTH, _PIPE_WIDTH)
-    indent = _LABELS if room >= _NARROW else 2
+    indent = 10 if room >= 50 else 2
     title = f"{origin.form} {printable(diagnosis.summary.name, limit=200)}"
     above = [line(clip(title, room, glyphs.ellipsis), "heading")]
     above += [line(text) for text in break_lines(sentences.head(), room)]
@@ -53,7 +48,7 @@ def page(diagnosis: Diagnosis, size: tuple[int, int] | None, glyphs: Glyphs = UN
         folder = printable(origin.transcripts, limit=200)
         hint = f"Transcripts of its sub-agents may be in {folder}: name that folder, too."
         below += [line(text, "muted") for text in break_lines(hint, room)]
-    most = _PIPE_AGENTS if size is None else max(size[1] - len(above) - len(below) - 4, _LEAST_AGENTS)
+    most = 16 if size is None else max(size[1] - len(above) - len(below) - 4, 5)
     return [*above, *_drawn(diagnosis, sentences, most, room, glyphs), *below]
 
 
@@ -176,7 +171,7 @@ def overview(summaries: Sequence[Summary], *, has_prices: bool, most: int, width
     are_alike = len({one.name for one in found}) < len(found)
     columns = [name for name in widths if (has_prices or name != _COST) and (are_alike or name != "file")]
     for name in _DISPENSABLE:
-        if width is not None and _LEAST_NAME + sum(widths[one] + 1 for one in columns[1:]) > width:
+        if width is not None and 12 + sum(widths[one] + 1 for one in columns[1:]) > width:
             columns.remove(name)
     cells: list[tuple[Cell, ...]] = [
         tuple(row[name] if name in _WORDS else row[name].rjust(widths[name]) for name in columns) for row in rows

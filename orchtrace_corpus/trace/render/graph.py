@@ -120,15 +120,10 @@ _WIDTH = 900.0
 _MARGIN = 16.0
 _LANE = 26.0
 _BAR = 14.0
-_MOST_LABEL = 170.0
 _MOST_LANES = 200
 _MOST_COUNTED = 99
-_MOST_NAMED = 30
-_MOST_MARKS = 50
 _MOST_TEXT = 300
-_STRETCH = 18
 _LEAST_BAR = 2.0
-_TINY = 10
 
 
 def timeline(trace: Trace | TraceView) -> str:
@@ -147,7 +142,7 @@ def timeline(trace: Trace | TraceView) -> str:
     for part in wrap(name, _WIDTH - 2 * _MARGIN, LARGE, lines=2, bold=True):
         drawing.text(_MARGIN, y, part, size=LARGE, bold=True)
         y += LARGE * 1.3
-    left = _MARGIN + min(max(text_width(_lane_name(lane), SMALL) for lane in lanes), _MOST_LABEL) + 12
+    left = _MARGIN + min(max(text_width(_lane_name(lane), SMALL) for lane in lanes), 170.0) + 12
     scale = (_WIDTH - _MARGIN - left) / times.wall if times.wall else 0.0
     top = y
     for lane in lanes:
@@ -162,7 +157,7 @@ def timeline(trace: Trace | TraceView) -> str:
         y += SMALL * 1.3
     drawing.height = y + _MARGIN
     on_path = [n for n in sorted(critical, key=times.starts.__getitem__) if times.works[n] > 0]
-    path = first_names_and_more([printable(events[n].id) for n in on_path], _MOST_NAMED)
+    path = first_names_and_more([printable(events[n].id) for n in on_path], 30)
     description = f"{len(lanes)} agents, {len(events)} events, {times.wall:.6g} {times.unit}."
     return drawing.svg(name, f"{description} Critical path: {path or 'unknown'}.")
 
@@ -223,7 +218,7 @@ def _joined(stretches: list[tuple[float, float]]) -> list[tuple[float, float]]:
 
 def _gathered(marks: list[tuple[float, bool]]) -> list[tuple[int, list[bool]]]:
     """Marks by the pixel at which they are drawn: those of one pixel together, in a full lane those of a stretch."""
-    step = 1 if len({round(x) for x, _ in marks}) <= _MOST_MARKS else _STRETCH
+    step = 1 if len({round(x) for x, _ in marks}) <= 50 else 18
     found: dict[int, list[bool]] = {}
     for x, failed in marks:
         found.setdefault(round(x) // step * step + step // 2, []).append(failed)
@@ -238,7 +233,7 @@ def _draw_mark(drawing: Drawing, x: float, middle: float, failed: Sequence[bool]
         return
     number = str(len(failed)) if len(failed) <= _MOST_COUNTED else f"{_MOST_COUNTED}+"
     drawing.circle(x, middle, 5 + 2 * len(number), fill, stroke="muted")
-    drawing.text(x, middle + 4, number, "page" if any(failed) else "ink", size=_TINY, anchor="middle")
+    drawing.text(x, middle + 4, number, "page" if any(failed) else "ink", size=10, anchor="middle")
 
 
 def _notes(times: Timing, has_path: bool, lanes: int) -> str:

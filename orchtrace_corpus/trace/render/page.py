@@ -15,9 +15,6 @@ from orchtrace_corpus.trace.view.agent_tree import AgentSpan
 from orchtrace_corpus.trace.view.timing import WORKING
 
 _PIPE_WIDTH = 100
-_LEAST_TIMELINE = 16
-_MOST_LABEL = 30
-_LEAST_PIECE = 8
 _MARKS = {
     EventType.SPAWN: "s",
     EventType.DESPAWN: "d",
@@ -76,9 +73,9 @@ def timelines(
     roles = {one.agent: f" ({printable(one.role, limit=30)})" if one.role else "" for one in agents}
     called = names or {one.agent: printable(one.agent, limit=60) + roles[one.agent] for one in agents}
     labels = ["  " * one.depth + called[one.agent] for one in agents]
-    label_width = min(max(map(display_width, labels)), _MOST_LABEL, max(room // 3, 8))
+    label_width = min(max(map(display_width, labels)), 30, max(room // 3, 8))
     token_width = max((len(_tokens(one)) for one in agents), default=0)
-    cells = max(room - label_width - token_width - 4, _LEAST_TIMELINE)
+    cells = max(room - label_width - token_width - 4, 16)
     end = end or f"{view.timing.wall:.4g} {view.timing.unit}"
     scale = "0" + " " * max(cells - 1 - display_width(end), 1) + end
     lines: list[Line] = [(Span(pad("", label_width + 2) + scale, "muted"),)]
@@ -181,7 +178,7 @@ def state_lines(state: State, before: State | None, unit: Unit, width: int | Non
     if width is None:
         return [(Span(f"{place}{name}  {said}"), Span(f"  {', '.join(counters)}", "muted"))]
     indent = " " * len(place)
-    pieces = _pieces(name, max(width - len(place), _LEAST_PIECE))
+    pieces = _pieces(name, max(width - len(place), 8))
     first, rest = place + pieces[0], [indent + piece for piece in pieces[1:]]
     if not rest and display_width(first) + 2 + display_width(said) <= width:
         first += f"  {said}"

@@ -14,12 +14,9 @@ from orchtrace_corpus.trace.render.ledger import KINDS
 from orchtrace_corpus.trace.render.names import duration, keep, money, names, quantity
 from orchtrace_corpus.trace.view.agent_tree import AgentSpan
 
-_MOST_AGENTS = 8
 _MOST_PROBLEMS = 3
 _MOST_SHARES = 4
 _MOST_PLACE = 32
-_MOST_STRETCHES = 7
-_LEAST_SHOWN_GAP = 0.005
 
 
 class Sentences:
@@ -106,14 +103,14 @@ class Sentences:
             return
         idle = text = keep(f"{self._time(path.gaps)} idle")
         if path.stretches:
-            between = f"; {idle} in between" if path.gaps >= _LEAST_SHOWN_GAP * elapsed else ""
+            between = f"; {idle} in between" if path.gaps >= 0.005 * elapsed else ""
             text = f"{self._chain(path.stretches)}{between}"
         note = f" {quantity(path.unknown, 'call')} without an end: taken as 0 s." if path.unknown else ""
         yield "Critical", f"path: {text}. No team could be faster than {self._time(path.bound)}.{note}"
 
     def _chain(self, stretches: Sequence[Stretch]) -> str:
         """The stretches of the critical path in their order, or where they are many, whose they are."""
-        if len(stretches) <= _MOST_STRETCHES:
+        if len(stretches) <= 7:
             return " -> ".join(self._stretch(one) for one in stretches)
         by_role: dict[str, list[float]] = {}
         for one in stretches:
@@ -162,7 +159,7 @@ class Sentences:
     def _spenders(self, spent: Sequence[tuple[str, float]], known: float) -> str:
         """Who spent the tokens: the agents, or where they are many, their roles."""
         sums: dict[str, float] = {}
-        are_many = len(spent) > _MOST_AGENTS
+        are_many = len(spent) > 8
         for agent, number in spent:
             name = self._role(agent) if are_many else self._name(agent)
             sums[name] = sums.get(name, 0.0) + number
