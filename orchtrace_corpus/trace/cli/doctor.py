@@ -3,7 +3,6 @@
 import os
 import shutil
 from collections.abc import Iterator, Sequence
-from enum import StrEnum
 from typing import Annotated, Any, NamedTuple, TypeAlias
 
 import typer
@@ -16,7 +15,7 @@ from orchtrace_corpus.base.text.layout import first_names_and_more
 from orchtrace_corpus.base.text.table import envelope
 from orchtrace_corpus.trace import importers
 from orchtrace_corpus.trace.cli import logs
-from orchtrace_corpus.trace.cli.loading import sound_traces
+from orchtrace_corpus.trace.cli.loading import TextOrJson, sound_traces
 from orchtrace_corpus.trace.diagnosis import diagnose, lacks_transcripts, match, summarize
 from orchtrace_corpus.trace.diagnosis.values import Match, Origin, Summary
 from orchtrace_corpus.trace.importers import FORMATS
@@ -33,13 +32,6 @@ class _Choice(NamedTuple):
     run: _Run | None
     summaries: list[Summary]
     data: list[dict[str, Any]]
-
-
-class Form(StrEnum):
-    """For whom a run is described."""
-
-    TEXT = "text"
-    JSON = "json"
 
 
 def doctor(
@@ -62,8 +54,8 @@ def doctor(
     ] = "",
     limit: Annotated[int, typer.Option("--limit", min=1, help="List so many of several sessions.")] = 15,
     output_format: Annotated[
-        Form, typer.Option("--format", help="For people; or all figures of all sessions, for programs.")
-    ] = Form.TEXT,
+        TextOrJson, typer.Option("--format", help="For people; or all figures of all sessions, for programs.")
+    ] = TextOrJson.TEXT,
 ) -> int:
     """Say in a page where the time and the money of a logged run went.
 
@@ -86,7 +78,7 @@ def doctor(
         runs = _of_logs(reading, paths, logs.found(session, paths, form), price)
     except logs.TracesGivenError:
         runs = _of_traces(session, paths, price)
-    as_data = output_format is Form.JSON
+    as_data = output_format is TextOrJson.JSON
     choice = _choose(runs, name, as_data=as_data)
     if as_data:
         session.output.write(envelope("trace-doctor", {"sessions": choice.data}))

@@ -3,6 +3,7 @@
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from enum import StrEnum
 from functools import partial
 from typing import TypeVar
 
@@ -27,6 +28,14 @@ FILES_HELP = "Traces as JSON or JSON Lines; folders; - for standard input."
 
 FILE_HELP = "A trace as JSON; - for standard input."
 """What the only trace of a command may be."""
+
+
+class TextOrJson(StrEnum):
+    """The forms of what is no table: for people, or for programs."""
+
+    TEXT = "text"
+    JSON = "json"
+
 
 _STANDARD_INPUT, _ITS_NAME = "-", "<stdin>"
 

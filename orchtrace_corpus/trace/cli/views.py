@@ -14,7 +14,15 @@ from orchtrace_corpus.base.errors import CommandUseError, ExitCode
 from orchtrace_corpus.base.findings import quote, unobeyed
 from orchtrace_corpus.base.text.table import SCHEMA_VERSION
 from orchtrace_corpus.trace.analysis.replay import State, replay
-from orchtrace_corpus.trace.cli.loading import FILE_HELP, FILES_HELP, by_ending, deliver, one_trace, sound_traces
+from orchtrace_corpus.trace.cli.loading import (
+    FILE_HELP,
+    FILES_HELP,
+    TextOrJson,
+    by_ending,
+    deliver,
+    one_trace,
+    sound_traces,
+)
 from orchtrace_corpus.trace.render import page
 from orchtrace_corpus.trace.view import TraceView
 
@@ -40,13 +48,6 @@ def show(
     return ExitCode.DONE
 
 
-class ReplayFormat(StrEnum):
-    """The forms in which states are shown."""
-
-    TEXT = "text"
-    JSON = "json"
-
-
 def replay_trace(
     ctx: typer.Context,
     path: Annotated[str, typer.Argument(metavar="FILE", help=FILE_HELP)],
@@ -59,8 +60,8 @@ def replay_trace(
     step: Annotated[
         str, typer.Option("--step", metavar="N", help="Only the state after event N, counted from 1 on; or 'last'.")
     ] = "",
-    output_format: Annotated[ReplayFormat, typer.Option("--format", "-f", help="The form of the output.")] = (
-        ReplayFormat.TEXT
+    output_format: Annotated[TextOrJson, typer.Option("--format", "-f", help="The form of the output.")] = (
+        TextOrJson.TEXT
     ),
 ) -> int:
     """Run a trace again: who lives, what is open, what was spent, after each event.
@@ -84,12 +85,12 @@ def replay_trace(
     states = _until(session, view, until) if until else replay(view)
     if step:
         states = iter([_only(states, 0 if step == "last" else int(step))])
-    if output_format is ReplayFormat.JSON:
+    if output_format is TextOrJson.JSON:
         head = {"schema": "orchtrace-corpus/trace-replay", "version": SCHEMA_VERSION, "trace_id": trace.trace_id}
         session.output.write(_line({**head, "unit": trace.clock.unit.value}))
     before = None
     for state in states:
-        if output_format is ReplayFormat.JSON:
+        if output_format is TextOrJson.JSON:
             session.output.write(_line(page.as_data(state)))
         else:
             session.output.show(page.state_lines(state, before, trace.clock.unit, session.output.width))

@@ -71,9 +71,7 @@ def generalised(rewards: Sequence[float], values: Sequence[float], *, gamma: flo
 
 def means(advantages: Mapping[str, float], groups: Mapping[str, Sequence[str]]) -> dict[str, float]:
     """The mean advantage of each group of steps; groups without a step are left out."""
-    return {
-        name: sum(advantages[step] for step in steps) / len(steps) for name, steps in groups.items() if len(steps) > 0
-    }
+    return {name: sum(map(advantages.__getitem__, steps)) / len(steps) for name, steps in groups.items() if steps}
 
 
 def difference_rewards(players: Sequence[str], value: Value) -> dict[str, Share]:

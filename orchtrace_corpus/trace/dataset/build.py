@@ -191,15 +191,9 @@ def _make(
     jobs: int,
     report: Callable[[int, int], None],
 ) -> list[Failure]:
-    """Have all units made, and put them in their place; returns what killed a worker.
+    """Have all units made by so many workers, and put them in their place; returns what killed a worker.
 
-    Args:
-        tasks: The units.
-        taken: Sources that need not be read; what workers had read that died is added.
-        folder: The dataset.
-        job: What holds for all units.
-        jobs: How many workers there are to be.
-        report: Called with how many sources of how many are done.
+    What workers had read that died is added to what is taken.
 
     Raises:
         DataFileError: The tables cannot be written, or workers die one after another and nothing gets done.

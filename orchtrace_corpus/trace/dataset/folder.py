@@ -112,7 +112,7 @@ class Folder:
 
     def journals(self) -> list[str]:
         """The journals that builds which were broken off have left."""
-        return [os.path.join(self._journals, name) for name in sorted(os.listdir(self._journals))]
+        return _files(self._journals)
 
     def new_journal(self) -> str:
         """Make an empty journal."""
@@ -277,7 +277,7 @@ class Folder:
         return self._private("units", f"{unit.name}.json")
 
 
-def _files(folder: str, end: str) -> list[str]:
+def _files(folder: str, end: str = "") -> list[str]:
     """The files in a folder whose names have an end, by name; none where there is no folder."""
     names = sorted(os.listdir(folder)) if os.path.isdir(folder) else ()
     return [os.path.join(folder, name) for name in names if name.endswith(end)]

@@ -159,7 +159,7 @@ def _read(source: Source, job: Job, writer: Writer) -> Done:
     traces = 0
     errors = []
     try:
-        for trace, problem in _finished(source, job.salt) if source.form == TRACE else _imported(source, job):
+        for trace, problem in _traces(source, job):
             try:
                 if trace is None:
                     errors.append(problem)
@@ -178,17 +178,18 @@ def _read(source: Source, job: Job, writer: Writer) -> Done:
     return Done(source.form, tuple(files), name, source.begin, source.end, traces, named)
 
 
-def _imported(source: Source, job: Job) -> Iterator[tuple[Trace, str]]:
-    """The traces of a session."""
-    for trace in importers.read(importers.Session(source.form, source.files), Privacy(job.salt)):
-        if job.prices is not None:
-            prices.apply(job.prices, trace)
-        yield trace, ""
+def _traces(source: Source, job: Job) -> Iterator[tuple[Trace | None, str]]:
+    """The traces of a session; or finished ones, each with its place, whose contents become hashes.
 
-
-def _finished(source: Source, salt: bytes) -> Iterator[tuple[Trace | None, str]]:
-    """Finished traces, or what is wrong with them; contents that they keep become hashes."""
-    privacy = Privacy(salt)
+    Of one that cannot be decoded there is only what is wrong with it.
+    """
+    privacy = Privacy(job.salt)
+    if source.form != TRACE:
+        for trace in importers.read(importers.Session(source.form, source.files), privacy):
+            if job.prices is not None:
+                prices.apply(job.prices, trace)
+            yield trace, ""
+        return
     path, name = source.files[0]
     found: Iterator[Document]
     if source.end < 0:
@@ -234,7 +235,7 @@ class Journal:
         self._file.flush()
 
     def _write(self, kind: bytes, content: bytes) -> None:
-        self._file.write(_HEAD.pack(len(content), _checksum(kind, content), kind))
+        self._file.write(_HEAD.pack(len(content), zlib.crc32(content, zlib.crc32(kind)), kind))
         self._file.write(content)
 
 
@@ -279,13 +280,9 @@ def _records(file: BinaryIO) -> Iterator[tuple[bytes, bytes]]:
         if left < 0:  # torn; or the length is damaged, and as large as it may be
             return
         content = file.read(length)
-        if _checksum(kind, content) != checksum:
+        if zlib.crc32(content, zlib.crc32(kind)) != checksum:
             return
         yield kind, content
-
-
-def _checksum(kind: bytes, content: bytes) -> int:
-    return zlib.crc32(content, zlib.crc32(kind))
 
 
 def _paired(table: str, columns: list[list[Any]]) -> list[list[Any]]:

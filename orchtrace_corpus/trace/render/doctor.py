@@ -188,19 +188,11 @@ def _together(name: str, summaries: Sequence[Summary]) -> Summary:
     """Several runs as one; their times are not added, since they may have run side by side."""
     tokens = [one.tokens for one in summaries if one.tokens is not None]
     costs = [one.cost_usd for one in summaries if one.cost_usd is not None]
-    return Summary(
-        name,
-        "",
-        sum(one.agents for one in summaries),
-        sum(one.events for one in summaries),
-        0.0,
-        "",
-        sum(one.errors for one in summaries),
-        sum(tokens) if tokens else None,
-        sum(costs) if costs else None,
-        any(one.has_more_tokens for one in summaries),
-        any(one.costs_more for one in summaries),
-    )
+    agents, events = sum(one.agents for one in summaries), sum(one.events for one in summaries)
+    errors = sum(one.errors for one in summaries)
+    spent = sum(tokens) if tokens else None, sum(costs) if costs else None
+    is_least = any(one.has_more_tokens for one in summaries), any(one.costs_more for one in summaries)
+    return Summary(name, "", agents, events, 0.0, "", errors, *spent, *is_least)
 
 
 def _texts(one: Summary) -> dict[str, str]:

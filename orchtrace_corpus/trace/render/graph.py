@@ -48,16 +48,12 @@ def mermaid(trace: Trace | TraceView) -> str:
             thick.append(str(place))
     if thick:
         lines.append(f"  linkStyle {','.join(thick)} stroke-width:5px")
-    lines += _mermaid_class("critical", "stroke-width:4px", critical)
     failed = [n for n, event in enumerate(events) if event.status is Status.ERROR]
-    lines += _mermaid_class("failed", "stroke:#c1121f,stroke-dasharray:5 3", failed)
+    look = {"critical": "stroke-width:4px", "failed": "stroke:#c1121f,stroke-dasharray:5 3"}
+    for name, numbers in (("critical", critical), ("failed", failed)):
+        if numbers:
+            lines += [f"  classDef {name} {look[name]}", f"  class {','.join(f'e{n}' for n in numbers)} {name}"]
     return "\n".join(lines) + "\n"
-
-
-def _mermaid_class(name: str, look: str, numbers: Sequence[int]) -> list[str]:
-    if not numbers:
-        return []
-    return [f"  classDef {name} {look}", f"  class {','.join(f'e{n}' for n in numbers)} {name}"]
 
 
 def dot(trace: Trace | TraceView) -> str:
