@@ -38,6 +38,7 @@ class TextOrJson(StrEnum):
 
 
 _STANDARD_INPUT, _ITS_NAME = "-", "<stdin>"
+_LARGE_BYTES = 50_000_000
 
 
 def sound_traces(session: Session, paths: Sequence[str]) -> Iterator[tuple[Document, TraceView]]:
@@ -72,7 +73,7 @@ def documents_of(session: Session, paths: Sequence[str]) -> Iterator[Document]:
         else:
             for file in trace_files(path):
                 size = os.path.getsize(file) if os.path.isfile(file) else 0
-                if size > 50_000_000 and session.output.talk_width is not None:
+                if size > _LARGE_BYTES and session.output.talk_width is not None:
                     session.output.note(f"corpus: reading {printable(file, limit=300)}, {size / 1e6:,.0f} MB")
                 yield from documents(file)
 

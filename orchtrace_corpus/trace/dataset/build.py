@@ -23,6 +23,8 @@ from orchtrace_corpus.trace.dataset.plan import TRACE, Kept, Source, Task, find,
 from orchtrace_corpus.trace.dataset.tables import need
 from orchtrace_corpus.trace.dataset.worker import Job, Order, Stopped, journal_entries, serve
 
+_MOST_DEATHS = 20
+
 
 class Options(NamedTuple):
     """How to build a dataset.
@@ -231,7 +233,7 @@ def _make(
                     if order is not None:
                         taken |= reusable(journal_entries(worker.journal), order.task.sources, job.settings, job.salt)
                         done += _give_out_again(worker, order.task, taken, waiting, failures)
-                    if deaths > 20:
+                    if deaths > _MOST_DEATHS:
                         raise DataFileError(f"{deaths} processes died, and nothing got done; the last: {worker.cause}")
         report(done, total)
     finally:

@@ -25,6 +25,7 @@ from orchtrace_corpus.base.findings import quote_path
 from orchtrace_corpus.trace.dataset.columns import TABLES
 
 _PRIVATE = ".build"
+_LOCK_WAIT_SECONDS = 2.0
 _VERSION = 1
 
 
@@ -138,7 +139,7 @@ class Folder:
             os.makedirs(self.path, exist_ok=True)
         except OSError as error:
             raise DataFileError(f"cannot make {quote_path(self.path)}: {error.strerror}") from error
-        with locked(self.path, 2.0):
+        with locked(self.path, _LOCK_WAIT_SECONDS):
             known = self._prepare(salt)
             try:
                 self._sweep()

@@ -172,15 +172,8 @@ def declared(table: str) -> "ir.Table":
     """A table as an expression that no engine stands behind yet."""
     import ibis
 
-    types = {
-        of.TEXT: "string",
-        of.WHOLE: "int64",
-        of.NUMBER: "float64",
-        of.FLAG: "boolean",
-        of.TEXTS: "array<string>",
-        of.WORDS: "map<string, string>",
-        of.FIGURES: "map<string, float64>",
-    }
+    plain = {of.TEXT: "string", of.WHOLE: "int64", of.NUMBER: "float64", of.FLAG: "boolean"}
+    types = {**plain, of.TEXTS: "array<string>", of.WORDS: "map<string, string>", of.FIGURES: "map<string, float64>"}
     return ibis.table({column.name: types[column.type] for column in TABLES[table]}, name=table)
 
 
@@ -234,9 +227,8 @@ def coverage(traces: "ir.Table", by: Sequence[str]) -> "ir.Table":
     columns = {name: str(decision) for decision, name in DECISIONS.items()}
     kept = traces.select(*_groups(traces, by), *(traces[name].name(decision) for name, decision in columns.items()))
     long = kept.pivot_longer(list(columns.values()), names_to="decision", values_to="events")
-    return long.group_by(*by, "decision").aggregate(
-        traces=long.count(), having=(long.events > 0).sum(), events=long.events.sum()
-    )
+    groups = long.group_by(*by, "decision")
+    return groups.aggregate(traces=long.count(), having=(long.events > 0).sum(), events=long.events.sum())
 
 
 def models(traces: "ir.Table", events: "ir.Table", by: Sequence[str]) -> "ir.Table":
@@ -269,9 +261,8 @@ def outliers(traces: "ir.Table", by: Sequence[str]) -> "ir.Table":
     import ibis
 
     long = values(traces, by)
-    quartiles = long.group_by(*by, "measure", "unit").aggregate(
-        n=long.value.count(), quartiles=long.value.quantile([0.25, 0.75])
-    )
+    groups = long.group_by(*by, "measure", "unit")
+    quartiles = groups.aggregate(n=long.value.count(), quartiles=long.value.quantile([0.25, 0.75]))
     fences = quartiles.select(*by, "measure", "unit", "n", lower=quartiles.quartiles[0], upper=quartiles.quartiles[1])
     fences = fences.filter((fences.n >= FEWEST) & (fences.upper > fences.lower))
     both = long.join(fences, [*by, "measure", "unit"])

@@ -193,15 +193,9 @@ def schema(table: str) -> "pyarrow.Schema":
     import pyarrow
 
     text = pyarrow.string()
-    types = {
-        of.TEXT: text,
-        of.WHOLE: pyarrow.int64(),
-        of.NUMBER: pyarrow.float64(),
-        of.FLAG: pyarrow.bool_(),
-        of.TEXTS: pyarrow.list_(text),
-        of.WORDS: pyarrow.map_(text, text),
-        of.FIGURES: pyarrow.map_(text, pyarrow.float64()),
-    }
+    plain = {of.TEXT: text, of.WHOLE: pyarrow.int64(), of.NUMBER: pyarrow.float64(), of.FLAG: pyarrow.bool_()}
+    maps = {of.WORDS: pyarrow.map_(text, text), of.FIGURES: pyarrow.map_(text, pyarrow.float64())}
+    types = {**plain, **maps, of.TEXTS: pyarrow.list_(text)}
     return pyarrow.schema([(column.name, types[column.type]) for column in TABLES[table]])
 
 

@@ -39,18 +39,11 @@ def csv_line(trace: Trace, measures: Mapping[str, Measure]) -> str:
 
 def data(trace: Trace, measures: Mapping[str, Measure]) -> dict[str, Any]:
     """The measures of one trace for programs."""
-    return {
-        "trace_id": trace.trace_id,
-        "measures": {
-            name: {
-                "value": found.value,
-                "unit": unit_of(name, trace),
-                "reason": found.reason or None,
-                "events": list(found.events),
-            }
-            for name, found in measures.items()
-        },
-    }
+    content = {}
+    for name, found in measures.items():
+        stated = {"value": found.value, "unit": unit_of(name, trace), "reason": found.reason or None}
+        content[name] = {**stated, "events": list(found.events)}
+    return {"trace_id": trace.trace_id, "measures": content}
 
 
 def spent(trace_id: str, by: str, entries: Sequence[Entry], width: int | None) -> Table:
@@ -90,19 +83,12 @@ def spent_exact(ledgers: Sequence[tuple[str, Sequence[Entry]]], by: str) -> Tabl
 
 def spent_data(ledgers: Sequence[tuple[str, Sequence[Entry]]], by: str) -> dict[str, Any]:
     """The ledgers of several traces for programs; the entry of what has no name has null for it."""
-    return {
-        "by": by,
-        "traces": [
-            {
-                "trace_id": trace_id,
-                "entries": [
-                    {"name": entry.name or None, **dict(zip(_FIGURES, _figures(entry, exact=True), strict=True))}
-                    for entry in entries
-                ],
-            }
-            for trace_id, entries in ledgers
-        ],
-    }
+
+    def data(entry: Entry) -> dict[str, Cell]:
+        return {"name": entry.name or None, **dict(zip(_FIGURES, _figures(entry, exact=True), strict=True))}
+
+    traces = [{"trace_id": trace_id, "entries": list(map(data, entries))} for trace_id, entries in ledgers]
+    return {"by": by, "traces": traces}
 
 
 def concurrent(trace_id: str, found: Profile) -> Table:
@@ -129,17 +115,12 @@ def concurrent_exact(profiles: Sequence[tuple[str, Profile]]) -> Table:
 
 def concurrent_data(profiles: Sequence[tuple[str, Profile]]) -> dict[str, Any]:
     """The concurrency profiles of several traces for programs."""
-    return {
-        "traces": [
-            {
-                "trace_id": trace_id,
-                "unit": found.unit,
-                "reason": found.reason or None,
-                "profile": [{"at_once": number, "time": time} for number, time in found.times.items()],
-            }
-            for trace_id, found in profiles
-        ]
-    }
+    traces = []
+    for trace_id, found in profiles:
+        times = [{"at_once": number, "time": time} for number, time in found.times.items()]
+        reason = found.reason or None
+        traces.append({"trace_id": trace_id, "unit": found.unit, "reason": reason, "profile": times})
+    return {"traces": traces}
 
 
 _FIGURES = ("events", *KINDS, "total", "without_tokens", "cost_usd")
