@@ -50,6 +50,6 @@ def _stats(output: Output) -> int:
 
 
 def _validate_traces(output: Output, paths: Sequence[str]) -> int:
-    from orchtrace_corpus.trace.cli.loading import Options, report
+    from orchtrace_corpus.trace.cli.loading import report
 
-    return report(Session(output, ""), paths, Options())
+    return report(Session(output, ""), paths)
