@@ -18,6 +18,7 @@ from orchtrace_corpus.trace.importers.spans import files as spanfiles
 from orchtrace_corpus.trace.importers.spans import span as spans
 from orchtrace_corpus.trace.importers.spans.files import Gathering, Record
 from orchtrace_corpus.trace.importers.spans.span import (
+    NOTHING,
     Bundle,
     Call,
     Kind,
@@ -46,9 +47,6 @@ _KINDS = {
 }
 
 
-_NOTHING = Raw(b"null")
-
-
 class _Extra(Struct):
     """What clients add to a run."""
 
@@ -70,8 +68,8 @@ class _Run(Struct):
     start_time: Any = None
     end_time: Any = None
     error: Any = None
-    inputs: Raw = _NOTHING
-    outputs: Raw = _NOTHING
+    inputs: Raw = NOTHING
+    outputs: Raw = NOTHING
     extra: _Extra | None = None
     prompt_tokens: Any = None
     completion_tokens: Any = None

@@ -16,7 +16,17 @@ from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
 from orchtrace_corpus.trace.importers.spans import files as spanfiles
 from orchtrace_corpus.trace.importers.spans import span as spans
 from orchtrace_corpus.trace.importers.spans.files import Gathering, Record
-from orchtrace_corpus.trace.importers.spans.span import Call, Kind, Span, Usage, error_kind, items, mapping, text
+from orchtrace_corpus.trace.importers.spans.span import (
+    NOTHING,
+    Call,
+    Kind,
+    Span,
+    Usage,
+    error_kind,
+    items,
+    mapping,
+    text,
+)
 from orchtrace_corpus.trace.model.import_report import Drop
 from orchtrace_corpus.trace.model.trace import Trace
 
@@ -51,16 +61,13 @@ _ERRORS = {
 """The SDK's own messages; others may hold content."""
 
 
-_NOTHING = Raw(b"null")
-
-
 class _Data(Struct):
     """What is particular to a kind of span; contents are decoded only where they are needed."""
 
     type: Any = None
     name: Any = None
-    input: Raw = _NOTHING
-    output: Raw = _NOTHING
+    input: Raw = NOTHING
+    output: Raw = NOTHING
     model: Any = None
     usage: Any = None
     data: Any = None

@@ -15,9 +15,9 @@ from orchtrace_corpus.trace.importers.core.json_parts import Part, decoded, enco
 from orchtrace_corpus.trace.importers.core.logs import Head, LogFile
 from orchtrace_corpus.trace.importers.core.privacy import Privacy
 from orchtrace_corpus.trace.importers.spans import files as spanfiles
-from orchtrace_corpus.trace.importers.spans.attributes import NOTHING, Attribute, Reader, plain
+from orchtrace_corpus.trace.importers.spans.attributes import Attribute, describe, plain
 from orchtrace_corpus.trace.importers.spans.files import Gathering, Record
-from orchtrace_corpus.trace.importers.spans.span import mapping, text
+from orchtrace_corpus.trace.importers.spans.span import NOTHING, Kind, Span, mapping, text
 from orchtrace_corpus.trace.model.import_report import Drop
 from orchtrace_corpus.trace.model.trace import Trace
 
@@ -118,11 +118,10 @@ def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
         DataFileError: A file cannot be read, or holds no span that is an event.
     """
     found = Gathering(files)
-    reader = Reader(privacy, found.report)
     for file in files:
         for record in spanfiles.records(file, found.report, _Request):
             for span, line, program in _spans(record):
-                _gather(span, file.name, line, program, reader, found)
+                _gather(span, file.name, line, program, privacy, found)
     yield from found.traces(_FORM, "opentelemetry", privacy)
 
 
@@ -189,7 +188,7 @@ def _with_plain(value: Any) -> Any:
     return value
 
 
-def _gather(span: _Span | None, file: str, line: int, program: _Program, reader: Reader, found: Gathering) -> None:
+def _gather(span: _Span | None, file: str, line: int, program: _Program, privacy: Privacy, found: Gathering) -> None:
     name = identifier(span.span_id) if span else ""
     if span is None or not name:
         found.report.drop(Drop.NO_SPAN, file, line)
@@ -201,17 +200,9 @@ def _gather(span: _Span | None, file: str, line: int, program: _Program, reader:
     logged = identifier(span.parent_span_id)
     # The next GenAI span above, in files of Visual Studio.
     virtual = identifier(known["virtual_parent.genai"]) if "virtual_parent.genai" in known else ""
-    read = reader.span(
-        known,
-        name=name,
-        title=text(span.name),
-        parents=(virtual or logged, logged),
-        file=file,
-        line=line,
-        times=(_moment(span.start_time_unix_nano), _moment(span.end_time_unix_nano)),
-        status=mapping(span.status),
-        events=span.events,
-    )
+    start, end = _moment(span.start_time_unix_nano), _moment(span.end_time_unix_nano)
+    read = Span(name, virtual or logged, Kind.CHAIN, text(span.name), file, line, logged, start, end)
+    describe(read, known, mapping(span.status), span.events, privacy, found.report)
     bundle.spans.append(read)
 
 

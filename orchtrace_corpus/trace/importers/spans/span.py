@@ -13,6 +13,9 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+NOTHING = msgspec.Raw(b"null")
+"""Stands for a content that is absent."""
+
 MOST_TOKENS = 10**12
 """A larger count is none: no call has so many."""
 
