@@ -12,9 +12,9 @@ from typing import Any
 import msgspec
 
 from orchtrace_corpus.base.findings import Finding, Location, printable
-from orchtrace_corpus.base.json_places import Path, Places, json_path
+from orchtrace_corpus.base.json_places import Path, Places, children, json_path
 from orchtrace_corpus.base.json_syntax import Kind, exceeds_depth, first_fault
-from orchtrace_corpus.trace.model.json_text import loads
+from orchtrace_corpus.trace.model.json_text import has_oversized, loads
 from orchtrace_corpus.trace.model.schema import describe, schema
 from orchtrace_corpus.trace.model.trace import Edge, Event
 
@@ -63,7 +63,9 @@ def explain(data: bytes, places: Places, refusal: Exception) -> tuple[Finding, .
         return (_syntax_finding(data, places, refusal),)
     try:
         _ANY.decode(data)  # the types refused a value, and nothing behind it was read yet
-        found = sorted(_problems(data, places), key=lambda finding: finding.location) or [_as_refused(refusal, places)]
+        found = sorted(_problems(data, places), key=lambda finding: finding.location) or [
+            _as_refused(refusal, data, places)
+        ]
         record = _record(data)
     except (msgspec.DecodeError, RecursionError) as error:
         return (_syntax_finding(data, places, error),)
@@ -90,10 +92,17 @@ def _record(data: bytes) -> str:
 @cache
 def _validator(part: str) -> Any:
     """A validator of a whole trace, or of one event or edge."""
-    from jsonschema import Draft202012Validator
+    from jsonschema import Draft202012Validator, ValidationError, validators
+
+    def required(_: Any, names: list[str], found: Any, __: Any) -> Iterator[ValidationError]:
+        """An error for each name that is missing, which it says by its `validator_value`."""
+        missing = [name for name in names if name not in found] if isinstance(found, dict) else []
+        return (ValidationError("", validator_value=name) for name in missing)
 
     whole = schema()
-    return Draft202012Validator({"$ref": f"#/$defs/{part}", "$defs": whole["$defs"]} if part else whole)
+    extend: Any = validators.extend  # untyped
+    validator = extend(Draft202012Validator, {"required": required})
+    return validator({"$ref": f"#/$defs/{part}", "$defs": whole["$defs"]} if part else whole)
 
 
 def _problems(data: bytes, places: Places) -> Iterator[Finding]:
@@ -144,13 +153,24 @@ def _schema_findings(part: str, value: Any, path: Path, places: Places) -> Itera
         yield Finding(code, f"{json_path(inner)}: {message}", places.locate(where))
 
 
-def _as_refused(error: msgspec.ValidationError, places: Places) -> Finding:
+def _as_refused(error: msgspec.ValidationError, data: bytes, places: Places) -> Finding:
     """A refusal that the schema does not share: an oversized number, or a wrong value whose name is given again.
 
     JSON does not say what a name means that is given twice. The last value counts, but all of them have to be right.
     """
-    message, _, at = str(error).partition(" - at `$")
+    sentence, _, at = str(error).partition(" - at `$")
     path = tuple(int(step[1:-1]) if step[:1] == "[" else step for step in re.findall(r"\[\d+\]|[^.\[\]`]+", at))
-    code = "T104" if message == "Number out of range" else "T115"
-    hint = "" if code == "T104" else "; is the name given twice?"
-    return Finding(code, f"{json_path(path)}: {message[:1].lower()}{message[1:]}{hint}", places.locate(path))
+    code, hint = ("T104", "") if _is_oversized(data, path) else ("T115", "; is the name given twice?")
+    return Finding(code, f"{json_path(path)}: {sentence[:1].lower()}{sentence[1:]}{hint}", places.locate(path))
+
+
+def _is_oversized(data: bytes, path: Path) -> bool:
+    """Whether a value at a path, of which there are several where a name is given twice, holds an oversized number.
+
+    Where the path goes further than the document, the last value that there is counts.
+    """
+    found: list[tuple[int, bytes | memoryview]] = [(len(data) - len(data.lstrip()), data)]
+    for step in path:
+        parts = (part for at, text in found for part in children(data, at, text))
+        found = [(begin, text) for name, begin, text in parts if name == step] or found
+    return any(has_oversized(bytes(text)) for _, text in found)
