@@ -27,32 +27,13 @@ from orchtrace_corpus.trace.importers.spans.span import (
 )
 from orchtrace_corpus.trace.model.import_report import ImportReport, Problem
 
-_BY_OPENINFERENCE = {
-    "LLM": Kind.INFERENCE,
-    "AGENT": Kind.AGENT,
-    "TOOL": Kind.TOOL,
-    "RETRIEVER": Kind.TOOL,
-    "RERANKER": Kind.TOOL,
-    "EMBEDDING": Kind.TOOL,
-    "GUARDRAIL": Kind.GUARDRAIL,
-    "CHAIN": Kind.CHAIN,
-    "EVALUATOR": Kind.CHAIN,
-    "PROMPT": Kind.CHAIN,
-    "UNKNOWN": Kind.CHAIN,
-}
+_BY_OPENINFERENCE = {"LLM": Kind.INFERENCE, "AGENT": Kind.AGENT, "GUARDRAIL": Kind.GUARDRAIL}
+_BY_OPENINFERENCE |= dict.fromkeys(("TOOL", "RETRIEVER", "RERANKER", "EMBEDDING"), Kind.TOOL)
+_BY_OPENINFERENCE |= dict.fromkeys(("CHAIN", "EVALUATOR", "PROMPT", "UNKNOWN"), Kind.CHAIN)
 
-_BY_OPERATION = {
-    "chat": Kind.INFERENCE,
-    "generate_content": Kind.INFERENCE,
-    "text_completion": Kind.INFERENCE,
-    "plan": Kind.INFERENCE,
-    "invoke_agent": Kind.AGENT,
-    "execute_tool": Kind.TOOL,
-    "embeddings": Kind.TOOL,
-    "retrieval": Kind.TOOL,
-    "invoke_workflow": Kind.CHAIN,
-    "create_agent": Kind.CHAIN,
-}
+_BY_OPERATION = {"invoke_agent": Kind.AGENT, "invoke_workflow": Kind.CHAIN, "create_agent": Kind.CHAIN}
+_BY_OPERATION |= dict.fromkeys(("chat", "generate_content", "text_completion", "plan"), Kind.INFERENCE)
+_BY_OPERATION |= dict.fromkeys(("execute_tool", "embeddings", "retrieval"), Kind.TOOL)
 
 _BY_TRACELOOP = {"agent": Kind.AGENT, "tool": Kind.TOOL, "task": Kind.CHAIN, "workflow": Kind.CHAIN}
 
@@ -215,11 +196,7 @@ def _value(value: Any) -> Any:
 
 def _first(known: Mapping[str, Any], names: tuple[str, ...]) -> str:
     """The first text that is not empty under any of the names."""
-    for name in names:
-        found = known.get(name)
-        if isinstance(found, str) and found:
-            return found
-    return ""
+    return next((found for name in names if (found := text(known.get(name)))), "")
 
 
 def _kind(known: Mapping[str, Any], title: str) -> tuple[Kind, str]:

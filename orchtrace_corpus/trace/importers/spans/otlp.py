@@ -27,14 +27,6 @@ _SCOPES = ("scopeSpans", "scope_spans", "instrumentationLibrarySpans")
 _SPAN = {"spanId", "span_id"}
 _LONGEST_ID = 32
 _START = {"startTimeUnixNano", "start_time_unix_nano"}
-_NAMES = {
-    "trace_id": "traceId",
-    "span_id": "spanId",
-    "parent_span_id": "parentSpanId",
-    "start_time_unix_nano": "startTimeUnixNano",
-    "end_time_unix_nano": "endTimeUnixNano",
-}
-"""The names of Protobuf, which some programs keep, and those of OTLP JSON."""
 
 
 class _Attributed(Struct):
@@ -163,7 +155,8 @@ def _fitted(part: Part) -> _Span | None:
     """A span, also where its names are those of Protobuf, or its attributes an object."""
     span: _Span | None = part.value(_Span)
     if span is None or span.span_id is None:
-        renamed = {_NAMES.get(name, name): value for name, value in mapping(part.value()).items()}
+        names = dict(zip(_Span.__struct_fields__, _Span.__struct_encode_fields__, strict=True))
+        renamed = {names.get(name, name): value for name, value in mapping(part.value()).items()}
         span = decoded(encoded(_with_plain(renamed)), _Span)
     return span
 
