@@ -6,6 +6,7 @@ by one, and those that are refused are held against `schema.json`.
 
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import cache
 from typing import Any
 
@@ -26,27 +27,14 @@ class _Named(msgspec.Struct):
     trace_id: str = ""
 
 
-_ANY = msgspec.json.Decoder(msgspec.Raw)
-_MEMBERS = msgspec.json.Decoder(dict[str, msgspec.Raw])
-_ITEMS = msgspec.json.Decoder(list[msgspec.Raw])
-_PARTS: dict[str, msgspec.json.Decoder[Any]] = {
-    "events": msgspec.json.Decoder(Event),
-    "edges": msgspec.json.Decoder(Edge),
-}
-_NAMED = msgspec.json.Decoder(_Named)
+_PARTS: dict[str, type[Event | Edge]] = {"events": Event, "edges": Edge}
 _FAULTS = {
     Kind.SYNTAX: ("T101", "not JSON: {}"),
     Kind.EMPTY: ("T102", "nothing in the file; a trace is a JSON object"),
-    Kind.EXTRA_DATA: (
-        "T101",
-        "not JSON: the trace has ended before this; in JSON Lines each trace stands on one line",
-    ),
+    Kind.EXTRA_DATA: ("T101", "not JSON: the trace has ended before this; in JSON Lines each trace stands on one line"),
     Kind.NOT_FINITE: ("T104", "{}; write null for unknown"),
 }
-_STANDING_IN: dict[str, list[dict[str, Any]]] = {
-    "events": [{"id": "-", "t": 0, "type": "message", "agent": "-"}],
-    "edges": [],
-}
+_STANDING_IN = {"events": [{"id": "-", "t": 0, "type": "message", "agent": "-"}], "edges": list[Any]()}
 
 
 def explain(data: bytes, places: Places, refusal: Exception) -> tuple[Finding, ...]:
@@ -62,11 +50,13 @@ def explain(data: bytes, places: Places, refusal: Exception) -> tuple[Finding, .
     if not isinstance(refusal, msgspec.ValidationError) or exceeds_depth(data):
         return (_syntax_finding(data, places, refusal),)
     try:
-        _ANY.decode(data)  # the types refused a value, and nothing behind it was read yet
+        msgspec.json.decode(data, type=msgspec.Raw)  # the types refused a value, and nothing behind it was read yet
         found = sorted(_problems(data, places), key=lambda finding: finding.location) or [
             _as_refused(refusal, data, places)
         ]
-        record = _record(data)
+        record = ""
+        with suppress(msgspec.ValidationError):
+            record = msgspec.json.decode(data, type=_Named).trace_id
     except (msgspec.DecodeError, RecursionError) as error:
         return (_syntax_finding(data, places, error),)
     return tuple(finding._replace(record=record) for finding in found)
@@ -79,14 +69,6 @@ def _syntax_finding(data: bytes, places: Places, refusal: Exception) -> Finding:
         return Finding("T101", f"not JSON: {printable(str(refusal), limit=200)}", start)
     code, message = _FAULTS.get(fault.kind, ("T101", "{}"))
     return Finding(code, message.format(fault.message), Location(start.path, fault.line, fault.column))
-
-
-def _record(data: bytes) -> str:
-    """The name of a trace that is refused, if it has one."""
-    try:
-        return _NAMED.decode(data).trace_id
-    except msgspec.ValidationError:
-        return ""
 
 
 @cache
@@ -108,7 +90,7 @@ def _validator(part: str) -> Any:
 def _problems(data: bytes, places: Places) -> Iterator[Finding]:
     """All that the schema finds wrong with a well-formed document."""
     try:
-        members = _MEMBERS.decode(data)
+        members = msgspec.json.decode(data, type=dict[str, msgspec.Raw])
     except msgspec.ValidationError:
         yield Finding("T112", "a trace is an object, in braces", places.locate(()))
         return
@@ -116,12 +98,12 @@ def _problems(data: bytes, places: Places) -> Iterator[Finding]:
     for name, raw in members.items():
         small[name] = _STANDING_IN[name] if name in _STANDING_IN and _is_list(raw) else loads(bytes(raw))
     yield from _schema_findings("", small, (), places)
-    for name, decoder in _PARTS.items():
+    for name, shape in _PARTS.items():
         if name in members and _is_list(members[name]):
-            items = _ITEMS.decode(members[name])
+            items = msgspec.json.decode(members[name], type=list[msgspec.Raw])
             if name == "events" and not items:
                 yield Finding("T115", "events is empty; a trace has at least one", places.locate((name,)))
-            yield from _wrong_items(name, items, decoder, places)
+            yield from _wrong_items(name, items, msgspec.json.Decoder(shape), places)
 
 
 def _is_list(raw: msgspec.Raw) -> bool:

@@ -90,8 +90,7 @@ def _handoffs(
     span_of = {owner[number]: number for number in places}
     agents = _agents(of, meanings, places, of.earliest)
     for number in handoffs:
-        source = span_of.get(owner[number], NOBODY)
-        begin = of.starts[number]
+        source, begin = span_of.get(owner[number], NOBODY), of.starts[number]
         places_of_source = _beside(of, places, source) if source != NOBODY else iter([(NOBODY,), (NOBODY, NOBODY)])
         for place in places_of_source:
             candidates = agents.get((place, masked(of.spans[number].target)), [])
