@@ -19,6 +19,9 @@ from orchtrace_corpus.trace.model.trace import Trace
 
 _TRACE = msgspec.json.Decoder(Trace)
 _MEMBERS = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_TOKENS, _SOURCE = attrgetter("tokens"), attrgetter("source")
+_FEW = MAX_DEPTH // 2
+"""A trace of so few events and edges has mostly fewer objects than may lie inside each other."""
 
 LINES = (".jsonl", ".ndjson")
 """What the names of files with a trace on each line end in."""
@@ -123,11 +126,12 @@ def decode(document: Document) -> Decoded:
         if not data.isascii():
             data.decode("utf-8")
         trace = _TRACE.decode(data)
-        if len(data) > MAX_DEPTH:
-            # Events and edges lie flat, with their tokens and sources: `countOf` looks at each in C.
-            absent = sum(countOf(map(attrgetter(name), trace.events), UNSET) for name in ("tokens", "source"))
-            if exceeds_depth(data, 3 * len(trace.events) - absent + len(trace.edges)):
-                raise RecursionError
+        flat = len(trace.events) + len(trace.edges)
+        if flat > _FEW:  # so do the tokens and sources of events: `countOf` looks at each in C
+            absent = countOf(map(_TOKENS, trace.events), UNSET) + countOf(map(_SOURCE, trace.events), UNSET)
+            flat += 2 * len(trace.events) - absent
+        if exceeds_depth(data, flat):
+            raise RecursionError
         return Decoded(document, trace)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         from orchtrace_corpus.trace.model.refusal import explain
