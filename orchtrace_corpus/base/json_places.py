@@ -54,7 +54,9 @@ def children(document: bytes, at: int, text: memoryview | bytes) -> Iterator[tup
             name = _NAME.decode(memoryview(document)[at:end])
             at = _end_of(between, document, end)
             value = memoryview(members[name])
-            if not document.startswith(value, at):  # a name given twice: only its last value is known
+            after = document[at + len(value) : at + len(value) + 1]
+            if not document.startswith(value, at) or after.isalnum() or after == b".":
+                # A name given twice: only its last value is known, which may be the beginning of a longer number.
                 value = memoryview(_text_at(document, at))
             yield name, at, value
             at = _end_of(between, document, at + len(value))
