@@ -104,7 +104,7 @@ def first_and_more(items: Sequence[str], most: int, more: str = "… and {:,} mo
     return [*items[:most], *([more.format(others)] if others > 0 else [])]
 
 
-def first_names_and_more(names: Sequence[str], most: int, more: str) -> str:
+def first_names_and_more(names: Sequence[str], most: int, more: str = " and {:,} more") -> str:
     """The first names in a sentence, `a, b and 3 more`; what follows the last comma reads `more`."""
     others = len(names) - most
     return ", ".join(names[:most]) + (more.format(others) if others > 0 else "")
