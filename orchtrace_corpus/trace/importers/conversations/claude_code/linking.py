@@ -6,19 +6,11 @@ of the session, their parent row; the text of the task.
 """
 
 from collections.abc import Mapping
-from typing import NamedTuple
 
+from orchtrace_corpus.trace.importers.conversations import transcript as steps
+from orchtrace_corpus.trace.importers.conversations.claude_code import rows
 from orchtrace_corpus.trace.importers.conversations.claude_code.family import Family, find_workflows
 from orchtrace_corpus.trace.importers.conversations.claude_code.reading import MAIN, Reading
-from orchtrace_corpus.trace.importers.conversations.claude_code.spawn_evidence import Aimed, Arrival, Spawn, Written
-from orchtrace_corpus.trace.importers.conversations.transcript import (
-    ModelCall,
-    Purpose,
-    ReturnEvidence,
-    ToolCall,
-    Transcript,
-    add_returns,
-)
 from orchtrace_corpus.trace.model.import_report import ImportReport, LedgerLine, Missing, Problem
 from orchtrace_corpus.trace.model.trace import Status, TokenBasis
 
@@ -54,19 +46,19 @@ class _Returns:
         for aimed in self._evidence.aimed:
             self._aim(aimed)
         returns = [*self._results(), *self._notices(), *self._waits()]
-        add_returns(returns, self._reading.threads.values())
-        sent: dict[tuple[str, int], list[ToolCall]] = {}
+        steps.add_returns(returns, self._reading.threads.values())
+        sent: dict[tuple[str, int], list[steps.ToolCall]] = {}
         for aimed in self._evidence.aimed:
-            if aimed.tool_call.purpose is Purpose.MESSAGE and aimed.mark:
+            if aimed.tool_call.purpose is steps.Purpose.MESSAGE and aimed.mark:
                 sent.setdefault((aimed.tool_call.target, aimed.mark), []).append(aimed.tool_call)
         for arrival in self._evidence.arrivals:
             self._deliver(arrival, sent)
 
-    def _results(self) -> list[ReturnEvidence]:
+    def _results(self) -> list[steps.ReturnEvidence]:
         spawns = [
             (spawn, spawn.tool_call.target)
             for spawn in self._evidence.spawns
-            if spawn.tool_call.purpose is Purpose.SPAWN
+            if spawn.tool_call.purpose is steps.Purpose.SPAWN
         ]
         spawns += [(spawn, spawn.tool_call.target) for spawn, _ in self._family.again]
         found = []
@@ -74,10 +66,10 @@ class _Returns:
             result = spawn.result
             if result is not None and not result.launched and child and not result.answer.is_repeated:
                 answer = result.answer
-                found.append(ReturnEvidence(answer, spawn.thread, child, answer.status, answer.error, answer.ref))
+                found.append(steps.ReturnEvidence(answer, spawn.thread, child, answer.status, answer.error, answer.ref))
         return found
 
-    def _notices(self) -> list[ReturnEvidence]:
+    def _notices(self) -> list[steps.ReturnEvidence]:
         found = []
         for notice in self._evidence.notices:
             task = notice.task
@@ -86,51 +78,53 @@ class _Returns:
             status = _STATUSES.get(task.status)
             if child and child != notice.thread.agent and status is not None:
                 error = task.status if status is Status.ERROR else ""
-                found.append(ReturnEvidence(notice.step, notice.thread, child, status, error, notice.ref))
+                found.append(steps.ReturnEvidence(notice.step, notice.thread, child, status, error, notice.ref))
         return found
 
-    def _waits(self) -> list[ReturnEvidence]:
+    def _waits(self) -> list[steps.ReturnEvidence]:
         found = []
         for aimed in self._evidence.aimed:
             result = aimed.result
             if (
-                aimed.tool_call.purpose is Purpose.JOIN
+                aimed.tool_call.purpose is steps.Purpose.JOIN
                 and result is not None
                 and result.done
                 and not result.answer.is_repeated
             ):
-                found.append(ReturnEvidence(result.answer, aimed.thread, aimed.tool_call.target, ref=result.answer.ref))
+                found.append(
+                    steps.ReturnEvidence(result.answer, aimed.thread, aimed.tool_call.target, ref=result.answer.ref)
+                )
         return found
 
-    def _aim(self, aimed: Aimed) -> None:
+    def _aim(self, aimed: rows.Aimed) -> None:
         tool_call = aimed.tool_call
         target = self._called(aimed.name, aimed.thread) if aimed.name else ""
-        if tool_call.purpose is Purpose.MESSAGE:
+        if tool_call.purpose is steps.Purpose.MESSAGE:
             tool_call.target = target or self._stranger(aimed.name or "(nobody)")
             return
         is_done = aimed.result is not None and not aimed.result.refused and aimed.result.answer.status is Status.OK
-        if target and target != aimed.thread.agent and (tool_call.purpose is Purpose.JOIN or is_done):
+        if target and target != aimed.thread.agent and (tool_call.purpose is steps.Purpose.JOIN or is_done):
             tool_call.target = target
         else:
             if tool_call.tool == "TeamDelete" and is_done:
                 self._close_team(aimed)
-            tool_call.purpose = Purpose.TOOL
+            tool_call.purpose = steps.Purpose.TOOL
 
-    def _close_team(self, aimed: Aimed) -> None:
+    def _close_team(self, aimed: rows.Aimed) -> None:
         """A team is dissolved, and with it every teammate that this agent has spawned."""
         for spawn in self._evidence.spawns:
-            if spawn.team and spawn.thread is aimed.thread and spawn.tool_call.purpose is Purpose.SPAWN:
-                end = ToolCall(
+            if spawn.team and spawn.thread is aimed.thread and spawn.tool_call.purpose is steps.Purpose.SPAWN:
+                end = steps.ToolCall(
                     aimed.tool_call.time,
                     aimed.tool_call.place,
-                    purpose=Purpose.CLOSE,
+                    purpose=steps.Purpose.CLOSE,
                     call=aimed.tool_call.call,
                     target=spawn.tool_call.target,
                 )
                 end.order = aimed.tool_call.order
                 aimed.thread.steps.append(end)
 
-    def _called(self, name: str, thread: Transcript) -> str:
+    def _called(self, name: str, thread: steps.Transcript) -> str:
         """The agent that goes by a name, or by a name and its team; empty where there is none."""
         found = self._family.names.get(name) or self._family.names.get(name.partition("@")[0], "")
         return found or (thread.parent or MAIN if name == LEAD else "")
@@ -141,7 +135,7 @@ class _Returns:
             self._family.names[name] = self._reading.name(name)
         return self._family.names[name]
 
-    def _deliver(self, arrival: Arrival, sent: dict[tuple[str, int], list[ToolCall]]) -> None:
+    def _deliver(self, arrival: rows.Arrival, sent: dict[tuple[str, int], list[steps.ToolCall]]) -> None:
         """A message that arrives is the one that was sent, where the log has that, too."""
         step, thread = arrival.step, arrival.thread
         step.sender = self._called(arrival.name, thread) or self._stranger(arrival.name)
@@ -158,9 +152,9 @@ _INPUTS = ("input", "cache_read", "cache_write")
 
 
 def enter_usage(
-    written: list[Written],
-    threads: Mapping[str, Transcript],
-    children: Mapping[str, Spawn],
+    written: list[rows.Written],
+    threads: Mapping[str, steps.Transcript],
+    children: Mapping[str, rows.Spawn],
     missing: int,
     report: ImportReport,
 ) -> dict[Missing, int]:
@@ -208,7 +202,7 @@ def enter_usage(
     return {Missing.TRANSCRIPTS: missing, Missing.USAGE: without, Missing.NUMBERS: odd}
 
 
-def _basis(one: Written) -> TokenBasis:
+def _basis(one: rows.Written) -> TokenBasis:
     if one.call.tokens is None:
         return TokenBasis.UNKNOWN
     if one.is_open:
@@ -216,12 +210,13 @@ def _basis(one: Written) -> TokenBasis:
     return TokenBasis.DEDUPLICATED if one.rows > 1 else TokenBasis.REPORTED
 
 
-def _last_call(thread: Transcript) -> ModelCall | None:
-    calls = (step for step in thread.steps if isinstance(step, ModelCall))
-    return max(calls, key=lambda call: (call.time, call.order), default=None)
+def _last_call(thread: steps.Transcript) -> steps.ModelCall | None:
+    return max(
+        (step for step in thread.steps if isinstance(step, steps.ModelCall)), key=lambda call: call.at, default=None
+    )
 
 
-def _takes_output(call: ModelCall, spawn: Spawn, report: ImportReport) -> bool:
+def _takes_output(call: steps.ModelCall, spawn: rows.Spawn, report: ImportReport) -> bool:
     """Take the output of a sub-agent's last answer from its result; whether that changed it."""
     stated = spawn.result.usage if spawn.result is not None else None
     if not stated or call.tokens is None:
@@ -239,19 +234,7 @@ def _takes_output(call: ModelCall, spawn: Spawn, report: ImportReport) -> bool:
     return more > 0
 
 
-class Linked(NamedTuple):
-    """A session put together.
-
-    Attributes:
-        threads: Its threads, with what comes back from sub-agents among their steps.
-        missing: How many records lack their tokens.
-    """
-
-    threads: list[Transcript]
-    missing: dict[Missing, int]
-
-
-def link(reading: Reading) -> Linked:
+def link(reading: Reading) -> steps.Linked:
     """Put a session together."""
     family = Family(reading)
     family.find_by_ids()
@@ -261,14 +244,7 @@ def link(reading: Reading) -> Linked:
     missing = family.name_childless()
     family.report_orphans()
     link_returns(reading, family)
-    for thread in reading.threads.values():
-        for step in thread.steps:
-            if (
-                isinstance(step, ToolCall)
-                and step.call is not None
-                and step.purpose in (Purpose.SPAWN, Purpose.MESSAGE)
-            ):
-                step.call.decides = True
+    steps.note_deciders(reading.threads.values())
     written = reading.content.evidence.written
     lacking = enter_usage(written, reading.threads, family.children, missing, reading.report)
-    return Linked([thread for thread in reading.threads.values() if thread.steps], lacking)
+    return steps.Linked([thread for thread in reading.threads.values() if thread.steps], lacking)

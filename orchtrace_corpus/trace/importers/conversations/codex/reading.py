@@ -16,9 +16,9 @@ import msgspec
 from msgspec import Struct
 
 from orchtrace_corpus.trace.importers.conversations.codex.conversation import Conversation, Moment
-from orchtrace_corpus.trace.importers.conversations.codex.rows import Line, Payload, line, string
+from orchtrace_corpus.trace.importers.conversations.codex.rows import Line, Payload, line
 from orchtrace_corpus.trace.importers.conversations.codex.sources import Meta, shown
-from orchtrace_corpus.trace.importers.conversations.transcript import NO_TIME, Transcript, moment
+from orchtrace_corpus.trace.importers.conversations.transcript import NO_TIME, Transcript, moment, string
 from orchtrace_corpus.trace.importers.core import logs
 from orchtrace_corpus.trace.importers.core.logs import LogFile
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
