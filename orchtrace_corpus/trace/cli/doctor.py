@@ -111,11 +111,10 @@ def doctor(
 def _of_logs(
     reading: logs.Reading, paths: Sequence[str], sessions: Sequence[importers.Session], price: logs.Pricing | None
 ) -> Iterator[_Run]:
-    for imported in reading.traces(sessions, logs.privacy("", keep_content=False)):
+    for name, trace in reading.traces(sessions, logs.privacy("", keep_content=False)):
         if price is not None:
-            price(imported.trace)
-        trace = imported.trace
-        form = FORMATS[imported.form].partition(" (")[0]
+            price(trace)
+        form = FORMATS[name].partition(" (")[0]
         transcripts = _transcripts(paths) if lacks_transcripts(trace) else ""
         yield _Run(TraceView(trace), Origin(form, _file(trace), price is not None, transcripts))
 

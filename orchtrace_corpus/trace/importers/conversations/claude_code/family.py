@@ -11,7 +11,6 @@ from orchtrace_corpus.trace.importers.conversations.claude_code.reading import R
 from orchtrace_corpus.trace.importers.conversations.claude_code.sources import Part, Source
 from orchtrace_corpus.trace.importers.conversations.transcript import text_field
 from orchtrace_corpus.trace.importers.core import logs
-from orchtrace_corpus.trace.importers.core.logs import JsonDocument
 from orchtrace_corpus.trace.importers.core.privacy import masked
 from orchtrace_corpus.trace.model.import_report import LedgerLine, Problem
 from orchtrace_corpus.trace.model.trace import Status
@@ -25,13 +24,13 @@ class Family:
 
     Attributes:
         children: The spawn that each child comes from, by the child's name in the log.
-        again: Spawns that set an agent going again that another spawn had brought into being, with its name.
+        again: Spawns that set an agent going again that another spawn had brought into being.
         names: The agents' names in the trace, by every name under which the log speaks of them.
     """
 
     def __init__(self, reading: Reading) -> None:
         self.children: dict[str, rows.Spawn] = {}
-        self.again: list[tuple[rows.Spawn, str]] = []
+        self.again: list[rows.Spawn] = []
         self.names: dict[str, str] = {key: thread.agent for key, thread in reading.threads.items()}
         self._reading = reading
         self._threads = reading.threads
@@ -50,7 +49,7 @@ class Family:
             if one.part is not Part.META:
                 continue
             try:
-                value = JsonDocument(one.file).value
+                value = logs.JsonDocument(one.file).value
             except DataFileError:
                 value = None
             if isinstance(value, dict):
@@ -99,18 +98,13 @@ class Family:
     def take(self, key: str, spawn: rows.Spawn | None) -> bool:
         """Make an agent the child of a spawn; whether it became that."""
         thread = self._threads.get(key)
-        if (
-            spawn is None
-            or spawn.tool_call.target
-            or thread is None
-            or thread.is_root
-            or thread.aside
-            or thread is spawn.thread
-        ):
+        if spawn is None or spawn.tool_call.target or thread is None or thread is spawn.thread:
+            return False
+        if thread.is_root or thread.aside:
             return False
         if key in self.children:
             spawn.tool_call.purpose, spawn.tool_call.target = steps.Purpose.MESSAGE, thread.agent
-            self.again.append((spawn, key))
+            self.again.append(spawn)
             return False
         self.children[key] = spawn
         spawn.tool_call.target = thread.agent
@@ -204,7 +198,7 @@ def _summary(sources: list[Source], reading: Reading) -> dict[str, Any]:
     for one in sources:
         if one.part is Part.RUN:
             try:
-                value = JsonDocument(one.file).value
+                value = logs.JsonDocument(one.file).value
             except DataFileError:
                 reading.report.note(Problem.UNREADABLE_WORKFLOW, one.shown)
                 return {}

@@ -100,14 +100,8 @@ class Moment(Struct, gc=False):
     """When and where a row was written; `row` counts the rows of the thread."""
 
     time: float
-    file: str
-    line: int
+    place: steps.Place
     row: int
-
-    @property
-    def place(self) -> steps.Place:
-        """Where, as steps have it."""
-        return steps.Place(self.file, self.line)
 
 
 class Conversation:

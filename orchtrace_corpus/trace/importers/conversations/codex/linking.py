@@ -1,6 +1,6 @@
 """Puts a Codex session together: which call spawned which thread, what came back, what was copied."""
 
-from collections.abc import Container, Sequence
+from collections.abc import Container, Iterable, Sequence
 
 from orchtrace_corpus.trace.importers.conversations import transcript as steps
 from orchtrace_corpus.trace.importers.conversations.codex.conversation import Spawn
@@ -94,17 +94,16 @@ class _Links:
         self._agents = Names()
         self._names: dict[str, str] = {}  # agents by every name under which the log speaks of them
         for rollout in rollouts:
-            self._name_thread(rollout)
+            meta, thread = rollout.meta, rollout.thread
+            thread.is_root = not meta.parent
+            shown = masked(meta.path.removeprefix("/root")).rpartition("/")[2]
+            thread.agent = self._new_name(MAIN if thread.is_root else meta.nickname or shown or meta.id)
+            known = (meta.id, meta.path, meta.nickname, meta.path.rpartition("/")[2])
+            self._note_names(filter(None, known), thread.agent)
 
-    def _name_thread(self, rollout: Rollout) -> None:
-        meta, thread = rollout.meta, rollout.thread
-        thread.is_root = not meta.parent
-        path = meta.path.rpartition("/")[2]
-        shown = masked(meta.path.removeprefix("/root")).rpartition("/")[2]
-        thread.agent = self._new_name(MAIN if thread.is_root else meta.nickname or shown or meta.id)
-        for name in (meta.id, meta.path, meta.nickname, path):
-            if name:
-                self._names.setdefault(name, thread.agent)
+    def _note_names(self, names: Iterable[str], agent: str) -> None:
+        for name in names:
+            self._names.setdefault(name, agent)
 
     def _new_name(self, wanted: str) -> str:
         return self._agents.new(masked(wanted) or "agent")
@@ -112,14 +111,11 @@ class _Links:
     def find_parents(self) -> None:
         """Find the call that spawned each thread; where there is none, conclude it from the thread itself."""
         for rollout in sorted(self._rollouts, key=lambda one: one.meta.created or 0.0):
-            if not rollout.meta.parent:
+            if not rollout.meta.parent or not rollout.thread.steps:
                 continue
             parent = self._by_id.get(rollout.meta.parent)
-            if not rollout.thread.steps:
-                continue
             if parent is None or self._is_above(rollout, parent):
-                place = str(rollout.thread.steps[0].place)
-                self._report.note(Problem.NO_PARENT_ROLLOUT, place)
+                self._report.note(Problem.NO_PARENT_ROLLOUT, str(rollout.thread.steps[0].place))
                 continue
             rollout.thread.parent = parent.thread.agent
             self._parents[rollout.meta.id] = parent
@@ -127,8 +123,7 @@ class _Links:
             if spawn is not None:
                 spawn.tool_call.target = rollout.thread.agent
                 spawn.tool_call.role = rollout.thread.role = rollout.thread.role or spawn.tool_call.role
-                for name in spawn.names:
-                    self._names.setdefault(name, rollout.thread.agent)
+                self._note_names(spawn.names, rollout.thread.agent)
             else:
                 self._conclude_spawn(rollout, parent)
 
@@ -157,11 +152,9 @@ class _Links:
 
     def _conclude_spawn(self, rollout: Rollout, parent: Rollout) -> None:
         first = min(rollout.thread.steps, key=lambda step: step.at)
-        tool_call = steps.ToolCall(
-            first.time, first.place, purpose=steps.Purpose.SPAWN, target=rollout.thread.agent, role=rollout.thread.role
-        )
-        tool_call.is_inferred = True
-        parent.thread.add(tool_call)
+        spawn = steps.ToolCall(first.time, first.place, purpose=steps.Purpose.SPAWN, is_inferred=True)
+        spawn.target, spawn.role = rollout.thread.agent, rollout.thread.role
+        parent.thread.add(spawn)
         self._report.note(Problem.SPAWN_INFERRED, str(first.place))
 
     def name_childless(self) -> int:
@@ -179,8 +172,7 @@ class _Links:
                     tool_call.purpose = steps.Purpose.TOOL  # nothing came into being
                     continue
                 tool_call.target = self._new_name((names or [f"{tool_call.role or 'agent'}:{tool_call.id[-8:]}"])[-1])
-                for name in names:
-                    self._names.setdefault(name, tool_call.target)
+                self._note_names(names, tool_call.target)
                 missing += 1
                 self._report.note(Problem.NO_ROLLOUT, str(tool_call.place))
         return missing
@@ -196,12 +188,7 @@ class _Links:
                 if tool_call.purpose is steps.Purpose.MESSAGE:
                     tool_call.target = target or self._stranger(aimed.name)
                     sent.setdefault((tool_call.target, aimed.mark), []).append(tool_call)
-                elif (
-                    target
-                    and target != thread.agent
-                    and tool_call.answer is not None
-                    and tool_call.answer.status is Status.OK
-                ):
+                elif tool_call.answer and tool_call.answer.status is Status.OK and target not in ("", thread.agent):
                     tool_call.target = target
                 else:
                     tool_call.purpose = steps.Purpose.TOOL
@@ -213,14 +200,10 @@ class _Links:
         steps.note_deciders(rollout.thread for rollout in self._rollouts)
         steps.add_returns(returns, (rollout.thread for rollout in self._rollouts))
         for rollout in self._rollouts:
-            self._deliver(rollout, sent)
-
-    def _deliver(self, rollout: Rollout, sent: dict[tuple[str, int], list[steps.ToolCall]]) -> None:
-        """What an agent was given is a message that was sent, or else its task."""
-        for arrival in rollout.conversation.evidence.arrivals:
-            waiting = sent.get((rollout.thread.agent, arrival.mark), [])
-            if waiting and waiting[0].time <= arrival.step.time:
-                arrival.step.sent = waiting.pop(0)
+            for arrival in rollout.conversation.evidence.arrivals:  # of a message that was sent, or else of its task
+                waiting = sent.get((rollout.thread.agent, arrival.mark), [])
+                if waiting and waiting[0].time <= arrival.step.time:
+                    arrival.step.sent = waiting.pop(0)
 
     def _called(self, name: str) -> str:
         return self._names.get(name) or self._names.get(name.rpartition("/")[2], "")

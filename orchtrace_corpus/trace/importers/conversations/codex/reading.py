@@ -18,7 +18,7 @@ from msgspec import Struct
 from orchtrace_corpus.trace.importers.conversations.codex.conversation import Conversation, Moment
 from orchtrace_corpus.trace.importers.conversations.codex.rows import Line, Payload, line
 from orchtrace_corpus.trace.importers.conversations.codex.sources import Meta, shown
-from orchtrace_corpus.trace.importers.conversations.transcript import NO_TIME, Transcript, moment, string
+from orchtrace_corpus.trace.importers.conversations.transcript import NO_TIME, Place, Transcript, moment, string
 from orchtrace_corpus.trace.importers.core import logs
 from orchtrace_corpus.trace.importers.core.logs import LogFile
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
@@ -189,7 +189,7 @@ class Rollout:
             if row.timestamp != stamp:  # rows are written several at a time
                 stamp = row.timestamp
                 time = moment(stamp)
-            at = Moment(time, name, number, self._row)
+            at = Moment(time, Place(name, number), self._row)
             if time == NO_TIME:
                 self._report.note(Problem.NO_ROW_TIME, str(at.place))
             else:
