@@ -304,25 +304,14 @@ class _TranscriptEvents:
         match tool_call.purpose:
             case steps.Purpose.SPAWN:
                 self._run.spawn(self._agent, tool_call)
-            case steps.Purpose.MESSAGE:
+            case steps.Purpose.MESSAGE | steps.Purpose.TOOL | steps.Purpose.ASK:
+                kind, target = EventType.MESSAGE, tool_call.target
+                if tool_call.purpose is not steps.Purpose.MESSAGE:
+                    kind, target = EventType.TOOL_CALL, ""
+                    tool_call.id = tool_call.id and self._run.call_ids.new(tool_call.id)  # some logs use an id twice
+                tool, call_id, ref = tool_call.tool, tool_call.id, tool_call.ref
                 tool_call.event = self._emit(
-                    EventType.MESSAGE,
-                    self._agent,
-                    tool_call,
-                    target=tool_call.target,
-                    tool=tool_call.tool,
-                    call_id=tool_call.id,
-                    content_ref=tool_call.ref,
-                )
-            case steps.Purpose.TOOL | steps.Purpose.ASK:
-                tool_call.id = tool_call.id and self._run.call_ids.new(tool_call.id)  # some logs use an id twice
-                tool_call.event = self._emit(
-                    EventType.TOOL_CALL,
-                    self._agent,
-                    tool_call,
-                    tool=tool_call.tool,
-                    call_id=tool_call.id,
-                    content_ref=tool_call.ref,
+                    kind, self._agent, tool_call, target=target, tool=tool, call_id=call_id, content_ref=ref
                 )
             case steps.Purpose.CLOSE:
                 self._run.close(self._agent, tool_call)
