@@ -170,11 +170,13 @@ class Content:
             beginning = self.evidence.beginnings.setdefault(thread.key, rows.Beginning())
             beginning.prompt = steps.mark(bodies[0] if bodies else text)
         speaker = rows.speaker(text)
+        is_put_there = row.is_meta is True or row.is_compact_summary is True
+        is_put_there = is_put_there or text_field(row.origin, "kind") not in ("", "human")
         if speaker is Speaker.TASK:
             self._take_notice(entry, text)
         elif speaker is Speaker.TEAMMATE and not begins:
             self._take_messages(entry, text)
-        elif not thread.is_root or speaker is Speaker.PROGRAM or _is_put_there(row):
+        elif not thread.is_root or speaker is Speaker.PROGRAM or is_put_there:
             thread.add(steps.Note(time, place))
         elif speaker is Speaker.INTERRUPTION:
             thread.add(steps.UserInput(time, place, waited=False, status=Status.CANCELLED))
@@ -235,9 +237,3 @@ class Content:
         data = row.data
         if text_field(data, "type") == "agent_progress":
             self.evidence.progress.setdefault(text_field(data, "agentId"), string(row.parent_tool_use))
-
-
-def _is_put_there(row: Line) -> bool:
-    """Whether the program wrote the row, and no person."""
-    origin = text_field(row.origin, "kind")
-    return row.is_meta is True or row.is_compact_summary is True or origin not in ("", "human")
