@@ -113,7 +113,9 @@ def exceeds_depth(data: bytes, known: int = 0) -> bool:
         data: The text in UTF-8.
         known: So many lists and objects of it are known to lie flat.
     """
-    if len(data) <= MAX_DEPTH:
+    if len(data) <= 2 * MAX_DEPTH or (
+        len(data) < _PIECE_BYTES and len(data) - len(data.translate(None, b"[{")) <= MAX_DEPTH + known
+    ):
         return False
     allowed = MAX_DEPTH + known - data.count(b"{")
     at = data.find(b"[")
@@ -140,7 +142,7 @@ def _marks(data: bytes) -> Iterator[bytes]:
         end = begin + _PIECE_BYTES
         while data[end - 1 : end] == b"\\":  # no piece ends inside an escape
             end += 1
-        piece = data[begin:end].replace(b"\\\\", b"").replace(b'\\"', b"")
+        piece = data[begin:end].replace(b"\\\\", b"__").replace(b'\\"', b"__")  # of equal length, which is faster
         yield piece.translate(_BRACES, _NEITHER_BRACKET_NOR_QUOTE)
         begin = end
 

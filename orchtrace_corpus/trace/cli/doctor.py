@@ -96,13 +96,12 @@ def doctor(
 def _of_logs(
     reading: logs.Reading, paths: Sequence[str], sessions: Sequence[importers.Session], price: logs.Pricing | None
 ) -> Iterator[_Run]:
-    for imported in reading.traces(sessions, logs.privacy("", keep_content=False)):
-        trace = imported.trace
+    for name, trace in reading.traces(sessions, logs.privacy("", keep_content=False)):
         if price is not None:
             price(trace)
         source = trace.events[0].source if trace.events else None
         file = source.file if isinstance(source, Source) else ""
-        form = FORMATS[imported.form].partition(" (")[0]
+        form = FORMATS[name].partition(" (")[0]
         transcripts = _transcripts(paths) if lacks_transcripts(trace) else ""
         yield TraceView(trace), Origin(form, file, price is not None, transcripts)
 

@@ -114,7 +114,8 @@ class _Script:
     ) -> str:
         self.is_written = True
         agent = self._team.activations[owner].agent
-        event = self._builder.event(kind, agent, time, file=span.file, line=span.line, end=end, **fields)
+        tokens = fields.pop("tokens", None)
+        event = self._builder.event(kind, agent, time, span.file, span.line, end, tokens, fields)
         if kind not in (EventType.STOP, EventType.DESPAWN):
             self.frames[owner].note(event, span)
         return event
