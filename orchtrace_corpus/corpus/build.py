@@ -194,14 +194,14 @@ def schema_documents(root: str, taxonomy: Taxonomy) -> list[Document]:
     """The JSON Schemas of the data files."""
     from orchtrace_corpus.corpus.render import schema
 
-    wanted = [(PAPERS_SCHEMA, schema.papers_schema(taxonomy)), (EXCLUSIONS_SCHEMA, schema.exclusions_schema(taxonomy))]
+    wanted = [(PAPERS_SCHEMA, "papers"), (EXCLUSIONS_SCHEMA, "exclusions")]
     further = (
-        (SCALE, SCALE_SCHEMA, schema.scale_schema),
-        (CLAIMS, CLAIMS_SCHEMA, schema.claims_schema),
-        (DISPUTES, DISPUTES_SCHEMA, schema.disputes_schema),
+        (SCALE, SCALE_SCHEMA, "scale"),
+        (CLAIMS, CLAIMS_SCHEMA, "claims"),
+        (DISPUTES, DISPUTES_SCHEMA, "disputes"),
     )
-    wanted += [(name, made(taxonomy)) for data, name, made in further if os.path.lexists(os.path.join(root, data))]
-    return [Document(name, _read(root, name), text) for name, text in wanted]
+    wanted += [(path, name) for data, path, name in further if os.path.lexists(os.path.join(root, data))]
+    return [Document(path, _read(root, path), schema.data_schema(name, taxonomy)) for path, name in wanted]
 
 
 def issue_form_documents(root: str, taxonomy: Taxonomy) -> list[Document]:
