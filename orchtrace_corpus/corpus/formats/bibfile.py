@@ -6,7 +6,6 @@ never defined it leaves as they stand; here each of these is a problem with its 
 
 import re
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 from orchtrace_corpus.base.findings import printable, quote
@@ -51,24 +50,28 @@ class Entry(NamedTuple):
         return re.sub(r"\\([_%&#$~])(?:\{\})?", r"\1", found[1]) if found else ""
 
 
-def entries(text: str) -> tuple[list[Entry], list[Problem]]:
-    """The entries of a file, and what cannot be read of it."""
-    from bibtexparser import model
-    from bibtexparser.entrypoint import parse_string
+def entries(text: str, problems: list[Problem]) -> list[Entry]:
+    """The entries of a file; what cannot be read of it goes to `problems`."""
+    import logging
 
-    with _silent("bibtexparser"):
-        library = parse_string(text, parse_stack=[])
+    from bibtexparser import model
+    from bibtexparser.splitter import Splitter
+
+    logger = logging.getLogger("bibtexparser.splitter")  # it logs what is reported here
+    was_disabled, logger.disabled = logger.disabled, True
+    try:
+        blocks = Splitter(text).split().blocks
+    finally:
+        logger.disabled = was_disabled
     strings = dict(_MONTHS)
     found: list[Entry] = []
-    problems: list[Problem] = []
-    for block in library.blocks:
+    for block in blocks:
         line = _line(block)
         if isinstance(block, model.ParsingFailedBlock):
             problems += _failures(block)
         elif isinstance(block, model.String):
-            strings[block.key.lower()] = _value(
-                block.value, strings, Problem(line, f"string {quote(block.key)}"), problems
-            )
+            place = Problem(line, f"string {quote(block.key)}")
+            strings[block.key.lower()] = _value(block.value, strings, place, problems)
         elif isinstance(block, model.ImplicitComment) and re.search(_ENTRY_START, block.comment):
             message = f"this begins like an entry and is none: {quote(' '.join(block.comment.split()))}"
             problems.append(Problem(line, f"{message}; write @type{{key, ...}}"))
@@ -76,7 +79,7 @@ def entries(text: str) -> tuple[list[Entry], list[Problem]]:
             if not block.key:
                 problems.append(Problem(line, f"an entry of type {quote(block.entry_type)} has no key"))
             found.append(_entry(block, strings, problems))
-    return found, problems
+    return found
 
 
 def _entry(block: "model.Entry", strings: Mapping[str, str], problems: list[Problem]) -> Entry:
@@ -156,17 +159,3 @@ def _length(text: str) -> int:
 
 def _line(block: "model.Block") -> int:
     return (block.start_line or 0) + 1
-
-
-@contextmanager
-def _silent(name: str) -> Iterator[None]:
-    """Keep a library from logging what we report ourselves."""
-    import logging
-
-    logger = logging.getLogger(name)
-    level = logger.level
-    logger.setLevel(logging.CRITICAL + 1)
-    try:
-        yield
-    finally:
-        logger.setLevel(level)

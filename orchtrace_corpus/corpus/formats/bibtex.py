@@ -5,13 +5,13 @@ record's own address. Nothing else of a record is read from one, so an import le
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 from urllib.parse import quote as percent_encoded
 
 from orchtrace_corpus.base.findings import quote
-from orchtrace_corpus.base.identifiers import Identifier, IdentifierKind, recognise
-from orchtrace_corpus.corpus.formats import FormatError, Item, Problem, names
+from orchtrace_corpus.base.identifiers import IdentifierKind, recognise
+from orchtrace_corpus.corpus.formats import Item, Problem, given, identifiers, names
 from orchtrace_corpus.corpus.formats.bibfile import Entry, entries
 from orchtrace_corpus.corpus.formats.citation import VenueKind, keywords, venue_kind
 from orchtrace_corpus.corpus.formats.latex import LatexError, decoded, encoded
@@ -30,6 +30,7 @@ _ENTRY_TYPES = {
 }
 _VENUE_FIELDS = ("journal", "journaltitle", "booktitle", "howpublished", "school", "institution", "publisher")
 _FIELD_WIDTH = len("archivePrefix")
+_ARXIV_JOURNAL = r"(?:arxiv|corr)\b"
 
 
 def write(papers: Sequence[Paper], taxonomy: Taxonomy, profile: str, categories: Mapping[str, str]) -> str:
@@ -37,18 +38,9 @@ def write(papers: Sequence[Paper], taxonomy: Taxonomy, profile: str, categories:
     return "\n".join(_entry(paper, taxonomy, profile, categories) for paper in papers)
 
 
-def read(text: str, taxonomy: Taxonomy, profile: str, path: str) -> list[Item]:
-    """The entries of a BibTeX file; all profiles read alike.
-
-    Raises:
-        FormatError: An entry cannot be read; the message lists all that cannot, each with its line.
-    """
-    del taxonomy, profile
-    found, problems = entries(text)
-    items = [_item(entry, problems) for entry in found]
-    if problems:
-        raise FormatError(path, problems)
-    return items
+def read(text: str, _taxonomy: Taxonomy, _profile: str, problems: list[Problem]) -> list[Item]:
+    """The entries of a BibTeX file; all profiles read alike."""
+    return [_item(entry, problems) for entry in entries(text, problems)]
 
 
 def _entry(paper: Paper, taxonomy: Taxonomy, profile: str, categories: Mapping[str, str]) -> str:
@@ -110,34 +102,25 @@ def _item(entry: Entry, problems: list[Problem]) -> Item:
             problems.append(Problem(entry.line_of(name), f"{name} {error}"))
             return ""
 
-    values: dict[str, Value] = {"key": entry.key}
     title = ": ".join(part for part in (plain("title"), plain("subtitle")) if part)
-    if title:
-        values["title"] = title
-    authors = _authors(entry, problems)
-    if authors:
-        values["authors"] = authors
+    try:
+        authors = names.read(entry.text("author"), decoded)
+    except (names.NamesError, LatexError) as error:
+        problems.append(Problem(entry.line_of("author"), f"author: {error}"))
+        authors = []
     year = _year(entry, problems)
-    if year:
-        values["year"] = year
-    identifiers = dict(_identifiers(entry))
+    ids = _identifiers(entry)
     venue_field = next((name for name in _VENUE_FIELDS if entry.text(name) and "\\url" not in entry.text(name)), "")
-    venue = _venue(venue_field, plain(venue_field) if venue_field else "", identifiers)
-    if venue:
-        values["venue"] = venue
+    venue = plain(venue_field) if venue_field else ""
+    is_on_arxiv = venue_field.startswith("journal") and re.match(_ARXIV_JOURNAL, venue, re.IGNORECASE)
+    if is_on_arxiv or (not venue_field and IdentifierKind.ARXIV in ids):
+        venue = _ARXIV
     if "crossref" in entry.fields and not (venue and year):
         message = "crossref is not followed: copy the year and the booktitle from the entry that it names"
         problems.append(Problem(entry.line_of("crossref"), message))
     url = entry.address("url") or entry.address("howpublished")
-    return Item({**values, **identifiers}, entry.line, {"urls": url} if url else {})
-
-
-def _authors(entry: Entry, problems: list[Problem]) -> list[str]:
-    try:
-        return names.read(entry.text("author"), decoded)
-    except (names.NamesError, LatexError) as error:
-        problems.append(Problem(entry.line_of("author"), f"author: {error}"))
-        return []
+    fields = {"title": title, "authors": authors, "year": year, "venue": venue}
+    return Item({"key": entry.key, **given(fields), **ids}, entry.line, {"urls": url} if url else {})
 
 
 def _year(entry: Entry, problems: list[Problem]) -> int | None:
@@ -151,35 +134,21 @@ def _year(entry: Entry, problems: list[Problem]) -> int | None:
     return int(text[:4])
 
 
-def _identifiers(entry: Entry) -> Iterator[tuple[str, str]]:
-    """The arXiv id and the DOI of an entry; one that we do not recognise stays as it is, for the decoder to refuse."""
-    prefix = entry.text("archiveprefix") or entry.text("eprinttype")
+def _identifiers(entry: Entry) -> dict[str, Value]:
+    """The arXiv id and the DOI of an entry.
+
+    Google Scholar writes the id into a journal (`arXiv preprint arXiv:...`), and DBLP into a volume. An eprint of
+    arXiv's that we do not recognise stays as it is, for the decoder to refuse.
+    """
+    prefix = (entry.text("archiveprefix") or entry.text("eprinttype")).lower()
     eprint, doi = entry.text("eprint"), entry.text("doi").strip("{}").replace("\\_", "_")
-    from_eprint = recognise(eprint) if prefix.lower() in ("", "arxiv") else None
-    from_doi = recognise(doi)
-    listed = _listed_on_arxiv(entry)
-    if from_eprint is not None and from_eprint.kind is IdentifierKind.ARXIV:
-        yield IdentifierKind.ARXIV.value, from_eprint.value
-    elif eprint and prefix.lower() == "arxiv":
-        yield IdentifierKind.ARXIV.value, eprint
-    elif listed is not None:
-        yield IdentifierKind.ARXIV.value, listed.value
-    elif from_doi is not None and from_doi.kind is IdentifierKind.ARXIV:
-        yield IdentifierKind.ARXIV.value, from_doi.value
-    if doi and (from_doi is None or from_doi.kind is IdentifierKind.DOI):
-        yield IdentifierKind.DOI.value, doi if from_doi is None else from_doi.value
-
-
-def _listed_on_arxiv(entry: Entry) -> Identifier | None:
-    """The arXiv id that Google Scholar writes into a journal (`arXiv preprint arXiv:...`), and DBLP into a volume."""
+    named = recognise(doi)
+    if named is not None and named.kind is IdentifierKind.DOI:
+        doi = named.value
+    numbers = [eprint] if prefix in ("", "arxiv") else []
     journal = entry.text("journal") or entry.text("journaltitle")
-    if not re.match(r"(?:arxiv|corr)\b", journal, re.IGNORECASE):
-        return None
-    found = recognise(entry.text("volume").removeprefix("abs/")) or recognise(journal.split()[-1])
-    return found if found is not None and found.kind is IdentifierKind.ARXIV else None
-
-
-def _venue(field: str, text: str, identifiers: Mapping[str, str]) -> str:
-    if field.startswith("journal") and re.match(r"(?:arxiv|corr)\b", text, re.IGNORECASE):
-        return _ARXIV
-    return _ARXIV if not text and not field and IdentifierKind.ARXIV in identifiers else text
+    if re.match(_ARXIV_JOURNAL, journal, re.IGNORECASE):
+        numbers += [entry.text("volume").removeprefix("abs/"), journal.split()[-1]]
+    found = identifiers(numbers, doi)
+    is_unknown = prefix == "arxiv" and eprint and IdentifierKind.ARXIV not in identifiers([eprint], "")
+    return {**found, IdentifierKind.ARXIV.value: eprint} if is_unknown else found

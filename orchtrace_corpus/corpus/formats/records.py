@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 
 from orchtrace_corpus.base.findings import quote
 from orchtrace_corpus.base.json_syntax import JsonError, loads
-from orchtrace_corpus.corpus.formats import FormatError, Item, Problem
+from orchtrace_corpus.corpus.formats import Item, Problem
 from orchtrace_corpus.corpus.formats.jsontext import item_lines, record
 from orchtrace_corpus.corpus.model.record_fields import fields
 from orchtrace_corpus.corpus.model.records import Paper
@@ -20,65 +20,48 @@ SCHEMA = f"{_SCHEMA_PREFIX}papers"
 VERSION = 1
 
 
-def write_document(papers: Sequence[Paper], taxonomy: Taxonomy, profile: str, categories: Mapping[str, str]) -> str:
+def write_document(papers: Sequence[Paper], taxonomy: Taxonomy, _profile: str, _categories: Mapping[str, str]) -> str:
     """The papers as a JSON document."""
-    del profile, categories
     records = [fields(paper, taxonomy) for paper in papers]
     return json.dumps({"schema": SCHEMA, "version": VERSION, "records": records}, ensure_ascii=False, indent=2) + "\n"
 
 
-def read_document(text: str, taxonomy: Taxonomy, profile: str, path: str) -> list[Item]:
+def read_document(text: str, _taxonomy: Taxonomy, _profile: str, problems: list[Problem]) -> list[Item]:
     """The records of a document that `write_document`, or `corpus list --format json`, has made.
 
     Raises:
-        FormatError: It is no such document, or of another version.
+        JsonError: The text is no JSON.
     """
-    del taxonomy, profile
-    try:
-        document = loads(text)
-    except JsonError as error:
-        raise FormatError(path, [Problem(error.line, str(error))]) from error
+    document = loads(text)
     problem = _envelope_problem(document)
     if problem:
-        raise FormatError(path, [Problem(1, problem)])
-    lines = item_lines(text, ("records",))
-    problems: list[Problem] = []
+        problems.append(Problem(1, problem))
+        return []
     items = []
-    for value, line in zip(document["records"], lines, strict=False):
+    for value, line in zip(document["records"], item_lines(text, ("records",)), strict=False):
         values = record(value, line, problems)
         if document["schema"] != SCHEMA:  # a report, whose records say what they are
             kind = values.pop("kind", "")
             if kind != "paper":
                 problems.append(Problem(line, f"only papers can be read, not a record of kind {quote(str(kind))}"))
         items.append(Item(values, line))
-    if problems:
-        raise FormatError(path, problems)
     return items
 
 
-def write_lines(papers: Sequence[Paper], taxonomy: Taxonomy, profile: str, categories: Mapping[str, str]) -> str:
+def write_lines(papers: Sequence[Paper], taxonomy: Taxonomy, _profile: str, _categories: Mapping[str, str]) -> str:
     """The papers, one on each line."""
-    del profile, categories
     return "".join(json.dumps(fields(paper, taxonomy), ensure_ascii=False) + "\n" for paper in papers)
 
 
-def read_lines(text: str, taxonomy: Taxonomy, profile: str, path: str) -> list[Item]:
-    """The records; blank lines are passed over.
-
-    Raises:
-        FormatError: A line is not a record; the message lists all that are not.
-    """
-    del taxonomy, profile
+def read_lines(text: str, _taxonomy: Taxonomy, _profile: str, problems: list[Problem]) -> list[Item]:
+    """The records; blank lines are passed over."""
     items: list[Item] = []
-    problems: list[Problem] = []
     for number, line in enumerate(text.split("\n"), 1):
         if line.strip():
             try:
                 items.append(Item(record(loads(line, number), number, problems), number))
             except JsonError as error:
                 problems.append(Problem(number, str(error)))
-    if problems:
-        raise FormatError(path, problems)
     return items
 
 

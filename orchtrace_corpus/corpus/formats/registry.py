@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from orchtrace_corpus.base.errors import CommandUseError
 from orchtrace_corpus.base.findings import printable, quote, suggestion
+from orchtrace_corpus.base.json_syntax import JsonError
 from orchtrace_corpus.corpus.formats import FormatError, Item, Problem
 from orchtrace_corpus.corpus.model.records import Paper
 from orchtrace_corpus.corpus.model.taxonomy import Taxonomy
@@ -53,9 +54,14 @@ class FileFormat(NamedTuple):
         chosen = self.profile(profile)
         if not self.can_read:
             raise CommandUseError(f"{self.label} is written only, not read", f"Readable: {', '.join(readable())}.")
-        items: list[Item] = self._function("read")(
-            data if self.is_binary else _text(data, path), taxonomy, chosen, path
-        )
+        problems: list[Problem] = []
+        items: list[Item] = []
+        try:
+            items = self._function("read")(_text(data, path), taxonomy, chosen, problems)
+        except JsonError as error:
+            problems.append(Problem(error.line, str(error)))
+        if problems:
+            raise FormatError(path, problems)
         return items
 
     def write(
@@ -96,9 +102,8 @@ class FileFormat(NamedTuple):
     def _function(self, action: str) -> Any:
         """The function that reads or writes this format."""
         module, _, kind = (self.module or self.name).partition(":")
-        return getattr(
-            import_module(f"orchtrace_corpus.corpus.formats.{module}"), f"{action}_{kind}" if kind else action
-        )
+        functions = import_module(f"orchtrace_corpus.corpus.formats.{module}")
+        return getattr(functions, f"{action}_{kind}" if kind else action)
 
 
 FORMATS: dict[str, FileFormat] = {

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from orchtrace_corpus.base.findings import quote
-from orchtrace_corpus.corpus.formats import FormatError, Item, Problem, identifiers
+from orchtrace_corpus.corpus.formats import Item, Problem, given, identifiers
 from orchtrace_corpus.corpus.formats.citation import VenueKind, keywords, venue_kind
 from orchtrace_corpus.corpus.formats.names import Name, name_of
 from orchtrace_corpus.corpus.model.record_fields import Value
@@ -29,24 +29,14 @@ _YEARS = ("PY", "Y1", "DA")
 _VENUES = ("T2", "JO", "JF", "JA", "BT", "PB")
 
 
-def write(papers: Sequence[Paper], taxonomy: Taxonomy, profile: str, categories: Mapping[str, str]) -> str:
+def write(papers: Sequence[Paper], taxonomy: Taxonomy, _profile: str, _categories: Mapping[str, str]) -> str:
     """The papers as RIS records."""
-    del profile, categories
     return "\n".join("".join(f"{tag}  - {value}\n" for tag, value in _lines(paper, taxonomy)) for paper in papers)
 
 
-def read(text: str, taxonomy: Taxonomy, profile: str, path: str) -> list[Item]:
-    """The records of a RIS file.
-
-    Raises:
-        FormatError: A line or a record cannot be read; the message lists all that cannot.
-    """
-    del taxonomy, profile
-    problems: list[Problem] = []
-    items = [_item(line, tags, problems) for line, tags in _records(text, problems)]
-    if problems:
-        raise FormatError(path, problems)
-    return items
+def read(text: str, _taxonomy: Taxonomy, _profile: str, problems: list[Problem]) -> list[Item]:
+    """The records of a RIS file."""
+    return [_item(line, tags, problems) for line, tags in _records(text, problems)]
 
 
 def _lines(paper: Paper, taxonomy: Taxonomy) -> Iterator[tuple[str, str]]:
@@ -113,15 +103,12 @@ def _item(line: int, tags: Mapping[str, Sequence[str]], problems: list[Problem])
     def first(names: Sequence[str]) -> str:
         return next((value for name in names for value in tags.get(name, ()) if value), "")
 
-    values: dict[str, Value] = {}
     key, title, year, venue = (first(names) for names in (("ID",), _TITLES, _YEARS, _VENUES))
     authors = [_author(author) for name in _AUTHORS for author in tags.get(name, ()) if author.strip(", ")]
     if year and not re.fullmatch(r"[1-9]\d{3}(?:[/-].*)?", year, re.ASCII):
         problems.append(Problem(line, f"the year {quote(year)} is not one of four digits"))
         year = ""
-    values.update({name: text for name, text in (("key", key), ("title", title), ("venue", venue)) if text})
-    values.update({"authors": authors} if authors else {})
-    values.update({"year": int(year[:4])} if year else {})
-    values.update(identifiers([first(("AN",))], first(("DO",))))
     urls = list(dict.fromkeys(url for url in tags.get("UR", ()) if url))
-    return Item({**values, **({"urls": urls} if urls else {})}, line)
+    values: dict[str, Value] = {"key": key, "title": title, "venue": venue, "authors": authors, "urls": urls}
+    values |= {"year": int(year[:4])} if year else {}
+    return Item({**given(values), **identifiers([first(("AN",))], first(("DO",)))}, line)

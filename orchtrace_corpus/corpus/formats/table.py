@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from orchtrace_corpus.base.errors import CommandUseError
 from orchtrace_corpus.base.findings import quote, suggestion
 from orchtrace_corpus.base.json_syntax import JsonError, loads
-from orchtrace_corpus.corpus.formats import FormatError, Item, Problem
+from orchtrace_corpus.corpus.formats import Item, Problem
 from orchtrace_corpus.corpus.formats.jsontext import problem_with
 from orchtrace_corpus.corpus.model.decode import paper_schema
 from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE
@@ -30,13 +30,12 @@ _AS_JSON = ("evidence", "waive")
 _FORMULA = r"'*[=+\-@\t\r]"
 
 
-def write(papers: Sequence[Paper], taxonomy: Taxonomy, profile: str, categories: Mapping[str, str]) -> str:
+def write(papers: Sequence[Paper], taxonomy: Taxonomy, profile: str, _categories: Mapping[str, str]) -> str:
     """The papers as a table with a header.
 
     Raises:
         CommandUseError: The taxonomy declares no published table.
     """
-    del categories
     if profile == _PUBLISHED:
         columns = _published(taxonomy)
         names = [column.column for column in columns]
@@ -51,19 +50,16 @@ def write(papers: Sequence[Paper], taxonomy: Taxonomy, profile: str, categories:
     return text.getvalue()
 
 
-def read(text: str, taxonomy: Taxonomy, profile: str, path: str) -> list[Item]:
+def read(text: str, taxonomy: Taxonomy, profile: str, problems: list[Problem]) -> list[Item]:
     """The rows of a table; it may have some of the columns, in any order.
 
     Raises:
         CommandUseError: The taxonomy declares no published table.
-        FormatError: It is no such table; the message lists every problem.
     """
     published = {column.column: column for column in _published(taxonomy)} if profile == _PUBLISHED else {}
-    problems: list[Problem] = []
     key = next((name for name, column in published.items() if column.field == "key"), "key")
-    rows = list(_rows(text, published or _full_columns(taxonomy), key, problems))
     items = []
-    for line, row in rows:
+    for line, row in _rows(text, published or _full_columns(taxonomy), key, problems):
         cells = {name: cell for name, cell in row.items() if cell}
         if published:
             item = _published_item(cells, published, taxonomy, line, problems)
@@ -72,8 +68,6 @@ def read(text: str, taxonomy: Taxonomy, profile: str, path: str) -> list[Item]:
         fields_of_blank = (_field_of(name, published, taxonomy) for name, cell in row.items() if not cell)
         blank = dict.fromkeys(field for field in fields_of_blank if field not in item.values)
         items.append(item._replace(blank=tuple(blank)))
-    if problems:
-        raise FormatError(path, problems)
     return items
 
 
