@@ -11,7 +11,7 @@ import json
 import os
 import re
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any
 
 from orchtrace_corpus.base.errors import CorpusError, DataFileError
 from orchtrace_corpus.base.files import sweep, write_atomic
@@ -61,13 +61,6 @@ class CacheError(CorpusError):
         )
 
 
-class Entry(NamedTuple):
-    """An answer, and when it came, in seconds since the epoch."""
-
-    metadata: Metadata
-    asked_at: float
-
-
 def default_folder() -> str:
     """`ORCHTRACE_CACHE`, else orchtrace-corpus in `XDG_CACHE_HOME`, else in ~/.cache.
 
@@ -102,27 +95,17 @@ class Cache:
             max_age_seconds: The oldest answer to give; None for any age. One from the future is of no
                 known age.
         """
+        content = self._content(asked)
         try:
-            with open(self._path(asked), "rb") as file:
-                entry = _decoded(file.read(_LARGEST_BYTES), asked)
-        except (OSError, ValueError, KeyError, TypeError, RecursionError):
+            metadata = _metadata(content["metadata"], asked)
+            age_seconds = self._wall() - float(content["asked_at"])
+        except (ValueError, KeyError, TypeError):
             return None
-        if max_age_seconds is not None and not 0 <= self._wall() - entry.asked_at <= max_age_seconds:
-            return None
-        return entry.metadata
+        return metadata if max_age_seconds is None or 0 <= age_seconds <= max_age_seconds else None
 
     def is_missing(self, asked: str) -> bool:
         """Whether the last answer about an id was that there is no such paper. Online, it is asked for again."""
-        try:
-            with open(self._path(asked), "rb") as file:
-                content = json.loads(file.read(_LARGEST_BYTES))
-        except (OSError, ValueError, RecursionError):
-            return False
-        return (
-            isinstance(content, dict)
-            and (content.get("form"), content.get("asked")) == (FORM, asked)
-            and (content.get("metadata", "") is None)
-        )
+        return self._content(asked).get("metadata", "") is None
 
     def write(self, asked: str, metadata: Metadata | None) -> None:
         """Keep an answer; None where there is no such paper, which ends what was kept of one.
@@ -144,6 +127,16 @@ class Cache:
         """Remove what killed writers left. Only for who is sure that nobody is writing."""
         sweep(self._folder)
 
+    def _content(self, asked: str) -> dict[str, Any]:
+        """What an id's file holds; nothing where there is none of this form."""
+        try:
+            with open(self._path(asked), "rb") as file:
+                content = json.loads(file.read(_LARGEST_BYTES))
+        except (OSError, ValueError, RecursionError):
+            return {}
+        is_ours = isinstance(content, dict) and (content.get("form"), content.get("asked")) == (FORM, asked)
+        return content if is_ours else {}
+
     def _path(self, asked: str) -> str:
         # Ids have no underscore, and of what may not stand in a name only the slash.
         return os.path.join(self._folder, f"{asked.replace('/', '_')}.json")
@@ -161,26 +154,22 @@ def make_folder(folder: str) -> None:
         raise CacheError(folder, error) from error
 
 
-def _decoded(data: bytes, asked: str) -> Entry:
-    """The entry in a file's bytes.
+def _metadata(values: Any, asked: str) -> Metadata:
+    """The metadata in a file.
 
     Raises:
-        ValueError: It is none of this form, or of another id. `KeyError`, `TypeError` and
-            `RecursionError` mean the same.
+        ValueError: It is none, or of another paper. `KeyError` and `TypeError` mean the same.
     """
-    content = json.loads(data)
-    values = content["metadata"]
-    is_ours = content["form"] == FORM and content["asked"] == asked and set(values) == set(Metadata._fields)
     typed = (
         type(values["version"]) is int
         and all(type(values[name]) is str for name in _TEXTS)
         and all(values[name] is None or type(values[name]) is str for name in _MAYBE_TEXTS)
         and all(type(values[name]) is list and all(type(item) is str for item in values[name]) for name in _LISTS)
     )
-    if not is_ours or not typed:
-        raise ValueError("not an entry of this form")
+    if not typed:
+        raise ValueError("not metadata of this form")
     metadata = Metadata(**{**values, **{name: tuple(values[name]) for name in _LISTS}})
     name = stored_form(metadata.arxiv_id)
     if asked not in (name, f"{name}v{metadata.version}"):
         raise ValueError("the entry of another paper")
-    return Entry(metadata, float(content["asked_at"]))
+    return metadata
