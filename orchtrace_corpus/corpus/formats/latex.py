@@ -51,6 +51,11 @@ _FORMULAS = dict(
 _RAISED = dict(zip("0123456789+-=()in", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁼⁽⁾ⁱⁿ", strict=True))
 _LOWERED = dict(zip("0123456789+-=()aehijklmnoprstuvx", "₀₁₂₃₄₅₆₇₈₉₊₋₌₍₎ₐₑₕᵢⱼₖₗₘₙₒₚᵣₛₜᵤᵥₓ", strict=True))
 
+_COMMANDS = {character: f"\\{name}" for character, name in (_LETTERS | _SIGNS).items()}
+_COMMANDS |= {character: f"$\\{name}$" for character, name in _FORMULAS.items()}
+_COMMANDS |= {raised: f"$^{plain}$" for plain, raised in _RAISED.items()}
+_COMMANDS |= {lowered: f"$_{plain}$" for plain, lowered in _LOWERED.items()}
+
 _FORMULA = r"(?<!\\)\$(?=\S)([^$]+)(?<=[^\s\\])\$(?!\d)|\\\((.+?)\\\)|\\ensuremath\{((?:[^{}]|\{[^{}]*\})*)\}"
 _SCRIPT = r"([\^_])(?:\{([^{}]*)\}|([^\\{}\s]))"
 _BARE = r"\\.|[$%&#]"
@@ -126,16 +131,8 @@ def decoded(latex: str) -> str:
 @lru_cache(maxsize=1024)
 def _command(character: str) -> str:
     """The command for a character beyond ASCII; the character itself where the kernel has none."""
-    if character in _LETTERS:
-        return f"{{\\{_LETTERS[character]}}}"
-    if character in _SIGNS:
-        return f"{{\\{_SIGNS[character]}}}"
-    if character in _FORMULAS:
-        return f"{{$\\{_FORMULAS[character]}$}}"
-    for sign, scripts in (("^", _RAISED), ("_", _LOWERED)):
-        for plain, script in scripts.items():
-            if script == character:
-                return f"{{${sign}{plain}$}}"
+    if character in _COMMANDS:
+        return f"{{{_COMMANDS[character]}}}"
     base, mark, *more = (*unicodedata.normalize("NFD", character), "")
     is_composed = unicodedata.normalize("NFC", character) == character
     if mark in _ACCENTS and more == [""] and base.isascii() and base.isalpha() and is_composed:

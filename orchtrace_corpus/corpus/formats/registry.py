@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from importlib import import_module
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from orchtrace_corpus.base.errors import CommandUseError
@@ -11,9 +10,6 @@ from orchtrace_corpus.base.json_syntax import JsonError
 from orchtrace_corpus.corpus.formats import FormatError, Item, Problem
 from orchtrace_corpus.corpus.model.records import Paper
 from orchtrace_corpus.corpus.model.taxonomy import Taxonomy
-
-_FRAME = "the columns of to_pandas()"
-_NO_CATEGORIES: Mapping[str, str] = MappingProxyType({})
 
 
 class FileFormat(NamedTuple):
@@ -65,11 +61,7 @@ class FileFormat(NamedTuple):
         return items
 
     def write(
-        self,
-        papers: Sequence[Paper],
-        taxonomy: Taxonomy,
-        profile: str = "",
-        categories: Mapping[str, str] = _NO_CATEGORIES,
+        self, papers: Sequence[Paper], taxonomy: Taxonomy, profile: str = "", categories: Mapping[str, str] = {}
     ) -> str | bytes:
         """The papers in this format: text, or bytes if the format is binary.
 
@@ -132,7 +124,14 @@ FORMATS: dict[str, FileFormat] = {
         FileFormat("jsonl", "JSON Lines", {"records": "whole records, one on each line"}, module="records:lines"),
         FileFormat("ris", "RIS", {"citation": "what a citation needs, tags as keywords"}),
         FileFormat("csl", "CSL-JSON", {"citation": "what a citation needs, tags as keywords"}),
-        FileFormat("parquet", "Parquet", {"frame": _FRAME}, is_binary=True, can_read=False, module="frame"),
+        FileFormat(
+            "parquet",
+            "Parquet",
+            {"frame": "the columns of to_pandas()"},
+            is_binary=True,
+            can_read=False,
+            module="frame",
+        ),
     )
 }
 """Every format by its name."""

@@ -12,7 +12,6 @@ from orchtrace_corpus.base.findings import quote
 from orchtrace_corpus.corpus.formats import Item, Problem, given, identifiers
 from orchtrace_corpus.corpus.formats.citation import VenueKind, keywords, venue_kind
 from orchtrace_corpus.corpus.formats.names import Name, name_of
-from orchtrace_corpus.corpus.model.record_fields import Value
 from orchtrace_corpus.corpus.model.records import Paper
 from orchtrace_corpus.corpus.model.taxonomy import Taxonomy
 
@@ -43,7 +42,8 @@ def _lines(paper: Paper, taxonomy: Taxonomy) -> Iterator[tuple[str, str]]:
     yield "TY", _TYPES[venue_kind(paper.venue)]
     yield "ID", paper.key
     yield "TI", paper.title
-    yield from (("AU", _ris_name(author)) for author in paper.authors)
+    for name in map(name_of, paper.authors):  # the suffix last
+        yield "AU", ", ".join(filter(None, (name.family, name.given, name.suffix)))
     yield "PY", str(paper.year)
     yield "T2", paper.venue
     if paper.arxiv_id:
@@ -54,12 +54,6 @@ def _lines(paper: Paper, taxonomy: Taxonomy) -> Iterator[tuple[str, str]]:
     yield from (("KW", keyword) for keyword in keywords(paper, taxonomy))
     yield "N1", paper.summary
     yield "ER", ""
-
-
-def _ris_name(author: str) -> str:
-    """A name as RIS has it, the suffix last: `Family, Given, Suffix`."""
-    name = name_of(author)
-    return ", ".join(part for part in (name.family, name.given, name.suffix) if part)
 
 
 def _author(text: str) -> str:
@@ -79,9 +73,8 @@ def _records(text: str, problems: list[Problem]) -> Iterator[tuple[int, dict[str
         tag, value = (found[1], (found[2] or "").strip(" ")) if found else ("", line.strip(" "))
         if tag == "TY":
             if start:
-                problems.append(
-                    Problem(start, f"this record is not closed by ER before another begins on line {number}")
-                )
+                message = f"this record is not closed by ER before another begins on line {number}"
+                problems.append(Problem(start, message))
             start, tags, last = number, {"TY": [value]}, "TY"
         elif not value and not tag:
             continue
@@ -109,6 +102,6 @@ def _item(line: int, tags: Mapping[str, Sequence[str]], problems: list[Problem])
         problems.append(Problem(line, f"the year {quote(year)} is not one of four digits"))
         year = ""
     urls = list(dict.fromkeys(url for url in tags.get("UR", ()) if url))
-    values: dict[str, Value] = {"key": key, "title": title, "venue": venue, "authors": authors, "urls": urls}
-    values |= {"year": int(year[:4])} if year else {}
-    return Item({**given(values), **identifiers([first(("AN",))], first(("DO",)))}, line)
+    fields = {"key": key, "title": title, "venue": venue, "authors": authors, "year": int(year[:4]) if year else None}
+    ids = identifiers([first(("AN",))], first(("DO",)))
+    return Item({**given(fields), **ids, **given({"urls": urls})}, line)
