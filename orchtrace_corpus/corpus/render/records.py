@@ -167,7 +167,11 @@ def _fixed_entries(record: Record) -> list[tuple[str, str]]:
     entries = []
     for name in names.split():
         value = getattr(record, name)
-        text = ("; " if name == "authors" else " ").join(value) if isinstance(value, tuple) else str("" if value is None else value)
+        text = (
+            ("; " if name == "authors" else " ").join(value)
+            if isinstance(value, tuple)
+            else str("" if value is None else value)
+        )
         entries += [(name, text)] if text else []
     return entries
 

@@ -1,13 +1,14 @@
 """Figures of bars: the terms of a facet from first to last, and its terms by level."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
-from orchtrace_corpus.base.text.drawing import SERIES, SIZE, SMALL, Drawing, text_width, wrap
-from orchtrace_corpus.corpus.analysis.statistics import ABSENT, Counts, LevelCounts
+from orchtrace_corpus.base.text.drawing import SERIES, SMALL, Drawing, text_width, wrap
+from orchtrace_corpus.corpus.analysis.statistics import ABSENT
 from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE
 from orchtrace_corpus.corpus.model.taxonomy import Role
-from orchtrace_corpus.corpus.render.figures.plan import SPARSE_LIMIT, Caption, called
+from orchtrace_corpus.corpus.render.figures.plan import SPARSE_LIMIT, Caption, Figure, Source, called
 from orchtrace_corpus.corpus.render.figures.sheet import (
+    BASE,
     HATCHED,
     MARGIN,
     WIDTH,
@@ -22,22 +23,17 @@ _ROW = 32.0
 _BAR = 16.0
 _STACK_WIDTH = 110.0
 _HEAD_WIDTH = 84.0
-_BASE = SIZE * 0.35  # from the middle of a line of text down to its base line
 _ASIDE = (ABSENT, NOT_APPLICABLE)
 _CONTESTED = "contested: another reading is on record"
 
 
-def draw_terms(name: str, caption: Caption, counts: Counts, contested: Mapping[str, int]) -> str:
+def draw_terms(figure: Figure, caption: Caption, source: Source) -> str:
     """A facet as a ladder: a rung for each term, as long as it has papers, with empty and sparse rungs marked.
 
-    Empty and sparse are marked on axes only: that a description is rare is no gap.
-
-    Args:
-        name: The figure's name.
-        caption: Its words.
-        counts: The counts, unused terms included.
-        contested: How many papers have a contested reading, by term; their part of the bar is hatched.
+    Empty and sparse are marked on axes only: that a description is rare is no gap. The part of a bar is hatched that
+    belongs to papers with a contested reading.
     """
+    counts, contested = source.counts(figure.field), source.contested.get(figure.field, {})
     facet = counts.attribute.facet
     is_axis = facet is not None and facet.role is Role.AXIS
     values = list(counts.counts.items())
@@ -48,7 +44,7 @@ def draw_terms(name: str, caption: Caption, counts: Counts, contested: Mapping[s
     digits = text_width(f"{max(counts.counts.values(), default=0):,}", bold=True)
     room = WIDTH - MARGIN - left - digits - max((text_width(mark, SMALL) for mark in marks), default=0.0) - 16
     largest = max((number for value, number in values if value not in _ASIDE), default=0)
-    drawing = Drawing(name, WIDTH)
+    drawing = Drawing(figure.name, WIDTH)
     top = y = head(drawing, caption) + 10
     for text, mark, (value, number) in zip(labels, marks, values, strict=True):
         middle = y + _ROW / 2
@@ -64,9 +60,9 @@ def draw_terms(name: str, caption: Caption, counts: Counts, contested: Mapping[s
                 length = room
                 drawing.line(left, middle, left + room, middle, "rule", dashed=True)
             fill, bold = ("muted", False) if value in _ASIDE else ("ink", True)
-            drawing.text(left + length + 8, middle + _BASE, f"{number:,}", fill, bold=bold)
+            drawing.text(left + length + 8, middle + BASE, f"{number:,}", fill, bold=bold)
             if mark:
-                drawing.text(left + length + 12 + digits, middle + _BASE, mark, "muted", size=SMALL)
+                drawing.text(left + length + 12 + digits, middle + BASE, mark, "muted", size=SMALL)
         y += _ROW
     drawing.line(left, top, left, y, "rule")
     if any(contested.values()):
@@ -84,25 +80,20 @@ def _mark(value: str, number: int, is_axis: bool, disputed: int) -> str:
     return ", ".join(marks)
 
 
-def draw_levels(name: str, caption: Caption, levels: LevelCounts, contested: Mapping[str, Mapping[str, int]]) -> str:
+def draw_levels(figure: Figure, caption: Caption, source: Source) -> str:
     """A facet of kind `levels`: a row for each term, its papers by level as numbers and as a stacked bar.
 
-    Args:
-        name: The figure's name.
-        caption: Its words.
-        levels: The counts.
-        contested: How many papers have a contested reading, by term and level; the part of the bar is
-            hatched that belongs to them.
+    The part of a bar is hatched that belongs to papers with a contested reading.
     """
+    levels = source.levels(figure.field)
     facet = levels.facet
     labels = [called(term.id, facet.terms) for term in facet.terms]
     numbers = [tuple(levels.counts[term.id].values()) for term in facet.terms]
-    disputed = [contested.get(term.id, {}) for term in facet.terms]
-    is_contested = any(map(any, (by_level.values() for by_level in disputed)))
+    disputed = [source.contested.get(term.id, {}) for term in facet.terms]
+    is_contested = any(any(by_level.values()) for by_level in disputed)
+    shown = numbers
     if is_contested:
         shown = [(*row, sum(by_level.values())) for row, by_level in zip(numbers, disputed, strict=True)]
-    else:
-        shown = numbers
     heads = [wrap(level.label, _HEAD_WIDTH, SMALL) for level in facet.levels] + [[]] * is_contested
     widths = []
     for index, lines in enumerate(heads):
@@ -110,15 +101,18 @@ def draw_levels(name: str, caption: Caption, levels: LevelCounts, contested: Map
         widths.append(max(text_width(text) for text in texts) + (8 if lines else 22))
     names = label_width(labels)
     left = MARGIN + names + 8
+    ends = [left + sum(widths[: index + 1]) for index in range(len(widths))]
     start = left + sum(widths) + 14
-    drawing = Drawing(name, max(WIDTH, start + _STACK_WIDTH + MARGIN))
+    drawing = Drawing(figure.name, max(WIDTH, start + _STACK_WIDTH + MARGIN))
     largest = max((sum(row) for row in numbers), default=0)
     pixels = (drawing.width - MARGIN - start) / max(largest, 1)
-    top = y = _heads(drawing, head(drawing, caption) + 10, left, heads, widths)
+    top = y = _heads(drawing, head(drawing, caption) + 10, heads, ends)
     for text, row, by_level, counts in zip(labels, shown, disputed, numbers, strict=True):
         with drawing.group():
             label(drawing, MARGIN, y + _ROW / 2, names, text)
-            _numbers(drawing, left, y + _ROW / 2 + _BASE, row, widths)
+            for number, x in zip(row, ends, strict=True):
+                fill = "ink" if number else "muted"
+                drawing.text(x, y + _ROW / 2 + BASE, f"{number:,}", fill, anchor="end", bold=bool(number))
             hatched = [by_level.get(level.id, 0) for level in facet.levels]
             _stack(drawing, start, y + (_ROW - _BAR) / 2, pixels, counts, hatched)
         y += _ROW
@@ -131,25 +125,17 @@ def draw_levels(name: str, caption: Caption, levels: LevelCounts, contested: Map
     return finish(drawing, legend(drawing, y + 10, keys), caption)
 
 
-def _heads(drawing: Drawing, top: float, left: float, heads: Sequence[Sequence[str]], widths: Sequence[float]) -> float:
+def _heads(drawing: Drawing, top: float, heads: Sequence[Sequence[str]], ends: Sequence[float]) -> float:
     """The levels' names above their numbers, a hatched square above those contested; returns where the rows begin."""
     bottom = top + max(len(lines) for lines in heads) * SMALL * 1.15
-    x = left
     with drawing.group():
-        for lines, width in zip(heads, widths, strict=True):
-            x += width
+        for lines, x in zip(heads, ends, strict=True):
             for number, line in enumerate(reversed(lines)):
                 drawing.text(x, bottom - number * SMALL * 1.15, line, "muted", size=SMALL, anchor="end")
             if not lines:
                 drawing.rect(x - SMALL, bottom - SMALL + 2, SMALL, SMALL, "muted", radius=2)
                 drawing.hatch(x - SMALL, bottom - SMALL + 2, SMALL, SMALL)
     return bottom + 6
-
-
-def _numbers(drawing: Drawing, x: float, y: float, row: Sequence[int], widths: Sequence[float]) -> None:
-    for number, width in zip(row, widths, strict=True):
-        x += width
-        drawing.text(x, y, f"{number:,}", "ink" if number else "muted", anchor="end", bold=bool(number))
 
 
 def _stack(

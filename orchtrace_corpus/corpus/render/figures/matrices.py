@@ -7,21 +7,11 @@ from orchtrace_corpus.base.text.drawing import SIZE, SMALL, Drawing, text_width,
 from orchtrace_corpus.corpus.analysis.attributes import paper_attributes
 from orchtrace_corpus.corpus.analysis.statistics import ABSENT, count, cross
 from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE
-from orchtrace_corpus.corpus.render.figures.plan import Caption, Source, called
-from orchtrace_corpus.corpus.render.figures.sheet import (
-    LABEL_WIDTH,
-    MARGIN,
-    WIDTH,
-    finish,
-    head,
-    label,
-    label_width,
-    legend,
-)
+from orchtrace_corpus.corpus.render.figures.plan import Caption, Figure, Source, called
+from orchtrace_corpus.corpus.render.figures.sheet import BASE, MARGIN, WIDTH, finish, head, label, label_width, legend
 from orchtrace_corpus.corpus.render.statistics import heat, lower_first
 
 _ROW = 30.0
-_BASE = SIZE * 0.35  # from the middle of a line of text down to its base line
 _CELL = 34.0
 _LARGEST_CELL = 48.0
 _HEAD_WIDTH = 118.0
@@ -44,17 +34,12 @@ class _Matrix(NamedTuple):
 
     def largest(self) -> int:
         """The largest count in a cell that is not set aside."""
-        regular = [
-            number
-            for row, numbers in enumerate(self.cells)
-            if row not in self.aside_rows
-            for column, number in enumerate(numbers)
-            if column not in self.aside_columns
-        ]
-        return max(regular, default=0)
+        rows = [numbers for row, numbers in enumerate(self.cells) if row not in self.aside_rows]
+        columns = [column for column in range(len(self.columns)) if column not in self.aside_columns]
+        return max((numbers[column] for numbers in rows for column in columns), default=0)
 
 
-def draw_coverage(name: str, caption: Caption, source: Source) -> str:
+def draw_coverage(figure: Figure, caption: Caption, source: Source) -> str:
     """The first pair of fields that the taxonomy crosses, as a heat map with the papers of each row and column.
 
     What does not apply is set aside, without a shade: it would dwarf the rest.
@@ -73,10 +58,10 @@ def draw_coverage(name: str, caption: Caption, source: Source) -> str:
         frozenset(index for index, row in enumerate(rows) if row in aside),
         frozenset(index for index, column in enumerate(columns) if column in aside),
     )
-    return _draw(name, caption, matrix)
+    return _draw(figure.name, caption, matrix)
 
 
-def draw_years(name: str, caption: Caption, source: Source) -> str:
+def draw_years(figure: Figure, caption: Caption, source: Source) -> str:
     """The papers of the last years, one column each, and of all years before, by the sections of the list."""
     taxonomy = source.pool.taxonomy
     attributes = paper_attributes(taxonomy)
@@ -86,7 +71,7 @@ def draw_years(name: str, caption: Caption, source: Source) -> str:
     totals = tuple(sum(by_year.get(year, 0) for year in range(first, last + 1)) for first, last in spans)
     section = taxonomy.section
     if section is None:
-        return _draw(name, caption, _Matrix((), titles, (), (), totals), bars=True)
+        return _draw(figure.name, caption, _Matrix((), titles, (), (), totals), bars=True)
     crosstab = cross(source.pool.papers, attributes[section.field], attributes["year"], include_empty=True)
     cells = tuple(
         tuple(
@@ -95,7 +80,7 @@ def draw_years(name: str, caption: Caption, source: Source) -> str:
         for row in crosstab.row_values
     )
     rows = tuple(called(row, section.terms) for row in crosstab.row_values)
-    return _draw(name, caption, _Matrix(rows, titles, cells, tuple(map(sum, cells)), totals), bars=True)
+    return _draw(figure.name, caption, _Matrix(rows, titles, cells, tuple(map(sum, cells)), totals), bars=True)
 
 
 def _spans(years: Sequence[int]) -> list[tuple[int, int]]:
@@ -119,7 +104,7 @@ class _Layout:
     """
 
     def __init__(self, matrix: _Matrix) -> None:
-        self.names = label_width(matrix.rows, LABEL_WIDTH)
+        self.names = label_width(matrix.rows)
         self.left = MARGIN + self.names + 8
         widest = text_width(f"{max((*matrix.column_totals, matrix.largest()), default=0):,}", bold=True) + 8
         totals = (text_width(f"{total:,}", bold=True) for total in matrix.row_totals)
@@ -161,13 +146,13 @@ def _draw(name: str, caption: Caption, matrix: _Matrix, *, bars: bool = False) -
             fill = "muted" if index in matrix.aside_rows else "ink"
             label(drawing, MARGIN, y + _ROW / 2, layout.names, title, fill)
             _cells(drawing, y, layout, matrix, index, largest)
-            drawing.text(layout.right, y + _ROW / 2 + _BASE, f"{matrix.row_totals[index]:,}", anchor="end", bold=True)
+            drawing.text(layout.right, y + _ROW / 2 + BASE, f"{matrix.row_totals[index]:,}", anchor="end", bold=True)
         y += _ROW
     if not bars:
         with drawing.group():
             label(drawing, MARGIN, y + _ROW / 2, layout.names, "papers", "muted")
             for index, number in enumerate(matrix.column_totals):
-                drawing.text(layout.middle(index), y + _ROW / 2 + _BASE, f"{number:,}", anchor="middle", bold=True)
+                drawing.text(layout.middle(index), y + _ROW / 2 + BASE, f"{number:,}", anchor="middle", bold=True)
         y += _ROW
     return finish(drawing, legend(drawing, y + 10, _keys(matrix, largest)), caption)
 
@@ -207,14 +192,12 @@ def _cells(drawing: Drawing, y: float, layout: _Layout, matrix: _Matrix, row: in
         x = layout.left + column * layout.cell + 1.5
         aside = row in matrix.aside_rows or column in matrix.aside_columns
         shade = 0 if aside else heat(number, largest)
-        if shade:
-            drawing.rect(x, y + 1.5, width, height, f"heat{shade}", radius=3)
-        elif aside:
-            drawing.rect(x, y + 1.5, width, height, "plain", radius=3)
+        if shade or aside:
+            drawing.rect(x, y + 1.5, width, height, f"heat{shade}" if shade else "plain", radius=3)
         else:
             drawing.rect(x, y + 1.5, width, height, "page", stroke="rule", dashed=True, radius=3)
         fill = "on-heat4" if shade == _SHADES else "ink" if shade else "muted"
-        drawing.text(x + width / 2, y + _ROW / 2 + _BASE, f"{number:,}", fill, anchor="middle")
+        drawing.text(x + width / 2, y + _ROW / 2 + BASE, f"{number:,}", fill, anchor="middle")
 
 
 def _keys(matrix: _Matrix, largest: int) -> dict[str, str]:
