@@ -6,7 +6,7 @@ from orchtrace_corpus.base.text.layout import UNICODE, Glyphs, Line, Span, displ
 from orchtrace_corpus.base.text.table import Table, envelope, markdown, markdown_text
 from orchtrace_corpus.corpus.analysis.statistics import ABSENT, Coverage
 from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE
-from orchtrace_corpus.corpus.render.statistics import ABSENT_LABEL, crosstab_table, heat, lower_first
+from orchtrace_corpus.corpus.render.statistics import ABSENT_LABEL, cells, crosstab_table, crosstab_title, heat
 
 _PIPE_WIDTH = 80
 
@@ -17,8 +17,7 @@ def page(coverage: Coverage, width: int | None, glyphs: Glyphs = UNICODE) -> lis
     row_labels = [row or ABSENT_LABEL for row in crosstab.row_values]
     column_labels = [column or ABSENT_LABEL for column in crosstab.column_values]
     label_width = max((display_width(label) for label in (*row_labels, crosstab.rows.name)), default=0)
-    title = f"{crosstab.rows.label} by {lower_first(crosstab.columns.label)}, {crosstab.total} papers"
-    lines: list[Line] = [line(title, "heading"), line()]
+    lines: list[Line] = [line(f"{crosstab_title(crosstab)}, {crosstab.total} papers", "heading"), line()]
     needed = sum(max(display_width(label), 4) + 1 for label in column_labels)
     numbered = width is not None and label_width + 1 + needed > width
     heads = [f"({index})" for index, _ in enumerate(column_labels, 1)] if numbered else column_labels
@@ -50,25 +49,21 @@ def table(coverage: Coverage) -> Table:
     """Every cell of the matrix, as rows."""
     crosstab = coverage.crosstab
     rows = tuple(
-        (row, column, crosstab.number(row, column), _state(row, column, coverage))
-        for row in crosstab.row_values
-        for column in crosstab.column_values
+        (row, column, number, _state(row, column, coverage))
+        for row, numbers in cells(crosstab).items()
+        for column, number in numbers.items()
     )
-    title = f"{crosstab.rows.label} by {lower_first(crosstab.columns.label)}"
-    return Table("cells", title, (crosstab.rows.name, crosstab.columns.name, "count", "state"), rows)
+    columns = (crosstab.rows.name, crosstab.columns.name, "count", "state")
+    return Table("cells", crosstab_title(crosstab), columns, rows)
 
 
 def document(coverage: Coverage) -> str:
     """The matrix and its gaps as a document."""
-    gaps = [
-        f"- {name}: "
-        + (", ".join(f"{markdown_text(row)} x {markdown_text(column)}" for row, column in cells) or "none")
-        for name, cells in (
-            ("Empty", coverage.empty),
-            (f"Sparse (1 to {coverage.sparse_limit})", coverage.sparse),
-        )
-    ]
-    return markdown(crosstab_table(coverage.crosstab)) + "\n" + "\n".join(gaps) + "\n"
+    text = markdown(crosstab_table(coverage.crosstab)) + "\n"
+    for name, gaps in (("Empty", coverage.empty), (f"Sparse (1 to {coverage.sparse_limit})", coverage.sparse)):
+        pairs = [f"{markdown_text(row)} x {markdown_text(column)}" for row, column in gaps]
+        text += f"- {name}: {', '.join(pairs) or 'none'}\n"
+    return text
 
 
 def data(coverage: Coverage) -> str:
@@ -80,10 +75,7 @@ def data(coverage: Coverage) -> str:
             "rows": crosstab.rows.name,
             "columns": crosstab.columns.name,
             "papers": crosstab.total,
-            "cells": {
-                row: {column: crosstab.number(row, column) for column in crosstab.column_values}
-                for row in crosstab.row_values
-            },
+            "cells": cells(crosstab),
             "sparse_limit": coverage.sparse_limit,
             "empty": [list(cell) for cell in coverage.empty],
             "sparse": [list(cell) for cell in coverage.sparse],
@@ -106,23 +98,21 @@ def _matrix(
     head = " ".join(pad(text, width, right=True) for text, width in zip(heads, widths, strict=True))
     lines: list[Line] = [(Span(pad("", label_width) + " " + head, "muted"),)]
     for row, label in zip(crosstab.row_values, row_labels, strict=True):
-        cells = []
+        spans = []
         for column, width in zip(crosstab.column_values, widths, strict=True):
             number = crosstab.number(row, column)
             applies = {ABSENT, NOT_APPLICABLE}.isdisjoint((row, column))
             text = _heat_text(number, largest if applies and number > coverage.sparse_limit else 0, glyphs)
-            cells += [
-                Span(" "),
-                Span(pad(text, width, right=True), f"heat{heat(number, largest)}" if applies else "muted"),
-            ]
-        lines.append((Span(pad(label, label_width)), *cells))
+            style = f"heat{heat(number, largest)}" if applies else "muted"
+            spans += [Span(" "), Span(pad(text, width, right=True), style)]
+        lines.append((Span(pad(label, label_width)), *spans))
     return lines
 
 
-def _cell_list(name: str, cells: Sequence[tuple[str, str]], coverage: Coverage, width: int) -> list[Line]:
-    lines: list[Line] = [line(f"{name}: {len(cells)} of {coverage.size} cells", "heading")]
+def _cell_list(name: str, gaps: Sequence[tuple[str, str]], coverage: Coverage, width: int) -> list[Line]:
+    lines: list[Line] = [line(f"{name}: {len(gaps)} of {coverage.size} cells", "heading")]
     by_row: dict[str, list[str]] = {}
-    for row, column in cells:
+    for row, column in gaps:
         by_row.setdefault(row, []).append(column)
     label_width = max((display_width(row) for row in by_row), default=0) + 4
     all_columns = [c for c in coverage.crosstab.column_values if c not in (ABSENT, NOT_APPLICABLE)]

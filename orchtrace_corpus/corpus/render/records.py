@@ -167,12 +167,8 @@ def _fixed_entries(record: Record) -> list[tuple[str, str]]:
     entries = []
     for name in names.split():
         value = getattr(record, name)
-        text = (
-            ("; " if name == "authors" else " ").join(value)
-            if isinstance(value, tuple)
-            else str("" if value is None else value)
-        )
-        entries += [(name, text)] if text else []
+        text = ("; " if name == "authors" else " ").join(value) if isinstance(value, tuple) else str(value)
+        entries += [(name, text)] if text and value is not None else []
     return entries
 
 

@@ -18,9 +18,11 @@ def counts_tables(counts: Counts) -> list[Table]:
         term = terms.get(value)
         code = ((term.code if term else "") or None,) if has_codes else ()
         rows.append((value or Missing.ABSENT, *code, number, _share(number, counts.total)))
-    code_column = ("code",) if has_codes else ()
-    noted = _multiple_note(counts)
-    tables = [Table(name, counts.attribute.label, (name, *code_column, "count", "share_percent"), tuple(rows), noted)]
+    columns = (name, *(("code",) if has_codes else ()), "count", "share_percent")
+    notes: tuple[str, ...] = ()
+    if sum(counts.counts.values()) > counts.total:
+        notes = (f"A record with several values counts under each; {counts.total} records in all.",)
+    tables = [Table(name, counts.attribute.label, columns, tuple(rows), notes)]
     if counts.families:
         family_rows = tuple((code, number, _share(number, counts.total)) for code, number in counts.families.items())
         title = f"{counts.attribute.label}, by code"
@@ -32,35 +34,41 @@ def levels_table(levels: LevelCounts) -> Table:
     """The terms of a facet of kind `levels`, by level."""
     facet = levels.facet
     ids = [level.id for level in facet.levels]
+    has_codes = any(term.code for term in facet.terms)
     rows: list[tuple[Cell, ...]] = []
     for term in facet.terms:
         numbers = [levels.counts[term.id][level] for level in ids]
-        code = (term.code,) if any(t.code for t in facet.terms) else ()
-        rows.append((term.id, *code, *numbers, levels.total - sum(numbers)))
-    code_column = ("code",) if any(term.code for term in facet.terms) else ()
-    return Table(
-        facet.field,
-        f"{facet.label}, by level",
-        (facet.field, *code_column, *ids, "absent"),
-        tuple(rows),
-        ("absent: records that do not have the term.",),
-    )
+        rows.append((term.id, *((term.code,) if has_codes else ()), *numbers, levels.total - sum(numbers)))
+    columns = (facet.field, *(("code",) if has_codes else ()), *ids, "absent")
+    notes = ("absent: records that do not have the term.",)
+    return Table(facet.field, f"{facet.label}, by level", columns, tuple(rows), notes)
 
 
 def crosstab_table(crosstab: Crosstab) -> Table:
     """Two attributes against each other, with totals of records in the last column."""
     columns = tuple(value or ABSENT_LABEL for value in crosstab.column_values)
-    rows: tuple[tuple[Cell, ...], ...] = tuple(
-        (
-            row or Missing.ABSENT,
-            *(crosstab.number(row, column) for column in crosstab.column_values),
-            _row_sum(crosstab, row),
-        )
-        for row in crosstab.row_values
-    )
-    title = f"{crosstab.rows.label} by {lower_first(crosstab.columns.label)}"
-    name = f"{crosstab.rows.name}_by_{crosstab.columns.name}"
-    return Table(name, title, (crosstab.rows.name, *columns, "sum"), rows)
+    rows: list[tuple[Cell, ...]] = []
+    for row in crosstab.row_values:
+        numbers = [crosstab.number(row, column) for column in crosstab.column_values]
+        rows.append((row or Missing.ABSENT, *numbers, sum(numbers)))
+    return Table(crosstab_name(crosstab), crosstab_title(crosstab), (crosstab.rows.name, *columns, "sum"), tuple(rows))
+
+
+def crosstab_name(crosstab: Crosstab) -> str:
+    """What programs call a cross-tabulation."""
+    return f"{crosstab.rows.name}_by_{crosstab.columns.name}"
+
+
+def crosstab_title(crosstab: Crosstab) -> str:
+    """What people call a cross-tabulation."""
+    return f"{crosstab.rows.label} by {lower_first(crosstab.columns.label)}"
+
+
+def cells(crosstab: Crosstab) -> dict[str, dict[str, int]]:
+    """The counts of a cross-tabulation by row, then by column, zeros included."""
+    return {
+        row: {column: crosstab.number(row, column) for column in crosstab.column_values} for row in crosstab.row_values
+    }
 
 
 def summary_tables(summary: Summary) -> list[Table]:
@@ -70,10 +78,8 @@ def summary_tables(summary: Summary) -> list[Table]:
     tables += counts_tables(summary.years)
     tables += [crosstab_table(crosstab) for crosstab in summary.crosstabs]
     for counts in summary.exclusions:
-        first, *_ = counts_tables(counts)
-        tables.append(
-            first._replace(name=f"exclusion_{first.name}", title=f"Exclusions: {lower_first(counts.attribute.label)}")
-        )
+        title = f"Exclusions: {lower_first(counts.attribute.label)}"
+        tables.append(counts_tables(counts)[0]._replace(name=f"exclusion_{counts.attribute.name}", title=title))
     return tables
 
 
@@ -95,13 +101,7 @@ def summary_json(summary: Summary) -> str:
             "counts": {counts.attribute.name: counts.counts for counts in (*summary.facets, summary.years)},
             "codes": {counts.attribute.name: counts.families for counts in summary.facets if counts.families},
             "levels": {levels.facet.field: levels.counts for levels in summary.levels},
-            "crosstabs": {
-                f"{crosstab.rows.name}_by_{crosstab.columns.name}": {
-                    row: {column: crosstab.number(row, column) for column in crosstab.column_values}
-                    for row in crosstab.row_values
-                }
-                for crosstab in summary.crosstabs
-            },
+            "crosstabs": {crosstab_name(crosstab): cells(crosstab) for crosstab in summary.crosstabs},
             "exclusion_counts": {counts.attribute.name: counts.counts for counts in summary.exclusions},
         },
     )
@@ -115,13 +115,10 @@ def summary_csv(summary: Summary) -> str:
     for counts in (*summary.facets, summary.years):
         rows += [(counts.attribute.name, value, "", number) for value, number in counts.counts.items()]
         rows += [(f"{counts.attribute.name}_codes", code, "", number) for code, number in counts.families.items()]
-    for levels in summary.levels:
-        for term, by_level in levels.counts.items():
-            rows += [(levels.facet.field, term, level, number) for level, number in by_level.items()]
-    for crosstab in summary.crosstabs:
-        name = f"{crosstab.rows.name}_by_{crosstab.columns.name}"
-        for row in crosstab.row_values:
-            rows += [(name, row, column, crosstab.number(row, column)) for column in crosstab.column_values]
+    pairs = [(levels.facet.field, levels.counts) for levels in summary.levels]
+    pairs += [(crosstab_name(crosstab), cells(crosstab)) for crosstab in summary.crosstabs]
+    for name, counted in pairs:
+        rows += [(name, one, other, number) for one, numbers in counted.items() for other, number in numbers.items()]
     for counts in summary.exclusions:
         rows += [(f"exclusion_{counts.attribute.name}", value, "", number) for value, number in counts.counts.items()]
     return csv(("statistic", "value", "second_value", "count"), rows)
@@ -136,18 +133,8 @@ def totals(summary: Summary) -> str:
     return f"{papers} and {exclusions}: {summary.papers + summary.excluded} audited records"
 
 
-def _multiple_note(counts: Counts) -> tuple[str, ...]:
-    if sum(counts.counts.values()) > counts.total:
-        return (f"A record with several values counts under each; {counts.total} records in all.",)
-    return ()
-
-
 def _share(number: int, total: int) -> float:
     return round(100 * number / total, 1) if total else 0.0
-
-
-def _row_sum(crosstab: Crosstab, row: str) -> int:
-    return sum(crosstab.number(row, column) for column in crosstab.column_values)
 
 
 def lower_first(label: str) -> str:

@@ -1,6 +1,7 @@
 """Figures of bars: the terms of a facet from first to last, and its terms by level."""
 
 from collections.abc import Sequence
+from itertools import accumulate
 
 from orchtrace_corpus.base.text.drawing import SERIES, SMALL, Drawing, text_width, wrap
 from orchtrace_corpus.corpus.analysis.statistics import ABSENT
@@ -101,7 +102,7 @@ def draw_levels(figure: Figure, caption: Caption, source: Source) -> str:
         widths.append(max(text_width(text) for text in texts) + (8 if lines else 22))
     names = label_width(labels)
     left = MARGIN + names + 8
-    ends = [left + sum(widths[: index + 1]) for index in range(len(widths))]
+    _, *ends = accumulate(widths, initial=left)
     start = left + sum(widths) + 14
     drawing = Drawing(figure.name, max(WIDTH, start + _STACK_WIDTH + MARGIN))
     largest = max((sum(row) for row in numbers), default=0)

@@ -211,9 +211,9 @@ def _terms(counts: Counts, disputed: Mapping[str, int]) -> Caption:
     listed = _listed(_counted(counts))
     text = f"{count_noun(counts.total, 'paper')} by {lower_first(counts.attribute.label)}: {listed}."
     if facet is not None and facet.role is Role.AXIS:
-        numbers = {called(term.id, terms): counts.counts.get(term.id, 0) for term in _regular(terms)}
-        empty = [name for name, number in numbers.items() if not number]
-        sparse = [name for name, number in numbers.items() if 0 < number <= SPARSE_LIMIT]
+        numbers = [(called(term.id, terms), counts.counts.get(term.id, 0)) for term in _regular(terms)]
+        empty = [name for name, number in numbers if not number]
+        sparse = [name for name, number in numbers if 0 < number <= SPARSE_LIMIT]
         text += f" Empty: {', '.join(empty)}." if empty else ""
         text += f" Sparse, with {_FEW}: {', '.join(sparse)}." if sparse else ""
     text += f" Contested: {_listed((called(value, terms), n) for value, n in disputed.items())}." if disputed else ""
