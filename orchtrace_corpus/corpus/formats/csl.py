@@ -11,8 +11,7 @@ from typing import Any
 
 from orchtrace_corpus.base.json_syntax import loads
 from orchtrace_corpus.corpus.formats import Item, Problem, given, identifiers
-from orchtrace_corpus.corpus.formats.citation import VenueKind, keywords, venue_kind
-from orchtrace_corpus.corpus.formats.names import Name, name_of
+from orchtrace_corpus.corpus.formats.citation import Name, VenueKind, keywords, name_of, venue_kind
 from orchtrace_corpus.corpus.formats.records import item_lines, problem_with
 from orchtrace_corpus.corpus.model.record_fields import Value
 from orchtrace_corpus.corpus.model.records import Paper

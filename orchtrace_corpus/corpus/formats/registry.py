@@ -160,11 +160,7 @@ def readable() -> tuple[str, ...]:
 
 
 def _text(data: bytes, path: str) -> str:
-    """The text of a file in UTF-8, with or without a byte order mark.
-
-    Raises:
-        FormatError: It is not UTF-8.
-    """
+    """The text of a file in UTF-8, with or without a byte order mark; a `FormatError` if it is not UTF-8."""
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:

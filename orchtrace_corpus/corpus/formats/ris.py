@@ -10,8 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from orchtrace_corpus.base.findings import quote
 from orchtrace_corpus.corpus.formats import Item, Problem, given, identifiers
-from orchtrace_corpus.corpus.formats.citation import VenueKind, keywords, venue_kind
-from orchtrace_corpus.corpus.formats.names import Name, name_of
+from orchtrace_corpus.corpus.formats.citation import Name, VenueKind, keywords, name_of, venue_kind
 from orchtrace_corpus.corpus.model.records import Paper
 from orchtrace_corpus.corpus.model.taxonomy import Taxonomy
 

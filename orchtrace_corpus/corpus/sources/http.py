@@ -222,11 +222,7 @@ def _without_credentials(request: "requests.PreparedRequest") -> "requests.Prepa
 
 
 def _redirected(url: str, location: str, allowed_hosts: Collection[str]) -> str:
-    """Where a redirect leads, if we may go there.
-
-    Raises:
-        RedirectError: We may not.
-    """
+    """Where a redirect leads; a `RedirectError` if we may not go there."""
     try:
         target = urljoin(url, location)
         old, new = urlsplit(url), urlsplit(target)

@@ -175,11 +175,7 @@ def _unusable(response: Response, wanted: str) -> UpstreamError:
 
 
 def _some(proposed: "Mapping[str, Value | None]", response: Response) -> "dict[str, Value]":
-    """What is there of the proposal.
-
-    Raises:
-        UpstreamError: Not even a title, so the answer is about something else.
-    """
+    """What is there of the proposal; an error without a title, since the answer is about something else."""
     if not proposed["title"]:
         raise _unusable(response, "about a paper: it has no title")
     return {name: value for name, value in proposed.items() if value}

@@ -169,11 +169,7 @@ def _asked(folder: str, options: Sequence[str], question: str) -> bytes:
 
 
 def _checked(folder: str, *words: str, question: str = "") -> bytes:
-    """What git writes.
-
-    Raises:
-        DataFileError: It fails.
-    """
+    """What git writes; a `DataFileError` where it fails."""
     done = _run(folder, *words, question=question)
     if done.returncode:
         said = done.stderr.decode("utf-8", "replace").strip()

@@ -95,12 +95,9 @@ def _spans(years: Sequence[int]) -> list[tuple[int, int]]:
 
 
 class _Layout:
-    """Where things are: `left` and `right` of the cells, the width of a cell, and how columns are headed.
+    """Where things are: `left` and `right` of the cells, the width of a cell and of the figure, and the columns' names.
 
-    Attributes:
-        heads: The lines of each column's name; one line, turned by 45 degrees, where `rise` is above 0.
-        rise: How high turned names reach.
-        width: The width of the figure.
+    Each of `heads` has the lines of a name; one line, turned by 45 degrees and reaching as high, where `rise` is not 0.
     """
 
     def __init__(self, matrix: _Matrix) -> None:

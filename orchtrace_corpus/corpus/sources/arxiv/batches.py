@@ -77,14 +77,7 @@ class _TooLongError(UpstreamError):
 
 
 class _Trouble(NamedTuple):
-    """Something that may go better next time.
-
-    Attributes:
-        error: What to raise if it does not.
-        first_seconds: How long to wait the first time.
-        most_retries: How often to try again.
-        least_seconds: How long the service asks to wait.
-    """
+    """Something that may go better next time: what to raise if it does not, and the waits (the service's own last)."""
 
     error: UpstreamError
     first_seconds: float
@@ -219,11 +212,7 @@ class Asker:
         return [asked for asked in batch if asked != error.bad_id]
 
     def _feed(self, batch: list[str], turn: Turn) -> Feed:
-        """Ask for a batch until there is an answer, or no patience any more.
-
-        Raises:
-            UpstreamError: There is none; `_BusyError` where there might be one later.
-        """
+        """Ask for a batch until there is an answer, or no patience: a `_BusyError` where there might be one later."""
         retries: Counter[type[UpstreamError]] = Counter()
         while True:
             began = self._clock.steady()
@@ -242,11 +231,7 @@ class Asker:
             self._pause(wait_seconds, str(error))
 
     def _once(self, batch: list[str], turn: Turn) -> Feed | _Trouble:
-        """Ask for a batch once.
-
-        Raises:
-            UpstreamError: There is none, nor would there be one the next time.
-        """
+        """Ask for a batch once; an `UpstreamError` where the next time would be no better."""
         spacing_seconds = self._service.spacing_seconds
         url = f"{self._service.url}?id_list={','.join(batch)}&max_results={len(batch)}"
         try:

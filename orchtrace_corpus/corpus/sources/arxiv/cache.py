@@ -155,11 +155,7 @@ def make_folder(folder: str) -> None:
 
 
 def _metadata(values: Any, asked: str) -> Metadata:
-    """The metadata in a file.
-
-    Raises:
-        ValueError: It is none, or of another paper. `KeyError` and `TypeError` mean the same.
-    """
+    """The metadata in a file; a `ValueError`, `KeyError` or `TypeError` where it is none, or of another paper."""
     typed = (
         type(values["version"]) is int
         and all(type(values[name]) is str for name in _TEXTS)

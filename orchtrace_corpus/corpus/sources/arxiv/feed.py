@@ -151,11 +151,7 @@ class _BoundedBuilder(TreeBuilder):
 
 
 def _document(body: bytes) -> Element:
-    """The tree of an XML document without declarations.
-
-    Raises:
-        UnreadableFeedError: It is none.
-    """
+    """The tree of an XML document without declarations; an `UnreadableFeedError` if it is none."""
     from defusedxml.common import DefusedXmlException
     from defusedxml.ElementTree import DefusedXMLParser, ParseError
 
@@ -174,11 +170,7 @@ def _document(body: bytes) -> Element:
 
 
 def _sniff(body: bytes) -> None:
-    """Say what the body is where its beginning shows that it is no XML.
-
-    Raises:
-        UnreadableFeedError: It is none.
-    """
+    """Raise an `UnreadableFeedError` where the beginning of the body shows that it is no XML."""
     if len(body) > LARGEST_BYTES:
         raise UnreadableFeedError(Received.OVERLONG, f": {len(body):,} bytes")
     head = body[:4096].removeprefix(b"\xef\xbb\xbf").lstrip()
