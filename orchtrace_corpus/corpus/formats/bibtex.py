@@ -41,10 +41,7 @@ _ENTRY_TYPES = {
     VenueKind.OTHER: ("misc", "howpublished"),
 }
 _VENUE_FIELDS = ("journal", "journaltitle", "booktitle", "howpublished", "school", "institution", "publisher")
-_FIELD_WIDTH = len("archivePrefix")
 _ARXIV_JOURNAL = r"(?:arxiv|corr)\b"
-
-
 _MONTHS = {
     name[:3].lower(): name
     for name in "January February March April May June July August September October November December".split()
@@ -108,11 +105,8 @@ def _entry(paper: Paper, taxonomy: Taxonomy, profile: str, categories: Mapping[s
         ("url", paper.urls[0] if paper.urls else ""),
     ]
     if profile == "tagged":
-        fields += [
-            ("keywords", ", ".join(keywords(paper, taxonomy))),
-            ("annotation", encode(paper.summary)),
-        ]
-    lines = (f"  {name:{_FIELD_WIDTH}} = {{{value}}}," for name, value in fields if value)
+        fields += [("keywords", ", ".join(keywords(paper, taxonomy))), ("annotation", encode(paper.summary))]
+    lines = (f"  {name:13} = {{{value}}}," for name, value in fields if value)
     return "\n".join((f"@{entry_type}{{{paper.key},", *lines, "}\n"))
 
 

@@ -53,7 +53,9 @@ def _written(paper: Paper, taxonomy: Taxonomy) -> dict[str, Any]:
         "id": paper.key,
         "type": _TYPES[kind],
         "title": paper.title,
-        "author": [_csl_name(name_of(author)) for author in paper.authors],
+        "author": [
+            given(name._asdict()) if name.given else {"literal": name.family} for name in map(name_of, paper.authors)
+        ],
         "issued": {"date-parts": [[paper.year]]},
         venue: paper.venue,
         "archive": _ARXIV if paper.arxiv_id else "",
@@ -63,13 +65,7 @@ def _written(paper: Paper, taxonomy: Taxonomy) -> dict[str, Any]:
         "keyword": ", ".join(keywords(paper, taxonomy)),
         "annote": paper.summary,
     }
-    return {name: value for name, value in item.items() if value}
-
-
-def _csl_name(name: Name) -> dict[str, str]:
-    if not name.given:
-        return {"literal": name.family}
-    return {"family": name.family, "given": name.given, **({"suffix": name.suffix} if name.suffix else {})}
+    return given(item)
 
 
 def _item(item: object, line: int, problems: list[Problem]) -> Item:

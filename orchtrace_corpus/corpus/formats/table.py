@@ -46,7 +46,7 @@ def write(papers: Sequence[Paper], taxonomy: Taxonomy, profile: str, _categories
     text = io.StringIO()
     out = csv.writer(text, lineterminator="\n")
     out.writerow(names)
-    out.writerows([_guarded(cell) for cell in row] for row in rows)
+    out.writerows([f"'{cell}" if re.match(_FORMULA, cell) else cell for cell in row] for row in rows)
     return text.getvalue()
 
 
@@ -114,8 +114,7 @@ def _term(word: str, column: Column, facet: Facet, line: int, problems: list[Pro
     terms = [term.id for term in facet.terms] + ([NOT_APPLICABLE] if facet.allows_na else [])
     words = {column.spelled(term): term for term in terms}
     if word not in words:
-        message = f"{column.column} has no word {quote(word)}{suggestion(word, list(words))}"
-        problems.append(Problem(line, message))
+        problems.append(Problem(line, f"{column.column} has no word {quote(word)}{suggestion(word, list(words))}"))
     return words.get(word, word)
 
 
@@ -179,14 +178,12 @@ def _full_item(cells: Mapping[str, str], taxonomy: Taxonomy, line: int, problems
 def _json_list(name: str, cell: str, line: int, problems: list[Problem]) -> Value:
     try:
         value = loads(cell)
+        problem = problem_with(value) if isinstance(value, list) else "must be a list"
     except JsonError as error:
-        problems.append(Problem(line, f"{name} is {error}"))
-        return ""
-    problem = "" if isinstance(value, list) else "must be a list"
-    if problem or (problem := problem_with(value)):
+        value, problem = None, f"is {error}"
+    if problem:
         problems.append(Problem(line, f"{name} {problem}"))
-        return ""
-    return list(value)
+    return "" if problem else list(value)
 
 
 def _number(name: str, cell: str) -> Value:
@@ -212,7 +209,8 @@ def _rows(
                 if len(row) != len(header):
                     problems.append(Problem(start, f"{len(row)} cells under {len(header)} columns"))
                     continue
-                yield start, {name: _bare(cell) for name, cell in zip(header, row, strict=True)}
+                bare = (cell[1:] if cell.startswith("'") and re.match(_FORMULA, cell) else cell for cell in row)
+                yield start, dict(zip(header, bare, strict=True))
     except csv.Error as error:
         problems.append(Problem(line, f"not a table of comma-separated values: {error}"))
     if not header:
@@ -230,11 +228,3 @@ def _header_problems(header: Sequence[str], known: Mapping[str, object], key: st
             yield f"column {quote(name)} is there {header.count(name)} times; keep one"
         if name not in known:
             yield f"unknown column {quote(name)}{suggestion(name, list(known))}"
-
-
-def _guarded(cell: str) -> str:
-    return f"'{cell}" if re.match(_FORMULA, cell) else cell
-
-
-def _bare(cell: str) -> str:
-    return cell[1:] if cell.startswith("'") and re.match(_FORMULA, cell) else cell

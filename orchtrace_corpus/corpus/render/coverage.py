@@ -131,8 +131,6 @@ def _heat_text(number: int, largest: int, glyphs: Glyphs) -> str:
 
 
 def _state(row: str, column: str, coverage: Coverage) -> str:
-    if (row, column) in coverage.empty:
-        return "empty"
-    if (row, column) in coverage.sparse:
-        return "sparse"
+    if (row, column) in coverage.empty or (row, column) in coverage.sparse:
+        return "empty" if (row, column) in coverage.empty else "sparse"
     return "not applicable" if {row, column} & {ABSENT, NOT_APPLICABLE} else "covered"

@@ -89,8 +89,7 @@ def listed(loaded: Loaded, keys: Collection[str] | None = None) -> Iterator[Link
 
 def is_left_to_fetch(url: str) -> bool:
     """Whether an address is one of arXiv's, whose terms ask robots to use the API instead."""
-    host = urlsplit(url).hostname or ""
-    return host == ARXIV_HOST or host.endswith(f".{ARXIV_HOST}")
+    return f".{urlsplit(url).hostname or ''}".endswith(f".{ARXIV_HOST}")
 
 
 def sample(urls: Collection[str], size: int, seed: str = "") -> tuple[str, ...]:
@@ -293,12 +292,10 @@ def _host(url: str) -> str:
 def _judged(status: int, moved_to: str) -> Tried:
     """What the last answer of a chain says."""
     reason = f"HTTP {status}"
-    if status in (404, 410):
-        return Tried(Verdict.GONE, reason)
-    if status >= 500 or status == 408:
-        return Tried(Verdict.UNREACHABLE, reason)
     if status >= 400:
-        return Tried(Verdict.REFUSED, reason)
+        is_down = status >= 500 or status == 408
+        verdict = Verdict.GONE if status in (404, 410) else Verdict.UNREACHABLE if is_down else Verdict.REFUSED
+        return Tried(verdict, reason)
     if status in REDIRECTS:
         return Tried(Verdict.UNREACHABLE, f"{reason} to nowhere")
     return Tried(Verdict.MOVED, reason, moved_to) if moved_to else Tried(Verdict.OK, reason)

@@ -93,7 +93,8 @@ def plan(taxonomy: Taxonomy, *, with_scale: bool) -> tuple[Figure, ...]:
                 kind = FigureKind.LEVELS if facet.kind is Kind.LEVELS else FigureKind.TERMS
                 figures.append(Figure(facet.field, kind, facet.field))
     figures += [Figure("papers-by-year", FigureKind.YEARS), Figure("screening-flow", FigureKind.SCREENING)]
-    return (*figures, *((Figure(SCALE_GAP, FigureKind.SCALE),) if with_scale else ()))
+    figures += [Figure(SCALE_GAP, FigureKind.SCALE)] if with_scale else []
+    return tuple(figures)
 
 
 def contested_values(pool: Pool, disputed: Collection[tuple[str, str]]) -> dict[str, dict[str, int]]:

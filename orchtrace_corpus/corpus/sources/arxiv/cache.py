@@ -35,8 +35,7 @@ def asked_form(text: str) -> str | None:
     identifier = recognise(text) if text.isascii() else None
     if identifier is None or identifier.kind is not IdentifierKind.ARXIV:
         return None
-    after = text.partition(identifier.value)[2]
-    match = re.match(r"v(\d+)", after)
+    match = re.match(r"v(\d+)", text.partition(identifier.value)[2])
     if match and not re.fullmatch(r"[1-9]\d{0,3}", match[1]):
         return None
     return stored_form(identifier.value) + (match[0] if match else "")
@@ -66,13 +65,10 @@ def default_folder() -> str:
 
     Reference: XDG Base Directory Specification 0.8, which has relative paths ignored.
     """
-    own = os.environ.get("ORCHTRACE_CACHE", "")
+    own, shared = os.environ.get("ORCHTRACE_CACHE", ""), os.environ.get("XDG_CACHE_HOME", "")
     if own:
         return os.path.abspath(own)
-    shared = os.environ.get("XDG_CACHE_HOME", "")
-    if not os.path.isabs(shared):
-        shared = os.path.expanduser("~/.cache")
-    return os.path.join(shared, "orchtrace-corpus")
+    return os.path.join(shared if os.path.isabs(shared) else os.path.expanduser("~/.cache"), "orchtrace-corpus")
 
 
 class Cache:

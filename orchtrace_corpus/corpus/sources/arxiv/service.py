@@ -24,7 +24,6 @@ DEFAULT_URL = "https://export.arxiv.org/api/query"
 SPACING_SECONDS = 3.0
 """The terms of use ask for no more than one request in three seconds (https://info.arxiv.org/help/api/tou.html)."""
 
-_ARXIV_HOSTS = ("arxiv.org", "export.arxiv.org")
 _NOTED_BYTES = 42
 
 
@@ -84,25 +83,20 @@ def service(url: str, spacing_seconds: float | None = None) -> Service:
         CommandUseError: `ORCHTRACE_ARXIV_SPACING` is no number of seconds.
     """
     host = urlsplit(url).hostname or ""
-    wanted = _wanted_spacing() if spacing_seconds is None else spacing_seconds
+    given = os.environ.get("ORCHTRACE_ARXIV_SPACING", "")
+    try:
+        wanted = float(given or SPACING_SECONDS) if spacing_seconds is None else spacing_seconds
+    except ValueError:
+        wanted = math.nan
+    if spacing_seconds is None and not 0 <= wanted < math.inf:
+        raise CommandUseError(f"ORCHTRACE_ARXIV_SPACING is no number of seconds: {quote(given)}", "Write such as 0.5.")
     if _is_arxiv(host):
-        return Service(url, "arXiv", "arxiv.org", max(wanted, SPACING_SECONDS), _ARXIV_HOSTS)
+        return Service(url, "arXiv", "arxiv.org", max(wanted, SPACING_SECONDS), ("arxiv.org", "export.arxiv.org"))
     return Service(url, host, f"{host[:60]}-{sha256(url.encode()).hexdigest()[:12]}", wanted, ())
 
 
 def _is_arxiv(host: str) -> bool:
-    return host.rstrip(".") == "arxiv.org" or host.rstrip(".").endswith(".arxiv.org")
-
-
-def _wanted_spacing() -> float:
-    given = os.environ.get("ORCHTRACE_ARXIV_SPACING", "")
-    try:
-        seconds = float(given) if given else SPACING_SECONDS
-    except ValueError:
-        seconds = math.nan
-    if not 0 <= seconds < math.inf:
-        raise CommandUseError(f"ORCHTRACE_ARXIV_SPACING is no number of seconds: {quote(given)}", "Write such as 0.5.")
-    return seconds
+    return f".{host.rstrip('.')}".endswith(".arxiv.org")
 
 
 class Clock:
