@@ -12,13 +12,13 @@ from orchtrace_corpus.corpus.render.figures.plan import FOLDER, Caption, Figure,
 
 def draw(figure: Figure, source: Source, said: Caption) -> str:
     """A figure as an SVG document, with its caption."""
-    from orchtrace_corpus.corpus.render.figures import bars, diagrams, matrices
+    from orchtrace_corpus.corpus.render.figures import charts, diagrams
 
     drawers = {
-        FigureKind.COVERAGE: matrices.draw_coverage,
-        FigureKind.YEARS: matrices.draw_years,
-        FigureKind.TERMS: bars.draw_terms,
-        FigureKind.LEVELS: bars.draw_levels,
+        FigureKind.COVERAGE: charts.draw_coverage,
+        FigureKind.YEARS: charts.draw_years,
+        FigureKind.TERMS: charts.draw_terms,
+        FigureKind.LEVELS: charts.draw_levels,
         FigureKind.SCREENING: diagrams.draw_screening,
         FigureKind.SCALE: diagrams.draw_scale,
     }
