@@ -187,16 +187,12 @@ def schema_documents(root: str, taxonomy: Taxonomy) -> list[Document]:
     """The JSON Schemas of the data files."""
     from orchtrace_corpus.corpus.render import schema
 
-    wanted = [(PAPERS_SCHEMA, schema.papers_schema(taxonomy)), (EXCLUSIONS_SCHEMA, schema.exclusions_schema(taxonomy))]
-    further = {
-        SCALE: ("docs/schema/scale.schema.json", schema.scale_schema),
-        CLAIMS: ("docs/schema/claims.schema.json", schema.claims_schema),
-        DISPUTES: ("docs/schema/disputes.schema.json", schema.disputes_schema),
-        PUBLISHED: ("docs/schema/published.schema.json", schema.published_schema),
-    }
-    present = (further[data] for data in further if os.path.lexists(os.path.join(root, data)))
-    wanted += [(name, make(taxonomy)) for name, make in present]
-    return [Document(name, _read(root, name), text) for name, text in wanted]
+    wanted = [(PAPERS_SCHEMA, "papers"), (EXCLUSIONS_SCHEMA, "exclusions")]
+    further = {SCALE: "scale", CLAIMS: "claims", DISPUTES: "disputes", PUBLISHED: "published pool"}
+    for data, name in further.items():
+        if os.path.lexists(os.path.join(root, data)):
+            wanted.append((f"docs/schema/{name.split()[0]}.schema.json", name))
+    return [Document(path, _read(root, path), schema.data_schema(name, taxonomy)) for path, name in wanted]
 
 
 def issue_form_documents(root: str, taxonomy: Taxonomy) -> list[Document]:

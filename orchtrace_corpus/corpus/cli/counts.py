@@ -148,8 +148,6 @@ def gaps(
       corpus gaps stop reward_family --where rl=full
       corpus gaps --format csv
     """
-    from orchtrace_corpus.corpus.render import coverage as render
-
     session = CorpusSession(*ctx.obj)
     pool = session.pool()
     attributes = paper_attributes(pool.taxonomy)
@@ -170,11 +168,11 @@ def gaps(
         return ExitCode.DONE
     found = coverage(papers, axes[0], axes[1], sparse_limit=sparse)
     views: dict[Format, Callable[[], str | Sequence[Line]]] = {
-        Format.TABLE: lambda: render.page(found, session.output.width, session.output.glyphs),
-        Format.MARKDOWN: lambda: render.document(found),
-        Format.JSON: lambda: render.data(found),
+        Format.TABLE: lambda: statistics.coverage_page(found, session.output.width, session.output.glyphs),
+        Format.MARKDOWN: lambda: statistics.coverage_document(found),
+        Format.JSON: lambda: statistics.coverage_json(found),
     }
-    session.show_report(views, lambda: [render.table(found)], "gaps", output_format)
+    session.show_report(views, lambda: [statistics.coverage_table(found)], "gaps", output_format)
     return ExitCode.DONE
 
 
