@@ -72,8 +72,8 @@ def data_documents(root: str, taxonomy: Taxonomy, loaded: Loaded | None = None) 
     papers = loaded.paper_places.file if loaded else read_file(root, PAPERS)
     exclusions = loaded.exclusion_places.file if loaded else read_file(root, EXCLUSIONS)
     return [
-        _canonical(PAPERS, papers, paper_style(taxonomy)),
-        _canonical(EXCLUSIONS, exclusions, exclusion_style(taxonomy)),
+        canonical_document(PAPERS, papers, paper_style(taxonomy)),
+        canonical_document(EXCLUSIONS, exclusions, exclusion_style(taxonomy)),
     ]
 
 
@@ -260,7 +260,12 @@ def _marked(text: str) -> str:
     return f"{title}\n\n{_GENERATED}{rest}"
 
 
-def _canonical(name: str, file: YamlFile, style: "Style") -> Document:
+def canonical_document(name: str, file: YamlFile, style: "Style") -> Document:
+    """A data file and its canonical form.
+
+    Raises:
+        DataFileError: It has errors of syntax, or a comment stands where the form has no line for it.
+    """
     from orchtrace_corpus.base.yamlfile.writer import MisplacedCommentError, canonical
 
     try:

@@ -140,7 +140,8 @@ class Facet(NamedTuple):
 class Taxonomy(NamedTuple):
     """All facets of a corpus, those of papers, of exclusions and of evidence, and the rules across them.
 
-    `published` are the columns of the table that the survey has published, if it has one.
+    `published` are the columns of the table that the survey has published, if it has one; `by_key` says whether
+    the file of papers is sorted by their keys.
     """
 
     title: str
@@ -151,6 +152,7 @@ class Taxonomy(NamedTuple):
     crosstabs: tuple[tuple[str, str], ...]
     rules: tuple[TagRule, ...] = ()
     published: tuple[Column, ...] = ()
+    by_key: bool = False
 
     @property
     def axes(self) -> tuple[Facet, ...]:
@@ -272,6 +274,7 @@ _TAXONOMY = Schema(
     {
         "title": fields.text("title"),
         "source": fields.text("source"),
+        "by_key": _flag("by_key"),
         "papers": fields.record_list("papers", _FACET, Facet),
         "exclusions": fields.record_list("exclusions", _FACET, Facet),
         "evidence": fields.record_list("evidence", _FACET, Facet),
