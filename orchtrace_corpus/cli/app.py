@@ -54,6 +54,7 @@ COMMANDS: dict[str, dict[str, Command]] = {
         "tag": Command("corpus.cli.change:tag", "Set tags of one record."),
         "import": Command("corpus.cli.exchange:import_", "Bring records of another format into the pool."),
         "remove": Command("corpus.cli.change:remove", "Remove one record, and the comments directly above it."),
+        "merge-file": Command("corpus.cli.difference:merge_file", "Merge three versions of a data file, for git."),
         "fetch": Command(
             "corpus.cli.upstream:fetch",
             "Ask arXiv about the papers that have an arXiv id, and report what has changed.",

@@ -68,7 +68,7 @@ def data_documents(root: str, taxonomy: Taxonomy, loaded: Loaded | None = None) 
     papers = loaded.paper_places.file if loaded else read_file(root, PAPERS)
     exclusions = loaded.exclusion_places.file if loaded else read_file(root, EXCLUSIONS)
     styled = ((PAPERS, papers, paper_style(taxonomy)), (EXCLUSIONS, exclusions, exclusion_style(taxonomy)))
-    return [_canonical(*one) for one in styled]
+    return [canonical_document(*one) for one in styled]
 
 
 def mended_documents(root: str, loaded: Loaded, findings: Sequence[Finding]) -> list[Document]:
@@ -244,7 +244,12 @@ def _marked(text: str) -> str:
     return f"{title}\n\n{_GENERATED}{rest}"
 
 
-def _canonical(name: str, file: YamlFile, style: "Style") -> Document:
+def canonical_document(name: str, file: YamlFile, style: "Style") -> Document:
+    """A data file and its canonical form.
+
+    Raises:
+        DataFileError: It has errors of syntax, or a comment stands where the form has no line for it.
+    """
     from orchtrace_corpus.base.yamlfile.writer import MisplacedCommentError, canonical
 
     try:

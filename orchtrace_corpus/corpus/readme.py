@@ -1,5 +1,7 @@
 """The generated regions of README.md: an awesome list that GitHub and awesome-lint read as one.
 
+Papers stand in the published order, later ones behind; by key where the corpus has no published pool.
+
 Regions: `contents` (the sections below it), `counts` (head counts), `page` (what `corpus stats` shows),
 `list` (every paper, a section for each term of the first plain facet), `terms FIELD` (what a field's
 terms mean and who has them), `papers FILTER ...` (the papers that pass, as a table), `figures NAME ...`
@@ -21,7 +23,7 @@ from orchtrace_corpus.corpus.analysis.attributes import find, paper_attributes
 from orchtrace_corpus.corpus.analysis.query import parse
 from orchtrace_corpus.corpus.analysis.statistics import Summary, count_levels, summarise
 from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE, OTHERS
-from orchtrace_corpus.corpus.model.records import Paper, Pool
+from orchtrace_corpus.corpus.model.records import Paper, Pool, in_published_order
 from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Role, Term
 from orchtrace_corpus.corpus.render import statistics_page
 from orchtrace_corpus.corpus.render.statistics import counts_tables, levels_table, totals
@@ -68,6 +70,7 @@ def readme(
         DataFileError: A region is unknown or not closed, or its field or filter is wrong.
         InvalidCorpusError: What is known of scale, or the disputes, have errors.
     """
+    pool = pool._replace(papers=in_published_order(pool.papers, pool.published))
     sources = _Sources(pool, cache(lambda: summarise(pool)), observations, cache(contested))
 
     def body(region: Region) -> str:

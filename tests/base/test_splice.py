@@ -218,7 +218,8 @@ def test_adding_records_keeps_a_file_canonical_and_removing_them_gives_it_back(
     index = data.draw(st.one_of(st.none(), st.integers(0, len(records))))
     at = len(records) if index is None else index
 
-    longer = add_records(yaml_file(text), plain(new), STYLE, index)
+    blocks = [block.rstrip("\n") + "\n" for block in whole(new).split("\n\n")]
+    longer = insert_records(yaml_file(text), None if index is None else [index] * len(new), blocks)
 
     assert is_canonical(longer)
     assert loaded(longer) == [*plain(records)[:at], *plain(new), *plain(records)[at:]]
@@ -368,8 +369,8 @@ def test_what_cannot_be_edited_in_place_is_refused(text: str, place: str) -> Non
 def test_comments_go_with_the_record_below_them_and_the_head_stays() -> None:
     text = "# head\n\n# about a\n- key: a\n\n# about b\n# and more\n- key: b\n\n# the end\n"
 
-    assert insert_records(yaml_file(text), 0, ["- key: c\n"]) == text.replace("# about a", "- key: c\n\n# about a")
-    assert insert_records(yaml_file(text), 1, ["- key: c\n"]) == text.replace("# about b", "- key: c\n\n# about b")
+    assert insert_records(yaml_file(text), [0], ["- key: c\n"]) == text.replace("# about a", "- key: c\n\n# about a")
+    assert insert_records(yaml_file(text), [1], ["- key: c\n"]) == text.replace("# about b", "- key: c\n\n# about b")
     assert insert_records(yaml_file(text), None, ["- key: c\n"]) == text.replace("# the end", "- key: c\n\n# the end")
     assert remove_record(yaml_file(text), 0) == "# head\n\n# about b\n# and more\n- key: b\n\n# the end\n"
     assert remove_record(yaml_file(text), 1) == "# head\n\n# about a\n- key: a\n\n# the end\n"
@@ -392,7 +393,7 @@ def test_inserting_and_removing_a_record_are_inverse(parts: list[tuple[str, str]
     index = data.draw(st.integers(0, len(parts)))
     text = spliced_text(parts)
 
-    longer = insert_records(yaml_file(text), index, ["- key: new\n"])
+    longer = insert_records(yaml_file(text), [index], ["- key: new\n"])
     shorter = remove_record(yaml_file(longer), index)
 
     assert loaded(longer) == [*loaded(text)[:index], {"key": "new"}, *loaded(text)[index:]]
@@ -417,8 +418,8 @@ def test_replacing_a_value_leaves_every_other_byte(parts: list[tuple[str, str]],
 
 
 def test_splicing_the_first_and_the_last_record_of_a_file() -> None:
-    assert insert_records(yaml_file("# head\n[]\n"), 0, ["- key: a\n"]) == "# head\n\n- key: a\n"
-    assert insert_records(yaml_file("- key: a"), 1, ["- key: b\n"]) == "- key: a\n\n- key: b\n"
+    assert insert_records(yaml_file("# head\n[]\n"), [0], ["- key: a\n"]) == "# head\n\n- key: a\n"
+    assert insert_records(yaml_file("- key: a"), [1], ["- key: b\n"]) == "- key: a\n\n- key: b\n"
     assert remove_record(yaml_file("# head\n\n- key: a\n"), 0) == "# head\n\n[]\n"
 
 

@@ -18,31 +18,37 @@ from orchtrace_corpus.base.yamlfile.record import changed_lines, content_end, va
 from orchtrace_corpus.base.yamlfile.writer import MisplacedCommentError, Style, comments, scalar_text, scalars
 
 
-def insert_records(file: YamlFile, index: int | None, blocks: SequenceType[str]) -> str:
+def insert_records(file: YamlFile, indexes: SequenceType[int] | None, blocks: SequenceType[str]) -> str:
     """The file's text with records added.
 
     Args:
         file: A list of records.
-        index: Where the first of the new records will be; None for the end.
+        indexes: For each new record, before which record of the file it comes; None for all at the end.
         blocks: The lines of each new record.
 
     Raises:
         DataFileError: The file is no block list, or the edit would touch another record.
     """
     before = _records(file)
-    index = len(before) if index is None else index
     newline = _newline(file)
-    block = newline.join(one.rstrip("\n").replace("\n", newline) + newline for one in blocks)
-    if not before:
-        text = _filled(file, block)
-    elif index == 0:
-        start = _line_start(file, before, 0) - len(_own_comments(file, before, 0))
-        text = f"{file.text[:start]}{block}{newline}{file.text[start:]}"
-    else:
-        end = _span(file, before, index - 1)[1]
-        gap = "" if file.text[:end].endswith("\n") else newline
-        text = f"{file.text[:end]}{gap}{newline}{block}{file.text[end:]}"
-    return _checked(file, text, [*before[:index], *(None for _ in blocks), *before[index:]])
+    new: dict[int, list[str]] = {}
+    for index, block in zip(indexes or [len(before)] * len(blocks), blocks, strict=True):
+        new.setdefault(index, []).append(block.rstrip("\n").replace("\n", newline) + newline)
+    text = file.text
+    expected: list[Node | None] = list(before)
+    for index in sorted(new, reverse=True):
+        expected[index:index] = [None] * len(new[index])
+        block = newline.join(new[index])
+        if not before:
+            text = _filled(file, block)
+        elif index == 0:
+            start = _line_start(file, before, 0) - len(_own_comments(file, before, 0))
+            text = f"{text[:start]}{block}{newline}{text[start:]}"
+        else:
+            end = _span(file, before, index - 1)[1]
+            gap = "" if text[:end].endswith("\n") else newline
+            text = f"{text[:end]}{gap}{newline}{block}{text[end:]}"
+    return _checked(file, text, expected)
 
 
 def remove_record(file: YamlFile, index: int) -> str:

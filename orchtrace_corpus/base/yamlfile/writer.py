@@ -38,11 +38,13 @@ class Style(NamedTuple):
         order: The fields in their order; others follow as they come.
         bare: Fields whose values stay unquoted although YAML would read a number, such as `year`.
         flow: Fields whose mapping is written on one line.
+        key: The field that records are sorted by, in ASCII order; without one they stay as they stand.
     """
 
     order: tuple[str, ...]
     bare: frozenset[str] = frozenset()
     flow: frozenset[str] = frozenset()
+    key: str = ""
 
 
 class MisplacedCommentError(Exception):
@@ -81,7 +83,8 @@ def canonical(file: YamlFile, style: Style) -> str:
     if not records:
         return file.text  # an empty list is `[]`, however it is surrounded
     comments = _comments(file, records)
-    blocks = ["\n".join((*_record_lines(index, record, style, comments), "")) for index, record in enumerate(records)]
+    order = sorted(range(len(records)), key=[_sort_key(record, style) for record in records].__getitem__)
+    blocks = ["\n".join((*_record_lines(index, records[index], style, comments), "")) for index in order]
     header = "".join(f"{line}\n" for line in comments.header)
     footer = "".join(f"{line}\n" for line in comments.footer)
     return "\n".join(part for part in (header, *blocks, footer) if part)
@@ -146,6 +149,12 @@ def comments(text: str) -> list[tuple[int, str]]:
 def rank(name: str, style: Style) -> int:
     """The place of a field in canonical order; fields that the style does not name share the last."""
     return style.order.index(name) if name in style.order else len(style.order)
+
+
+def _sort_key(record: Node, style: Style) -> str:
+    """What a record is sorted by; an empty text where its file is not sorted, or it has no key."""
+    entry = record.entries.get(style.key) if type(record) is Mapping else None
+    return entry[1].text if entry is not None and type(entry[1]) is Scalar else ""
 
 
 def _record_lines(index: int, record: Mapping, style: Style, comments: _Comments) -> Iterator[str]:

@@ -48,7 +48,7 @@ def add(
     registry; the tags are yours: each is an option, and at a terminal what is missing is asked for,
     with definitions. What the pool has or has excluded is refused, with the reason. Nothing is
     written unless every paper that is not refused is complete and without errors; each is then
-    added at the end, and the diff shown. Exit code 0: all added; 1: some refused; 2: something is
+    added at its place, and the diff shown. Exit code 0: all added; 1: some refused; 2: something is
     missing or misspelt; 4: a service could not be asked.
 
     \b

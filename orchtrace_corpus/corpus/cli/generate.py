@@ -25,8 +25,9 @@ from orchtrace_corpus.corpus.scaffold import scaffold, starter_files
 def fmt(ctx: typer.Context, check: Check = False) -> int:
     """Write the data files in canonical form.
 
-    Fields in their order, one line for each scalar, quotes only where they are needed. Comments
-    stay: at the head of the file, before a record, before a field, at a line's end.
+    Papers sorted by key where the taxonomy says "by_key: true", fields in their order, one line for
+    each scalar, quotes only where they are needed. Comments stay: at the head of the file, before a
+    record, before a field, at a line's end.
 
     \b
     Examples:

@@ -22,14 +22,21 @@ def raw_records(file: YamlFile) -> list[dict[str, object]]:
     ]
 
 
-def add_records(file: YamlFile, records: Iterable[Mapping[str, Value]], style: Style, index: int | None = None) -> str:
-    """The file's new text with records added, one behind the other, at the end or before the record at an index.
+def add_records(file: YamlFile, records: Iterable[Mapping[str, Value]], style: Style) -> str:
+    """The file's new text with records added: each at its place where the style sorts them, else at the end.
 
     Raises:
         DataFileError: The file has errors, or its records are not written one below the other.
     """
+    records, places = list(records), None
+    if style.key and records:
+        records.sort(key=lambda record: str(record.get(style.key)))
+        present = [str(record.get(style.key)) for record in raw_records(file)]
+        keys = (str(record.get(style.key)) for record in records)
+        # Behind the last that comes before it: in a file that is not sorted, that is near the end.
+        places = [next((at for at in range(len(present), 0, -1) if present[at - 1] <= key), 0) for key in keys]
     blocks = [record_text(_mapping(values), style) for values in records]
-    return splice.insert_records(file, index, blocks) if blocks else file.text
+    return splice.insert_records(file, places, blocks) if blocks else file.text
 
 
 def change_records(file: YamlFile, changes: Mapping[int, Mapping[str, Value | None]], style: Style) -> str:

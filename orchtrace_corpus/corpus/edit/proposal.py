@@ -182,7 +182,7 @@ def write(judgement: Judgement) -> Outcome:
 
 
 def add(corpus: Editable, papers: Sequence[Paper]) -> Proposal:
-    """Papers come to the end of the pool; errors as for `add_records`."""
+    """Papers come to their places in the order of keys; errors as for `add_records`."""
     taxonomy = corpus.pool.taxonomy
     records = [fields(paper, taxonomy) for paper in papers]
     text = add_records(corpus.files[store.PAPERS], records, paper_style(taxonomy))

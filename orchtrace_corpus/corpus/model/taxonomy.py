@@ -146,7 +146,8 @@ class Facet(NamedTuple):
 class Taxonomy(NamedTuple):
     """All facets of a corpus, those of papers, of exclusions and of evidence, and the rules across them.
 
-    `published` are the columns of the table that the survey has published, if it has one.
+    `published` are the columns of the table that the survey has published, if it has one; `by_key` says whether
+    the file of papers is sorted by their keys.
     """
 
     title: str
@@ -157,6 +158,7 @@ class Taxonomy(NamedTuple):
     crosstabs: tuple[tuple[str, str], ...]
     rules: tuple[TagRule, ...] = ()
     published: tuple[Column, ...] = ()
+    by_key: bool = False
 
     @property
     def axes(self) -> tuple[Facet, ...]:
@@ -258,6 +260,7 @@ _TAXONOMY = Schema(
     {
         "title": fields.text("title"),
         "source": fields.text("source"),
+        "by_key": decoders.flag("by_key"),
         **{name: fields.record_list(name, _FACET, Facet) for name in ("papers", "exclusions", "evidence")},
         "crosstabs": _pairs("crosstabs"),
         "rules": fields.record_list("rules", RULE, build_rule),
