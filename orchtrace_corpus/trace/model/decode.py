@@ -5,24 +5,18 @@ is `model.refusal` imported, which says all that is wrong with it and where.
 """
 
 from collections.abc import Iterator
-from operator import attrgetter, countOf
 from typing import BinaryIO, NamedTuple
 
 import msgspec
-from msgspec import UNSET
 
 from orchtrace_corpus.base.errors import DataFileError
 from orchtrace_corpus.base.findings import Finding, printable
 from orchtrace_corpus.base.json_places import Path, Places
-from orchtrace_corpus.base.json_syntax import MAX_DEPTH, exceeds_depth
+from orchtrace_corpus.base.json_syntax import exceeds_depth
 from orchtrace_corpus.trace.model.trace import Trace
 
 _TRACE = msgspec.json.Decoder(Trace)
 _MEMBERS = msgspec.json.Decoder(dict[str, msgspec.Raw])
-_TOKENS, _SOURCE = attrgetter("tokens"), attrgetter("source")
-_FEW = MAX_DEPTH // 2
-"""A trace of so few events and edges has mostly fewer objects than may lie inside each other."""
-
 LINES = (".jsonl", ".ndjson")
 """What the names of files with a trace on each line end in."""
 
@@ -126,11 +120,7 @@ def decode(document: Document) -> Decoded:
         if not data.isascii():
             data.decode("utf-8")
         trace = _TRACE.decode(data)
-        flat = len(trace.events) + len(trace.edges)
-        if flat > _FEW:  # so do the tokens and sources of events: `countOf` looks at each in C
-            absent = countOf(map(_TOKENS, trace.events), UNSET) + countOf(map(_SOURCE, trace.events), UNSET)
-            flat += 2 * len(trace.events) - absent
-        if exceeds_depth(data, flat):
+        if exceeds_depth(data):
             raise RecursionError
         return Decoded(document, trace)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:

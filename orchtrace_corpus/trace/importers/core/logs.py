@@ -15,7 +15,7 @@ import msgspec
 
 from orchtrace_corpus.base.errors import DataFileError
 from orchtrace_corpus.base.findings import quote_path
-from orchtrace_corpus.base.json_syntax import MAX_DEPTH, exceeds_depth
+from orchtrace_corpus.base.json_syntax import exceeds_depth
 from orchtrace_corpus.trace.importers.core import json_parts as parts
 from orchtrace_corpus.trace.importers.core.privacy import masked_path
 from orchtrace_corpus.trace.model.import_report import Drop, ImportReport
@@ -132,7 +132,7 @@ def rows(file: LogFile, report: ImportReport, shape: Any = Any) -> Iterator[tupl
     decode = msgspec.json.Decoder(shape).decode
     for number, line in _lines(file, report):
         try:
-            row = _NOTHING if len(line) > 2 * MAX_DEPTH and exceeds_depth(line) else decode(line)
+            row = _NOTHING if exceeds_depth(line) else decode(line)
         except _UNDECODABLE:
             row = _decoded(line, report)
         if type(row) is shape or type(row) is dict:
