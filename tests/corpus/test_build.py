@@ -249,3 +249,22 @@ def test_a_list_that_github_would_cut_is_said_so(root: Path, monkeypatch: pytest
             "README.md is larger than 512 KiB; GitHub will cut it off"
             in run_corpus("--root", str(root), *command).stderr
         )
+
+
+@pytest.mark.posix
+@pytest.mark.parametrize("is_dangling", [False, True])
+def test_what_is_generated_never_follows_a_link_out_of_the_corpus(root: Path, is_dangling: bool) -> None:
+    outside = root.parent / "theirs.md"
+    if not is_dangling:
+        outside.write_text("theirs\n", encoding="utf-8")
+    (root / "docs" / "STATS.md").unlink()
+    (root / "docs" / "STATS.md").symlink_to(outside)
+
+    build, check = (run_corpus("--root", str(root), name) for name in ("build", "check"))
+
+    assert (build.code, check.code) == (3, 3)
+    assert "docs/STATS.md leads out of the corpus" in build.stderr
+    assert "build     failed docs/STATS.md leads out of the corpus" in check.stdout
+    assert "corpus build" not in check.stdout
+    assert outside.exists() is not is_dangling
+    assert is_dangling or outside.read_text(encoding="utf-8") == "theirs\n"
