@@ -75,6 +75,11 @@ ENTRIES = {
         "# nothing here",
         "[]",
     ),
+    "Y115": Entry(
+        "Text of this length is a mistake, and reading it would take minutes and much memory.",
+        "# data/papers.yaml, one line of 200 MB",
+        "# data/papers.yaml, lines of a few hundred characters",
+    ),
 }
 """The explanation of each rule, by its code."""
 
@@ -95,6 +100,7 @@ register(
         "Y112": "file too large",
         "Y113": "key that is not plain text",
         "Y114": "nothing in the file",
+        "Y115": "text too long to read",
     },
     warnings={},
     sections={
