@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import tomllib
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
@@ -647,3 +648,17 @@ def test_every_kind_of_change_is_in_the_guide() -> None:
         "Work on the code",
         "Commits",
     ]
+
+
+@pytest.mark.skipif(not (ROOT / ".git").exists(), reason="an unpacked sdist knows no git")
+def test_the_sdist_holds_every_file_of_the_repository() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    included = project["tool"]["hatch"]["build"]["targets"]["sdist"]["include"]
+    by_itself = ["pyproject.toml", ".gitignore"]
+    tracked = git(ROOT, "ls-files").splitlines()
+
+    assert [
+        name
+        for name in tracked
+        if not any(fnmatch(name, one) or name.startswith(f"{one}/") for one in (*included, *by_itself))
+    ] == []
