@@ -60,7 +60,7 @@ def _papers(taxonomy: Taxonomy, count: int, chance: random.Random) -> Iterator[l
         title = f"{chance.choice(WORDS).title()} {chance.choice(WORDS)} for {chance.choice(WORDS)} teams {number}"
         link = f"https://example.org/paper/{number}"
         yield [
-            f"- key: paper-{number}",
+            f"- key: paper-{number:0{len(str(count - 1))}}",  # sorted
             f"  title: {title}",
             f"  authors: [{', '.join(json.dumps(author, ensure_ascii=False) for author in dict.fromkeys(authors))}]",
             f"  affiliation: {chance.choice(FAMILIES)} University",

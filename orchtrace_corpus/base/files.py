@@ -11,7 +11,6 @@ from typing import NamedTuple
 from orchtrace_corpus.base.errors import DataFileError
 
 LOCK_WAIT_SECONDS = 10.0
-_POLL_SECONDS = 0.05
 _TEMPORARY_PREFIX = ".corpus-"
 _TEMPORARY_SUFFIX = ".tmp"
 
@@ -37,7 +36,9 @@ class Document(NamedTuple):
     @property
     def diff(self) -> str:
         """What writing it would change, as a unified diff."""
-        return diff(self.name, self.present or "", self.wanted)
+        from orchtrace_corpus.base.linediff import unified_diff  # only for who shows one
+
+        return unified_diff(self.name, self.present or "", self.wanted)
 
 
 def document(root: str, name: str, wanted: str) -> Document:
@@ -167,7 +168,7 @@ def locked(folder: str, wait_seconds: float = LOCK_WAIT_SECONDS) -> Iterator[Non
     name = sha256(os.fsencode(os.path.normcase(os.path.realpath(folder)))).hexdigest()[:24]
     lock = FileLock(os.path.join(tempfile.gettempdir(), f"orchtrace-corpus-{name}.lock"), mode=0o666)
     try:
-        lock.acquire(timeout=wait_seconds, poll_interval=_POLL_SECONDS)
+        lock.acquire(timeout=wait_seconds, poll_interval=0.05)
     except Timeout as error:
         raise DataFileError(
             f"another corpus command is writing in {folder}; waited {wait_seconds:g} seconds",
@@ -187,13 +188,6 @@ def sweep(folder: str) -> None:
         for name in os.listdir(folder):
             if name.startswith(_TEMPORARY_PREFIX) and name.endswith(_TEMPORARY_SUFFIX):
                 os.unlink(os.path.join(folder, name))
-
-
-def diff(path: str, old: str, new: str) -> str:
-    """What changes in a file, as a unified diff; empty where nothing does."""
-    from orchtrace_corpus.base.linediff import unified_diff  # only for who shows one
-
-    return unified_diff(path, old, new)
 
 
 def _make_folder(folder: str) -> None:

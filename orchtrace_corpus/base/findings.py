@@ -7,8 +7,9 @@ YAML, the corpus and the traces each `register` theirs when they are imported.
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
+from functools import cache
 from typing import NamedTuple
 
 from orchtrace_corpus.base.errors import CommandUseError
@@ -63,7 +64,7 @@ class Finding(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """What a rulebook says about one rule.
+    """What the `rules.toml` of a part of the project says about one rule.
 
     Attributes:
         why: Why the rule exists, and what it tolerates.
@@ -82,14 +83,14 @@ class Section(NamedTuple):
     """The rules whose codes begin with one letter.
 
     Attributes:
-        rank: Its place in the rulebook.
+        rank: Its place in the rulebook; sections of one rank stand as they were registered.
         title: What the rules are about.
-        entries: Imports the explanations of its rules, by code: they are long, and few commands need them.
+        file: The file that explains them.
     """
 
     rank: int
     title: str
-    entries: Callable[[], Mapping[str, Entry]]
+    file: str
 
 
 RULES: dict[str, Rule] = {}
@@ -99,19 +100,39 @@ SECTIONS: dict[str, Section] = {}
 """Every section of the rulebook, by the first letter of its codes."""
 
 
-def register(errors: Mapping[str, str], warnings: Mapping[str, str], sections: Mapping[str, Section]) -> None:
-    """Declare rules: the titles of errors and of warnings by code, and the sections of the rulebook by letter."""
+def register(
+    module: str, errors: Mapping[str, str], warnings: Mapping[str, str], sections: Mapping[str, str], rank: int
+) -> None:
+    """Declare rules.
+
+    Args:
+        module: The file of the module that declares them; `rules.toml` beside it explains them.
+        errors: The titles of errors, by code.
+        warnings: The titles of warnings, by code.
+        sections: The titles of the rulebook's sections, by the letter that their codes begin with.
+        rank: The place of these sections among others.
+    """
     for severity, titles in ((Severity.ERROR, errors), (Severity.WARNING, warnings)):
         RULES.update({code: Rule(code, severity, title) for code, title in titles.items()})
     ordered = sorted(RULES.items())
     RULES.clear()
     RULES.update(ordered)
-    SECTIONS.update(sections)
+    file = os.path.join(os.path.dirname(module), "rules.toml")
+    SECTIONS.update({letter: Section(rank, title, file) for letter, title in sections.items()})
 
 
 def explanation(code: str) -> Entry:
     """What the rulebook says about a rule."""
-    return SECTIONS[code[0]].entries()[code]
+    return explanations(SECTIONS[code[0]].file)[code]
+
+
+@cache
+def explanations(file: str) -> dict[str, Entry]:
+    """What a `rules.toml` says, by code."""
+    import tomllib  # only for who explains
+
+    with open(file, "rb") as handle:
+        return {code: Entry(**entry) for code, entry in tomllib.load(handle).items()}
 
 
 def has_errors(findings: Iterable[Finding]) -> bool:

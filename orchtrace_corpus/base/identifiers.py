@@ -6,7 +6,6 @@ before and after 2020.
 """
 
 import re
-from collections.abc import Callable
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -65,8 +64,6 @@ _SPELLINGS: tuple[tuple[IdentifierKind, str], ...] = (
     (IdentifierKind.ACL, rf"(?:(?ai:acl):\s*)?(?P<id>{_ACL_FORM})"),
 )
 
-_NORMALISERS: dict[IdentifierKind, Callable[[str], str]] = {IdentifierKind.DOI: str.lower}
-
 
 def recognise(text: str) -> Identifier | None:
     """Recognise an identifier in a bare id, a prefixed id or a URL; None where there is none.
@@ -84,7 +81,7 @@ def recognise(text: str) -> Identifier | None:
                 from urllib.parse import unquote  # takes as long to import as a corpus to check its identifiers
 
                 value = unquote(value)
-            return Identifier(kind, _NORMALISERS.get(kind, str)(value))
+            return Identifier(kind, value.lower() if kind is IdentifierKind.DOI else value)
     return None
 
 
@@ -107,6 +104,6 @@ def arxiv_year(arxiv_id: str) -> int:
 
 def is_normal(kind: IdentifierKind, value: str) -> bool:
     """Whether the value is an id of that kind in its normal form."""
-    if kind is IdentifierKind.DOI and value.startswith("10.48550/arxiv."):
+    if kind is IdentifierKind.DOI and (value.startswith("10.48550/arxiv.") or value != value.lower()):
         return False  # arXiv's own DOI says no more than the arXiv id
-    return re.fullmatch(_FORMS[kind], value) is not None and _NORMALISERS.get(kind, str)(value) == value
+    return re.fullmatch(_FORMS[kind], value) is not None

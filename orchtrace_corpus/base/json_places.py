@@ -54,7 +54,9 @@ def children(document: bytes, at: int, text: memoryview | bytes) -> Iterator[tup
             name = _NAME.decode(memoryview(document)[at:end])
             at = _end_of(between, document, end)
             value = memoryview(members[name])
-            if not document.startswith(value, at):  # a name given twice: only its last value is known
+            after = document[at + len(value) : at + len(value) + 1]
+            if not document.startswith(value, at) or after.isalnum() or after == b".":
+                # A name given twice: only its last value is known, which may be the beginning of a longer number.
                 value = memoryview(_text_at(document, at))
             yield name, at, value
             at = _end_of(between, document, at + len(value))
@@ -111,11 +113,7 @@ class Places:
 
     def _line_number(self, at: int) -> int:
         if not self._line_starts:
-            self._line_starts = [0]
-            found = self._data.find(b"\n")
-            while found >= 0:
-                self._line_starts.append(found + 1)
-                found = self._data.find(b"\n", found + 1)
+            self._line_starts = [0, *(match.end() for match in re.finditer(b"\n", self._data))]
         return bisect_right(self._line_starts, at) - 1
 
     def location(self, at: int) -> Location:

@@ -113,7 +113,9 @@ def exceeds_depth(data: bytes, known: int = 0) -> bool:
         data: The text in UTF-8.
         known: So many lists and objects of it are known to lie flat.
     """
-    if len(data) <= MAX_DEPTH:
+    if len(data) <= 2 * MAX_DEPTH or (
+        len(data) < _PIECE_BYTES and len(data) - len(data.translate(None, b"[{")) <= MAX_DEPTH + known
+    ):
         return False
     allowed = MAX_DEPTH + known - data.count(b"{")
     at = data.find(b"[")
@@ -140,7 +142,7 @@ def _marks(data: bytes) -> Iterator[bytes]:
         end = begin + _PIECE_BYTES
         while data[end - 1 : end] == b"\\":  # no piece ends inside an escape
             end += 1
-        piece = data[begin:end].replace(b"\\\\", b"").replace(b'\\"', b"")
+        piece = data[begin:end].replace(b"\\\\", b"__").replace(b'\\"', b"__")  # of equal length, which is faster
         yield piece.translate(_BRACES, _NEITHER_BRACKET_NOR_QUOTE)
         begin = end
 
@@ -156,10 +158,9 @@ def first_fault(text: str, *, first_line: int = 1, is_strict: bool = False) -> F
     return _Scanner(text, first_line, is_strict).fault()
 
 
-def _digits(number: str) -> int:
-    """The digits of a whole number; 0 for another."""
+def _is_long(number: str) -> bool:
     digits = number.removeprefix("-")
-    return len(digits) if digits.isdigit() else 0
+    return digits.isdigit() and len(digits) > MAX_DIGITS
 
 
 class _Scanner:
@@ -200,17 +201,17 @@ class _Scanner:
                 return None
             if not kind and at >= self._end and (opened or expected == "value"):
                 return self._fault_at_end()
-            if mark and mark in "]}" and opened and (expected == "comma" or is_first) and self._closes(mark):
+            if opened and text[opened[-1]] + mark in ("[]", "{}") and (expected == "comma" or is_first):
                 opened.pop()
                 self._names.pop()
                 expected, is_first = "comma", False
-            elif expected == "value" and kind and (mark in "[{" if mark else True):
+            elif expected == "value" and kind and mark in ("", "[", "{"):
                 if mark:
                     opened.append(begin)
                     self._names.append(set())
                     if len(opened) > MAX_DEPTH:
                         return self._fault(Kind.TOO_DEEP, 0, f"nested too deeply; at most {MAX_DEPTH} levels are read")
-                elif self._is_strict and kind == "number" and _digits(token["number"]) > MAX_DIGITS:
+                elif self._is_strict and kind == "number" and _is_long(token["number"]):
                     return self._fault(Kind.TOO_MANY_DIGITS, begin, f"a number of more than {MAX_DIGITS} digits")
                 expected, is_first = {"[": ("value", True), "{": ("name", True)}.get(mark, ("comma", False))
             elif expected == "name" and kind == "string":
@@ -224,9 +225,6 @@ class _Scanner:
             else:
                 return self._unexpected(expected, begin)
         return None
-
-    def _closes(self, mark: str) -> bool:
-        return self._text[self._opened[-1]] + mark in ("[]", "{}")
 
     def _repeated(self, string: str, at: int) -> Fault | None:
         import json

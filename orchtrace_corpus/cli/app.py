@@ -54,12 +54,13 @@ COMMANDS: dict[str, dict[str, Command]] = {
         "tag": Command("corpus.cli.change:tag", "Set tags of one record."),
         "import": Command("corpus.cli.exchange:import_", "Bring records of another format into the pool."),
         "remove": Command("corpus.cli.change:remove", "Remove one record, and the comments directly above it."),
+        "merge-file": Command("corpus.cli.difference:merge_file", "Merge three versions of a data file, for git."),
         "fetch": Command(
             "corpus.cli.upstream:fetch",
             "Ask arXiv about the papers that have an arXiv id, and report what has changed.",
         ),
         "links": Command("corpus.cli.upstream:links", "Look for dead links: try each address once, politely."),
-        "init": Command("corpus.cli.init:init", "Start a corpus of your own, with your own axes."),
+        "init": Command("corpus.cli.generate:init", "Start a corpus of your own, with your own axes."),
     },
     "Hand on": {
         "export": Command("corpus.cli.exchange:export", "Write papers in another format."),

@@ -7,7 +7,7 @@ from enum import StrEnum
 from orchtrace_corpus.base.errors import CorpusError, ExitCode
 from orchtrace_corpus.base.findings import Finding, Severity, has_errors
 from orchtrace_corpus.base.text import findings as render
-from orchtrace_corpus.base.text.layout import Line, Span, pluralize
+from orchtrace_corpus.base.text.layout import Line, Span, first_names_and_more, pluralize
 from orchtrace_corpus.corpus import build
 from orchtrace_corpus.corpus.build import Document
 from orchtrace_corpus.corpus.checks import Part, PartName, check_parts
@@ -113,14 +113,13 @@ def _part_line(part: Part) -> Line:
 
 def _stale_line(stale: Sequence[Document], kind: Stale) -> Line:
     names = []
-    for document in stale[:_NAMED_FILES]:
+    for document in stale:
         regions = build.edited_regions(document) if document.name == build.README else []
         inside = f" (region {', '.join(regions)})" if regions else ""
         names.append(f"{document.name}{inside}" if document.present is not None else f"{document.name} (missing)")
-    more = f" and {len(stale) - len(names)} more" if len(stale) > len(names) else ""
     count = f"{pluralize(len(stale), 'generated file')} {'is' if len(stale) == 1 else 'are'} stale"
     verdict = "failed " if kind is Stale.ERROR else "stale  "
-    text = f"{count}; run corpus build: {', '.join(names)}{more}"
+    text = f"{count}; run corpus build: {first_names_and_more(names, _NAMED_FILES)}"
     return (Span(f"{PartName.BUILD:9} "), Span(verdict, "warning"), Span(text))
 
 

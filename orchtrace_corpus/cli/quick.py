@@ -34,9 +34,9 @@ def _check(output: Output) -> int:
 
 def _validate(output: Output) -> int:
     from orchtrace_corpus.corpus.cli.session import CorpusSession
-    from orchtrace_corpus.corpus.cli.validation import Options, report
+    from orchtrace_corpus.corpus.cli.validation import report
 
-    return report(CorpusSession(output, ""), Options())
+    return report(CorpusSession(output, ""))
 
 
 def _stats(output: Output) -> int:
@@ -50,6 +50,6 @@ def _stats(output: Output) -> int:
 
 
 def _validate_traces(output: Output, paths: Sequence[str]) -> int:
-    from orchtrace_corpus.trace.cli.loading import Options, report
+    from orchtrace_corpus.trace.cli.loading import report
 
-    return report(Session(output, ""), paths, Options())
+    return report(Session(output, ""), paths)

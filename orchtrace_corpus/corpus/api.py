@@ -9,15 +9,15 @@ corpus.to_pandas()
 
 from typing import TYPE_CHECKING
 
-from orchtrace_corpus.base.errors import InvalidCorpusError, MalformedCorpusError
-from orchtrace_corpus.base.findings import Finding, has_errors, is_malformed
+from orchtrace_corpus.base.errors import InvalidCorpusError
+from orchtrace_corpus.base.findings import Finding, has_errors
 from orchtrace_corpus.corpus import rules
 from orchtrace_corpus.corpus.analysis.attributes import exclusion_attributes, find, paper_attributes
 from orchtrace_corpus.corpus.analysis.query import parse
 from orchtrace_corpus.corpus.analysis.search import find_records
 from orchtrace_corpus.corpus.analysis.statistics import count, cross
 from orchtrace_corpus.corpus.model import store
-from orchtrace_corpus.corpus.model.records import Exclusion, Paper, Pool, Record, in_published_order
+from orchtrace_corpus.corpus.model.records import Exclusion, Paper, Pool, Record, in_published_order, invalid
 from orchtrace_corpus.corpus.model.taxonomy import Taxonomy
 
 if TYPE_CHECKING:
@@ -134,8 +134,7 @@ def load(root: str = "") -> Corpus:
     loaded = store.load(root or store.find_root().path)
     findings = rules.check(loaded)
     if loaded.pool is None or has_errors(findings):
-        error = MalformedCorpusError if is_malformed(findings) else InvalidCorpusError
-        raise error("\n".join(("the data has errors:", *(str(finding) for finding in findings))))
+        raise invalid("the data has errors:", findings)
     return Corpus(loaded.pool)
 
 

@@ -48,10 +48,6 @@ STATISTICS = "docs/STATS.md"
 PAPERS_SCHEMA = "docs/schema/papers.schema.json"
 EXCLUSIONS_SCHEMA = "docs/schema/exclusions.schema.json"
 ISSUE_FORM = ".github/ISSUE_TEMPLATE/suggest-a-paper.yml"
-SCALE_SCHEMA = "docs/schema/scale.schema.json"
-CLAIMS_SCHEMA = "docs/schema/claims.schema.json"
-DISPUTES_SCHEMA = "docs/schema/disputes.schema.json"
-PUBLISHED_SCHEMA = "docs/schema/published.schema.json"
 FIGURES = "docs/figures.md"
 
 write = write_stale
@@ -71,10 +67,8 @@ def data_documents(root: str, taxonomy: Taxonomy, loaded: Loaded | None = None) 
 
     papers = loaded.paper_places.file if loaded else read_file(root, PAPERS)
     exclusions = loaded.exclusion_places.file if loaded else read_file(root, EXCLUSIONS)
-    return [
-        _canonical(PAPERS, papers, paper_style(taxonomy)),
-        _canonical(EXCLUSIONS, exclusions, exclusion_style(taxonomy)),
-    ]
+    styled = ((PAPERS, papers, paper_style(taxonomy)), (EXCLUSIONS, exclusions, exclusion_style(taxonomy)))
+    return [canonical_document(*one) for one in styled]
 
 
 def mended_documents(root: str, loaded: Loaded, findings: Sequence[Finding]) -> list[Document]:
@@ -164,12 +158,9 @@ def orphaned_figures(root: str, source: "Source") -> list[str]:
     known = {figure.path for figure in plan.plan(source.pool.taxonomy, with_scale=bool(source.scale))}
     folder = os.path.dirname(next(iter(known)))
     listed = sorted(os.listdir(os.path.join(root, folder))) if os.path.isdir(os.path.join(root, folder)) else []
-    orphans = []
-    for path in (f"{folder}/{name}" for name in listed if name.endswith(".svg")):
-        stem = os.path.basename(path).removesuffix(".svg")
-        if path not in known and f'aria-labelledby="{stem}-title {stem}-desc"' in (_read(root, path) or ""):
-            orphans.append(path)
-    return orphans
+    drawn = {f"{folder}/{name}": name.removesuffix(".svg") for name in listed if name.endswith(".svg")}
+    marks = {path: f'aria-labelledby="{stem}-title {stem}-desc"' for path, stem in drawn.items() if path not in known}
+    return [path for path, mark in marks.items() if mark in (_read(root, path) or "")]
 
 
 def figure_source(
@@ -196,15 +187,12 @@ def schema_documents(root: str, taxonomy: Taxonomy) -> list[Document]:
     """The JSON Schemas of the data files."""
     from orchtrace_corpus.corpus.render import schema
 
-    wanted = [(PAPERS_SCHEMA, schema.papers_schema(taxonomy)), (EXCLUSIONS_SCHEMA, schema.exclusions_schema(taxonomy))]
-    further = (
-        (SCALE, SCALE_SCHEMA, schema.scale_schema),
-        (CLAIMS, CLAIMS_SCHEMA, schema.claims_schema),
-        (DISPUTES, DISPUTES_SCHEMA, schema.disputes_schema),
-        (PUBLISHED, PUBLISHED_SCHEMA, schema.published_schema),
-    )
-    wanted += [(name, made(taxonomy)) for data, name, made in further if os.path.lexists(os.path.join(root, data))]
-    return [Document(name, _read(root, name), text) for name, text in wanted]
+    wanted = [(PAPERS_SCHEMA, "papers"), (EXCLUSIONS_SCHEMA, "exclusions")]
+    further = {SCALE: "scale", CLAIMS: "claims", DISPUTES: "disputes", PUBLISHED: "published pool"}
+    for data, name in further.items():
+        if os.path.lexists(os.path.join(root, data)):
+            wanted.append((f"docs/schema/{name.split()[0]}.schema.json", name))
+    return [Document(path, _read(root, path), schema.data_schema(name, taxonomy)) for path, name in wanted]
 
 
 def issue_form_documents(root: str, taxonomy: Taxonomy) -> list[Document]:
@@ -245,13 +233,9 @@ def edited_regions(document: Document) -> list[str]:
     """The names of a README's regions whose text differs from what the data gives."""
     if document.present is None:
         return []
-    old = regions.find_regions(document.present, document.name)
-    new = regions.find_regions(document.wanted, document.name)
-    return [
-        before.name
-        for before, after in zip(old, new, strict=True)
-        if document.present[before.start : before.end] != document.wanted[after.start : after.end]
-    ]
+    present, wanted = document.present, document.wanted
+    both = zip(*(regions.find_regions(text, document.name) for text in (present, wanted)), strict=True)
+    return [old.name for old, new in both if present[old.start : old.end] != wanted[new.start : new.end]]
 
 
 def _marked(text: str) -> str:
@@ -260,15 +244,18 @@ def _marked(text: str) -> str:
     return f"{title}\n\n{_GENERATED}{rest}"
 
 
-def _canonical(name: str, file: YamlFile, style: "Style") -> Document:
+def canonical_document(name: str, file: YamlFile, style: "Style") -> Document:
+    """A data file and its canonical form.
+
+    Raises:
+        DataFileError: It has errors of syntax, or a comment stands where the form has no line for it.
+    """
     from orchtrace_corpus.base.yamlfile.writer import MisplacedCommentError, canonical
 
     try:
         return Document(name, file.text, canonical(file, style))
     except MisplacedCommentError as error:
-        raise DataFileError(
-            f"{file.location(error.at)}: this comment has no place in the canonical form",
-            "Move it above its record or its field, or to the end of a line.",
-        ) from error
+        message = f"{file.location(error.at)}: this comment has no place in the canonical form"
+        raise DataFileError(message, "Move it above its record or its field, or to the end of a line.") from error
     except ValueError as error:
         raise DataFileError(f"{file.path} cannot be formatted: it has errors", "See corpus validate.") from error

@@ -106,9 +106,8 @@ def check_parts(root: str) -> Iterator[Part]:
     loaded = store.load(root, keep=True)
     scale = store.read_scale(root, loaded)
     findings = (*rules.check(loaded), *loaded.missing, *scale.findings)
-    failed = has_errors(findings)
-    yield Part(PartName.VALIDATE, _exit_code(findings, failed=failed), findings)
-    if loaded.pool is None or failed:
+    yield Part(PartName.VALIDATE, _exit_code(findings, failed=has_errors(findings)), findings)
+    if loaded.pool is None or has_errors(findings):
         files = {PartName.CLAIMS: store.CLAIMS, PartName.DISPUTES: store.DISPUTES, PartName.ARXIV: store.ARXIV}
         for name in PartName:
             if name is not PartName.VALIDATE and os.path.lexists(os.path.join(root, files.get(name, ""))):
@@ -174,9 +173,8 @@ def _check_statements(root: str, pool: Pool, disputes: "DisputeFile") -> Iterato
         from orchtrace_corpus.corpus.model.disputes import check as check_disputes
 
         findings = check_disputes(disputes, pool.papers, pool.taxonomy)
-        yield Part(
-            PartName.DISPUTES, _exit_code(findings, failed=bool(findings)), findings, total=len(disputes.disputes)
-        )
+        number = len(disputes.disputes)
+        yield Part(PartName.DISPUTES, _exit_code(findings, failed=bool(findings)), findings, total=number)
 
 
 def _compare(name: PartName, make_documents: "Callable[[], Sequence[Document]]") -> Part:

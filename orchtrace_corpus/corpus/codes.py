@@ -1,17 +1,9 @@
-"""The rules of the corpus, by code; `rulebook` explains each."""
+"""The rules of the corpus, by code; `rules.toml` explains each."""
 
-from collections.abc import Mapping
-
-from orchtrace_corpus.base.findings import Entry, Section, register
-
-
-def _entries() -> Mapping[str, Entry]:
-    from orchtrace_corpus.corpus.rulebook import ENTRIES
-
-    return ENTRIES
-
+from orchtrace_corpus.base.findings import register
 
 register(
+    __file__,
     errors={
         # F: a field is absent, unknown or of the wrong type
         "F101": "missing field",
@@ -115,17 +107,18 @@ register(
         "K107": "record that another sheet has",
     },
     sections={
-        "F": Section(10, "Fields", _entries),
-        "V": Section(11, "Vocabulary", _entries),
-        "X": Section(12, "Rules of the taxonomy", _entries),
-        "I": Section(13, "Identifiers", _entries),
-        "D": Section(14, "Duplicates", _entries),
-        "M": Section(15, "Markup and text", _entries),
-        "E": Section(16, "Evidence", _entries),
-        "C": Section(17, "Claims and disputes", _entries),
-        "S": Section(18, "Scale", _entries),
-        "A": Section(19, "Drift from arXiv", _entries),
-        "L": Section(20, "Links", _entries),
-        "K": Section(21, "Coding sheets", _entries),
+        "F": "Fields",
+        "V": "Vocabulary",
+        "X": "Rules of the taxonomy",
+        "I": "Identifiers",
+        "D": "Duplicates",
+        "M": "Markup and text",
+        "E": "Evidence",
+        "C": "Claims and disputes",
+        "S": "Scale",
+        "A": "Drift from arXiv",
+        "L": "Links",
+        "K": "Coding sheets",
     },
+    rank=10,
 )

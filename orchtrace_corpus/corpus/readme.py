@@ -1,14 +1,18 @@
 """The generated regions of README.md: an awesome list that GitHub and awesome-lint read as one.
 
+Papers stand in the published order, later ones behind; by key where the corpus has no published pool.
+
 Regions: `contents` (the sections below it), `counts` (head counts), `page` (what `corpus stats` shows),
 `list` (every paper, a section for each term of the first plain facet), `terms FIELD` (what a field's
 terms mean and who has them), `papers FILTER ...` (the papers that pass, as a table), `figures NAME ...`
 (pictures that `corpus figures` draws, each with its numbers in words).
 """
 
+import re
 from collections.abc import Callable, Collection, Sequence
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import quote as percent_encode
 
 from orchtrace_corpus.base.errors import CommandUseError, CorpusError, DataFileError, InvalidCorpusError
 from orchtrace_corpus.base.findings import quote
@@ -19,7 +23,7 @@ from orchtrace_corpus.corpus.analysis.attributes import find, paper_attributes
 from orchtrace_corpus.corpus.analysis.query import parse
 from orchtrace_corpus.corpus.analysis.statistics import Summary, count_levels, summarise
 from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE, OTHERS
-from orchtrace_corpus.corpus.model.records import Paper, Pool
+from orchtrace_corpus.corpus.model.records import Paper, Pool, in_published_order
 from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Role, Term
 from orchtrace_corpus.corpus.render import statistics_page
 from orchtrace_corpus.corpus.render.statistics import counts_tables, levels_table, totals
@@ -35,15 +39,15 @@ SIZE_LIMIT_BYTES = 512 * 1024
 
 _PAGE_WIDTH = 80
 
-_LINK_NAMES = (
-    ("github.com", "code"),
-    ("gitlab.com", "code"),
-    ("huggingface.co", "model"),
-    ("openreview.net", "OpenReview"),
-    ("aclanthology.org", "ACL Anthology"),
-    ("arxiv.org", "arXiv"),
-    ("doi.org", "publisher"),
-)
+_LINK_NAMES = {
+    "github.com": "code",
+    "gitlab.com": "code",
+    "huggingface.co": "model",
+    "openreview.net": "OpenReview",
+    "aclanthology.org": "ACL Anthology",
+    "arxiv.org": "arXiv",
+    "doi.org": "publisher",
+}
 
 
 def readme(
@@ -66,13 +70,13 @@ def readme(
         DataFileError: A region is unknown or not closed, or its field or filter is wrong.
         InvalidCorpusError: What is known of scale, or the disputes, have errors.
     """
-    summary = cache(lambda: summarise(pool))
-    disputed = cache(contested)
+    pool = pool._replace(papers=in_published_order(pool.papers, pool.published))
+    sources = _Sources(pool, cache(lambda: summarise(pool)), observations, cache(contested))
 
     def body(region: Region) -> str:
         where = f"{path}:{text.count(chr(10), 0, region.start)}: region {quote(region.name)}"
         try:
-            return _body(region.name, pool, summary, observations, disputed)
+            return _body(region.name, sources)
         except InvalidCorpusError:  # of what the region is made from; the region itself is right
             raise
         except CorpusError as error:
@@ -86,17 +90,20 @@ def readme(
 
 def item(paper: Paper, facets: Sequence[Facet], contested: Collection[tuple[str, str]] = ()) -> str:
     """A paper as a list item: link, summary, who and where, further links, and every tag; marked if contested."""
-    title, url = markdown_text(paper.title), address(paper.urls[0])
-    year = "" if _names_year(paper.venue) else f", {paper.year}"
-    source = f"{markdown_text(_first_author(paper))}, {markdown_text(paper.venue)}{year}"
+    title, url, summary = markdown_text(paper.title), address(paper.urls[0]), markdown_text(paper.summary)
+    sentence = summary if summary.endswith((".", "!", "?")) else f"{summary}."
+    author = paper.authors[0].partition(",")[0]
+    author += " et al." if len(paper.authors) > 1 or OTHERS in paper.authors else ""
+    names_year = re.search(r"(?<![^\s()])[0-9]{4}(?![^\s()])", paper.venue)  # like `NeurIPS 2025`
+    source = f"{markdown_text(author)}, {markdown_text(paper.venue)}{'' if names_year else f', {paper.year}'}"
     links = [f"[{_link_name(other)}]({address(other)})" for other in paper.urls[1:]]
     also = f" Also: {', '.join(links)}." if links else ""
-    return f"- [{title}]({url}) - {_sentence(paper.summary)} {source}.{also}<br>{_tags(paper, facets, contested)}"
+    return f"- [{title}]({url}) - {sentence} {source}.{also}<br>{_tags(paper, facets, contested)}"
 
 
 def address(url: str) -> str:
     """A URL as it can stand in a Markdown link, whatever it holds."""
-    return "".join(c if c.isascii() and c not in "()<>[]\\\"'` |" and c.isprintable() else _percent(c) for c in url)
+    return percent_encode(url, safe="!#$%&*+,-./:;=?@^_{}~")
 
 
 def image(figure: "Figure", source: "Source", path: str) -> str:
@@ -115,28 +122,36 @@ def slug(heading: str, taken: dict[str, int]) -> str:
     return f"{base}-{number}" if number else base
 
 
-def _body(
-    name: str,
-    pool: Pool,
-    summary: Callable[[], Summary],
-    observations: Callable[[], Sequence["Observation"]],
-    contested: Callable[[], Collection[tuple[str, str]]],
-) -> str:
+class _Sources(NamedTuple):
+    """What regions are made from; all but the pool is only read if a region asks for it."""
+
+    pool: Pool
+    summary: Callable[[], Summary]
+    observations: Callable[[], Sequence["Observation"]]
+    contested: Callable[[], Collection[tuple[str, str]]]
+
+
+def _body(name: str, sources: _Sources) -> str:
     kind, _, argument = name.partition(" ")
+    pool, summary = sources.pool, sources.summary
     if kind == "contents":
         return ""
     if kind == "counts":
-        return _counts(summary())
+        newest = f" The newest record is of {summary().newest}." if summary().newest else ""
+        tables = [counts_tables(counts)[0] for counts in summary().axes] + list(map(levels_table, summary().levels))
+        return "\n".join((f"{totals(summary())}.{newest}\n", *map(_bare, tables)))
     if kind == "page":
         return f"```console\n$ corpus stats\n{plain(statistics_page.page(summary(), _PAGE_WIDTH))}```"
     if kind == "list":
-        return _list(pool, contested())
+        return _list(pool, sources.contested())
     if kind == "terms" and argument:
         return _terms(pool, argument.strip())
     if kind == "papers":
-        return _papers_table(pool, argument.split())
+        papers = parse(argument.split(), paper_attributes(pool.taxonomy)).select(pool.papers)
+        rows = tuple((paper.title, paper.year, paper.venue, paper.summary) for paper in papers)
+        return markdown(Table("papers", "", ("title", "year", "venue", "summary"), rows))
     if kind == "figures" and argument:
-        return _figures(argument.split(), pool, summary(), observations, contested)
+        return _figures(argument.split(), sources)
     raise CommandUseError("there is no such region", f"There are: {REGIONS}.")
 
 
@@ -153,11 +168,9 @@ def _contents(text: str) -> str:
     return "\n".join(lines)
 
 
-def _counts(summary: Summary) -> str:
-    newest = f" The newest record is of {summary.newest}." if summary.newest else ""
-    tables = [counts_tables(counts)[0]._replace(title="", notes=()) for counts in summary.axes]
-    tables += [levels_table(levels)._replace(title="", notes=()) for levels in summary.levels]
-    return "\n".join((f"{totals(summary)}.{newest}\n", *(markdown(table) for table in tables)))
+def _bare(table: Table) -> str:
+    """A table as Markdown, without its title and notes."""
+    return markdown(table._replace(title="", notes=()))
 
 
 def _list(pool: Pool, contested: Collection[tuple[str, str]]) -> str:
@@ -181,36 +194,24 @@ def _terms(pool: Pool, field: str) -> str:
     if facet is None:
         raise CommandUseError("the field is no facet of the taxonomy", "See corpus terms.")
     if facet.kind is Kind.LEVELS:
-        return markdown(levels_table(count_levels(pool.papers, facet))._replace(title="", notes=()))
-    coded = any(term.code for term in facet.terms)
+        return _bare(levels_table(count_levels(pool.papers, facet)))
     rows = []
     for term in facet.terms:
         keys = [paper.key for paper in pool.papers if term.id in attribute.values(paper)]
-        code = (term.code,) if coded else ()
-        rows.append((*code, term.label, term.definition, len(keys), ", ".join(keys)))
-    columns = (*(("code",) if coded else ()), facet.label.lower(), "meaning", "papers", "keys")
-    return markdown(Table(field, "", columns, tuple(rows)))
+        rows.append((term.code, term.label, term.definition, len(keys), ", ".join(keys)))
+    columns = ("code", facet.label.lower(), "meaning", "papers", "keys")
+    first = 0 if any(term.code for term in facet.terms) else 1
+    return markdown(Table(field, "", columns[first:], tuple(row[first:] for row in rows)))
 
 
-def _figures(
-    names: Sequence[str],
-    pool: Pool,
-    summary: Summary,
-    observations: Callable[[], Sequence["Observation"]],
-    contested: Callable[[], Collection[tuple[str, str]]],
-) -> str:
+def _figures(names: Sequence[str], sources: _Sources) -> str:
     from orchtrace_corpus.corpus.render.figures.plan import SCALE_GAP, Source, chosen, contested_values, plan
 
-    known = observations() if SCALE_GAP in names else ()
-    source = Source(pool, summary, known, contested_values(pool, contested()))
+    pool = sources.pool
+    known = sources.observations() if SCALE_GAP in names else ()
+    source = Source(pool, sources.summary(), known, contested_values(pool, sources.contested()))
     figures = chosen(names, plan(pool.taxonomy, with_scale=bool(source.scale)))
     return "\n".join(f"{image(figure, source, figure.path)}\n" for figure in figures)
-
-
-def _papers_table(pool: Pool, filters: Sequence[str]) -> str:
-    papers = parse(filters, paper_attributes(pool.taxonomy)).select(pool.papers)
-    rows = tuple((paper.title, paper.year, paper.venue, paper.summary) for paper in papers)
-    return markdown(Table("papers", "", ("title", "year", "venue", "summary"), rows))
 
 
 def _tags(paper: Paper, facets: Sequence[Facet], contested: Collection[tuple[str, str]]) -> str:
@@ -248,37 +249,13 @@ def _term(term: str, terms: Sequence[Term]) -> str:
     return markdown_text(f"{known.code} {_lower(known.label)}" if known.code else _lower(known.label))
 
 
-def _first_author(paper: Paper) -> str:
-    family = paper.authors[0].partition(",")[0]
-    return f"{family} et al." if len(paper.authors) > 1 or OTHERS in paper.authors else family
-
-
-def _names_year(venue: str) -> bool:
-    """Whether a venue holds its year, like `NeurIPS 2025`."""
-    return any(
-        len(word) == 4 and word.isascii() and word.isdigit()
-        for word in venue.replace("(", " ").replace(")", " ").split()
-    )
-
-
-def _sentence(summary: str) -> str:
-    text = markdown_text(summary)
-    return text if text.endswith((".", "!", "?")) else f"{text}."
-
-
 def _link_name(url: str) -> str:
     host = url.partition("://")[2].partition("/")[0].removeprefix("www.").lower()
-    for suffix, name in _LINK_NAMES:
-        if host == suffix or host.endswith(f".{suffix}"):
-            return name
-    return markdown_text(host) or "link"
+    known = (name for site, name in _LINK_NAMES.items() if f".{host}".endswith(f".{site}"))
+    return next(known, markdown_text(host) or "link")
 
 
 def _lower(label: str) -> str:
     first = label.split(" ", 1)[0]
     is_word = first[1:].islower() or len(first) == 1
     return label[:1].lower() + label[1:] if is_word else label  # RL and MARL stay as they are
-
-
-def _percent(character: str) -> str:
-    return "".join(f"%{byte:02X}" for byte in character.encode("utf-8"))

@@ -1,7 +1,7 @@
 """Lays out a new corpus: the starter files that come with the package, copied into a folder."""
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from importlib import resources
 from importlib.resources.abc import Traversable
@@ -29,14 +29,20 @@ def scaffold(directory: str) -> list[str]:
     try:
         _create_folder(directory, created)
         with locked(directory):
-            _refuse_overwriting(directory, files)
-            for name, text in files.items():
-                path = os.path.join(directory, *name.split("/"))
+            paths = {os.path.join(directory, *name.split("/")): text for name, text in files.items()}
+            for path in filter(os.path.lexists, paths):
+                raise CommandUseError(f"{path} is there already, and would be overwritten", "Name a new folder.")
+            for path, text in paths.items():
                 _create_folder(os.path.dirname(path), created)
                 created.append(path)
                 write_atomic(path, text)
     except BaseException:  # also an interruption leaves nothing half-written behind
-        _remove(created)
+        for path in reversed(created):  # a folder that somebody else has put a file into stays
+            with suppress(OSError):
+                if os.path.isdir(path):
+                    os.rmdir(path)
+                else:
+                    os.unlink(path)
         raise
     return list(files)
 
@@ -55,13 +61,6 @@ def _files(folder: Traversable, prefix: str = "") -> Iterator[tuple[str, str]]:
             yield f"{prefix}{entry.name}", entry.read_text(encoding="utf-8")
 
 
-def _refuse_overwriting(directory: str, names: Iterable[str]) -> None:
-    for name in names:
-        path = os.path.join(directory, *name.split("/"))
-        if os.path.lexists(path):
-            raise CommandUseError(f"{path} is there already, and would be overwritten", "Name a new folder.")
-
-
 def _create_folder(path: str, created: list[str]) -> None:
     """Create a folder and its missing parents, taking down each in `created`."""
     if not path or os.path.isdir(path):
@@ -76,13 +75,3 @@ def _create_folder(path: str, created: list[str]) -> None:
         raise DataFileError(f"cannot create {path}: {error.strerror}", "Nothing was written.") from error
     else:
         created.append(path)
-
-
-def _remove(created: list[str]) -> None:
-    """Undo what was done, last first; a folder that somebody else has put a file into stays."""
-    for path in reversed(created):
-        with suppress(OSError):
-            if os.path.isdir(path):
-                os.rmdir(path)
-            else:
-                os.unlink(path)

@@ -3,6 +3,7 @@
 import hashlib
 import os
 from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from typing import NamedTuple
 
 from orchtrace_corpus.base.errors import DataFileError, InvalidCorpusError
@@ -83,8 +84,10 @@ def _is_corpus(folder: str) -> bool:
 
 
 def _of_folder(folder: str, name: str) -> Side:
-    texts = store.read_bytes(folder, _READ)
-    return _require_data(Side(name, folder, texts, {path: "" for path in _files(folder) if _is_other(path)}))
+    below = (os.path.join(parent, name) for parent, _, names in os.walk(os.path.join(folder, "data")) for name in names)
+    files = (os.path.relpath(path, folder).replace(os.sep, "/") for path in below)
+    others = {path: "" for path in files if _is_other(path)}
+    return _require_data(Side(name, folder, store.read_bytes(folder, _READ), others))
 
 
 def _of_revision(root: str, name: str) -> Side:
@@ -99,18 +102,9 @@ def _require_data(side: Side) -> Side:
     """The side, if its data is there itself."""
     for name, text in side.texts.items():
         if text.startswith(_POINTER):
-            raise DataFileError(
-                f"{name} of {side.name} is a pointer of Git LFS: the data itself is kept elsewhere",
-                "Compare two folders in which it is present.",
-            )
+            message = f"{name} of {side.name} is a pointer of Git LFS: the data itself is kept elsewhere"
+            raise DataFileError(message, "Compare two folders in which it is present.")
     return side
-
-
-def _files(folder: str) -> Iterator[str]:
-    """The files of a folder's data, by their names below it."""
-    for parent, _, names in os.walk(os.path.join(folder, "data")):
-        for name in names:
-            yield os.path.relpath(os.path.join(parent, name), folder).replace(os.sep, "/")
 
 
 def _is_other(path: str) -> bool:
@@ -124,10 +118,8 @@ def _identify(first: Side, second: Side) -> tuple[Side, Side]:
     algorithm = "sha256" if 64 in lengths else "sha1"
 
     def named(side: Side) -> Side:
-        contents = {
-            path: content or _content_id(os.path.join(side.folder, path), algorithm)
-            for path, content in side.others.items()
-        }
+        paths = {path: os.path.join(side.folder, path) for path in side.others}
+        contents = {path: content or _content_id(paths[path], algorithm) for path, content in side.others.items()}
         return side._replace(others=contents)
 
     return named(first), named(second)
@@ -136,15 +128,10 @@ def _identify(first: Side, second: Side) -> tuple[Side, Side]:
 def _content_id(path: str, algorithm: str) -> str:
     """The name that git gives to a file's content (git-hash-object(1))."""
     try:
-        data = os.fsencode(os.readlink(path)) if os.path.islink(path) else _bytes(path)
+        data = os.fsencode(os.readlink(path)) if os.path.islink(path) else Path(path).read_bytes()
     except OSError as error:
         raise DataFileError(f"cannot read {printable(path, limit=300)}: {error.strerror}") from error
     return hashlib.new(algorithm, b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
-
-
-def _bytes(path: str) -> bytes:
-    with open(path, "rb") as file:
-        return file.read()
 
 
 def _state(side: Side, other: Side, *, judged_by: Side) -> State:
@@ -157,25 +144,18 @@ def _state(side: Side, other: Side, *, judged_by: Side) -> State:
     loaded, found = _loaded(side, other, remarks)
     pool = loaded.pool
     if pool is None:
-        shown = (str(finding) for finding in found)
-        raise InvalidCorpusError("\n".join((f"the taxonomy of {quote(side.name)} has errors:", *shown)))
+        raise InvalidCorpusError("\n".join((f"the taxonomy of {quote(side.name)} has errors:", *map(str, found))))
     unreadable = (*found, *(finding for finding in loaded.findings if finding.severity is Severity.ERROR))
     found = (*found, *rules.check(loaded))
-    cut_off = tuple(
-        any(finding.code.startswith("Y") for finding in places.file.findings)
-        for places in (loaded.paper_places, loaded.exclusion_places)
-    )
+    cut_off = is_malformed(loaded.paper_places.file.findings), is_malformed(loaded.exclusion_places.file.findings)
     for name, is_cut_off in zip((store.PAPERS, store.EXCLUSIONS), cut_off, strict=True):
         if is_cut_off:
-            remarks.append(
-                f"A part of {name} could not be read in {side.name}: nothing is said of what is missing there."
-            )
+            remark = f"A part of {name} could not be read in {side.name}: nothing is said of what is missing there."
+            remarks.append(remark)
     verdicts = None
     if unreadable:
-        remarks.append(
-            f"Not all of {side.name} could be read ({summary(unreadable)}): counts are of what could, "
-            "and no claim is judged."
-        )
+        remark = f"Not all of {side.name} could be read ({summary(unreadable)}): counts are of what could"
+        remarks.append(f"{remark}, and no claim is judged.")
     else:
         claim_file = store.read_claims(side.folder, judged_by.texts.get(store.CLAIMS, _EMPTY))
         verdicts = claims.evaluate(claim_file.claims, pool)
@@ -192,7 +172,7 @@ def _state(side: Side, other: Side, *, judged_by: Side) -> State:
         own.claims,
         frozenset(own.unread) if is_whole else None,
         unread(loaded),
-        (cut_off[0], cut_off[1]),
+        cut_off,
         tuple(remarks),
     )
 

@@ -36,50 +36,13 @@ from orchtrace_corpus.trace.model.trace import Event, Trace
 from orchtrace_corpus.trace.view import TraceView
 from orchtrace_corpus.trace.view.agent_tree import AgentSpan
 
-__all__ = [
-    "DEFINITIONS",
-    "AgentSpan",
-    "Assignment",
-    "Choices",
-    "Definition",
-    "Diagnosis",
-    "Difference",
-    "Entry",
-    "Event",
-    "Finding",
-    "Imported",
-    "InvalidTraceError",
-    "Label",
-    "Measure",
-    "Method",
-    "Origin",
-    "Profile",
-    "State",
-    "Summary",
-    "Trace",
-    "TraceView",
-    "agent_tree",
-    "as_data",
-    "as_published",
-    "as_text",
-    "assign",
-    "compare",
-    "concurrency_profile",
-    "diagnose",
-    "import_logs",
-    "labels",
-    "ledger",
-    "load",
-    "measure",
-    "parse_trace",
-    "read_traces",
-    "replay",
-    "summarize",
-    "validate",
-    "validate_traces",
-]
-
-_SALT_BYTES = 16
+__all__ = ["Event", "Finding", "Imported", "InvalidTraceError", "Trace", "TraceView", "import_logs"]
+__all__ += ["load", "parse_trace", "read_traces", "validate", "validate_traces"]
+__all__ += ["as_data", "as_published", "as_text"]
+__all__ += ["DEFINITIONS", "Definition", "Entry", "Measure", "Profile", "concurrency_profile", "ledger", "measure"]
+__all__ += ["Diagnosis", "Origin", "Summary", "diagnose", "summarize"]
+__all__ += ["AgentSpan", "Difference", "Label", "State", "agent_tree", "compare", "labels", "replay"]
+__all__ += ["Assignment", "Choices", "Method", "assign"]
 
 
 class Imported(NamedTuple):
@@ -113,7 +76,7 @@ def import_logs(
         CommandUseError: There is no such format.
         DataFileError: There is no log there.
     """
-    privacy = Privacy(salt.encode("utf-8", "replace") if salt else os.urandom(_SALT_BYTES), keep_content)
+    privacy = Privacy(salt.encode("utf-8", "replace") if salt else os.urandom(16), keep_content)
     answers = Answers()
     for session in importers.sessions(paths, form):
         files = tuple(file.path for file in session.files)

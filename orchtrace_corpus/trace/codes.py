@@ -1,17 +1,9 @@
-"""The rules of traces, by code; `rulebook` explains each."""
+"""The rules of traces, by code; `rules.toml` explains each."""
 
-from collections.abc import Mapping
-
-from orchtrace_corpus.base.findings import Entry, Section, register
-
-
-def _entries() -> Mapping[str, Entry]:
-    from orchtrace_corpus.trace.rulebook import ENTRIES
-
-    return ENTRIES
-
+from orchtrace_corpus.base.findings import register
 
 register(
+    __file__,
     errors={
         # T1: a file that is no trace
         "T101": "not JSON",
@@ -55,7 +47,6 @@ register(
         "T226": "result of another tool",
         "T227": "trace id used twice",
     },
-    sections={
-        "T": Section(90, "Traces", _entries),
-    },
+    sections={"T": "Traces"},
+    rank=90,
 )

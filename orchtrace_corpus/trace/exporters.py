@@ -8,7 +8,7 @@ from typing import Any
 
 from orchtrace_corpus.base.errors import CommandUseError
 from orchtrace_corpus.base.findings import printable
-from orchtrace_corpus.trace.model.trace import Unit
+from orchtrace_corpus.trace.model.trace import NULLABLE_COSTS, Unit
 from orchtrace_corpus.trace.view.lifecycle import Lineage
 from orchtrace_corpus.trace.view.timing import SECONDS
 
@@ -26,8 +26,8 @@ def publish(trace: Mapping[str, Any]) -> dict[str, Any]:
     """The trace with published fields only.
 
     Events of the types that we added go, and what depended on them depends on what they depended on (`bridge`).
-    Figures that are null go, too; only two totals cannot. Times are in
-    seconds, since the published form has no other; those of a trace that counts steps stay as they are.
+    Figures that are null go, too; only two totals cannot. Times are in seconds, since the published form has no
+    other; those of a trace that counts steps stay as they are.
 
     Args:
         trace: A sound trace as read by `json.loads`.
@@ -35,7 +35,7 @@ def publish(trace: Mapping[str, Any]) -> dict[str, Any]:
     Raises:
         CommandUseError: A total that the published schema requires is unknown, or no event is left.
     """
-    unknown = [name for name in ("tokens", "wall_clock_s") if trace["costs"][name] is None]
+    unknown = [name for name in NULLABLE_COSTS if trace["costs"][name] is None]
     if unknown:
         names = " and ".join(f"costs.{name}" for name in unknown)
         raise CommandUseError(
@@ -46,14 +46,10 @@ def publish(trace: Mapping[str, Any]) -> dict[str, Any]:
         raise CommandUseError("no event is left: all are of types that the published schema lacks")
     found = {name: trace[name] for name in TRACE_FIELDS if name in trace}
     scale = SECONDS[Unit(trace.get("clock", {}).get("unit", "s"))]
-    found["events"] = [
-        {
-            name: event[name] * scale if name == "t" and scale != 1 else event[name]
-            for name in EVENT_FIELDS
-            if name in event
-        }
-        for event in events
-    ]
+    found["events"] = [{name: event[name] for name in EVENT_FIELDS if name in event} for event in events]
+    if scale != 1:
+        for event in found["events"]:
+            event["t"] *= scale
     found["edges"] = bridge(trace["edges"], {event["id"] for event in events})
     for part in ("costs", "metrics"):
         if part in found:
@@ -81,8 +77,8 @@ def losses(trace: Mapping[str, Any], reduced: Mapping[str, Any]) -> list[str]:
     fields = [name for name in trace if name not in reduced]
     if fields:
         found.append(f"fields of the trace: {_some(fields)}")
-    of_events = Counter(name for event in trace["events"] if event["id"] in kept for name in event)
-    of_events = Counter({name: number for name, number in of_events.items() if name not in EVENT_FIELDS})
+    names = chain.from_iterable(event for event in trace["events"] if event["id"] in kept)
+    of_events = Counter(name for name in names if name not in EVENT_FIELDS)
     if of_events:
         found.append(f"fields of the events kept: {_counts(of_events)}")
     nulls = [

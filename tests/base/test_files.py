@@ -16,7 +16,8 @@ from pathlib import Path
 import pytest
 
 from orchtrace_corpus.base.errors import DataFileError
-from orchtrace_corpus.base.files import Document, diff, document, locked, sweep, write_atomic, write_stale
+from orchtrace_corpus.base.files import Document, document, locked, sweep, write_atomic, write_stale
+from orchtrace_corpus.base.linediff import unified_diff
 from tests.effort import mostly_slow
 
 WRITER = textwrap.dedent(
@@ -169,10 +170,10 @@ def test_a_folder_that_is_not_there_cannot_be_locked(tmp_path: Path) -> None:
 
 
 def test_a_diff_shows_what_changes() -> None:
-    assert diff("f", "a\nb\n", "a\nc") == (
+    assert unified_diff("f", "a\nb\n", "a\nc") == (
         "--- a/f\n+++ b/f\n@@ -1,2 +1,2 @@\n a\n-b\n+c\n\\ No newline at end of file\n"
     )
-    assert diff("f", "a\n", "a\n") == ""
+    assert unified_diff("f", "a\n", "a\n") == ""
 
 
 @pytest.mark.posix

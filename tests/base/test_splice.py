@@ -12,7 +12,7 @@ from orchtrace_corpus.base.yamlfile.reader import Mapping, YamlFile
 from orchtrace_corpus.base.yamlfile.record import values
 from orchtrace_corpus.base.yamlfile.splice import insert_records, remove_record, replace_values
 from orchtrace_corpus.base.yamlfile.writer import MisplacedCommentError, Style, canonical, scalar_text
-from orchtrace_corpus.corpus.edit.edits import add_records, change_record, change_records
+from orchtrace_corpus.corpus.edit.edits import add_records, change_records
 from orchtrace_corpus.corpus.model.record_fields import Value
 
 STYLE = Style(
@@ -120,7 +120,7 @@ def test_replacing_a_field_leaves_every_byte_outside_its_lines(
     value = data.draw(VALUES)
     part = records[index][place]
 
-    result = change_record(yaml_file(text), index, {part.name: value}, STYLE)
+    result = change_records(yaml_file(text), {index: {part.name: value}}, STYLE)
 
     head = whole([*records[:index], records[index][:place]], newline) if place else whole(records[:index], newline)
     head += newline if index and not place else ""
@@ -145,7 +145,7 @@ def test_inserting_a_field_adds_its_lines_and_touches_no_other(
     assume(absent)
     name = data.draw(st.sampled_from(absent))
 
-    result = change_record(yaml_file(text), index, {name: value}, STYLE)
+    result = change_records(yaml_file(text), {index: {name: value}}, STYLE)
 
     alike = (a == b for a, b in zip(text, result, strict=False))
     common = next((at for at, same in enumerate(alike) if not same), len(text))
@@ -162,7 +162,7 @@ def test_removing_a_field_takes_its_comments_and_nothing_else(records: list[list
     place = data.draw(st.integers(1, len(records[index]) - 1))
     name = records[index][place].name
 
-    result = change_record(yaml_file(whole(records)), index, {name: None}, STYLE)
+    result = change_records(yaml_file(whole(records)), {index: {name: None}}, STYLE)
 
     del records[index][place]
     assert result == whole(records)
@@ -206,7 +206,7 @@ def test_changing_many_records_at_once_is_changing_them_one_by_one(
     at_once = change_records(yaml_file(text), changes, STYLE)
 
     for index, change in changes.items():
-        text = change_record(yaml_file(text), index, change, STYLE)
+        text = change_records(yaml_file(text), {index: change}, STYLE)
     assert at_once == text
 
 
@@ -218,7 +218,8 @@ def test_adding_records_keeps_a_file_canonical_and_removing_them_gives_it_back(
     index = data.draw(st.one_of(st.none(), st.integers(0, len(records))))
     at = len(records) if index is None else index
 
-    longer = add_records(yaml_file(text), plain(new), STYLE, index)
+    blocks = [block.rstrip("\n") + "\n" for block in whole(new).split("\n\n")]
+    longer = insert_records(yaml_file(text), None if index is None else [index] * len(new), blocks)
 
     assert is_canonical(longer)
     assert loaded(longer) == [*plain(records)[:at], *plain(new), *plain(records)[at:]]
@@ -299,35 +300,35 @@ def test_one_record_in_several_styles(changes: dict[str, Value | None], old: str
     assert FILE.count(old) == 1
     if new == "\x00":  # the comments of the first line and of the first item would come to stand on one line
         with pytest.raises(DataFileError) as raised:
-            change_record(yaml_file(FILE), 0, changes, STYLE)
+            change_records(yaml_file(FILE), {0: changes}, STYLE)
         assert str(raised.value) == (
             "x.yaml:8:3: this comment has no place in the changed field\n"
             "Move it above the field, or to the end of the field's first line."
         )
     elif new == "\x01":
         expected = FILE.replace(old, "").replace("the title\n", "the title\n  year: 2020\n")
-        assert change_record(yaml_file(FILE), 0, changes, STYLE) == expected
+        assert change_records(yaml_file(FILE), {0: changes}, STYLE) == expected
     else:
-        assert change_record(yaml_file(FILE), 0, changes, STYLE) == FILE.replace(old, new)
+        assert change_records(yaml_file(FILE), {0: changes}, STYLE) == FILE.replace(old, new)
 
 
 def test_the_first_field_can_be_preceded_and_removed() -> None:
     text = "- title: t  # end\n  # above\n  year: 2020\n"
 
     assert (
-        change_record(yaml_file(text), 0, {"key": "k"}, STYLE)
+        change_records(yaml_file(text), {0: {"key": "k"}}, STYLE)
         == "- key: k\n  title: t  # end\n  # above\n  year: 2020\n"
     )
-    assert change_record(yaml_file(text), 0, {"title": None}, STYLE) == "# above\n- year: 2020\n"
+    assert change_records(yaml_file(text), {0: {"title": None}}, STYLE) == "# above\n- year: 2020\n"
     with pytest.raises(DataFileError, match=r"x\.yaml:1:3: nothing would be left of this record"):
-        change_record(yaml_file(text), 0, {"title": None, "year": None}, STYLE)
+        change_records(yaml_file(text), {0: {"title": None, "year": None}}, STYLE)
 
 
 def test_a_field_goes_behind_the_nearest_that_comes_before_it() -> None:
     text = "- authors: [a]\n  key: k\n  care: {}\n"
 
     assert (
-        change_record(yaml_file(text), 0, {"year": "2020"}, STYLE)
+        change_records(yaml_file(text), {0: {"year": "2020"}}, STYLE)
         == "- authors: [a]\n  key: k\n  year: 2020\n  care: {}\n"
     )
 
@@ -335,13 +336,13 @@ def test_a_field_goes_behind_the_nearest_that_comes_before_it() -> None:
 def test_block_texts_and_deep_marks_are_understood() -> None:
     text = "-   key: k\n    notes: |  # kept\n      # no comment\n    title: >-\n      two\n      lines\n- key: l"
 
-    assert change_record(yaml_file(text), 0, {"title": "one"}, STYLE) == text.replace(
+    assert change_records(yaml_file(text), {0: {"title": "one"}}, STYLE) == text.replace(
         ">-\n      two\n      lines", "one"
     )
-    assert change_record(yaml_file(text), 0, {"notes": "x"}, STYLE) == text.replace(
+    assert change_records(yaml_file(text), {0: {"notes": "x"}}, STYLE) == text.replace(
         "|  # kept\n      # no comment\n", "x  # kept\n"
     )
-    assert change_record(yaml_file(text), 1, {"title": "end"}, STYLE) == text + "\n  title: end"
+    assert change_records(yaml_file(text), {1: {"title": "end"}}, STYLE) == text + "\n  title: end"
 
 
 @pytest.mark.parametrize(
@@ -360,7 +361,7 @@ def test_block_texts_and_deep_marks_are_understood() -> None:
 )
 def test_what_cannot_be_edited_in_place_is_refused(text: str, place: str) -> None:
     with pytest.raises(DataFileError) as raised:
-        change_record(yaml_file(text), 0, {"key": "b"}, STYLE)
+        change_records(yaml_file(text), {0: {"key": "b"}}, STYLE)
 
     assert str(raised.value).startswith(place)
 
@@ -368,8 +369,8 @@ def test_what_cannot_be_edited_in_place_is_refused(text: str, place: str) -> Non
 def test_comments_go_with_the_record_below_them_and_the_head_stays() -> None:
     text = "# head\n\n# about a\n- key: a\n\n# about b\n# and more\n- key: b\n\n# the end\n"
 
-    assert insert_records(yaml_file(text), 0, ["- key: c\n"]) == text.replace("# about a", "- key: c\n\n# about a")
-    assert insert_records(yaml_file(text), 1, ["- key: c\n"]) == text.replace("# about b", "- key: c\n\n# about b")
+    assert insert_records(yaml_file(text), [0], ["- key: c\n"]) == text.replace("# about a", "- key: c\n\n# about a")
+    assert insert_records(yaml_file(text), [1], ["- key: c\n"]) == text.replace("# about b", "- key: c\n\n# about b")
     assert insert_records(yaml_file(text), None, ["- key: c\n"]) == text.replace("# the end", "- key: c\n\n# the end")
     assert remove_record(yaml_file(text), 0) == "# head\n\n# about b\n# and more\n- key: b\n\n# the end\n"
     assert remove_record(yaml_file(text), 1) == "# head\n\n# about a\n- key: a\n\n# the end\n"
@@ -392,7 +393,7 @@ def test_inserting_and_removing_a_record_are_inverse(parts: list[tuple[str, str]
     index = data.draw(st.integers(0, len(parts)))
     text = spliced_text(parts)
 
-    longer = insert_records(yaml_file(text), index, ["- key: new\n"])
+    longer = insert_records(yaml_file(text), [index], ["- key: new\n"])
     shorter = remove_record(yaml_file(longer), index)
 
     assert loaded(longer) == [*loaded(text)[:index], {"key": "new"}, *loaded(text)[index:]]
@@ -417,8 +418,8 @@ def test_replacing_a_value_leaves_every_other_byte(parts: list[tuple[str, str]],
 
 
 def test_splicing_the_first_and_the_last_record_of_a_file() -> None:
-    assert insert_records(yaml_file("# head\n[]\n"), 0, ["- key: a\n"]) == "# head\n\n- key: a\n"
-    assert insert_records(yaml_file("- key: a"), 1, ["- key: b\n"]) == "- key: a\n\n- key: b\n"
+    assert insert_records(yaml_file("# head\n[]\n"), [0], ["- key: a\n"]) == "# head\n\n- key: a\n"
+    assert insert_records(yaml_file("- key: a"), [1], ["- key: b\n"]) == "- key: a\n\n- key: b\n"
     assert remove_record(yaml_file("# head\n\n- key: a\n"), 0) == "# head\n\n[]\n"
 
 

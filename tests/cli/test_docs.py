@@ -7,9 +7,9 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from document import tool_documents
 
 import orchtrace_corpus as oc
-from orchtrace_corpus.cli.reference import tool_documents
 from orchtrace_corpus.corpus.model.decode import exclusion_schema, paper_schema
 from tests.conftest import ROOT, run_corpus
 

@@ -634,7 +634,14 @@ def test_the_examples_for_contributors_are_valid_records(tmp_path: Path) -> None
             file.write(f"\n{made}")
 
     assert oc.validate(str(tmp_path)) == ()
-    assert run_corpus("--root", str(tmp_path), "fmt", "--check") == (0, "", "")
+
+    names = [tmp_path / "data" / f"{name}.yaml" for name in ("papers", "exclusions")]
+    before = [path.read_text(encoding="utf-8") for path in names]
+    assert run_corpus("--root", str(tmp_path), "fmt").code == 0
+    after = [path.read_text(encoding="utf-8") for path in names]
+    records = [sorted(block.strip() for block in text.split("\n\n")) for text in (before[0], after[0])]
+    assert records[0] == records[1]  # the paper goes to its place, and nothing else changes
+    assert before[1] == after[1]
 
 
 def test_every_kind_of_change_is_in_the_guide() -> None:

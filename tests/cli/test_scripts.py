@@ -1,5 +1,6 @@
 """The scripts: made-up corpora validate and are reproducible; the bench reports what it measured."""
 
+import shutil
 import subprocess
 import sys
 from collections import Counter
@@ -12,7 +13,7 @@ from orchtrace_corpus.trace import importers
 from orchtrace_corpus.trace.api import read_traces, validate_traces
 from orchtrace_corpus.trace.importers.core.builder import as_data
 from orchtrace_corpus.trace.importers.core.privacy import Privacy
-from tests.conftest import ROOT
+from tests.conftest import ROOT, TOY, run_corpus
 
 
 def test_a_synthesized_corpus_validates_and_is_reproducible(tmp_path: Path) -> None:
@@ -22,6 +23,27 @@ def test_a_synthesized_corpus_validates_and_is_reproducible(tmp_path: Path) -> N
     assert len(load(str(tmp_path / "one"))) == 50
     papers = [(tmp_path / name / "data" / "papers.yaml").read_bytes() for name in ("one", "two")]
     assert papers[0] == papers[1]
+
+
+def test_pairs_of_new_papers_are_merged_with_git_and_counted(tmp_path: Path) -> None:
+    """Two keys far apart merge; a key between the same two papers does not."""
+    root = shutil.copytree(TOY, tmp_path / "toy", ignore=shutil.ignore_patterns("README.md"))
+    with (root / "data" / "taxonomy.yaml").open("a", encoding="utf-8") as file:
+        file.write("by_key: true\n")
+    assert run_corpus("--root", str(root), "fmt").code == 0
+    table = tmp_path / "candidates.csv"
+    script = [sys.executable, ROOT / "scripts" / "merge_pairs.py", table, "--root", root, "--pairs", "4"]
+
+    table.write_text("title,year,water\nAcorns,2023,weekly\nZinnias,,\n")
+    apart = subprocess.run(script, check=False, capture_output=True, text=True)
+    table.write_text("title,size\nMoss,small\nNettles,small\n")
+    close = subprocess.run(script, check=False, capture_output=True, text=True)
+
+    assert apart.stdout == (
+        "4 of 4 pairs of 2 papers merge without conflict, 4 of these 4 merged files are valid and canonical (seed 1)\n"
+    )
+    assert close.stdout.startswith("0 of 4 pairs of 2 papers merge without conflict")
+    assert apart.returncode == close.returncode == 0
 
 
 @pytest.mark.parametrize("events", [1, 20, 21, 100])

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchtrace_corpus.base.findings import RULES, Finding
+from orchtrace_corpus.base.findings import RULES, Finding, explanation
 from orchtrace_corpus.corpus.analysis import coding
 from orchtrace_corpus.corpus.analysis.agreement import Agreement, compare
 from orchtrace_corpus.corpus.analysis.attributes import paper_attributes
@@ -23,7 +23,6 @@ from orchtrace_corpus.corpus.api import Corpus
 from orchtrace_corpus.corpus.edit.recording import propose_disputes
 from orchtrace_corpus.corpus.model import store
 from orchtrace_corpus.corpus.model.disputes import Dispute, Reading, State
-from orchtrace_corpus.corpus.rulebook import ENTRIES
 from tests.conftest import ROOT, TOY, run_corpus, run_toy
 
 X = [Column("x", "x", ("0", "1", "2", "3", "4", "5", "a", "b", "c", "d", "e"))]
@@ -193,8 +192,8 @@ def problems(text: str, real: Corpus, *keys: str) -> list[Finding]:
 
 @pytest.mark.parametrize("code", [code for code in RULES if code.startswith("K")])
 def test_the_rulebook_speaks_true_of_sheets(code: str, real: Corpus) -> None:
-    assert {finding.code for finding in problems(ENTRIES[code].bad, real, "p-0", "p-1")} == {code}
-    assert problems(ENTRIES[code].good, real, "p-0", "p-1") == []
+    assert {finding.code for finding in problems(explanation(code).bad, real, "p-0", "p-1")} == {code}
+    assert problems(explanation(code).good, real, "p-0", "p-1") == []
 
 
 def test_what_is_wrong_with_a_sheet_is_said_at_its_line(real: Corpus) -> None:

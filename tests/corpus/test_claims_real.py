@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft202012Validator
 
+from orchtrace_corpus.base.findings import RULES, explanation
 from orchtrace_corpus.corpus.analysis import claims as core
 from orchtrace_corpus.corpus.analysis.stress import Robustness, stress
 from orchtrace_corpus.corpus.api import Corpus
@@ -18,7 +19,6 @@ from orchtrace_corpus.corpus.model import disputes, store
 from orchtrace_corpus.corpus.model.claim_file import _CLAIM, Counts, Number, Over, PoolName
 from orchtrace_corpus.corpus.model.records import Pool
 from orchtrace_corpus.corpus.render import schema
-from orchtrace_corpus.corpus.rulebook import ENTRIES
 from tests.conftest import ROOT, run_corpus
 from tests.corpus.changed_pools import apply_changes
 from tests.corpus.test_schema import as_editors_read
@@ -201,7 +201,7 @@ def test_rows_whose_stopping_may_be_learned_are_contested(pool: Pool, recorded: 
 # The documents
 
 
-@pytest.mark.parametrize("code", [code for code in ENTRIES if code.startswith("C")])
+@pytest.mark.parametrize("code", [code for code in RULES if code.startswith("C")])
 def test_the_bad_excerpt_of_a_rule_raises_it_alone_and_the_good_one_nothing(code: str, pool: Pool) -> None:
     end = "  boundary: Here.\n  source: https://example.org/a\n"
 
@@ -213,8 +213,8 @@ def test_the_bad_excerpt_of_a_rule_raises_it_alone_and_the_good_one_nothing(code
         records = [f"- id:{part}\n{end}" for part in f"\n{text}".split("\n- id:")[1:]]
         return {finding.code for finding in core.check(store.read_claims("nowhere", "".join(records).encode()), pool)}
 
-    assert raised(ENTRIES[code].bad) == {code}
-    assert raised(ENTRIES[code].good) == set()
+    assert raised(explanation(code).bad) == {code}
+    assert raised(explanation(code).good) == set()
 
 
 def test_the_commands_in_the_guide_work(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -253,7 +253,7 @@ def test_the_guide_names_every_field() -> None:
 
 @pytest.mark.parametrize("name", ["claims", "disputes"])
 def test_the_schema_is_valid_and_the_data_passes(name: str, pool: Pool) -> None:
-    text = {"claims": schema.claims_schema, "disputes": schema.disputes_schema}[name](pool.taxonomy)
+    text = schema.data_schema(name, pool.taxonomy)
     wanted = json.loads(text)
     Draft202012Validator.check_schema(wanted)
     data = as_editors_read(ROOT / "data" / f"{name}.yaml")

@@ -9,14 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchtrace_corpus.base.findings import RULES, Finding
+from orchtrace_corpus.base.findings import RULES, Finding, explanation
 from orchtrace_corpus.base.yamlfile.reader import Mapping, Node, Sequence, YamlFile
 from orchtrace_corpus.corpus.intake.drift import PERSISTENT, Answers, find_drift, plain, propose_changes
 from orchtrace_corpus.corpus.model import store
 from orchtrace_corpus.corpus.model.author_names import Likeness, bibliographic, compare, likeness, rewritten
 from orchtrace_corpus.corpus.model.metadata import Metadata
 from orchtrace_corpus.corpus.model.records import Loaded, Paper
-from orchtrace_corpus.corpus.rulebook import ENTRIES
 from tests.conftest import ROOT, TOY, run_corpus
 
 ID = "2101.00001"
@@ -421,8 +420,8 @@ def found_in(excerpt: str, tmp_path: Path) -> list[Finding]:
 
 @pytest.mark.parametrize("code", [code for code in RULES if code.startswith("A")])
 def test_the_bad_excerpt_of_the_rulebook_breaks_its_rule_alone_and_the_good_one_none(code: str, tmp_path: Path) -> None:
-    assert [finding.code for finding in found_in(ENTRIES[code].bad, tmp_path)] == [code]
-    assert found_in(ENTRIES[code].good, tmp_path) == []
+    assert [finding.code for finding in found_in(explanation(code).bad, tmp_path)] == [code]
+    assert found_in(explanation(code).good, tmp_path) == []
 
 
 def test_the_codes_that_persist_are_warnings_of_drift() -> None:

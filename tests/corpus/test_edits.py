@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from orchtrace_corpus.base.yamlfile.reader import YamlFile
+from orchtrace_corpus.base.yamlfile.splice import remove_record
 from orchtrace_corpus.corpus.api import Corpus
-from orchtrace_corpus.corpus.edit.edits import add_records, change_record, change_records, raw_records, remove_record
+from orchtrace_corpus.corpus.edit.edits import add_records, change_records, raw_records
 from orchtrace_corpus.corpus.model import store
 from orchtrace_corpus.corpus.model.decode import decode_exclusions, decode_papers
 from orchtrace_corpus.corpus.model.record_fields import exclusion_style, fields, paper_style
@@ -111,10 +112,13 @@ def test_one_record_is_added_changed_and_removed(toy: Corpus) -> None:
 
     longer = add_records(file, [{"key": "pond", "title": "no", "year": 2024, "care": {}, "tools": ["rake"]}], style)
     assert longer == file.text + '\n- key: pond\n  title: "no"\n  year: 2024\n  care: {}\n  tools: [rake]\n'
-    first = add_records(file, [{"key": "pond"}], style, 0)
-    assert first == file.text.replace("- key: rose-garden", "- key: pond\n\n- key: rose-garden")
+    sorted_style = style._replace(key="key")
+    between = add_records(file, [{"key": "nettles"}, {"key": "moss"}], sorted_style)
+    assert between == file.text.replace("- key: terminal-yard", "- key: moss\n\n- key: nettles\n\n- key: terminal-yard")
+    first = add_records(file, [{"key": "acorn"}], sorted_style)
+    assert first == file.text.replace("- key: rose-garden", "- key: acorn\n\n- key: rose-garden")
     assert remove_record(YamlFile("x.yaml", longer.encode()), 4) == file.text
-    mended = change_record(file, 2, {"care": {"water": "daily"}, "doi": "10.5/x", "tools": None}, style)
+    mended = change_records(file, {2: {"care": {"water": "daily"}, "doi": "10.5/x", "tools": None}}, style)
     assert mended == file.text.replace("care: {water: weekly}\n  tools: [rake]\n", "care: {water: daily}\n").replace(
         "venue: Beds 2023\n", "venue: Beds 2023\n  doi: 10.5/x\n"
     )

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from orchtrace_corpus.corpus.api import Corpus
-from orchtrace_corpus.corpus.formats.names import Name, name_of
+from orchtrace_corpus.corpus.formats.citation import Name, name_of
 from orchtrace_corpus.corpus.formats.registry import FORMATS
 from orchtrace_corpus.corpus.model.records import Paper
 from tests.cli.test_external import program

@@ -81,7 +81,6 @@ def test_a_request_without_a_whole_answer_says_why(
         transport.get(f"{server.url}?secret=1")
 
     assert caught.value.exit_code is ExitCode.UPSTREAM
-    assert caught.value.url.startswith(server.url)
     assert "secret" not in str(caught.value)
     assert transport.get(server.url).body == b"hello"
 
@@ -186,7 +185,7 @@ def test_redirects_to_elsewhere_are_refused_without_asking_there(
     with pytest.raises(RedirectError, match=r"redirects to .*; it was not asked|redirects to no address") as caught:
         transport.get(server.url)
 
-    assert location.removeprefix("//") in caught.value.target
+    assert location.removeprefix("//") in str(caught.value)
     assert len(server.requests) == 1
 
 

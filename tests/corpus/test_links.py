@@ -14,10 +14,9 @@ from typing import Any
 
 import pytest
 
-from orchtrace_corpus.base.findings import RULES
+from orchtrace_corpus.base.findings import RULES, explanation
 from orchtrace_corpus.corpus.model import store
 from orchtrace_corpus.corpus.model.decoders import url_problem
-from orchtrace_corpus.corpus.rulebook import ENTRIES
 from orchtrace_corpus.corpus.sources import links as source
 from orchtrace_corpus.corpus.sources.http import USER_AGENT
 from orchtrace_corpus.corpus.sources.links import (
@@ -330,7 +329,7 @@ def test_every_place_of_an_address_is_named() -> None:
 
 @pytest.mark.parametrize("code", [code for code in RULES if code.startswith("L")])
 def test_the_excerpts_of_the_rulebook_hold_addresses(code: str) -> None:
-    for excerpt in (ENTRIES[code].bad, ENTRIES[code].good):
+    for excerpt in (explanation(code).bad, explanation(code).good):
         (url,) = re.fullmatch(r"urls: \[(.+)\]", excerpt).groups()  # type: ignore[union-attr]
         assert url_problem(url) == ""
 

@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from orchtrace_corpus.base.errors import CommandUseError, DataFileError, MalformedCorpusError
-from orchtrace_corpus.corpus.edit.edits import change_record, remove_record
+from orchtrace_corpus.base.yamlfile.splice import remove_record
+from orchtrace_corpus.corpus.edit.edits import change_records
 from orchtrace_corpus.corpus.edit.proposal import Outcome, Proposal, find_target, judge, load_editable, write
 from orchtrace_corpus.corpus.model import store
 from tests.conftest import TOY, run_corpus
@@ -302,7 +303,7 @@ def test_lines_keep_their_ends_and_a_file_its_missing_last_one(root: Path) -> No
 
 def test_without_the_base_the_corpus_is_read_now(root: Path) -> None:
     corpus = load_editable(str(root))
-    text = change_record(corpus.files[store.PAPERS], 0, {"size": "large"}, store_style(corpus.pool))
+    text = change_records(corpus.files[store.PAPERS], {0: {"size": "large"}}, store_style(corpus.pool))
 
     assert edit_texts(root, {store.PAPERS: text}).written == (store.PAPERS,)
     edit(root, "care: {}", "care: {")

@@ -172,6 +172,20 @@ def test_anchors_are_those_of_github() -> None:
     assert slug("What You See", taken) == "what-you-see-1"
 
 
+def test_the_list_has_the_published_order_whatever_that_of_the_file(real: Corpus) -> None:
+    text = "<!-- corpus:begin list -->\n<!-- corpus:end list -->\n"
+    pool = real._pool
+    assert pool.published is not None
+
+    made = readme(text, "x.md", pool)
+
+    assert made == readme(text, "x.md", pool._replace(papers=pool.papers[::-1]))
+    titles = {paper.key: f"[{paper.title}]" for paper in pool.papers}
+    methods = [key for key in pool.published.papers if real[key].tags["category"] == "rl_method"][:9]
+    places = [made.index(titles[key]) for key in methods]
+    assert places == sorted(places)
+
+
 def test_every_paper_is_in_the_list_once_and_no_address_twice(real: Corpus) -> None:
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     links = re.findall(r"^- \[.*?\]\((https?://[^)]+)\) - ", text, re.MULTILINE)

@@ -9,17 +9,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from document import rule_reference
 
-from orchtrace_corpus.base.findings import RULES, SECTIONS
+from orchtrace_corpus.base.findings import RULES, SECTIONS, explanations
 from orchtrace_corpus.base.text import rules as render
-from orchtrace_corpus.base.yamlfile import codes as syntax
 from orchtrace_corpus.base.yamlfile.reader import Mapping, Node, Sequence, YamlFile
-from orchtrace_corpus.corpus import rulebook as corpus
 from orchtrace_corpus.corpus.api import validate
-from orchtrace_corpus.trace import rulebook as traces
 from tests.conftest import ROOT, run_corpus, run_toy
 
-ENTRIES = {**syntax.ENTRIES, **corpus.ENTRIES, **traces.ENTRIES}
+ENTRIES = {code: entry for section in SECTIONS.values() for code, entry in explanations(section.file).items()}
 SYNTAX = [code for code in RULES if code.startswith("Y")]
 ELSEWHERE = {
     "A",
@@ -201,7 +199,7 @@ def test_what_is_no_rule(words: tuple[str, ...], message: str) -> None:
 
 
 def test_the_document_links_every_rule_to_its_section() -> None:
-    text = render.document()
+    text = rule_reference()
 
     links = re.findall(r"^\| \[(\w+)\]\(#([^)]+)\) \| (error|warning) \|", text, re.M)
     headings = re.findall(r"^### (.+)$", text, re.M)
@@ -222,6 +220,6 @@ def test_explaining_needs_no_corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 def test_commands_that_explain_nothing_do_not_load_the_rulebook(words: list[str]) -> None:
     program = (
         "import sys; from orchtrace_corpus.cli.main import run; code = run(sys.argv[1:]); "
-        "sys.exit(code or 9 * ('orchtrace_corpus.corpus.rulebook' in sys.modules))"
+        "sys.exit(code or 9 * ('tomllib' in sys.modules))"
     )
     subprocess.run([sys.executable, "-c", program, "--root", str(ROOT), *words], check=True, capture_output=True)

@@ -8,10 +8,9 @@ from typing import Any
 import pytest
 
 from orchtrace_corpus import __version__
-from orchtrace_corpus.base.findings import RULES, Finding, Location
+from orchtrace_corpus.base.findings import RULES, Finding, Location, explanation
 from orchtrace_corpus.base.text import findings as render
 from orchtrace_corpus.base.text import sarif
-from orchtrace_corpus.corpus.rulebook import ENTRIES
 from tests.conftest import ROOT, TOY, run_corpus, run_toy
 
 SCHEMA = json.loads((ROOT / "docs" / "schema" / "findings.schema.json").read_text(encoding="utf-8"))
@@ -123,7 +122,7 @@ def test_the_schema_refuses_what_is_no_finding() -> None:
 
 
 def sarif_rule(code: str) -> dict[str, Any]:
-    rule, entry = RULES[code], ENTRIES[code]
+    rule, entry = RULES[code], explanation(code)
     return {
         "id": code,
         "shortDescription": {"text": rule.title},

@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 from msgspec import convert
+from synthesize_traces import trace as synthesized
 
 from orchtrace_corpus.base.errors import CommandUseError, DataFileError
 from orchtrace_corpus.base.files import locked
@@ -30,9 +31,6 @@ from tests.conftest import ROOT, run_corpus
 from tests.effort import mostly_slow
 from tests.trace.datasets import building, built, finished, left_alive, rows, summary, transcript, unit_count
 from tests.trace.traces import EXAMPLES, event, example, raw
-
-sys.path.insert(0, str(ROOT / "scripts"))
-from synthesize_traces import trace as synthesized
 
 PLAIN = ROOT / "scripts" / "plain_statistics.py"
 

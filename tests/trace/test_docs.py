@@ -8,8 +8,8 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
+from document import tool_regions, with_regions
 
-from orchtrace_corpus.cli.reference import tool_regions, with_regions
 from orchtrace_corpus.trace.measures import DEFINITIONS, measure
 from tests.conftest import ROOT, run_corpus
 from tests.trace.traces import EXAMPLES, example

@@ -15,11 +15,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchtrace_corpus.base.commands.output import Output
-from orchtrace_corpus.base.findings import RULES
+from orchtrace_corpus.base.findings import RULES, explanation
 from orchtrace_corpus.trace import rules
 from orchtrace_corpus.trace.cli import loading
 from orchtrace_corpus.trace.model.decode import Document, decode, documents, documents_in
-from orchtrace_corpus.trace.rulebook import ENTRIES
 from tests.conftest import ROOT, TOY, run_corpus
 from tests.effort import assert_grows
 
@@ -43,8 +42,8 @@ def codes(text: str) -> list[str]:
 
 @pytest.mark.parametrize("code", SHOWN)
 def test_the_rulebook_speaks_true_of_traces(code: str) -> None:
-    assert codes(ENTRIES[code].bad) == [code]
-    assert codes(ENTRIES[code].good) == []
+    assert codes(explanation(code).bad) == [code]
+    assert codes(explanation(code).good) == []
 
 
 def found(trace: dict[str, Any]) -> list[str]:

@@ -31,7 +31,7 @@ def constructed(monkeypatch: pytest.MonkeyPatch) -> Counter[tuple[str, str]]:
 
         return counted
 
-    for name in ("graph", "lifecycle", "timing", "agent_tree"):
+    for name in ("graph", "lifecycle", "Timing", "agent_tree"):
         monkeypatch.setattr(of_view, name, counting(name))
     return counts
 
@@ -76,7 +76,7 @@ def test_a_raw_log_is_looked_at_once(constructed: Counter[tuple[str, str]], caps
 
     assert run(["trace", "doctor", str(ROOT / "tests/data/session")]) == ExitCode.DONE
     assert "Critical" in capsys.readouterr().out
-    assert Counter(name for name, _ in constructed) == {"graph": 1, "lifecycle": 1, "timing": 1, "agent_tree": 1}
+    assert Counter(name for name, _ in constructed) == {"graph": 1, "lifecycle": 1, "Timing": 1, "agent_tree": 1}
     assert set(constructed.values()) == {1}
 
 

@@ -3,7 +3,7 @@
 import errno
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from orchtrace_corpus.base.errors import OutputError
 from orchtrace_corpus.base.text.layout import ASCII, UNICODE, Glyphs, Line, plain
@@ -64,30 +64,19 @@ class Output:
         """
         if not _is_unicode(sys.stdout.encoding):
             text = text.encode(sys.stdout.encoding, "backslashreplace").decode(sys.stdout.encoding)
-        try:
-            sys.stdout.write(text)
-        except OSError as error:
-            self._fail(error)
+        self._try(sys.stdout.write, text)
 
     def write_bytes(self, data: bytes) -> None:
         """Write bytes as they are; errors as for `write`."""
-        try:
-            sys.stdout.buffer.write(data)
-        except OSError as error:
-            self._fail(error)
+        self._try(sys.stdout.buffer.write, data)
 
     def flush(self) -> None:
         """See that everything written has arrived; errors as for `write`."""
-        try:
-            sys.stdout.flush()
-        except OSError as error:
-            self._fail(error)
+        self._try(sys.stdout.flush)
 
     def tell(self, text: str) -> None:
         """Say something on standard error."""
-        if sys.stderr is not None:
-            encoding = sys.stderr.encoding or "ascii"
-            print(text.encode(encoding, "backslashreplace").decode(encoding), file=sys.stderr)  # noqa: T201
+        self.prompt(f"{text}\n")
 
     def prompt(self, text: str) -> None:
         """Say something on standard error that an answer follows on the same line."""
@@ -111,12 +100,15 @@ class Output:
         """Send whatever is still buffered nowhere, so that the interpreter's own flush cannot fail."""
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
-    def _fail(self, error: OSError) -> None:
-        self.abandon()
-        self.is_closed = True
-        # A reader that has seen enough, say `head`, is no failure: the command ends as it would have.
-        if error.errno != errno.EPIPE:
-            raise OutputError(f"cannot write the output: {error.strerror}") from error
+    def _try(self, write: Callable[..., object], *content: str | bytes) -> None:
+        try:
+            write(*content)
+        except OSError as error:
+            self.abandon()
+            self.is_closed = True
+            # A reader that has seen enough, say `head`, is no failure: the command ends as it would have.
+            if error.errno != errno.EPIPE:
+                raise OutputError(f"cannot write the output: {error.strerror}") from error
 
 
 def _is_unicode(encoding: str | None) -> bool:

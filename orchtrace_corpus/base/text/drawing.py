@@ -9,7 +9,6 @@ estimate before it could run into anything.
 import unicodedata
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from functools import cache
 
 SIZE, SMALL, LARGE = 14, 13, 16
 """Sizes of text in pixels. A phone shows a picture of 520 pixels at three quarters of its size."""
@@ -48,13 +47,11 @@ _HATCH = (
     '<defs><pattern id="{name}-hatch" width="5" height="5" patternUnits="userSpaceOnUse">'
     '<path d="M-1,1 l2,-2 M0,5 l5,-5 M4,6 l2,-2" stroke-width="1.5" class="s-page"/></pattern></defs>'
 )
-_WIDE_ASCII = "mwMW@%&#+=<>~^"
-_NARROW_ASCII = " !\"'(),-./:;I[]fijlrt|"
 _ADVANCE = {
     **{chr(code): 0.65 for code in range(32, 127)},
     **dict.fromkeys("ABCDEFGHJKLNOPQRSTUVXYZ", 0.8),
-    **dict.fromkeys(_WIDE_ASCII, 1.02),
-    **dict.fromkeys(_NARROW_ASCII, 0.47),
+    **dict.fromkeys("mwMW@%&#+=<>~^", 1.02),
+    **dict.fromkeys(" !\"'(),-./:;I[]fijlrt|", 0.47),
     **dict.fromkeys("\u2018\u2019\u2013\u00b7\u00a0", 0.65),
     **dict.fromkeys("\u201c\u201d\u2014\u2026\u00d7", 1.02),
 }
@@ -243,7 +240,6 @@ class Drawing:
         )
 
 
-@cache
 def _style() -> str:
     """A class for each colour to fill with and for those to draw lines with, on light screens and on dark ones."""
     light, dark = (

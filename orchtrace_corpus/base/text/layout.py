@@ -6,6 +6,7 @@ see the same characters, so what is tested without a terminal is what a terminal
 
 import unicodedata
 from collections.abc import Iterable, Sequence
+from itertools import zip_longest
 from typing import NamedTuple, TypeAlias
 
 
@@ -133,11 +134,8 @@ def bar(count: int, largest: int, width: int, glyph: str) -> str:
 
 def beside(left: Sequence[Line], right: Sequence[Line], left_width: int) -> list[Line]:
     """Two blocks next to each other, the left one filled to `left_width` cells."""
-    height = max(len(left), len(right))
     joined = []
-    for index in range(height):
-        first = left[index] if index < len(left) else ()
-        second = right[index] if index < len(right) else ()
+    for first, second in zip_longest(left, right, fillvalue=()):
         used = sum(display_width(span.text) for span in first)
         joined.append((*first, Span(" " * max(left_width - used, 0)), *second))
     return joined

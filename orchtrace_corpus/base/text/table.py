@@ -83,6 +83,16 @@ def lines(table: Table, width: int | None, glyphs: Glyphs = UNICODE) -> list[Lin
     return result
 
 
+_MARKDOWN_SPECIAL = str.maketrans({c: f"\\{c}" for c in "\\`*_[]<>|#~"} | {"&": "&amp;"})
+
+
+def markdown_text(text: str) -> str:
+    """The text with every character escaped that could become markup, a link, or end a table cell."""
+    escaped = text.translate(_MARKDOWN_SPECIAL)
+    # GitHub makes a link of a host alone: https://github.github.com/gfm/#autolinks-extension-
+    return re.sub(r"(?i)(www)\.", r"\1\\.", escaped) if "ww" in escaped.lower() else escaped
+
+
 def markdown(table: Table) -> str:
     """The table in Markdown, columns aligned, so that its source reads well, too."""
     header = [markdown_text(name) for name in table.columns]
@@ -161,16 +171,6 @@ def cell_text(cell: Cell, *, join: str = "; ") -> str:
     return join.join(cell) if isinstance(cell, tuple) else str(cell)
 
 
-_MARKDOWN_SPECIAL = str.maketrans({c: f"\\{c}" for c in "\\`*_[]<>|#~"} | {"&": "&amp;"})
-
-
-def markdown_text(text: str) -> str:
-    """The text with every character escaped that could become markup, a link, or end a table cell."""
-    escaped = text.translate(_MARKDOWN_SPECIAL)
-    # GitHub makes a link of a host alone: https://github.github.com/gfm/#autolinks-extension-
-    return re.sub(r"(?i)(www)\.", r"\1\\.", escaped) if "ww" in escaped.lower() else escaped
-
-
 RENDERERS: dict[Format, Callable[[Sequence[Table], str], str]] = {
     Format.MARKDOWN: lambda tables, _: "\n".join(markdown(table) for table in tables),
     Format.CSV: lambda tables, _: "\n".join(csv(table.columns, table.rows) for table in tables),
@@ -200,11 +200,8 @@ def _wrapped_rows(row: tuple[str, ...], table: Table, widths: Sequence[int]) -> 
         return [row]
     index = table.columns.index(table.wrapped)
     parts = wrap(row[index], widths[index])
-    blank = ("",) * len(row)
-    return [
-        (*(blank if number else row)[:index], part, *(blank if number else row)[index + 1 :])
-        for number, part in enumerate(parts)
-    ]
+    rows = [row, *[("",) * len(row)] * (len(parts) - 1)]
+    return [(*cells[:index], part, *cells[index + 1 :]) for cells, part in zip(rows, parts, strict=True)]
 
 
 def _is_numeric(rows: Sequence[Sequence[Cell]], index: int) -> bool:

@@ -184,12 +184,10 @@ class YamlFile:
         if self.text.replace("\n", "").isprintable():  # the common case, ten times faster than the pattern
             return True
         forbidden = [match.start() for match in re.finditer(_FORBIDDEN, self.text)]
+        advice = {"\r": ", or end the line with a line feed", "\x00": " (is this a text file?)"}
         for at in forbidden[:20]:
-            self.refuse(
-                "Y103",
-                at,
-                f"forbidden character U+{ord(self.text[at]):04X}; remove it{_advice(self.text[at])}",
-            )
+            c = self.text[at]
+            self.refuse("Y103", at, f"forbidden character U+{ord(c):04X}; remove it{advice.get(c, '')}")
         if len(forbidden) > 20:
             self.refuse("Y103", forbidden[20], f"{len(forbidden) - 20} more forbidden characters from here on")
         return not forbidden
@@ -270,14 +268,10 @@ class _Fold:
             raise _TooDeepError(_place(event))
         if kind is MappingStartEvent:
             return self._mapping(event, depth + 1)
-        return Sequence(list(self.items(event, depth + 1)), _place(event))
-
-    def items(self, event: Any, depth: int) -> Iterator[Node]:
-        """The items of the sequence that the event begins."""
-        del event
-        get_event = self.get_event
-        while type(following := get_event()) is not SequenceEndEvent:
-            yield self(following, depth)
+        items = []
+        while type(following := self.get_event()) is not SequenceEndEvent:
+            items.append(self(following, depth + 1))
+        return Sequence(items, _place(event))
 
     def _mapping(self, event: Any, depth: int) -> Mapping:
         # The hot loop: scalars, which are nearly all values, are folded in place.
@@ -336,15 +330,15 @@ def read(path: str, shown_as: str) -> YamlFile:
     return YamlFile(shown_as, read_bytes(path, shown_as))
 
 
-def read_bytes(path: str, shown_as: str) -> bytes:
-    """A file's bytes; of one that is too large for a `YamlFile`, no more than show that it is.
+def read_bytes(path: str, shown_as: str, limit: int = MAX_BYTES) -> bytes:
+    """A file's bytes; of one that has more than the limit, no more than show that it has.
 
     Raises:
         DataFileError: There is no such file, or it cannot be read.
     """
     try:
         with open(path, "rb") as handle:
-            return handle.read(MAX_BYTES + 1)
+            return handle.read(limit + 1)
     except OSError as error:
         raise DataFileError(f"cannot read {printable(shown_as, limit=300)}: {error.strerror}") from error
 
@@ -359,7 +353,3 @@ def _moved(node: Node, by: int) -> Node:
     if type(node) is Sequence:
         return Sequence([_moved(item, by) for item in node.items], node.at + by)
     return Scalar(node.text, node.at + by)  # type: ignore[union-attr]
-
-
-def _advice(character: str) -> str:
-    return {"\r": ", or end the line with a line feed", "\x00": " (is this a text file?)"}.get(character, "")

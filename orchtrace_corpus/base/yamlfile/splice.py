@@ -11,44 +11,44 @@ from collections import Counter
 from collections.abc import Mapping as MappingType
 from collections.abc import Sequence as SequenceType
 from enum import StrEnum
-from typing import Any
-
-from yaml import ScalarEvent
-from yaml._yaml import CParser
 
 from orchtrace_corpus.base.errors import DataFileError
 from orchtrace_corpus.base.yamlfile.reader import Mapping, Node, YamlFile
 from orchtrace_corpus.base.yamlfile.record import changed_lines, content_end, values
-from orchtrace_corpus.base.yamlfile.writer import MisplacedCommentError, Style, comments, scalar_text
-
-_SCALAR: Any = ScalarEvent  # PyYAML's types say that a mark may be missing; the parser's never are
+from orchtrace_corpus.base.yamlfile.writer import MisplacedCommentError, Style, comments, scalar_text, scalars
 
 
-def insert_records(file: YamlFile, index: int | None, blocks: SequenceType[str]) -> str:
+def insert_records(file: YamlFile, indexes: SequenceType[int] | None, blocks: SequenceType[str]) -> str:
     """The file's text with records added.
 
     Args:
         file: A list of records.
-        index: Where the first of the new records will be; None for the end.
+        indexes: For each new record, before which record of the file it comes; None for all at the end.
         blocks: The lines of each new record.
 
     Raises:
         DataFileError: The file is no block list, or the edit would touch another record.
     """
     before = _records(file)
-    index = len(before) if index is None else index
     newline = _newline(file)
-    block = newline.join(_like(file, one) for one in blocks)
-    if not before:
-        text = _filled(file, block)
-    elif index == 0:
-        start = _line_start(file, before, 0) - len(_own_comments(file, before, 0))
-        text = f"{file.text[:start]}{block}{newline}{file.text[start:]}"
-    else:
-        end = _span(file, before, index - 1)[1]
-        gap = "" if file.text[:end].endswith("\n") else newline
-        text = f"{file.text[:end]}{gap}{newline}{block}{file.text[end:]}"
-    return _checked(file, text, [*before[:index], *(None for _ in blocks), *before[index:]])
+    new: dict[int, list[str]] = {}
+    for index, block in zip(indexes or [len(before)] * len(blocks), blocks, strict=True):
+        new.setdefault(index, []).append(block.rstrip("\n").replace("\n", newline) + newline)
+    text = file.text
+    expected: list[Node | None] = list(before)
+    for index in sorted(new, reverse=True):
+        expected[index:index] = [None] * len(new[index])
+        block = newline.join(new[index])
+        if not before:
+            text = _filled(file, block)
+        elif index == 0:
+            start = _line_start(file, before, 0) - len(_own_comments(file, before, 0))
+            text = f"{text[:start]}{block}{newline}{text[start:]}"
+        else:
+            end = _span(file, before, index - 1)[1]
+            gap = "" if text[:end].endswith("\n") else newline
+            text = f"{text[:end]}{gap}{newline}{block}{text[end:]}"
+    return _checked(file, text, expected)
 
 
 def remove_record(file: YamlFile, index: int) -> str:
@@ -121,12 +121,7 @@ def replace_values(file: YamlFile, changes: dict[int, str]) -> str:
     Raises:
         DataFileError: No scalar begins at an index, or the edit would touch another value.
     """
-    spans: dict[int, int] = {}
-    parser = CParser(file.text)
-    while parser.check_event():
-        event: Any = parser.get_event()
-        if type(event) is _SCALAR and event.start_mark.index in changes:
-            spans[event.start_mark.index] = event.end_mark.index
+    spans = {start: end for start, end, _ in scalars(file.text) if start in changes}
     text = file.text
     for at in sorted(spans, reverse=True):
         text = text[:at] + scalar_text(changes[at], in_flow=_in_flow(file.text, at)) + text[spans[at] :]
@@ -171,10 +166,7 @@ def _line_start(file: YamlFile, records: list[Node], index: int) -> int:
 def _own_comments(file: YamlFile, records: list[Node], index: int) -> str:
     """The lines of comments directly above a record; none where they open the file."""
     start = _line_start(file, records, index)
-    lines = file.text[:start].splitlines(keepends=True) if index == 0 else []
-    if index > 0:
-        end = _span(file, records, index - 1)[1]
-        lines = file.text[end:start].splitlines(keepends=True)
+    lines = file.text[_span(file, records, index - 1)[1] if index else 0 : start].splitlines(keepends=True)
     first = len(lines)
     while first and lines[first - 1].lstrip().startswith("#"):
         first -= 1
@@ -211,11 +203,6 @@ def _in_flow(text: str, at: int) -> bool:
 
 def _newline(file: YamlFile) -> str:
     return "\r\n" if "\r\n" in file.text else "\n"
-
-
-def _like(file: YamlFile, block: str) -> str:
-    """The block with the file's line ends, its last line ended."""
-    return block.rstrip("\n").replace("\n", _newline(file)) + _newline(file)
 
 
 class Form(StrEnum):

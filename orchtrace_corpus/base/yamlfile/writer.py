@@ -38,11 +38,13 @@ class Style(NamedTuple):
         order: The fields in their order; others follow as they come.
         bare: Fields whose values stay unquoted although YAML would read a number, such as `year`.
         flow: Fields whose mapping is written on one line.
+        key: The field that records are sorted by, in ASCII order; without one they stay as they stand.
     """
 
     order: tuple[str, ...]
     bare: frozenset[str] = frozenset()
     flow: frozenset[str] = frozenset()
+    key: str = ""
 
 
 class MisplacedCommentError(Exception):
@@ -74,16 +76,15 @@ def canonical(file: YamlFile, style: Style) -> str:
         MisplacedCommentError: A comment stands in none of the four places.
         ValueError: The document is no list of mappings; a validation says where.
     """
-    records = file.kept or list(file.records())
-    if not all(type(record) is Mapping for record in records) or file.findings:
+    nodes = file.kept or list(file.records())
+    records = [node for node in nodes if type(node) is Mapping]
+    if len(records) < len(nodes) or file.findings:
         raise ValueError("not a list of mappings")
     if not records:
         return file.text  # an empty list is `[]`, however it is surrounded
-    comments = _comments(file, [record for record in records if type(record) is Mapping])
-    blocks = []
-    for index, record in enumerate(records):
-        if type(record) is Mapping:
-            blocks.append("\n".join((*_record_lines(index, record, style, comments), "")))
+    comments = _comments(file, records)
+    order = sorted(range(len(records)), key=[_sort_key(record, style) for record in records].__getitem__)
+    blocks = ["\n".join((*_record_lines(index, records[index], style, comments), "")) for index in order]
     header = "".join(f"{line}\n" for line in comments.header)
     footer = "".join(f"{line}\n" for line in comments.footer)
     return "\n".join(part for part in (header, *blocks, footer) if part)
@@ -119,8 +120,8 @@ def field_lines(name: str, node: Node, style: Style, line_end: MappingType[Path,
         if not line_end:
             yield text
             continue
-        paths = (path for value, path in values for path in _paths(value, path))
-        ends = [end for path in paths if (end := line_end.get(path))]
+        paths = {path for value, start in values for path in (start, *(below for _, below, _ in _places(value, start)))}
+        ends = [line_end[path] for path in paths if path in line_end]
         if len(ends) > 1:
             raise MisplacedCommentError(at)
         yield f"{text}  {ends[0]}" if ends else text
@@ -148,6 +149,12 @@ def comments(text: str) -> list[tuple[int, str]]:
 def rank(name: str, style: Style) -> int:
     """The place of a field in canonical order; fields that the style does not name share the last."""
     return style.order.index(name) if name in style.order else len(style.order)
+
+
+def _sort_key(record: Node, style: Style) -> str:
+    """What a record is sorted by; an empty text where its file is not sorted, or it has no key."""
+    entry = record.entries.get(style.key) if type(record) is Mapping else None
+    return entry[1].text if entry is not None and type(entry[1]) is Scalar else ""
 
 
 def _record_lines(index: int, record: Mapping, style: Style, comments: _Comments) -> Iterator[str]:
@@ -215,16 +222,6 @@ def _flow(node: Node, *, top: bool = False) -> str:
     raise AssertionError(node)
 
 
-def _paths(node: Node, path: Path) -> Iterator[Path]:
-    yield path
-    if type(node) is Sequence:
-        for number, item in enumerate(node.items):
-            yield from _paths(item, (*path, number))
-    elif type(node) is Mapping:
-        for key, (_, value) in node.entries.items():
-            yield from _paths(value, (*path, key))
-
-
 def _places(node: Node, path: Path) -> Iterator[tuple[int, Path, bool]]:
     """Where each key and value begins, in file order, and whether it is a key."""
     if type(node) is Mapping:
@@ -274,10 +271,10 @@ def _assign_line(found: _Comments, file: YamlFile, at: int, text: str, index: in
     elif index >= 0 and _column(file.text, at) > _column(file.text, file.text.rfind("-", 0, records[index].at)):
         raise MisplacedCommentError(at)  # at the end of a record, and set in as its fields are
     elif index + 1 < len(records):
-        line_end = file.text.find("\n", at)
-        rest = file.text[line_end + 1 :]
+        below = (line.strip() for line in file.text[file.text.find("\n", at) + 1 :].split("\n"))
+        next_other = next((line for line in below if not line.startswith("#")), "-")
         # The header ends with a blank line; what follows it belongs to the first record.
-        if index < 0 and _blank_before_next_content(rest):
+        if index < 0 and not next_other:
             found.header.append(text)
         else:
             found.before_record.setdefault(index + 1, []).append(text)
@@ -289,22 +286,16 @@ def _column(text: str, at: int) -> int:
     return at - text.rfind("\n", 0, at) - 1
 
 
-def _blank_before_next_content(rest: str) -> bool:
-    for line in rest.split("\n"):
-        if not line.strip():
-            return True
-        if not line.lstrip().startswith("#"):
-            return False
-    return False
-
-
 def _comment_texts(text: str, first: int) -> Iterator[tuple[int, str]]:
     """Every comment with its index: a `#` outside all scalars, at a line's beginning or after a blank.
 
     `first` is where the first record begins: before it there are no scalars, and most files have no
     comment behind it, so that nothing needs to be parsed again.
     """
-    spans = _scalar_spans(text) if "\n#" in text[first:] or " #" in text[first:] else []
+    spans = []
+    if "\n#" in text[first:] or " #" in text[first:]:
+        # What stands on the line of a block scalar's mark is not yet the text.
+        spans = [(text.index("\n", at) if style in ("|", ">") else at, end) for at, end, style in scalars(text)]
     if not spans:
         text = text[:first]
     at, position = text.find("#"), 0
@@ -320,16 +311,13 @@ def _comment_texts(text: str, first: int) -> Iterator[tuple[int, str]]:
         at = text.find("#", end)
 
 
-def _scalar_spans(text: str) -> list[tuple[int, int]]:
-    parser, spans = CParser(text), []
+def scalars(text: str) -> Iterator[tuple[int, int, str | None]]:
+    """Every scalar of a document without errors of syntax: where it begins and ends, and its style."""
+    parser = CParser(text)
     while parser.check_event():
         event = parser.get_event()
         if type(event) is ScalarEvent and event.start_mark and event.end_mark:
-            start = event.start_mark.index
-            if event.style in ("|", ">"):  # what stands on the line of the mark is not yet the text
-                start = text.index("\n", start)
-            spans.append((start, event.end_mark.index))
-    return spans
+            yield event.start_mark.index, event.end_mark.index, event.style
 
 
 @lru_cache(maxsize=65536)

@@ -12,6 +12,7 @@ paper together, since they are not independent.
 
 from collections.abc import Mapping, Sequence
 from itertools import combinations
+from math import ceil
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from orchtrace_corpus.base.errors import MissingLibraryError
@@ -101,9 +102,8 @@ def _agreement(name: str, columns: Sequence[Column], sheets: Sequence[Sheet], re
     for key in keys:
         cells = []
         for column in columns:
-            readings = {
-                sheet.name: sheet.codes[key][column.name] for sheet in sheets if column.name in sheet.codes.get(key, {})
-            }
+            codes = {sheet.name: sheet.codes.get(key, {}).get(column.name) for sheet in sheets}
+            readings = {name: code for name, code in codes.items() if code is not None}
             if len(readings) > 1:
                 cells.append(readings)
                 if len(set(readings.values())) > 1:
@@ -126,7 +126,7 @@ def _coefficients(
         return (Estimate(None, reason="no cell was coded twice"),) * 2
     if len(values) == 1:
         only = Estimate(None, reason="every reading is the same, so chance cannot be told from agreement")
-        return (only if two else _NO_KAPPA, only)
+        return only if two else _NO_KAPPA, only
     import numpy as np
 
     index = {value: number for number, value in enumerate(values)}
@@ -184,12 +184,8 @@ def _estimate(value: float | None, resampled: Sequence[float | None]) -> Estimat
     if value is None or not defined:
         return Estimate(value, reason="" if value is not None else "chance agreement is complete")
     tail = (1 - CONFIDENCE) / 2
-    return Estimate(value, _quantile(defined, tail), _quantile(defined, 1 - tail))
-
-
-def _quantile(ordered: Sequence[float], share: float) -> float:
-    """The value below which a share of the ordered values lies, interpolated between two of them."""
-    place = share * (len(ordered) - 1)
-    below = int(place)
-    above = min(below + 1, len(ordered) - 1)
-    return ordered[below] + (ordered[above] - ordered[below]) * (place - below)
+    bounds = []
+    for place in (share * (len(defined) - 1) for share in (tail, 1 - tail)):
+        below, above = defined[int(place)], defined[ceil(place)]
+        bounds.append(below + (above - below) * (place - int(place)))
+    return Estimate(value, bounds[0], bounds[1])

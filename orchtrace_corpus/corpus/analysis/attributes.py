@@ -49,33 +49,14 @@ class Attribute(NamedTuple):
 
 Attributes = Mapping[str, Attribute]
 
-_PAPER_FIELDS = {
-    "key": ValueKind.TEXT,
-    "title": ValueKind.TEXT,
-    "authors": ValueKind.TEXT,
-    "first_author": ValueKind.TEXT,
-    "affiliation": ValueKind.TEXT,
-    "year": ValueKind.NUMBER,
-    "venue": ValueKind.TEXT,
-    "arxiv_id": ValueKind.TEXT,
-    "doi": ValueKind.TEXT,
-    "openreview_id": ValueKind.TEXT,
-    "acl_id": ValueKind.TEXT,
-    "urls": ValueKind.TEXT,
-    "summary": ValueKind.TEXT,
-    "added": ValueKind.DATE,
-    "notes": ValueKind.TEXT,
-}
-_EXCLUSION_FIELDS = {
-    "id": ValueKind.TEXT,
-    "title": ValueKind.TEXT,
-    "identifier": ValueKind.TEXT,
-    "url": ValueKind.TEXT,
-    "screened": ValueKind.DATE,
-    "reason": ValueKind.TEXT,
-    "near_miss": ValueKind.TEXT,
-    "promoted_to": ValueKind.TEXT,
-}
+_PAPER_FIELDS = (
+    *("key", "title", "authors", "first_author", "affiliation", "year", "venue", "arxiv_id", "doi"),
+    *("openreview_id", "acl_id", "urls", "summary", "added", "notes"),
+)
+_EXCLUSION_FIELDS = ("id", "title", "identifier", "url", "screened", "reason", "near_miss", "promoted_to")
+_KINDS = {"year": ValueKind.NUMBER, "added": ValueKind.DATE, "screened": ValueKind.DATE}
+"""What the values of fixed fields are that are not text."""
+
 _PUBLISHED_TERMS = (
     Term("yes", "Published", "The record is one of the published pool, by data/published.yaml."),
     Term("no", "Later", "It is none of them."),
@@ -107,13 +88,10 @@ def find(name: str, attributes: Attributes, noun: str = "field") -> Attribute:
     Raises:
         CommandUseError: There is none of that name; the message names the nearest.
     """
-    found = attributes.get(name) or attributes.get(name.replace("-", "_").lower())
+    facets = (one.facet for one in attributes.values() if one.facet is not None and one.facet.kind is Kind.LEVELS)
+    coded = (attributes[term.id] for facet in facets for term in facet.terms if term.code.lower() == name.lower() != "")
+    found = attributes.get(name) or attributes.get(name.replace("-", "_").lower()) or next(coded, None)
     if found is None:
-        for attribute in attributes.values():
-            if attribute.facet is not None and attribute.facet.kind is Kind.LEVELS:
-                for term in attribute.facet.terms:
-                    if name and term.code.lower() == name.lower():
-                        return attributes[term.id]
         raise CommandUseError(f"unknown {noun} {quote(name)}{suggestion(name, list(attributes))}")
     return found
 
@@ -123,22 +101,18 @@ def find_all(names: Iterable[str], attributes: Attributes, noun: str = "field") 
     return tuple(find(name, attributes, noun) for name in names)
 
 
-def _attributes(fixed: Mapping[str, ValueKind], facets: tuple[Facet, ...]) -> dict[str, Attribute]:
-    attributes = {
-        name: Attribute(name, name.replace("_", " ").capitalize(), kind, _fixed_values(name))
-        for name, kind in fixed.items()
-    }
+def _attributes(fixed: Iterable[str], facets: tuple[Facet, ...]) -> dict[str, Attribute]:
+    attributes = {}
+    for name in fixed:
+        label = name.replace("_", " ").capitalize()
+        attributes[name] = Attribute(name, label, _KINDS.get(name, ValueKind.TEXT), _fixed_values(name))
     attributes["published"] = Attribute("published", "Published", ValueKind.TERM, _published, _PUBLISHED_TERMS)
-    for facet in facets:
-        na = (_NA_TERM,) if facet.allows_na else ()
-        values = _tag_values(facet.field)
-        attributes[facet.field] = Attribute(
-            facet.field, facet.label, ValueKind.TERM, values, (*facet.terms, *na), facet
-        )
-        if facet.kind is Kind.LEVELS:
-            for term in facet.terms:
-                values = _level_values(facet.field, term.id)
-                attributes[term.id] = Attribute(term.id, term.label, ValueKind.TERM, values, facet.levels)
+    for field, facet in ((facet.field, facet) for facet in facets):
+        terms = (*facet.terms, *((_NA_TERM,) if facet.allows_na else ()))
+        attributes[field] = Attribute(field, facet.label, ValueKind.TERM, _tag_values(field), terms, facet)
+        for term in facet.terms if facet.kind is Kind.LEVELS else ():
+            values = _level_values(field, term.id)
+            attributes[term.id] = Attribute(term.id, term.label, ValueKind.TERM, values, facet.levels)
     return attributes
 
 

@@ -85,13 +85,13 @@ class Possibilities:
         for values in product(*(domain.values for domain in self._domains)):
             pairs = zip(self._domains, values, strict=True)
             tags = {domain.facet.field: value for domain, value in pairs if value != ABSENT}
-            if not any(self._breaks(Paper(tags=tags), when, require) for when, require in self._rules):
+            paper = Paper(tags=tags)
+            if not any(
+                all(self._is_met(condition, paper) is True for condition in when)
+                and any(self._is_met(condition, paper) is False for condition in require)
+                for when, require in self._rules  # broken whatever the other tags are
+            ):
                 yield tags
-
-    def _breaks(self, paper: Paper, when: Sequence[Filter], require: Sequence[Filter]) -> bool:
-        """Whether a rule is broken whatever the other tags are."""
-        applies = all(self._is_met(condition, paper) is True for condition in when)
-        return applies and any(self._is_met(condition, paper) is False for condition in require)
 
     def _is_met(self, condition: Filter, paper: Paper) -> bool | None:
         """Whether the record meets a condition; None where that depends on tags that are not given."""
@@ -105,14 +105,12 @@ class Possibilities:
         if name != domain.facet.field:
             return None
         # Terms that are not given can only add levels: what has one keeps it.
-        asks_for_one = condition.operator is Operator.EQUAL and ABSENT not in condition.alternatives
-        if asks_for_one or (condition.operator is Operator.UNEQUAL and condition.alternatives == (ABSENT,)):
-            return True if met else None
-        return (
-            False
-            if condition.operator is Operator.UNEQUAL and ABSENT not in condition.alternatives and not met
-            else None
-        )
+        comparison, is_of_absence = condition.operator, ABSENT in condition.alternatives
+        asks_for_one = comparison is Operator.EQUAL and not is_of_absence
+        if asks_for_one or (comparison is Operator.UNEQUAL and condition.alternatives == (ABSENT,)):
+            return met or None
+        is_ruled_out = comparison is Operator.UNEQUAL and not is_of_absence and not met
+        return False if is_ruled_out else None
 
 
 class _Domain(NamedTuple):
@@ -138,8 +136,7 @@ def _domains(taxonomy: Taxonomy, filters: Sequence[Filter], by: Attribute | None
         absent: tuple[Tag, ...] = () if facet.required else (ABSENT,)
         number = names.count(facet.field)
         if facet.kind is Kind.SINGLE and number:
-            na = (NOT_APPLICABLE,) if facet.allows_na else ()
-            yield _Domain(facet, None, (*(term.id for term in facet.terms), *na, *absent))
+            yield _Domain(facet, None, (*facet.values, *absent))
         elif facet.kind is Kind.MANY and number:
             terms = [term.id for term in facet.terms]
             several = (chosen for size in range(1, number + 1) for chosen in combinations(terms, size))

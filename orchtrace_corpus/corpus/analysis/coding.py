@@ -5,6 +5,8 @@ and `notes`. A facet of one or many terms is one column; a facet of kind `levels
 each of its terms. An empty cell is not coded yet; a term that does not arise is coded as `none`.
 """
 
+import csv
+import io
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
@@ -14,7 +16,6 @@ from orchtrace_corpus.base.errors import CommandUseError
 from orchtrace_corpus.base.findings import Finding, Location, near_suggestion, quote, suggestion
 from orchtrace_corpus.corpus.analysis.attributes import Attribute, Attributes
 from orchtrace_corpus.corpus.analysis.statistics import ABSENT, count
-from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE
 from orchtrace_corpus.corpus.model.records import Paper
 from orchtrace_corpus.corpus.model.taxonomy import Kind, Taxonomy
 
@@ -58,13 +59,11 @@ def columns(taxonomy: Taxonomy) -> tuple[Column, ...]:
     """Everything that can be coded of a paper, in the taxonomy's order."""
     found: list[Column] = []
     for facet in taxonomy.papers:
-        terms = tuple(term.id for term in facet.terms)
         if facet.kind is Kind.LEVELS:
             levels = (*(level.id for level in facet.levels), NOT_ARISING)
-            found += [Column(term, facet.field, levels) for term in terms]
+            found += [Column(term.id, facet.field, levels) for term in facet.terms]
         else:
-            allowed = (*terms, NOT_APPLICABLE) if facet.allows_na else terms
-            found.append(Column(facet.field, facet.field, allowed, facet.kind is Kind.MANY))
+            found.append(Column(facet.field, facet.field, facet.values, facet.kind is Kind.MANY))
     return tuple(found)
 
 
@@ -100,9 +99,8 @@ def read_merges(texts: Sequence[str], wanted: Sequence[Column]) -> dict[str, tup
         if not (name.strip() and equals and len(members) > 1 and all(members)):
             raise CommandUseError(f"cannot read --merge {quote(text)}", "Write: --merge learned=explicit,implicit")
         if not any(_covers(column, members) for column in wanted):
-            raise CommandUseError(
-                f"no field has all of the terms {', '.join(map(quote, members))}", "See corpus terms."
-            )
+            shown = ", ".join(map(quote, members))
+            raise CommandUseError(f"no field has all of the terms {shown}", "See corpus terms.")
         name = name.strip()
         taken = {term: other for other, terms_of in merges.items() for term in terms_of}
         twice = [term for term in members if term in taken]
@@ -117,10 +115,8 @@ def read_merges(texts: Sequence[str], wanted: Sequence[Column]) -> dict[str, tup
 
 def merged(wanted: Sequence[Column], merges: Mapping[str, Sequence[str]]) -> tuple[Column, ...]:
     """The columns on a coarser scale: where all of a merge's terms are allowed, its name is, too."""
-    return tuple(
-        column._replace(allowed=(*column.allowed, *(name for name, terms in merges.items() if _covers(column, terms))))
-        for column in wanted
-    )
+    names = {column.name: [name for name, terms in merges.items() if _covers(column, terms)] for column in wanted}
+    return tuple(column._replace(allowed=(*column.allowed, *names[column.name])) for column in wanted)
 
 
 def _covers(column: Column, terms: Sequence[str]) -> bool:
@@ -136,29 +132,24 @@ def coarser(sheet: Sheet, wanted: Sequence[Column], merges: Mapping[str, Sequenc
         if _covers(column, terms)
         for term in terms
     }
-    codes = {
-        key: {column: renamed.get((column, code), code) for column, code in row.items()}
-        for key, row in sheet.codes.items()
-    }
-    return Sheet(sheet.name, codes)
+    codes: dict[str, dict[str, str]] = {}
+    for key, row in sheet.codes.items():
+        codes[key] = {column: renamed.get((column, code), code) for column, code in row.items()}
+    return sheet._replace(codes=codes)
 
 
 def as_coded(papers: Iterable[Paper], wanted: Sequence[Column], name: str = "corpus") -> Sheet:
     """The corpus's own tags, as if it were a reader."""
-    return Sheet(name, {paper.key: _codes(paper, wanted) for paper in papers})
-
-
-def _codes(paper: Paper, wanted: Sequence[Column]) -> dict[str, str]:
-    codes = {}
-    for column in wanted:
-        tag = paper.tags.get(column.field)
-        if tag is None:
-            continue
-        if isinstance(tag, Mapping):
-            codes[column.name] = tag.get(column.name, NOT_ARISING)
-        else:
-            codes[column.name] = tag if isinstance(tag, str) else _joined(tag, column)
-    return codes
+    codes: dict[str, dict[str, str]] = {}
+    for paper in papers:
+        own = codes[paper.key] = {}
+        for column in wanted:
+            tag = paper.tags.get(column.field)
+            if isinstance(tag, Mapping):
+                own[column.name] = tag.get(column.name, NOT_ARISING)
+            elif tag is not None:
+                own[column.name] = tag if isinstance(tag, str) else _joined(tag, column)
+    return Sheet(name, codes)
 
 
 def _joined(terms: Iterable[str], column: Column) -> str:
@@ -168,9 +159,6 @@ def _joined(terms: Iterable[str], column: Column) -> str:
 
 def blank(papers: Iterable[Paper], wanted: Sequence[Column]) -> str:
     """A sheet to be filled in, as CSV: who and where, nothing of what the corpus thinks."""
-    import csv
-    import io
-
     text = io.StringIO()
     out = csv.writer(text, lineterminator="\n")
     out.writerow((*GIVEN, *(column.name for column in wanted), NOTES))
@@ -206,9 +194,6 @@ class _Reading:
         self._keys = keys
 
     def read(self, text: str) -> None:
-        import csv
-        import io
-
         heading = text.partition("\n")[0]
         separator = max(",;\t", key=heading.count)  # spreadsheets write what their language takes for a comma
         rows = csv.reader(io.StringIO(text, newline=""), strict=True, delimiter=separator)
@@ -259,13 +244,14 @@ class _Reading:
             column = self._columns.get(name)
             if column is None:
                 continue
-            given = [part.strip() for part in (row[name].split(_JOIN) if column.is_many else (row[name],))]
-            wrong = next((part for part in given if part and part not in column.allowed), None)
-            if wrong is not None:
+            cells = row[name].split(_JOIN) if column.is_many else (row[name],)
+            given = [part.strip() for part in cells if part.strip()]
+            wrong = next((part for part in given if part not in column.allowed), "")
+            if wrong:
                 hint = suggestion(wrong, column.allowed)
                 self._refuse("K105", line, f"unknown {name} {quote(wrong)}{hint}", key)
-            elif any(given):
-                codes[name] = _joined((part for part in given if part), column)
+            elif given:
+                codes[name] = _joined(given, column)
             else:
                 empty.append(name)
         if empty:
@@ -285,11 +271,8 @@ def name_readers(paths: Sequence[str]) -> dict[str, str]:
 def missing_rows(sheets: Sequence[Sheet]) -> list[Finding]:
     """Papers that one sheet codes and another does not: nothing can be compared there."""
     everything = dict.fromkeys(key for sheet in sheets for key in sheet.codes)
-    return [
-        Finding("K107", f"not in this sheet: {', '.join(absent)}", Location(sheet.name, 1, 1))
-        for sheet in sheets
-        if (absent := [key for key in everything if key not in sheet.codes])
-    ]
+    absent = ((sheet.name, ", ".join(key for key in everything if key not in sheet.codes)) for sheet in sheets)
+    return [Finding("K107", f"not in this sheet: {keys}", Location(name, 1, 1)) for name, keys in absent if keys]
 
 
 def sample(
@@ -312,7 +295,8 @@ def sample(
         strata.setdefault(value, []).append(paper)
     quotas = _quotas({value: len(members) for value, members in strata.items()}, max(min(size, len(papers)), 0))
     for value, members in strata.items():
-        drawn = sorted(members, key=lambda paper: (paper.key not in chosen, _rank(paper.key, seed)))
+        ranks = {paper.key: sha256(f"{seed}:{paper.key}".encode()).digest() for paper in members}
+        drawn = sorted(members, key=lambda paper: (paper.key not in chosen, ranks[paper.key]))
         chosen.update(paper.key for paper in drawn[: quotas[value]])
     return tuple(paper for paper in papers if paper.key in chosen)
 
@@ -332,7 +316,7 @@ def sparse_papers(
 def _quotas(sizes: dict[str, int], size: int) -> dict[str, int]:
     """How many to draw from each stratum: in proportion, by largest remainders, none empty if it can be."""
     total = sum(sizes.values())
-    floor = 1 if size >= len(sizes) else 0
+    floor = int(size >= len(sizes))
     rest = size - floor * len(sizes)
     spread = total - floor * len(sizes)
     exact = {value: rest * (number - floor) / spread if spread else 0.0 for value, number in sizes.items()}
@@ -341,7 +325,3 @@ def _quotas(sizes: dict[str, int], size: int) -> dict[str, int]:
     for value in by_remainder[: size - sum(quotas.values())]:
         quotas[value] += 1
     return quotas
-
-
-def _rank(key: str, seed: int) -> bytes:
-    return sha256(f"{seed}:{key}".encode()).digest()

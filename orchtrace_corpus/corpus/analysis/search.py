@@ -33,11 +33,8 @@ def search_papers(papers: Sequence[Paper], words: Sequence[str]) -> tuple[Paper,
 def search_exclusions(exclusions: Sequence[Exclusion], words: Sequence[str]) -> tuple[Exclusion, ...]:
     """The exclusions that hold every word in their title, identifier or reason."""
     wanted = [folded(word) for word in words]
-    return tuple(
-        exclusion
-        for exclusion in exclusions
-        if all(word in folded(f"{exclusion.title} {exclusion.identifier} {exclusion.reason}") for word in wanted)
-    )
+    texts = ((one, folded(f"{one.title} {one.identifier} {one.reason}")) for one in exclusions)
+    return tuple(exclusion for exclusion, text in texts if all(word in text for word in wanted))
 
 
 def find_records(pool: Pool, name: str) -> tuple[Record, ...]:
@@ -46,16 +43,14 @@ def find_records(pool: Pool, name: str) -> tuple[Record, ...]:
     address = name.strip().rstrip("/")
 
     def is_called(record: Record) -> bool:
-        if isinstance(record, Paper):
-            if record.key == name or address in (url.rstrip("/") for url in record.urls):
-                return True
-            return identifier is not None and getattr(record, identifier.kind.value) == identifier.value
-        if record.id == name or address == record.url.rstrip("/"):
+        urls = record.urls if isinstance(record, Paper) else (record.url,)
+        if record.name == name or address in (url.rstrip("/") for url in urls):
             return True
+        if isinstance(record, Paper):
+            return identifier is not None and getattr(record, identifier.kind.value) == identifier.value
         return identifier is not None and identifier in (recognise(record.identifier), recognise(record.url))
 
-    records: list[Record] = [*pool.papers, *pool.exclusions]
-    return tuple(record for record in records if is_called(record))
+    return tuple(record for record in pool.records if is_called(record))
 
 
 def near_misses(pool: Pool, name: str, limit: int = 3) -> tuple[tuple[str, str], ...]:
@@ -65,16 +60,18 @@ def near_misses(pool: Pool, name: str, limit: int = 3) -> tuple[tuple[str, str],
     wanted = folded(name.strip())
     if not wanted:
         return ()
-    titles = {paper.key: folded(paper.title) for paper in pool.papers}
-    titles |= {exclusion.id: folded(exclusion.title) for exclusion in pool.exclusions}
+    whole = {record.name: record.title for record in pool.records}
+    titles = {key: folded(title) for key, title in whole.items()}
     by_part = [key for key, title in titles.items() if wanted in folded(key) or wanted in title]
     lowered = {folded(key): key for key in titles}
     by_spelling = [lowered[near] for near in get_close_matches(wanted, lowered, n=limit, cutoff=0.6)]
-    by_identifier = _near_identifiers(pool, name)
+    identifier = recognise(name)
+    by_identifier = []
+    if identifier is not None and identifier.kind is IdentifierKind.ARXIV:
+        ids = {paper.arxiv_id: paper.key for paper in pool.papers if paper.arxiv_id}
+        by_identifier = [ids[near] for near in get_close_matches(identifier.value, ids, n=3, cutoff=0.85)]
     by_title = [key for key, title in titles.items() if SequenceMatcher(None, wanted, title).quick_ratio() > 0.9]
     near = tuple(dict.fromkeys((*by_part, *by_spelling, *by_identifier, *by_title)))[:limit]
-    whole = {paper.key: paper.title for paper in pool.papers}
-    whole |= {exclusion.id: exclusion.title for exclusion in pool.exclusions}
     return tuple((key, whole[key]) for key in near)
 
 
@@ -82,16 +79,6 @@ def describe_near_misses(pool: Pool, name: str) -> str:
     """The second line of a message about a name that no record has: what may be meant, or where to look."""
     near = [f"{key} ({title})" for key, title in near_misses(pool, name)]
     return f"Did you mean: {', '.join(near)}?" if near else "Try: corpus search WORDS, or corpus list."
-
-
-def _near_identifiers(pool: Pool, name: str) -> list[str]:
-    from difflib import get_close_matches
-
-    identifier = recognise(name)
-    if identifier is None or identifier.kind is not IdentifierKind.ARXIV:
-        return []
-    ids = {paper.arxiv_id: paper.key for paper in pool.papers if paper.arxiv_id}
-    return [ids[near] for near in get_close_matches(identifier.value, ids, n=3, cutoff=0.85)]
 
 
 RecordType = TypeVar("RecordType", bound=Record)

@@ -2,6 +2,8 @@
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from functools import partial
+from itertools import product
 from typing import NamedTuple
 
 from orchtrace_corpus.corpus.analysis.attributes import Attribute, ValueKind, exclusion_attributes, paper_attributes
@@ -11,6 +13,8 @@ from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind
 
 ABSENT = ""
 """Stands for "has no value" among counted values."""
+
+_NO_CELLS = frozenset((ABSENT, NOT_APPLICABLE))
 
 
 class Counts(NamedTuple):
@@ -82,7 +86,7 @@ class Coverage(NamedTuple):
     @property
     def size(self) -> int:
         """How many cells there are in all."""
-        return _regular(self.crosstab.row_values) * _regular(self.crosstab.column_values)
+        return len({*self.crosstab.row_values} - _NO_CELLS) * len({*self.crosstab.column_values} - _NO_CELLS)
 
 
 class Summary(NamedTuple):
@@ -142,29 +146,18 @@ def cross(records: Sequence[Record], rows: Attribute, columns: Attribute, *, inc
         row_tally.update(row_values)
         column_tally.update(column_values)
         cells.update((row, column) for row in row_values for column in column_values)
-    return Crosstab(
-        rows,
-        columns,
-        ordered_values(row_tally, rows, include_empty=include_empty),
-        ordered_values(column_tally, columns, include_empty=include_empty),
-        dict(cells),
-        len(records),
-    )
+    row_order = ordered_values(row_tally, rows, include_empty=include_empty)
+    column_order = ordered_values(column_tally, columns, include_empty=include_empty)
+    return Crosstab(rows, columns, row_order, column_order, dict(cells), len(records))
 
 
 def coverage(records: Sequence[Record], rows: Attribute, columns: Attribute, *, sparse_limit: int = 2) -> Coverage:
     """Find the empty and the sparse cells of two attributes, unused terms included."""
     crosstab = cross(records, rows, columns, include_empty=True)
-    empty, sparse = [], []
-    for row in crosstab.row_values:
-        for column in crosstab.column_values:
-            if {row, column}.isdisjoint({ABSENT, NOT_APPLICABLE}):
-                cell = crosstab.number(row, column)
-                if cell == 0:
-                    empty.append((row, column))
-                elif cell <= sparse_limit:
-                    sparse.append((row, column))
-    return Coverage(crosstab, tuple(empty), tuple(sparse), sparse_limit)
+    pairs = [pair for pair in product(crosstab.row_values, crosstab.column_values) if _NO_CELLS.isdisjoint(pair)]
+    empty = tuple(pair for pair in pairs if not crosstab.number(*pair))
+    sparse = tuple(pair for pair in pairs if 0 < crosstab.number(*pair) <= sparse_limit)
+    return Coverage(crosstab, empty, sparse, sparse_limit)
 
 
 def summarise(pool: Pool, *, include_empty: bool = False, with_exclusions: bool = True) -> Summary:
@@ -172,25 +165,17 @@ def summarise(pool: Pool, *, include_empty: bool = False, with_exclusions: bool 
     attributes = paper_attributes(pool.taxonomy)
     excluding = exclusion_attributes(pool.taxonomy)
     papers = pool.papers
+    counted = (attributes[facet.field] for facet in pool.taxonomy.papers if facet.kind is not Kind.LEVELS)
+    screened = pool.taxonomy.exclusions if with_exclusions else ()
+    tally, tabulate = partial(count, include_empty=include_empty), partial(cross, include_empty=include_empty)
     return Summary(
         papers=len(papers),
         excluded=len(pool.exclusions) if with_exclusions else None,
-        facets=tuple(
-            count(papers, attributes[facet.field], include_empty=include_empty)
-            for facet in pool.taxonomy.papers
-            if facet.kind is not Kind.LEVELS
-        ),
+        facets=tuple(tally(papers, attribute) for attribute in counted),
         levels=tuple(count_levels(papers, facet) for facet in pool.taxonomy.papers if facet.kind is Kind.LEVELS),
         years=count(papers, attributes["year"]),
-        crosstabs=tuple(
-            cross(papers, attributes[rows], attributes[columns], include_empty=include_empty)
-            for rows, columns in pool.taxonomy.crosstabs
-        ),
-        exclusions=tuple(
-            count(pool.exclusions, excluding[facet.field], include_empty=include_empty)
-            for facet in pool.taxonomy.exclusions
-            if with_exclusions
-        ),
+        crosstabs=tuple(tabulate(papers, attributes[one], attributes[two]) for one, two in pool.taxonomy.crosstabs),
+        exclusions=tuple(tally(pool.exclusions, excluding[facet.field]) for facet in screened),
         newest=max((paper.added for paper in papers), default=""),
     )
 
@@ -204,7 +189,3 @@ def ordered_values(tally: Counter[str], attribute: Attribute, *, include_empty: 
     else:
         values = sorted(set(tally) - {ABSENT})
     return (*values, *((ABSENT,) if tally[ABSENT] else ()))
-
-
-def _regular(values: tuple[str, ...]) -> int:
-    return sum(value not in (ABSENT, NOT_APPLICABLE) for value in values)

@@ -7,7 +7,7 @@ record, solved exactly by dynamic programming over the number of changes.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import accumulate, combinations, islice, product
+from itertools import accumulate, chain, combinations, islice, product
 from math import prod
 from typing import NamedTuple
 
@@ -167,12 +167,10 @@ def _ways(claim: Claim) -> list[_Way]:
         return _beyond(lambda _, part: int(_is_selected(part)), expect.bounds.low, expect.bounds.high)
     if isinstance(expect, Share):
         low, high = expect.bounds
-        ways = [_Way(lambda _, part: -int(part is not None and part.counted), -1)]  # nothing to take a share of
-        if high is not None:
-            ways.append(_Way(lambda _, part: _excess(part, high), 0))
-        if low is not None:
-            ways.append(_Way(lambda _, part: -_excess(part, low), 0))
-        return ways
+        nothing = _Way(lambda _, part: -int(part is not None and part.counted), -1)  # to take a share of
+        above = [] if high is None else [_Way(lambda _, part: _excess(part, high), 0)]
+        below = [] if low is None else [_Way(lambda _, part: -_excess(part, low), 0)]
+        return [nothing, *above, *below]
     if isinstance(expect, Keys):
         return [_Way(lambda name, part: int(_is_selected(part) != (name in expect.keys)), 0)]
     if isinstance(expect, Counts):
@@ -205,15 +203,16 @@ class _Gains:
     """What every variant of every record adds to the sum that one way to break a claim goes by."""
 
     def __init__(self, way: _Way, units: Sequence[_Unit], claim: Claim) -> None:
-        named = _named(claim) - {unit.name for unit in units}
+        expect = claim.expect  # by name, of records that may not be there
+        named = set(expect.keys if isinstance(expect, Keys) else expect.values if isinstance(expect, Values) else ())
+        named -= {unit.name for unit in units}
         total = sum(way.weight(name, None) for name in named)
         self._variants: list[list[tuple[_Variant, int]]] = []
         for unit in units:
-            weights = [way.weight(unit.name, variant.part) for variant in unit.variants]
-            total += weights[0]
-            self._variants.append(
-                [(variant, weight - weights[0]) for variant, weight in zip(unit.variants, weights, strict=True)]
-            )
+            present = way.weight(unit.name, unit.variants[0].part)
+            total += present
+            gains = [way.weight(unit.name, variant.part) - present for variant in unit.variants]
+            self._variants.append(list(zip(unit.variants, gains, strict=True)))
         self.slack = way.limit - total
 
     def singles(self, kind: ChangeKind) -> Iterator[Change]:
@@ -225,10 +224,9 @@ class _Gains:
 
     def most(self, wanted: Callable[[int, _Variant], bool]) -> int:
         """The most that those records add that have a wanted variant and must take one."""
-        return sum(
-            max((gain for variant, gain in variants if wanted(index, variant)), default=0)
-            for index, variants in enumerate(self._variants)
-        )
+        units = enumerate(self._variants)
+        possible = ([gain for variant, gain in variants if wanted(index, variant)] for index, variants in units)
+        return sum(max(gains, default=0) for gains in possible)
 
     def smallest(self) -> tuple[Change, ...] | None:
         """A smallest set of changes that breaks the claim; None where none does."""
@@ -246,14 +244,11 @@ class _Gains:
         for useful in several:
             best = _with_one_of(useful, best)
         sets = []
-        for cost, (gain, changes) in best.items():
+        for gain, changes in best.values():
             number = next((number for number, more in enumerate(reached) if gain + more > self.slack), None)
             if number is not None:
-                sets.append((cost + number, changes, number))
-        if not sets:
-            return None
-        _, changes, number = min(sets, key=lambda found: found[0])
-        return (*changes, *(change for _, variant in single[:number] for change in variant.changes))
+                sets.append((*changes, *(change for _, variant in single[:number] for change in variant.changes)))
+        return min(sets, key=len, default=None)
 
 
 def _useful(variants: Iterable[tuple[_Variant, int]]) -> list[tuple[int, _Variant]]:
@@ -286,9 +281,8 @@ def _remoteness(changes: Sequence[Change]) -> list[int]:
 def _singles(gains: Sequence[_Gains], kind: ChangeKind) -> tuple[Change, ...]:
     """The changes of a kind that break a claim alone, one for each tag or record."""
     found: dict[tuple[str, str], Change] = {}
-    for gain in gains:
-        for change in gain.singles(kind):
-            found.setdefault((change.record, change.tag), change)
+    for change in chain.from_iterable(gain.singles(kind) for gain in gains):
+        found.setdefault((change.record, change.tag), change)
     return tuple(found.values())
 
 
@@ -301,11 +295,3 @@ def _all_at_once(gains: Sequence[_Gains], units: Sequence[_Unit], kind: ChangeKi
     if not any(is_whole(index, variant) for index, unit in enumerate(units) for variant in unit.variants):
         return None
     return any(gain.most(is_whole) > gain.slack for gain in gains)
-
-
-def _named(claim: Claim) -> set[str]:
-    """The records that a claim expects by name."""
-    expect = claim.expect
-    if isinstance(expect, Keys):
-        return set(expect.keys)
-    return set(expect.values) if isinstance(expect, Values) else set()

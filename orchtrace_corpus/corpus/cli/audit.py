@@ -10,11 +10,12 @@ from orchtrace_corpus.base.errors import CommandUseError, DataFileError, ExitCod
 from orchtrace_corpus.base.findings import Finding, has_errors, quote
 from orchtrace_corpus.base.text import Format
 from orchtrace_corpus.base.text import findings as findings_render
+from orchtrace_corpus.base.text.layout import first_and_more
 from orchtrace_corpus.base.yamlfile.reader import YamlFile
 from orchtrace_corpus.corpus.analysis import agreement, coding
 from orchtrace_corpus.corpus.analysis.attributes import find, paper_attributes
 from orchtrace_corpus.corpus.analysis.coding import Sheet
-from orchtrace_corpus.corpus.cli.options import Where
+from orchtrace_corpus.corpus.cli.options import Where, option
 from orchtrace_corpus.corpus.cli.outcome import apply
 from orchtrace_corpus.corpus.cli.session import CorpusSession, paper_query
 from orchtrace_corpus.corpus.edit import edits, recording
@@ -25,10 +26,6 @@ from orchtrace_corpus.corpus.model.records import Pool
 from orchtrace_corpus.corpus.render import agreement as render
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True)
-
-_SPARSE_LIMIT = 2
-_SHOWN_FINDINGS = 20
-_LARGEST_SHEET_BYTES = 64 * 1024 * 1024
 
 
 @app.callback()
@@ -46,17 +43,13 @@ def audit() -> None:
 def sample(
     ctx: typer.Context,
     size: Annotated[int, typer.Option("--n", min=1, help="How many papers.")] = 32,
-    stratify: Annotated[
-        str, typer.Option("--stratify", metavar="FIELD", help="Divide the draw by this field in proportion.")
-    ] = "",
+    stratify: Annotated[str, option("--stratify", "FIELD", "Divide the draw by this field in proportion.")] = "",
     include_sparse: Annotated[
         bool,
         typer.Option("--include-sparse", help="Draw every paper that has a term of an axis which at most 2 have."),
     ] = False,
     seed: Annotated[int, typer.Option("--seed", help="Another seed gives another draw.")] = 0,
-    fields: Annotated[
-        str, typer.Option("--fields", metavar="A,B,...", help="What is to be coded; else every facet.")
-    ] = "",
+    fields: Annotated[str, option("--fields", "A,B,...", "What is to be coded; else every facet.")] = "",
     where: Where = None,
     output: Annotated[str, typer.Option("--output", "-o", metavar="FILE", help="Write to a new file.")] = "",
 ) -> int:
@@ -79,7 +72,7 @@ def sample(
     if not papers:
         raise CommandUseError("no paper passes the filters, so there is nothing to draw")
     axes = [facet.field for facet in pool.taxonomy.axes]
-    always = coding.sparse_papers(papers, attributes, axes, _SPARSE_LIMIT) if include_sparse else ()
+    always = coding.sparse_papers(papers, attributes, axes, 2) if include_sparse else ()
     stratum = find(stratify, attributes) if stratify else None
     drawn = coding.sample(papers, size, stratify=stratum, always=always, seed=seed)
     text = coding.blank(drawn, coding.select_columns(pool.taxonomy, fields))
@@ -99,8 +92,7 @@ def compare(
         bool, typer.Option("--with-corpus", help="Count the corpus's own tags as a reader, too (always for one sheet).")
     ] = False,
     merge: Annotated[
-        list[str] | None,
-        typer.Option("--merge", metavar="NAME=TERM,TERM", help="Take several terms as one (repeatable)."),
+        list[str] | None, option("--merge", "NAME=TERM,TERM", "Take several terms as one (repeatable).")
     ] = None,
     resamples: Annotated[
         int, typer.Option("--resamples", min=0, max=100_000, help="Bootstrap resamples for the intervals; 0: none.")
@@ -166,14 +158,11 @@ def compare(
 
 
 def _tell(session: CorpusSession, found: Sequence[Finding]) -> None:
-    for finding in found[:_SHOWN_FINDINGS]:
-        session.output.tell(str(finding))
-    if len(found) > _SHOWN_FINDINGS:
-        session.output.tell(f"… and {len(found) - _SHOWN_FINDINGS} more")
+    for line in first_and_more([str(finding) for finding in found], 20, "… and {} more"):
+        session.output.tell(line)
     if any(finding.code == "K105" for finding in found):
-        session.output.tell(
-            "Unknown codes count as not coded; --merge NAME=TERM,TERM makes a name for terms taken as one."
-        )
+        hint = "Unknown codes count as not coded; --merge NAME=TERM,TERM makes a name for terms taken as one."
+        session.output.tell(hint)
     if found:
         session.output.note(f"{findings_render.summary(found)} in the sheets; corpus rule K explains them")
 
@@ -198,12 +187,11 @@ def _record(session: CorpusSession, pool: Pool, sheets: Sequence[Sheet], merges:
 def _read(path: str) -> str:
     try:
         with open(path, encoding="utf-8-sig", newline="") as file:
-            text = file.read(_LARGEST_SHEET_BYTES)
+            return file.read(64 * 1024 * 1024)
     except OSError as error:
         raise DataFileError(f"cannot read {quote(path)}: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise DataFileError(f"cannot read {quote(path)}: not UTF-8", "Save the sheet as CSV in UTF-8.") from error
-    return text
 
 
 def _write_new(path: str, text: str) -> None:
@@ -211,8 +199,7 @@ def _write_new(path: str, text: str) -> None:
         with open(path, "x", encoding="utf-8", newline="") as file:
             file.write(text)
     except FileExistsError as error:
-        raise DataFileError(
-            f"{quote(path)} exists already, and may hold a reader's work", "Choose a new name."
-        ) from error
+        message = f"{quote(path)} exists already, and may hold a reader's work"
+        raise DataFileError(message, "Choose a new name.") from error
     except OSError as error:
         raise DataFileError(f"cannot write {quote(path)}: {error.strerror}") from error

@@ -9,14 +9,8 @@ from typing import Annotated
 
 import typer
 
-from orchtrace_corpus.base.commands.options import (
-    Columns,
-    IncludeEmpty,
-    OutputFormat,
-    Sort,
-    refuse_together,
-    split_names,
-)
+from orchtrace_corpus.base.commands import options as shared
+from orchtrace_corpus.base.commands.options import refuse_together, split_names
 from orchtrace_corpus.base.errors import CommandUseError, DataFileError, ExitCode
 from orchtrace_corpus.base.findings import quote
 from orchtrace_corpus.base.text import Format
@@ -24,14 +18,13 @@ from orchtrace_corpus.base.text.layout import Line
 from orchtrace_corpus.base.text.table import Table, arranged
 from orchtrace_corpus.corpus.analysis.attributes import (
     Attribute,
-    Attributes,
     exclusion_attributes,
     find,
     paper_attributes,
 )
 from orchtrace_corpus.corpus.analysis.query import Query
 from orchtrace_corpus.corpus.analysis.statistics import count, count_levels, coverage, cross, summarise
-from orchtrace_corpus.corpus.cli.options import Where
+from orchtrace_corpus.corpus.cli.options import Where, argument, option
 from orchtrace_corpus.corpus.cli.session import CorpusSession, paper_query
 from orchtrace_corpus.corpus.model import store
 from orchtrace_corpus.corpus.model.records import Pool
@@ -41,16 +34,12 @@ from orchtrace_corpus.corpus.render import statistics, statistics_page
 
 def stats(
     ctx: typer.Context,
-    by: Annotated[
-        list[str] | None, typer.Option("--by", metavar="FIELD", help="Count by one field (repeatable).")
-    ] = None,
-    crossed: Annotated[
-        tuple[str, str] | None, typer.Option("--cross", metavar="A B", help="Count by two fields at once.")
-    ] = None,
+    by: Annotated[list[str] | None, option("--by", "FIELD", "Count by one field (repeatable).")] = None,
+    crossed: Annotated[tuple[str, str] | None, option("--cross", "A B", "Count by two fields at once.")] = None,
     where: Where = None,
     full: Annotated[bool, typer.Option("--full", help="All published statistics instead of one page.")] = False,
-    include_empty: IncludeEmpty = False,
-    output_format: OutputFormat = Format.TABLE,
+    include_empty: shared.IncludeEmpty = False,
+    output_format: shared.OutputFormat = Format.TABLE,
     write: Annotated[bool, typer.Option("--write", help="Write docs/STATS.md instead of printing.")] = False,
     check: Annotated[bool, typer.Option("--check", help="Compare docs/STATS.md; end with 1 if it is stale.")] = False,
 ) -> int:
@@ -86,27 +75,23 @@ def stats(
         return write_or_check(session, root, documents, check=check, mend="corpus stats --write")
     pool = session.pool()
     query = paper_query(where or [], pool.taxonomy)
-    if by or crossed:
-        tables = (
-            _crossed(pool, crossed, query, include_empty)
-            if crossed
-            else [table for name in by or [] for table in _by(pool, name, query, include_empty)]
-        )
-        session.show_tables(tables, "counts", output_format)
-        if query.filters and not query.select(pool.papers):
-            session.output.note("corpus: no paper passes the filters")
-        return ExitCode.DONE
     selected = pool._replace(papers=query.select(pool.papers))
-    summary = summarise(selected, include_empty=include_empty, with_exclusions=not query.filters)
-    views: dict[Format, Callable[[], str | Sequence[Line]]] = {
-        Format.JSON: lambda: statistics.summary_json(summary),
-        Format.CSV: lambda: statistics.summary_csv(summary),
-        Format.MARKDOWN: lambda: statistics.summary_markdown(summary, pool.taxonomy.title),
-    }
-    if not full:
-        width = session.output.width or statistics_page.PIPE_WIDTH
-        views[Format.TABLE] = lambda: statistics_page.page(summary, width, session.output.glyphs)
-    session.show_report(views, lambda: statistics.summary_tables(summary), "stats", output_format)
+    if crossed:
+        session.show_tables(_crossed(pool, crossed, query, include_empty), "counts", output_format)
+    elif by:
+        tables = [table for name in by for table in _by(pool, name, query, include_empty)]
+        session.show_tables(tables, "counts", output_format)
+    else:
+        summary = summarise(selected, include_empty=include_empty, with_exclusions=not query.filters)
+        views: dict[Format, Callable[[], str | Sequence[Line]]] = {
+            Format.JSON: lambda: statistics.summary_json(summary),
+            Format.CSV: lambda: statistics.summary_csv(summary),
+            Format.MARKDOWN: lambda: statistics.summary_markdown(summary, pool.taxonomy.title),
+        }
+        if not full:
+            width = session.output.width or statistics_page.PIPE_WIDTH
+            views[Format.TABLE] = lambda: statistics_page.page(summary, width, session.output.glyphs)
+        session.show_report(views, lambda: statistics.summary_tables(summary), "stats", output_format)
     if query.filters and not selected.papers:
         session.output.note("corpus: no paper passes the filters")
     return ExitCode.DONE
@@ -145,11 +130,11 @@ def _field(pool: Pool, name: str) -> tuple[Attribute, bool]:
 
 def gaps(
     ctx: typer.Context,
-    rows: Annotated[str, typer.Argument(metavar="[ROWS]", help="The first axis.", show_default=False)] = "",
-    columns: Annotated[str, typer.Argument(metavar="[COLUMNS]", help="The second axis.", show_default=False)] = "",
+    rows: Annotated[str, argument("[ROWS]", "The first axis.")] = "",
+    columns: Annotated[str, argument("[COLUMNS]", "The second axis.")] = "",
     sparse: Annotated[int, typer.Option("--sparse", min=1, help="A cell with up to this many papers is sparse.")] = 2,
     where: Where = None,
-    output_format: OutputFormat = Format.TABLE,
+    output_format: shared.OutputFormat = Format.TABLE,
 ) -> int:
     """Show which cells of two axes are empty or sparse.
 
@@ -163,8 +148,6 @@ def gaps(
       corpus gaps stop reward_family --where rl=full
       corpus gaps --format csv
     """
-    from orchtrace_corpus.corpus.render import coverage as render
-
     session = CorpusSession(*ctx.obj)
     pool = session.pool()
     attributes = paper_attributes(pool.taxonomy)
@@ -177,32 +160,28 @@ def gaps(
     axes = [find(name, attributes, "axis") for name in (rows, columns)]
     for axis in axes:
         if not axis.terms:
-            raise CommandUseError(
-                f"{axis.name} has no vocabulary, so no cell of it can be missing",
-                f"To count by it: corpus stats --cross {rows} {columns}",
-            )
+            hint = f"To count by it: corpus stats --cross {rows} {columns}"
+            raise CommandUseError(f"{axis.name} has no vocabulary, so no cell of it can be missing", hint)
     papers = paper_query(where or [], pool.taxonomy).select(pool.papers)
     if not papers:
         session.output.note("corpus: no paper passes the filters")
         return ExitCode.DONE
     found = coverage(papers, axes[0], axes[1], sparse_limit=sparse)
     views: dict[Format, Callable[[], str | Sequence[Line]]] = {
-        Format.TABLE: lambda: render.page(found, session.output.width, session.output.glyphs),
-        Format.MARKDOWN: lambda: render.document(found),
-        Format.JSON: lambda: render.data(found),
+        Format.TABLE: lambda: statistics.coverage_page(found, session.output.width, session.output.glyphs),
+        Format.MARKDOWN: lambda: statistics.coverage_document(found),
+        Format.JSON: lambda: statistics.coverage_json(found),
     }
-    session.show_report(views, lambda: [render.table(found)], "gaps", output_format)
+    session.show_report(views, lambda: [statistics.coverage_table(found)], "gaps", output_format)
     return ExitCode.DONE
 
 
 def terms(
     ctx: typer.Context,
-    axis: Annotated[
-        str, typer.Argument(metavar="[FIELD]", help="One field, with definitions.", show_default=False)
-    ] = "",
-    sort: Sort = "",
-    columns: Columns = "",
-    output_format: OutputFormat = Format.TABLE,
+    axis: Annotated[str, argument("[FIELD]", "One field, with definitions.")] = "",
+    sort: shared.Sort = "",
+    columns: shared.Columns = "",
+    output_format: shared.OutputFormat = Format.TABLE,
 ) -> int:
     """Show the fields and the terms they are tagged with.
 
@@ -234,7 +213,7 @@ def _term_tables(pool: Pool, name: str) -> list[Table]:
     from orchtrace_corpus.corpus.render.vocabulary import levels_table, terms_table
 
     papers, exclusions = paper_attributes(pool.taxonomy), exclusion_attributes(pool.taxonomy)
-    closed: Attributes = {name: a for name, a in {**exclusions, **papers}.items() if a.terms}
+    closed = {name: a for name, a in {**exclusions, **papers}.items() if a.terms}
     evidence = {facet.field: facet for facet in pool.taxonomy.evidence}
     if name in evidence:
         tally: dict[str, int] = {}
@@ -253,7 +232,7 @@ def _term_tables(pool: Pool, name: str) -> list[Table]:
     return [terms_table(facet, counted), *([levels_table(facet)] if facet.levels else [])]
 
 
-def scale(ctx: typer.Context, output_format: OutputFormat = Format.TABLE) -> int:
+def scale(ctx: typer.Context, output_format: shared.OutputFormat = Format.TABLE) -> int:
     """Compare how large systems in use are with how large experiments are.
 
     From data/scale.yaml: how many agents run together, and what else is published. Numbers of

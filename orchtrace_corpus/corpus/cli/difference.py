@@ -1,4 +1,4 @@
-"""`corpus diff`."""
+"""The commands on versions of the data: `corpus diff` and `merge-file`."""
 
 from enum import StrEnum
 from typing import Annotated, assert_never
@@ -6,8 +6,15 @@ from typing import Annotated, assert_never
 import typer
 
 from orchtrace_corpus.base.errors import ExitCode
+from orchtrace_corpus.base.files import write_atomic
+from orchtrace_corpus.base.findings import printable
 from orchtrace_corpus.base.text.table import envelope
+from orchtrace_corpus.base.yamlfile import reader
+from orchtrace_corpus.corpus.build import canonical_document
 from orchtrace_corpus.corpus.cli.session import CorpusSession
+from orchtrace_corpus.corpus.edit.edits import raw_records
+from orchtrace_corpus.corpus.edit.three_way import merge_versions
+from orchtrace_corpus.corpus.model.record_fields import exclusion_style, paper_style
 from orchtrace_corpus.corpus.render import difference as render
 from orchtrace_corpus.corpus.render import difference_data
 from orchtrace_corpus.corpus.render.comment import comment
@@ -62,3 +69,39 @@ def diff(
         case _:
             assert_never(output_format)
     return ExitCode.FINDINGS if exit_code and change.has_meaning else ExitCode.DONE
+
+
+def merge_file(
+    ctx: typer.Context,
+    base: Annotated[str, typer.Argument(metavar="BASE", help="The version that both sides come from.")],
+    ours: Annotated[str, typer.Argument(metavar="OURS", help="Our version, which becomes the merged one.")],
+    theirs: Annotated[str, typer.Argument(metavar="THEIRS", help="The other version.")],
+) -> int:
+    """Merge three versions of a data file, for git.
+
+    A merge driver for papers.yaml and exclusions.yaml, by the keys of records. What one side added,
+    changed or removed is taken, field by field, and OURS is written in canonical form. Where both
+    sides gave a field different values, OURS stays as it is, each conflict is named, and the exit
+    code is 1. To let git call it, in a clone whose .gitattributes has the line
+    "data/papers.yaml merge=corpus":
+
+    git config merge.corpus.driver "corpus merge-file %O %A %B"
+
+    \b
+    Examples:
+      corpus merge-file data/papers.yaml data/papers.yaml data/papers.yaml
+    """
+    session = CorpusSession(*ctx.obj)
+    taxonomy = session.taxonomy()
+    files = [reader.read(path, path) for path in (base, ours, theirs)]
+    is_log = any(record.get("id") for file in files for record in raw_records(file))
+    style = (exclusion_style if is_log else paper_style)(taxonomy)
+    versions = [canonical_document(file.path, file, style).wanted if file.text.strip() else "" for file in files]
+    merged = merge_versions(style, *versions)
+    for conflict in merged.conflicts:
+        what = f"both sides changed {', '.join(conflict.fields)}" if conflict.fields else "one side removed it"
+        session.output.tell(f"corpus: {printable(conflict.name)}: {what}; decide by hand")
+    if merged.conflicts:
+        return ExitCode.FINDINGS
+    write_atomic(ours, merged.text)
+    return ExitCode.DONE

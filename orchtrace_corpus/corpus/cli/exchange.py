@@ -11,8 +11,8 @@ from orchtrace_corpus.base.dates import today
 from orchtrace_corpus.base.errors import CommandUseError, DataFileError, ExitCode
 from orchtrace_corpus.base.files import write_atomic
 from orchtrace_corpus.base.findings import printable, quote
-from orchtrace_corpus.base.text.layout import pluralize
-from orchtrace_corpus.corpus.cli.options import Where
+from orchtrace_corpus.base.text.layout import first_names_and_more, pluralize
+from orchtrace_corpus.corpus.cli.options import Where, argument, option
 from orchtrace_corpus.corpus.cli.outcome import apply
 from orchtrace_corpus.corpus.cli.session import CorpusSession, paper_query
 from orchtrace_corpus.corpus.edit.merge import Merge, merge
@@ -20,21 +20,18 @@ from orchtrace_corpus.corpus.edit.proposal import Proposal, load_editable
 from orchtrace_corpus.corpus.formats import registry
 from orchtrace_corpus.corpus.model import store
 from orchtrace_corpus.corpus.model.records import in_published_order
-from orchtrace_corpus.corpus.model.store import read_arxiv
 
-_STANDARD_OUTPUT = "-"
+_STANDARD_STREAM = "-"
 
 
 def export(
     ctx: typer.Context,
     name: Annotated[str, typer.Argument(metavar="FORMAT", help=f"One of {', '.join(registry.FORMATS)}.")],
-    profile: Annotated[
-        str, typer.Option("--profile", metavar="NAME", help="A variant of the format; see docs/formats.md.")
-    ] = "",
+    profile: Annotated[str, option("--profile", "NAME", "A variant of the format; see docs/formats.md.")] = "",
     where: Where = None,
     output: Annotated[
         str, typer.Option("--output", "-o", metavar="FILE", help="Write to a file instead of standard output.")
-    ] = _STANDARD_OUTPUT,
+    ] = _STANDARD_STREAM,
 ) -> int:
     """Write papers in another format.
 
@@ -53,7 +50,7 @@ def export(
     session = CorpusSession(*ctx.obj)
     one = registry.find(name)
     chosen = one.profile(profile)
-    to_stdout = output == _STANDARD_OUTPUT
+    to_stdout = output == _STANDARD_STREAM
     if one.is_binary and to_stdout and sys.stdout.isatty():
         raise CommandUseError(f"{one.label} is no text for a terminal", f"Write it to a file: -o papers.{one.name}")
     root = session.root_folder()
@@ -63,7 +60,7 @@ def export(
     papers = paper_query(where or [], pool.taxonomy).select(pool.papers)
     if chosen == "published":
         papers = in_published_order(papers, pool.published)
-    known = read_arxiv(root) if one.has_categories else {}
+    known = store.read_arxiv(root) if one.has_categories else {}
     categories = {arxiv_id: metadata.primary_category for arxiv_id, metadata in known.items()}
     content = one.write(papers, pool.taxonomy, chosen, categories)
     if not to_stdout:
@@ -80,12 +77,7 @@ def export(
 
 
 def _refuse_target(path: str, root: str) -> None:
-    """Refuse a file that an export must not replace.
-
-    Raises:
-        CommandUseError: It is one of the corpus's own data files, or no file.
-        DataFileError: Its folder does not exist.
-    """
+    """Refuse a file that an export must not replace, and one in a folder that does not exist."""
     target = os.path.realpath(path)
     data = os.path.join(os.path.realpath(root), "data")
     if os.path.exists(target) and os.path.commonpath((target, data)) == data:
@@ -98,19 +90,11 @@ def _refuse_target(path: str, root: str) -> None:
         raise DataFileError(f"there is no folder {quote(os.path.dirname(path))}", "Make it first.")
 
 
-_STANDARD_INPUT = "-"
-_SHOWN = 3
-
-
 def import_(
     ctx: typer.Context,
     name: Annotated[str, typer.Argument(metavar="FORMAT", help=f"One of {', '.join(registry.readable())}.")],
-    path: Annotated[
-        str, typer.Argument(metavar="[FILE]", help="The file, or - for standard input.", show_default=False)
-    ] = _STANDARD_INPUT,
-    profile: Annotated[
-        str, typer.Option("--profile", metavar="NAME", help="The variant of the format, as for corpus export.")
-    ] = "",
+    path: Annotated[str, argument("[FILE]", "The file, or - for standard input.")] = _STANDARD_STREAM,
+    profile: Annotated[str, option("--profile", "NAME", "The variant of the format, as for corpus export.")] = "",
     dry_run: DryRun = False,
 ) -> int:
     """Bring records of another format into the pool.
@@ -128,33 +112,28 @@ def import_(
     session = CorpusSession(*ctx.obj)
     one = registry.find(name, to_read=True)
     corpus = load_editable(session.writable_root())
-    shown = "<standard input>" if path == _STANDARD_INPUT else path
+    shown = "<standard input>" if path == _STANDARD_STREAM else path
     items = one.read(_data(path), corpus.pool.taxonomy, profile, shown)
     if not items:
         raise DataFileError(f"there are no entries in {printable(shown, limit=300)}", "Nothing can be brought in.")
     merged = merge(corpus.files[store.PAPERS], items, corpus.pool.taxonomy, today().isoformat())
     if merged.problems:
         lines = (f"{printable(shown, limit=300)}:{problem.line}: {problem.message}" for problem in merged.problems)
-        session.output.tell(
-            "\n".join(("corpus: nothing was written, since some records cannot be brought in:", *lines))
-        )
+        head = "corpus: nothing was written, since some records cannot be brought in:"
+        session.output.tell("\n".join((head, *lines)))
         return ExitCode.FINDINGS
     code = apply(session, corpus, Proposal({store.PAPERS: merged.text}), dry_run=dry_run)
     if code == ExitCode.DONE:
-        session.output.note(_counted(merged))
+        counts = f"{len(merged.updated)} updated, {len(merged.added)} added, {len(merged.unchanged)} unchanged"
+        session.output.note(counts)
         if merged.blank:
             session.output.note(_kept(merged))
     return code
 
 
 def _data(path: str) -> bytes:
-    """What a file, or standard input, holds.
-
-    Raises:
-        CommandUseError: Somebody sits at a terminal and has named no file.
-        DataFileError: The file cannot be read.
-    """
-    if path == _STANDARD_INPUT:
+    """What a file, or standard input, holds; refused where somebody sits at a terminal and has named no file."""
+    if path == _STANDARD_STREAM:
         if sys.stdin is None or sys.stdin.isatty():
             raise CommandUseError("there is nothing on standard input", "Name a file, or pipe one in.")
         return sys.stdin.buffer.read()
@@ -167,18 +146,11 @@ def _data(path: str) -> bytes:
 
 def _kept(merged: Merge) -> str:
     """What is said of empty cells: they change nothing."""
-    number = len(merged.blank)
-    shown = ", ".join(f"{field} of {printable(key)}" for key, field in merged.blank[:_SHOWN])
-    more = f" and {number - _SHOWN} more" if number > _SHOWN else ""
-    head = (
-        "1 empty cell changes nothing: the record keeps"
-        if number == 1
-        else (f"{number} empty cells change nothing: the records keep")
+    cells = pluralize(
+        len(merged.blank),
+        "empty cell changes nothing: the record keeps",
+        "empty cells change nothing: the records keep",
     )
+    names = [f"{field} of {printable(key)}" for key, field in merged.blank]
     mend = "To take a field away, remove it in data/papers.yaml; an optional tag: corpus tag KEY FIELD="
-    return f"corpus: {head} {shown}{more}\n{mend}"
-
-
-def _counted(merged: Merge) -> str:
-    counts = ((len(merged.updated), "updated"), (len(merged.added), "added"), (len(merged.unchanged), "unchanged"))
-    return f"{', '.join(f'{count} {word}' for count, word in counts)}"
+    return f"corpus: {cells} {first_names_and_more(names, 3, ' and {} more')}\n{mend}"

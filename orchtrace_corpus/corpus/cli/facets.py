@@ -4,8 +4,7 @@ They are those of the corpus that the command is about. Where its taxonomy canno
 missing, and the command says why when it reads the corpus itself.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 from typer.core import TyperCommand, TyperOption
@@ -18,13 +17,13 @@ from orchtrace_corpus.corpus.model import store
 from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE
 from orchtrace_corpus.corpus.model.records import Tag
 from orchtrace_corpus.corpus.model.tagging import NO_TERM, joined, read_level, read_tag
-from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Taxonomy, decode_taxonomy
+from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Taxonomy, Term, decode_taxonomy
 
 _KEY = "orchtrace_corpus.facets"
 
 
 class _State(NamedTuple):
-    """What a command keeps in its context: its own options by section, and the tags that they were given."""
+    """What a command keeps in its context: its options by section, and the tags that they were given."""
 
     options: dict[str, list[TyperOption]]
     tags: dict[str, Tag]
@@ -51,11 +50,9 @@ class PaperCommand(TyperCommand):
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write the help of the command's own options, then of those of the taxonomy under their own headings."""
-        options = self._state(ctx).options
-        of_taxonomy = [option for section in options.values() for option in section]
-        own = [param for param in self.get_params(ctx) if param not in of_taxonomy]
-        arguments = [param for param in own if param.param_type_name == "argument"]
-        sections = {"Arguments": arguments, "Options": [param for param in own if param not in arguments], **options}
+        sections: dict[str, list[Any]] = {"Arguments": [], "Options": [], **self._state(ctx).options}
+        for param in super().get_params(ctx):
+            sections[f"{param.param_type_name.capitalize()}s"].append(param)
         for title, params in sections.items():
             records = [record for param in params if (record := param.get_help_record(ctx)) is not None]
             if records:
@@ -102,8 +99,12 @@ def read_coding(ctx: Any, facets: tuple[Facet, ...] = (), others: Sequence[str] 
         field, equals, value = text.partition("=")
         if not equals:
             raise CommandUseError(f"--tag {quote(text)} names no value", "Write --tag FIELD=VALUE.")
-        facet, tag = _read(field.strip().replace("-", "_"), value, facets)
-        tags[facet.field] = joined(facet, tags.get(facet.field), tag)
+        name = field.strip().replace("-", "_")
+        facet, term = next(((facet, term) for each, facet, term in _settable(facets) if each == name), (None, None))
+        if facet is None:
+            known = suggestion(name, [facet.field for facet in facets])
+            raise CommandUseError(f"unknown axis or facet {quote(name)}{known}")
+        _take(tags, facet, term, value)
     return Coding({facet.field: tags[facet.field] for facet in facets if facet.field in tags}, state.evidence)
 
 
@@ -120,10 +121,10 @@ def option_words(ctx: Any, name: str, value: str) -> tuple[str, str]:
 
     A facet whose option another has taken is reached by `--tag`.
     """
-    state: _State = ctx.meta[_KEY]
-    options = {word for section in state.options.values() for option in section for word in option.opts}
+    sections = ctx.meta[_KEY].options.values()
+    options = {word for section in sections for option in section for word in option.opts}
     option = name if name.startswith("--") else option_name(name)
-    return (option, value) if name.startswith("--") or option in options else ("--tag", f"{name}={value}")
+    return (option, value) if option in (name, *options) else ("--tag", f"{name}={value}")
 
 
 def option_name(field: str) -> str:
@@ -152,46 +153,39 @@ def values_of(facet: Facet) -> str:
     return f"{terms}, {NOT_APPLICABLE}" if facet.allows_na else terms
 
 
-def _read(name: str, value: str, facets: tuple[Facet, ...]) -> tuple[Facet, Tag]:
-    """The facet of that name and its tag; a term that has levels may be named instead of its facet."""
+def _settable(facets: tuple[Facet, ...]) -> Iterator[tuple[str, Facet, Term | None]]:
+    """What can be set, by name: each facet, and each term that has levels."""
     for facet in facets:
-        if facet.field == name:
-            return facet, read_tag(facet, value)
-        if facet.kind is Kind.LEVELS and name in (term.id for term in facet.terms):
-            return facet, {name: read_level(facet, value)}
-    raise CommandUseError(f"unknown axis or facet {quote(name)}{suggestion(name, [facet.field for facet in facets])}")
+        yield facet.field, facet, None
+        yield from ((term.id, facet, term) for term in facet.terms if facet.kind is Kind.LEVELS)
+
+
+def _take(tags: dict[str, Tag], facet: Facet, term: Term | None, text: str) -> None:
+    tag: Tag = {term.id: read_level(facet, text)} if term else read_tag(facet, text)
+    tags[facet.field] = joined(facet, tags.get(facet.field), tag)
 
 
 def _options(facets: tuple[Facet, ...], tags: dict[str, Tag], prefix: str = "") -> Iterator[TyperOption]:
     """The options of some facets, whose values go to `tags`; without a prefix, also those of terms with levels."""
-    for facet in facets:
-        help_text = f"{facet.definition} [{values_of(facet)}]"
-        yield _option(f"{prefix}{facet.field}", metavar_of(facet), help_text, partial(_read_into, tags, facet, ""))
-        if facet.kind is Kind.LEVELS and not prefix:
-            levels = ", ".join(level.id for level in facet.levels)
-            for term in facet.terms:
-                help_text = f"{term.definition} [{levels}]"
-                yield _option(term.id, "LEVEL", help_text, partial(_read_into, tags, facet, term.id))
+    for name, facet, term in _settable(facets):
+        if term and prefix:
+            continue
 
+        def callback(
+            _context: Any, _option: Any, texts: Sequence[str] | None, facet: Facet = facet, term: Term | None = term
+        ) -> None:
+            for text in texts or ():
+                _take(tags, facet, term, text)
 
-def _read_into(tags: dict[str, Tag], facet: Facet, term: str, value: str) -> None:
-    tag: Tag = {term: read_level(facet, value)} if term else read_tag(facet, value)
-    tags[facet.field] = joined(facet, tags.get(facet.field), tag)
-
-
-def _option(name: str, metavar: str, help_text: str, read: Callable[[str], None]) -> TyperOption:
-    def callback(_context: Any, _option: Any, values: Sequence[str] | None) -> None:
-        for value in values or ():
-            read(value)
-
-    return TyperOption(
-        param_decls=[f"facet_{name}", option_name(name)],
-        metavar=metavar,
-        help=help_text,
-        callback=callback,
-        multiple=True,
-        expose_value=False,
-    )
+        values = ", ".join(level.id for level in facet.levels) if term else values_of(facet)
+        yield TyperOption(
+            param_decls=[f"facet_{prefix}{name}", option_name(f"{prefix}{name}")],
+            metavar="LEVEL" if term else metavar_of(facet),
+            help=f"{(term or facet).definition} [{values}]",
+            callback=callback,
+            multiple=True,
+            expose_value=False,
+        )
 
 
 def _taxonomy(settings: object) -> Taxonomy | None:

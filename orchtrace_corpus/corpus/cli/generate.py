@@ -1,42 +1,39 @@
-"""The commands that write files made from the data, or compare them: `fmt`, `build`, `readme`, `figures`, `schema`."""
+"""The commands that write files made from the data, or compare them (`fmt`, `build`, `readme`, ...), and `init`."""
 
+import os
+import shlex
 from collections.abc import Callable, Sequence
 from typing import Annotated
 
 import typer
 
 from orchtrace_corpus.base.commands.options import Check
-from orchtrace_corpus.base.errors import DataFileError, ExitCode
+from orchtrace_corpus.base.commands.session import Session
+from orchtrace_corpus.base.errors import CommandUseError, DataFileError, ExitCode
 from orchtrace_corpus.base.findings import printable
-from orchtrace_corpus.corpus.build import (
-    README,
-    Document,
-    data_documents,
-    figure_documents,
-    figure_source,
-    generated,
-    orphaned_figures,
-    readme_document,
-    schema_documents,
-    write,
-)
+from orchtrace_corpus.base.yamlfile.reader import YamlFile
+from orchtrace_corpus.corpus import build as builder
+from orchtrace_corpus.corpus.build import README, Document, write
+from orchtrace_corpus.corpus.cli.options import argument
 from orchtrace_corpus.corpus.cli.session import CorpusSession
+from orchtrace_corpus.corpus.model import store
+from orchtrace_corpus.corpus.model.taxonomy import decode_taxonomy
 from orchtrace_corpus.corpus.readme import SIZE_LIMIT_BYTES
+from orchtrace_corpus.corpus.scaffold import scaffold, starter_files
 
 
 def fmt(ctx: typer.Context, check: Check = False) -> int:
     """Write the data files in canonical form.
 
-    Fields in their order, one line for each scalar, quotes only where they are needed. Comments
-    stay: at the head of the file, before a record, before a field, at a line's end.
+    Papers sorted by key where the taxonomy says "by_key: true", fields in their order, one line for
+    each scalar, quotes only where they are needed. Comments stay: at the head of the file, before a
+    record, before a field, at a line's end.
 
     \b
     Examples:
       corpus fmt --check
     """
-    return _generate(
-        ctx, lambda session, root: data_documents(root, session.taxonomy()), check=check, mend="corpus fmt"
-    )
+    return _generate(ctx, lambda session, root: builder.data_documents(root, session.taxonomy()), check, "corpus fmt")
 
 
 def build(ctx: typer.Context, check: Check = False) -> int:
@@ -49,7 +46,7 @@ def build(ctx: typer.Context, check: Check = False) -> int:
     Examples:
       corpus build --check
     """
-    return _generate(ctx, lambda session, root: generated(root, session.pool()), check, "corpus build")
+    return _generate(ctx, lambda session, root: builder.generated(root, session.pool()), check, "corpus build")
 
 
 def readme(ctx: typer.Context, check: Check = False) -> int:
@@ -64,7 +61,7 @@ def readme(ctx: typer.Context, check: Check = False) -> int:
     """
     session = CorpusSession(*ctx.obj)
     root = session.writable_root()
-    document = readme_document(root, session.pool())
+    document = builder.readme_document(root, session.pool())
     if document is None:
         raise DataFileError(f"there is no {README} in {root}", "Write one with a region: corpus readme --help")
     return write_or_check(session, root, [document], check=check, mend="corpus readme")
@@ -72,9 +69,7 @@ def readme(ctx: typer.Context, check: Check = False) -> int:
 
 def figures(
     ctx: typer.Context,
-    names: Annotated[
-        list[str] | None, typer.Argument(metavar="[NAME]...", help="Only these figures.", show_default=False)
-    ] = None,
+    names: Annotated[list[str] | None, argument("[NAME]...", "Only these figures.")] = None,
     check: Check = False,
 ) -> int:
     """Draw the figures, and the page that shows them.
@@ -91,11 +86,11 @@ def figures(
     """
     session = CorpusSession(*ctx.obj)
     root = session.writable_root()
-    source = figure_source(root, session.pool())
-    documents = figure_documents(root, source, names or [])
+    source = builder.figure_source(root, session.pool())
+    documents = builder.figure_documents(root, source, names or [])
     mend = " ".join(("corpus figures", *(names or [])))
     code = write_or_check(session, root, documents, check=check, mend=mend)
-    orphans = [] if names else orphaned_figures(root, source)
+    orphans = [] if names else builder.orphaned_figures(root, source)
     for name in orphans:
         session.output.tell(f"corpus: {printable(name, limit=300)} is drawn no longer; remove it")
     return max(code, ExitCode.FINDINGS) if check and orphans else code
@@ -111,7 +106,49 @@ def schema(ctx: typer.Context, check: Check = False) -> int:
     Examples:
       corpus schema --check
     """
-    return _generate(ctx, lambda session, root: schema_documents(root, session.taxonomy()), check, "corpus schema")
+    return _generate(
+        ctx, lambda session, root: builder.schema_documents(root, session.taxonomy()), check, "corpus schema"
+    )
+
+
+def init(
+    ctx: typer.Context,
+    directory: Annotated[str, typer.Argument(metavar="DIR", help="The new corpus's folder; created if missing.")],
+) -> int:
+    """Start a corpus of your own, with your own axes.
+
+    Writes a small example that passes "corpus check" as it stands: three papers, one exclusion, a
+    taxonomy whose comments explain it, a README, and a check for pull requests. Overwrites nothing.
+
+    \b
+    Examples:
+      corpus init my-survey
+      corpus --root my-survey stats
+    """
+    settings: Session = ctx.obj
+    if settings.root:
+        raise CommandUseError("init makes a new corpus and takes no --root", "Write: corpus init DIR")
+    if not directory:
+        raise CommandUseError("the folder's name is empty", "Write: corpus init DIR")
+    taxonomy = decode_taxonomy(YamlFile(store.TAXONOMY, starter_files()[store.TAXONOMY].encode()))
+    assert taxonomy is not None  # the starter files are ours, and tested
+    for name in builder.new_names(taxonomy):
+        if os.path.lexists(os.path.join(directory, name)):
+            path = printable(os.path.join(directory, name), limit=300)
+            raise CommandUseError(f"{path} is there already", "Name a new folder.")
+    written = scaffold(directory)
+    pool = store.load(directory).pool
+    assert pool is not None  # as above
+    documents = builder.generated(directory, pool)
+    for name in dict.fromkeys((*written, *write(directory, documents))):
+        path = os.path.join(directory, name)
+        settings.output.write(f"{printable(path, limit=len(path))}\n")
+    commands = ["corpus check", "corpus stats", "corpus terms"]
+    if not os.path.samefile(directory, os.curdir):
+        commands = [f"cd {shlex.quote(directory)}", *commands[:2]]
+    settings.output.note("\n".join(("Next:", *(f"  {command}" for command in commands))))
+    settings.output.note("Then make data/taxonomy.yaml yours; its comments say how.")
+    return ExitCode.DONE
 
 
 def _generate(

@@ -10,6 +10,17 @@ from typer.core import TyperCommand
 
 from orchtrace_corpus.base.commands.options import DryRun
 
+
+def option(name: str, metavar: str, text: str) -> Any:
+    """An option with a value, the form of the value, and the help."""
+    return typer.Option(name, metavar=metavar, help=text)
+
+
+def argument(metavar: str, text: str) -> Any:
+    """An argument that may be left out, the form of its value, and the help."""
+    return typer.Argument(metavar=metavar, help=text, show_default=False)
+
+
 Where: TypeAlias = Annotated[
     list[str] | None,
     typer.Option(
@@ -24,50 +35,35 @@ ArxivUrl: TypeAlias = Annotated[
 ]
 Yes: TypeAlias = Annotated[bool, typer.Option("--yes", "-y", help="Ask nothing; take what is proposed.")]
 OtherTags: TypeAlias = Annotated[
-    list[str] | None,
-    typer.Option("--tag", metavar="FIELD=VALUE", help="A tag by its field, as an option below (repeatable)."),
+    list[str] | None, option("--tag", "FIELD=VALUE", "A tag by its field, as an option below (repeatable).")
 ]
-Title: TypeAlias = Annotated[str, typer.Option("--title", metavar="TEXT", help="The title.")]
-Reason: TypeAlias = Annotated[
-    str, typer.Option("--reason", metavar="TEXT", help="Why it is left out, in one sentence.")
-]
-Screened: TypeAlias = Annotated[
-    str, typer.Option("--screened", metavar="DATE", help="The day of screening, YYYY-MM-DD (else today).")
-]
+Title: TypeAlias = Annotated[str, option("--title", "TEXT", "The title.")]
+Reason: TypeAlias = Annotated[str, option("--reason", "TEXT", "Why it is left out, in one sentence.")]
+Screened: TypeAlias = Annotated[str, option("--screened", "DATE", "The day of screening, YYYY-MM-DD (else today).")]
 
 
 class DetailOptions(NamedTuple):
     """What is said of a paper beside its tags; the fields are those of `intake.drafts.Details`."""
 
-    key: Annotated[str, typer.Option("--key", metavar="KEY", help="The paper's key (else made of the title).")] = ""
+    key: Annotated[str, option("--key", "KEY", "The paper's key (else made of the title).")] = ""
     title: Title = ""
     authors: Annotated[
-        str,
-        typer.Option("--authors", metavar="NAMES", help='"Family, Given; Family, Given"; others for those left out.'),
+        str, option("--authors", "NAMES", '"Family, Given; Family, Given"; others for those left out.')
     ] = ""
     year: Annotated[int, typer.Option("--year", metavar="YEAR", help="The year.", show_default=False)] = 0
-    venue: Annotated[str, typer.Option("--venue", metavar="TEXT", help='The venue, such as "NeurIPS 2025".')] = ""
-    affiliation: Annotated[
-        str, typer.Option("--affiliation", metavar="TEXT", help="Where the authors are at home.")
-    ] = ""
+    venue: Annotated[str, option("--venue", "TEXT", 'The venue, such as "NeurIPS 2025".')] = ""
+    affiliation: Annotated[str, option("--affiliation", "TEXT", "Where the authors are at home.")] = ""
     urls: Annotated[
-        list[str] | None,
-        typer.Option("--url", metavar="URL", help="A further address, such as that of the code (repeatable)."),
+        list[str] | None, option("--url", "URL", "A further address, such as that of the code (repeatable).")
     ] = None
-    summary: Annotated[
-        str, typer.Option("--summary", metavar="TEXT", help="One sentence of your own (else to be written later).")
-    ] = ""
-    notes: Annotated[
-        str, typer.Option("--notes", metavar="TEXT", help="One sentence that a user of the record should know.")
-    ] = ""
-    note: Annotated[str, typer.Option("--evidence", metavar="NOTE", help="What in the source supports the tags.")] = ""
+    summary: Annotated[str, option("--summary", "TEXT", "One sentence of your own (else to be written later).")] = ""
+    notes: Annotated[str, option("--notes", "TEXT", "One sentence that a user of the record should know.")] = ""
+    note: Annotated[str, option("--evidence", "NOTE", "What in the source supports the tags.")] = ""
     source: Annotated[
-        str,
-        typer.Option("--evidence-source", metavar="URL", help="Where that is to be seen (else the paper's address)."),
+        str, option("--evidence-source", "URL", "Where that is to be seen (else the paper's address).")
     ] = ""
     supported: Annotated[
-        str,
-        typer.Option("--evidence-tags", metavar="A,B,...", help="The fields that it supports (else the axes tagged)."),
+        str, option("--evidence-tags", "A,B,...", "The fields that it supports (else the axes tagged).")
     ] = ""
 
 

@@ -6,7 +6,8 @@ before the last answer.
 
 import shutil
 import sys
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import partial
 from typing import TypeVar
 
 import typer
@@ -16,17 +17,18 @@ from orchtrace_corpus.base.errors import CommandUseError, ExitCode
 from orchtrace_corpus.base.findings import printable
 from orchtrace_corpus.base.text.layout import wrap
 from orchtrace_corpus.corpus.cli.facets import format_tag
+from orchtrace_corpus.corpus.intake.drafts import Details, Draft, propose_key
+from orchtrace_corpus.corpus.intake.papers import PREPRINT, unmet_demands
 from orchtrace_corpus.corpus.model.author_names import typed
 from orchtrace_corpus.corpus.model.decoders import url_problem
-from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE, is_key
-from orchtrace_corpus.corpus.model.records import Tag
+from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE, TO_BE_WRITTEN, is_key
+from orchtrace_corpus.corpus.model.records import Exclusion, Tag
 from orchtrace_corpus.corpus.model.tagging import in_order, read_level, read_tag
-from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Term
+from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Taxonomy, Term
 
 Answer = TypeVar("Answer")
 
 _HELP = "?"
-_INDENT = "  "
 _GLUE = "\0"  # a blank at which no line is broken
 
 
@@ -43,27 +45,23 @@ class Questions:
             the field of the facet that it is for, in the words of a command line.
     """
 
-    def __init__(self, output: Output) -> None:
+    def __init__(self, output: Output, taxonomy: Taxonomy) -> None:
         self._output = output
+        self._taxonomy = taxonomy
         self.answers: dict[str, list[tuple[str, str]]] = {}
 
-    def begin(self, name: str) -> None:
-        """Take what follows as answers about something, by what it is called."""
-        self.answers.setdefault(name, [])
-
     def _note(self, name: str, value: str) -> None:
-        """Keep an answer: the option that gives it, or the field of the facet, and the text."""
         if self.answers and value:
             self.answers[next(reversed(self.answers))].append((name, value))
 
-    def say(self, text: str) -> None:
+    def _say(self, text: str) -> None:
         """Say something on lines that fit the terminal."""
         for line in text.splitlines():
             indent = " " * (len(line) - len(line.lstrip()))
             for part in wrap(line, shutil.get_terminal_size().columns - 1, first=indent, rest=indent):
                 self._output.tell(part.replace(_GLUE, " "))
 
-    def ask(
+    def _option(
         self,
         prompt: str,
         option: str,
@@ -72,15 +70,7 @@ class Questions:
         *,
         keeps_proposal: bool = False,
     ) -> Answer:
-        """Ask for what an option would give, until the answer can be read; an empty one takes the proposal.
-
-        Args:
-            prompt: The question.
-            option: The option, such as `--title`.
-            read: Reads the answer; raises `CommandUseError` for one that is wrong.
-            proposal: What is taken for an empty answer.
-            keeps_proposal: Whether the proposal, where it is taken, counts as an answer to give again.
-        """
+        """Ask for what an option would give; an empty answer takes the proposal, which may count as an answer."""
 
         def keep(answer: str) -> Answer:
             value = read(answer or proposal)
@@ -89,9 +79,84 @@ class Questions:
 
         return self._ask(f"{prompt}{f' [{printable(proposal)}]' if proposal else ''}: ", keep)
 
-    def tag(self, facet: Facet, *, is_evidence: bool = False) -> Tag | None:
+    def complete_draft(self, details: Details, draft: Draft, taken: Collection[str]) -> Draft:
+        """Ask for everything that a draft lacks, with a key that is not taken.
+
+        A paper on arXiv may have been published elsewhere since, so its venue is asked for, too.
+        """
+        paper = draft.paper
+        authors = "; ".join(paper.authors[:3]) + (" ..." if len(paper.authors) > 3 else "")
+        self._begin(draft.name, paper.title, authors, str(paper.year or ""), paper.venue, next(iter(paper.urls), ""))
+        venue = paper.venue
+        paper = paper._replace(
+            title=paper.title or self._option("Title", "--title", _read_text),
+            authors=paper.authors
+            or self._option("Authors, as Family, Given; Family, Given", "--authors", _read_authors),
+            year=paper.year or self._option("Year", "--year", _read_year),
+        )
+        if not details.venue and venue in ("", PREPRINT):
+            venue = self._option("Venue, such as NeurIPS 2025", "--venue", _read_text, venue)
+        paper = paper._replace(
+            venue=venue,
+            urls=paper.urls or (self._option("Address", "--url", _read_address),),
+            tags=self._tags(self._taxonomy.papers, paper.tags),
+            summary=paper.summary
+            or self._option("Summary, one sentence of your own", "--summary", _read_text, TO_BE_WRITTEN),
+        )
+        draft = self._evidence(draft._replace(paper=paper))
+        if details.key:
+            return draft
+        key = self._option(
+            "Key", "--key", partial(_read_key, taken), propose_key(draft.paper, taken), keeps_proposal=True
+        )
+        return draft._replace(paper=draft.paper._replace(key=key))
+
+    def complete_exclusion(self, name: str, exclusion: Exclusion) -> Exclusion:
+        """Ask for everything that an exclusion lacks."""
+        self._begin(name, exclusion.id, exclusion.title, exclusion.url)
+        return exclusion._replace(
+            title=exclusion.title or self._option("Title", "--title", _read_text),
+            url=exclusion.url or self._option("Address", "--url", _read_address),
+            tags=self._tags(self._taxonomy.exclusions, exclusion.tags),
+            reason=exclusion.reason or self._option("Reason, in one sentence", "--reason", _read_text),
+        )
+
+    def _begin(self, name: str, *texts: str) -> None:
+        """Take what follows as answers about something, by what it is called, and show what is known of it."""
+        self.answers.setdefault(name, [])
+        self._say("\n" + "\n".join(printable(text, limit=300) for text in texts if text))
+
+    def _tags(self, facets: Sequence[Facet], tags: Mapping[str, Tag], *, is_evidence: bool = False) -> dict[str, Tag]:
+        """The tags with answers for every facet that has none."""
+        answers = {
+            facet.field: tags[facet.field] if facet.field in tags else self._tag(facet, is_evidence=is_evidence)
+            for facet in facets
+        }
+        if not is_evidence:
+            self._say("")
+        return {field: tag for field, tag in answers.items() if tag is not None}
+
+    def _evidence(self, draft: Draft) -> Draft:
+        """The draft with an item of evidence, if there is one."""
+        note, source = draft.note, draft.source
+        if not note:
+            demands = unmet_demands(draft.paper, self._taxonomy)
+            for rule in demands:
+                self._say(rule.message)
+            enter = "" if demands else ", or Enter"
+            prompt = f"Evidence: what in the source supports the tags{enter}"
+            note = self._option(prompt, "--evidence", _read_text if demands else str)
+            if not note:
+                return draft._replace(source="", facets={})
+            source = self._option(
+                "Source of the evidence", "--evidence-source", _read_address, source, keeps_proposal=True
+            )
+        facets = self._tags(self._taxonomy.evidence, draft.facets, is_evidence=True)
+        return draft._replace(note=note, source=source, facets=facets)
+
+    def _tag(self, facet: Facet, *, is_evidence: bool = False) -> Tag | None:
         """Ask for the tag of a facet, of papers or of evidence; None where it may be, and is, left out."""
-        self.say(f"\n{facet.label}: {facet.definition}")
+        self._say(f"\n{facet.label}: {facet.definition}")
         tag = self._levels(facet) if facet.kind is Kind.LEVELS else self._term(facet)
         if tag is not None:
             self._note(f"evidence_{facet.field}" if is_evidence else facet.field, format_tag(tag))
@@ -99,7 +164,7 @@ class Questions:
 
     def _term(self, facet: Facet) -> Tag | None:
         names = [term.id for term in facet.terms] + ([NOT_APPLICABLE] if facet.allows_na else [])
-        self.say(_numbered(names))
+        self._say(_numbered(names))
         proposal = "" if facet.required else "none"  # that a field does not apply is for somebody to say
 
         def read(answer: str) -> Tag | None:
@@ -113,7 +178,7 @@ class Questions:
 
     def _levels(self, facet: Facet) -> Tag:
         names = [level.id for level in facet.levels]
-        self.say(_numbered(names))
+        self._say(_numbered(names))
         levels = {}
         for term in facet.terms:
 
@@ -121,7 +186,7 @@ class Questions:
                 return read_level(facet, _spelled(answer, names)) if answer else ""
 
             code = f" ({term.code})" if term.code else ""
-            prompt = f"{_INDENT}{term.id}{code} [does not arise], {_HELP} explains: "
+            prompt = f"  {term.id}{code} [does not arise], {_HELP} explains: "
             level = self._ask(prompt, read, (term, *facet.levels))
             if level:
                 levels[term.id] = level
@@ -133,19 +198,15 @@ class Questions:
             answer = self._line(prompt)
             if answer == _HELP and explained:
                 for term in explained:
-                    self.say(f"{_INDENT}{term.id}: {term.definition}")
+                    self._say(f"  {term.id}: {term.definition}")
                 continue
             try:
                 return read(answer)
             except CommandUseError as error:
-                self.say(str(error))
+                self._say(str(error))
 
     def _line(self, prompt: str) -> str:
-        """A line that somebody typed, without what does not print.
-
-        Raises:
-            typer.Exit: The input has ended.
-        """
+        """A line that somebody typed, without what does not print; the end of the input ends the command."""
         self._output.prompt(prompt)
         line = sys.stdin.buffer.readline().decode(sys.stdin.encoding or "utf-8", "replace")
         if not line:
@@ -153,34 +214,29 @@ class Questions:
         return " ".join("".join(c for c in line if c.isprintable() or c.isspace()).split())
 
 
-def read_text(answer: str) -> str:
-    """A text that is not empty; like those below, it raises `CommandUseError` for an answer that is wrong."""
+def _read_text(answer: str) -> str:
     if not answer:
         raise CommandUseError("An answer is needed here; Ctrl-C stops without writing anything.")
     return answer
 
 
-def read_address(answer: str) -> str:
-    """A web address."""
+def _read_address(answer: str) -> str:
     if problem := url_problem(answer):
         raise CommandUseError(f"This {problem}.")
     return answer
 
 
-def read_authors(answer: str) -> tuple[str, ...]:
-    """A list of authors."""
-    return typed(read_text(answer if typed(answer) else ""))
+def _read_authors(answer: str) -> tuple[str, ...]:
+    return typed(_read_text(answer if typed(answer) else ""))
 
 
-def read_year(answer: str) -> int:
-    """A year."""
+def _read_year(answer: str) -> int:
     if len(answer) == 4 and answer.isascii() and answer.isdigit():
         return int(answer)
     raise CommandUseError("Write four digits.")
 
 
-def read_key(taken: Collection[str], answer: str) -> str:
-    """A key that is not taken."""
+def _read_key(taken: Collection[str], answer: str) -> str:
     if answer in taken:
         raise CommandUseError(f"{answer} is the key of another paper.")
     if not is_key(answer):
@@ -189,14 +245,11 @@ def read_key(taken: Collection[str], answer: str) -> str:
 
 
 def _numbered(names: Iterable[str]) -> str:
-    return _INDENT + " ".join(f"{number}{_GLUE}{name}" for number, name in enumerate(names, 1))
+    return "  " + " ".join(f"{number}{_GLUE}{name}" for number, name in enumerate(names, 1))
 
 
 def _spelled(answer: str, names: Sequence[str]) -> str:
     """The answer with numbers replaced by the names that they stand for."""
-    parts = [part.strip() for part in answer.split(",")]
-    return ",".join(names[int(part) - 1] if _is_number(part, names) else part for part in parts)
-
-
-def _is_number(part: str, names: Sequence[str]) -> bool:
-    return part not in names and part.isascii() and part.isdigit() and 0 < int(part) <= len(names)
+    numbers = {str(number): name for number, name in enumerate(names, 1)}
+    parts = (part.strip() for part in answer.split(","))
+    return ",".join(part if part in names else numbers.get(part.lstrip("0"), part) for part in parts)

@@ -9,15 +9,9 @@ from orchtrace_corpus.base.errors import CommandUseError, ExitCode
 from orchtrace_corpus.base.findings import quote
 from orchtrace_corpus.base.text import Format
 from orchtrace_corpus.base.text.layout import pluralize
+from orchtrace_corpus.corpus.analysis import search as lookup
 from orchtrace_corpus.corpus.analysis.attributes import exclusion_attributes, find_all, paper_attributes
 from orchtrace_corpus.corpus.analysis.query import parse
-from orchtrace_corpus.corpus.analysis.search import (
-    describe_near_misses,
-    find_records,
-    search_exclusions,
-    search_papers,
-    sort_records,
-)
 from orchtrace_corpus.corpus.cli.options import Where
 from orchtrace_corpus.corpus.cli.session import CorpusSession, paper_query
 from orchtrace_corpus.corpus.model import store
@@ -74,7 +68,7 @@ def list_records(
         shown = find_all(split_names(columns) if columns else names, attributes, "column")
     total = len(records)
     if sort:
-        records = sort_records(records, sort, attributes)
+        records = lookup.sort_records(records, sort, attributes)
     records = records[:limit]
     if output_format is Format.JSON and not columns:
         session.output.write(records_json(records, "list"))
@@ -119,9 +113,9 @@ def show(
     pool = session.pool_as_read()
     records: list[Record] = []
     for name in names:
-        found = find_records(pool, name)
+        found = lookup.find_records(pool, name)
         if not found:
-            raise CommandUseError(f"no record {quote(name)}", describe_near_misses(pool, name))
+            raise CommandUseError(f"no record {quote(name)}", lookup.describe_near_misses(pool, name))
         records += [record for record in found if record not in records]
     disputes = store.read_disputes(session.root_folder(), pool.taxonomy).disputes
     session.show_report(
@@ -163,10 +157,10 @@ def search(
     pool = session.pool_as_read()
     attributes = paper_attributes(pool.taxonomy)
     shown = find_all(split_names(columns), attributes, "column")
-    papers = search_papers(paper_query(where or [], pool.taxonomy).select(pool.papers), words)
+    papers = lookup.search_papers(paper_query(where or [], pool.taxonomy).select(pool.papers), words)
     if sort:
-        papers = sort_records(papers, sort, attributes)
-    excluded = () if where else search_exclusions(pool.exclusions, words)
+        papers = lookup.sort_records(papers, sort, attributes)
+    excluded = () if where else lookup.search_exclusions(pool.exclusions, words)
     tables = [listing("papers", papers, shown)] if papers or output_format is not Format.TABLE else []
     if output_format is not Format.CSV and (excluded or output_format is Format.JSON):
         exclusion_columns = find_all(("id", "title", "reason"), exclusion_attributes(pool.taxonomy))

@@ -8,14 +8,13 @@ from orchtrace_corpus.base.commands.session import Session
 from orchtrace_corpus.base.errors import CommandUseError, DataFileError, InvalidCorpusError, MalformedCorpusError
 from orchtrace_corpus.base.findings import has_errors, is_malformed, quote
 from orchtrace_corpus.base.text.findings import summary
+from orchtrace_corpus.base.text.layout import first_and_more
 from orchtrace_corpus.corpus.model import store
 
 if TYPE_CHECKING:
     from orchtrace_corpus.corpus.analysis.query import Query
     from orchtrace_corpus.corpus.model.records import Loaded, Pool
     from orchtrace_corpus.corpus.model.taxonomy import Taxonomy
-
-_SHOWN_FINDINGS = 5
 
 
 class CorpusSession(Session):
@@ -68,8 +67,7 @@ class CorpusSession(Session):
         file = store.read_file(self.root_folder(), store.TAXONOMY)
         taxonomy = decode_taxonomy(file)
         if taxonomy is None or file.findings:
-            shown = (str(finding) for finding in file.findings)
-            raise InvalidCorpusError("\n".join(("the taxonomy has errors:", *shown)))
+            raise InvalidCorpusError("\n".join(("the taxonomy has errors:", *map(str, file.findings))))
         return taxonomy
 
     def pool(self) -> "Pool":
@@ -84,9 +82,7 @@ class CorpusSession(Session):
         loaded = self.load()
         findings = rules.check(loaded)
         if loaded.pool is None or has_errors(findings):
-            shown = [str(finding) for finding in findings[:_SHOWN_FINDINGS]]
-            more = len(findings) - len(shown)
-            shown += [f"… and {more} more"] if more else []
+            shown = first_and_more([str(finding) for finding in findings], 5, "… and {} more")
             error = MalformedCorpusError if is_malformed(findings) else InvalidCorpusError
             message = f"the data has {summary(findings)}, so its counts would not be true:"
             raise error("\n".join((message, *shown)), "Run corpus validate for all of them.")
@@ -116,25 +112,16 @@ def paper_query(filters: Sequence[str], taxonomy: "Taxonomy") -> "Query":
     Raises:
         CommandUseError: A filter is wrong; one on exclusions is said to be one.
     """
-    from orchtrace_corpus.corpus.analysis.attributes import paper_attributes
+    from orchtrace_corpus.corpus.analysis.attributes import exclusion_attributes, paper_attributes
     from orchtrace_corpus.corpus.analysis.query import parse
 
     attributes = paper_attributes(taxonomy)
     try:
         return parse(filters, attributes)
     except CommandUseError as error:
-        _explain_exclusion_field(filters, taxonomy, error)
+        for text in filters:
+            name = text.partition("=")[0].strip().rstrip("!<>~")
+            if name in exclusion_attributes(taxonomy) and name not in attributes:
+                hint = f"Write: corpus list --exclusions --where {quote(text)}"
+                raise CommandUseError(f"{quote(name)} is a field of exclusions, not of papers", hint) from error
         raise
-
-
-def _explain_exclusion_field(filters: Sequence[str], taxonomy: "Taxonomy", cause: CommandUseError) -> None:
-    from orchtrace_corpus.corpus.analysis.attributes import exclusion_attributes, paper_attributes
-
-    only_exclusions = set(exclusion_attributes(taxonomy)) - set(paper_attributes(taxonomy))
-    for text in filters:
-        name = text.partition("=")[0].strip().rstrip("!<>~")
-        if name in only_exclusions:
-            raise CommandUseError(
-                f"{quote(name)} is a field of exclusions, not of papers",
-                f"Write: corpus list --exclusions --where {quote(text)}",
-            ) from cause

@@ -12,8 +12,8 @@ from orchtrace_corpus.base.errors import ExitCode
 from orchtrace_corpus.base.findings import has_errors, printable
 from orchtrace_corpus.base.text import findings as render
 from orchtrace_corpus.base.text.findings import FindingsFormat
-from orchtrace_corpus.base.text.layout import pluralize
-from orchtrace_corpus.corpus.cli.options import ArxivUrl, Offline, Refresh, Where
+from orchtrace_corpus.base.text.layout import first_names_and_more, pluralize
+from orchtrace_corpus.corpus.cli.options import ArxivUrl, Offline, Refresh, Where, argument, option
 from orchtrace_corpus.corpus.cli.outcome import apply
 from orchtrace_corpus.corpus.cli.session import CorpusSession, paper_query
 from orchtrace_corpus.corpus.edit.proposal import Proposal, load_editable
@@ -22,14 +22,10 @@ from orchtrace_corpus.corpus.intake.upstream import Fetched
 from orchtrace_corpus.corpus.model import store
 from orchtrace_corpus.corpus.sources.links import Verdict
 
-_SHOWN = 5
-
 
 def fetch(
     ctx: typer.Context,
-    names: Annotated[
-        list[str] | None, typer.Argument(metavar="[KEY]...", help="A key, arXiv id, DOI or URL.", show_default=False)
-    ] = None,
+    names: Annotated[list[str] | None, argument("[KEY]...", "A key, arXiv id, DOI or URL.")] = None,
     write: Annotated[
         bool, typer.Option("--write", help="Take over what needs no decision, show the diff, then report the rest.")
     ] = False,
@@ -87,7 +83,7 @@ def links(
         int,
         typer.Option("--sample", metavar="N", min=0, help="Try N of the addresses, always the same; 0 tries all."),
     ] = 0,
-    seed: Annotated[str, typer.Option("--seed", metavar="TEXT", help="Another seed gives another sample.")] = "",
+    seed: Annotated[str, option("--seed", "TEXT", "Another seed gives another sample.")] = "",
     where: Where = None,
     refresh: Annotated[bool, typer.Option("--refresh", help="Try again what was tried of late.")] = False,
     strict: Strict = False,
@@ -117,14 +113,15 @@ def links(
     session.show_findings(report.findings, output_format)
     counts = Counter(outcome.verdict for outcome in report.outcomes.values())
     verdicts = ", ".join(f"{counts[verdict]} {verdict}" for verdict in Verdict)
-    known = f"{_count_addresses(report.asked)} tried, {len(report.outcomes) - report.asked} taken from the cache"
+    asked = pluralize(report.asked, "address", "addresses")
+    known = f"{asked} tried, {len(report.outcomes) - report.asked} taken from the cache"
     session.output.note(f"{render.summary(report.findings)}; {known}: {verdicts}")
     if report.left_to_fetch:
-        are = "is" if report.left_to_fetch == 1 else "are"
-        session.output.note(f"{_count_addresses(report.left_to_fetch)} of arXiv {are} left to corpus fetch")
+        left = pluralize(report.left_to_fetch, "address of arXiv is", "addresses of arXiv are")
+        session.output.note(f"{left} left to corpus fetch")
     refused = [url for url, outcome in report.outcomes.items() if outcome.verdict is Verdict.REFUSED]
     if refused:
-        session.output.note(f"refused, of which nothing is known: {_list_some(refused, _SHOWN)}")
+        session.output.note(f"refused, of which nothing is known: {_list_some(refused)}")
     return ExitCode.FINDINGS if strict and report.findings else ExitCode.DONE
 
 
@@ -141,7 +138,7 @@ def _tell_gaps(session: CorpusSession, fetched: Fetched) -> bool:
         if ids:
             kept = [name for name in ids if name in found]
             told = f"\nThe report has {len(kept)} of them, as kept from earlier runs." if kept else ""
-            some = f"{pluralize(len(ids), 'paper')}: {_list_some(ids, _SHOWN)}"
+            some = f"{pluralize(len(ids), 'paper')}: {_list_some(ids)}"
             session.output.tell(f"corpus: {reason} {some}{told}\n{mend}")
     if failure:
         session.output.tell("corpus: not everything could be asked; the report is of what was kept from earlier runs")
@@ -149,10 +146,5 @@ def _tell_gaps(session: CorpusSession, fetched: Fetched) -> bool:
     return bool(answer.throttled or answer.unparseable or fetched.unknown or failure)
 
 
-def _count_addresses(count: int) -> str:
-    return pluralize(count, "address", "addresses")
-
-
-def _list_some(names: Sequence[str], limit: int) -> str:
-    more = f" and {len(names) - limit} more" if len(names) > limit else ""
-    return f"{', '.join(printable(name) for name in names[:limit])}{more}"
+def _list_some(names: Sequence[str]) -> str:
+    return first_names_and_more([printable(name) for name in names], 5, " and {} more")

@@ -6,19 +6,17 @@ import typer
 
 from orchtrace_corpus.base.commands.options import FindingsForm, Strict
 from orchtrace_corpus.base.text.findings import FindingsFormat
+from orchtrace_corpus.corpus.cli.options import option
 from orchtrace_corpus.corpus.cli.session import CorpusSession
-from orchtrace_corpus.corpus.cli.validation import Options, report
+from orchtrace_corpus.corpus.cli.validation import report
 
 
 def validate(
     ctx: typer.Context,
     wanted: Annotated[
-        list[str] | None,
-        typer.Option("--select", metavar="CODE", help="Only these codes, such as D or V1 (repeatable)."),
+        list[str] | None, option("--select", "CODE", "Only these codes, such as D or V1 (repeatable).")
     ] = None,
-    ignored: Annotated[
-        list[str] | None, typer.Option("--ignore", metavar="CODE", help="Leave these codes out (repeatable).")
-    ] = None,
+    ignored: Annotated[list[str] | None, option("--ignore", "CODE", "Leave these codes out (repeatable).")] = None,
     fix: Annotated[
         bool, typer.Option("--fix", help="Mend what needs no decision, show the diff, then report the rest.")
     ] = False,
@@ -43,5 +41,5 @@ def validate(
       corpus validate --fix --select M106
       corpus --root path/to/corpus validate
     """
-    options = Options(wanted or (), ignored or (), fix, strict, max_findings, output_format)
-    return report(CorpusSession(*ctx.obj), options)
+    session = CorpusSession(*ctx.obj)
+    return report(session, wanted or (), ignored or (), fix, strict, max_findings, output_format)

@@ -1,4 +1,4 @@
-"""Edits of a data file's text: records added, changed field by field, removed.
+"""Edits of a data file's text: records added, and changed field by field.
 
 Whatever an edit does not mean to change stays, byte for byte: `yamlfile.splice` sees to it. These
 functions turn values into YAML and know nothing of files on disk; `edit.proposal` writes what they return.
@@ -22,51 +22,43 @@ def raw_records(file: YamlFile) -> list[dict[str, object]]:
     ]
 
 
-def add_records(file: YamlFile, records: Iterable[Mapping[str, Value]], style: Style, index: int | None = None) -> str:
-    """The file's new text with records added, one behind the other, at the end or before the record at an index.
+def add_records(file: YamlFile, records: Iterable[Mapping[str, Value]], style: Style) -> str:
+    """The file's new text with records added: each at its place where the style sorts them, else at the end.
 
     Raises:
         DataFileError: The file has errors, or its records are not written one below the other.
     """
+    records, places = list(records), None
+    if style.key and records:
+        records.sort(key=lambda record: str(record.get(style.key)))
+        present = [str(record.get(style.key)) for record in raw_records(file)]
+        keys = (str(record.get(style.key)) for record in records)
+        # Behind the last that comes before it: in a file that is not sorted, that is near the end.
+        places = [next((at for at in range(len(present), 0, -1) if present[at - 1] <= key), 0) for key in keys]
     blocks = [record_text(_mapping(values), style) for values in records]
-    return splice.insert_records(file, index, blocks) if blocks else file.text
+    return splice.insert_records(file, places, blocks) if blocks else file.text
 
 
-def change_record(file: YamlFile, index: int, changes: Mapping[str, Value | None], style: Style) -> str:
-    """The file's new text with some fields of one record changed.
+def change_records(file: YamlFile, changes: Mapping[int, Mapping[str, Value | None]], style: Style) -> str:
+    """The file's new text with some fields of records changed.
 
     Args:
         file: The file as read.
-        index: Which record, from 0.
-        changes: New values by field. A field that the record has is replaced and keeps its comments;
-            one that it lacks is inserted at its canonical place; None removes one, with the comments
-            above it and at its line's end.
+        changes: New values by field, by the index of each record. A field that the record has is replaced and
+            keeps its comments; one that it lacks is inserted at its canonical place; None removes one, with the
+            comments above it and at its line's end.
         style: How the file's records are written.
 
     Raises:
         DataFileError: The file has errors, or the change cannot be made without touching something
             else; the message says where and what to do.
     """
-    return change_records(file, {index: changes}, style)
-
-
-def change_records(file: YamlFile, changes: Mapping[int, Mapping[str, Value | None]], style: Style) -> str:
-    """The file's new text with fields of several records changed, by the index of each; else as `change_record`."""
     nodes = {
         index: {name: None if value is None else _node(value) for name, value in values.items()}
         for index, values in changes.items()
         if values
     }
     return splice.change_fields(file, nodes, style) if nodes else file.text
-
-
-def remove_record(file: YamlFile, index: int) -> str:
-    """The file's new text without one record and the comments directly above it.
-
-    Raises:
-        DataFileError: The file has errors, or its records are not written one below the other.
-    """
-    return splice.remove_record(file, index)
 
 
 def _node(value: Value) -> Node:

@@ -24,8 +24,7 @@ def _identifier(text: str, field: str) -> str | None:
     return meant.value if meant is not None and meant.kind == field else None
 
 
-def _address(text: str, field: str) -> str | None:
-    del field
+def _address(text: str, _field: str) -> str | None:
     meant = recognise(text)
     if meant is not None:
         return ADDRESSES[meant.kind] + meant.value
@@ -35,9 +34,8 @@ def _address(text: str, field: str) -> str | None:
     return f"https://{text}" if is_bare else None
 
 
-def _latex(text: str, field: str) -> str | None:
+def _latex(text: str, _field: str) -> str | None:
     """LaTeX as Unicode; None where something is left that only LaTeX can say."""
-    del field
     from orchtrace_corpus.corpus.formats.latex import LatexError, decoded
 
     try:
@@ -46,8 +44,7 @@ def _latex(text: str, field: str) -> str | None:
         return None
 
 
-def _period(text: str, field: str) -> str | None:
-    del field
+def _period(text: str, _field: str) -> str | None:
     return f"{text.rstrip(' ,;:')}."
 
 

@@ -18,9 +18,6 @@ from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE
 from orchtrace_corpus.corpus.model.record_fields import Value, paper_style
 from orchtrace_corpus.corpus.model.taxonomy import Taxonomy
 
-_DEEPEST = 3
-"""A list of mappings to lists, as of evidence, is the deepest that a field can be."""
-
 
 class Merge(NamedTuple):
     """What comes of bringing records in.
@@ -76,7 +73,7 @@ def merge(file: YamlFile, items: Sequence[Item], taxonomy: Taxonomy, today: str)
         if not key:
             continue
         values, wrong = completed(item, None if here is None else present[here])
-        deep = [name for name, value in values.items() if _depth(value) > _DEEPEST]
+        deep = [name for name, value in values.items() if _depth(value) > 3]  # evidence: lists in mappings in a list
         wrong += (f"{printable(name)} holds lists in lists; no field does" for name in deep)
         problems += (Problem(item.line, f"{message} {_record(key)}") for message in wrong)
         if deep:
@@ -128,17 +125,11 @@ def _missing(new: Sequence[_Part], present: Sequence[Mapping[str, object]], taxo
     """What new papers lack; a paper that is there already under another key is named."""
     required = paper_schema(taxonomy).required
     problems = []
-    known = {
-        (kind.value, record[kind.value]): record.get("key")
-        for kind in IdentifierKind
-        for record in present
-        if kind.value in record
-    }
+    known = {(kind, record[kind]): record.get("key") for kind in IdentifierKind for record in present if kind in record}
     for part in new:
         missing = [name for name in required if name not in part.values]
-        same = next(
-            (key for kind in IdentifierKind if (key := known.get((kind.value, part.values.get(kind.value))))), None
-        )
+        named = (known.get((kind, part.values.get(kind))) for kind in IdentifierKind)
+        same = next((key for key in named if key), None)
         if same is not None:
             message = f"no paper has this key, but {quote(str(same))} has its identifier; write that key"
             problems.append(Problem(part.line, f"{message} {_record(part.key)}"))
@@ -150,17 +141,15 @@ def _missing(new: Sequence[_Part], present: Sequence[Mapping[str, object]], taxo
 
 def _wrong_values(parts: Sequence[_Part], taxonomy: Taxonomy) -> list[Problem]:
     """What the decoder says of the values, each record written and read for itself."""
-    written = add_records(
-        YamlFile("", b"[]\n"), [{"key": part.key, **part.values} for part in parts], paper_style(taxonomy)
-    )
-    file = YamlFile("", written.encode())
+    records = [{"key": part.key, **part.values} for part in parts]
+    file = YamlFile("", add_records(YamlFile("", b"[]\n"), records, paper_style(taxonomy)).encode())
     places = decode_papers(file, taxonomy)[1]
     starts = [places.locate(number) for number in range(len(parts))] if file.findings else []
-    beginnings = set(starts)
     problems = []
     for finding in file.findings:
-        part = parts[bisect_right(starts, finding.location) - 1]
-        if finding.code != "F101" or finding.location not in beginnings:  # `_missing` says it once
+        number = bisect_right(starts, finding.location) - 1
+        part = parts[number]
+        if finding.code != "F101" or finding.location != starts[number]:  # `_missing` says it once
             problems.append(Problem(part.line, f"{finding.code} {finding.message} {_record(part.key)}"))
     return problems
 

@@ -12,10 +12,11 @@ from orchtrace_corpus.base.files import Document, document, write_stale
 from orchtrace_corpus.base.findings import Finding, beyond, has_errors, is_malformed, printable, quote
 from orchtrace_corpus.base.yamlfile import reader
 from orchtrace_corpus.base.yamlfile.reader import YamlFile
+from orchtrace_corpus.base.yamlfile.splice import remove_record
 from orchtrace_corpus.corpus import rules
 from orchtrace_corpus.corpus.analysis import claims
 from orchtrace_corpus.corpus.analysis.search import find_records, near_misses
-from orchtrace_corpus.corpus.edit.edits import add_records, change_record, remove_record
+from orchtrace_corpus.corpus.edit.edits import add_records, change_records
 from orchtrace_corpus.corpus.model import disputes, store
 from orchtrace_corpus.corpus.model.record_fields import Value, exclusion_style, fields, paper_style
 from orchtrace_corpus.corpus.model.records import Exclusion, Loaded, Paper, Pool, Record
@@ -115,12 +116,9 @@ def load_editable(root: str) -> Editable:
     no_records = [
         file.location(node.at) for file in files for node in file.kept if not isinstance(node, reader.Mapping)
     ]
-    if loaded.pool is None or is_malformed(loaded.findings) or no_records:
-        shown = (
-            str(finding)
-            for finding in loaded.findings
-            if loaded.pool is None or finding.code.startswith("Y") or finding.location in no_records
-        )
+    grave = [one for one in loaded.findings if is_malformed([one]) or one.location in no_records]
+    if loaded.pool is None or grave or no_records:
+        shown = map(str, loaded.findings if loaded.pool is None else grave)
         raise MalformedCorpusError("\n".join(("the data cannot be edited before this is mended:", *shown)))
     return Editable(root, loaded, loaded.pool)
 
@@ -133,10 +131,8 @@ def find_target(pool: Pool, name: str) -> Target:
     """
     targets = [Target(paper, index, store.PAPERS) for index, paper in enumerate(pool.papers)]
     targets += [Target(excluded, index, store.EXCLUSIONS) for index, excluded in enumerate(pool.exclusions)]
-    found = [target for target in targets if target.record.name == name]
-    if not found:
-        meant = find_records(pool, name)
-        found = [target for target in targets if target.record in meant]
+    meant = [target.record for target in targets if target.record.name == name] or find_records(pool, name)
+    found = [target for target in targets if target.record in meant]
     if not found:
         near = [f"{key} ({printable(title)})" for key, title in near_misses(pool, name)]
         hint = f"Did you mean: {', '.join(near)}?" if near else "Try: corpus search WORDS, or corpus list."
@@ -186,7 +182,7 @@ def write(judgement: Judgement) -> Outcome:
 
 
 def add(corpus: Editable, papers: Sequence[Paper]) -> Proposal:
-    """Papers come to the end of the pool; errors as for `add_records`."""
+    """Papers come to their places in the order of keys; errors as for `add_records`."""
     taxonomy = corpus.pool.taxonomy
     records = [fields(paper, taxonomy) for paper in papers]
     text = add_records(corpus.files[store.PAPERS], records, paper_style(taxonomy))
@@ -201,7 +197,7 @@ def exclude(corpus: Editable, exclusion: Exclusion) -> Proposal:
 
 
 def promote(corpus: Editable, target: Target, paper: Paper) -> Proposal:
-    """An exclusion becomes a paper: it stays, and names the paper; errors as for `change_record`."""
+    """An exclusion becomes a paper: it stays, and names the paper; errors as for `change_records`."""
     changes = {"promoted_to": paper.key}
     return Proposal({**add(corpus, [paper]).texts, **change(corpus, target, changes).texts}, (paper,), (target.record,))
 
@@ -213,9 +209,9 @@ def demote(corpus: Editable, target: Target, excluded: Proposal) -> Proposal:
 
 
 def change(corpus: Editable, target: Target, changes: Mapping[str, Value | None]) -> Proposal:
-    """Fields of one record change; None takes one away; errors as for `change_record`."""
+    """Fields of one record change; None takes one away; errors as for `change_records`."""
     style = paper_style if isinstance(target.record, Paper) else exclusion_style
-    text = change_record(corpus.files[target.name], target.position, changes, style(corpus.pool.taxonomy))
+    text = change_records(corpus.files[target.name], {target.position: changes}, style(corpus.pool.taxonomy))
     return Proposal({target.name: text}, changed=(target.record,))
 
 
@@ -235,10 +231,8 @@ def remove(corpus: Editable, target: Target, *, unpublished: bool = False) -> Pr
     if isinstance(record, Paper):
         origins = [exclusion.id for exclusion in corpus.pool.exclusions if exclusion.promoted_to == record.key]
         if origins:
-            raise CommandUseError(
-                f"{record.key} was promoted from {', '.join(origins)}, which would lead nowhere",
-                f"To take it back: corpus demote {record.key}",
-            )
+            message = f"{record.key} was promoted from {', '.join(origins)}, which would lead nowhere"
+            raise CommandUseError(message, f"To take it back: corpus demote {record.key}")
     else:
         _refuse_reuse(record, corpus.pool, unpublished=unpublished)
     return remove_target(corpus, target)
@@ -252,18 +246,15 @@ def remove_target(corpus: Editable, target: Target) -> Proposal:
 def _refuse_reuse(record: Exclusion, pool: Pool, *, unpublished: bool) -> None:
     """Refuse to remove an exclusion whose id would be given to another one."""
     number = int(record.id[1:] or 0)
-    others = [int(exclusion.id[1:] or 0) for exclusion in pool.exclusions if exclusion is not record]
+    others = (int(exclusion.id[1:] or 0) for exclusion in pool.exclusions if exclusion is not record)
     next_number = max(others, default=0) + 1
     if number >= next_number and not unpublished:
-        raise CommandUseError(
-            f"{record.id} is the newest exclusion, and the next would be given its id, which may be cited",
-            "Correct the record in data/exclusions.yaml; or add --unpublished, if nobody has seen the id.",
-        )
+        message = f"{record.id} is the newest exclusion, and the next would be given its id, which may be cited"
+        hint = "Correct the record in data/exclusions.yaml; or add --unpublished, if nobody has seen the id."
+        raise CommandUseError(message, hint)
     if number > next_number:
-        raise CommandUseError(
-            f"{record.id} keeps the ids below it from being given again: E{next_number:03} was used before",
-            "Correct the record in data/exclusions.yaml instead.",
-        )
+        message = f"{record.id} keeps the ids below it from being given again: E{next_number:03} was used before"
+        raise CommandUseError(message, "Correct the record in data/exclusions.yaml instead.")
 
 
 def _broken(root: str, present: Loaded, wanted: Loaded, texts: Mapping[str, str]) -> tuple[Finding, ...]:
@@ -273,10 +264,8 @@ def _broken(root: str, present: Loaded, wanted: Loaded, texts: Mapping[str, str]
     """
     before = _findings_beside(root, present, {})
     failing = {finding.record for finding in before if finding.code == "C101"}
-    after = _findings_beside(root, wanted, texts)
-    return tuple(
-        finding for finding in beyond(before, after) if finding.code != "C101" or finding.record not in failing
-    )
+    brought = beyond(before, _findings_beside(root, wanted, texts))
+    return tuple(finding for finding in brought if finding.code != "C101" or finding.record not in failing)
 
 
 def _findings_beside(root: str, loaded: Loaded, texts: Mapping[str, str]) -> list[Finding]:

@@ -8,9 +8,6 @@ from orchtrace_corpus.corpus.model.disputes import Dispute, State, disputable
 from orchtrace_corpus.corpus.model.record_fields import Value
 from orchtrace_corpus.corpus.model.taxonomy import Taxonomy
 
-_CORPUS = "the corpus"
-_WHY = "Not decided yet; the published reading is kept."
-
 
 class Recorded(NamedTuple):
     """What there is to write.
@@ -68,9 +65,9 @@ def propose_disputes(
                         "record": key,
                         "tag": column,
                         "stands": stands,
-                        "readings": {stands: " and ".join((_CORPUS, *agreeing)), **readings},
+                        "readings": {stands: " and ".join(("the corpus", *agreeing)), **readings},
                         "state": State.OPEN.value,
-                        "why": _WHY,
+                        "why": "Not decided yet; the published reading is kept.",
                         "source": " and ".join(sheet.name for sheet in sheets),
                     }
                 )

@@ -30,8 +30,6 @@ from orchtrace_corpus.corpus.model.records import Paper, Tag
 from orchtrace_corpus.corpus.model.tagging import NO_TERM, in_order, read_level, read_tag
 from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Taxonomy, Term
 
-_ASSIGNMENT = r"\s*(?P<name>[A-Za-z][\w-]*)\s*=(?P<value>[^=].*|)"
-
 
 class NewEvidence(NamedTuple):
     """An item of evidence to add.
@@ -69,7 +67,7 @@ def tag(corpus: Editable, target: Target, words: Iterable[str], evidence: NewEvi
     facets = taxonomy.papers if is_paper else taxonomy.exclusions
     attributes = (paper_attributes if is_paper else exclusion_attributes)(taxonomy)
     present = raw_records(corpus.files[target.name])[target.position]
-    changes = read_assignments(words, facets, attributes, present)
+    changes = _read_assignments(words, facets, attributes, present)
     if evidence is not None:
         if not is_paper:
             raise CommandUseError(f"{target.record.name} is an exclusion, which has a reason instead of evidence")
@@ -77,9 +75,8 @@ def tag(corpus: Editable, target: Target, words: Iterable[str], evidence: NewEvi
         item = _evidence_item(evidence._replace(supported=evidence.supported or tuple(changes)), taxonomy)
         items = present.get("evidence", [])
         if not isinstance(items, list):
-            raise DataFileError(
-                f"the evidence of {target.record.name} is not a list", "Mend it first; see corpus validate."
-            )
+            message = f"the evidence of {target.record.name} is not a list"
+            raise DataFileError(message, "Mend it first; see corpus validate.")
         changes["evidence"] = [*items, item]
     return change(corpus, target, {field: value for field, value in changes.items() if value != present.get(field)})
 
@@ -112,25 +109,14 @@ def _evidence_item(evidence: NewEvidence, taxonomy: Taxonomy) -> dict[str, Value
     return item | {facet.field: tag_value(facets[facet.field]) for facet in taxonomy.evidence if facet.field in facets}
 
 
-def read_assignments(
+def _read_assignments(
     words: Iterable[str], facets: tuple[Facet, ...], attributes: Attributes, present: Mapping[str, object]
 ) -> dict[str, Value | None]:
-    """The new values of tags by field, None for one that is taken away.
-
-    Args:
-        words: One assignment each.
-        facets: The facets that the record can be tagged with.
-        attributes: What records of its kind can be filtered by.
-        present: The record as it is, by field: levels that no word names are taken from it.
-
-    Raises:
-        CommandUseError: A word is no assignment, names no tag, or gives a value that the tag cannot
-            have; the message says what it can.
-    """
+    """The new values of tags by field, None for one that is taken away; levels that no word names stay as present."""
     tags: dict[str, Value | None] = {}
     seen: set[str] = set()
     for word in words:
-        match = re.fullmatch(_ASSIGNMENT, word, re.DOTALL)
+        match = re.fullmatch(r"\s*(?P<name>[A-Za-z][\w-]*)\s*=(?P<value>[^=].*|)", word, re.DOTALL)
         if match is None:
             raise CommandUseError(f"{quote(word)} sets no tag", "Write field=value; corpus terms shows the fields.")
         attribute, facet = _find_facet(match["name"], facets, attributes)
@@ -156,9 +142,8 @@ def _find_facet(name: str, facets: tuple[Facet, ...], attributes: Attributes) ->
     by_name = {facet.field: facet for facet in facets}
     by_name |= {term.id: facet for facet in facets if facet.kind is Kind.LEVELS for term in facet.terms}
     if name in attributes and name not in by_name:
-        raise CommandUseError(
-            f"{name} is no tag but another field", "Change it in the file itself; corpus validate checks it."
-        )
+        hint = "Change it in the file itself; corpus validate checks it."
+        raise CommandUseError(f"{name} is no tag but another field", hint)
     tags = {name: attribute for name, attribute in attributes.items() if name in by_name}
     try:
         attribute = find(name, tags, "axis or facet")

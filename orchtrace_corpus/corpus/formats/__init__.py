@@ -67,6 +67,11 @@ def identifiers(numbers: Iterable[str], doi: str) -> dict[str, Value]:
     return found
 
 
+def given(values: Mapping[str, Value | None]) -> dict[str, Value]:
+    """The values that a file gives, by field: those that are not empty."""
+    return {field: value for field, value in values.items() if value}
+
+
 def completed(item: Item, present: Mapping[str, object] | None) -> tuple[dict[str, Value], list[str]]:
     """The item's values with its heads made into lists, and what is wrong with them.
 

@@ -2,22 +2,34 @@
 
 An entry carries what a citation needs: key, title, authors, year, venue, arXiv id, DOI and the
 record's own address. Nothing else of a record is read from one, so an import leaves it as it is.
+
+bibtexparser finds the blocks of a file. It leaves out what it cannot read, and strings that are put together or
+never defined it leaves as they stand; here each of these is a problem with its line.
 """
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from urllib.parse import quote as percent_encoded
 
-from orchtrace_corpus.base.findings import quote
-from orchtrace_corpus.base.identifiers import Identifier, IdentifierKind, recognise
-from orchtrace_corpus.corpus.formats import FormatError, Item, Problem, names
-from orchtrace_corpus.corpus.formats.bibfile import Entry, entries
-from orchtrace_corpus.corpus.formats.citation import VenueKind, keywords, venue_kind
+from orchtrace_corpus.base.findings import printable, quote
+from orchtrace_corpus.base.identifiers import IdentifierKind, recognise
+from orchtrace_corpus.corpus.formats import Item, Problem, given, identifiers
+from orchtrace_corpus.corpus.formats.citation import (
+    NamesError,
+    VenueKind,
+    keywords,
+    read_names,
+    venue_kind,
+    written_names,
+)
 from orchtrace_corpus.corpus.formats.latex import LatexError, decoded, encoded
 from orchtrace_corpus.corpus.model.record_fields import Value
 from orchtrace_corpus.corpus.model.records import Paper
 from orchtrace_corpus.corpus.model.taxonomy import Taxonomy
+
+if TYPE_CHECKING:
+    from bibtexparser import model
 
 Encoder: TypeAlias = Callable[[str], str]
 
@@ -29,7 +41,41 @@ _ENTRY_TYPES = {
     VenueKind.OTHER: ("misc", "howpublished"),
 }
 _VENUE_FIELDS = ("journal", "journaltitle", "booktitle", "howpublished", "school", "institution", "publisher")
-_FIELD_WIDTH = len("archivePrefix")
+_ARXIV_JOURNAL = r"(?:arxiv|corr)\b"
+_MONTHS = {
+    name[:3].lower(): name
+    for name in "January February March April May June July August September October November December".split()
+}
+_WORD = r"[^\s\"#%'(),={}]+"
+_ENTRY_START = r"@\s*\w+\s*[{(]"
+
+
+class Field(NamedTuple):
+    """The value of a field, as LaTeX without the braces or quotes around it, and its line from 1."""
+
+    value: str
+    line: int
+
+
+class Entry(NamedTuple):
+    """An entry of a BibTeX file. The names of its fields are in lower case."""
+
+    key: str
+    fields: Mapping[str, Field]
+    line: int
+
+    def text(self, name: str) -> str:
+        """The value of a field as LaTeX; empty where there is none."""
+        return self.fields[name].value.strip() if name in self.fields else ""
+
+    def line_of(self, name: str) -> int:
+        """The line of a field."""
+        return self.fields[name].line if name in self.fields else self.line
+
+    def address(self, name: str) -> str:
+        r"""The web address in a field, bare or in `\url{...}`; empty where there is none."""
+        found = re.fullmatch(r"(?:\\url\s*\{)?\s*(https?://[^\s{}]+)\s*\}?", self.text(name), re.IGNORECASE)
+        return re.sub(r"\\([_%&#$~])(?:\{\})?", r"\1", found[1]) if found else ""
 
 
 def write(papers: Sequence[Paper], taxonomy: Taxonomy, profile: str, categories: Mapping[str, str]) -> str:
@@ -37,18 +83,9 @@ def write(papers: Sequence[Paper], taxonomy: Taxonomy, profile: str, categories:
     return "\n".join(_entry(paper, taxonomy, profile, categories) for paper in papers)
 
 
-def read(text: str, taxonomy: Taxonomy, profile: str, path: str) -> list[Item]:
-    """The entries of a BibTeX file; all profiles read alike.
-
-    Raises:
-        FormatError: An entry cannot be read; the message lists all that cannot, each with its line.
-    """
-    del taxonomy, profile
-    found, problems = entries(text)
-    items = [_item(entry, problems) for entry in found]
-    if problems:
-        raise FormatError(path, problems)
-    return items
+def read(text: str, _taxonomy: Taxonomy, _profile: str, problems: list[Problem]) -> list[Item]:
+    """The entries of a BibTeX file; all profiles read alike."""
+    return [_item(entry, problems) for entry in _entries(text, problems)]
 
 
 def _entry(paper: Paper, taxonomy: Taxonomy, profile: str, categories: Mapping[str, str]) -> str:
@@ -58,7 +95,7 @@ def _entry(paper: Paper, taxonomy: Taxonomy, profile: str, categories: Mapping[s
     entry_type, venue_field = _ENTRY_TYPES[venue_kind(paper.venue)]
     fields = [
         ("title", protected(paper.title, encode)),
-        ("author", names.written(paper.authors, encode)),
+        ("author", written_names(paper.authors, encode)),
         (venue_field, "" if paper.venue == _ARXIV and paper.arxiv_id else encode(paper.venue)),
         ("year", str(paper.year)),
         ("eprint", paper.arxiv_id or ""),
@@ -68,11 +105,8 @@ def _entry(paper: Paper, taxonomy: Taxonomy, profile: str, categories: Mapping[s
         ("url", paper.urls[0] if paper.urls else ""),
     ]
     if profile == "tagged":
-        fields += [
-            ("keywords", ", ".join(keywords(paper, taxonomy))),
-            ("annotation", encode(paper.summary)),
-        ]
-    lines = (f"  {name:{_FIELD_WIDTH}} = {{{value}}}," for name, value in fields if value)
+        fields += [("keywords", ", ".join(keywords(paper, taxonomy))), ("annotation", encode(paper.summary))]
+    lines = (f"  {name:13} = {{{value}}}," for name, value in fields if value)
     return "\n".join((f"@{entry_type}{{{paper.key},", *lines, "}\n"))
 
 
@@ -110,34 +144,25 @@ def _item(entry: Entry, problems: list[Problem]) -> Item:
             problems.append(Problem(entry.line_of(name), f"{name} {error}"))
             return ""
 
-    values: dict[str, Value] = {"key": entry.key}
     title = ": ".join(part for part in (plain("title"), plain("subtitle")) if part)
-    if title:
-        values["title"] = title
-    authors = _authors(entry, problems)
-    if authors:
-        values["authors"] = authors
+    try:
+        authors = read_names(entry.text("author"), decoded)
+    except (NamesError, LatexError) as error:
+        problems.append(Problem(entry.line_of("author"), f"author: {error}"))
+        authors = []
     year = _year(entry, problems)
-    if year:
-        values["year"] = year
-    identifiers = dict(_identifiers(entry))
+    ids = _identifiers(entry)
     venue_field = next((name for name in _VENUE_FIELDS if entry.text(name) and "\\url" not in entry.text(name)), "")
-    venue = _venue(venue_field, plain(venue_field) if venue_field else "", identifiers)
-    if venue:
-        values["venue"] = venue
+    venue = plain(venue_field) if venue_field else ""
+    is_on_arxiv = venue_field.startswith("journal") and re.match(_ARXIV_JOURNAL, venue, re.IGNORECASE)
+    if is_on_arxiv or (not venue_field and IdentifierKind.ARXIV in ids):
+        venue = _ARXIV
     if "crossref" in entry.fields and not (venue and year):
         message = "crossref is not followed: copy the year and the booktitle from the entry that it names"
         problems.append(Problem(entry.line_of("crossref"), message))
     url = entry.address("url") or entry.address("howpublished")
-    return Item({**values, **identifiers}, entry.line, {"urls": url} if url else {})
-
-
-def _authors(entry: Entry, problems: list[Problem]) -> list[str]:
-    try:
-        return names.read(entry.text("author"), decoded)
-    except (names.NamesError, LatexError) as error:
-        problems.append(Problem(entry.line_of("author"), f"author: {error}"))
-        return []
+    fields = {"title": title, "authors": authors, "year": year, "venue": venue}
+    return Item({"key": entry.key, **given(fields), **ids}, entry.line, {"urls": url} if url else {})
 
 
 def _year(entry: Entry, problems: list[Problem]) -> int | None:
@@ -151,35 +176,132 @@ def _year(entry: Entry, problems: list[Problem]) -> int | None:
     return int(text[:4])
 
 
-def _identifiers(entry: Entry) -> Iterator[tuple[str, str]]:
-    """The arXiv id and the DOI of an entry; one that we do not recognise stays as it is, for the decoder to refuse."""
-    prefix = entry.text("archiveprefix") or entry.text("eprinttype")
+def _identifiers(entry: Entry) -> dict[str, Value]:
+    """The arXiv id and the DOI of an entry.
+
+    Google Scholar writes the id into a journal (`arXiv preprint arXiv:...`), and DBLP into a volume. An eprint of
+    arXiv's that we do not recognise stays as it is, for the decoder to refuse.
+    """
+    prefix = (entry.text("archiveprefix") or entry.text("eprinttype")).lower()
     eprint, doi = entry.text("eprint"), entry.text("doi").strip("{}").replace("\\_", "_")
-    from_eprint = recognise(eprint) if prefix.lower() in ("", "arxiv") else None
-    from_doi = recognise(doi)
-    listed = _listed_on_arxiv(entry)
-    if from_eprint is not None and from_eprint.kind is IdentifierKind.ARXIV:
-        yield IdentifierKind.ARXIV.value, from_eprint.value
-    elif eprint and prefix.lower() == "arxiv":
-        yield IdentifierKind.ARXIV.value, eprint
-    elif listed is not None:
-        yield IdentifierKind.ARXIV.value, listed.value
-    elif from_doi is not None and from_doi.kind is IdentifierKind.ARXIV:
-        yield IdentifierKind.ARXIV.value, from_doi.value
-    if doi and (from_doi is None or from_doi.kind is IdentifierKind.DOI):
-        yield IdentifierKind.DOI.value, doi if from_doi is None else from_doi.value
-
-
-def _listed_on_arxiv(entry: Entry) -> Identifier | None:
-    """The arXiv id that Google Scholar writes into a journal (`arXiv preprint arXiv:...`), and DBLP into a volume."""
+    named = recognise(doi)
+    if named is not None and named.kind is IdentifierKind.DOI:
+        doi = named.value
+    numbers = [eprint] if prefix in ("", "arxiv") else []
     journal = entry.text("journal") or entry.text("journaltitle")
-    if not re.match(r"(?:arxiv|corr)\b", journal, re.IGNORECASE):
-        return None
-    found = recognise(entry.text("volume").removeprefix("abs/")) or recognise(journal.split()[-1])
-    return found if found is not None and found.kind is IdentifierKind.ARXIV else None
+    if re.match(_ARXIV_JOURNAL, journal, re.IGNORECASE):
+        numbers += [entry.text("volume").removeprefix("abs/"), journal.split()[-1]]
+    found = identifiers(numbers, doi)
+    is_unknown = prefix == "arxiv" and eprint and IdentifierKind.ARXIV not in identifiers([eprint], "")
+    return {**found, IdentifierKind.ARXIV.value: eprint} if is_unknown else found
 
 
-def _venue(field: str, text: str, identifiers: Mapping[str, str]) -> str:
-    if field.startswith("journal") and re.match(r"(?:arxiv|corr)\b", text, re.IGNORECASE):
-        return _ARXIV
-    return _ARXIV if not text and not field and IdentifierKind.ARXIV in identifiers else text
+def _entries(text: str, problems: list[Problem]) -> list[Entry]:
+    """The entries of a file; what cannot be read of it goes to `problems`."""
+    import logging
+
+    from bibtexparser import model
+    from bibtexparser.splitter import Splitter
+
+    logger = logging.getLogger("bibtexparser.splitter")  # it logs what is reported here
+    was_disabled, logger.disabled = logger.disabled, True
+    try:
+        blocks = Splitter(text).split().blocks
+    finally:
+        logger.disabled = was_disabled
+    strings = dict(_MONTHS)
+    found: list[Entry] = []
+    for block in blocks:
+        line = _line(block)
+        if isinstance(block, model.ParsingFailedBlock):
+            problems += _failures(block)
+        elif isinstance(block, model.String):
+            place = Problem(line, f"string {quote(block.key)}")
+            strings[block.key.lower()] = _value(block.value, strings, place, problems)
+        elif isinstance(block, model.ImplicitComment) and re.search(_ENTRY_START, block.comment):
+            message = f"this begins like an entry and is none: {quote(' '.join(block.comment.split()))}"
+            problems.append(Problem(line, f"{message}; write @type{{key, ...}}"))
+        elif isinstance(block, model.Entry):
+            if not block.key:
+                problems.append(Problem(line, f"an entry of type {quote(block.entry_type)} has no key"))
+            found.append(_block_entry(block, strings, problems))
+    return found
+
+
+def _block_entry(block: "model.Entry", strings: Mapping[str, str], problems: list[Problem]) -> Entry:
+    fields: dict[str, Field] = {}
+    for field in block.fields:
+        name, line = field.key.lower(), field.start_line + 1
+        if name in fields:
+            problems.append(_twice(name, line, fields[name].line))
+        fields[name] = Field(_value(str(field.value), strings, Problem(line, printable(name)), problems), line)
+    return Entry(block.key, fields, _line(block))
+
+
+def _failures(block: "model.ParsingFailedBlock") -> Iterator[Problem]:
+    """What is wrong with a block that bibtexparser could not read."""
+    from bibtexparser import model
+
+    line = _line(block)
+    inner = block.ignore_error_block
+    if isinstance(block, model.DuplicateBlockKeyBlock):
+        what = "string" if isinstance(inner, model.String) else "key"
+        first = _line(block.previous_block)
+        yield Problem(line, f"{what} {quote(block.key)} is used twice (first on line {first}); keep one")
+    elif isinstance(block, model.DuplicateFieldKeyBlock) and isinstance(inner, model.Entry):
+        first_lines: dict[str, int] = {}
+        for field in inner.fields:
+            name, line = field.key.lower(), field.start_line + 1
+            if name in first_lines:
+                yield _twice(name, line, first_lines[name])
+            first_lines.setdefault(name, line)
+    else:
+        reason = getattr(block.error, "abort_reason", str(block.error))
+        yield Problem(line, f"this block cannot be read: {printable(' '.join(reason.split()), limit=200)}")
+
+
+def _twice(name: str, line: int, first: int) -> Problem:
+    return Problem(line, f"field {quote(name)} is given twice (first on line {first}); keep one")
+
+
+def _value(raw: str, strings: Mapping[str, str], place: Problem, problems: list[Problem]) -> str:
+    """A value put together: texts in braces or quotes, numbers and names of strings, joined by `#`."""
+    rest, parts = raw.strip(), []
+    while True:
+        length = _length(rest)
+        part, rest = rest[:length], rest[length:].lstrip()
+        if part[:1] in ("{", '"'):
+            parts.append(part[1:-1])
+        elif (part.isascii() and part.isdigit()) or part.lower() in strings:
+            parts.append(strings.get(part.lower(), part))
+        elif part:
+            message = f"{place.message}: there is no string {quote(part)}; define it with @string, or write {{{part}}}"
+            problems.append(Problem(place.line, message))
+        if not part or (rest and rest[0] != "#"):
+            message = f"{place.message}: not a value: {quote(raw)}; write it in braces, with a comma behind"
+            problems.append(Problem(place.line, message))
+            return ""
+        if not rest:
+            return "".join(parts)
+        rest = rest[1:].lstrip()
+
+
+def _length(text: str) -> int:
+    """How much of a text is its first part; 0 if it begins with none."""
+    if text[:1] not in ("{", '"'):
+        word = re.match(_WORD, text)
+        return word.end() if word else 0
+    depth = 0
+    for at in re.finditer(r"(?<!\\)[{}\"]", text):
+        if at[0] == '"':
+            if depth == 0 and text[0] == '"' and at.start():
+                return at.end()
+            continue
+        depth += 1 if at[0] == "{" else -1
+        if depth == 0 and text[0] == "{":
+            return at.end()
+    return 0
+
+
+def _line(block: "model.Block") -> int:
+    return (block.start_line or 0) + 1

@@ -9,11 +9,10 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from orchtrace_corpus.base.json_syntax import JsonError, loads
-from orchtrace_corpus.corpus.formats import FormatError, Item, Problem, identifiers
-from orchtrace_corpus.corpus.formats.citation import VenueKind, keywords, venue_kind
-from orchtrace_corpus.corpus.formats.jsontext import item_lines, problem_with
-from orchtrace_corpus.corpus.formats.names import Name, name_of
+from orchtrace_corpus.base.json_syntax import loads
+from orchtrace_corpus.corpus.formats import Item, Problem, given, identifiers
+from orchtrace_corpus.corpus.formats.citation import Name, VenueKind, keywords, name_of, venue_kind
+from orchtrace_corpus.corpus.formats.records import item_lines, problem_with
 from orchtrace_corpus.corpus.model.record_fields import Value
 from orchtrace_corpus.corpus.model.records import Paper
 from orchtrace_corpus.corpus.model.taxonomy import Taxonomy
@@ -28,31 +27,23 @@ _TYPES = {
 _VENUES = ("container-title", "publisher", "event-title", "event", "archive")
 
 
-def write(papers: Sequence[Paper], taxonomy: Taxonomy, profile: str, categories: Mapping[str, str]) -> str:
+def write(papers: Sequence[Paper], taxonomy: Taxonomy, _profile: str, _categories: Mapping[str, str]) -> str:
     """The papers as a list of CSL items."""
-    del profile, categories
     items = [_written(paper, taxonomy) for paper in papers]
     return json.dumps(items, ensure_ascii=False, indent=2) + "\n"
 
 
-def read(text: str, taxonomy: Taxonomy, profile: str, path: str) -> list[Item]:
+def read(text: str, _taxonomy: Taxonomy, _profile: str, problems: list[Problem]) -> list[Item]:
     """The items of a list.
 
     Raises:
-        FormatError: It is no such list, or an item cannot be read; the message lists all that cannot.
+        JsonError: The text is no JSON.
     """
-    del taxonomy, profile
-    try:
-        document = loads(text)
-    except JsonError as error:
-        raise FormatError(path, [Problem(error.line, str(error))]) from error
+    document = loads(text)
     if not isinstance(document, list):
-        raise FormatError(path, [Problem(1, "the document must be a list of items")])
-    problems: list[Problem] = []
-    items = [_item(item, line, problems) for item, line in zip(document, item_lines(text, ()), strict=False)]
-    if problems:
-        raise FormatError(path, problems)
-    return items
+        problems.append(Problem(1, "the document must be a list of items"))
+        return []
+    return [_item(item, line, problems) for item, line in zip(document, item_lines(text, ()), strict=False)]
 
 
 def _written(paper: Paper, taxonomy: Taxonomy) -> dict[str, Any]:
@@ -62,7 +53,9 @@ def _written(paper: Paper, taxonomy: Taxonomy) -> dict[str, Any]:
         "id": paper.key,
         "type": _TYPES[kind],
         "title": paper.title,
-        "author": [_csl_name(name_of(author)) for author in paper.authors],
+        "author": [
+            given(name._asdict()) if name.given else {"literal": name.family} for name in map(name_of, paper.authors)
+        ],
         "issued": {"date-parts": [[paper.year]]},
         venue: paper.venue,
         "archive": _ARXIV if paper.arxiv_id else "",
@@ -72,13 +65,7 @@ def _written(paper: Paper, taxonomy: Taxonomy) -> dict[str, Any]:
         "keyword": ", ".join(keywords(paper, taxonomy)),
         "annote": paper.summary,
     }
-    return {name: value for name, value in item.items() if value}
-
-
-def _csl_name(name: Name) -> dict[str, str]:
-    if not name.given:
-        return {"literal": name.family}
-    return {"family": name.family, "given": name.given, **({"suffix": name.suffix} if name.suffix else {})}
+    return given(item)
 
 
 def _item(item: object, line: int, problems: list[Problem]) -> Item:
@@ -93,19 +80,16 @@ def _item(item: object, line: int, problems: list[Problem]) -> Item:
             return ""
         return _on_one_line(str(value))
 
-    values: dict[str, Value] = {}
-    for field, name in (("key", "id"), ("title", "title")):
-        if text(name):
-            values[field] = text(name)
-    venue = next((found for name in _VENUES if (found := text(name))), "")
-    values.update({"venue": venue} if venue else {})
-    authors = _authors(item.get("author", []), line, problems)
-    values.update({"authors": authors} if authors else {})
-    year = _year(item.get("issued"), line, problems)
-    values.update({"year": year} if year else {})
-    values.update(identifiers([text("archive_location"), text("number")], text("DOI")))
+    fields: dict[str, Value | None] = {
+        "key": text("id"),
+        "title": text("title"),
+        "venue": next((found for name in _VENUES if (found := text(name))), ""),
+        "authors": _authors(item.get("author", []), line, problems),
+        "year": _year(item.get("issued"), line, problems),
+    }
+    ids = identifiers([text("archive_location"), text("number")], text("DOI"))
     url = text("URL")
-    return Item(values, line, {"urls": url} if url else {})
+    return Item({**given(fields), **ids}, line, {"urls": url} if url else {})
 
 
 def _authors(names: object, line: int, problems: list[Problem]) -> list[str]:

@@ -41,13 +41,12 @@ def to_pandas(papers: Sequence[Paper], taxonomy: Taxonomy) -> "pandas.DataFrame"
     return pd.DataFrame(columns, index=pd.Index([paper.key for paper in papers], name="key"))
 
 
-def write(papers: Sequence[Paper], taxonomy: Taxonomy, profile: str, categories: Mapping[str, str]) -> bytes:
+def write(papers: Sequence[Paper], taxonomy: Taxonomy, _profile: str, _categories: Mapping[str, str]) -> bytes:
     """The papers as a Parquet file, `key` its first column.
 
     Raises:
         MissingLibraryError: pyarrow is not installed.
     """
-    del profile, categories
     import importlib.util
 
     if importlib.util.find_spec("pyarrow") is None:

@@ -93,13 +93,11 @@ _AFTER = (
     ("source", "Source of the evidence", "The address where that can be read, such as a version of the paper."),
 )
 _NOTES = ("notes", "Notes", "One sentence that a reader of the record should know.")
-_LONG = frozenset({"summary", "note", "notes"})
-_ADDRESSES = frozenset({"identifier", "source"})
 
 
 def questions(taxonomy: Taxonomy) -> tuple[Question, ...]:
     """The questions of the form, in their order."""
-    asked: list[Question] = [*_texts(_BEFORE)]
+    asked = [*_texts(_BEFORE)]
     for facet in taxonomy.papers:
         if facet.kind is Kind.LEVELS:
             asked += (
@@ -138,7 +136,7 @@ def read(body: str, taxonomy: Taxonomy) -> Form:
         if len(block.strip()) > LONGEST_ANSWER:
             remarks.append(f"the answer to {quote(heading)} is longer than {LONGEST_ANSWER} characters, and left out")
             continue
-        answer = _plain(block, only_address=question.name in _ADDRESSES)
+        answer = _plain(block, only_address=question.name in ("identifier", "source"))
         if answer and question.facet is None:
             texts[question.name] = answer
             if answer != " ".join(block.split()):
@@ -155,7 +153,7 @@ def read(body: str, taxonomy: Taxonomy) -> Form:
 
 def _texts(rows: tuple[tuple[str, str, str], ...]) -> Iterator[Question]:
     for name, label, about in rows:
-        yield Question(name, label, about, is_long=name in _LONG)
+        yield Question(name, label, about, is_long=name in ("summary", "note", "notes"))
 
 
 def _option(term: Term) -> str:
@@ -165,15 +163,8 @@ def _option(term: Term) -> str:
 
 def _blocks(body: str) -> Iterator[tuple[str, str]]:
     """The headings of the third level, each with what stands below it up to the next."""
-    heading: str | None = None
-    lines: list[str] = []
-    for line in [*body.splitlines(), "### "]:
-        if line.startswith("### "):
-            if heading is not None:
-                yield heading, "\n".join(lines)
-            heading, lines = " ".join(line[4:].split()), []
-        else:
-            lines.append(line)
+    _, *parts = re.split(r"^### (.*)$", "\n".join(body.splitlines()), flags=re.MULTILINE)
+    return ((" ".join(heading.split()), block) for heading, block in zip(parts[::2], parts[1::2], strict=True))
 
 
 def _plain(text: str, *, only_address: bool = False) -> str:

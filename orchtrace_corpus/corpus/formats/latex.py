@@ -6,72 +6,36 @@ reads as UTF-8 since 2018. A letter with an accent is a BibTeX "special characte
 BibTeX sorts and changes the case of rightly (Patashnik, BibTeXing, 1988, section 4).
 """
 
+import json
 import re
 import unicodedata
 from functools import lru_cache
+from importlib.resources import files
 from itertools import pairwise
 from typing import Any
 
 from orchtrace_corpus.base.findings import quote
 
-_NAMED = dict(
-    zip(
-        "{}\\~^`<>|",
-        "braceleft braceright backslash asciitilde asciicircum asciigrave less greater bar".split(),
-        strict=True,
-    )
-)
+# Characters beyond letters and digits of ASCII, each with its command; `raised` and `lowered` with what they are of.
+_TABLES: dict[str, Any] = json.loads(files("orchtrace_corpus.corpus.formats").joinpath("latex.json").read_text("utf-8"))
+_NAMED, _ACCENTS = _TABLES["named"], _TABLES["accents"]
 _SPECIAL = {c: f"\\{c}" for c in "&%#_$"} | {c: f"{{\\text{name}}}" for c, name in _NAMED.items()}
 # Two of these side by side would be one character to LaTeX, or one blank.
 _JOINED = frozenset(("--", "''", ",,", "  "))
-
-_ACCENTS = dict(
-    zip("\u0300\u0301\u0302\u0303\u0304\u0306\u0307\u0308\u030a\u030b\u030c\u0323\u0327", "`'^~=u.\"rHvdc", strict=True)
-)
-_LETTERS = dict(zip("ßæÆœŒøØłŁåÅı", "ss ae AE oe OE o O l L aa AA i".split(), strict=True))
-_SIGNS = dict(
-    zip(
-        "–—‘’“”…¡¿§¶†‡•©®™",  # noqa: RUF001
-        "textendash textemdash textquoteleft textquoteright textquotedblleft textquotedblright textellipsis "
-        "textexclamdown textquestiondown textsection textparagraph textdagger textdaggerdbl textbullet "
-        "textcopyright textregistered texttrademark".split(),
-        strict=True,
-    )
-)
-_FORMULAS = dict(
-    zip(
-        "αβγδζηθικλμνξπρστυχψωΓΔΘΛΞΠΣΥΦΨΩ×±÷∞∈∼≈≠≤≥→←↔⇒∇∂∑∏∫∘⊕⊗",  # noqa: RUF001
-        "alpha beta gamma delta zeta eta theta iota kappa lambda mu nu xi pi rho sigma tau upsilon chi psi omega "
-        "Gamma Delta Theta Lambda Xi Pi Sigma Upsilon Phi Psi Omega times pm div infty in sim approx neq leq geq "
-        "rightarrow leftarrow leftrightarrow Rightarrow nabla partial sum prod int circ oplus otimes".split(),
-        strict=True,
-    )
-)
-
-_RAISED = dict(zip("0123456789+-=()in", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁼⁽⁾ⁱⁿ", strict=True))
-_LOWERED = dict(zip("0123456789+-=()aehijklmnoprstuvx", "₀₁₂₃₄₅₆₇₈₉₊₋₌₍₎ₐₑₕᵢⱼₖₗₘₙₒₚᵣₛₜᵤᵥₓ", strict=True))
+_COMMANDS = {character: f"\\{name}" for character, name in (_TABLES["letters"] | _TABLES["signs"]).items()}
+_COMMANDS |= {character: f"$\\{name}$" for character, name in _TABLES["formulas"].items()}
+_COMMANDS |= {character: f"$^{plain}$" for character, plain in _TABLES["raised"].items()}
+_COMMANDS |= {character: f"$_{plain}$" for character, plain in _TABLES["lowered"].items()}
+_RAISED = {plain: character for character, plain in _TABLES["raised"].items()}
+_LOWERED = {plain: character for character, plain in _TABLES["lowered"].items()}
 
 _FORMULA = r"(?<!\\)\$(?=\S)([^$]+)(?<=[^\s\\])\$(?!\d)|\\\((.+?)\\\)|\\ensuremath\{((?:[^{}]|\{[^{}]*\})*)\}"
 _SCRIPT = r"([\^_])(?:\{([^{}]*)\}|([^\\{}\s]))"
 _BARE = r"\\.|[$%&#]"
-_MORE_MACROS = {
-    **{f"text{name}": c for c, name in _NAMED.items()},
-    **{name: c for c, name in _SIGNS.items()},
-    "textquotedbl": '"',
-    "textquotesingle": "'",
-    "textunderscore": "_",
-    "textdollar": "$",
-    "%": "%",
-    "!": "",
-    "/": "",
-    "-": "",
-}
+_MORE_MACROS = {f"text{name}": c for c, name in _NAMED.items()} | {name: c for c, name in _TABLES["signs"].items()}
+_MORE_MACROS |= _TABLES["more_macros"]
 # Of the commands with an argument that pylatexenc knows, those that a title or a name may hold.
-_WITH_ARGUMENT = frozenset(
-    "' ` \" ^ ~ = . u v H c k d b r ensuremath emph text textrm textit textbf textsc textsl "
-    "texttt textsf textup textnormal mbox mathrm mathbf mathit mathsf mathtt mathbb mathcal mathscr mathfrak".split()
-)
-_SPACES = dict.fromkeys((",", ";", ":", " ", "\\", "quad", "qquad"), " ")
+_WITH_ARGUMENT = frozenset(_TABLES["with_argument"])
 
 
 class LatexError(ValueError):
@@ -129,16 +93,8 @@ def decoded(latex: str) -> str:
 @lru_cache(maxsize=1024)
 def _command(character: str) -> str:
     """The command for a character beyond ASCII; the character itself where the kernel has none."""
-    if character in _LETTERS:
-        return f"{{\\{_LETTERS[character]}}}"
-    if character in _SIGNS:
-        return f"{{\\{_SIGNS[character]}}}"
-    if character in _FORMULAS:
-        return f"{{$\\{_FORMULAS[character]}$}}"
-    for sign, scripts in (("^", _RAISED), ("_", _LOWERED)):
-        for plain, script in scripts.items():
-            if script == character:
-                return f"{{${sign}{plain}$}}"
+    if character in _COMMANDS:
+        return f"{{{_COMMANDS[character]}}}"
     base, mark, *more = (*unicodedata.normalize("NFD", character), "")
     is_composed = unicodedata.normalize("NFC", character) == character
     if mark in _ACCENTS and more == [""] and base.isascii() and base.isalpha() and is_composed:
@@ -179,7 +135,7 @@ class _Reader:
         known = latex2text.get_default_latex_context_db()
         shown = {name: latex2text.MacroTextSpec(name, discard=False) for name in _WITH_ARGUMENT}
         macros = {spec.macroname: spec for spec in known.iter_macro_specs() if _is_plain(spec)}
-        more = {name: latex2text.MacroTextSpec(name, text) for name, text in (_MORE_MACROS | _SPACES).items()}
+        more = {name: latex2text.MacroTextSpec(name, text) for name, text in _MORE_MACROS.items()}
         texts.add_context_category("plain", (shown | macros | more).values(), (), known.iter_specials_specs())
         texts.set_unknown_macro_spec(latex2text.MacroTextSpec("", note))
         texts.set_unknown_environment_spec(latex2text.EnvironmentTextSpec("", note))

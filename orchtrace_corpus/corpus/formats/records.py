@@ -5,13 +5,14 @@ json` gives records in the same shape, and they can be read here, too.
 """
 
 import json
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import count
 
-from orchtrace_corpus.base.findings import quote
+from orchtrace_corpus.base.findings import printable, quote
 from orchtrace_corpus.base.json_syntax import JsonError, loads
-from orchtrace_corpus.corpus.formats import FormatError, Item, Problem
-from orchtrace_corpus.corpus.formats.jsontext import item_lines, record
-from orchtrace_corpus.corpus.model.record_fields import fields
+from orchtrace_corpus.corpus.formats import Item, Problem
+from orchtrace_corpus.corpus.model.record_fields import Value, fields
 from orchtrace_corpus.corpus.model.records import Paper
 from orchtrace_corpus.corpus.model.taxonomy import Taxonomy
 
@@ -20,65 +21,48 @@ SCHEMA = f"{_SCHEMA_PREFIX}papers"
 VERSION = 1
 
 
-def write_document(papers: Sequence[Paper], taxonomy: Taxonomy, profile: str, categories: Mapping[str, str]) -> str:
+def write_document(papers: Sequence[Paper], taxonomy: Taxonomy, _profile: str, _categories: Mapping[str, str]) -> str:
     """The papers as a JSON document."""
-    del profile, categories
     records = [fields(paper, taxonomy) for paper in papers]
     return json.dumps({"schema": SCHEMA, "version": VERSION, "records": records}, ensure_ascii=False, indent=2) + "\n"
 
 
-def read_document(text: str, taxonomy: Taxonomy, profile: str, path: str) -> list[Item]:
+def read_document(text: str, _taxonomy: Taxonomy, _profile: str, problems: list[Problem]) -> list[Item]:
     """The records of a document that `write_document`, or `corpus list --format json`, has made.
 
     Raises:
-        FormatError: It is no such document, or of another version.
+        JsonError: The text is no JSON.
     """
-    del taxonomy, profile
-    try:
-        document = loads(text)
-    except JsonError as error:
-        raise FormatError(path, [Problem(error.line, str(error))]) from error
+    document = loads(text)
     problem = _envelope_problem(document)
     if problem:
-        raise FormatError(path, [Problem(1, problem)])
-    lines = item_lines(text, ("records",))
-    problems: list[Problem] = []
+        problems.append(Problem(1, problem))
+        return []
     items = []
-    for value, line in zip(document["records"], lines, strict=False):
-        values = record(value, line, problems)
+    for value, line in zip(document["records"], item_lines(text, ("records",)), strict=False):
+        values = _record(value, line, problems)
         if document["schema"] != SCHEMA:  # a report, whose records say what they are
             kind = values.pop("kind", "")
             if kind != "paper":
                 problems.append(Problem(line, f"only papers can be read, not a record of kind {quote(str(kind))}"))
         items.append(Item(values, line))
-    if problems:
-        raise FormatError(path, problems)
     return items
 
 
-def write_lines(papers: Sequence[Paper], taxonomy: Taxonomy, profile: str, categories: Mapping[str, str]) -> str:
+def write_lines(papers: Sequence[Paper], taxonomy: Taxonomy, _profile: str, _categories: Mapping[str, str]) -> str:
     """The papers, one on each line."""
-    del profile, categories
     return "".join(json.dumps(fields(paper, taxonomy), ensure_ascii=False) + "\n" for paper in papers)
 
 
-def read_lines(text: str, taxonomy: Taxonomy, profile: str, path: str) -> list[Item]:
-    """The records; blank lines are passed over.
-
-    Raises:
-        FormatError: A line is not a record; the message lists all that are not.
-    """
-    del taxonomy, profile
+def read_lines(text: str, _taxonomy: Taxonomy, _profile: str, problems: list[Problem]) -> list[Item]:
+    """The records; blank lines are passed over."""
     items: list[Item] = []
-    problems: list[Problem] = []
     for number, line in enumerate(text.split("\n"), 1):
         if line.strip():
             try:
-                items.append(Item(record(loads(line, number), number, problems), number))
+                items.append(Item(_record(loads(line, number), number, problems), number))
             except JsonError as error:
                 problems.append(Problem(number, str(error)))
-    if problems:
-        raise FormatError(path, problems)
     return items
 
 
@@ -89,4 +73,45 @@ def _envelope_problem(document: object) -> str:
         return f"version {quote(str(document.get('version')))} is not one that this release reads, which is {VERSION}"
     if set(document) != {"schema", "version", "records"} or not isinstance(document["records"], list):
         return "the document must have a list 'records', and nothing else beside schema and version"
+    return ""
+
+
+def item_lines(text: str, path: tuple[str, ...]) -> Iterator[int]:
+    """The lines on which the items of a list begin, from the first on.
+
+    Args:
+        text: Valid JSON.
+        path: The names that lead to the list.
+    """
+    from orchtrace_corpus.base.json_places import Places
+
+    whole = re.sub(r"\\u[dD][89a-fA-F]..", r"\\ufffd", text)  # a half of a pair, which has another place to be reported
+    places = Places(whole.encode(), "")
+    return (places.line((*path, number)) for number in count())
+
+
+def _record(value: object, line: int, problems: list[Problem]) -> dict[str, Value]:
+    """The fields of a record, empty lists left out; what is wrong with them goes to `problems`."""
+    if not isinstance(value, dict):
+        problems.append(Problem(line, "a record must be an object of fields"))
+        return {}
+    for name, part in value.items():
+        problem = problem_with(name) or problem_with(part)
+        if problem:
+            problems.append(Problem(line, f"{printable(name)} {problem}"))
+    return {name: part for name, part in value.items() if part != []}
+
+
+def problem_with(value: object) -> str:
+    """What keeps a value from being one of a record; empty where nothing does."""
+    parts = [value]
+    while parts:
+        part = parts.pop()
+        if isinstance(part, str):
+            if re.search("[\ud800-\udfff]", part):
+                return "holds half of a surrogate pair, which is no character"
+        elif isinstance(part, (dict, list)):
+            parts += reversed((*part, *part.values()) if isinstance(part, dict) else part)
+        elif not isinstance(part, int) or isinstance(part, bool):
+            return f"is {json.dumps(part)}; write a text in quotes, or leave the field out"
     return ""

@@ -2,17 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 from importlib import import_module
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from orchtrace_corpus.base.errors import CommandUseError
 from orchtrace_corpus.base.findings import printable, quote, suggestion
+from orchtrace_corpus.base.json_syntax import JsonError
 from orchtrace_corpus.corpus.formats import FormatError, Item, Problem
 from orchtrace_corpus.corpus.model.records import Paper
 from orchtrace_corpus.corpus.model.taxonomy import Taxonomy
-
-_FRAME = "the columns of to_pandas()"
-_NO_CATEGORIES: Mapping[str, str] = MappingProxyType({})
 
 
 class FileFormat(NamedTuple):
@@ -53,17 +50,18 @@ class FileFormat(NamedTuple):
         chosen = self.profile(profile)
         if not self.can_read:
             raise CommandUseError(f"{self.label} is written only, not read", f"Readable: {', '.join(readable())}.")
-        items: list[Item] = self._function("read")(
-            data if self.is_binary else _text(data, path), taxonomy, chosen, path
-        )
+        problems: list[Problem] = []
+        items: list[Item] = []
+        try:
+            items = self._function("read")(_text(data, path), taxonomy, chosen, problems)
+        except JsonError as error:
+            problems.append(Problem(error.line, str(error)))
+        if problems:
+            raise FormatError(path, problems)
         return items
 
     def write(
-        self,
-        papers: Sequence[Paper],
-        taxonomy: Taxonomy,
-        profile: str = "",
-        categories: Mapping[str, str] = _NO_CATEGORIES,
+        self, papers: Sequence[Paper], taxonomy: Taxonomy, profile: str = "", categories: Mapping[str, str] = {}
     ) -> str | bytes:
         """The papers in this format: text, or bytes if the format is binary.
 
@@ -96,9 +94,8 @@ class FileFormat(NamedTuple):
     def _function(self, action: str) -> Any:
         """The function that reads or writes this format."""
         module, _, kind = (self.module or self.name).partition(":")
-        return getattr(
-            import_module(f"orchtrace_corpus.corpus.formats.{module}"), f"{action}_{kind}" if kind else action
-        )
+        functions = import_module(f"orchtrace_corpus.corpus.formats.{module}")
+        return getattr(functions, f"{action}_{kind}" if kind else action)
 
 
 FORMATS: dict[str, FileFormat] = {
@@ -127,7 +124,14 @@ FORMATS: dict[str, FileFormat] = {
         FileFormat("jsonl", "JSON Lines", {"records": "whole records, one on each line"}, module="records:lines"),
         FileFormat("ris", "RIS", {"citation": "what a citation needs, tags as keywords"}),
         FileFormat("csl", "CSL-JSON", {"citation": "what a citation needs, tags as keywords"}),
-        FileFormat("parquet", "Parquet", {"frame": _FRAME}, is_binary=True, can_read=False, module="frame"),
+        FileFormat(
+            "parquet",
+            "Parquet",
+            {"frame": "the columns of to_pandas()"},
+            is_binary=True,
+            can_read=False,
+            module="frame",
+        ),
     )
 }
 """Every format by its name."""
@@ -156,11 +160,7 @@ def readable() -> tuple[str, ...]:
 
 
 def _text(data: bytes, path: str) -> str:
-    """The text of a file in UTF-8, with or without a byte order mark.
-
-    Raises:
-        FormatError: It is not UTF-8.
-    """
+    """The text of a file in UTF-8, with or without a byte order mark; a `FormatError` if it is not UTF-8."""
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -9,10 +9,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from orchtrace_corpus.base.findings import quote
-from orchtrace_corpus.corpus.formats import FormatError, Item, Problem, identifiers
-from orchtrace_corpus.corpus.formats.citation import VenueKind, keywords, venue_kind
-from orchtrace_corpus.corpus.formats.names import Name, name_of
-from orchtrace_corpus.corpus.model.record_fields import Value
+from orchtrace_corpus.corpus.formats import Item, Problem, given, identifiers
+from orchtrace_corpus.corpus.formats.citation import Name, VenueKind, keywords, name_of, venue_kind
 from orchtrace_corpus.corpus.model.records import Paper
 from orchtrace_corpus.corpus.model.taxonomy import Taxonomy
 
@@ -29,31 +27,22 @@ _YEARS = ("PY", "Y1", "DA")
 _VENUES = ("T2", "JO", "JF", "JA", "BT", "PB")
 
 
-def write(papers: Sequence[Paper], taxonomy: Taxonomy, profile: str, categories: Mapping[str, str]) -> str:
+def write(papers: Sequence[Paper], taxonomy: Taxonomy, _profile: str, _categories: Mapping[str, str]) -> str:
     """The papers as RIS records."""
-    del profile, categories
     return "\n".join("".join(f"{tag}  - {value}\n" for tag, value in _lines(paper, taxonomy)) for paper in papers)
 
 
-def read(text: str, taxonomy: Taxonomy, profile: str, path: str) -> list[Item]:
-    """The records of a RIS file.
-
-    Raises:
-        FormatError: A line or a record cannot be read; the message lists all that cannot.
-    """
-    del taxonomy, profile
-    problems: list[Problem] = []
-    items = [_item(line, tags, problems) for line, tags in _records(text, problems)]
-    if problems:
-        raise FormatError(path, problems)
-    return items
+def read(text: str, _taxonomy: Taxonomy, _profile: str, problems: list[Problem]) -> list[Item]:
+    """The records of a RIS file."""
+    return [_item(line, tags, problems) for line, tags in _records(text, problems)]
 
 
 def _lines(paper: Paper, taxonomy: Taxonomy) -> Iterator[tuple[str, str]]:
     yield "TY", _TYPES[venue_kind(paper.venue)]
     yield "ID", paper.key
     yield "TI", paper.title
-    yield from (("AU", _ris_name(author)) for author in paper.authors)
+    for name in map(name_of, paper.authors):  # the suffix last
+        yield "AU", ", ".join(filter(None, (name.family, name.given, name.suffix)))
     yield "PY", str(paper.year)
     yield "T2", paper.venue
     if paper.arxiv_id:
@@ -64,12 +53,6 @@ def _lines(paper: Paper, taxonomy: Taxonomy) -> Iterator[tuple[str, str]]:
     yield from (("KW", keyword) for keyword in keywords(paper, taxonomy))
     yield "N1", paper.summary
     yield "ER", ""
-
-
-def _ris_name(author: str) -> str:
-    """A name as RIS has it, the suffix last: `Family, Given, Suffix`."""
-    name = name_of(author)
-    return ", ".join(part for part in (name.family, name.given, name.suffix) if part)
 
 
 def _author(text: str) -> str:
@@ -89,9 +72,8 @@ def _records(text: str, problems: list[Problem]) -> Iterator[tuple[int, dict[str
         tag, value = (found[1], (found[2] or "").strip(" ")) if found else ("", line.strip(" "))
         if tag == "TY":
             if start:
-                problems.append(
-                    Problem(start, f"this record is not closed by ER before another begins on line {number}")
-                )
+                message = f"this record is not closed by ER before another begins on line {number}"
+                problems.append(Problem(start, message))
             start, tags, last = number, {"TY": [value]}, "TY"
         elif not value and not tag:
             continue
@@ -113,15 +95,12 @@ def _item(line: int, tags: Mapping[str, Sequence[str]], problems: list[Problem])
     def first(names: Sequence[str]) -> str:
         return next((value for name in names for value in tags.get(name, ()) if value), "")
 
-    values: dict[str, Value] = {}
     key, title, year, venue = (first(names) for names in (("ID",), _TITLES, _YEARS, _VENUES))
     authors = [_author(author) for name in _AUTHORS for author in tags.get(name, ()) if author.strip(", ")]
     if year and not re.fullmatch(r"[1-9]\d{3}(?:[/-].*)?", year, re.ASCII):
         problems.append(Problem(line, f"the year {quote(year)} is not one of four digits"))
         year = ""
-    values.update({name: text for name, text in (("key", key), ("title", title), ("venue", venue)) if text})
-    values.update({"authors": authors} if authors else {})
-    values.update({"year": int(year[:4])} if year else {})
-    values.update(identifiers([first(("AN",))], first(("DO",))))
     urls = list(dict.fromkeys(url for url in tags.get("UR", ()) if url))
-    return Item({**values, **({"urls": urls} if urls else {})}, line)
+    fields = {"key": key, "title": title, "venue": venue, "authors": authors, "year": int(year[:4]) if year else None}
+    ids = identifiers([first(("AN",))], first(("DO",)))
+    return Item({**given(fields), **ids, **given({"urls": urls})}, line)

@@ -15,8 +15,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from orchtrace_corpus.base.errors import CommandUseError
 from orchtrace_corpus.base.findings import quote, suggestion
 from orchtrace_corpus.base.json_syntax import JsonError, loads
-from orchtrace_corpus.corpus.formats import FormatError, Item, Problem
-from orchtrace_corpus.corpus.formats.jsontext import problem_with
+from orchtrace_corpus.corpus.formats import Item, Problem
+from orchtrace_corpus.corpus.formats.records import problem_with
 from orchtrace_corpus.corpus.model.decode import paper_schema
 from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE
 from orchtrace_corpus.corpus.model.record_fields import Value, fields
@@ -30,13 +30,12 @@ _AS_JSON = ("evidence", "waive")
 _FORMULA = r"'*[=+\-@\t\r]"
 
 
-def write(papers: Sequence[Paper], taxonomy: Taxonomy, profile: str, categories: Mapping[str, str]) -> str:
+def write(papers: Sequence[Paper], taxonomy: Taxonomy, profile: str, _categories: Mapping[str, str]) -> str:
     """The papers as a table with a header.
 
     Raises:
         CommandUseError: The taxonomy declares no published table.
     """
-    del categories
     if profile == _PUBLISHED:
         columns = _published(taxonomy)
         names = [column.column for column in columns]
@@ -47,43 +46,32 @@ def write(papers: Sequence[Paper], taxonomy: Taxonomy, profile: str, categories:
     text = io.StringIO()
     out = csv.writer(text, lineterminator="\n")
     out.writerow(names)
-    out.writerows([_guarded(cell) for cell in row] for row in rows)
+    out.writerows([f"'{cell}" if re.match(_FORMULA, cell) else cell for cell in row] for row in rows)
     return text.getvalue()
 
 
-def read(text: str, taxonomy: Taxonomy, profile: str, path: str) -> list[Item]:
+def read(text: str, taxonomy: Taxonomy, profile: str, problems: list[Problem]) -> list[Item]:
     """The rows of a table; it may have some of the columns, in any order.
 
     Raises:
         CommandUseError: The taxonomy declares no published table.
-        FormatError: It is no such table; the message lists every problem.
     """
     published = {column.column: column for column in _published(taxonomy)} if profile == _PUBLISHED else {}
-    problems: list[Problem] = []
-    key = next((name for name, column in published.items() if column.field == "key"), "key")
-    rows = list(_rows(text, published or _full_columns(taxonomy), key, problems))
+    full = {} if published else _full_columns(taxonomy)
+    # The field that each column is about, or a part of.
+    about = {name: facet.field if facet else name for name, facet in full.items()}
+    about |= {name: column.field.replace("first_author", "authors") for name, column in published.items()}
+    key = next((name for name, field in about.items() if field == "key"), "key")
     items = []
-    for line, row in rows:
+    for line, row in _rows(text, about, key, problems):
         cells = {name: cell for name, cell in row.items() if cell}
         if published:
             item = _published_item(cells, published, taxonomy, line, problems)
         else:
             item = _full_item(cells, taxonomy, line, problems)
-        fields_of_blank = (_field_of(name, published, taxonomy) for name, cell in row.items() if not cell)
-        blank = dict.fromkeys(field for field in fields_of_blank if field not in item.values)
+        blank = dict.fromkeys(about[name] for name in row if not row[name] and about[name] not in item.values)
         items.append(item._replace(blank=tuple(blank)))
-    if problems:
-        raise FormatError(path, problems)
     return items
-
-
-def _field_of(name: str, published: Mapping[str, Column], taxonomy: Taxonomy) -> str:
-    """The field that a column is about, or a part of."""
-    if published:
-        field = published[name].field
-        return "authors" if field == "first_author" else field
-    facet = _full_columns(taxonomy)[name]
-    return name if facet is None else facet.field
 
 
 def _published(taxonomy: Taxonomy) -> tuple[Column, ...]:
@@ -105,19 +93,19 @@ def _published_cell(paper: Paper, column: Column) -> str:
 def _published_item(
     cells: Mapping[str, str], columns: Mapping[str, Column], taxonomy: Taxonomy, line: int, problems: list[Problem]
 ) -> Item:
-    many = {facet.field for facet in taxonomy.papers if facet.kind is Kind.MANY} | {"authors", "urls"}
+    lists = _lists(taxonomy)
     facets = {facet.field: facet for facet in taxonomy.papers}
     values: dict[str, Value] = {}
     heads: dict[str, str] = {}
     for name, cell in cells.items():
         column = columns[name]
-        parts = re.split(r"\s*;\s+", cell) if column.field in many else [cell]
+        parts = re.split(r"\s*;\s+", cell) if column.field in lists else [cell]
         if column.field in facets:
             parts = [_term(part, column, facets[column.field], line, problems) for part in parts]
         if column.field == "first_author":
             heads["authors"] = cell
         else:
-            values[column.field] = parts if column.field in many else _number(column.field, parts[0])
+            values[column.field] = parts if column.field in lists else _number(column.field, parts[0])
     return Item(values, line, {} if "authors" in values else heads)
 
 
@@ -126,9 +114,13 @@ def _term(word: str, column: Column, facet: Facet, line: int, problems: list[Pro
     terms = [term.id for term in facet.terms] + ([NOT_APPLICABLE] if facet.allows_na else [])
     words = {column.spelled(term): term for term in terms}
     if word not in words:
-        message = f"{column.column} has no word {quote(word)}{suggestion(word, list(words))}"
-        problems.append(Problem(line, message))
+        problems.append(Problem(line, f"{column.column} has no word {quote(word)}{suggestion(word, list(words))}"))
     return words.get(word, word)
+
+
+def _lists(taxonomy: Taxonomy) -> set[str]:
+    """The fields whose cells hold several values."""
+    return {facet.field for facet in taxonomy.papers if facet.kind is Kind.MANY} | {"authors", "urls"}
 
 
 def _full_columns(taxonomy: Taxonomy) -> dict[str, Facet | None]:
@@ -157,8 +149,7 @@ def _full_cells(paper: Paper, taxonomy: Taxonomy) -> dict[str, str]:
 
 
 def _full_item(cells: Mapping[str, str], taxonomy: Taxonomy, line: int, problems: list[Problem]) -> Item:
-    columns = _full_columns(taxonomy)
-    many = {facet.field for facet in taxonomy.papers if facet.kind is Kind.MANY} | {"authors", "urls"}
+    columns, lists = _full_columns(taxonomy), _lists(taxonomy)
     values: dict[str, Value] = {}
     levels: dict[str, dict[str, Value]] = {}
     for name, cell in cells.items():
@@ -167,13 +158,12 @@ def _full_item(cells: Mapping[str, str], taxonomy: Taxonomy, line: int, problems
             levels.setdefault(facet.field, {})[name] = cell
         elif facet is not None:
             if cell != _NONE_APPLY:
-                problems.append(
-                    Problem(line, f"{name} is {quote(cell)}; write {{}} where no term applies, else nothing")
-                )
+                message = f"{name} is {quote(cell)}; write {{}} where no term applies, else nothing"
+                problems.append(Problem(line, message))
             levels.setdefault(name, {})
         elif name in _AS_JSON:
             values[name] = _json_list(name, cell, line, problems)
-        elif name in many and cell != NOT_APPLICABLE:
+        elif name in lists and cell != NOT_APPLICABLE:
             parts = re.findall(r"(?:[^\\;]|\\.|\\$)+", cell)
             values[name] = [re.sub(r"\\([\\;])", r"\1", part.strip()) for part in parts]
         else:
@@ -188,14 +178,12 @@ def _full_item(cells: Mapping[str, str], taxonomy: Taxonomy, line: int, problems
 def _json_list(name: str, cell: str, line: int, problems: list[Problem]) -> Value:
     try:
         value = loads(cell)
+        problem = problem_with(value) if isinstance(value, list) else "must be a list"
     except JsonError as error:
-        problems.append(Problem(line, f"{name} is {error}"))
-        return ""
-    problem = "" if isinstance(value, list) else "must be a list"
-    if problem or (problem := problem_with(value)):
+        value, problem = None, f"is {error}"
+    if problem:
         problems.append(Problem(line, f"{name} {problem}"))
-        return ""
-    return list(value)
+    return "" if problem else list(value)
 
 
 def _number(name: str, cell: str) -> Value:
@@ -221,7 +209,8 @@ def _rows(
                 if len(row) != len(header):
                     problems.append(Problem(start, f"{len(row)} cells under {len(header)} columns"))
                     continue
-                yield start, {name: _bare(cell) for name, cell in zip(header, row, strict=True)}
+                bare = (cell[1:] if cell.startswith("'") and re.match(_FORMULA, cell) else cell for cell in row)
+                yield start, dict(zip(header, bare, strict=True))
     except csv.Error as error:
         problems.append(Problem(line, f"not a table of comma-separated values: {error}"))
     if not header:
@@ -239,11 +228,3 @@ def _header_problems(header: Sequence[str], known: Mapping[str, object], key: st
             yield f"column {quote(name)} is there {header.count(name)} times; keep one"
         if name not in known:
             yield f"unknown column {quote(name)}{suggestion(name, list(known))}"
-
-
-def _guarded(cell: str) -> str:
-    return f"'{cell}" if re.match(_FORMULA, cell) else cell
-
-
-def _bare(cell: str) -> str:
-    return cell[1:] if cell.startswith("'") and re.match(_FORMULA, cell) else cell

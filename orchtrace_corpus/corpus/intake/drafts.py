@@ -4,8 +4,7 @@ Whoever asks comes in as a function; without one, what a record lacks is returne
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from functools import partial
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 from orchtrace_corpus.base.dates import today
 from orchtrace_corpus.base.errors import CommandUseError, DataFileError
@@ -59,6 +58,12 @@ class Details(NamedTuple):
         names = {"urls": "url", "note": "evidence", "source": "evidence-source"}
         of_many = ("year", "venue", "affiliation", "supported")
         return [f"--{names.get(name, name)}" for name, value in self._asdict().items() if value and name not in of_many]
+
+    def describe(self, paper: Paper) -> Paper:
+        """A paper with what was said of it, which goes before what services say."""
+        said: dict[str, Any] = {name: value for name, value in self._asdict().items() if value and hasattr(paper, name)}
+        authors, urls = typed(self.authors) or paper.authors, tuple(dict.fromkeys((*paper.urls, *self.urls)))
+        return paper._replace(**{**said, "authors": authors, "urls": urls})
 
 
 class Coding(NamedTuple):
@@ -123,13 +128,6 @@ class Draft(NamedTuple):
         return paper._replace(evidence=(Evidence(supported, self.note, self.source, level, confidence, more),))
 
 
-AskPaper: TypeAlias = Callable[[Draft, Collection[str]], Draft]
-"""Asks for what a draft lacks; the keys given are taken."""
-
-AskExclusion: TypeAlias = Callable[[Exclusion], Exclusion]
-"""Asks for what an exclusion lacks."""
-
-
 class Addition(NamedTuple):
     """What came of adding papers: the papers refused, and what became of the others, if there are any."""
 
@@ -173,13 +171,8 @@ def add(
     coding = Coding(_read_tags(tags or {}, taxonomy.papers), _read_tags(evidence or {}, taxonomy.evidence))
     candidates = name_candidates(names, corpus.pool)
     refuse_details(candidates, details, coding, corpus.pool)
-    candidates, _ = resolve(
-        candidates,
-        corpus.pool,
-        partial(describe, details=details),
-        service or Service(no_fetch=True),
-        despite_title=despite_title,
-    )
+    service = service or Service(no_fetch=True)
+    candidates, _ = resolve(candidates, corpus.pool, details.describe, service, despite_title=despite_title)
     refused = tuple(one for one in candidates if one.is_refused)
     new = [one for one in candidates if not one.is_refused]
     if not new:
@@ -202,9 +195,8 @@ def read_form(body: str, taxonomy: Taxonomy) -> Form:
         remarks.append("the answer to 'Year' is left out: it has not four digits")
         year = ""
     details = Details()._replace(**texts, year=int(year or 0))
-    if details.note:
-        return Form(name, details, Coding(form.tags, form.evidence), tuple(remarks))
-    return Form(name, details._replace(source=""), Coding(form.tags), tuple(remarks))
+    coding = Coding(form.tags, form.evidence if details.note else {})
+    return Form(name, details if details.note else details._replace(source=""), coding, tuple(remarks))
 
 
 def refuse_details(candidates: Sequence[Candidate], details: Details, coding: Coding, pool: Pool) -> None:
@@ -221,43 +213,32 @@ def refuse_details(candidates: Sequence[Candidate], details: Details, coding: Co
         raise CommandUseError(f"{quote(details.key)} is the key of another paper", "Leave out --key for a proposal.")
     typed(details.authors)
     if (details.source or details.supported or coding.evidence) and not details.note:
-        raise CommandUseError(
-            "an item of evidence needs a note", "Say with --evidence what in the source supports the tags."
-        )
+        hint = "Say with --evidence what in the source supports the tags."
+        raise CommandUseError("an item of evidence needs a note", hint)
     refuse_unknown_facets(details.supported, pool.taxonomy)
 
 
-def describe(paper: Paper, details: Details) -> Paper:
-    """A paper with what was said of it, which goes before what services say."""
-    return paper._replace(
-        title=details.title or paper.title,
-        authors=typed(details.authors) or paper.authors,
-        year=details.year or paper.year,
-        venue=details.venue or paper.venue,
-        affiliation=details.affiliation or paper.affiliation,
-        urls=tuple(dict.fromkeys((*paper.urls, *details.urls))),
-        summary=details.summary or paper.summary,
-        notes=details.notes or paper.notes,
-    )
-
-
 def complete_papers(
-    candidates: Iterable[Candidate], details: Details, coding: Coding, pool: Pool, ask: AskPaper | None = None
+    candidates: Iterable[Candidate],
+    details: Details,
+    coding: Coding,
+    pool: Pool,
+    ask: Callable[[Draft, Collection[str]], Draft] | None = None,
 ) -> tuple[list[Paper], dict[str, list[Gap]]]:
     """The candidates as records, and what each lacks, by what it is called.
 
     Args:
-        candidates: The papers, as `describe` returns them.
+        candidates: The papers, as `Details.describe` returns them.
         details: What was said of them beside that: key and evidence.
         coding: Their tags.
         pool: The corpus that they come to.
-        ask: Asks for what is missing; None where nobody is to be asked.
+        ask: Asks for what a draft lacks, with the keys that are taken; None where nobody is to be asked.
     """
     taken = {paper.key for paper in pool.papers}
     records: list[Paper] = []
     gaps: dict[str, list[Gap]] = {}
     for one in candidates:
-        paper = one.paper._replace(tags=coding.tags, added=today().isoformat(), key=details.key or one.paper.key)
+        paper = one.paper._replace(tags=coding.tags, added=today().isoformat())
         source = details.source or one.source or next(iter(paper.urls), "")
         draft = Draft(one.name, paper, details.note, source, coding.evidence)
         if ask is not None:
@@ -271,7 +252,7 @@ def complete_papers(
 
 
 def complete_exclusion(
-    paper: Paper, corpus: Editable, exclusion: Exclusion, ask: AskExclusion | None = None
+    paper: Paper, corpus: Editable, exclusion: Exclusion, ask: Callable[[Exclusion], Exclusion] | None = None
 ) -> tuple[Exclusion, list[Gap]]:
     """A paper as a record of the log of exclusions, under the next free id, and what the record lacks.
 
@@ -323,23 +304,18 @@ def _read_tags(texts: Mapping[str, str | Tag], facets: Sequence[Facet]) -> dict[
 
 def _supported(paper: Paper, taxonomy: Taxonomy) -> tuple[str, ...]:
     """The fields that an item of evidence is about: the axes tagged, and what the taxonomy demands evidence for."""
-    axes = [facet.field for facet in taxonomy.axes if _says_something(paper.tags.get(facet.field))]
+    tags = {field: tag for field, tag in paper.tags.items() if tag and tag not in (NOT_APPLICABLE, (NOT_APPLICABLE,))}
+    axes = [facet.field for facet in taxonomy.axes if facet.field in tags]
     demanded = [field for rule in intake.unmet_demands(paper, taxonomy) for field in rule.evidence]
     fields = tuple(dict.fromkeys(field for field in (*axes, *demanded) if field != ANY_EVIDENCE))
     return fields or tuple(paper.tags)[:1]
 
 
-def _says_something(tag: Tag | None) -> bool:
-    return bool(tag) and tag not in (NOT_APPLICABLE, (NOT_APPLICABLE,))
-
-
 def _paper_gaps(paper: Paper, facets: Mapping[str, Tag], taxonomy: Taxonomy) -> Iterator[Gap]:
     """The fields that a paper lacks; `facets` are those of its evidence."""
-    for name in ("title", "authors", "year", "venue"):
+    for name in ("title", "authors", "year", "venue", "urls"):
         if not getattr(paper, name):
-            yield Gap(name)
-    if not paper.urls:
-        yield Gap("url")
+            yield Gap("url" if name == "urls" else name)
     yield from _facet_gaps(taxonomy.papers, paper.tags)
     if not paper.evidence:
         for rule in intake.unmet_demands(paper, taxonomy):

@@ -13,7 +13,9 @@ from typing import NamedTuple, TypeAlias
 
 from orchtrace_corpus.base.findings import Finding, printable, quote
 from orchtrace_corpus.base.identifiers import IdentifierKind, is_normal
+from orchtrace_corpus.base.text.layout import first_names_and_more
 from orchtrace_corpus.corpus.edit.fixes import FIXES
+from orchtrace_corpus.corpus.intake.papers import spell_greek
 from orchtrace_corpus.corpus.model import author_names as people
 from orchtrace_corpus.corpus.model.fields import OTHERS
 from orchtrace_corpus.corpus.model.metadata import Metadata, suspected_withdrawal
@@ -24,11 +26,8 @@ PERSISTENT = frozenset({"A102", "A103", "A104", "A105", "A106", "A108", "A111"})
 """Warnings that stay as long as record and arXiv say what they say, so that a waiver of one of them
 that waives nothing is a leftover. The others tell of a change once, and may be waived for good."""
 
-_SHOWN_NAMES = 3
 _OTHER_WORK = 0.5
 _OTHER_WORK_BY_TITLE = 0.15
-_PREPRINT = "arxiv"
-_ANONYMOUS = "Anonymous"
 _TYPOGRAPHY = str.maketrans(
     {
         **dict.fromkeys("\u2018\u2019\u201a\u201b\u02bc`", "'"),
@@ -89,7 +88,7 @@ def propose_changes(paper: Paper, answer: Metadata, codes: Collection[str]) -> d
     title = plain(answer.title)
     if "A103" in codes and not re.search(LATEX, title):
         changed["title"] = title
-    is_list = any("," in name for name in paper.authors) or paper.authors == (_ANONYMOUS,)
+    is_list = any("," in name for name in paper.authors) or paper.authors == ("Anonymous",)
     if "A105" in codes and is_list and OTHERS not in paper.authors:
         changed["authors"] = people.rewritten(paper.authors, [plain(name) for name in answer.authors])
     if "A111" in codes and paper.doi is None and answer.doi and is_normal(IdentifierKind.DOI, answer.doi):
@@ -121,23 +120,18 @@ def _differences(paper: Paper, answers: Answers, known: Mapping[str, Metadata]) 
             message = f"arXiv id {quote(name)} is that of {quote(answer.title)} by {_quote_some(answer.authors)}"
             yield "A101", f"{message}; mend the id", "arxiv_id"
         else:
-            yield from _title_drift(paper, answer)
+            own, theirs = _compared(paper.title), _compared(answer.title)
+            if paper.title and own != theirs:
+                title = quote(plain(answer.title))
+                if _letters(own) == _letters(theirs):
+                    yield "A104", f"the title is spelled {title} on arXiv", "title"
+                else:
+                    yield "A103", f"the title on arXiv is {title}", "title"
             yield from _author_drift(paper, answer)
             yield from _record_drift(paper, answer)
             before = known.get(name)
             if before is not None and before.version <= answer.version:
                 yield from _news(paper, answer, before)
-
-
-def _title_drift(paper: Paper, answer: Metadata) -> Iterator[_Difference]:
-    own, theirs = _compared(paper.title), _compared(answer.title)
-    if own == theirs or not paper.title:
-        return
-    title = quote(plain(answer.title))
-    if _letters(own) == _letters(theirs):
-        yield "A104", f"the title is spelled {title} on arXiv", "title"
-    else:
-        yield "A103", f"the title on arXiv is {title}", "title"
 
 
 def _author_drift(paper: Paper, answer: Metadata) -> Iterator[_Difference]:
@@ -159,7 +153,7 @@ def _author_drift(paper: Paper, answer: Metadata) -> Iterator[_Difference]:
         yield "A105", f"the authors differ: {'; '.join(parts)}", *path
     elif comparison.forms:
         pairs = [f"{quote(paper.authors[number])} is {quote(name)}" for number, name in comparison.forms]
-        message = f"given names are written otherwise on arXiv: {_some(pairs)}"
+        message = f"given names are written otherwise on arXiv: {_first_and_more(pairs)}"
         yield "A106", message, "authors", comparison.forms[0][0]
 
 
@@ -200,7 +194,7 @@ def _news(paper: Paper, answer: Metadata, before: Metadata) -> Iterator[_Differe
 
 
 def _is_preprint(paper: Paper) -> bool:
-    return paper.venue.casefold().startswith(_PREPRINT)
+    return paper.venue.casefold().startswith("arxiv")
 
 
 def _is_other_work(paper: Paper, answer: Metadata) -> bool:
@@ -230,19 +224,12 @@ def _compared(text: str) -> str:
 
 def _letters(text: str) -> str:
     """Letters and digits without case and accents; Greek letters by name, as titles without TeX have them."""
-    return folded_title("".join(_greek(c) for c in unicodedata.normalize("NFD", text)))
-
-
-def _greek(character: str) -> str:
-    name = unicodedata.name(character, "") if "\u0370" <= character <= "\u03ff" else ""
-    return name.rpartition(" ")[2].casefold() if " LETTER " in name else character
+    return folded_title(spell_greek(unicodedata.normalize("NFD", text)))
 
 
 def _quote_some(names: Collection[str]) -> str:
-    return _some([quote(name) for name in names])
+    return _first_and_more([quote(name) for name in names])
 
 
-def _some(parts: list[str]) -> str:
-    """The first few, and how many more there are."""
-    more = len(parts) - _SHOWN_NAMES
-    return ", ".join(parts) if more <= 0 else f"{', '.join(parts[:_SHOWN_NAMES])} and {more} more"
+def _first_and_more(names: list[str]) -> str:
+    return first_names_and_more(names, 3, " and {} more")

@@ -2,23 +2,22 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from orchtrace_corpus.base.errors import DataFileError, ExitCode, UpstreamError
 from orchtrace_corpus.base.findings import printable, quote
 from orchtrace_corpus.base.identifiers import Identifier, IdentifierKind, recognise
+from orchtrace_corpus.base.yamlfile.reader import read_bytes
 from orchtrace_corpus.corpus.edit.fixes import FIXES
 from orchtrace_corpus.corpus.intake import papers as intake
 from orchtrace_corpus.corpus.intake.papers import Match
 from orchtrace_corpus.corpus.model.decoders import url_problem
 from orchtrace_corpus.corpus.model.fields import is_key
-from orchtrace_corpus.corpus.model.metadata import Metadata
-from orchtrace_corpus.corpus.model.records import Exclusion, Paper, Pool, identities
+from orchtrace_corpus.corpus.model.records import Exclusion, Paper, Pool, Record, identities
 
 if TYPE_CHECKING:
     from orchtrace_corpus.base.progress import Progress
 
-_BIBTEX = ".bib"
 _LARGEST_BYTES = 16 * 2**20
 _BY_HAND = "or give --no-fetch and say it with --title, --authors, --year and --venue"
 
@@ -78,7 +77,7 @@ def name_candidates(words: Iterable[str], pool: Pool) -> list[Candidate]:
     """
     candidates: list[Candidate] = []
     for word in words:
-        if word.lower().endswith(_BIBTEX) and recognise(word) is None and "://" not in word:
+        if word.lower().endswith(".bib") and recognise(word) is None and "://" not in word:
             candidates += _read_entries(word, pool)
         else:
             candidates.append(name_candidate(word.strip(), pool))
@@ -113,9 +112,15 @@ def resolve(
         show_progress: Shows how far a run against arXiv has come.
     """
     known = _refuse_known(candidates, pool, by_title=False)
-    found, messages = (known, ()) if service.no_fetch else _look_up(known, service, show_progress)
-    titled = [one._replace(paper=one.paper._replace(title=one.paper.title or one.title)) for one in found]
-    described = [one._replace(paper=describe(one.paper)) for one in titled]
+    messages: tuple[str, ...] = ()
+    if not service.no_fetch:  # all arXiv ids go into one request
+        on_arxiv = {one.paper.arxiv_id: one for one in known if _is_open(one) and one.paper.arxiv_id}
+        found, messages = _ask_arxiv(on_arxiv, service, show_progress) if on_arxiv else ({}, ())
+        known = [
+            found[one.paper.arxiv_id] if _is_open(one) and one.paper.arxiv_id in found else _ask_registry(one, service)
+            for one in known
+        ]
+    described = [one._replace(paper=describe(one.paper._replace(title=one.paper.title or one.title))) for one in known]
     return _refuse_known(described, pool, by_title=not despite_title), messages
 
 
@@ -138,21 +143,6 @@ def _refuse_known(candidates: Sequence[Candidate], pool: Pool, *, by_title: bool
     return judged
 
 
-def _look_up(
-    candidates: Sequence[Candidate], service: Service, show_progress: ShowProgress
-) -> tuple[list[Candidate], tuple[str, ...]]:
-    """The same, with what services say of those of which no title is known: all arXiv ids in one request.
-
-    A service that cannot be asked is a problem of the papers that it would have been asked about.
-    """
-    on_arxiv = {one.paper.arxiv_id: one for one in candidates if _is_open(one) and one.paper.arxiv_id}
-    found, messages = _ask_arxiv(on_arxiv, service, show_progress) if on_arxiv else ({}, ())
-    return [
-        found[one.paper.arxiv_id] if _is_open(one) and one.paper.arxiv_id in found else _ask_registry(one, service)
-        for one in candidates
-    ], messages
-
-
 def _is_open(one: Candidate) -> bool:
     return not one.is_refused and not one.paper.title
 
@@ -162,11 +152,10 @@ def name_candidate(word: str, pool: Pool) -> Candidate:
 
     A key or an id of the corpus names that record, which `resolve` then refuses.
     """
-    for record in (*pool.papers, *pool.exclusions):
-        if isinstance(record, Paper) and record.key == word:
-            return Candidate(word, record)
-        if isinstance(record, Exclusion) and record.id == word:
-            return Candidate(word, intake.from_exclusion(record))
+    records: list[Record] = [*pool.papers, *pool.exclusions]
+    for record in records:
+        if record.name == word:
+            return Candidate(word, record if isinstance(record, Paper) else intake.from_exclusion(record))
     problem = intake.arxiv_misspelling(word, pool)
     identifier = recognise(word)
     if problem:
@@ -187,24 +176,19 @@ def _read_entries(path: str, pool: Pool) -> list[Candidate]:
     """The entries of a BibTeX file, each under its own key if that could be one of ours."""
     from orchtrace_corpus.corpus.formats import completed, registry
 
-    try:
-        with open(path, "rb") as file:
-            data = file.read(_LARGEST_BYTES + 1)
-    except OSError as error:
-        raise DataFileError(f"cannot read {printable(path, limit=300)}: {error.strerror}") from error
+    data, shown = read_bytes(path, path, _LARGEST_BYTES), printable(path, limit=300)
     if len(data) > _LARGEST_BYTES:
-        raise DataFileError(f"{printable(path, limit=300)} is larger than {_LARGEST_BYTES // 2**20} MiB")
+        raise DataFileError(f"{shown} is larger than {_LARGEST_BYTES // 2**20} MiB")
     candidates = []
     items = registry.find("bibtex").read(data, pool.taxonomy, path=path)
     if not items:
-        raise DataFileError(f"there are no entries in {printable(path, limit=300)}", "Nothing can be added.")
+        raise DataFileError(f"there are no entries in {shown}", "Nothing can be added.")
     for item in items:
         values, _ = completed(item, None)
         key = str(values.get("key", ""))
         paper = intake.from_fields(values)._replace(key=key if is_key(key) else "")
-        one = Candidate(
-            f"{path}:{item.line}", paper, source=paper.urls[0] if paper.urls else "", words=_command_words(paper)
-        )
+        source = next(iter(paper.urls), "")
+        one = Candidate(f"{path}:{item.line}", paper, source=source, words=_command_words(paper))
         problem = intake.arxiv_misspelling(str(values.get(IdentifierKind.ARXIV, "")), pool)
         candidates.append(one.refuse(problem, ExitCode.USAGE) if problem else one)
     return candidates
@@ -239,8 +223,11 @@ def _ask_arxiv(
         return {name: one.refuse(problem, ExitCode.UPSTREAM) for name, one in candidates.items()}, ()
     outcomes: dict[str | None, Candidate] = {}
     for name, one in candidates.items():
-        if name in answer.found:
-            outcomes[name] = _from_answer(one, answer.found[name])
+        metadata = answer.found.get(name)
+        if metadata is not None:
+            paper = intake.from_metadata(metadata)  # the address given stays the first
+            source, remarks = f"{paper.urls[0]}v{metadata.version}", tuple(intake.remarks(metadata))
+            outcomes[name] = one._replace(paper=paper, remarks=remarks, source=source, words=())
         elif name in answer.missing:
             outcomes[name] = one.refuse(f"arXiv has no paper {name}")
         elif name in answer.malformed:
@@ -257,15 +244,9 @@ def _on_one_line(error: UpstreamError) -> str:
     return ". ".join(line.rstrip(".") for line in str(error).splitlines())
 
 
-def _from_answer(one: Candidate, metadata: Metadata) -> Candidate:
-    """The paper as arXiv describes it; the address given stays the first."""
-    paper = intake.from_metadata(metadata)
-    source = f"{paper.urls[0]}v{metadata.version}"
-    return one._replace(paper=paper, remarks=tuple(intake.remarks(metadata)), source=source, words=())
-
-
 def _ask_registry(one: Candidate, service: Service) -> Candidate:
-    identifier = _identifier(one.paper)
+    values = ((kind, getattr(one.paper, kind.value)) for kind in IdentifierKind if kind is not IdentifierKind.ARXIV)
+    identifier = next((Identifier(kind, value) for kind, value in values if value is not None), None)
     if not _is_open(one) or identifier is None:
         return one
     if service.offline:
@@ -282,12 +263,3 @@ def _ask_registry(one: Candidate, service: Service) -> Candidate:
     if proposed is None:
         return one.refuse(f"there is no {identifier.kind} {quote(identifier.value)}")
     return one._replace(paper=intake.from_fields(proposed))
-
-
-def _identifier(paper: Paper) -> Identifier | None:
-    """The identifier to look a paper up by, arXiv's apart."""
-    for kind in IdentifierKind:
-        value: Any = getattr(paper, kind.value)
-        if value is not None and kind is not IdentifierKind.ARXIV:
-            return Identifier(kind, value)
-    return None

@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from difflib import get_close_matches
 from enum import StrEnum
+from itertools import chain, count
 from typing import Any, NamedTuple
 
 from orchtrace_corpus.base.errors import CommandUseError
@@ -23,7 +24,7 @@ from orchtrace_corpus.base.identifiers import (
 )
 from orchtrace_corpus.corpus.analysis.attributes import paper_attributes
 from orchtrace_corpus.corpus.analysis.query import parse_mapping
-from orchtrace_corpus.corpus.edit.fixes import ADDRESSES
+from orchtrace_corpus.corpus.edit.fixes import ADDRESSES, FIXES
 from orchtrace_corpus.corpus.model.author_names import bibliographic, people
 from orchtrace_corpus.corpus.model.decoders import url_problem
 from orchtrace_corpus.corpus.model.metadata import Metadata, suspected_withdrawal
@@ -49,7 +50,6 @@ _LONGEST_NAME = 3
 """What stands before a title's first colon is the work's name if it has at most this many words."""
 
 _KEY_WORDS = 3
-_LONGEST_KEY = 60
 _SMALL_WORDS = frozenset("a an and as at by for from in into is of on or the to towards via when with your".split())
 _ARXIV_LIKE = (
     r"(?i:(?:https?://)?(?:\w+\.)*arxiv\.org/\w+/|arxiv:\s*)?(?P<month>\d{4})\.?(?P<number>\d{3,6})(?:v\d+)?(?:\.pdf)?"
@@ -144,9 +144,8 @@ def from_exclusion(exclusion: Exclusion) -> Paper:
 
 def screened_identifier(paper: Paper) -> str:
     """What the log of exclusions calls a paper: its first identifier such as `arXiv:2305.14325`, else a name."""
-    for identifier, _ in identities(paper):
-        return f"{_REGISTRIES[identifier.kind]}:{identifier.value}"
-    return key_for(paper, ()).upper()
+    named = (f"{_REGISTRIES[identifier.kind]}:{identifier.value}" for identifier, _ in identities(paper))
+    return next(named, "") or key_for(paper, ()).upper()
 
 
 def remarks(metadata: Metadata) -> Iterator[str]:
@@ -165,12 +164,9 @@ def plain(text: str) -> str:
     text = " ".join("".join(c for c in text if c.isprintable() or c.isspace()).split())
     if not re.search(LATEX, text):
         return text
-    from orchtrace_corpus.corpus.formats.latex import LatexError, decoded
-
-    try:
-        return " ".join(decoded(text).split())
-    except LatexError:  # what has no characters goes, and `remarks` quotes what was there
-        return " ".join(re.sub(r"\\[A-Za-z]+|[\\${}^]", " ", text).split())
+    # What has no characters goes, and `remarks` quotes what was there.
+    mended = FIXES["M103"](text, "title") or re.sub(r"\\[A-Za-z]+|[\\${}^]", " ", text)
+    return " ".join(mended.split())
 
 
 def find_match(paper: Paper, pool: Pool, *, by_title: bool = True) -> Match | None:
@@ -189,7 +185,7 @@ def find_match(paper: Paper, pool: Pool, *, by_title: bool = True) -> Match | No
                 return Match(record, Sign.IDENTIFIER, f"{_REGISTRIES[identifier.kind]}:{identifier.value}")
     own = address(paper.urls[0]) if paper.urls else ""
     for record in records if own else ():
-        url = _own_url(record)
+        url = next(iter(record.urls), "") if isinstance(record, Paper) else record.url
         if address(url) == own:
             return Match(record, Sign.ADDRESS, url)
     return _title_match(paper.title, records) if by_title else None
@@ -238,19 +234,10 @@ def key_for(paper: Paper, taken: Collection[str]) -> str:
     if not words or len(words) > _LONGEST_NAME:
         every = _key_words(paper.title)
         words = [word for word in every if word not in _SMALL_WORDS][:_KEY_WORDS] or every[:_KEY_WORDS]
-    stem = (
-        "-".join(words)[:_LONGEST_KEY].strip("-")
-        or "-".join(_key_words(paper.first_author.partition(",")[0]))
-        or "paper"
-    )
-    candidates = [stem, *([f"{stem}-{paper.year}"] if paper.year else [])]
-    last, number = candidates[-1], 2
-    while True:
-        for candidate in candidates:
-            if candidate not in taken:
-                return candidate
-        candidates = [f"{last}-{number}"]
-        number += 1
+    stem = "-".join(words)[:60].strip("-") or "-".join(_key_words(paper.first_author.partition(",")[0])) or "paper"
+    dated = f"{stem}-{paper.year}" if paper.year else stem
+    keys = chain((stem, dated), (f"{dated}-{number}" for number in count(2)))
+    return next(key for key in keys if key not in taken)
 
 
 def unmet_demands(paper: Paper, taxonomy: Taxonomy) -> list[TagRule]:
@@ -282,10 +269,7 @@ def next_exclusion_id(exclusions: Sequence[Exclusion], text: str) -> str:
     """
     highest = max((int(exclusion.id[1:]) for exclusion in exclusions), default=0)
     mentioned = (int(number) for number in re.findall(r"\bE(\d{3,6})\b", text, re.ASCII))
-    return f"E{max([highest, *(number for number in mentioned if number <= highest + _MOST_MISSING)]) + 1:03d}"
-
-
-_MOST_MISSING = 99
+    return f"E{max([highest, *(number for number in mentioned if number < highest + 100)]) + 1:03d}"
 
 
 def _items(values: Mapping[str, Value], name: str) -> list[str]:
@@ -296,17 +280,8 @@ def _items(values: Mapping[str, Value], name: str) -> list[str]:
 
 def _identities(record: Record) -> Iterator[Identifier]:
     if isinstance(record, Paper):
-        yield from (identifier for identifier, _ in identities(record))
-        return
-    for identifier in (recognise(record.identifier), recognise_url(record.url)):
-        if identifier is not None:
-            yield identifier
-
-
-def _own_url(record: Record) -> str:
-    if isinstance(record, Paper):
-        return record.urls[0] if record.urls else ""
-    return record.url
+        return (identifier for identifier, _ in identities(record))
+    return filter(None, (recognise(record.identifier), recognise_url(record.url)))
 
 
 def _title_match(title: str, records: Sequence[Record]) -> Match | None:
@@ -323,12 +298,12 @@ def _title_match(title: str, records: Sequence[Record]) -> Match | None:
         pairs.append((bare, {place: theirs for place, (theirs, named) in enumerate(others) if not named}))
     else:
         pairs.append((whole, {place: named for place, (_, named) in enumerate(others) if named}))
-    best: tuple[float, int] = (0.0, -1)
-    for spelling, choices in pairs if whole else ():
-        found = process.extractOne(spelling, choices, scorer=fuzz.ratio, score_cutoff=SAME_TITLE_PERCENT)
-        if found is not None and found[1] > best[0]:
-            best = (found[1], found[2])
-    return Match(records[best[1]], Sign.TITLE, records[best[1]].title) if best[1] >= 0 else None
+    hits = [
+        process.extractOne(spelling, choices, scorer=fuzz.ratio, score_cutoff=SAME_TITLE_PERCENT)
+        for spelling, choices in (pairs if whole else ())
+    ]
+    _, _, place = max(filter(None, hits), key=lambda hit: hit[1], default=("", 0.0, None))
+    return None if place is None else Match(records[place], Sign.TITLE, records[place].title)
 
 
 def _spellings(title: str) -> tuple[str, str]:
@@ -362,13 +337,13 @@ def _key_words(text: str) -> list[str]:
 
     Greek letters are spelled by name, letters of other scripts left out.
     """
-    spelled = "".join(_letter_name(c) for c in unicodedata.normalize("NFKD", text)).casefold()
+    spelled = spell_greek(unicodedata.normalize("NFKD", text)).casefold()
     words = re.sub("['\u2019]", "", spelled).split()
     compounds = ("-".join(re.findall(r"[a-z0-9]+", word, re.ASCII)) for word in words)
     return [compound for compound in compounds if compound]
 
 
-def _letter_name(character: str) -> str:
-    name = unicodedata.name(character, "")
-    greek = name.startswith("GREEK ") and name.rpartition(" ")[2]
-    return greek or ("" if unicodedata.combining(character) else character)
+def spell_greek(text: str) -> str:
+    """A decomposed text with Greek letters by name, and without combining characters."""
+    names = ((c, unicodedata.name(c, "")) for c in text if not unicodedata.combining(c))
+    return "".join(name.rpartition(" ")[2] if name.startswith("GREEK ") else c for c, name in names)

@@ -1,6 +1,7 @@
 """Asks others about what a corpus says: arXiv about its papers, hosts about the addresses that it names."""
 
 import os
+from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import NamedTuple
 from urllib.parse import urlsplit
@@ -23,8 +24,6 @@ from orchtrace_corpus.corpus.sources import links
 from orchtrace_corpus.corpus.sources.arxiv.cache import default_folder
 from orchtrace_corpus.corpus.sources.arxiv.client import Answer, Client
 from orchtrace_corpus.corpus.sources.links import Tried
-
-_FEW_HOSTS = 3
 
 
 class Fetched(NamedTuple):
@@ -176,7 +175,7 @@ def try_links(
         if progress is not None:
             progress(Progress(len(tried), len(chosen)))
     hosts = {urlsplit(url).netloc for url in tried}
-    if len(hosts) >= _FEW_HOSTS and not any(outcome.answered for outcome in tried.values()):
+    if len(hosts) >= 3 and not any(outcome.answered for outcome in tried.values()):
         addresses = pluralize(len(tried), "address", "addresses")
         message = f"none of {addresses} on {len(hosts)} hosts could be reached"
         raise UpstreamError(message, "Is there a network? Nothing is said about the links.")
@@ -186,15 +185,15 @@ def try_links(
 
 def _changes(loaded: Loaded, answers: Answers, known: Mapping[str, Metadata]) -> dict[int, dict[str, Value | None]]:
     """What arXiv's answers change in each record without a decision, by the record's number."""
-    codes: dict[str, set[str]] = {}
+    codes: defaultdict[str, set[str]] = defaultdict(set)
     for finding in find_drift(loaded, answers, known):
-        codes.setdefault(finding.record, set()).add(finding.code)
-    changed: dict[int, dict[str, Value | None]] = {}
-    for index, paper in enumerate(loaded.papers):
-        answer = answers.found.get(paper.arxiv_id or "")
-        if answer is not None and paper.key in codes:
-            changed[index] = {**drift.propose_changes(paper, answer, codes[paper.key])}
-    return {index: fields for index, fields in changed.items() if fields}
+        codes[finding.record].add(finding.code)
+    changed = {
+        index: drift.propose_changes(paper, answers.found[paper.arxiv_id or ""], codes[paper.key])
+        for index, paper in enumerate(loaded.papers)
+        if paper.arxiv_id in answers.found
+    }
+    return {index: {**fields} for index, fields in changed.items() if fields}
 
 
 def _harmless(

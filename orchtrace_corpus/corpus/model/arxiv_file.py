@@ -58,12 +58,8 @@ def decode(text: str, shown_as: str) -> dict[str, Metadata]:
 
 def merged(known: Mapping[str, Metadata], found: Mapping[str, Metadata], ids: Iterable[str]) -> dict[str, Metadata]:
     """What is known after an answer: of the given ids only, and never an older version than before."""
-    papers = {}
-    for name in ids:
-        candidates = [papers_of[name] for papers_of in (found, known) if name in papers_of]
-        if candidates:
-            papers[name] = max(candidates, key=lambda metadata: metadata.version)
-    return papers
+    candidates = {name: [papers[name] for papers in (found, known) if name in papers] for name in ids}
+    return {name: max(of, key=lambda metadata: metadata.version) for name, of in candidates.items() if of}
 
 
 class _FormError(Exception):
@@ -81,17 +77,11 @@ def _json(value: object) -> str:
     import json
 
     text = json.dumps(value, ensure_ascii=False)
-    return text if text.isprintable() else re.sub(r"[^\x20-\x7e]", _escaped, text)
-
-
-def _escaped(match: re.Match[str]) -> str:
-    import json
-
-    return match[0] if match[0].isprintable() else json.dumps(match[0])[1:-1]
+    return "".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in text)
 
 
 def _papers(document: object) -> dict[str, Metadata]:
-    top = _mapping(document, "", ("schema", "version", "papers"))
+    top = _mapping(document, "the document", ("schema", "version", "papers"))
     if top["schema"] != SCHEMA or type(top["version"]) is not int:
         raise _FormError(f"schema is not {quote(SCHEMA)}, or version is no number")
     if top["version"] != VERSION:
@@ -122,9 +112,8 @@ def _problem(field: str, value: object) -> str:
     if field == "version":
         return "" if type(value) is int and value > 0 else "must be a number from 1 on"
     if field in ("authors", "categories"):
-        if type(value) is not list or not value or not all(_is_text(item) for item in value):
-            return "must be a list of texts, at least one"
-        return ""
+        is_sound = type(value) is list and value and all(_is_text(item) for item in value)
+        return "" if is_sound else "must be a list of texts, at least one"
     if not _is_text(value):
         return "must be a text"
     if field in ("published", "updated") and not re.fullmatch(_TIME, str(value), re.ASCII):
@@ -139,11 +128,11 @@ def _is_text(value: object) -> bool:
 
 def _mapping(value: object, where: str, required: tuple[str, ...], optional: tuple[str, ...] = ()) -> dict[str, Any]:
     if type(value) is not dict:
-        raise _FormError(f"{where or 'the document'} must be an object")
+        raise _FormError(f"{where} must be an object")
     for field in required:
         if field not in value:
-            raise _FormError(f"{where or 'the document'} lacks {field}")
+            raise _FormError(f"{where} lacks {field}")
     for field in value:
         if field not in required and field not in optional:
-            raise _FormError(f"{where or 'the document'} has an unknown field {quote(field)}")
+            raise _FormError(f"{where} has an unknown field {quote(field)}")
     return value

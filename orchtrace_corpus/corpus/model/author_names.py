@@ -9,6 +9,7 @@ import unicodedata
 from collections.abc import Sequence
 from enum import IntEnum
 from functools import lru_cache
+from itertools import product
 from typing import NamedTuple
 
 from orchtrace_corpus.base.errors import CommandUseError
@@ -74,11 +75,10 @@ def typed(text: str) -> tuple[str, ...]:
         is_particle = bool(sides[0]) and sides[0][0].casefold() in _PARTICLES
         is_pair = len(sides) == 2 and all(len(side) > 1 for side in sides) and ";" not in text and not is_particle
         if (len(parts) > 2 and not has_suffix) or is_pair or not all(parts):
-            raise CommandUseError(
-                f"{quote(name)} is no author's name: a comma stands between family and given name only",
-                'Write ";" or " and " between authors: "Example, Ada; Sample, Ben"'
-                + (f'. If it is one: "{printable(name)};"' if is_pair and len(names) == 1 else "."),
-            )
+            message = f"{quote(name)} is no author's name: a comma stands between family and given name only"
+            mend = 'Write ";" or " and " between authors: "Example, Ada; Sample, Ben"'
+            single = f'. If it is one: "{printable(name)};"' if is_pair and len(names) == 1 else "."
+            raise CommandUseError(message, mend + single)
     return tuple(", ".join(part.strip() for part in name.split(",")) for name in names)
 
 
@@ -99,11 +99,8 @@ def compare(listed: Sequence[str], actual: Sequence[str]) -> Comparison:
     is_open = cut_short or (not foreign and not any("," in name for name in own))
     absent = () if is_open else tuple(name for other, name in enumerate(theirs) if other not in taken)
     reordered = taken != sorted(taken) or (cut_short and not foreign and taken != list(range(len(taken))))
-    forms = tuple(
-        (number, theirs[other])
-        for number, other in enumerate(pairs)
-        if other is not None and likeness(own[number], theirs[other]) is Likeness.FORM
-    )
+    matched = ((number, theirs[other]) for number, other in enumerate(pairs) if other is not None)
+    forms = tuple((number, name) for number, name in matched if likeness(own[number], name) is Likeness.FORM)
     return Comparison(foreign, absent, reordered, cut_short and len(theirs) <= len(own), forms)
 
 
@@ -112,11 +109,9 @@ def likeness(listed: str, actual: str) -> Likeness:
     if _in_order(listed) == _spoken(actual):
         return Likeness.SAME
     family, *given = listed.split(",")
-    for own_family, own_given in zip(_variants(family), _variants(" ".join(given)), strict=True):
-        for words in _variants(actual):
-            if _is_form(own_family, own_given, words):
-                return Likeness.FORM
-    return Likeness.OTHER
+    spellings = zip(_variants(family), _variants(" ".join(given)), strict=True)
+    is_form = any(_is_form(*spelling, words) for spelling in spellings for words in _variants(actual))
+    return Likeness.FORM if is_form else Likeness.OTHER
 
 
 def people(names: Sequence[str]) -> tuple[str, ...]:
@@ -165,17 +160,16 @@ def _paired(own: Sequence[str], theirs: Sequence[str]) -> list[int | None]:
     for other, name in enumerate(theirs):
         spelled.setdefault(_spoken(name), []).append(other)
     for number, name in enumerate(own):
-        same = spelled.get(_in_order(name), [])
-        if same:
+        if same := spelled.get(_in_order(name)):
             pairs[number] = other = same.pop(same.index(number) if number in same else 0)
             del free[other]
     for number, name in enumerate(own):
         if pairs[number] is None:
-            for other in (*([number] if number in free else []), *free):
-                if likeness(name, theirs[other]):
-                    pairs[number] = other
-                    del free[other]
-                    break
+            candidates = (*([number] if number in free else []), *free)
+            alike = next((other for other in candidates if likeness(name, theirs[other])), None)
+            if alike is not None:
+                pairs[number] = alike
+                del free[alike]
     return pairs
 
 
@@ -196,27 +190,16 @@ def _is_form(family: tuple[str, ...], given: tuple[str, ...], words: tuple[str, 
         return family == words
     if "".join((*family, *given)) == "".join(words):
         return True
-    rest = _without(words, family)
-    if rest is None or not given:  # a collective is no person of that name
+    starts = (start for start in reversed(range(len(words) + 1)) if words[start : start + len(family)] == family)
+    start = next(starts, None)
+    if start is None or not given:  # a collective is no person of that name
         return False
+    rest = words[:start] + words[start + len(family) :]
     if not rest or "".join(rest) == "".join(given):
         return True
-    return any(_is_same_given(one, other) for one in given for other in rest)
-
-
-def _is_same_given(one: str, other: str) -> bool:
-    """Whether two given names are one, or one is the other's initial or beginning, such as Tom and Thomas."""
-    short, long = sorted((one, other), key=len)
-    return one == other or (long.startswith(short) and len(short) != 2)
-
-
-def _without(words: tuple[str, ...], family: tuple[str, ...]) -> tuple[str, ...] | None:
-    """The words beside the family name, wherever it stands; None if it does not."""
-    size = len(family)
-    for start in range(len(words) - size, -1, -1):
-        if words[start : start + size] == family:
-            return words[:start] + words[start + size :]
-    return None
+    # One name, or one is the other's initial or beginning, such as Tom and Thomas.
+    pairs = (sorted(pair, key=len) for pair in product(given, rest))
+    return any(short == long or (long.startswith(short) and len(short) != 2) for short, long in pairs)
 
 
 @lru_cache(maxsize=4096)

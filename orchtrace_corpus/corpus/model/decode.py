@@ -21,7 +21,7 @@ def paper_schema(taxonomy: Taxonomy) -> Schema:
         "a piece of evidence",
         "",
         {
-            "tags": term_list("tags", "axis or facet", tag_fields, allows_na=False, code="V101"),
+            "tags": term_list("tags", "axis or facet", tag_fields, code="V101"),
             "note": fields.text("note"),
             "source": url("source"),
             "location": fields.text("location"),
@@ -96,14 +96,9 @@ def _decode(
         values = decode_record(node, schema, report)
         if values is None:
             continue
-        tags: dict[str, Any] = {}
-        for field in tag_fields:
-            tag = values.pop(field, None)
-            if tag is not None:
-                tags[field] = tag
-        if None in values.values():
-            values = {name: value for name, value in values.items() if value is not None}
-        records.append(build(tags=tags, **values))
+        known = {name: value for name, value in values.items() if value is not None}
+        tags = {field: known.pop(field) for field in tag_fields if field in known}
+        records.append(build(tags=tags, **known))
         starts.append(node.at)
     return tuple(records), Places(file, starts)
 

@@ -13,13 +13,13 @@ from orchtrace_corpus.corpus.model.fields import (
     checked_text,
     distinct,
     kind_of,
+    parsed,
     refuse_no_list,
-    text,
     text_list,
 )
 
 
-def terms(name: str, label: str, allowed: tuple[str, ...], *, allows_na: bool, code: str = "V102") -> Decoder:
+def terms(name: str, label: str, allowed: tuple[str, ...], *, allows_na: bool = False, code: str = "V102") -> Decoder:
     """One term of a vocabulary. The result is the vocabulary's own string, so that equal terms are one object."""
     known = {term: term for term in allowed}
     if allows_na:
@@ -44,7 +44,7 @@ def terms(name: str, label: str, allowed: tuple[str, ...], *, allows_na: bool, c
 
 def choice(name: str, kind: type[StrEnum], *, code: str = "V102") -> Decoder:
     """One of the values of an enumeration."""
-    decode_term = terms(name, name, tuple(kind), allows_na=False, code=code)
+    decode_term = terms(name, name, tuple(kind), code=code)
 
     def decode(node: Node, report: Report) -> Any:
         term = decode_term(node, report)
@@ -53,7 +53,20 @@ def choice(name: str, kind: type[StrEnum], *, code: str = "V102") -> Decoder:
     return decode
 
 
-def term_list(name: str, label: str, allowed: tuple[str, ...], *, allows_na: bool, code: str = "V102") -> Decoder:
+def flag(name: str) -> Decoder:
+    """`true` or `false`."""
+    decode_term = terms(name, f"value of {name}", ("true", "false"))
+
+    def decode(node: Node, report: Report) -> bool | None:
+        term = decode_term(node, report)
+        return None if term is None else term == "true"
+
+    return decode
+
+
+def term_list(
+    name: str, label: str, allowed: tuple[str, ...], *, allows_na: bool = False, code: str = "V102"
+) -> Decoder:
     """A list of different terms of a vocabulary; NA only by itself."""
     one = terms(name, label, allowed, allows_na=allows_na, code=code)
 
@@ -72,16 +85,14 @@ def term_list(name: str, label: str, allowed: tuple[str, ...], *, allows_na: boo
             at = node.items[items.index(NOT_APPLICABLE)].at
             report.add("V104", at, f"{quote(NOT_APPLICABLE)} in {name} must stand alone; remove it or the other terms")
             return None
-        if None in items:
-            return None
-        return distinct(name, node, tuple(items), report)
+        return None if None in items else distinct(name, node, tuple(items), report)
 
     return decode
 
 
 def levels(name: str, label: str, allowed: tuple[str, ...], level_ids: tuple[str, ...]) -> Decoder:
     """A mapping from terms to levels; an empty one says that no term applies."""
-    level = terms(name, f"level of {name}", level_ids, allows_na=False, code="V103")
+    level = terms(name, f"level of {name}", level_ids, code="V103")
     known = {term: term for term in allowed}
 
     def decode(node: Node, report: Report) -> dict[str, str] | None:
@@ -100,30 +111,29 @@ def levels(name: str, label: str, allowed: tuple[str, ...], level_ids: tuple[str
 
 
 _USUAL_URL = r"https?://\w[^ <>\"`{}|\\^/?#@]*(?:[/?#][^ <>\"`{}|\\^]*)?"
-_NOT_IN_URLS = ' <>"`{}|\\^'
 
 
 def url(name: str) -> Decoder:
     """A web address."""
-    decode_text = text(name)
 
-    def decode(node: Node, report: Report) -> str | None:
-        value = decode_text(node, report)
-        return None if value is None or _is_refused_url(value, node, report) else value
+    def parse(value: str) -> str:
+        problem = url_problem(value)
+        if problem:
+            raise ValueError(f"{quote(value)} {problem}")
+        return value
 
-    return decode
+    return parsed(name, "F114", parse)
 
 
 def url_list(name: str) -> Decoder:
     """A list of different web addresses, at least one."""
-    texts = text_list(name)
+    texts, one = text_list(name), url(name)
 
     def decode(node: Node, report: Report) -> tuple[str, ...] | None:
         values = texts(node, report)
         if values is None or type(node) is not Sequence:
             return None
-        refused = [_is_refused_url(value, item, report) for value, item in zip(values, node.items, strict=True)]
-        return None if any(refused) else values
+        return None if None in [one(item, report) for item in node.items] else values
 
     return decode
 
@@ -136,17 +146,10 @@ def url_problem(value: str) -> str:
     host = re.split("[/?#]", rest, maxsplit=1)[0]
     if not separator or scheme.lower() not in ("http", "https"):
         return "is not a web address; begin it with https://"
-    if any(c in value for c in _NOT_IN_URLS):
-        odd = next(c for c in value if c in _NOT_IN_URLS)
+    odd = next((c for c in value if c in ' <>"`{}|\\^'), "")
+    if odd:
         shown = "a blank" if odd == " " else quote(odd)
         return f"holds {shown}, which no web address can; write %{ord(odd):02X}, or remove it"
     if "@" in host:
         return "gives a user name or password; leave out what stands before the @"
     return "" if host.strip(".:") else "names no host; write https://host/path"
-
-
-def _is_refused_url(value: str, node: Node, report: Report) -> bool:
-    problem = url_problem(value)
-    if problem:
-        report.add("F114", node.at, f"{quote(value)} {problem}")
-    return bool(problem)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from orchtrace_corpus.base.findings import Finding, near_suggestion, quote, suggestion
 from orchtrace_corpus.base.yamlfile.reader import Mapping, Node, YamlFile
 from orchtrace_corpus.corpus.model import decoders, fields
-from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE, Report, Schema, decode_record
+from orchtrace_corpus.corpus.model.fields import Report, Schema, decode_record
 from orchtrace_corpus.corpus.model.records import Paper, Places, Tag, require_none
 from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Taxonomy
 
@@ -153,8 +153,7 @@ def with_value(paper: Paper, facet: Facet, tag: str, value: str) -> Paper:
     changed: Tag = value
     if facet.kind is Kind.LEVELS:
         levels = paper.tags.get(facet.field)
-        others = levels if isinstance(levels, dict) else {}
-        given = {**others, tag: value}
+        given = {**(levels if isinstance(levels, dict) else {}), tag: value}
         changed = {term.id: given[term.id] for term in facet.terms if given.get(term.id, NOT_ARISING) != NOT_ARISING}
     return paper._replace(tags={**paper.tags, facet.field: changed})
 
@@ -163,7 +162,7 @@ def values_for(facet: Facet) -> tuple[str, ...]:
     """The values that a disputable tag of a facet can have."""
     if facet.kind is Kind.LEVELS:
         return (*(level.id for level in facet.levels), NOT_ARISING)
-    return (*(term.id for term in facet.terms), *((NOT_APPLICABLE,) if facet.allows_na else ()))
+    return facet.values
 
 
 def _schema(taxonomy: Taxonomy) -> Schema:
@@ -173,7 +172,7 @@ def _schema(taxonomy: Taxonomy) -> Schema:
         "record",
         {
             "record": fields.key("record"),
-            "tag": decoders.terms("tag", "tag", tags, allows_na=False, code="C202"),
+            "tag": decoders.terms("tag", "tag", tags, code="C202"),
             "stands": fields.text("stands"),
             "readings": _readings,
             "state": decoders.choice("state", State, code="C203"),
@@ -189,11 +188,9 @@ def _readings(node: Node, report: Report) -> tuple[Reading, ...] | None:
         form = "such as {implicit: first reader, explicit: second reader}"
         report.add("F103", node.at, f"'readings' must be a mapping {form}, not {fields.kind_of(node)}")
         return None
-    readings = []
-    for values, (_, by) in node.entries.items():
-        text = fields.checked_text(f"reading {values}", by, report)
-        readings.append(Reading(tuple(value.strip() for value in values.split(",")), text or ""))
-    return tuple(readings) if all(reading.by for reading in readings) else None
+    by = {values: fields.checked_text(f"reading {values}", one, report) for values, (_, one) in node.entries.items()}
+    readings = (Reading(tuple(map(str.strip, values.split(","))), text) for values, text in by.items() if text)
+    return None if None in by.values() else tuple(readings)
 
 
 def _is_disagreement(dispute: Dispute, facet: Facet, node: Mapping, report: Report) -> bool:
@@ -206,12 +203,9 @@ def _is_disagreement(dispute: Dispute, facet: Facet, node: Mapping, report: Repo
     wrong = [(at, value) for at, values in named for value in values if value not in allowed]
     for at, value in wrong:
         report.add("C203", at, f"{dispute.tag} has no value {quote(value)}{suggestion(value, allowed)}")
-    if wrong:
-        return False
-    if not any(dispute.stands in reading.values for reading in dispute.readings):
+    is_read = any(dispute.stands in reading.values for reading in dispute.readings)
+    if not wrong and not is_read:
         report.add("C205", named[0][0], f"nobody reads {quote(dispute.stands)}; say who does, under 'readings'")
-    elif not dispute.alternatives:
+    elif not wrong and not dispute.alternatives:
         report.add("C205", readings[0], f"no reading excludes {quote(dispute.stands)}, so there is nothing to dispute")
-    else:
-        return True
-    return False
+    return not wrong and is_read and bool(dispute.alternatives)

@@ -4,6 +4,7 @@ A `Decoder` takes a node and returns the value, or None after reporting what is 
 problems of a record are reported, not only the first.
 """
 
+import re
 import unicodedata
 from collections.abc import Callable
 from collections.abc import Mapping as MappingType
@@ -90,11 +91,8 @@ def decode_record(node: Node, schema: Schema, report: Report) -> dict[str, Any] 
     for name, (key_at, value) in entries.items():
         decoder = decoders.get(name)
         if decoder is None:
-            report.add(
-                "F102",
-                key_at,
-                f"unknown field {quote(name)}{suggestion(name, list(decoders), always_list=False)}",
-            )
+            hint = suggestion(name, list(decoders), always_list=False)
+            report.add("F102", key_at, f"unknown field {quote(name)}{hint}")
         else:
             values[name] = decoder(value, report)
     for name in schema.required:
@@ -116,17 +114,29 @@ def text(name: str) -> Decoder:
     return decode
 
 
+def parsed(name: str, code: str, parse: Callable[[str], Any]) -> Decoder:
+    """Text that `parse` turns into a value; the message of its ValueError says what is wrong with it."""
+
+    def decode(node: Node, report: Report) -> Any:
+        value = checked_text(name, node, report)
+        try:
+            return None if value is None else parse(value)
+        except ValueError as error:
+            report.add(code, node.at, str(error))
+            return None
+
+    return decode
+
+
 def formed(name: str, code: str, is_formed: Callable[[str], bool], description: str) -> Decoder:
     """Text of a given form."""
 
-    def decode(node: Node, report: Report) -> str | None:
-        value = checked_text(name, node, report)
-        if value is None or is_formed(value):
+    def parse(value: str) -> str:
+        if is_formed(value):
             return value
-        report.add(code, node.at, f"{quote(value)} is not {description}")
-        return None
+        raise ValueError(f"{quote(value)} is not {description}")
 
-    return decode
+    return parsed(name, code, parse)
 
 
 def key(name: str) -> Decoder:
@@ -141,104 +151,82 @@ def is_key(value: str) -> bool:
 
 def exclusion_id(name: str) -> Decoder:
     """The id of an exclusion."""
-    description = "an exclusion id: write E and at least three digits, such as E033"
-    return formed(name, "F110", is_exclusion_id, description)
 
+    def is_id(value: str) -> bool:
+        return value[:1] == "E" and len(value) > 3 and value.isascii() and value[1:].isdigit()
 
-def is_exclusion_id(value: str) -> bool:
-    """Whether the text is an E and at least three digits."""
-    return value[:1] == "E" and len(value) > 3 and value.isascii() and value[1:].isdigit()
+    return formed(name, "F110", is_id, "an exclusion id: write E and at least three digits, such as E033")
 
 
 def field_name(name: str) -> Decoder:
     """The name of a field: what `--where` and column names can be written with."""
-    description = f"a {name} name: use lower-case letters, digits and underscores, a letter first"
-    return formed(name, "F107", is_field_name, description)
 
+    def is_name(value: str) -> bool:
+        return value.isascii() and value == value.lower() and value.isidentifier() and value[0] != "_"
 
-def is_field_name(value: str) -> bool:
-    """Whether the text is made of ASCII lower-case letters, digits and underscores, with a letter first."""
-    return value.isascii() and value == value.lower() and value.isidentifier() and value[0] != "_"
+    return formed(
+        name, "F107", is_name, f"a {name} name: use lower-case letters, digits and underscores, a letter first"
+    )
 
 
 def identifier(kind: IdentifierKind) -> Decoder:
     """An arXiv, DOI, OpenReview or ACL id in its normal form."""
-    name = kind.value
 
-    def decode(node: Node, report: Report) -> str | None:
-        value = checked_text(name, node, report)
-        if value is None or is_normal(kind, value):
+    def parse(value: str) -> str:
+        if is_normal(kind, value):
             return value
         meant = recognise(value)
         mend = f"; write {meant.kind}: {meant.value}" if meant else f", such as {_EXAMPLES[kind]}"
-        report.add("F111", node.at, f"{name} {quote(value)} is not in its plain form{mend}")
-        return None
+        raise ValueError(f"{kind} {quote(value)} is not in its plain form{mend}")
 
-    return decode
+    return parsed(kind.value, "F111", parse)
 
 
 def year(name: str) -> Decoder:
     """A year of four digits."""
 
-    def decode(node: Node, report: Report) -> int | None:
-        value = checked_text(name, node, report)
-        if value is None:
-            return None
+    def parse(value: str) -> int:
         if len(value) == 4 and value.isascii() and value.isdigit() and value[0] != "0":
             return int(value)
-        report.add("F105", node.at, f"{quote(value)} is not a {name}: write four digits")
-        return None
+        raise ValueError(f"{quote(value)} is not a {name}: write four digits")
 
-    return decode
+    return parsed(name, "F105", parse)
 
 
 def iso_date(name: str) -> Decoder:
     """A day as `YYYY-MM-DD`, kept as text, which sorts and compares as the date does."""
 
-    def decode(node: Node, report: Report) -> str | None:
-        value = checked_text(name, node, report)
-        if value is None or is_iso_date(value):
+    def parse(value: str) -> str:
+        if is_iso_date(value):
             return value
-        problem = "is no day of the calendar" if _looks_like_date(value) else "is not a date: write YYYY-MM-DD"
-        report.add("F106", node.at, f"{quote(value)} {problem}")
-        return None
+        looks_like_date = re.fullmatch(r"\d{4}-\d\d-\d\d", value, re.ASCII)
+        problem = "is no day of the calendar" if looks_like_date else "is not a date: write YYYY-MM-DD"
+        raise ValueError(f"{quote(value)} {problem}")
 
-    return decode
-
-
-def _looks_like_date(value: str) -> bool:
-    parts = value.split("-")
-    return [len(part) for part in parts] == [4, 2, 2] and all(part.isascii() and part.isdigit() for part in parts)
+    return parsed(name, "F106", parse)
 
 
 @lru_cache(maxsize=4096)
 def is_iso_date(value: str) -> bool:
     """Whether the text is a day of the calendar as `YYYY-MM-DD`."""
-    if len(value) != 10 or not value.isascii() or value[4] != "-" or value[7] != "-":
-        return False
     try:
-        date.fromisoformat(value)
+        return date.fromisoformat(value).isoformat() == value
     except ValueError:
         return False
-    return True
 
 
 def waived_code(name: str) -> Decoder:
     """The code of a rule whose findings are warnings."""
     warnings = [code for code, rule in RULES.items() if rule.severity is Severity.WARNING]
 
-    def decode(node: Node, report: Report) -> str | None:
-        value = checked_text(name, node, report)
-        if value is None or value in warnings:
+    def parse(value: str) -> str:
+        if value in warnings:
             return value
         if value in RULES:
-            problem = f"{value} is an error, and only warnings can be waived; mend the record"
-        else:
-            problem = f"unknown code {quote(value)}{suggestion(value, warnings)}"
-        report.add("F113", node.at, problem)
-        return None
+            raise ValueError(f"{value} is an error, and only warnings can be waived; mend the record")
+        raise ValueError(f"unknown code {quote(value)}{suggestion(value, warnings)}")
 
-    return decode
+    return parsed(name, "F113", parse)
 
 
 def text_list(name: str) -> Decoder:
@@ -258,16 +246,13 @@ def authors(name: str) -> Decoder:
         items = _texts(name, node, report)
         if items is None:
             return None
+        problems = {number: problem for number, item in enumerate(items) if (problem := _author_problem(item))}
         if OTHERS in items[:-1]:
-            at = node.items[items.index(OTHERS)].at if type(node) is Sequence else node.at
-            report.add("F109", at, f"{quote(OTHERS)} must end the list of {name}: it stands for the names left out")
+            problems = {items.index(OTHERS): f"must end the list of {name}: it stands for the names left out"}
+        if problems:
+            number = min(problems)
+            report.add("F109", _place(node, number), f"{quote(items[number])} {problems[number]}")
             return None
-        for number, item in enumerate(items):
-            problem = _author_problem(item)
-            if problem:
-                at = node.items[number].at if type(node) is Sequence else node.at
-                report.add("F109", at, f"{quote(item)} {problem}")
-                return None
         if items == (OTHERS,):
             report.add("F109", node.at, f"{quote(OTHERS)} alone names nobody; name at least the first of the {name}")
             return None
@@ -320,39 +305,30 @@ def refuse_no_list(name: str, node: Node, report: Report) -> None:
 
 def checked_text(name: str, node: Node, report: Report) -> str | None:
     """One line of visible text; None, reported, if the node is none."""
+    value = node.text if type(node) is Scalar else ""
     if type(node) is not Scalar:
         report.add("F103", node.at, f"{quote(name)} must be text, not {kind_of(node)}")
-        return None
-    value = node.text
-    if not value or value.isspace():
+    elif not value or value.isspace():
         report.add("F104", node.at, f"{quote(name)} is empty; write a value, or remove the field if it is optional")
-        return None
-    if value != value.strip(" "):
+    elif value != value.strip(" "):
         report.add("M101", node.at, f"{quote(name)} begins or ends with a blank; remove it: {quote(value)}")
-        return None
-    if not value.isprintable():
-        joined = value.strip(_JOINERS)  # inside a word, not instead of one
-        odd = next((c for c in value if _is_odd(c) and (c not in _JOINERS or not joined)), None)
-        if odd is not None:
-            code, shown = _odd_character(odd)
-            report.add(
-                code,
-                node.at,
-                f"{quote(name)} holds {shown}; write one line of visible text: {quote(value)}",
-            )
-            return None
-    return value
+    elif not value.isprintable() and (odd := _odd_character(value)):
+        code, shown = odd
+        report.add(code, node.at, f"{quote(name)} holds {shown}; write one line of visible text: {quote(value)}")
+    else:
+        return value
+    return None
 
 
-def _is_odd(c: str) -> bool:
-    """Whether a character does not print, in any version of Unicode: letters newer than ours may be there."""
-    return not c.isprintable() and unicodedata.category(c) != "Cn"
-
-
-def _odd_character(odd: str) -> tuple[str, str]:
-    if odd in _TURNERS:
-        return "M102", f"U+{ord(odd):04X}, which turns the direction of writing"
-    return "M101", "a line break" if odd == "\n" else f"the invisible character U+{ord(odd):04X}"
+def _odd_character(value: str) -> tuple[str, str] | None:
+    """The code and the name of the first character that prints in no version of Unicode: newer letters may be there."""
+    allowed = _JOINERS if value.strip(_JOINERS) else ""  # inside a word, not instead of one
+    for character in value:
+        if not character.isprintable() and unicodedata.category(character) != "Cn" and character not in allowed:
+            if character in _TURNERS:
+                return "M102", f"U+{ord(character):04X}, which turns the direction of writing"
+            return "M101", "a line break" if character == "\n" else f"the invisible character U+{ord(character):04X}"
+    return None
 
 
 def _texts(name: str, node: Node, report: Report) -> tuple[str, ...] | None:
@@ -361,19 +337,19 @@ def _texts(name: str, node: Node, report: Report) -> tuple[str, ...] | None:
         return None
     if not node.items:
         report.add("F104", node.at, f"{quote(name)} is an empty list; name at least one")
-        return None
     values = [checked_text(f"an item of {name}", item, report) for item in node.items]
-    return None if None in values else tuple(value for value in values if value is not None)
+    return tuple(value for value in values if value is not None) if values and None not in values else None
 
 
 def distinct(name: str, node: Node, items: tuple[str, ...], report: Report) -> tuple[str, ...] | None:
     """The items; None, reported, if one is there twice."""
     if len(set(items)) == len(items):
         return items
-    seen: set[str] = set()
     for index, item in enumerate(items):
-        if item in seen:
-            at = node.items[index].at if type(node) is Sequence else node.at
-            report.add("F108", at, f"{printable(name)} names {quote(item)} twice; remove one")
-        seen.add(item)
+        if item in items[:index]:
+            report.add("F108", _place(node, index), f"{printable(name)} names {quote(item)} twice; remove one")
     return None
+
+
+def _place(node: Node, index: int) -> int:
+    return node.items[index].at if type(node) is Sequence else node.at

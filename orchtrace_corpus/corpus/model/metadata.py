@@ -71,12 +71,11 @@ def suspected_withdrawal(metadata: Metadata) -> str:
     that speak of this very paper count, since abstracts are about anything.
     """
     for text, patterns in ((metadata.comment or "", (*_IN_BOTH, *_IN_COMMENT)), (metadata.abstract, _IN_BOTH)):
-        if not re.search("withdr[ae]w|retract|remove", text, re.IGNORECASE):
-            continue
-        for pattern in patterns:
-            match = re.search(pattern, text, re.IGNORECASE)
-            if match is not None:
-                return _sentence(text, match.start())
+        if re.search("withdr[ae]w|retract|remove", text, re.IGNORECASE):
+            for pattern in patterns:
+                match = re.search(pattern, text, re.IGNORECASE)
+                if match is not None:
+                    return _sentence(text, match.start())
     return ""
 
 

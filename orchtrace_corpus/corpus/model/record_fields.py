@@ -51,7 +51,7 @@ def _value(value: object) -> Value:
 def paper_style(taxonomy: Taxonomy) -> Style:
     """How papers are written."""
     flow = frozenset(facet.field for facet in taxonomy.papers if facet.kind is Kind.LEVELS)
-    return Style(tuple(paper_schema(taxonomy).decoders), frozenset({"year"}), flow)
+    return Style(tuple(paper_schema(taxonomy).decoders), frozenset({"year"}), flow, "key" if taxonomy.by_key else "")
 
 
 def exclusion_style(taxonomy: Taxonomy) -> Style:

@@ -130,6 +130,11 @@ class Pool(NamedTuple):
     exclusions: tuple[Exclusion, ...]
     published: PublishedPool | None = None
 
+    @property
+    def records(self) -> tuple[Record, ...]:
+        """The papers, then the exclusions."""
+        return (*self.papers, *self.exclusions)
+
 
 def in_published_order(papers: Iterable[Paper], published: PublishedPool | None) -> tuple[Paper, ...]:
     """The papers in the order in which they were published, later ones behind; as they are if that is not known."""
@@ -166,19 +171,13 @@ class Places:
         end = self._starts[index + 1] if index + 1 < len(self._starts) else len(self.file.text)
         node = self.file.record_at(start, end)
         for step in path:
-            inner = _step(node, step)
-            if inner is None:
+            if isinstance(node, reader.Mapping) and isinstance(step, str) and step in node.entries:
+                node = node.entries[step][1]
+            elif isinstance(node, reader.Sequence) and isinstance(step, int) and step < len(node.items):
+                node = node.items[step]
+            else:
                 break
-            node = inner
         return self.file.location(start if node is None else node.at)
-
-
-def _step(node: reader.Node | None, step: str | int) -> reader.Node | None:
-    if isinstance(node, reader.Mapping) and isinstance(step, str) and step in node.entries:
-        return node.entries[step][1]
-    if isinstance(node, reader.Sequence) and isinstance(step, int) and step < len(node.items):
-        return node.items[step]
-    return None
 
 
 class Loaded(NamedTuple):
@@ -249,5 +248,10 @@ def require_none(heading: str, findings: Sequence[Finding]) -> None:
         InvalidCorpusError: There are some; the message lists them below the heading.
     """
     if findings:
-        error = MalformedCorpusError if is_malformed(findings) else InvalidCorpusError
-        raise error("\n".join((heading, *map(str, findings))))
+        raise invalid(heading, findings)
+
+
+def invalid(heading: str, findings: Sequence[Finding]) -> InvalidCorpusError:
+    """The error that lists some mistakes below a heading."""
+    error = MalformedCorpusError if is_malformed(findings) else InvalidCorpusError
+    return error("\n".join((heading, *map(str, findings))))

@@ -4,18 +4,19 @@ An observation is a number that a source gives, or the fact that none was found.
 reports: nobody outside can check them, so none of them counts as verified.
 """
 
+import re
 from collections.abc import Collection, Sequence
 from enum import StrEnum
 from typing import Any, NamedTuple
 
 from orchtrace_corpus.base.findings import Finding, near_suggestion, quote
-from orchtrace_corpus.base.yamlfile.reader import Mapping, Node, YamlFile
+from orchtrace_corpus.base.yamlfile.reader import Mapping, YamlFile
 from orchtrace_corpus.corpus.model import decoders, fields
 from orchtrace_corpus.corpus.model.fields import Report, Schema, decode_record
 from orchtrace_corpus.corpus.model.records import require_none
 
-_LONGEST = 16
-"""How many characters a number may have: beyond that, it is not exact in the computer, either."""
+_NUMBER = r"(?=[0-9.]{1,16}(?:-|$))([0-9]+(?:\.[0-9]+)?)"
+"""Of up to 16 characters: beyond that, a number is not exact in the computer, either."""
 
 UNKNOWN = "unknown"
 """The value of an observation for which no number was found."""
@@ -125,9 +126,7 @@ def decode_scale(file: YamlFile, keys: Collection[str] | None) -> ScaleFile:
         values = decode_record(node, OBSERVATION, report)
         if values is None or type(node) is not Mapping:
             continue
-        _check_identity(values, node, seen, report)
-        _check_record(values, node, keys, report)
-        _check_verified(values, node, report)
+        _check(values, node, seen, keys, report)
         if None not in values.values() and values.keys() >= set(OBSERVATION.required):
             value = None if values["value"] == UNKNOWN else values["value"]
             observations.append(Observation(**{**values, "value": value}))
@@ -140,10 +139,8 @@ def compare(observations: Sequence[Observation]) -> tuple[Comparison, ...]:
     comparisons = []
     for quantity in dict.fromkeys(observation.quantity for observation in observations):
         alike = [observation for observation in observations if observation.quantity == quantity]
-        deployments, academic = (tuple(o for o in alike if o.group is group) for group in Group)
-        if deployments and academic:
-            comparisons.append(Comparison(quantity, deployments, academic))
-    return tuple(comparisons)
+        comparisons.append(Comparison(quantity, *(tuple(o for o in alike if o.group is group) for group in Group)))
+    return tuple(one for one in comparisons if one.deployments and one.academic)
 
 
 def span(observations: Sequence[Observation]) -> Amount | None:
@@ -156,34 +153,20 @@ def span(observations: Sequence[Observation]) -> Amount | None:
 
 def parse_amount(text: str) -> Amount | None:
     """Read an amount, such as `16`, `3-5`, `<=300` or `~2000`; None if the text is none."""
-    bound = next((bound for bound in BOUNDS if text.startswith(bound)), "")
-    low, separator, high = text.removeprefix(bound).partition("-")
-    if not _is_number(low) or (separator and not _is_number(high)):
+    match = re.fullmatch(rf"(<=|>=|<|~)?{_NUMBER}(?:-{_NUMBER})?", text)
+    if match is None:
         return None
-    amount = Amount(float(low), float(high or low), bound)
+    bound, low, high = match.groups()
+    amount = Amount(float(low), float(high or low), bound or "")
     return amount if amount.low <= amount.high else None
 
 
-def _is_number(text: str) -> bool:
-    whole, point, decimals = text.partition(".")
-    digits = whole + decimals
-    return digits.isascii() and digits.isdigit() and bool(whole and (decimals or not point)) and len(text) <= _LONGEST
-
-
-def _amount(node: Node, report: Report) -> Amount | str | None:
-    value = fields.checked_text("value", node, report)
-    if value is None or value == UNKNOWN:
-        return value
-    amount = parse_amount(value)
+def _known_amount(text: str) -> Amount | str:
+    amount = UNKNOWN if text == UNKNOWN else parse_amount(text)
     if amount is None:
         mend = f"write a number, a range such as 3-5, either after <=, <, >= or ~, or {UNKNOWN}"
-        report.add("S101", node.at, f"{quote(value)} is no amount: {mend}")
+        raise ValueError(f"{quote(text)} is no amount: {mend}")
     return amount
-
-
-def _verified(node: Node, report: Report) -> bool | None:
-    term = decoders.terms("verified", "value of verified", ("true", "false"), allows_na=False)(node, report)
-    return None if term is None else term == "true"
 
 
 OBSERVATION = Schema(
@@ -194,11 +177,11 @@ OBSERVATION = Schema(
         "group": decoders.choice("group", Group),
         "record": fields.key("record"),
         "quantity": fields.text("quantity"),
-        "value": _amount,
+        "value": fields.parsed("value", "S101", _known_amount),
         "unit": fields.text("unit"),
         "evidence": decoders.choice("evidence", Support),
         "sources": decoders.url_list("sources"),
-        "verified": _verified,
+        "verified": decoders.flag("verified"),
         "note": fields.text("note"),
     },
     ("system", "group", "quantity", "value", "unit", "evidence", "sources", "verified"),
@@ -206,32 +189,23 @@ OBSERVATION = Schema(
 """The fields of an observation."""
 
 
-def _check_identity(values: dict[str, Any], node: Mapping, seen: set[tuple[str, str]], report: Report) -> None:
-    """One observation for each quantity of a system."""
-    system, quantity = values.get("system"), values.get("quantity")
-    if system is None or quantity is None:
-        return
-    if (system, quantity) in seen:
-        message = f"the {quote(quantity)} of {quote(system)} are given twice; keep one, or name what differs"
-        report.add("S102", node.entries["quantity"][1].at, message)
-    seen.add((system, quantity))
-
-
-def _check_record(values: dict[str, Any], node: Mapping, keys: Collection[str] | None, report: Report) -> None:
-    record = values.get("record")
+def _check(
+    values: dict[str, Any], node: Mapping, seen: set[tuple[str, str]], keys: Collection[str] | None, report: Report
+) -> None:
+    """One observation for each quantity of a system, of papers that are there; what a vendor says is not verified."""
+    system, quantity, record, evidence = (values.get(name) for name in ("system", "quantity", "record", "evidence"))
+    if system is not None and quantity is not None:
+        if (system, quantity) in seen:
+            message = f"the {quote(quantity)} of {quote(system)} are given twice; keep one, or name what differs"
+            report.add("S102", node.entries["quantity"][1].at, message)
+        seen.add((system, quantity))
     if record is not None and keys is not None and record not in keys:
         near = near_suggestion(record, list(keys))
         mend = "name the paper that the system is in the pool as, or leave the field out"
         report.add("S103", node.entries["record"][1].at, f"there is no paper {quote(record)}{near}; {mend}")
-
-
-def _check_verified(values: dict[str, Any], node: Mapping, report: Report) -> None:
-    """Only a number that was read in the publication itself is verified; what a vendor says is reported."""
-    if not values.get("verified"):
-        return
-    at = node.entries["verified"][1].at
-    if values.get("value") == UNKNOWN:
-        report.add("S104", at, "what is unknown cannot be verified; write verified: false")
-    elif values.get("evidence") not in (None, Support.PAPER):
+    if values.get("verified") and values.get("value") == UNKNOWN:
+        message = "what is unknown cannot be verified; write verified: false"
+        report.add("S104", node.entries["verified"][1].at, message)
+    elif values.get("verified") and evidence not in (None, Support.PAPER):
         mend = f"only evidence {quote(Support.PAPER)} can be verified; write verified: false"
-        report.add("S104", at, f"evidence {quote(values['evidence'])} is a report: {mend}")
+        report.add("S104", node.entries["verified"][1].at, f"evidence {quote(evidence)} is a report: {mend}")

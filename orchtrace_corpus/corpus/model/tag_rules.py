@@ -1,6 +1,8 @@
 """Rules across the tags of a paper, as a taxonomy writes them; `rules.tags` applies them."""
 
+from collections.abc import Iterable
 from collections.abc import Mapping as MappingType
+from collections.abc import Sequence as SequenceType
 from typing import Any, NamedTuple, cast
 
 from orchtrace_corpus.base.findings import Location, Severity, quote, suggestion
@@ -48,10 +50,8 @@ def check_rules(taxonomy: Mapping, kinds: MappingType[str, str], report: Report)
     counted = [field for field, kind in kinds.items() if kind != "levels"]
     seen: set[str] = set()
     for rule in items_of(taxonomy, "rules"):
-        name = report.record = text_of(rule, "id")
-        if name in seen:
-            report.add("F108", rule.entries["id"][1].at, f"rules names {quote(name)} twice; remove one")
-        seen.update({name} - {""})
+        report.record = text_of(rule, "id")
+        refuse_repeated("rules", rule, "id", seen, report)
         demands = [demand for demand in ("require", "evidence", "sparse") if demand in rule.entries]
         if not demands:
             message = "missing field 'require', 'evidence' or 'sparse', which says what the rule demands"
@@ -59,14 +59,9 @@ def check_rules(taxonomy: Mapping, kinds: MappingType[str, str], report: Report)
         if len(demands) > 1:
             message = f"a rule demands {quote(demands[0])} or {quote(demands[1])}, not both; make two"
             report.add("F102", rule.entries[demands[1]][0], message)
-        sparse = rule.entries.get("sparse")
-        for field, (at, _) in (sparse[1].entries if sparse is not None and type(sparse[1]) is Mapping else {}).items():
-            if field not in counted:
-                report.add("V101", at, f"unknown axis or facet {quote(field)}{suggestion(field, counted)}")
-        evidence = rule.entries.get("evidence")
-        for item in evidence[1].items if evidence is not None and type(evidence[1]) is Sequence else ():
-            if type(item) is Scalar and item.text and item.text not in known:
-                report.add("V101", item.at, f"unknown axis or facet {quote(item.text)}{suggestion(item.text, known)}")
+        sparse = [Scalar(field, at) for field, (at, _) in entries_of(rule, "sparse").items()]
+        refuse_unknown(sparse, counted, report)
+        refuse_unknown(nodes_of(rule, "evidence"), known, report)
     report.record = ""
 
 
@@ -136,15 +131,39 @@ RULE = Schema(
 """The fields of a rule."""
 
 
+def refuse_repeated(owner: str, item: Mapping, field: str, seen: set[str], report: Report) -> None:
+    """Report an item whose name has been seen before; `field` holds the name."""
+    name = text_of(item, field)
+    if name in seen:
+        report.add("F108", item.entries[field][1].at, f"{owner} names {quote(name)} twice; remove one")
+    seen.update({name} - {""})
+
+
+def refuse_unknown(names: Iterable[Node], known: SequenceType[str], report: Report) -> None:
+    """Report the texts that name no axis or facet."""
+    for item in names:
+        if type(item) is Scalar and item.text and item.text not in known:
+            report.add("V101", item.at, f"unknown axis or facet {quote(item.text)}{suggestion(item.text, known)}")
+
+
+def nodes_of(mapping: Mapping, name: str) -> SequenceType[Node]:
+    """The items of a list of that name."""
+    value = mapping.entries.get(name, (0, None))[1]
+    return value.items if type(value) is Sequence else ()
+
+
 def items_of(mapping: Mapping, name: str) -> list[Mapping]:
     """The mappings in a list of that name."""
-    entry = mapping.entries.get(name)
-    if entry is None or type(entry[1]) is not Sequence:
-        return []
-    return [item for item in entry[1].items if type(item) is Mapping]
+    return [item for item in nodes_of(mapping, name) if type(item) is Mapping]
+
+
+def entries_of(mapping: Mapping, name: str) -> MappingType[str, tuple[int, Node]]:
+    """The entries of a mapping of that name."""
+    value = mapping.entries.get(name, (0, None))[1]
+    return value.entries if type(value) is Mapping else {}
 
 
 def text_of(mapping: Mapping, name: str) -> str:
     """The text of that name; empty where there is none."""
-    entry = mapping.entries.get(name)
-    return entry[1].text if entry is not None and type(entry[1]) is Scalar else ""
+    value = mapping.entries.get(name, (0, None))[1]
+    return value.text if type(value) is Scalar else ""

@@ -27,7 +27,7 @@ def read_tag(facet: Facet, text: str) -> Tag:
         return {} if [part.lower() for part in parts] in ([NO_TERM], ["{}"], []) else _levels(facet, parts)
     terms = tuple(dict.fromkeys(read_term(facet, part) for part in parts))
     if not terms:
-        raise CommandUseError(f"{facet.field} is given no term{suggestion('', _allowed(facet))}")
+        raise CommandUseError(f"{facet.field} is given no term{suggestion('', facet.values)}")
     if NOT_APPLICABLE in terms and len(terms) > 1:
         raise CommandUseError(f"{NOT_APPLICABLE} in {facet.field} must stand alone")
     return terms
@@ -37,7 +37,7 @@ def read_term(facet: Facet, text: str) -> str:
     """The one term of a facet that a text means, `NA` included where it is allowed; errors as for `read_tag`."""
     if facet.allows_na and text.strip().upper() == NOT_APPLICABLE:
         return NOT_APPLICABLE
-    return _named(facet.terms, text, facet.field, _allowed(facet))
+    return _named(facet.terms, text, facet.field, facet.values)
 
 
 def read_level(facet: Facet, text: str) -> str:
@@ -75,11 +75,9 @@ def _levels(facet: Facet, parts: Sequence[str]) -> Tag:
     for part in parts:
         term, equals, level = part.partition("=")
         if not equals:
-            form = f"{facet.terms[0].id}={facet.levels[0].id}"
-            raise CommandUseError(
-                f"{quote(part)} is no part of {facet.field}", f"Write TERM=LEVEL, such as {form}, or {NO_TERM}."
-            )
-        name = _named(facet.terms, term, facet.field, tuple(term.id for term in facet.terms))
+            form = f"TERM=LEVEL, such as {facet.terms[0].id}={facet.levels[0].id}"
+            raise CommandUseError(f"{quote(part)} is no part of {facet.field}", f"Write {form}, or {NO_TERM}.")
+        name = _named(facet.terms, term, facet.field, facet.values)
         if name in levels:
             raise CommandUseError(f"{name} of {facet.field} is given twice")
         levels[name] = read_level(facet, level)
@@ -96,7 +94,3 @@ def _named(terms: Sequence[Term], text: str, noun: str, allowed: Sequence[str]) 
             message = f"{quote(text.strip())} is the {name} of {len(found)} terms of {noun}: {', '.join(found)}"
             raise CommandUseError(message, "Name one of them.")
     raise CommandUseError(f"unknown {noun} {quote(text.strip())}{suggestion(text.strip(), allowed)}")
-
-
-def _allowed(facet: Facet) -> tuple[str, ...]:
-    return (*(term.id for term in facet.terms), *((NOT_APPLICABLE,) if facet.allows_na else ()))

@@ -10,10 +10,21 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from orchtrace_corpus.base.findings import quote, suggestion
-from orchtrace_corpus.base.yamlfile.reader import Mapping, Node, Scalar, Sequence, YamlFile
+from orchtrace_corpus.base.yamlfile.reader import Mapping, Node, Sequence, YamlFile
 from orchtrace_corpus.corpus.model import decoders, fields
 from orchtrace_corpus.corpus.model.fields import Decoder, Report, Schema, checked_text, decode_record
-from orchtrace_corpus.corpus.model.tag_rules import RULE, TagRule, build_rule, check_rules, items_of, text_of
+from orchtrace_corpus.corpus.model.tag_rules import (
+    RULE,
+    TagRule,
+    build_rule,
+    check_rules,
+    entries_of,
+    items_of,
+    nodes_of,
+    refuse_repeated,
+    refuse_unknown,
+    text_of,
+)
 
 FIXED = (
     *("key", "title", "first_author", "authors", "affiliation", "year", "venue", "arxiv_id", "doi"),
@@ -44,45 +55,35 @@ def _spellings(node: Node, report: Report) -> dict[str, str] | None:
     if type(node) is not Mapping:
         report.add("F103", node.at, "'spellings' must be a mapping from terms to the table's words")
         return None
-    words = {term: checked_text("spellings", value, report) for term, (_, value) in node.entries.items()}
+    words: dict[str, str] = {}
     seen: dict[str, str] = {}
-    for term, word in words.items():
-        if word is not None and seen.setdefault(word, term) != term:
-            message = f"spellings give {quote(word)} to {quote(seen[word])}, too; give each term a word of its own"
-            report.add("F108", node.entries[term][1].at, message)
-    known = {term: word for term, word in words.items() if word is not None}
-    return known if len(known) == len(words) else None
+    for term, (_, value) in node.entries.items():
+        word = checked_text("spellings", value, report)
+        if word is not None:
+            words[term] = word
+            if seen.setdefault(word, term) != term:
+                message = f"spellings give {quote(word)} to {quote(seen[word])}, too; give each term a word of its own"
+                report.add("F108", value.at, message)
+    return words if len(words) == len(node.entries) else None
 
 
-COLUMN = Schema(
-    "a column",
-    "column",
-    {"column": fields.text("column"), "field": fields.text("field"), "spellings": _spellings},
-    ("column", "field"),
-)
-
-
-def check_columns(taxonomy: Mapping, report: Report) -> None:
+def _check_columns(taxonomy: Mapping, report: Report) -> None:
     """No column twice, each with a field that a cell can show, spellings for that field's terms only."""
     facets = {text_of(facet, "field"): facet for facet in items_of(taxonomy, "papers")}
     shown = [name for name, facet in facets.items() if name and text_of(facet, "kind") != "levels"]
     taken: set[str] = set()
+    allowed = (*FIXED, *shown)
     for column in items_of(taxonomy, "published"):
-        name, field = text_of(column, "column"), text_of(column, "field")
-        report.record = name
-        if name and name in taken:
-            report.add("F108", column.entries["column"][1].at, f"published names {quote(name)} twice; remove one")
-        taken.add(name)
-        allowed = (*FIXED, *shown)
+        field = text_of(column, "field")
+        report.record = text_of(column, "column")
+        refuse_repeated("published", column, "column", taken, report)
         if field and field not in allowed:
             hint = suggestion(field, allowed)
             report.add("V101", column.entries["field"][1].at, f"no column can show {quote(field)}{hint}")
-        spellings = column.entries.get("spellings")
-        if spellings is not None and type(spellings[1]) is Mapping and (field in FIXED or field in shown):
-            terms = [text_of(term, "id") for term in items_of(facets[field], "terms")] if field in facets else []
-            for term, (key_at, _) in spellings[1].entries.items():
-                if term not in (*terms, fields.NOT_APPLICABLE):
-                    report.add("V102", key_at, f"{quote(field)} has no term {quote(term)}{suggestion(term, terms)}")
+        terms = [text_of(term, "id") for term in items_of(facets[field], "terms")] if field in facets else []
+        for term, (key_at, _) in entries_of(column, "spellings").items() if field in allowed else ():
+            if term not in (*terms, fields.NOT_APPLICABLE):
+                report.add("V102", key_at, f"{quote(field)} has no term {quote(term)}{suggestion(term, terms)}")
     report.record = ""
 
 
@@ -127,6 +128,11 @@ class Facet(NamedTuple):
     required: bool = True
 
     @property
+    def values(self) -> tuple[str, ...]:
+        """What a record can have on it: the ids of the terms, and `NA` where that is allowed."""
+        return (*(term.id for term in self.terms), *((fields.NOT_APPLICABLE,) if self.allows_na else ()))
+
+    @property
     def families(self) -> dict[str, tuple[Term, ...]]:
         """The terms by code, in order; empty where no two terms share one."""
         grouped: dict[str, list[Term]] = {}
@@ -140,7 +146,8 @@ class Facet(NamedTuple):
 class Taxonomy(NamedTuple):
     """All facets of a corpus, those of papers, of exclusions and of evidence, and the rules across them.
 
-    `published` are the columns of the table that the survey has published, if it has one.
+    `published` are the columns of the table that the survey has published, if it has one; `by_key` says whether
+    the file of papers is sorted by their keys.
     """
 
     title: str
@@ -151,6 +158,7 @@ class Taxonomy(NamedTuple):
     crosstabs: tuple[tuple[str, str], ...]
     rules: tuple[TagRule, ...] = ()
     published: tuple[Column, ...] = ()
+    by_key: bool = False
 
     @property
     def axes(self) -> tuple[Facet, ...]:
@@ -165,23 +173,10 @@ class Taxonomy(NamedTuple):
 
 
 RESERVED_FIELDS = frozenset(
-    {
-        *(
-            "key",
-            "title",
-            "authors",
-            "affiliation",
-            "year",
-            "venue",
-            "arxiv_id",
-            "doi",
-            "openreview_id",
-            "acl_id",
-        ),
-        *("urls", "summary", "evidence", "added", "notes", "waive", "first_author"),
+    (
+        *(*FIXED, "evidence", "waive", "tags", "note", "location", "more"),
         *("id", "identifier", "url", "screened", "reason", "near_miss", "promoted_to", "published"),
-        *("tags", "note", "location", "more"),
-    }
+    )
 )
 """Names of fixed fields, which no facet may take."""
 
@@ -197,9 +192,12 @@ def decode_taxonomy(file: YamlFile) -> Taxonomy | None:
     report.record = ""
     if type(node) is Mapping:
         _check_names(node, report)
-        _check_crosstabs(node, report)
-        check_rules(node, _papers(node), report)
-        check_columns(node, report)
+        kinds = {text_of(facet, "field"): text_of(facet, "kind") for facet in items_of(node, "papers")}
+        kinds.pop("", None)
+        for pair in nodes_of(node, "crosstabs"):
+            refuse_unknown(pair.items if type(pair) is Sequence else (), list(kinds), report)
+        check_rules(node, kinds, report)
+        _check_columns(node, report)
     if values is None or len(file.findings) > before:
         return None
     return Taxonomy(**{"exclusions": (), "evidence": (), "crosstabs": (), "source": "", **values})
@@ -216,16 +214,6 @@ def facet_decoder(facet: Facet) -> Decoder:
     return decoders.terms(facet.field, label, allowed, allows_na=facet.allows_na)
 
 
-def _flag(name: str) -> Decoder:
-    decode_term = decoders.terms(name, f"value of {name}", ("true", "false"), allows_na=False)
-
-    def decode(node: Node, report: Report) -> bool | None:
-        term = decode_term(node, report)
-        return None if term is None else term == "true"
-
-    return decode
-
-
 def _pairs(name: str) -> Decoder:
     one = fields.text_list(f"a pair of {name}")
 
@@ -236,19 +224,19 @@ def _pairs(name: str) -> Decoder:
         pairs = [one(item, report) for item in node.items]
         for item, pair in zip(node.items, pairs, strict=True):
             if pair is not None and len(pair) != 2:
-                report.add(
-                    "F103", item.at, f"an item of {name} names {len(pair)} field{'s' * (len(pair) != 1)} instead of two"
-                )
+                number = f"{len(pair)} field{'s' * (len(pair) != 1)}"
+                report.add("F103", item.at, f"an item of {name} names {number} instead of two")
         return None if None in pairs else tuple(pairs)
 
     return decode
 
 
-_TERM = Schema(
-    "a term",
-    "id",
-    {name: fields.text(name) for name in Term._fields},
-    ("id", "label", "definition"),
+_TERM = Schema("a term", "id", {name: fields.text(name) for name in Term._fields}, ("id", "label", "definition"))
+_COLUMN = Schema(
+    "a column",
+    "column",
+    {"column": fields.text("column"), "field": fields.text("field"), "spellings": _spellings},
+    ("column", "field"),
 )
 _FACET = Schema(
     "a facet",
@@ -259,8 +247,8 @@ _FACET = Schema(
         "kind": decoders.choice("kind", Kind),
         "role": decoders.choice("role", Role),
         "definition": fields.text("definition"),
-        "allows_na": _flag("allows_na"),
-        "required": _flag("required"),
+        "allows_na": decoders.flag("allows_na"),
+        "required": decoders.flag("required"),
         "terms": fields.record_list("terms", _TERM, Term),
         "levels": fields.record_list("levels", _TERM, Term),
     },
@@ -272,12 +260,11 @@ _TAXONOMY = Schema(
     {
         "title": fields.text("title"),
         "source": fields.text("source"),
-        "papers": fields.record_list("papers", _FACET, Facet),
-        "exclusions": fields.record_list("exclusions", _FACET, Facet),
-        "evidence": fields.record_list("evidence", _FACET, Facet),
+        "by_key": decoders.flag("by_key"),
+        **{name: fields.record_list(name, _FACET, Facet) for name in ("papers", "exclusions", "evidence")},
         "crosstabs": _pairs("crosstabs"),
         "rules": fields.record_list("rules", RULE, build_rule),
-        "published": fields.record_list("published", COLUMN, Column),
+        "published": fields.record_list("published", _COLUMN, Column),
     },
     ("title", "papers"),
 )
@@ -294,15 +281,15 @@ def _check_names(taxonomy: Mapping, report: Report) -> None:
             if kind == Kind.LEVELS and "levels" not in facet.entries:
                 report.add("F101", facet.at, f"missing field 'levels', which a facet of kind {quote(kind)} needs")
             if kind == Kind.LEVELS and "allows_na" in facet.entries:
-                at = facet.entries["allows_na"][0]
-                report.add("F102", at, "a facet of kind 'levels' has no 'allows_na': {} says that none applies")
+                message = "a facet of kind 'levels' has no 'allows_na': {} says that none applies"
+                report.add("F102", facet.entries["allows_na"][0], message)
             if kind in (Kind.SINGLE, Kind.MANY) and "levels" in facet.entries:
-                at = facet.entries["levels"][0]
-                report.add("F102", at, f"unknown field 'levels' in a facet of kind {quote(kind)}")
+                message = f"unknown field 'levels' in a facet of kind {quote(kind)}"
+                report.add("F102", facet.entries["levels"][0], message)
             for part in ("terms", "levels"):
-                given = facet.entries.get(part)
-                if given is not None and type(given[1]) is Sequence and not given[1].items:
-                    report.add("F104", given[1].at, f"{quote(part)} is an empty list; name at least one")
+                given = facet.entries.get(part, (0, None))[1]
+                if type(given) is Sequence and not given.items:
+                    report.add("F104", given.at, f"{quote(part)} is an empty list; name at least one")
                 _check_terms(items_of(facet, part), part, report)
             if kind == Kind.LEVELS:  # its terms are names to filter by, like those of fields
                 for term in items_of(facet, "terms"):
@@ -317,41 +304,18 @@ def _check_name(mapping: Mapping, field: str, taken: set[str], report: Report) -
     at = mapping.entries[field][1].at
     if name in RESERVED_FIELDS:
         report.add("F107", at, f"{quote(name)} is the name of a fixed field; choose another")
-    elif name in taken and field == "field":
-        report.add("F108", at, f"{quote(name)} is the name of another field, too; choose another")
     elif name in taken:
-        report.add("F108", at, f"{quote(name)} is the name of a field, too; choose another")
+        other = "another" if field == "field" else "a"
+        report.add("F108", at, f"{quote(name)} is the name of {other} field, too; choose another")
     taken.add(name)
 
 
 def _check_terms(terms: Iterable[Mapping], part: str, report: Report) -> None:
     seen: set[str] = set()
     for term in terms:
+        refuse_repeated(part, term, "id", seen, report)
         name = text_of(term, "id")
-        if not name:
-            continue
-        at = term.entries["id"][1].at
         if name == fields.NOT_APPLICABLE:
-            report.add("V104", at, "'NA' is no term: set 'allows_na: true' on the facet instead")
+            report.add("V104", term.entries["id"][1].at, "'NA' is no term: set 'allows_na: true' on the facet instead")
         if "," in name:
-            report.add("F107", at, f"{quote(name)} is not a term id: leave out commas")
-        if name in seen:
-            report.add("F108", at, f"{part} names {quote(name)} twice; remove one")
-        seen.add(name)
-
-
-def _check_crosstabs(taxonomy: Mapping, report: Report) -> None:
-    known = list(_papers(taxonomy))
-    entry = taxonomy.entries.get("crosstabs")
-    if entry is None or type(entry[1]) is not Sequence:
-        return
-    for pair in entry[1].items:
-        for item in pair.items if type(pair) is Sequence else ():
-            if type(item) is Scalar and item.text and item.text not in known:
-                report.add("V101", item.at, f"unknown axis or facet {quote(item.text)}{suggestion(item.text, known)}")
-
-
-def _papers(taxonomy: Mapping) -> dict[str, str]:
-    """The fields of papers, each with its kind."""
-    facets = ((text_of(facet, "field"), text_of(facet, "kind")) for facet in items_of(taxonomy, "papers"))
-    return {field: kind for field, kind in facets if field}
+            report.add("F107", term.entries["id"][1].at, f"{quote(name)} is not a term id: leave out commas")

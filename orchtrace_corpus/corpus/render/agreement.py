@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from orchtrace_corpus.base.text.table import Cell, Table, envelope
-from orchtrace_corpus.corpus.analysis.agreement import CONFIDENCE, Agreement, Estimate
+from orchtrace_corpus.corpus.analysis.agreement import CONFIDENCE, Agreement, Disagreement, Estimate
 
 _DIGITS = 3
 
@@ -29,10 +29,7 @@ def tables(agreements: Sequence[Agreement], readers: Sequence[str], left_out: in
     columns = ("field", "cells", "observed", "kappa", "kappa interval", "alpha", "alpha interval")
     found = [Table("agreement", "Agreement", columns, tuple(rows), _notes(agreements, left_out))]
     differing = [
-        (one.key, one.column, *(one.readings.get(reader) for reader in readers))
-        for agreement in agreements
-        if not _is_whole(agreement)
-        for one in agreement.disagreements
+        (one.key, one.column, *(one.readings.get(reader) for reader in readers)) for one in _disagreements(agreements)
     ]
     if differing:
         found.append(Table("disagreements", "Disagreements", ("key", "field", *readers), tuple(differing)))
@@ -59,17 +56,15 @@ def document(agreements: Sequence[Agreement], readers: Sequence[str], left_out: 
             ],
             "disagreements": [
                 {"key": one.key, "field": one.column, "readings": dict(one.readings)}
-                for agreement in agreements
-                if not _is_whole(agreement)
-                for one in agreement.disagreements
+                for one in _disagreements(agreements)
             ],
         },
     )
 
 
-def _is_whole(agreement: Agreement) -> bool:
-    """Whether it sums up the columns of a facet, whose disagreements stand with each column already."""
-    return bool(agreement.disagreements) and all(one.column != agreement.name for one in agreement.disagreements)
+def _disagreements(agreements: Sequence[Agreement]) -> list[Disagreement]:
+    """The disagreements by column, not those of a facet as a whole, which stand with each of its columns already."""
+    return [one for agreement in agreements for one in agreement.disagreements if one.column == agreement.name]
 
 
 def _notes(agreements: Sequence[Agreement], left_out: int) -> tuple[str, ...]:

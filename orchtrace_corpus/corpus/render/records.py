@@ -48,16 +48,16 @@ def card(record: Record, taxonomy: Taxonomy, width: int | None, disputes: Sequen
     status = "" if isinstance(record, Paper) else " (excluded)"
     lines: list[Line] = [(Span(record.name, "key"), Span(status, "warning"))]
     lines += [line(text, "heading") for text in wrap(record.title, available)]
-    entries = [(label, text) for label, text in _fixed_entries(record) if text]
+    entries = _fixed_entries(record)
     tagged = [(facet.field, _tag_text(record.tags.get(facet.field), facet)) for facet in facets]
     label_width = max(display_width(label) for label, _ in (*entries, *tagged)) + 2
     for label, text in (*entries, ("", ""), *tagged):
         lines += entry(label, text, label_width, available)
-    for item in record.evidence if isinstance(record, Paper) else ():
-        lines += [line(), *_evidence(item, label_width, available)]
-    for dispute in disputes_about(record, disputes):
+    parts = [("evidence", _evidence(item)) for item in record.evidence] if isinstance(record, Paper) else []
+    parts += [("dispute", (_readings(one), one.why, one.source)) for one in disputes_about(record, disputes)]
+    for name, texts in parts:
         lines.append(line())
-        for label, text in (("dispute", _readings(dispute)), ("", dispute.why), ("", dispute.source)):
+        for label, text in zip((name, "", ""), texts, strict=True):
             lines += entry(label, text, label_width, available)
     return lines
 
@@ -70,7 +70,7 @@ def disputes_about(record: Record, disputes: Sequence["Dispute"]) -> list["Dispu
 def card_markdown(record: Record, taxonomy: Taxonomy, disputes: Sequence["Dispute"] = ()) -> str:
     """One record as a Markdown section."""
     facets = taxonomy.papers if isinstance(record, Paper) else taxonomy.exclusions
-    entries = [(label, text) for label, text in _fixed_entries(record) if text]
+    entries = _fixed_entries(record)
     entries += [(facet.field, _tag_text(record.tags.get(facet.field), facet)) for facet in facets]
     items = [f"- **{markdown_text(label)}**: {markdown_text(text)}" for label, text in entries]
     for item in record.evidence if isinstance(record, Paper) else ():
@@ -87,7 +87,8 @@ def records_json(records: Sequence[Record], schema: str, disputes: Sequence["Dis
     mappings = []
     for record in records:
         disputed = [_dispute_mapping(dispute) for dispute in disputes_about(record, disputes)]
-        mappings.append({"kind": _kind(record), **as_mapping(record), **({"disputes": disputed} if disputed else {})})
+        kind = "paper" if isinstance(record, Paper) else "exclusion"
+        mappings.append({"kind": kind, **as_mapping(record), **({"disputes": disputed} if disputed else {})})
     return envelope(schema, {"records": mappings})
 
 
@@ -145,10 +146,6 @@ def _flat(value: Any, path: str = "") -> Iterator[tuple[str, Cell]]:
         yield path, tuple(value) if isinstance(value, list) else value
 
 
-def _kind(record: Record) -> str:
-    return "paper" if isinstance(record, Paper) else "exclusion"
-
-
 def _cell(record: Record, column: Attribute) -> Cell:
     if column.facet is not None and column.facet.kind is Kind.LEVELS and column.name == column.facet.field:
         tag = record.tags.get(column.name)
@@ -163,26 +160,16 @@ def _cell(record: Record, column: Attribute) -> Cell:
 
 
 def _fixed_entries(record: Record) -> list[tuple[str, str]]:
+    """What a record says besides its tags, by field, as text; nothing for what it does not say."""
+    names = "authors affiliation year venue arxiv_id doi openreview_id acl_id urls summary notes added"
     if isinstance(record, Exclusion):
-        return [
-            ("identifier", record.identifier),
-            ("url", record.url),
-            ("screened", record.screened),
-            ("reason", record.reason),
-            ("near_miss", record.near_miss or ""),
-            ("promoted_to", record.promoted_to or ""),
-        ]
-    return [
-        ("authors", "; ".join(record.authors)),
-        ("affiliation", record.affiliation or ""),
-        ("year", str(record.year)),
-        ("venue", record.venue),
-        *((name, getattr(record, name) or "") for name in ("arxiv_id", "doi", "openreview_id", "acl_id")),
-        ("urls", " ".join(record.urls)),
-        ("summary", record.summary),
-        ("notes", record.notes or ""),
-        ("added", record.added),
-    ]
+        names = "identifier url screened reason near_miss promoted_to"
+    entries = []
+    for name in names.split():
+        value = getattr(record, name)
+        text = ("; " if name == "authors" else " ").join(value) if isinstance(value, tuple) else str(value)
+        entries += [(name, text)] if text and value is not None else []
+    return entries
 
 
 def _tag_text(tag: Tag | None, facet: Facet) -> str:
@@ -200,10 +187,6 @@ def _term_text(term: str, terms: Sequence[Term]) -> str:
     return f"{code} {term}" if code else term
 
 
-def _evidence(item: Evidence, label_width: int, width: int) -> list[Line]:
+def _evidence(item: Evidence) -> tuple[str, str, str]:
     about = f"for {', '.join(item.tags)}: {item.level}, {item.confidence} confidence"
-    return [
-        *entry("evidence", about, label_width, width),
-        *entry("", item.note, label_width, width),
-        *entry("", f"{item.source}, {item.location}" if item.location else item.source, label_width, width),
-    ]
+    return about, item.note, f"{item.source}, {item.location}" if item.location else item.source

@@ -74,21 +74,8 @@ def data(observations: Sequence[Observation]) -> str:
         {
             "boundary": BOUNDARY,
             "comparisons": [
-                {
-                    "quantity": comparison.quantity,
-                    **{
-                        group: {
-                            **dict(zip(("low", "high"), _ends(span(alike)), strict=True)),
-                            "known": sum(observation.value is not None for observation in alike),
-                            "unknown": sum(observation.value is None for observation in alike),
-                        }
-                        for group, alike in (
-                            ("deployment", comparison.deployments),
-                            ("academic", comparison.academic),
-                        )
-                    },
-                }
-                for comparison in compare(observations)
+                {"quantity": one.quantity, "deployment": _extent(one.deployments), "academic": _extent(one.academic)}
+                for one in compare(observations)
             ],
             "observations": records(all_table(observations)),
         },
@@ -117,6 +104,12 @@ def all_table(observations: Sequence[Observation]) -> Table:
         for observation in observations
     )
     return Table("observations", "", (*columns, "second_hand", "sources", "note"), rows)
+
+
+def _extent(alike: Sequence[Observation]) -> dict[str, float | None]:
+    low, high = _ends(span(alike))
+    known = sum(observation.value is not None for observation in alike)
+    return {"low": low, "high": high, "known": known, "unknown": len(alike) - known}
 
 
 def _row(observation: Observation) -> tuple[Cell, ...]:

@@ -34,9 +34,8 @@ def page(summary: Summary, width: int, glyphs: Glyphs = UNICODE) -> list[Line]:
     if not summary.papers:
         return lines
     chart_width = (width - 4) // 2 if width >= _TWO_COLUMNS_WIDTH else width
-    label_width = max(
-        (display_width(label) for counts in summary.axes for label in _labels(counts).values()), default=0
-    )
+    labels = (label for counts in summary.axes for label in _labels(counts).values())
+    label_width = max(map(display_width, labels), default=0)
     # One scale for all charts, so that equal bars mean equal counts.
     largest = max((n for counts in summary.axes for v, n in counts.counts.items() if v != NOT_APPLICABLE), default=0)
     charts = [_chart(counts, glyphs, chart_width, label_width, largest) for counts in summary.axes]
@@ -59,13 +58,10 @@ def _headline(summary: Summary, width: int, glyphs: Glyphs) -> list[Line]:
     lines: list[Line] = [line(text, "heading") for text in wrap(totals(summary) + newest, width)]
     lines.append(line())
     years = [value for value in summary.years.counts if value != ABSENT]
-    described = [
-        (
-            counts.attribute.name,
-            [f"{value or ABSENT_LABEL} {number}" for value, number in counts.counts.items() if number],
-        )
-        for counts in summary.descriptions
-    ]
+    described: list[tuple[str, list[str]]] = []
+    for counts in summary.descriptions:
+        shown = [f"{value or ABSENT_LABEL} {number}" for value, number in counts.counts.items() if number]
+        described.append((counts.attribute.name, shown))
     if years:
         recent = [f"{year} {summary.years.counts[year]}" for year in years[-4:]]
         earlier = sum(summary.years.counts[year] for year in years[:-4])
@@ -77,9 +73,8 @@ def _headline(summary: Summary, width: int, glyphs: Glyphs) -> list[Line]:
         joined = glyphs.separator.rstrip().join(part.replace(" ", "\0") for part in parts)
         words = joined.replace(glyphs.separator.rstrip(), glyphs.separator)
         texts = wrap(words, width, first=pad(name, label_width), rest=" " * label_width)
-        for index, text in enumerate(texts):
-            shown = text.replace("\0", " ")
-            lines.append((Span(shown[:label_width], "muted" if index == 0 else ""), Span(shown[label_width:])))
+        for index, text in enumerate(part.replace("\0", " ") for part in texts):
+            lines.append((Span(text[:label_width], "muted" if index == 0 else ""), Span(text[label_width:])))
     return lines
 
 
@@ -102,12 +97,8 @@ def _chart(counts: Counts, glyphs: Glyphs, width: int, label_width: int, largest
         drawn = "" if name == NOT_APPLICABLE else bar(number, largest, bar_width, glyphs.bar)
         shown = str(number) if number else glyphs.empty
         style = "muted" if name == NOT_APPLICABLE else "" if number else "warning"
-        lines.append(
-            (
-                Span(f"{pad(labels[name], label_width)} {pad(shown, number_width, right=True)} ", style),
-                Span(drawn, "bar"),
-            )
-        )
+        text = f"{pad(labels[name], label_width)} {pad(shown, number_width, right=True)} "
+        lines.append((Span(text, style), Span(drawn, "bar")))
     return lines
 
 
@@ -130,13 +121,10 @@ def _level_chart(levels: LevelCounts, width: int, glyphs: Glyphs) -> list[Line]:
     lines.append(line(" " * label_width + head, "muted"))
     for term in facet.terms:
         numbers = [levels.counts[term.id][level] for level in ids]
-        cells = [
-            Span(
-                "  " + pad(str(number) if number else glyphs.empty, w, right=True),
-                "" if number else "warning",
-            )
-            for number, w in zip(numbers, widths, strict=True)
+        texts = [
+            "  " + pad(str(number or glyphs.empty), w, right=True) for number, w in zip(numbers, widths, strict=True)
         ]
+        cells = [Span(text, "" if number else "warning") for text, number in zip(texts, numbers, strict=True)]
         bars = [
             Span(bar(number, largest, bar_width, glyph), level)
             for number, glyph, level in zip(numbers, drawn, ids, strict=True)

@@ -27,9 +27,8 @@ def terms_table(facet: Facet, counts: Mapping[str, int]) -> Table:
 def levels_table(facet: Facet) -> Table:
     """The levels of a facet with their meaning."""
     rows = tuple((level.id, level.label, level.definition) for level in facet.levels)
-    return Table(
-        f"{facet.field}_levels", f"{facet.label}: levels", ("level", "label", "definition"), rows, wrapped="definition"
-    )
+    columns = ("level", "label", "definition")
+    return Table(f"{facet.field}_levels", f"{facet.label}: levels", columns, rows, wrapped="definition")
 
 
 def all_terms_table(taxonomy: Taxonomy) -> Table:
@@ -69,8 +68,4 @@ def overview(taxonomy: Taxonomy, width: int | None) -> list[Line]:
 
 
 def _sections(taxonomy: Taxonomy) -> Sequence[tuple[str, tuple[Facet, ...]]]:
-    return (
-        ("papers", taxonomy.papers),
-        ("exclusions", taxonomy.exclusions),
-        ("evidence", taxonomy.evidence),
-    )
+    return ("papers", taxonomy.papers), ("exclusions", taxonomy.exclusions), ("evidence", taxonomy.evidence)

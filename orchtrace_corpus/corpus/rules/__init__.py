@@ -1,13 +1,13 @@
 """The rules that a decoded corpus is held to, beyond what each record's fields say by themselves.
 
 A rule is a function from a loaded corpus to findings. To add one: write it in the module of its
-subject, declare its code in `corpus.codes`, explain it in `rulebook`, and name it in `CHECKS`.
+subject, declare its code in `corpus.codes`, explain it in `rules.toml`, and name it in `CHECKS`.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from orchtrace_corpus.base.findings import Finding, Severity
-from orchtrace_corpus.corpus.model.records import Loaded, Places
+from orchtrace_corpus.corpus.model.records import Loaded, Places, Record
 from orchtrace_corpus.corpus.rules import consistency, duplicates, tags, texts
 
 CHECKS: tuple[Callable[[Loaded], Iterator[Finding]], ...] = (
@@ -40,24 +40,18 @@ def check(loaded: Loaded) -> tuple[Finding, ...]:
     findings = list(loaded.findings)
     if loaded.pool is not None:
         cut_off = {places.cut_off for places in (loaded.paper_places, loaded.exclusion_places)} - {None}
-        for rule in CHECKS:
-            for finding in rule(loaded):
-                # What stands behind a syntax error may be just what the rule misses.
-                if (finding.location.path, finding.record) not in cut_off:
-                    findings.append(finding)  # noqa: PERF401
+        raised = (finding for rule in CHECKS for finding in rule(loaded))
+        # What stands behind a syntax error may be just what the rule misses.
+        findings += (finding for finding in raised if (finding.location.path, finding.record) not in cut_off)
         findings = apply_waivers(findings, loaded)
     files = {path: order for order, path in enumerate(dict.fromkeys(f.location.path for f in findings))}
     return tuple(sorted(findings, key=lambda f: (files[f.location.path], f.location, f.code, f.message)))
 
 
-def _is_seen_in_data(record: str, code: str) -> bool:
-    """Whether the data alone shows if a waiver of the code waives anything; drift and dead links it does not."""
-    del record
-    return not code.startswith(_OUTSIDE)
-
-
 def apply_waivers(
-    findings: list[Finding], loaded: Loaded, is_judged: Callable[[str, str], bool] = _is_seen_in_data
+    findings: list[Finding],
+    loaded: Loaded,
+    is_judged: Callable[[str, str], bool] = lambda _, code: not code.startswith(_OUTSIDE),
 ) -> list[Finding]:
     """Leave out the warnings that their record waives, and report waivers that waived nothing.
 
@@ -84,9 +78,8 @@ def apply_waivers(
 
 def _waivers(loaded: Loaded) -> Iterator[tuple[str, str, Places, tuple[int, int]]]:
     """Every waiver: its record, its code, and where it stands."""
-    for index, paper in enumerate(loaded.papers):
-        for number, waiver in enumerate(paper.waive):
-            yield paper.key, waiver.code, loaded.paper_places, (index, number)
-    for index, exclusion in enumerate(loaded.exclusions):
-        for number, waiver in enumerate(exclusion.waive):
-            yield exclusion.id, waiver.code, loaded.exclusion_places, (index, number)
+    papers: tuple[Sequence[Record], Places] = (loaded.papers, loaded.paper_places)
+    for records, places in (papers, (loaded.exclusions, loaded.exclusion_places)):
+        for index, record in enumerate(records):
+            for number, waiver in enumerate(record.waive):
+                yield record.name, waiver.code, places, (index, number)

@@ -17,11 +17,10 @@ def check_urls(loaded: Loaded) -> Iterator[Finding]:
     for index, paper in enumerate(loaded.papers):
         for number, url in enumerate(paper.urls):
             found = recognise_url(url)
-            if found is not None:
-                own = getattr(paper, found.kind.value)
-                if own is not None and own != found.value:
-                    place = loaded.paper_places.locate(index, "urls", number)
-                    yield Finding("I101", _differs(found, own), place, paper.key)
+            own = getattr(paper, found.kind.value) if found else None
+            if found and own is not None and own != found.value:
+                place = loaded.paper_places.locate(index, "urls", number)
+                yield Finding("I101", _differs(found, own), place, paper.key)
     for index, exclusion in enumerate(loaded.exclusions):
         found, named = recognise_url(exclusion.url), recognise(exclusion.identifier)
         if found and named and found.kind is named.kind and found.value != named.value:
@@ -36,10 +35,8 @@ def check_arxiv_years(loaded: Loaded) -> Iterator[Finding]:
             continue
         given = arxiv_year(paper.arxiv_id)
         if not given <= paper.year <= given + YEARS_TO_PUBLICATION:
-            message = (
-                f"year {paper.year} does not fit arXiv id {paper.arxiv_id}, which was given in {given}; "
-                f"expected {given} to {given + YEARS_TO_PUBLICATION}"
-            )
+            message = f"year {paper.year} does not fit arXiv id {paper.arxiv_id}, which was given in {given}"
+            message += f"; expected {given} to {given + YEARS_TO_PUBLICATION}"
             yield Finding("I105", message, loaded.paper_places.locate(index, "year"), paper.key)
 
 

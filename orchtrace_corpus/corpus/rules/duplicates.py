@@ -79,34 +79,21 @@ def check_excluded_papers(loaded: Loaded) -> Iterator[Finding]:
     """A paper of the pool that was excluded, too, and whose exclusion does not say that it was promoted."""
     if not loaded.exclusions:
         return
-    papers, places = loaded.papers, loaded.exclusion_places
-    ids: dict[Identifier, int] = {}
-    urls: dict[str, int] = {}
-    titles: dict[str, int] = {}
-    for index, paper in enumerate(papers):
-        if not paper.key:  # refused already, and without it there is nothing to promote to
-            continue
-        for identifier, _ in identities(paper):
-            ids.setdefault(identifier, index)
-        if paper.urls:
-            urls.setdefault(address(paper.urls[0]), index)
-        titles.setdefault(folded_title(paper.title), index)
-    titles.pop("", None)
+    papers = [paper for paper in reversed(loaded.papers) if paper.key]  # the first of several comes last, and stays
+    ids = {identifier: paper.key for paper in papers for identifier, _ in identities(paper)}
+    urls = {address(paper.urls[0]): paper.key for paper in papers if paper.urls}
+    titles = {title: paper.key for paper in papers if (title := folded_title(paper.title))}
     for index, exclusion in enumerate(loaded.exclusions):
         named, linked = recognise(exclusion.identifier), recognise_url(exclusion.url)
-        signs: tuple[tuple[str, str, int | None], ...] = (
+        signs = (
             ("D109", "identifier", ids.get(named) if named else None),
             ("D109", "url", ids.get(linked) if linked else urls.get(address(exclusion.url))),
             ("D110", "title", titles.get(folded_title(exclusion.title))),
         )
-        for code, field, found in signs:
-            if found is not None:
-                key = papers[found].key
-                if exclusion.promoted_to != key:
-                    mend = f"keep one record, or write promoted_to: {key}"
-                    message = f"the {field} is that of the paper {quote(key)}; {mend}"
-                    yield Finding(code, message, places.locate(index, field), exclusion.id)
-                break
+        code, field, key = next((sign for sign in signs if sign[2]), ("", "", None))
+        if key and exclusion.promoted_to != key:
+            message = f"the {field} is that of the paper {quote(key)}; keep one record, or write promoted_to: {key}"
+            yield Finding(code, message, loaded.exclusion_places.locate(index, field), exclusion.id)
 
 
 def _repeats(records: Sequence[Record], places: Places, field: str) -> Iterator[tuple[str, int, int]]:

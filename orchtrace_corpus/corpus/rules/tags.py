@@ -1,63 +1,52 @@
 """The taxonomy's own rules: tags that must go together, and tags that must have evidence."""
 
 from collections import Counter
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Iterator, Sequence
 
 from orchtrace_corpus.base.errors import CommandUseError
 from orchtrace_corpus.base.findings import Finding, Severity, quote
 from orchtrace_corpus.corpus.analysis.attributes import Attributes, paper_attributes
-from orchtrace_corpus.corpus.analysis.query import Query, parse_mapping
+from orchtrace_corpus.corpus.analysis.query import Filter, Query, parse_mapping
 from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE
 from orchtrace_corpus.corpus.model.records import Loaded, Paper
 from orchtrace_corpus.corpus.model.tag_rules import ANY_EVIDENCE, Condition, TagRule
-from orchtrace_corpus.corpus.model.taxonomy import Taxonomy
-
-
-class _Compiled(NamedTuple):
-    rule: TagRule
-    when: Query
-    require: Query
-    evidence: frozenset[str]
 
 
 def check_rules(loaded: Loaded) -> Iterator[Finding]:
     """Papers that break a rule of the taxonomy, and rules that ask for what the taxonomy does not declare."""
     if loaded.pool is None:
         return
-    taxonomy = loaded.pool.taxonomy
-    attributes = paper_attributes(taxonomy)
-    for rule in taxonomy.rules:
+    attributes = paper_attributes(loaded.pool.taxonomy)
+    for rule in loaded.pool.taxonomy.rules:
         wrong = list(_wrong_conditions(rule, attributes))
-        yield from wrong
-        if not wrong:
-            yield from _check_rule(_compiled(rule, taxonomy, attributes), loaded)
+        yield from wrong or _check_rule(rule, attributes, loaded)
 
 
-def _check_rule(compiled: _Compiled, loaded: Loaded) -> Iterator[Finding]:
-    rule, when = compiled.rule, compiled.when
-    code = ("E101" if rule.evidence else "X101") if rule.severity is Severity.ERROR else ""
-    code = code or ("E102" if rule.evidence else "X102")
+def _check_rule(rule: TagRule, attributes: Attributes, loaded: Loaded) -> Iterator[Finding]:
+    when, require = _query(rule.when, attributes), _query(rule.require, attributes)
+    error, warning = ("E101", "E102") if rule.evidence else ("X101", "X102")
     broken = {finding.record for finding in loaded.findings}  # whose tags may be incomplete
     for index, paper in enumerate(loaded.papers):
-        if when.matches(paper) and not _meets(paper, compiled) and paper.key not in broken:
-            message = f"{rule.message.rstrip('.')} (rule {quote(rule.id)} of the taxonomy)"
-            yield Finding(code, message, loaded.paper_places.locate(index, *_offender(paper, compiled)), paper.key)
+        if when.matches(paper) and not _meets(paper, rule, require) and paper.key not in broken:
+            demanded = () if rule.evidence else tuple(f for f in require.filters if not f.matches(paper))
+            place = loaded.paper_places.locate(index, *_offender(paper, (*demanded, *when.filters)))
+            yield Finding(error if rule.severity is Severity.ERROR else warning, _message(rule), place, paper.key)
 
 
-def _meets(paper: Paper, compiled: _Compiled) -> bool:
-    if compiled.evidence:
-        for item in paper.evidence:  # noqa: SIM110 - a generator takes twice the time
-            if not compiled.evidence.isdisjoint(item.tags):
-                return True
-        return False
-    return compiled.require.matches(paper)
+def _meets(paper: Paper, rule: TagRule, require: Query) -> bool:
+    if not rule.evidence:
+        return require.matches(paper)
+    if rule.evidence == (ANY_EVIDENCE,):
+        return any(item.tags for item in paper.evidence)
+    for item in paper.evidence:  # noqa: SIM110 - a generator takes twice the time
+        if not set(rule.evidence).isdisjoint(item.tags):
+            return True
+    return False
 
 
-def _offender(paper: Paper, compiled: _Compiled) -> tuple[str, ...]:
+def _offender(paper: Paper, filters: Sequence[Filter]) -> tuple[str, ...]:
     """The field to point at: the first that fails the demand, or what made the rule apply where that is absent."""
-    demanded = () if compiled.evidence else tuple(f for f in compiled.require.filters if not f.matches(paper))
-    for condition in (*demanded, *compiled.when.filters):
+    for condition in filters:
         name = condition.attribute.name
         if name in paper.tags or getattr(paper, name, None):
             return (name,)
@@ -76,12 +65,6 @@ def _wrong_conditions(rule: TagRule, attributes: Attributes) -> Iterator[Finding
             yield Finding("X103", f"rule {quote(rule.id)}: {message}", condition.location, rule.id)
 
 
-def _compiled(rule: TagRule, taxonomy: Taxonomy, attributes: Attributes) -> _Compiled:
-    every = (facet.field for facet in taxonomy.papers)
-    evidence = frozenset(every if rule.evidence == (ANY_EVIDENCE,) else rule.evidence)
-    return _Compiled(rule, _query(rule.when, attributes), _query(rule.require, attributes), evidence)
-
-
 def _query(conditions: tuple[Condition, ...], attributes: Attributes) -> Query:
     return parse_mapping({condition.field: condition.alternatives for condition in conditions}, attributes)
 
@@ -94,8 +77,7 @@ def check_sparse(loaded: Loaded) -> Iterator[Finding]:
     broken = {finding.record for finding in loaded.findings}  # whose tags may be incomplete
     for rule in rules:
         try:
-            conditions = {one.field: one.alternatives for one in rule.when}
-            when = parse_mapping(conditions, paper_attributes(loaded.pool.taxonomy))
+            when = _query(rule.when, paper_attributes(loaded.pool.taxonomy))
         except CommandUseError:  # which is said of the rule itself
             continue
         for field, limit in rule.sparse.items():
@@ -105,11 +87,14 @@ def check_sparse(loaded: Loaded) -> Iterator[Finding]:
                 supported = any(field in item.tags for item in paper.evidence)
                 if rare and not supported and paper.key not in broken and when.matches(paper):
                     number = tally[rare[0]]
-                    only = "one paper" if number == 1 else f"{number} papers"
-                    message = f"{rule.message.rstrip('.')} (rule {quote(rule.id)} of the taxonomy): only {only} "
-                    message += f"{'has' if number == 1 else 'have'} {field} {quote(rare[0])}"
+                    only = "one paper has" if number == 1 else f"{number} papers have"
+                    message = f"{_message(rule)}: only {only} {field} {quote(rare[0])}"
                     code = "E101" if rule.severity is Severity.ERROR else "E103"
                     yield Finding(code, message, loaded.paper_places.locate(index, field), paper.key)
+
+
+def _message(rule: TagRule) -> str:
+    return f"{rule.message.rstrip('.')} (rule {quote(rule.id)} of the taxonomy)"
 
 
 def _terms(paper: Paper, field: str) -> tuple[str, ...]:

@@ -1,11 +1,13 @@
 """Text that would not stay text, and sentences of our own that are too long or lack their period."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import pairwise
 
-from orchtrace_corpus.base.findings import Finding, quote
+from orchtrace_corpus.base.findings import Finding, Location, quote
 from orchtrace_corpus.corpus.model.fields import ACTIVE_ELEMENTS, OTHERS, PLAIN_ELEMENTS, TO_BE_WRITTEN
-from orchtrace_corpus.corpus.model.records import Exclusion, Loaded, Paper, Places
+from orchtrace_corpus.corpus.model.records import Loaded, Paper, Path, Places
 
 MAX_SENTENCE = 200
 """How many characters a summary or a reason should have at most."""
@@ -20,32 +22,29 @@ _MARKUP = rf"<!--|<\?|</?(?:{ACTIVE_ELEMENTS})\b|</?(?:{PLAIN_ELEMENTS})(?:\s[^<
 
 def check_markup(loaded: Loaded) -> Iterator[Finding]:
     """LaTeX, HTML or Markdown in a text, which is shown as it stands in terminals, pages and tables."""
-    for index, paper in enumerate(loaded.papers):
-        notes = [f"{item.note}\n{item.location}" for item in paper.evidence]
-        fixed = (paper.title, paper.affiliation or "", paper.venue, paper.summary, paper.notes or "")
-        if _may_hold_markup("\n".join((*fixed, *paper.authors, *notes))):
-            yield from _markup(_paper_texts(paper), loaded.paper_places, index, paper.key)
-    for index, exclusion in enumerate(loaded.exclusions):
-        if _may_hold_markup(f"{exclusion.title}\n{exclusion.identifier}\n{exclusion.reason}\n{exclusion.near_miss}"):
-            yield from _markup(_exclusion_texts(exclusion), loaded.exclusion_places, index, exclusion.id)
+    for text, field, place, record in _suspects(loaded, _may_hold_markup):
+        latex, markup = re.search(LATEX, text), re.search(_MARKUP, text, re.IGNORECASE)
+        if latex is not None:
+            message = f"{quote(field)} holds LaTeX: {quote(latex[0])}; write the characters themselves, such as é"
+            yield Finding("M103", message, place(), record)
+        elif markup is not None:
+            message = f"{quote(field)} holds markup: {quote(markup[0])}; write plain text"
+            yield Finding("M104", message, place(), record)
 
 
 def check_quotes(loaded: Loaded) -> Iterator[Finding]:
     """A quotation mark without its partner, and names that a lost pair of quotes has taken apart."""
+    for text, field, place, record in _suspects(loaded, lambda text: '"' in text):
+        if text.count('"') % 2 and '{"' not in text:  # which is LaTeX, and said to be
+            message = f"{quote(field)} holds a quotation mark without its partner: {quote(text)}; add or remove one"
+            yield Finding("M107", message, place(), record)
     for index, paper in enumerate(loaded.papers):
-        fixed = (paper.title, paper.affiliation or "", paper.venue, paper.summary, paper.notes or "")
-        if '"' in "\n".join((*fixed, *paper.authors, *(f"{item.note}{item.location}" for item in paper.evidence))):
-            yield from _lone_quotes(_paper_texts(paper), loaded.paper_places, index, paper.key)
-        for number in range(1, len(paper.authors)):
-            family, given = paper.authors[number - 1 : number + 1]
-            if _is_word(family) and _is_word(given) and given != OTHERS:
+        for number, (family, given) in enumerate(pairwise(paper.authors)):
+            if set(family + given).isdisjoint(', "') and given != OTHERS:
                 message = f"{quote(family)} and {quote(given)} are two authors of one word each"
                 mend = f"if they are one person, write {chr(34)}{family}, {given}{chr(34)} in quotes"
-                place = loaded.paper_places.locate(index, "authors", number - 1)
-                yield Finding("M108", f"{message}; {mend}", place, paper.key)
-    for index, exclusion in enumerate(loaded.exclusions):
-        if '"' in f"{exclusion.title}{exclusion.identifier}{exclusion.reason}{exclusion.near_miss}":
-            yield from _lone_quotes(_exclusion_texts(exclusion), loaded.exclusion_places, index, exclusion.id)
+                place_of_first = loaded.paper_places.locate(index, "authors", number)
+                yield Finding("M108", f"{message}; {mend}", place_of_first, paper.key)
 
 
 def check_sentences(loaded: Loaded) -> Iterator[Finding]:
@@ -71,7 +70,26 @@ def _may_hold_markup(text: str) -> bool:
     return text.count("$") > 1 or ("&" in text and ";" in text)
 
 
-def _paper_texts(paper: Paper) -> Iterator[tuple[tuple[str | int, ...], str]]:
+def _suspects(
+    loaded: Loaded, is_suspect: Callable[[str], bool]
+) -> Iterator[tuple[str, str, Callable[[], Location], str]]:
+    """The texts that pass a test, each with its field, its place and its record; a record is tried as a whole first."""
+    for index, paper in enumerate(loaded.papers):
+        notes = [f"{item.note}\n{item.location}" for item in paper.evidence]
+        fixed = (paper.title, paper.affiliation or "", paper.venue, paper.summary, paper.notes or "")
+        if is_suspect("\n".join((*fixed, *paper.authors, *notes))):
+            for path, text in _paper_texts(paper):
+                if is_suspect(text):
+                    field = next(step for step in reversed(path) if isinstance(step, str))
+                    yield text, field, partial(loaded.paper_places.locate, index, *path), paper.key
+    for index, exclusion in enumerate(loaded.exclusions):
+        for field in ("title", "identifier", "reason", "near_miss"):
+            text = getattr(exclusion, field) or ""
+            if is_suspect(text):
+                yield text, field, partial(loaded.exclusion_places.locate, index, field), exclusion.id
+
+
+def _paper_texts(paper: Paper) -> Iterator[tuple[Path, str]]:
     for name in ("title", "affiliation", "venue", "summary", "notes"):
         yield (name,), getattr(paper, name) or ""
     for number, author in enumerate(paper.authors):
@@ -79,41 +97,6 @@ def _paper_texts(paper: Paper) -> Iterator[tuple[tuple[str | int, ...], str]]:
     for number, item in enumerate(paper.evidence):
         yield ("evidence", number, "note"), item.note
         yield ("evidence", number, "location"), item.location or ""
-
-
-def _exclusion_texts(exclusion: Exclusion) -> Iterator[tuple[tuple[str | int, ...], str]]:
-    for name in ("title", "identifier", "reason", "near_miss"):
-        yield (name,), getattr(exclusion, name) or ""
-
-
-def _markup(
-    texts: Iterator[tuple[tuple[str | int, ...], str]], places: Places, index: int, record: str
-) -> Iterator[Finding]:
-    for path, text in texts:
-        if not _may_hold_markup(text):
-            continue
-        field = next(step for step in reversed(path) if isinstance(step, str))
-        latex, markup = re.search(LATEX, text), re.search(_MARKUP, text, re.IGNORECASE)
-        if latex is not None:
-            message = f"{quote(field)} holds LaTeX: {quote(latex[0])}; write the characters themselves, such as é"
-            yield Finding("M103", message, places.locate(index, *path), record)
-        elif markup is not None:
-            message = f"{quote(field)} holds markup: {quote(markup[0])}; write plain text"
-            yield Finding("M104", message, places.locate(index, *path), record)
-
-
-def _lone_quotes(
-    texts: Iterator[tuple[tuple[str | int, ...], str]], places: Places, index: int, record: str
-) -> Iterator[Finding]:
-    for path, text in texts:
-        if text.count('"') % 2 and '{"' not in text:  # which is LaTeX, and said to be
-            field = next(step for step in reversed(path) if isinstance(step, str))
-            message = f"{quote(field)} holds a quotation mark without its partner: {quote(text)}; add or remove one"
-            yield Finding("M107", message, places.locate(index, *path), record)
-
-
-def _is_word(name: str) -> bool:
-    return set(name).isdisjoint(', "')
 
 
 def _sentence(field: str, text: str, places: Places, index: int, record: str) -> Iterator[Finding]:

@@ -35,21 +35,15 @@ LARGEST_BODY_BYTES = 16 * 1024 * 1024
 
 MOST_REDIRECTS = 5
 
-_REDIRECTS = (301, 302, 303, 307, 308)
+REDIRECTS = (301, 302, 303, 307, 308)
+"""The statuses of an answer that sends one elsewhere."""
+
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 _CHUNK_BYTES = 65536
 
 
 class HttpError(UpstreamError):
-    """A request without a usable answer.
-
-    Attributes:
-        url: What was asked for.
-    """
-
-    def __init__(self, message: str, url: str, hint: str = "") -> None:
-        super().__init__(message, hint)
-        self.url = url
+    """A request without a usable answer."""
 
 
 class UnreachableError(HttpError):
@@ -69,15 +63,7 @@ class OverlongError(HttpError):
 
 
 class RedirectError(HttpError):
-    """The server sends us where we may not go: to another host, away from TLS, or round in circles.
-
-    Attributes:
-        target: Where it sends us; nothing was asked there.
-    """
-
-    def __init__(self, message: str, url: str, target: str) -> None:
-        super().__init__(message, url)
-        self.target = target
+    """The server sends us where we may not go: to another host, away from TLS, or round in circles."""
 
 
 class Response(NamedTuple):
@@ -159,10 +145,10 @@ class Transport:
                 before_request(url)
             response = self._ask(url, accept)
             location = response.headers.get("location", "")
-            if response.status not in _REDIRECTS or not location:
+            if response.status not in REDIRECTS or not location:
                 return response
             url = _redirected(url, location, allowed_hosts)
-        raise RedirectError(f"{_shown(url)} comes after more than {MOST_REDIRECTS} redirects", url, url)
+        raise RedirectError(f"{_shown(url)} comes after more than {MOST_REDIRECTS} redirects")
 
     def _ask(self, url: str, accept: str) -> Response:
         import requests
@@ -175,7 +161,7 @@ class Transport:
         try:
             with begin(session, "GET", url, headers, timeout) as answer:
                 received = {name.lower(): value for name, value in answer.headers.items()}
-                is_redirect = answer.status_code in _REDIRECTS and "location" in received
+                is_redirect = answer.status_code in REDIRECTS and "location" in received
                 body = b"" if is_redirect else self._read(url, answer)
                 return Response(answer.status_code, url, received, body)
         except (requests.RequestException, HTTPError, OSError, ValueError) as error:
@@ -195,11 +181,10 @@ class Transport:
             size += len(chunk)
             if size > self._largest_body_bytes:
                 answer.raw.close()
-                limit = f"{self._largest_body_bytes:,} bytes"
-                raise OverlongError(f"the answer of {_shown(url)} is larger than {limit}", url)
+                raise OverlongError(f"the answer of {_shown(url)} is larger than {self._largest_body_bytes:,} bytes")
             if self._clock() > deadline:
                 answer.raw.close()
-                raise TimedOutError(f"the answer of {_shown(url)} had no end after {self._answer_seconds:g} s", url)
+                raise TimedOutError(f"the answer of {_shown(url)} had no end after {self._answer_seconds:g} s")
 
 
 def open_session() -> "requests.Session":
@@ -212,11 +197,7 @@ def open_session() -> "requests.Session":
 
 
 def begin(
-    session: "requests.Session",
-    method: str,
-    url: str,
-    headers: Mapping[str, str],
-    timeout: tuple[float, float],
+    session: "requests.Session", method: str, url: str, headers: Mapping[str, str], timeout: tuple[float, float]
 ) -> "requests.Response":
     """Ask, and read the head of the answer alone; the body waits for who wants it.
 
@@ -241,18 +222,14 @@ def _without_credentials(request: "requests.PreparedRequest") -> "requests.Prepa
 
 
 def _redirected(url: str, location: str, allowed_hosts: Collection[str]) -> str:
-    """Where a redirect leads, if we may go there.
-
-    Raises:
-        RedirectError: We may not.
-    """
+    """Where a redirect leads; a `RedirectError` if we may not go there."""
     try:
         target = urljoin(url, location)
         old, new = urlsplit(url), urlsplit(target)
         old_port = old.port or _DEFAULT_PORTS.get(old.scheme)
         new_port = new.port or _DEFAULT_PORTS.get(new.scheme)
     except ValueError as error:
-        raise RedirectError(f"{_shown(url)} redirects to no address: {quote(location)}", url, location) from error
+        raise RedirectError(f"{_shown(url)} redirects to no address: {quote(location)}") from error
     host = new.hostname or ""
     is_default = {old_port, new_port} <= set(_DEFAULT_PORTS.values())
     is_known = (host == old.hostname and (old_port == new_port or is_default)) or host in allowed_hosts
@@ -262,7 +239,7 @@ def _redirected(url: str, location: str, allowed_hosts: Collection[str]) -> str:
         problem = f"redirects to {quote(target)}, which is not encrypted"
     else:
         return target
-    raise RedirectError(f"{_shown(url)} {problem}; it was not asked", url, target)
+    raise RedirectError(f"{_shown(url)} {problem}; it was not asked")
 
 
 def _explained(error: Exception, url: str) -> HttpError:
@@ -272,25 +249,25 @@ def _explained(error: Exception, url: str) -> HttpError:
 
     where = _shown(url)
     causes = _causes(error)
-    kinds = tuple(type(cause) for cause in causes)
+    reason = _reason(causes)
 
     def has(*wanted: type[BaseException]) -> bool:
-        return any(issubclass(kind, wanted) for kind in kinds)
+        return any(isinstance(cause, wanted) for cause in causes)
 
     if has(requests.exceptions.SSLError, exceptions.SSLError):
-        return UnreachableError(f"no safe connection to {where}: {_reason(causes)}", url)
+        return UnreachableError(f"no safe connection to {where}: {reason}")
     # Before timeouts: urllib3 has counted a refused connection among them.
     if has(requests.exceptions.ProxyError, exceptions.NewConnectionError, exceptions.ProxyError):
-        return UnreachableError(f"no connection to {where}: {_reason(causes)}", url)
+        return UnreachableError(f"no connection to {where}: {reason}")
     if has(requests.exceptions.ConnectTimeout, exceptions.ConnectTimeoutError):
-        return UnreachableError(f"no connection to {where}: nothing came back in {CONNECT_SECONDS:g} s", url)
+        return UnreachableError(f"no connection to {where}: nothing came back in {CONNECT_SECONDS:g} s")
     if has(requests.Timeout, exceptions.TimeoutError, TimeoutError):
-        return TimedOutError(f"no answer from {where} in time", url)
+        return TimedOutError(f"no answer from {where} in time")
     if has(requests.exceptions.ChunkedEncodingError, exceptions.ProtocolError, ConnectionError):
-        return DroppedError(f"{where} broke the connection: {_reason(causes)}", url)
+        return DroppedError(f"{where} broke the connection: {reason}")
     if has(requests.exceptions.ConnectionError, OSError) and not has(ValueError):
-        return DroppedError(f"the connection to {where} failed: {_reason(causes)}", url)
-    return HttpError(f"{where} cannot be asked: {_reason(causes)}", url)
+        return DroppedError(f"the connection to {where} failed: {reason}")
+    return HttpError(f"{where} cannot be asked: {reason}")
 
 
 def _causes(error: BaseException) -> list[BaseException]:
@@ -304,8 +281,7 @@ def _causes(error: BaseException) -> list[BaseException]:
         causes.append(cause)
         waiting += [argument for argument in cause.args if isinstance(argument, BaseException)]
         reason = getattr(cause, "reason", None)
-        waiting += [reason] if isinstance(reason, BaseException) else []
-        waiting += [cause.__cause__, cause.__context__]
+        waiting += [reason if isinstance(reason, BaseException) else None, cause.__cause__, cause.__context__]
     return causes
 
 

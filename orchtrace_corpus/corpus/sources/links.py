@@ -22,7 +22,7 @@ from orchtrace_corpus.base.errors import CorpusError
 from orchtrace_corpus.base.files import write_atomic
 from orchtrace_corpus.base.findings import Finding, printable, quote
 from orchtrace_corpus.corpus.model.records import Loaded, Places
-from orchtrace_corpus.corpus.sources.http import USER_AGENT, begin, open_session
+from orchtrace_corpus.corpus.sources.http import REDIRECTS, USER_AGENT, begin, open_session
 
 if TYPE_CHECKING:
     import requests
@@ -89,8 +89,7 @@ def listed(loaded: Loaded, keys: Collection[str] | None = None) -> Iterator[Link
 
 def is_left_to_fetch(url: str) -> bool:
     """Whether an address is one of arXiv's, whose terms ask robots to use the API instead."""
-    host = urlsplit(url).hostname or ""
-    return host == ARXIV_HOST or host.endswith(f".{ARXIV_HOST}")
+    return f".{urlsplit(url).hostname or ''}".endswith(f".{ARXIV_HOST}")
 
 
 def sample(urls: Collection[str], size: int, seed: str = "") -> tuple[str, ...]:
@@ -137,17 +136,7 @@ LASTS_SECONDS = {
 }
 """How long an outcome is taken from the cache. What could not be reached is tried again each time."""
 
-_PERMANENT = (301, 308)
-_REDIRECTS = (301, 302, 303, 307, 308)
-_GONE = (404, 410)
 _RESOLVERS = ("doi.org", "dx.doi.org", "www.doi.org")
-
-
-class _Answer(NamedTuple):
-    """The head of one answer."""
-
-    status: int
-    location: str
 
 
 class Sweep:
@@ -225,19 +214,20 @@ class Sweep:
             answer = self._ask(session, address)
             if isinstance(answer, Tried):
                 return answer
-            if not answer.location:
-                return _judged(answer.status, _with_fragment(address, url) if permanent and address != url else "")
+            status, location = answer
+            if not location:
+                return _judged(status, _with_fragment(address, url) if permanent and address != url else "")
             if host in _RESOLVERS:  # the DOI is known, and is what is cited, wherever it leads today
-                return Tried(Verdict.OK, f"HTTP {answer.status}")
-            permanent = permanent and answer.status in _PERMANENT
+                return Tried(Verdict.OK, f"HTTP {status}")
+            permanent = permanent and status in (301, 308)
             try:
-                address = urljoin(address, answer.location)
+                address = urljoin(address, location)
             except ValueError:
                 address = ""
         return Tried(Verdict.UNREACHABLE, f"more than {MOST_HOPS} redirects")
 
-    def _ask(self, session: "requests.Session", url: str) -> "_Answer | Tried":
-        """Ask with HEAD, and with GET where that is answered with an error."""
+    def _ask(self, session: "requests.Session", url: str) -> tuple[int, str] | Tried:
+        """Ask with HEAD, and with GET where that is answered with an error; give the status and a redirect's target."""
         import requests
 
         host = urlsplit(url).netloc
@@ -245,7 +235,7 @@ class Sweep:
         timeout = (self._timeout_seconds, self._timeout_seconds)
         status, location = 0, ""
         for method in ("HEAD", "GET"):
-            self._wait_for(host)
+            time.sleep(max(self._next_at.get(host, 0.0) - time.monotonic(), 0.0))
             try:
                 with begin(session, method, url, headers, timeout) as response:
                     status, location = response.status_code, session.get_redirect_target(response) or ""
@@ -259,12 +249,7 @@ class Sweep:
                 self._tired.add(_host(url))
             if status < 400 or status == 429:
                 break
-        return _Answer(status, location)
-
-    def _wait_for(self, host: str) -> None:
-        delay_seconds = self._next_at.get(host, 0.0) - time.monotonic()
-        if delay_seconds > 0:
-            time.sleep(delay_seconds)
+        return status, location
 
     def _remember(self, url: str, tried: Tried) -> None:
         if tried.verdict not in LASTS_SECONDS or not tried.answered:
@@ -307,13 +292,11 @@ def _host(url: str) -> str:
 def _judged(status: int, moved_to: str) -> Tried:
     """What the last answer of a chain says."""
     reason = f"HTTP {status}"
-    if status in _GONE:
-        return Tried(Verdict.GONE, reason)
-    if status >= 500 or status == 408:
-        return Tried(Verdict.UNREACHABLE, reason)
     if status >= 400:
-        return Tried(Verdict.REFUSED, reason)
-    if status in _REDIRECTS:
+        is_down = status >= 500 or status == 408
+        verdict = Verdict.GONE if status in (404, 410) else Verdict.UNREACHABLE if is_down else Verdict.REFUSED
+        return Tried(verdict, reason)
+    if status in REDIRECTS:
         return Tried(Verdict.UNREACHABLE, f"{reason} to nowhere")
     return Tried(Verdict.MOVED, reason, moved_to) if moved_to else Tried(Verdict.OK, reason)
 

@@ -11,6 +11,7 @@ import json
 import os
 import re
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from html import unescape
 from typing import TYPE_CHECKING, Any
@@ -39,22 +40,11 @@ SERVICES = {
 Several addresses, with a blank between, are asked one after the other until one knows the id."""
 
 AGENCIES = frozenset(
-    (
-        "api.crossref.org",
-        "api.datacite.org",
-        "api.medra.org",
-        "data.crossref.org",
-        "data.crosscite.org",
-        "data.datacite.org",
-        "data.medra.org",
-        "doi.org",
-        "dx.doi.org",
-        "www.doi.org",
-    )
+    "api.crossref.org api.datacite.org api.medra.org data.crossref.org data.crosscite.org data.datacite.org "
+    "data.medra.org doi.org dx.doi.org www.doi.org".split()
 )
 """The hosts of registration agencies, which is where doi.org may send us for a DOI's metadata."""
 
-_CSL = "application/vnd.citationstyles.csl+json"
 _LONGEST_TEXT = 1000
 
 
@@ -84,16 +74,19 @@ def lookup(identifier: Identifier, transport: Transport) -> "dict[str, Value] | 
 
 def _doi(base: str, value: str, transport: Transport) -> "dict[str, Value] | None":
     url = f"{base}/{escaped(value, safe='/:;()._-')}"
-    response = transport.get(url, accept=_CSL, allowed_hosts=AGENCIES)
+    response = transport.get(url, accept="application/vnd.citationstyles.csl+json", allowed_hosts=AGENCIES)
     if response.status in (404, 410):
         return None
     item = _json(response, "CSL-JSON")
     authors = item.get("author")
+    event = item.get("event")
+    named = event.get("name") if isinstance(event, dict) else event
+    venues = (item.get("container-title"), item.get("event-title"), named, item.get("publisher"))
     proposed = {
         "title": _text(item.get("title")),
         "authors": [name for each in (authors if isinstance(authors, list) else ()) if (name := _csl_name(each))],
         "year": _csl_year(item),
-        "venue": _csl_venue(item),
+        "venue": next(filter(None, map(_text, venues)), ""),
     }
     return _some(proposed, response)
 
@@ -129,7 +122,9 @@ def _openreview(base: str, value: str, transport: Transport) -> "dict[str, Value
     if note is None:
         return None
     content = note.get("content")
-    given = {name: _content(field) for name, field in content.items()} if isinstance(content, dict) else {}
+    fields = content.items() if isinstance(content, dict) else ()
+    # Version 2 of the API wraps each field, version 1 does not.
+    given = {name: field.get("value") if isinstance(field, dict) else field for name, field in fields}
     authors = given.get("authors")
     names = [_text(name) for name in authors] if isinstance(authors, list) else []
     venue = _text(given.get("venue"))
@@ -161,35 +156,26 @@ def _bases(kind: IdentifierKind) -> list[str]:
 def _body(response: Response) -> str:
     if response.status != 200:
         hint = "Try again later." if response.status == 429 or response.status >= 500 else ""
-        raise UpstreamError(f"{_host(response)} answered with HTTP {response.status}", hint)
+        raise UpstreamError(f"{urlsplit(response.url).netloc} answered with HTTP {response.status}", hint)
     return response.body.decode("utf-8", "replace")
 
 
 def _json(response: Response, wanted: str) -> dict[str, Any]:
-    try:
-        document = json.loads(_body(response))
-    except (ValueError, RecursionError) as error:
-        raise _unusable(response, wanted) from error
-    if not isinstance(document, dict):
-        raise _unusable(response, wanted)
-    return document
+    text = _body(response)
+    with suppress(ValueError, RecursionError):
+        document = json.loads(text)
+        if isinstance(document, dict):
+            return document
+    raise _unusable(response, wanted)
 
 
 def _unusable(response: Response, wanted: str) -> UpstreamError:
     kind = response.headers.get("content-type", "").partition(";")[0].strip() or "something"
-    return UpstreamError(f"{_host(response)} answered with {quote(kind)} that is not {wanted}")
-
-
-def _host(response: Response) -> str:
-    return urlsplit(response.url).netloc
+    return UpstreamError(f"{urlsplit(response.url).netloc} answered with {quote(kind)} that is not {wanted}")
 
 
 def _some(proposed: "Mapping[str, Value | None]", response: Response) -> "dict[str, Value]":
-    """What is there of the proposal.
-
-    Raises:
-        UpstreamError: Not even a title, so the answer is about something else.
-    """
+    """What is there of the proposal; an error without a title, since the answer is about something else."""
     if not proposed["title"]:
         raise _unusable(response, "about a paper: it has no title")
     return {name: value for name, value in proposed.items() if value}
@@ -228,13 +214,6 @@ def _csl_year(item: Mapping[str, Any]) -> int | None:
     return None
 
 
-def _csl_venue(item: Mapping[str, Any]) -> str:
-    event = item.get("event")
-    named = event.get("name") if isinstance(event, dict) else event
-    candidates = (item.get("container-title"), item.get("event-title"), named, item.get("publisher"))
-    return next((text for text in map(_text, candidates) if text), "")
-
-
 def _year(text: str | None) -> int | None:
     found = re.search(r"(?<!\d)(?:19|20)\d\d(?!\d)", text or "", re.ASCII)
     return int(found[0]) if found else None
@@ -245,11 +224,6 @@ def _year_of(milliseconds: object) -> int | None:
     if not isinstance(milliseconds, int) or not 0 < milliseconds < 4_102_444_800_000:  # 2100
         return None
     return datetime.fromtimestamp(milliseconds / 1000, tz=UTC).year
-
-
-def _content(field: object) -> object:
-    """A field of a note: version 2 of the API wraps it, version 1 does not."""
-    return field.get("value") if isinstance(field, dict) else field
 
 
 def _latex(text: str) -> str:

@@ -28,7 +28,6 @@ _MISLEADING = frozenset(
 _OFFLINE = {"GIT_ALLOW_PROTOCOL": "none", "GIT_NO_LAZY_FETCH": "1", "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
 
 _FULL_ID = "[0-9a-f]{40}|[0-9a-f]{64}"
-_SHORT_LENGTH = 10
 _LED_ASTRAY = ("symlink", "dangling", "loop", "notdir")
 """What git says of a path whose symbolic links lead to no file of the revision."""
 
@@ -49,7 +48,7 @@ class Revision(NamedTuple):
     asked: str
 
     def __str__(self) -> str:
-        short = self.commit[:_SHORT_LENGTH]
+        short = self.commit[:10]
         return short if self.commit.startswith(self.asked.lower()) else f"{printable(self.asked, limit=60)} ({short})"
 
     def read(self, name: str) -> bytes | None:
@@ -60,7 +59,9 @@ class Revision(NamedTuple):
         """
         kind, content, size = self._resolved(name)
         if kind == "missing":
-            self._refuse_submodule(name)
+            folder = name.partition("/")[0]
+            if _checked(self.folder, "ls-tree", "-z", self.commit, "--", folder).split(b" ")[1:2] == [b"commit"]:
+                raise DataFileError(f"{folder} of {self} is a submodule, whose files are in another repository")
         if kind == "missing" or (kind == "dangling" and not self._holds(name)):
             return None
         if kind in _LED_ASTRAY:
@@ -81,13 +82,6 @@ class Revision(NamedTuple):
         if kind != "tree":
             return {}
         return {f"{folder}/{name}": content for name, content in self._listed(tree, "-r").items()}
-
-    def _refuse_submodule(self, path: str) -> None:
-        """A file whose folder is another repository is not simply absent."""
-        folder = path.partition("/")[0]
-        listed = _checked(self.folder, "ls-tree", "-z", self.commit, "--", folder)
-        if listed.split(b" ")[1:2] == [b"commit"]:
-            raise DataFileError(f"{folder} of {self} is a submodule, whose files are in another repository")
 
     def _resolved(self, path: str) -> tuple[str, str, int]:
         """What a path leads to, links followed: the kind of object, its id and its size."""
@@ -148,8 +142,8 @@ def _bring(folder: str, name: str) -> str:
     """How a clone gets a commit that it lacks."""
     shallow = _is_shallow(folder)
     if re.fullmatch(_FULL_ID, name.lower()):
-        why = "The clone is shallow; bring" if shallow else "Bring"
-        return f"{why} the commit with: git fetch --depth=1 {_remote(folder)} {name}"
+        bring = "The clone is shallow; bring" if shallow else "Bring"
+        return f"{bring} the commit with: git fetch --depth=1 {_remote(folder)} {name}"
     if shallow:
         return _unshallow(folder)
     return "Nor is it a folder that holds data/papers.yaml. See git log and git branch --all for what there is."
@@ -175,11 +169,7 @@ def _asked(folder: str, options: Sequence[str], question: str) -> bytes:
 
 
 def _checked(folder: str, *words: str, question: str = "") -> bytes:
-    """What git writes.
-
-    Raises:
-        DataFileError: It fails.
-    """
+    """What git writes; a `DataFileError` where it fails."""
     done = _run(folder, *words, question=question)
     if done.returncode:
         said = done.stderr.decode("utf-8", "replace").strip()
@@ -198,7 +188,7 @@ def _run(folder: str, *words: str, question: str = "") -> subprocess.CompletedPr
     asked = os.fsencode(f"{question}\n") if question else b""
     try:
         return subprocess.run(command, env=environment, input=asked, capture_output=True, check=False)
-    except OSError as error:
-        if not isinstance(error, FileNotFoundError):
-            raise DataFileError(f"git cannot be run: {error.strerror}", _COMPARE_FOLDERS) from error
+    except FileNotFoundError as error:
         raise DataFileError("git is not installed", "Compare two folders instead, or install git.") from error
+    except OSError as error:
+        raise DataFileError(f"git cannot be run: {error.strerror}", _COMPARE_FOLDERS) from error

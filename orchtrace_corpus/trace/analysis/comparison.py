@@ -7,7 +7,7 @@ from typing import NamedTuple
 from orchtrace_corpus.trace.analysis.labels import labels
 from orchtrace_corpus.trace.measures import DEFINITIONS, measure
 from orchtrace_corpus.trace.measures.measure import ASKED
-from orchtrace_corpus.trace.model.trace import Event, EventType, Trace, Unit
+from orchtrace_corpus.trace.model.trace import EventType, Trace, Unit
 from orchtrace_corpus.trace.view import TraceView
 
 
@@ -64,7 +64,6 @@ class Difference(NamedTuple):
 
 _COUNTED = {"tools": "call", "edges": "edge"}
 _COST_UNITS = {"tokens": "token", "wall_clock_s": "s", "tool_calls": "call", "messages": "message"}
-_MOST_NAMED = 8
 _HANDED = frozenset({EventType.SPAWN, EventType.MESSAGE, EventType.RETURN})
 
 
@@ -83,13 +82,17 @@ def structure(trace: Trace | TraceView) -> Structure:
         decisions=Counter(one.decision.value for one in labels(view)),
         events=Counter(event.type.value for event in trace.events),
         edges=Counter(edge.type.value for edge in trace.edges),
-        handovers=Counter(_handover(event) for event in trace.events if event.type in _HANDED and event.target),
+        handovers=Counter(
+            f"{event.type.value} {event.sender or event.agent} -> {event.target}"
+            for event in trace.events
+            if event.type in _HANDED and event.target
+        ),
     )
 
 
 def _lineage(agent: str, parents: Mapping[str, str]) -> str:
     names = [agent]
-    while names[-1] in parents and len(names) < _MOST_NAMED:
+    while names[-1] in parents and len(names) < 8:
         names.append(parents[names[-1]])
     more = ["…"] if names[-1] in parents else []
     return "/".join((*more, *reversed(names)))
@@ -101,10 +104,6 @@ def _models(trace: Trace) -> Iterator[str]:
         model = event.model or (declared.get(event.agent, "") if event.type in ASKED else "")
         if model:
             yield model
-
-
-def _handover(event: Event) -> str:
-    return f"{event.type.value} {event.sender or event.agent} -> {event.target}"
 
 
 def compare(first: Trace | TraceView, second: Trace | TraceView) -> list[Difference]:

@@ -64,17 +64,11 @@ def labels(trace: Trace | TraceView) -> list[Label]:
             rules = event.sub_decision_rules if isinstance(event.sub_decision_rules, dict) else {}
             found += [Label(number, decision, rules.get(decision, GIVEN)) for decision in event.sub_decisions]
             continue
-        names = [
-            *_fired(event, view.lineage),
-            *(["join"] if number in joins else []),
-            *(["last-step"] if number in last else []),
-        ]
-        taken: set[Decision] = set()
-        for name in names:
-            decision = RULES[name][0]
-            if decision not in taken:
-                taken.add(decision)
-                found.append(Label(number, decision, name))
+        names = list(_fired(event, view.lineage))
+        names += ["join"] if number in joins else []
+        names += ["last-step"] if number in last else []
+        first = {RULES[name][0]: name for name in reversed(names)}
+        found += [Label(number, RULES[name][0], name) for name in names if first[RULES[name][0]] == name]
     return found
 
 

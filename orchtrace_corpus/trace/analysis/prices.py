@@ -16,7 +16,7 @@ known: the model or a kind of its tokens has no price, or the log gives no input
 import re
 from collections.abc import Mapping
 from datetime import UTC, date, datetime, timedelta
-from math import isfinite
+from math import inf
 from typing import NamedTuple
 
 from orchtrace_corpus.base.errors import DataFileError
@@ -29,7 +29,6 @@ from orchtrace_corpus.trace.model.trace import Tokens, Trace, by_kind
 KINDS = ("input", "output", "cache_read", "cache_write")
 """The kinds of tokens that have a price; those of reasoning are part of the output."""
 
-_PER = 1_000_000
 _HINT = "docs/importers.md shows a price table."
 _AMOUNT = r"[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]{1,3})?"
 _SNAPSHOT = r"(.+?)[-@](?:\d{8}|\d{4}-\d{2}-\d{2})"
@@ -70,7 +69,7 @@ class Prices(NamedTuple):
         spent = {kind: tokens[kind] or 0 for kind in stated}
         if any(number and kind not in prices for kind, number in spent.items()):
             return None
-        return round(sum(number * prices[kind] for kind, number in spent.items() if number) / _PER, 9)
+        return round(sum(number * prices[kind] for kind, number in spent.items() if number) / 1_000_000, 9)
 
 
 def load(path: str) -> Prices:
@@ -85,10 +84,10 @@ def load(path: str) -> Prices:
         raise _error(file, None, "the price table is empty")
     if file.findings:
         raise DataFileError("\n".join(map(str, file.findings[:5])), _HINT)
-    fields = _fields(file, root, "the price table", ("date", "currency", "models"))
-    for name in ("date", "currency", "models"):
-        if name not in fields:
-            raise _error(file, root, f"the price table has no {quote(name)}")
+    names = ("date", "currency", "models")
+    fields = _fields(file, root, "the price table", names)
+    if missing := [name for name in names if name not in fields]:
+        raise _error(file, root, f"the price table has no {quote(missing[0])}")
     day, currency = (_text(file, fields[name], name) for name in ("date", "currency"))
     if not _is_date(day):
         raise _error(file, fields["date"], f"{quote(day)} is no date such as 2026-05-04")
@@ -177,8 +176,8 @@ def _amount(file: YamlFile, node: Node) -> float:
     if not isinstance(node, Scalar):
         message = "a price is one number; of prices in tiers, or by the hour, give the one that holds for your runs"
         raise _error(file, node, message)
-    amount = float(node.text) if re.fullmatch(_AMOUNT, node.text) else -1.0
-    if not isfinite(amount) or amount < 0:
+    amount = float(node.text) if re.fullmatch(_AMOUNT, node.text) else inf
+    if amount == inf:
         raise _error(file, node, f"{quote(node.text)} is no price: dollars for a million tokens, such as 2.5")
     return amount
 

@@ -101,15 +101,10 @@ class _Presence:
     def __len__(self) -> int:
         return len(self._now)
 
-    def add(self, name: str, step: int) -> None:
-        if name not in self._now:
-            self._change(name, step)
-
-    def remove(self, name: str, step: int) -> None:
-        if name in self._now:
-            self._change(name, step)
-
-    def _change(self, name: str, step: int) -> None:
+    def change(self, name: str, step: int, *, present: bool) -> None:
+        """Write down that a name has come, or has gone; nothing where it is as it was."""
+        if (name in self._now) is present:
+            return
         _toggle(self._now, name)
         self._changes.append((step, name))
         if len(self._changes) - self._known[-1][1] >= len(self._now):
@@ -157,34 +152,28 @@ class _Team:
         """
         kind = event.type
         for message in read:
-            self.in_flight.remove(message, step)
-        if kind not in (EventType.DESPAWN, EventType.STOP):
-            self.live.add(event.agent, step)
+            self.in_flight.change(message, step, present=False)
+        if kind is EventType.DESPAWN:
+            self.live.change(event.target or event.agent, step, present=False)
+        else:
+            self.live.change(event.agent, step, present=kind is not EventType.STOP)
         if kind is EventType.SPAWN and event.target:
-            self.live.add(event.target, step)
-        elif kind is EventType.DESPAWN:
-            self.live.remove(event.target or event.agent, step)
-        elif kind is EventType.STOP:
-            self.live.remove(event.agent, step)
+            self.live.change(event.target, step, present=True)
         elif kind is EventType.MESSAGE:
-            self.in_flight.add(event.id, step)
+            self.in_flight.change(event.id, step, present=True)
         elif kind is EventType.TOOL_CALL:
-            self.open_calls.add(_call(event), step)
+            self.open_calls.change(_call(event), step, present=True)
         elif kind is EventType.TOOL_RESULT:
             for call in (event.call_id, *answered):
-                self.open_calls.remove(call, step)
-        self._spend(event)
+                self.open_calls.change(call, step, present=False)
+        if not event.copied_context:
+            if isinstance(event.tokens, Tokens) and event.tokens.is_known:
+                self.tokens += total(event.tokens)
+            elif kind in ASKED:
+                self.without_tokens += 1
+            if event.cost_usd is not None:
+                self.cost_usd = (self.cost_usd or 0.0) + event.cost_usd
         return State(step, event, self)
-
-    def _spend(self, event: Event) -> None:
-        if event.copied_context:
-            return
-        if isinstance(event.tokens, Tokens) and event.tokens.is_known:
-            self.tokens += total(event.tokens)
-        elif event.type in ASKED:
-            self.without_tokens += 1
-        if event.cost_usd is not None:
-            self.cost_usd = (self.cost_usd or 0.0) + event.cost_usd
 
 
 def _call(event: Event) -> str:

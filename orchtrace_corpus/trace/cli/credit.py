@@ -17,12 +17,9 @@ from orchtrace_corpus.trace.credit.assign import Choices, Method, assign
 from orchtrace_corpus.trace.render.tables import credit_data, credit_tables, exact_credit
 from orchtrace_corpus.trace.view import TraceView
 
-app = typer.Typer(add_completion=False, rich_markup_mode=None)
-
 _STANDARD_INPUT, _ITS_NAME = "-", "<stdin>"
 
 
-@app.command()
 def credit(
     ctx: typer.Context,
     paths: Annotated[list[str], typer.Argument(metavar="FILE...", help=FILES_HELP)],
@@ -74,12 +71,11 @@ def credit(
     for one in assignments:
         for warning in one.warnings:
             session.output.note(f"corpus: {printable(one.trace_id)}: {warning}")
-    session.show_report(
-        {Format.JSON: lambda: envelope("trace-credit", credit_data(assignments, unit, method, channel))},
-        lambda: [exact_credit(assignments, unit)] if output_format.is_exact else credit_tables(assignments, unit),
-        "trace-credit",
-        output_format,
-    )
+    if output_format is Format.JSON:
+        session.output.write(envelope("trace-credit", credit_data(assignments, unit, method, channel)))
+    else:
+        tables = [exact_credit(assignments, unit)] if output_format.is_exact else credit_tables(assignments, unit)
+        session.show_tables(tables, "trace-credit", output_format)
     return ExitCode.DONE
 
 

@@ -3,8 +3,7 @@
 import os
 import shutil
 from collections.abc import Iterator, Sequence
-from enum import StrEnum
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, TypeAlias
 
 import typer
 
@@ -12,27 +11,19 @@ from orchtrace_corpus.base.commands.session import Session
 from orchtrace_corpus.base.errors import CommandUseError, ExitCode
 from orchtrace_corpus.base.findings import printable, quote
 from orchtrace_corpus.base.text import Format
+from orchtrace_corpus.base.text.layout import first_names_and_more
 from orchtrace_corpus.base.text.table import envelope
 from orchtrace_corpus.trace import importers
 from orchtrace_corpus.trace.cli import logs
-from orchtrace_corpus.trace.cli.loading import sound_traces
+from orchtrace_corpus.trace.cli.loading import TextOrJson, sound_traces
 from orchtrace_corpus.trace.diagnosis import diagnose, lacks_transcripts, match, summarize
 from orchtrace_corpus.trace.diagnosis.values import Match, Origin, Summary
 from orchtrace_corpus.trace.importers import FORMATS
-from orchtrace_corpus.trace.model.trace import Source, Trace
+from orchtrace_corpus.trace.model.trace import Source
 from orchtrace_corpus.trace.render import doctor as render
 from orchtrace_corpus.trace.view import TraceView
 
-app = typer.Typer(add_completion=False, rich_markup_mode=None)
-
-_MOST_NAMED = 5
-
-
-class _Run(NamedTuple):
-    """A run that is looked at."""
-
-    view: TraceView
-    origin: Origin
+_Run: TypeAlias = tuple[TraceView, Origin]
 
 
 class _Choice(NamedTuple):
@@ -43,14 +34,6 @@ class _Choice(NamedTuple):
     data: list[dict[str, Any]]
 
 
-class Form(StrEnum):
-    """For whom a run is described."""
-
-    TEXT = "text"
-    JSON = "json"
-
-
-@app.command()
 def doctor(
     ctx: typer.Context,
     paths: Annotated[
@@ -71,8 +54,8 @@ def doctor(
     ] = "",
     limit: Annotated[int, typer.Option("--limit", min=1, help="List so many of several sessions.")] = 15,
     output_format: Annotated[
-        Form, typer.Option("--format", help="For people; or all figures of all sessions, for programs.")
-    ] = Form.TEXT,
+        TextOrJson, typer.Option("--format", help="For people; or all figures of all sessions, for programs.")
+    ] = TextOrJson.TEXT,
 ) -> int:
     """Say in a page where the time and the money of a logged run went.
 
@@ -95,12 +78,14 @@ def doctor(
         runs = _of_logs(reading, paths, logs.found(session, paths, form), price)
     except logs.TracesGivenError:
         runs = _of_traces(session, paths, price)
-    as_data = output_format is Form.JSON
+    as_data = output_format is TextOrJson.JSON
     choice = _choose(runs, name, as_data=as_data)
     if as_data:
         session.output.write(envelope("trace-doctor", {"sessions": choice.data}))
     elif choice.run is not None:
-        session.output.show(render.page(diagnose(*choice.run), _size(session), session.output.glyphs))
+        width = session.output.width
+        size = None if width is None else (width, shutil.get_terminal_size().lines)
+        session.output.show(render.page(diagnose(*choice.run), size, session.output.glyphs))
     else:
         has_prices = any(one.cost_usd is not None for one in choice.summaries)
         table = render.overview(choice.summaries, has_prices=has_prices, most=limit, width=session.output.width)
@@ -111,29 +96,24 @@ def doctor(
 def _of_logs(
     reading: logs.Reading, paths: Sequence[str], sessions: Sequence[importers.Session], price: logs.Pricing | None
 ) -> Iterator[_Run]:
-    for imported in reading.traces(sessions, logs.privacy("", keep_content=False)):
+    for name, trace in reading.traces(sessions, logs.privacy("", keep_content=False)):
         if price is not None:
-            price(imported.trace)
-        trace = imported.trace
-        form = FORMATS[imported.form].partition(" (")[0]
+            price(trace)
+        source = trace.events[0].source if trace.events else None
+        file = source.file if isinstance(source, Source) else ""
+        form = FORMATS[name].partition(" (")[0]
         transcripts = _transcripts(paths) if lacks_transcripts(trace) else ""
-        yield _Run(TraceView(trace), Origin(form, _file(trace), price is not None, transcripts))
+        yield TraceView(trace), Origin(form, file, price is not None, transcripts)
 
 
 def _of_traces(session: Session, paths: Sequence[str], price: logs.Pricing | None) -> Iterator[_Run]:
     for document, view in sound_traces(session, paths):
         if price is not None:
             price(view.trace)
-            yield _Run(TraceView(view.trace), Origin(file=document.path, has_prices=True))
+            yield TraceView(view.trace), Origin(file=document.path, has_prices=True)
         else:
             has_costs = any(event.cost_usd is not None for event in view.trace.events)
-            yield _Run(view, Origin(file=document.path, has_prices=has_costs))
-
-
-def _file(trace: Trace) -> str:
-    """The file that the first event is from."""
-    source = trace.events[0].source if trace.events else None
-    return source.file if isinstance(source, Source) else ""
+            yield view, Origin(file=document.path, has_prices=has_costs)
 
 
 def _choose(runs: Iterator[_Run], name: str, *, as_data: bool) -> _Choice:
@@ -152,7 +132,7 @@ def _choose(runs: Iterator[_Run], name: str, *, as_data: bool) -> _Choice:
             summaries.append(diagnosis.summary)
             data.append(render.as_data(diagnosis))
         else:
-            summaries.append(summarize(run.view, run.origin.file))
+            summaries.append(summarize(run[0], run[1].file))
         fit = match(summaries[-1], name)
         if fit > rank:
             rank, alike, best = fit, [summaries[-1]], run
@@ -179,14 +159,9 @@ def _wrong_name(name: str, found: Sequence[Summary], others: Sequence[Summary]) 
 def _listed(some: Sequence[Summary], *, with_files: bool = False) -> str:
     shown = [
         printable(one.name) + (f" ({printable(one.file, limit=100)})" if with_files and one.file else "")
-        for one in some[:_MOST_NAMED]
+        for one in some
     ]
-    return ", ".join(shown) + (", …" if len(some) > _MOST_NAMED else "")
-
-
-def _size(session: Session) -> tuple[int, int] | None:
-    width = session.output.width
-    return None if width is None else (width, shutil.get_terminal_size().lines)
+    return first_names_and_more(shown, 5, ", …")
 
 
 def _transcripts(paths: Sequence[str]) -> str:

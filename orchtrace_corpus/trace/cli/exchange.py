@@ -8,10 +8,10 @@ import typer
 from orchtrace_corpus.base.commands.options import OutputFormat
 from orchtrace_corpus.base.commands.session import Session
 from orchtrace_corpus.base.errors import CommandUseError, ExitCode
-from orchtrace_corpus.base.findings import printable, quote
+from orchtrace_corpus.base.findings import quote
 from orchtrace_corpus.base.text import Format
 from orchtrace_corpus.trace.analysis.comparison import compare
-from orchtrace_corpus.trace.cli.loading import FILE_HELP, one_trace, refuse_lines, write_new
+from orchtrace_corpus.trace.cli.loading import FILE_HELP, deliver, one_trace, refuse_lines
 from orchtrace_corpus.trace.exporters import losses, publish
 from orchtrace_corpus.trace.model.json_text import loads, text
 from orchtrace_corpus.trace.render.tables import ALIKE, SAME, difference_table
@@ -80,12 +80,7 @@ def export(
     document, _ = one_trace(session, path)
     trace = loads(document.data)
     shown = publish(trace) if profile is Profile.PUBLISHED else trace
-    written = text(shown)
-    if output:
-        write_new(output, written)
-        session.output.note(f"wrote {printable(output, limit=300)}")
-    else:
-        session.output.write(written)
+    deliver(session, output, text(shown))
     if profile is Profile.PUBLISHED:
         left_out = losses(trace, shown)
         session.output.note(f"corpus: left out: {'; '.join(left_out)}" if left_out else "corpus: nothing was left out")

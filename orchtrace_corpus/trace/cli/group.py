@@ -5,20 +5,19 @@ from orchtrace_corpus.base.commands.lazy import Command, group
 COMMANDS: dict[str, dict[str, Command]] = {
     "Bring in": {
         "import": Command("trace.cli.importing", "Make traces of the logs that agent teams already write."),
-        "doctor": Command("trace.cli.doctor", "Say in a page where the time and the money of a logged run went."),
+        "doctor": Command(
+            "trace.cli.doctor:doctor", "Say in a page where the time and the money of a logged run went."
+        ),
         "dataset": Command("trace.cli.dataset", "Bring many logs into tables, and describe and query them there."),
     },
     "Check": {
         "validate": Command(
-            "trace.cli.validate",
+            "trace.cli.validate:validate",
             "Report every mistake in traces: against the schema, and against the rules of the graph.",
         ),
     },
     "Look": {
-        "show": Command(
-            "trace.cli.views:show",
-            "Show who spawned whom, and who worked when.",
-        ),
+        "show": Command("trace.cli.views:show", "Show who spawned whom, and who worked when."),
         "replay": Command(
             "trace.cli.views:replay_trace",
             "Run a trace again: who lives, what is open, what was spent, after each event.",
@@ -38,7 +37,8 @@ COMMANDS: dict[str, dict[str, Command]] = {
             "Say which events take which of the five sub-decisions, and by which rule.",
         ),
         "credit": Command(
-            "trace.cli.credit", "Divide a run's reward among its tokens, turns, messages, calls, agents or roles."
+            "trace.cli.credit:credit",
+            "Divide a run's reward among its tokens, turns, messages, calls, agents or roles.",
         ),
     },
     "Hand on": {

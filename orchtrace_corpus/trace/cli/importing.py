@@ -91,11 +91,11 @@ def import_(
 
     def traces() -> Iterator[Trace]:
         is_shown = bool(output) or session.output.width is None  # else traces and progress share a terminal
-        for imported in reading.traces(sessions, logs.privacy(salt, keep_content=keep_content), is_shown=is_shown):
+        for _, trace in reading.traces(sessions, logs.privacy(salt, keep_content=keep_content), is_shown=is_shown):
             if price is not None:
-                price(imported.trace)
-            tally.add(imported.trace)
-            yield imported.trace
+                price(trace)
+            tally.add(trace)
+            yield trace
 
     with _ended_in_order():
         _write(session, chosen, output, traces())

@@ -3,19 +3,21 @@
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from enum import StrEnum
 from functools import partial
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 from orchtrace_corpus.base.commands.session import Session
 from orchtrace_corpus.base.errors import CommandUseError, DataFileError, ExitCode
 from orchtrace_corpus.base.findings import has_errors, printable, quote, quote_path
 from orchtrace_corpus.base.text import findings as render
 from orchtrace_corpus.base.text.findings import FindingsFormat
+from orchtrace_corpus.base.text.layout import pluralize
 from orchtrace_corpus.base.workers import in_order
 from orchtrace_corpus.trace import rules
 from orchtrace_corpus.trace.model.decode import LINES, Document, documents, documents_in
 from orchtrace_corpus.trace.model.store import is_unreadable, refusal, trace_files
-from orchtrace_corpus.trace.rules import Examined, Validation
+from orchtrace_corpus.trace.rules import Examined
 from orchtrace_corpus.trace.view import TraceView
 
 Derived = TypeVar("Derived")
@@ -26,6 +28,14 @@ FILES_HELP = "Traces as JSON or JSON Lines; folders; - for standard input."
 
 FILE_HELP = "A trace as JSON; - for standard input."
 """What the only trace of a command may be."""
+
+
+class TextOrJson(StrEnum):
+    """The forms of what is no table: for people, or for programs."""
+
+    TEXT = "text"
+    JSON = "json"
+
 
 _STANDARD_INPUT, _ITS_NAME = "-", "<stdin>"
 _LARGE_BYTES = 50_000_000
@@ -62,14 +72,10 @@ def documents_of(session: Session, paths: Sequence[str]) -> Iterator[Document]:
             yield from documents_in(sys.stdin.buffer, _ITS_NAME)
         else:
             for file in trace_files(path):
-                _note_if_large(session, file)
+                size = os.path.getsize(file) if os.path.isfile(file) else 0
+                if size > _LARGE_BYTES and session.output.talk_width is not None:
+                    session.output.note(f"corpus: reading {printable(file, limit=300)}, {size / 1e6:,.0f} MB")
                 yield from documents(file)
-
-
-def _note_if_large(session: Session, file: str) -> None:
-    size = os.path.getsize(file) if os.path.isfile(file) else 0
-    if size > _LARGE_BYTES and session.output.talk_width is not None:
-        session.output.note(f"corpus: reading {printable(file, limit=300)}, {size / 1e6:,.0f} MB")
 
 
 def one_trace(session: Session, path: str) -> tuple[Document, TraceView]:
@@ -82,10 +88,8 @@ def one_trace(session: Session, path: str) -> tuple[Document, TraceView]:
     """
     found = list(documents_of(session, [path]))
     if len(found) > 1:
-        raise CommandUseError(
-            f"{quote_path(path)} holds {len(found)} traces, and one is wanted",
-            "Take a line of it as a file of its own.",
-        )
+        hint = "Take a line of it as a file of its own."
+        raise CommandUseError(f"{quote_path(path)} holds {len(found)} traces, and one is wanted", hint)
     (view,) = derive_each(session, found, itself)
     return found[0], view
 
@@ -129,10 +133,11 @@ class _Warnings:
     def report(self, session: Session) -> None:
         """Say how many there were, and where if it is one trace."""
         if self._places:
-            number = f"{self._number} {'warning' if self._number == 1 else 'warnings'}"
             where = f" in {len(self._places)} traces" if len(self._places) > 1 else ""
             place = "" if where else f"{self._places[0]}: "
-            session.output.note(f"corpus: {place}{number}{where}; see corpus trace validate")
+            session.output.note(
+                f"corpus: {place}{pluralize(self._number, 'warning')}{where}; see corpus trace validate"
+            )
 
 
 def itself(view: TraceView) -> TraceView:
@@ -140,43 +145,39 @@ def itself(view: TraceView) -> TraceView:
     return view
 
 
-class Options(NamedTuple):
-    """How findings are reported.
-
-    Attributes:
-        strict: Whether warnings fail, too.
-        max_findings: How many are shown; 0 for all.
-        form: The form of the output.
-    """
-
-    strict: bool = False
-    max_findings: int = 0
-    form: FindingsFormat = FindingsFormat.TEXT
-
-
-def report(session: Session, paths: Sequence[str], options: Options) -> ExitCode:
+def report(
+    session: Session,
+    paths: Sequence[str],
+    form: FindingsFormat = FindingsFormat.TEXT,
+    *,
+    strict: bool = False,
+    limit: int | None = None,
+) -> ExitCode:
     """Show every mistake in traces, and return the exit code.
+
+    Args:
+        session: Where they are shown.
+        paths: The traces.
+        form: The form of the output.
+        strict: Whether warnings fail, too.
+        limit: How many are shown; None for all.
 
     Raises:
         CommandUseError: Standard input is wanted twice, or it is a terminal.
         DataFileError: A file cannot be read.
     """
     found = rules.validate(documents_of(session, paths))
-    session.show_findings(found.findings, options.form, options.max_findings or None)
-    session.output.note(_summary(found))
-    if is_unreadable(found.findings):
-        return ExitCode.UNREADABLE
-    fails = has_errors(found.findings) or (options.strict and found.findings)
-    return ExitCode.FINDINGS if fails else ExitCode.DONE
-
-
-def _summary(found: Validation) -> str:
-    text = f"{render.summary(found.findings)} in {found.traces} {'trace' if found.traces == 1 else 'traces'}"
+    session.show_findings(found.findings, form, limit)
+    text = f"{render.summary(found.findings)} in {pluralize(found.traces, 'trace')}"
     if found.schema_only:
         where = "" if found.traces == 1 else f" in {found.schema_only} of them"
         mended = "it is" if len(found.findings) == 1 else "these are"
         text += f"; the rules of the graph are checked{where} once {mended} mended"
-    return text
+    session.output.note(text)
+    if is_unreadable(found.findings):
+        return ExitCode.UNREADABLE
+    fails = has_errors(found.findings) or (strict and found.findings)
+    return ExitCode.FINDINGS if fails else ExitCode.DONE
 
 
 def by_ending(path: str, endings: Mapping[str, Form], noun: str, option: str) -> Form:
@@ -210,12 +211,15 @@ def refuse_lines(path: str) -> None:
         raise CommandUseError(f"{shown} would be read line by line, and a trace is laid out on many", "Name it .json.")
 
 
-def write_new(path: str, text: str) -> None:
-    """Write a file that is not there yet.
+def deliver(session: Session, path: str, text: str) -> None:
+    """Write a file that is not there yet, and say so; to standard output where no path is given.
 
     Raises:
         DataFileError: It is there, or cannot be written.
     """
+    if not path:
+        session.output.write(text)
+        return
     try:
         with open(path, "x", encoding="utf-8", newline="") as file:
             file.write(text)
@@ -223,3 +227,4 @@ def write_new(path: str, text: str) -> None:
         raise DataFileError(f"{quote_path(path)} exists already", "Choose a new name, or remove it first.") from error
     except OSError as error:
         raise DataFileError(f"cannot write {quote_path(path)}: {error.strerror}") from error
+    session.output.note(f"wrote {printable(path, limit=300)}")

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from datetime import date, timedelta
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from orchtrace_corpus.base.commands import progress
 from orchtrace_corpus.base.commands.session import Session
@@ -13,7 +13,6 @@ from orchtrace_corpus.base.errors import CommandUseError, DataFileError
 from orchtrace_corpus.base.findings import printable, quote_path
 from orchtrace_corpus.trace import importers
 from orchtrace_corpus.trace.importers.core import logs
-from orchtrace_corpus.trace.importers.core.identity import Answers
 from orchtrace_corpus.trace.importers.core.privacy import Privacy
 
 if TYPE_CHECKING:
@@ -31,13 +30,6 @@ class TracesGivenError(DataFileError):
     """What was given are traces already, and no logs."""
 
 
-class Imported(NamedTuple):
-    """A trace, with the format of the log that it is from."""
-
-    form: str
-    trace: "Trace"
-
-
 class Reading:
     """Reads the sessions of logs.
 
@@ -51,8 +43,8 @@ class Reading:
 
     def traces(
         self, sessions: Sequence[importers.Session], how: Privacy, *, is_shown: bool = True
-    ) -> Iterator[Imported]:
-        """The traces of sessions, one in memory at a time; what cannot be read is told, and does not stop the rest.
+    ) -> Iterator[tuple[str, "Trace"]]:
+        """The traces of sessions, each with its format; what cannot be read is told, and does not stop the rest.
 
         Args:
             sessions: The sessions.
@@ -63,41 +55,30 @@ class Reading:
             DataFileError: There is no trace at all; the message is about the first session.
         """
         failed: list[DataFileError] = []
-        answers = Answers()
         read = 0
         with progress.shown(self._session.output, "sessions") if is_shown else nullcontext() as show:
-            report = _reporter(show, len(sessions))
-            for number, one in enumerate(sessions):
-                report(number)
-                try:
-                    for trace in importers.read(one, how, answers):
-                        read += 1
-                        yield Imported(one.form, trace)
-                except DataFileError as error:
-                    failed.append(error.with_traceback(None))  # whose frames hold all of the session
+            for form, _, trace, error in importers.import_sessions(_followed(sessions, show), how):
+                if trace is not None:
+                    read += 1
+                    yield form, trace
+                elif error is not None:
+                    failed.append(error)
         if failed and not read:
-            hint = "Nothing ran in it, or it is a log of another format." if _is_empty(failed[0]) else failed[0].hint
-            raise DataFileError(_message(failed[0]), hint) from failed[0]
-        empty = [error for error in failed if _is_empty(error)]
-        broken = [error for error in failed if not _is_empty(error)]
+            is_empty = isinstance(failed[0], logs.EmptyLogError)
+            hint = "Nothing ran in it, or it is a log of another format." if is_empty else failed[0].hint
+            raise DataFileError(str(failed[0].args[0]), hint) from failed[0]
+        empty = [error for error in failed if isinstance(error, logs.EmptyLogError)]
+        broken = [error for error in failed if not isinstance(error, logs.EmptyLogError)]
         self.failed = len(broken)
         self._tell(empty, "corpus: passed over, since nothing ran in it", self._session.output.note)
         self._tell(broken, "corpus: left out", self._session.output.tell)
 
     def _tell(self, errors: Sequence[DataFileError], words: str, say: Callable[[str], None]) -> None:
         for error in errors[:_MOST_TOLD]:
-            say(f"{words}: {printable(_message(error), limit=300)}")
+            say(f"{words}: {printable(str(error.args[0]), limit=300)}")
         more = len(errors) - _MOST_TOLD
         if more > 0:
             say(f"{words}: {more:,} more {'session' if more == 1 else 'sessions'}")
-
-
-def _is_empty(error: DataFileError) -> bool:
-    return isinstance(error, logs.EmptyLogError)
-
-
-def _message(error: DataFileError) -> str:
-    return str(error.args[0])
 
 
 def privacy(salt: str, *, keep_content: bool) -> Privacy:
@@ -152,11 +133,13 @@ def found(session: Session, paths: Sequence[str], form: str) -> list[importers.S
     return there.sessions
 
 
-def _reporter(show: "Callable[[Progress], None] | None", total: int) -> Callable[[int], None]:
-    def report(done: int) -> None:
+def _followed(
+    sessions: Sequence[importers.Session], show: "Callable[[Progress], None] | None"
+) -> Iterator[importers.Session]:
+    """The sessions, as one after another is read, with how many were before each."""
+    from orchtrace_corpus.base.progress import Progress
+
+    for number, one in enumerate(sessions):
         if show is not None:
-            from orchtrace_corpus.base.progress import Progress
-
-            show(Progress(done, total))
-
-    return report
+            show(Progress(number, len(sessions)))
+        yield one

@@ -1,34 +1,29 @@
 """`corpus trace measure` and `label`."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import chain, islice
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import typer
 
 from orchtrace_corpus.base.commands.options import OutputFormat, refuse_together, split_names
 from orchtrace_corpus.base.commands.session import Session
 from orchtrace_corpus.base.errors import CommandUseError, ExitCode
-from orchtrace_corpus.base.findings import printable, quote, suggestion
+from orchtrace_corpus.base.findings import quote, suggestion
 from orchtrace_corpus.base.text import Format
-from orchtrace_corpus.base.text.table import Cell, Table, csv, csv_rows, envelope
+from orchtrace_corpus.base.text.table import Table, csv, envelope
 from orchtrace_corpus.trace.analysis.labels import GIVEN, Label, labels
-from orchtrace_corpus.trace.cli.loading import (
-    FILE_HELP,
-    FILES_HELP,
-    derive_each,
-    documents_of,
-    one_trace,
-    refuse_lines,
-    sound_traces,
-    write_new,
-)
-from orchtrace_corpus.trace.measures import DEFINITIONS, concurrency_profile, measure
+from orchtrace_corpus.trace.cli import loading
+from orchtrace_corpus.trace.cli.loading import FILE_HELP, FILES_HELP, derive_each, sound_traces
+from orchtrace_corpus.trace.measures import DEFINITIONS, Measure, concurrency_profile, measure
 from orchtrace_corpus.trace.measures.ledger import GROUPINGS, ledger
 from orchtrace_corpus.trace.model.json_text import loads, text
+from orchtrace_corpus.trace.model.trace import Trace
 from orchtrace_corpus.trace.render import measures as render
 from orchtrace_corpus.trace.view import TraceView
+
+Shown = TypeVar("Shown")
 
 
 def measure_traces(
@@ -66,70 +61,57 @@ def measure_traces(
         raise CommandUseError(f"cannot keep a ledger by {quote(spent_by)}{suggestion(spent_by, GROUPINGS)}")
     if spent_by:
         _show_ledgers(session, paths, spent_by, output_format)
-        return ExitCode.DONE
-    if profile:
+    elif profile:
         _show_profiles(session, paths, output_format)
-        return ExitCode.DONE
-    given = documents_of(session, paths)
-    if output_format is Format.JSON:
-        content = list(derive_each(session, given, partial(_data, names)))
-        session.output.write(envelope("trace-measures", {"traces": content}))
-        return ExitCode.DONE
-    first = list(islice(given, 2))
-    if len(first) == 1:
-        (table,) = derive_each(session, first, partial(_table, names, output_format.is_exact))
-    elif output_format is Format.CSV:
-        lines = "".join(derive_each(session, chain(first, given), partial(_line, names)))
-        session.output.write(csv(render.columns(names or tuple(DEFINITIONS)), ()) + lines)
-        return ExitCode.DONE
     else:
-        rows = list(derive_each(session, chain(first, given), partial(_row, names, output_format.is_exact)))
-        table = render.several(names or tuple(DEFINITIONS), rows)
-    session.show_tables([table], "trace-measures", output_format)
+        _show_measures(session, paths, names, output_format)
     return ExitCode.DONE
+
+
+def _show_measures(session: Session, paths: Sequence[str], names: Sequence[str], output_format: Format) -> None:
+    given = loading.documents_of(session, paths)
+    if output_format is Format.JSON:
+        content = list(derive_each(session, given, partial(_shown, names, render.data)))
+        session.output.write(envelope("trace-measures", {"traces": content}))
+        return
+    first = list(islice(given, 2))
+    exact, columns = output_format.is_exact, ("trace", *(names or DEFINITIONS))
+    if len(first) == 1:
+        (table,) = derive_each(session, first, partial(_shown, names, partial(render.one, exact=exact)))
+    elif output_format is Format.CSV:
+        lines = "".join(derive_each(session, chain(first, given), partial(_shown, names, render.csv_line)))
+        session.output.write(csv(columns, ()) + lines)
+        return
+    else:
+        rows = derive_each(session, chain(first, given), partial(_shown, names, partial(render.row, exact=exact)))
+        table = Table("traces", "", columns, tuple(rows))
+    session.show_tables([table], "trace-measures", output_format)
+
+
+def _shown(names: Sequence[str], form: Callable[[Trace, Mapping[str, Measure]], Shown], view: TraceView) -> Shown:
+    """The measures of a trace in some form, put into it by the process that measures."""
+    return form(view.trace, measure(view, names))
 
 
 def _show_ledgers(session: Session, paths: Sequence[str], by: str, output_format: Format) -> None:
     ledgers = [(view.trace.trace_id, ledger(view.trace, by)) for _, view in sound_traces(session, paths)]
+    if output_format is Format.JSON:
+        session.output.write(envelope("trace-ledger", render.spent_data(ledgers, by)))
+        return
     width = session.output.width if output_format is Format.TABLE else None
-    session.show_report(
-        {Format.JSON: lambda: envelope("trace-ledger", render.spent_data(ledgers, by))},
-        lambda: (
-            [render.spent_exact(ledgers, by)]
-            if output_format.is_exact
-            else [render.spent(name, by, entries, width) for name, entries in ledgers]
-        ),
-        "trace-ledger",
-        output_format,
-    )
+    tables = [render.spent(name, by, entries, width) for name, entries in ledgers]
+    if output_format.is_exact:
+        tables = [render.spent_exact(ledgers, by)]
+    session.show_tables(tables, "trace-ledger", output_format)
 
 
 def _show_profiles(session: Session, paths: Sequence[str], output_format: Format) -> None:
     found = [(view.trace.trace_id, concurrency_profile(view)) for _, view in sound_traces(session, paths)]
-    session.show_report(
-        {Format.JSON: lambda: envelope("trace-concurrency", render.concurrent_data(found))},
-        lambda: (
-            [render.concurrent_exact(found)] if output_format.is_exact else [render.concurrent(*one) for one in found]
-        ),
-        "trace-concurrency",
-        output_format,
-    )
-
-
-def _data(names: Sequence[str], view: TraceView) -> dict[str, Any]:
-    return render.data(view.trace, measure(view, names))
-
-
-def _row(names: Sequence[str], exact: bool, view: TraceView) -> tuple[Cell, ...]:
-    return render.row(view.trace, measure(view, names), exact=exact)
-
-
-def _line(names: Sequence[str], view: TraceView) -> str:
-    return csv_rows([_row(names, True, view)])
-
-
-def _table(names: Sequence[str], exact: bool, view: TraceView) -> Table:
-    return render.one(view.trace, measure(view, names), exact=exact)
+    if output_format is Format.JSON:
+        session.output.write(envelope("trace-concurrency", render.concurrent_data(found)))
+        return
+    tables = [render.concurrent_exact(found)] if output_format.is_exact else [render.concurrent(*one) for one in found]
+    session.show_tables(tables, "trace-concurrency", output_format)
 
 
 def label(
@@ -155,12 +137,11 @@ def label(
     session = Session(*ctx.obj)
     refuse_together(output=bool(output), events=events)
     refuse_together(output=bool(output), format=output_format is not Format.TABLE)
-    refuse_lines(output)
-    document, view = one_trace(session, path)
+    loading.refuse_lines(output)
+    document, view = loading.one_trace(session, path)
     found = labels(view)
     if output:
-        write_new(output, text(_labelled(loads(document.data), found)))
-        session.output.note(f"wrote {printable(output, limit=300)}")
+        loading.deliver(session, output, text(_labelled(loads(document.data), found)))
         return ExitCode.DONE
     table = labelled_events(view.trace, found) if events else label_summary(view.trace, found)
     session.show_tables([table], "trace-labels", output_format)

@@ -6,12 +6,9 @@ import typer
 
 from orchtrace_corpus.base.commands.session import Session
 from orchtrace_corpus.base.text.findings import FindingsFormat
-from orchtrace_corpus.trace.cli.loading import FILES_HELP, Options, report
-
-app = typer.Typer(add_completion=False, rich_markup_mode=None)
+from orchtrace_corpus.trace.cli.loading import FILES_HELP, report
 
 
-@app.command()
 def validate(
     ctx: typer.Context,
     paths: Annotated[list[str], typer.Argument(metavar="FILE...", help=FILES_HELP)],
@@ -35,5 +32,4 @@ def validate(
       corpus trace validate data/traces/centralized.json --strict
       corpus trace validate data/traces --format json
     """
-    options = Options(strict, max_findings, output_format)
-    return report(Session(*ctx.obj), paths, options)
+    return report(Session(*ctx.obj), paths, output_format, strict=strict, limit=max_findings or None)

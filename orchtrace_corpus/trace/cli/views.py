@@ -1,6 +1,7 @@
 """`corpus trace show`, `replay` and `graph`: a trace to look at."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 from enum import StrEnum
 from itertools import takewhile
 from math import inf
@@ -10,11 +11,18 @@ import typer
 
 from orchtrace_corpus.base.commands.session import Session
 from orchtrace_corpus.base.errors import CommandUseError, ExitCode
-from orchtrace_corpus.base.findings import printable, quote, unobeyed
+from orchtrace_corpus.base.findings import quote, unobeyed
 from orchtrace_corpus.base.text.table import SCHEMA_VERSION
 from orchtrace_corpus.trace.analysis.replay import State, replay
-from orchtrace_corpus.trace.cli.loading import FILE_HELP, FILES_HELP, by_ending, one_trace, sound_traces, write_new
-from orchtrace_corpus.trace.model.trace import Trace
+from orchtrace_corpus.trace.cli.loading import (
+    FILE_HELP,
+    FILES_HELP,
+    TextOrJson,
+    by_ending,
+    deliver,
+    one_trace,
+    sound_traces,
+)
 from orchtrace_corpus.trace.render import page
 from orchtrace_corpus.trace.view import TraceView
 
@@ -40,16 +48,6 @@ def show(
     return ExitCode.DONE
 
 
-_LAST = "last"
-
-
-class ReplayFormat(StrEnum):
-    """The forms in which states are shown."""
-
-    TEXT = "text"
-    JSON = "json"
-
-
 def replay_trace(
     ctx: typer.Context,
     path: Annotated[str, typer.Argument(metavar="FILE", help=FILE_HELP)],
@@ -62,8 +60,8 @@ def replay_trace(
     step: Annotated[
         str, typer.Option("--step", metavar="N", help="Only the state after event N, counted from 1 on; or 'last'.")
     ] = "",
-    output_format: Annotated[ReplayFormat, typer.Option("--format", "-f", help="The form of the output.")] = (
-        ReplayFormat.TEXT
+    output_format: Annotated[TextOrJson, typer.Option("--format", "-f", help="The form of the output.")] = (
+        TextOrJson.TEXT
     ),
 ) -> int:
     """Run a trace again: who lives, what is open, what was spent, after each event.
@@ -80,18 +78,19 @@ def replay_trace(
       corpus trace replay data/traces/swarm.json --step 5 --format json
     """
     session = Session(*ctx.obj)
-    number = _number(step)
+    if step not in ("", "last") and not (step.isdecimal() and int(step)):
+        raise CommandUseError(f"{quote(step)} is no number of an event", "Give 1 for the first, or last.")
     _, view = one_trace(session, path)
     trace = view.trace
     states = _until(session, view, until) if until else replay(view)
-    if number is not None:
-        states = iter([_only(states, number)])
-    if output_format is ReplayFormat.JSON:
+    if step:
+        states = iter([_only(states, 0 if step == "last" else int(step))])
+    if output_format is TextOrJson.JSON:
         head = {"schema": "orchtrace-corpus/trace-replay", "version": SCHEMA_VERSION, "trace_id": trace.trace_id}
         session.output.write(_line({**head, "unit": trace.clock.unit.value}))
     before = None
     for state in states:
-        if output_format is ReplayFormat.JSON:
+        if output_format is TextOrJson.JSON:
             session.output.write(_line(page.as_data(state)))
         else:
             session.output.show(page.state_lines(state, before, trace.clock.unit, session.output.width))
@@ -105,21 +104,12 @@ def _line(value: object) -> str:
     return unobeyed(json.dumps(value, ensure_ascii=False)) + "\n"
 
 
-def _number(step: str) -> int | None:
-    """The number of the only event wanted; 0 for the last, None for all."""
-    if not step:
-        return None
-    if step == _LAST:
-        return 0
-    if not step.isdecimal() or not int(step):
-        raise CommandUseError(f"{quote(step)} is no number of an event", "Give 1 for the first, or last.")
-    return int(step)
-
-
 def _until(session: Session, view: TraceView, until: str) -> Iterator[State]:
     """The states up to an event, or up to a time; an id goes first."""
     trace, states = view.trace, replay(view)
-    end = _time(until)
+    end = None
+    with suppress(ValueError):
+        end = float(until)
     if any(event.id == until for event in trace.events):
         if end is not None:
             session.output.note(f"corpus: {quote(until)} is an event's id; for the time, write +{end:g}")
@@ -133,13 +123,6 @@ def _until(session: Session, view: TraceView, until: str) -> Iterator[State]:
         unit = trace.clock.unit
         raise CommandUseError(f"nothing has happened by {end:g} {unit}: the first event is at {first:g} {unit}")
     return takewhile(lambda state: state.event.t <= end, states)
-
-
-def _time(text: str) -> float | None:
-    try:
-        return float(text)
-    except ValueError:
-        return None
 
 
 def _up_to_event(states: Iterator[State], name: str) -> Iterator[State]:
@@ -162,8 +145,6 @@ def _only(states: Iterator[State], number: int) -> State:
 
 _MERMAID_EDGES, _MERMAID_TEXT = 500, 50_000
 """What Mermaid draws unless it is told otherwise (its settings maxEdges and maxTextSize)."""
-
-_DOT_NODES = 2_000
 
 
 class GraphFormat(StrEnum):
@@ -210,29 +191,17 @@ def graph_trace(
     output_format = wanted or by_ending(output, _ENDINGS, "graphs", "--format")
     _, view = one_trace(session, path)
     trace = view.trace
-    draw = {
-        GraphFormat.MERMAID: graph.mermaid,
-        GraphFormat.DOT: graph.dot,
-        GraphFormat.SVG: graph.timeline,
-    }[output_format]
-    written = draw(view)
-    if output:
-        write_new(output, written)
-        session.output.note(f"wrote {printable(output, limit=300)}")
-    else:
-        session.output.write(written)
+    draw = {GraphFormat.MERMAID: graph.mermaid, GraphFormat.DOT: graph.dot, GraphFormat.SVG: graph.timeline}
+    written = draw[output_format](view)
+    deliver(session, output, written)
+    size = f"{len(trace.events):,} events, {len(trace.edges):,} edges, {len(written.encode()) / 1e6:.1f} MB"
     if output_format is GraphFormat.MERMAID and (len(trace.edges) > _MERMAID_EDGES or len(written) > _MERMAID_TEXT):
         session.output.note(
-            f"corpus: {_size(trace, written)}; Mermaid by default draws {_MERMAID_EDGES} edges and "
+            f"corpus: {size}; Mermaid by default draws {_MERMAID_EDGES} edges and "
             f"{_MERMAID_TEXT:,} characters. Raise its maxEdges and maxTextSize, or draw the timeline: --format svg"
         )
-    elif output_format is GraphFormat.DOT and len(trace.events) > _DOT_NODES:
+    elif output_format is GraphFormat.DOT and len(trace.events) > 2_000:
         session.output.note(
-            f"corpus: {_size(trace, written)}; Graphviz takes long to lay out so many. The timeline is drawn at once: "
-            "--format svg"
+            f"corpus: {size}; Graphviz takes long to lay out so many. The timeline is drawn at once: --format svg"
         )
     return ExitCode.DONE
-
-
-def _size(trace: Trace, written: str) -> str:
-    return f"{len(trace.events):,} events, {len(trace.edges):,} edges, {len(written.encode()) / 1e6:.1f} MB"

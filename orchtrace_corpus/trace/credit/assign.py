@@ -1,11 +1,12 @@
 """One door to all methods of credit assignment: which unit takes which method, on what basis, with which sum."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
 from orchtrace_corpus.base.errors import CommandUseError, DataFileError
 from orchtrace_corpus.base.findings import quote, suggestion
+from orchtrace_corpus.base.text.layout import first_names_and_more
 from orchtrace_corpus.trace.credit import methods
 from orchtrace_corpus.trace.credit.methods import MOST_EXACT_PLAYERS, Share
 from orchtrace_corpus.trace.credit.reach import Reach
@@ -148,10 +149,8 @@ def parts(view: TraceView, unit: str) -> dict[str, list[int]]:
         raise CommandUseError(f"there is no credit unit {quote(unit)}{suggestion(unit, CREDIT_UNITS)}")
     found = parts_if_any(view, unit)
     if not found:
-        raise CommandUseError(
-            f"the trace {quote(view.trace.trace_id)} has no {unit} that credit could go to",
-            "Try --unit agent, or --unit team.",
-        )
+        hint = "Try --unit agent, or --unit team."
+        raise CommandUseError(f"the trace {quote(view.trace.trace_id)} has no {unit} that credit could go to", hint)
     return found
 
 
@@ -184,15 +183,11 @@ def _reward(trace: Trace, choices: Choices) -> float:
     if reward is not None:
         return reward
     if not trace.rewards:
-        raise CommandUseError(
-            f"the trace {quote(trace.trace_id)} has no reward that could be divided",
-            'State one in the trace, such as "rewards": {"team": 1}.',
-        )
-    hint = suggestion(choices.channel, list(trace.rewards))
-    raise CommandUseError(
-        f"the trace {quote(trace.trace_id)} has no reward {quote(choices.channel)}{hint}",
-        "Say which is to be divided: --channel NAME.",
-    )
+        hint = 'State one in the trace, such as "rewards": {"team": 1}.'
+        raise CommandUseError(f"the trace {quote(trace.trace_id)} has no reward that could be divided", hint)
+    asked = f"{quote(choices.channel)}{suggestion(choices.channel, list(trace.rewards))}"
+    hint = "Say which is to be divided: --channel NAME."
+    raise CommandUseError(f"the trace {quote(trace.trace_id)} has no reward {asked}", hint)
 
 
 def _by_group(views: Sequence[TraceView], unit: str, choices: Choices) -> list[Assignment]:
@@ -200,16 +195,13 @@ def _by_group(views: Sequence[TraceView], unit: str, choices: Choices) -> list[A
     if len(traces) < 2:
         raise CommandUseError("a group is several runs of one task, and this is one run", _SEVERAL)
     if len({trace.task_id for trace in traces}) > 1:
-        raise CommandUseError(f"a group is several runs of one task, and these are runs of {_tasks(traces, choices)}",
-                              _SEVERAL)  # fmt: skip
-    names = [f"{number}:{trace.trace_id}" for number, trace in enumerate(traces)]
-    advantage = methods.group_relative(
-        {name: _reward(trace, choices) for name, trace in zip(names, traces, strict=True)}
-    )
+        tasks = _tasks(traces, choices)
+        raise CommandUseError(f"a group is several runs of one task, and these are runs of {tasks}", _SEVERAL)
+    advantage = methods.group_relative({number: _reward(trace, choices) for number, trace in enumerate(traces)})
     basis = f"the rewards {quote(choices.channel)} of {len(traces)} runs; every part of a run shares its advantage"
     return [
-        Assignment(view.trace.trace_id, {part: Share(advantage[name]) for part in parts(view, unit)}, basis)
-        for name, view in zip(names, views, strict=True)
+        Assignment(view.trace.trace_id, dict.fromkeys(parts(view, unit), Share(advantage[number])), basis)
+        for number, view in enumerate(views)
     ]
 
 
@@ -218,33 +210,25 @@ def _tasks(traces: Sequence[Trace], choices: Choices) -> str:
     runs: dict[str, list[str]] = {}
     for number, trace in enumerate(traces):
         runs.setdefault(trace.task_id, []).append(choices.files[number] if choices.files else quote(trace.trace_id))
-    shown = [f"{quote(task)} ({_some(names)})" for task, names in runs.items()]
-    return f"{len(runs):,} tasks: {_some(shown)}"
-
-
-def _some(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _MOST_NAMED:,} more" if len(names) > _MOST_NAMED else ""
-    return ", ".join(names[:_MOST_NAMED]) + more
+    shown = [f"{quote(task)} ({first_names_and_more(names, _MOST_NAMED)})" for task, names in runs.items()]
+    return f"{len(runs):,} tasks: {first_names_and_more(shown, _MOST_NAMED)}"
 
 
 def _by_steps(view: TraceView, unit: str, method: Method, choices: Choices) -> Assignment:
     trace = view.trace
     if choices.values is None:
-        raise CommandUseError(
-            f"{method} needs the estimated value of each step, which no log holds",
-            f"Give them: --values FILE with {STEPS}.",
-        )
+        hint = f"Give them: --values FILE with {STEPS}."
+        raise CommandUseError(f"{method} needs the estimated value of each step, which no log holds", hint)
     asked = set(steps(trace))
     numbers = [number for number in view.sequence if number in asked]
     if not numbers:
         raise CommandUseError(f"the trace {quote(trace.trace_id)} has no step that credit could go to")
-    known = _known_steps(choices, [trace.events[number].id for number in numbers])
-    basis = f"rewards and values of steps from {quote(choices.values_path)}"
+    known, path = _known_steps(choices, [trace.events[number].id for number in numbers]), quote(choices.values_path)
+    basis = f"rewards and values of steps from {path}"
     rewards = [one.reward or 0.0 for one in known]
     if all(one.reward is None for one in known):
         rewards[-1] = _reward(trace, choices)
-        path, channel = quote(choices.values_path), quote(choices.channel)
-        basis = f"values of steps from {path}; the reward {channel} at the last step"
+        basis = f"values of steps from {path}; the reward {quote(choices.channel)} at the last step"
     values = [one.value for one in known]
     advantage = methods.generalised(rewards, values, gamma=choices.gamma, lam=choices.lam)
     found = {trace.events[number].id: one for number, one in zip(numbers, advantage, strict=True)}
@@ -265,13 +249,14 @@ def _known_steps(choices: Choices, ids: Sequence[str]) -> list[StepValue]:
     missing = [name for name in ids if name not in known]
     if missing:
         asked = set(ids)
-        strangers = [name for name in known if name not in asked]
+        strangers = first_names_and_more([quote(name) for name in known if name not in asked], _MOST_NAMED)
+        shown = first_names_and_more(list(map(quote, missing)), _MOST_NAMED)
         raise DataFileError(
-            f"{quote(choices.values_path)} has no value for {len(missing):,} of {len(ids):,} steps: "
-            f"{_some([quote(name) for name in missing])}",
-            f"It has values for what is no step of the trace: {_some([quote(name) for name in strangers])}."
-            if strangers else "Each step needs one: what agents think, decide, merge, say, and the tools they call.",
-        )  # fmt: skip
+            f"{quote(choices.values_path)} has no value for {len(missing):,} of {len(ids):,} steps: {shown}",
+            f"It has values for what is no step of the trace: {strangers}."
+            if strangers
+            else "Each step needs one: what agents think, decide, merge, say, and the tools they call.",
+        )
     return [known[name] for name in ids]
 
 
@@ -281,55 +266,38 @@ def _by_coalitions(view: TraceView, unit: str, method: Method, choices: Choices)
         return _by_reach(trace, Reach(view, players, _reward(trace, choices)), unit, method)
     units = {one: list(parts_if_any(view, one)) for one in (unit, *UNITS[method])}
     value = Supplied(choices.values, choices.values_path, units)
-    names = list(players)
-    found = Assignment(trace.trace_id, {}, f"values of coalitions from {quote(choices.values_path)}")
+    names, basis = list(players), f"values of coalitions from {quote(choices.values_path)}"
     if method is Method.DIFFERENCE:  # asks for no other coalitions than all, and all but one
-        found = found._replace(credits=methods.difference_rewards(names, value), whole=value(frozenset(names)))
+        found = Assignment(trace.trace_id, methods.difference_rewards(names, value), basis)
     else:
-        found = found._replace(
-            credits=methods.shapley(names, value, samples=choices.samples, seed=choices.seed),
-            whole=value(frozenset(names)),
-            nobody=value(frozenset()),
-        )
+        credit = methods.shapley(names, value, samples=choices.samples, seed=choices.seed)
+        found = Assignment(trace.trace_id, credit, basis, nobody=value(frozenset()))
         if len(names) > MOST_EXACT_PLAYERS:
-            found = found._replace(samples=methods.count_orders(choices.samples))
-        found = found._replace(precision=_precision(found, len(names), choices.seed))
+            drawn = methods.count_orders(choices.samples)
+            largest = max(one.standard_error or 0.0 for one in credit.values())
+            said = f"{drawn:,} orders drawn with seed {choices.seed}; the largest standard error is {largest:.3g}"
+            found = found._replace(samples=drawn, precision=f"Estimated from {said}")
+        else:
+            found = found._replace(precision=f"Exact: all {2 ** len(names):,} coalitions were valued")
+    whole = value(frozenset(names))
     value.see_complete()
-    return found._replace(warnings=tuple(_unlike_reward(trace, found, choices)))
+    return found._replace(whole=whole, warnings=_unlike_reward(trace, whole, choices))
 
 
 def _by_reach(trace: Trace, game: Reach, unit: str, method: Method) -> Assignment:
     unowned = f"nothing that led to the result belongs to any {unit}, so nobody has credit"
     warnings = () if game.owned else (unowned,)
-    found = Assignment(trace.trace_id, {}, _PROXY, whole=game.whole, warnings=warnings)
     if method is Method.DIFFERENCE:
-        return found._replace(credits=game.difference_rewards())
-    return found._replace(
-        credits=game.shapley(),
-        nobody=0.0,
-        precision=f"Exact for {_counted(len(game.players), 'player')}: no order was drawn, no error is left",
-    )
+        return Assignment(trace.trace_id, game.difference_rewards(), _PROXY, game.whole, warnings=warnings)
+    players = f"{len(game.players):,} {'player' if len(game.players) == 1 else 'players'}"
+    precision = f"Exact for {players}: no order was drawn, no error is left"
+    return Assignment(trace.trace_id, game.shapley(), _PROXY, game.whole, 0.0, precision=precision, warnings=warnings)
 
 
-def _precision(found: Assignment, players: int, seed: int) -> str:
-    if found.samples is None:
-        return f"Exact: all {2**players:,} coalitions were valued"
-    largest = max(share.standard_error or 0.0 for share in found.credits.values())
-    return (
-        f"Estimated from {found.samples:,} orders drawn with seed {seed}; the largest standard error is {largest:.3g}"
-    )
-
-
-def _unlike_reward(trace: Trace, found: Assignment, choices: Choices) -> Iterator[str]:
-    """A value of the whole team that is not the reward which the trace states."""
+def _unlike_reward(trace: Trace, whole: float, choices: Choices) -> tuple[str, ...]:
+    """What is said of a value of the whole team that is not the reward which the trace states."""
     reward = trace.rewards.get(choices.channel)
-    if reward is None or found.whole is None or abs(found.whole - reward) <= 1e-9 * max(1.0, abs(reward)):
-        return
-    yield (
-        f"{quote(choices.values_path)} gives the whole team {found.whole:.6g}, but its reward {quote(choices.channel)} "
-        f"in this run is {reward:.6g}; the credits rest on {found.whole:.6g}"
-    )
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number:,} {noun}s"
+    if reward is None or abs(whole - reward) <= 1e-9 * max(1.0, abs(reward)):
+        return ()
+    path, stated = quote(choices.values_path), f"its reward {quote(choices.channel)} in this run is {reward:.6g}"
+    return (f"{path} gives the whole team {whole:.6g}, but {stated}; the credits rest on {whole:.6g}",)

@@ -15,8 +15,9 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import combinations
 from math import factorial, fsum, hypot, sqrt
 from random import Random
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias, TypeVar
 
+Run = TypeVar("Run")
 Coalition: TypeAlias = frozenset[str]
 Value: TypeAlias = Callable[[Coalition], float]
 """From a coalition of players to what it achieves."""
@@ -37,7 +38,7 @@ class Share(NamedTuple):
     standard_error: float | None = None
 
 
-def group_relative(rewards: Mapping[str, float]) -> dict[str, float]:
+def group_relative(rewards: Mapping[Run, float]) -> dict[Run, float]:
     """The advantage of each run over the others of its task; 0 for all where they do not differ.
 
     The standard deviation is that of the population, without any constant added to it.
@@ -70,9 +71,7 @@ def generalised(rewards: Sequence[float], values: Sequence[float], *, gamma: flo
 
 def means(advantages: Mapping[str, float], groups: Mapping[str, Sequence[str]]) -> dict[str, float]:
     """The mean advantage of each group of steps; groups without a step are left out."""
-    return {
-        name: sum(advantages[step] for step in steps) / len(steps) for name, steps in groups.items() if len(steps) > 0
-    }
+    return {name: sum(map(advantages.__getitem__, steps)) / len(steps) for name, steps in groups.items() if steps}
 
 
 def difference_rewards(players: Sequence[str], value: Value) -> dict[str, Share]:
@@ -100,20 +99,17 @@ def exact(players: Sequence[str], value: Value) -> dict[str, Share]:
     """The Shapley value by its definition: 2^n values of coalitions."""
     count = len(players)
     weights = [factorial(size) * factorial(count - size - 1) / factorial(count) for size in range(count)]
-    known: dict[Coalition, float] = {}
-    for size in range(count + 1):
-        for members in combinations(players, size):
-            coalition = frozenset(members)
-            known[coalition] = value(coalition)
-    found = {}
-    for player in players:
-        credit = sum(
+    coalitions = (frozenset(members) for size in range(count + 1) for members in combinations(players, size))
+    known = {coalition: value(coalition) for coalition in coalitions}
+
+    def credit(player: str) -> float:
+        return sum(
             weights[len(coalition)] * (known[coalition | {player}] - without)
             for coalition, without in known.items()
             if player not in coalition
         )
-        found[player] = Share(credit)
-    return found
+
+    return {player: Share(credit(player)) for player in players}
 
 
 def count_orders(samples: int) -> int:

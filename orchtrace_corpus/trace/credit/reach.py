@@ -190,11 +190,8 @@ def _members(needed: int) -> Iterator[int]:
 
 
 def _result(trace: Trace, sequence: Sequence[int]) -> int:
-    for kind in (EventType.AGGREGATE, EventType.RETURN):
-        for number in reversed(sequence):
-            if trace.events[number].type is kind:
-                return number
-    return sequence[-1]
+    last = {trace.events[number].type: number for number in sequence}
+    return last.get(EventType.AGGREGATE, last.get(EventType.RETURN, sequence[-1]))
 
 
 def _making(result: int, incoming: Sequence[Sequence[int]]) -> list[int]:

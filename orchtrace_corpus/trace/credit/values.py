@@ -13,6 +13,7 @@ from orchtrace_corpus.base.errors import CommandUseError, DataFileError
 from orchtrace_corpus.base.findings import printable, quote
 from orchtrace_corpus.base.json_places import Path, Places
 from orchtrace_corpus.base.json_syntax import Kind, first_fault
+from orchtrace_corpus.base.text.layout import first_and_more, first_names_and_more
 from orchtrace_corpus.trace.credit.methods import Coalition
 
 COALITIONS = '{"values": [{"members": [], "value": 0}, {"members": ["a", "b"], "value": 0.7}, ...]}'
@@ -39,43 +40,6 @@ class StepValue(NamedTuple):
     reward: float | None
 
 
-class CoalitionValues(NamedTuple):
-    """What each coalition of a file achieves.
-
-    Attributes:
-        known: The value of each coalition.
-        stated: Where each of its members is named first, as `path:line:column`.
-    """
-
-    known: Mapping[frozenset[str], float]
-    stated: Mapping[str, str]
-
-
-def coalition_values(text: str, path: str) -> CoalitionValues:
-    """What each coalition of a file achieves.
-
-    Raises:
-        DataFileError: The text is not of the form `COALITIONS`, or values a coalition twice; with the place.
-    """
-    file = _File(text, path, f"Write: {COALITIONS}, with a run of each coalition that is asked for.")
-    known: dict[frozenset[str], float] = {}
-    named: dict[str, Path] = {}
-    for where, row in file.rows("values"):
-        members = file.member(row, where, "members", list)
-        coalition: set[str] = set()
-        for number in range(len(members)):
-            name = file.member(members, (*where, "members"), number, str)
-            if name in coalition:
-                raise file.wrong((*where, "members", number), f"{quote(name)} is named twice in one coalition")
-            coalition.add(name)
-            named.setdefault(name, (*where, "members", number))
-        if frozenset(coalition) in known:
-            shown = ", ".join(map(printable, members)) or "nobody"
-            raise file.wrong(where, f"a second value of the coalition of {shown}", "Keep one of them.")
-        known[frozenset(coalition)] = file.figure(row, where, "value")
-    return CoalitionValues(known, {name: file.place(where) for name, where in named.items()})
-
-
 class Supplied:
     """The values of ablation runs, from JSON of the form `COALITIONS`.
 
@@ -88,18 +52,34 @@ class Supplied:
         units: The players, by credit unit: those of the unit that is asked for first.
 
     Raises:
-        DataFileError: The text is not of that form, or names members that are no players.
+        DataFileError: The text is not of that form, values a coalition twice, or names members that are no players;
+            with the place.
     """
 
     def __init__(self, text: str, path: str, units: Mapping[str, Sequence[str]]) -> None:
         self._path = path
         self._players = next(iter(units.values()))
-        self._known, stated = coalition_values(text, path)
+        self._known: dict[Coalition, float] = {}
         self._asked: dict[Coalition, None] = {}
+        file = _File(text, path, f"Write: {COALITIONS}, with a run of each coalition that is asked for.")
+        named: dict[str, Path] = {}
+        for where, row in file.rows("values"):
+            members = file.member(row, where, "members", list)
+            coalition: set[str] = set()
+            for number in range(len(members)):
+                name = file.member(members, (*where, "members"), number, str)
+                if name in coalition:
+                    raise file.wrong((*where, "members", number), f"{quote(name)} is named twice in one coalition")
+                coalition.add(name)
+                named.setdefault(name, (*where, "members", number))
+            if frozenset(coalition) in self._known:
+                shown = ", ".join(map(printable, members)) or "nobody"
+                raise file.wrong(where, f"a second value of the coalition of {shown}", "Keep one of them.")
+            self._known[frozenset(coalition)] = file.figure(row, where, "value")
         players = set(self._players)
-        strangers = [member for member in stated if member not in players]
+        strangers = [member for member in named if member not in players]
         if strangers:
-            raise _strange(strangers, stated[strangers[0]], units)
+            raise _strange(strangers, file.place(named[strangers[0]]), units)
 
     def __call__(self, coalition: Coalition) -> float:
         """The value of a coalition; 0 where the file has none."""
@@ -112,11 +92,12 @@ class Supplied:
         Raises:
             CommandUseError: It had not; the message names the first of them, the smallest before others.
         """
-        missing = sorted((one for one in self._asked if one not in self._known), key=self._rank)
+        places = {name: place for place, name in enumerate(self._players)}
+        missing = [one for one in self._asked if one not in self._known]
+        missing.sort(key=lambda one: (len(one), sorted(map(places.__getitem__, one))))
         if not missing:
             return
-        shown = [f"  {self._written(coalition)}" for coalition in missing[:_MOST_NAMED]]
-        shown += [f"  … and {len(missing) - _MOST_NAMED:,} more"] if len(missing) > _MOST_NAMED else []
+        shown = first_and_more(list(map(self._written, missing)), _MOST_NAMED, "  … and {:,} more")
         number = f"{len(missing):,} of {len(self._asked):,} coalitions that are asked for"
         raise CommandUseError(
             "\n".join((f"{quote(self._path)} has no value for {number}:", *shown)),
@@ -124,28 +105,21 @@ class Supplied:
             "or leave out --values to use the proxy.",
         )
 
-    def _rank(self, coalition: Coalition) -> tuple[int, list[int]]:
-        return len(coalition), [place for place, name in enumerate(self._players) if name in coalition]
-
     def _written(self, coalition: Coalition) -> str:
-        """A coalition as the file would have it."""
-        members = [name for name in self._players if name in coalition]
-        return printable(f'{{"members": {json.dumps(members, ensure_ascii=False)}, "value": ?}}', limit=300)
+        """A line with a coalition as the file would have it."""
+        members = json.dumps([name for name in self._players if name in coalition], ensure_ascii=False)
+        return "  " + printable(f'{{"members": {members}, "value": ?}}', limit=300)
 
 
 def _strange(strangers: Sequence[str], place: str, units: Mapping[str, Sequence[str]]) -> DataFileError:
     """What is said of members that are no players: of which unit they are, and which players there are."""
     asked = next(iter(units))
-    shown = ", ".join(map(quote, strangers[:_MOST_NAMED]))
-    more = f" and {len(strangers) - _MOST_NAMED:,} more" if len(strangers) > _MOST_NAMED else ""
-    message = f"{place}: the unit asked for is {asked}, and the trace has no {asked} {shown}{more}"
+    shown = first_names_and_more(list(map(quote, strangers)), _MOST_NAMED)
+    message = f"{place}: the unit asked for is {asked}, and the trace has no {asked} {shown}"
     fitting = [unit for unit, players in units.items() if set(strangers) <= set(players)]
     if fitting:
         return DataFileError(message, f"These are names of the unit {fitting[0]}: use --unit {fitting[0]}.")
-    players = units[asked]
-    there = ", ".join(map(quote, players[:_MOST_NAMED]))
-    there += f" and {len(players) - _MOST_NAMED:,} more" if len(players) > _MOST_NAMED else ""
-    return DataFileError(message, f"There are: {there}.")
+    return DataFileError(message, f"There are: {first_names_and_more(list(map(quote, units[asked])), _MOST_NAMED)}.")
 
 
 def step_values(text: str, path: str) -> dict[str, StepValue]:
@@ -197,7 +171,7 @@ class _File:
     def rows(self, name: str) -> Iterator[tuple[Path, dict[str, Any]]]:
         """The objects of the file's list, each with its path."""
         if not isinstance(self._content, dict):
-            raise self.wrong((), f"{_kind(self._content)}, where an object with {quote(name)} is wanted")
+            raise self.wrong((), f"{_KINDS[type(self._content)]}, where an object with {quote(name)} is wanted")
         rows = self.member(self._content, (), name, list)
         for number in range(len(rows)):
             yield (name, number), self.member(rows, (name,), number, dict)
@@ -205,11 +179,13 @@ class _File:
     def member(self, inside: Any, where: Path, name: str | int, kind: type) -> Any:
         """A member of an object or list, which is of a kind."""
         if isinstance(inside, dict) and name not in inside:
-            raise self.wrong(where, f"there is no {quote(str(name))}{_instead(inside)}")
+            names = ", ".join(map(quote, list(inside)[:_MOST_NAMED]))
+            instead = f", only {names}" if names else " in an empty object"
+            raise self.wrong(where, f"there is no {quote(str(name))}{instead}")
         value = inside[name]
         if not isinstance(value, kind):
             what = quote(name) if isinstance(name, str) else "an item"
-            raise self.wrong((*where, name), f"{what} is {_kind(value)}, and {_KINDS[kind]} is wanted")
+            raise self.wrong((*where, name), f"{what} is {_KINDS[type(value)]}, and {_KINDS[kind]} is wanted")
         return value
 
     def figure(self, row: Mapping[str, Any], where: Path, name: str) -> float:
@@ -218,12 +194,3 @@ class _File:
         if abs(value) > _MOST:
             raise self.wrong((*where, name), f"{quote(name)} is beyond {_MOST:g}")
         return value
-
-
-def _kind(value: Any) -> str:
-    return _KINDS[type(value)]
-
-
-def _instead(inside: Mapping[str, Any]) -> str:
-    names = ", ".join(map(quote, list(inside)[:_MOST_NAMED]))
-    return f", only {names}" if names else " in an empty object"

@@ -18,7 +18,7 @@ from orchtrace_corpus.base.findings import printable, quote_path
 from orchtrace_corpus.base.workers import Worker, WorkerError, wait_for_any
 from orchtrace_corpus.trace.analysis.prices import Prices
 from orchtrace_corpus.trace.dataset.columns import TABLES
-from orchtrace_corpus.trace.dataset.folder import Folder, Unit
+from orchtrace_corpus.trace.dataset.folder import Folder
 from orchtrace_corpus.trace.dataset.plan import TRACE, Kept, Source, Task, find, plan, reusable
 from orchtrace_corpus.trace.dataset.tables import need
 from orchtrace_corpus.trace.dataset.worker import Job, Order, Stopped, journal_entries, serve
@@ -104,18 +104,22 @@ def build(paths: Sequence[str], folder: Folder, options: Options, report: Callab
         for unit, kept in todo.shrunk:
             folder.keep(unit, kept)
         wanted = [source for task in todo.tasks for source in task.sources]
-        taken = _reusable(folder, wanted, settings, salt)
+        journals = folder.journals()
+        taken = reusable((one for path in journals for one in journal_entries(path)), wanted, settings, salt)
+        for path in {*journals} - {one.journal for one in taken.values()}:
+            os.unlink(path)
         resumed = len(taken)
         failures = _make(todo.tasks, taken, folder, Job(salt, options.prices, settings), options.jobs, report)
         units = folder.units()
         folder.finish()
     sessions = [session for unit in units for session in unit.sessions]
+    priced = {session.key for unit in standing if unit.prices and not options.prices for session in unit.sessions}
     failures += [Failure(name, why) for name, why in found.unreadable]
     failures += [Failure(session.files[0].name, why) for session in sessions for why in session.errors]
     return Outcome(
         built=len(wanted) - resumed,
         resumed=resumed,
-        unpriced=_count_unpriced(wanted, standing, salt) if options.prices is None else 0,
+        unpriced=sum(source.form != TRACE and source.key(salt) in priced for source in wanted) if priced else 0,
         unchanged=todo.unchanged,
         empty=sum(not session.traces and not session.errors for session in sessions),
         kept=todo.kept,
@@ -124,21 +128,6 @@ def build(paths: Sequence[str], folder: Folder, options: Options, report: Callab
         traces=sum(session.traces for session in sessions),
         failures=failures,
     )
-
-
-def _reusable(folder: Folder, wanted: Sequence[Source], settings: str, salt: bytes) -> dict[Source, Kept]:
-    """What a build that was broken off has read already; journals that have nothing of it are removed."""
-    journals = folder.journals()
-    taken = reusable((one for path in journals for one in journal_entries(path)), wanted, settings, salt)
-    for path in {*journals} - {one.journal for one in taken.values()}:
-        os.unlink(path)
-    return taken
-
-
-def _count_unpriced(wanted: Sequence[Source], units: Sequence[Unit], salt: bytes) -> int:
-    """How many sessions had costs by a price table."""
-    priced = {session.key for unit in units if unit.prices for session in unit.sessions}
-    return sum(source.form != TRACE and source.key(salt) in priced for source in wanted) if priced else 0
 
 
 def _settings(prices: Prices | None) -> str:
@@ -204,15 +193,9 @@ def _make(
     jobs: int,
     report: Callable[[int, int], None],
 ) -> list[Failure]:
-    """Have all units made, and put them in their place; returns what killed a worker.
+    """Have all units made by so many workers, and put them in their place; returns what killed a worker.
 
-    Args:
-        tasks: The units.
-        taken: Sources that need not be read; what workers had read that died is added.
-        folder: The dataset.
-        job: What holds for all units.
-        jobs: How many workers there are to be.
-        report: Called with how many sources of how many are done.
+    What workers had read that died is added to what is taken.
 
     Raises:
         DataFileError: The tables cannot be written, or workers die one after another and nothing gets done.

@@ -26,7 +26,6 @@ from orchtrace_corpus.trace.dataset.columns import TABLES
 
 _PRIVATE = ".build"
 _LOCK_WAIT_SECONDS = 2.0
-_SALT_BYTES = 16
 _VERSION = 1
 
 
@@ -114,13 +113,12 @@ class Folder:
 
     def journals(self) -> list[str]:
         """The journals that builds which were broken off have left."""
-        return [os.path.join(self._journals, name) for name in sorted(os.listdir(self._journals))]
+        return _files(self._journals)
 
     def new_journal(self) -> str:
         """Make an empty journal."""
-        handle, path = tempfile.mkstemp(dir=self._journals, prefix="")
-        os.close(handle)
-        return path
+        with tempfile.NamedTemporaryFile(dir=self._journals, prefix="", delete=False) as file:
+            return file.name
 
     def log_file(self, worker: int) -> str:
         """Where a worker's standard error goes."""
@@ -166,14 +164,13 @@ class Folder:
             with open(self._identity_file, "rb") as file:
                 identity = msgspec.json.decode(file.read(), type=_Identity)
         except FileNotFoundError:
-            return self._create(wanted or os.urandom(_SALT_BYTES))
+            return self._create(wanted or os.urandom(16))
         except (OSError, msgspec.DecodeError) as error:
             raise DataFileError(f"cannot read {quote_path(self._identity_file)}: {error}") from error
         known = bytes.fromhex(identity.salt)
         if wanted and wanted != known:
-            raise CommandUseError(
-                "the dataset has another salt", "Leave --salt out, or build a new dataset: hashes must be comparable."
-            )
+            hint = "Leave --salt out, or build a new dataset: hashes must be comparable."
+            raise CommandUseError("the dataset has another salt", hint)
         return known
 
     def _create(self, salt: bytes) -> bytes:
@@ -187,10 +184,8 @@ class Folder:
                 "together, the files of both in each table are one dataset.",
             )
         if there:
-            raise DataFileError(
-                f"{quote_path(self.path)} is no dataset, and not empty",
-                "Name a new folder, or the folder of a dataset.",
-            )
+            hint = "Name a new folder, or the folder of a dataset."
+            raise DataFileError(f"{quote_path(self.path)} is no dataset, and not empty", hint)
         beside = f"{self._identity_file}.new"
         try:
             os.makedirs(self._private(), mode=0o700, exist_ok=True)
@@ -209,13 +204,11 @@ class Folder:
             os.makedirs(folder, exist_ok=True)
         sweep(self._private("units"))
         known = {unit.file for unit in self.units()}
-        for folder, begin, end in (
-            (self._private(), "worker-", ".log"),
-            *((one, "part-", ".parquet") for one in tables),
-        ):
-            for name in os.listdir(folder):
-                if name.startswith(begin) and name.endswith(end) and name not in known:
-                    os.unlink(os.path.join(folder, name))
+        parts = [path for table in tables for path in _files(table, ".parquet")]
+        for path in (*_files(self._private(), ".log"), *parts):
+            name = os.path.basename(path)
+            if name.startswith(("worker-", "part-")) and name not in known:
+                os.unlink(path)
 
     def units(self) -> list[Unit]:
         """The units, by name; none where the folder has no private part.
@@ -230,9 +223,8 @@ class Folder:
                 with open(path, "rb") as file:
                     found.append(decoder.decode(file.read()))
             except (OSError, msgspec.DecodeError) as error:
-                raise DataFileError(
-                    f"cannot read {quote_path(path)}: {error}", "Remove it; what it stands for is built again."
-                ) from error
+                hint = "Remove it; what it stands for is built again."
+                raise DataFileError(f"cannot read {quote_path(path)}: {error}", hint) from error
         return found
 
     def parts(self) -> dict[str, list[str]]:
@@ -286,7 +278,7 @@ class Folder:
         return self._private("units", f"{unit.name}.json")
 
 
-def _files(folder: str, end: str) -> list[str]:
+def _files(folder: str, end: str = "") -> list[str]:
     """The files in a folder whose names have an end, by name; none where there is no folder."""
     names = sorted(os.listdir(folder)) if os.path.isdir(folder) else ()
     return [os.path.join(folder, name) for name in names if name.endswith(end)]

@@ -9,6 +9,7 @@ import hashlib
 import hmac
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from typing import NamedTuple
 
 import msgspec
@@ -31,9 +32,6 @@ PART_BYTES = 8 * 1024 * 1024
 MOST_BYTES = 32 * 1024 * 1024
 MOST_SESSIONS = 250
 """A unit takes sessions until it has so many, or so many bytes; a larger session is a unit by itself."""
-
-_CHUNK_BYTES = 1024 * 1024
-_KEY_DIGITS = 16
 
 
 class Source(NamedTuple):
@@ -58,7 +56,7 @@ class Source(NamedTuple):
 
     def key(self, salt: bytes) -> str:
         """What the keys of its traces begin with: always the same for the same place."""
-        return hmac.digest(salt, f"{place(self.files[0].path)}\0{self.begin}".encode(), "sha256").hex()[:_KEY_DIGITS]
+        return hmac.digest(salt, f"{place(self.files[0].path)}\0{self.begin}".encode(), "sha256").hex()[:16]
 
 
 class Found(NamedTuple):
@@ -104,13 +102,9 @@ def find(paths: Sequence[str], form: str, dataset: str = "") -> Found:
         except DataFileError as error:
             unreadable.append((file.name, str(error)))
     passed_over = len(by_format.pop("", ()))
-    found = [
-        Source(name, tuple(group))
-        for name in by_format
-        if name != TRACE
-        for group in importers.grouped(name, by_format[name])
-    ]
-    found += [part for file in by_format.get(TRACE, ()) for part in _parts(file)]
+    finished = [part for file in by_format.pop(TRACE, ()) for part in _parts(file)]
+    found = [Source(name, tuple(group)) for name in by_format for group in importers.grouped(name, by_format[name])]
+    found += finished
     if not found:
         raise DataFileError(
             f"{', '.join(map(quote, paths[:3]))}: {passed_over} files, and none is a log or a trace that we know",
@@ -122,22 +116,19 @@ def find(paths: Sequence[str], form: str, dataset: str = "") -> Found:
 def _format_of(file: LogFile, form: str) -> str:
     """The format of a file that can be read: the one given, else as it is recognised; empty where it is of none."""
     with Opened(file) as opened:
-        recognised = "" if form else importers.recognise(opened)
-        return recognised or form or (TRACE if _is_trace(opened.head().text) else "")
+        if found := form or importers.recognise(opened):
+            return found
+        head = opened.head().text
+    is_trace = head.lstrip()[:1] == "{" and all(f'"{name}"' in head for name in ("trace_id", "task_id", "events"))
+    return TRACE if is_trace else ""
 
 
-def _is_trace(beginning: str) -> bool:
-    return beginning.lstrip()[:1] == "{" and all(f'"{name}"' in beginning for name in ("trace_id", "task_id", "events"))
-
-
-def _parts(file: LogFile) -> Iterator[Source]:
+def _parts(file: LogFile) -> list[Source]:
     """A file of finished traces as a whole, or in parts where it is large and has a trace on each line."""
     size = os.path.getsize(file.path)
     if size <= PART_BYTES or not _is_lines(file):
-        yield Source(TRACE, (file,))
-        return
-    for begin in range(0, size, PART_BYTES):
-        yield Source(TRACE, (file,), begin, min(begin + PART_BYTES, size))
+        return [Source(TRACE, (file,))]
+    return [Source(TRACE, (file,), begin, min(begin + PART_BYTES, size)) for begin in range(0, size, PART_BYTES)]
 
 
 def _is_lines(file: LogFile) -> bool:
@@ -153,11 +144,11 @@ def _is_lines(file: LogFile) -> bool:
 
 def state(file: LogFile) -> FileState:
     """A file as it is, without its digest; with a size of -1 where it is not there."""
-    try:
+    size, changed = -1, 0
+    with suppress(OSError):
         status = os.stat(file.path)
-    except OSError:
-        return FileState(place(file.path), file.name, -1, 0)
-    return FileState(place(file.path), file.name, status.st_size, status.st_mtime_ns)
+        size, changed = status.st_size, status.st_mtime_ns
+    return FileState(place(file.path), file.name, size, changed)
 
 
 def place(path: str) -> str:
@@ -171,7 +162,7 @@ def digest(path: str, begin: int = 0, end: int = -1) -> str:
     try:
         with open(path, "rb") as handle:
             left = (end if end >= 0 else os.fstat(handle.fileno()).st_size) - handle.seek(max(begin - 1, 0))
-            while left > 0 and (chunk := handle.read(min(left, _CHUNK_BYTES))):
+            while left > 0 and (chunk := handle.read(min(left, 1024 * 1024))):
                 found.update(chunk)
                 left -= len(chunk)
             if end >= 0:
@@ -324,9 +315,8 @@ def _standing(source: Source, done: Done) -> Done | None:
         is_same_part = done.end >= 0 and now.size >= done.end
         if not known.digest or (now.size != known.size and not is_same_part):
             return None
-        if (now.size, now.mtime_ns) != (known.size, known.mtime_ns) and (
-            digest(file.path, done.begin, done.end) != known.digest
-        ):
+        is_touched = (now.size, now.mtime_ns) != (known.size, known.mtime_ns)
+        if is_touched and digest(file.path, done.begin, done.end) != known.digest:
             return None
         now.name, now.digest = known.name, known.digest
         found.append(now)
@@ -339,7 +329,7 @@ def _tasks(sources: list[Source], salt: bytes) -> list[Task]:
     alone: list[list[Source]] = []
     room = 0
     for source in sources:
-        weight = sum(map(_size, source.files)) if source.end < 0 else source.end - source.begin
+        weight = sum(max(state(file).size, 0) for file in source.files) if source.end < 0 else source.end - source.begin
         if weight >= MOST_BYTES:
             alone.append([source])
             continue
@@ -348,16 +338,10 @@ def _tasks(sources: list[Source], salt: bytes) -> list[Task]:
             room = MOST_BYTES
         batches[-1].append(source)
         room -= weight
-    return [Task(_name(batch, salt), tuple(batch)) for batch in (*alone, *batches)]
+    return [_task(batch, salt) for batch in (*alone, *batches)]
 
 
-def _size(file: LogFile) -> int:
-    try:
-        return os.stat(file.path).st_size
-    except OSError:
-        return 0
-
-
-def _name(sources: Sequence[Source], salt: bytes) -> str:
-    """The name of a unit: the same for the same sessions."""
-    return hashlib.blake2b("".join(source.key(salt) for source in sources).encode(), digest_size=8).hexdigest()
+def _task(sources: Sequence[Source], salt: bytes) -> Task:
+    """A unit, whose name is the same for the same sessions."""
+    keys = "".join(source.key(salt) for source in sources)
+    return Task(hashlib.blake2b(keys.encode(), digest_size=8).hexdigest(), tuple(sources))

@@ -39,7 +39,6 @@ EXTRA = {"event_count": "1"}
 _COUNTED = 4  # the kinds before reasoning
 _LARGEST = 1e12  # a sum of a million such values still fits into 64 bits
 _BILLION = 1e9
-_DIGITS = 12
 
 
 class Overview(NamedTuple):
@@ -150,22 +149,22 @@ def statistics(tables: Tables, by: Sequence[str]) -> Statistics:
     number = len(groups)
     traces, events = declared("traces"), declared("events")
     places = {name: place for place, name in enumerate((*EXTRA, *DEFINITIONS))}
-    described = [_distribution(row, number) for row in _rows(tables, distributions(traces, groups))]
+    described = [_distribution(row[:number], *row[number:]) for row in _rows(tables, distributions(traces, groups))]
     covered = [
         Coverage(row[:number], Decision(row[number]), *row[number + 1 :])
         for row in _rows(tables, coverage(traces, groups))
     ]
-    spent = [_spent(row, number) for row in _rows(tables, models(traces, events, groups))]
+    spent = [_spent(row[:number], *row[number:]) for row in _rows(tables, models(traces, events, groups))]
     outlying = outliers(traces, groups)
     farthest = outlying.order_by(outlying.ranges.abs().desc(), "measure", "trace").limit(MOST_OUTLIERS)
     return Statistics(
         groups,
-        _overview(_rows(tables, overview(traces))[0]),
+        Overview(*(int(value or 0) for value in _rows(tables, overview(traces))[0])),
         sorted(described, key=lambda one: (one.group, places[one.measure], one.unit)),
         sorted(covered, key=lambda one: (one.group, list(Decision).index(one.decision))),
         sorted(spent, key=lambda one: (one.group, -one.total, one.model)),
         _rows(tables, outlying.aggregate(number=outlying.count()))[0][0],
-        [_outlier(row, number) for row in _rows(tables, farthest)],
+        [_outlier(row[:number], *row[number:]) for row in _rows(tables, farthest)],
     )
 
 
@@ -173,15 +172,8 @@ def declared(table: str) -> "ir.Table":
     """A table as an expression that no engine stands behind yet."""
     import ibis
 
-    types = {
-        of.TEXT: "string",
-        of.WHOLE: "int64",
-        of.NUMBER: "float64",
-        of.FLAG: "boolean",
-        of.TEXTS: "array<string>",
-        of.WORDS: "map<string, string>",
-        of.FIGURES: "map<string, float64>",
-    }
+    plain = {of.TEXT: "string", of.WHOLE: "int64", of.NUMBER: "float64", of.FLAG: "boolean"}
+    types = {**plain, of.TEXTS: "array<string>", of.WORDS: "map<string, string>", of.FIGURES: "map<string, float64>"}
     return ibis.table({column.name: types[column.type] for column in TABLES[table]}, name=table)
 
 
@@ -233,14 +225,10 @@ def distributions(traces: "ir.Table", by: Sequence[str]) -> "ir.Table":
 def coverage(traces: "ir.Table", by: Sequence[str]) -> "ir.Table":
     """A row for each sub-decision of each group: group, decision, traces, those that have it, events that take it."""
     columns = {name: str(decision) for decision, name in DECISIONS.items()}
-    kept = traces.select(
-        *_groups(traces, by),
-        *(traces[name].name(decision) for name, decision in columns.items()),
-    )
+    kept = traces.select(*_groups(traces, by), *(traces[name].name(decision) for name, decision in columns.items()))
     long = kept.pivot_longer(list(columns.values()), names_to="decision", values_to="events")
-    return long.group_by(*by, "decision").aggregate(
-        traces=long.count(), having=(long.events > 0).sum(), events=long.events.sum()
-    )
+    groups = long.group_by(*by, "decision")
+    return groups.aggregate(traces=long.count(), having=(long.events > 0).sum(), events=long.events.sum())
 
 
 def models(traces: "ir.Table", events: "ir.Table", by: Sequence[str]) -> "ir.Table":
@@ -273,9 +261,8 @@ def outliers(traces: "ir.Table", by: Sequence[str]) -> "ir.Table":
     import ibis
 
     long = values(traces, by)
-    quartiles = long.group_by(*by, "measure", "unit").aggregate(
-        n=long.value.count(), quartiles=long.value.quantile([0.25, 0.75])
-    )
+    groups = long.group_by(*by, "measure", "unit")
+    quartiles = groups.aggregate(n=long.value.count(), quartiles=long.value.quantile([0.25, 0.75]))
     fences = quartiles.select(*by, "measure", "unit", "n", lower=quartiles.quartiles[0], upper=quartiles.quartiles[1])
     fences = fences.filter((fences.n >= FEWEST) & (fences.upper > fences.lower))
     both = long.join(fences, [*by, "measure", "unit"])
@@ -315,37 +302,22 @@ def _rows(tables: Tables, expression: "ir.Table") -> list[tuple[Any, ...]]:
     return [row for batch in tables.run(str(ibis.to_sql(expression, dialect="duckdb"))).batches for row in batch]
 
 
-def _outlier(row: Sequence[Any], number: int) -> Outlier:
-    measure, unit, value, ranges, trace, trace_id = row[number:]
-    shown = float(_figure(value) or 0.0), float(_figure(ranges) or 0.0)
-    return Outlier(tuple(row[:number]), measure, unit, *shown, trace, trace_id)
+def _outlier(group: tuple[str, ...], measure: str, unit: str, value: float, ranges: float, *names: str) -> Outlier:
+    return Outlier(group, measure, unit, _figure(value) or 0.0, _figure(ranges) or 0.0, *names)
 
 
-def _overview(row: Sequence[Any]) -> Overview:
-    return Overview(*(int(value or 0) for value in row))
-
-
-def _distribution(row: Sequence[Any], number: int) -> Distribution:
-    measure, unit, n, null, wholes, billionths, large, least, quantiles, greatest = row[number:]
+def _distribution(group: tuple[str, ...], *row: Any) -> Distribution:
+    measure, unit, n, null, wholes, billionths, large, least, quantiles, greatest = row
     total = _total(wholes, billionths, large)
-    return Distribution(
-        tuple(row[:number]),
-        measure,
-        unit,
-        n,
-        null,
-        None if total is None else _figure(total / n),
-        _figure(least),
-        tuple(map(_figure, quantiles or (None,) * len(QUANTILES))),
-        _figure(greatest),
-    )
+    mean = None if total is None else _figure(total / n)
+    shown = tuple(map(_figure, quantiles or (None,) * len(QUANTILES)))
+    return Distribution(group, measure, unit, n, null, mean, _figure(least), shown, _figure(greatest))
 
 
-def _spent(row: Sequence[Any], number: int) -> Spent:
-    model, events, without, *kinds, wholes, billionths, large = row[number:]
-    cost = _total(wholes, billionths, large)
+def _spent(group: tuple[str, ...], model: str, events: int, without: int, *row: Any) -> Spent:
+    *kinds, wholes, billionths, large = row
     tokens = tuple(None if kind is None else int(kind) for kind in kinds)
-    return Spent(tuple(row[:number]), model, events, without, tokens, None if cost is None else _figure(float(cost)))
+    return Spent(group, model, events, without, tokens, _figure(_total(wholes, billionths, large)))
 
 
 def _total(wholes: str | None, billionths: str | None, large: int | None) -> Fraction | None:
@@ -357,4 +329,4 @@ def _total(wholes: str | None, billionths: str | None, large: int | None) -> Fra
 
 def _figure(value: float | Fraction | None) -> float | None:
     """A figure to as many digits as all engines agree on."""
-    return None if value is None else float(f"{float(value):.{_DIGITS}g}")
+    return None if value is None else float(f"{float(value):.12g}")

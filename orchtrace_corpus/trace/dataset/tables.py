@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 MOST_ROWS = 20_000
 """So many rows of a table are kept in memory before they are written, as one row group."""
 
-_BATCH_ROWS = 10_000
 _DAMAGED = "If a build is at work on them, try again; else build the dataset anew, in another folder."
 
 Values = dict[str, list[list[Any]]]
@@ -56,10 +55,8 @@ class Writer:
         self._schemas = {name: schema(name) for name in TABLES}
         self._used: dict[str, int] = {}
         self._files = {
-            name: parquet.ParquetWriter(
-                os.path.join(folder, f"{name}.parquet"), self._schemas[name], compression="zstd"
-            )
-            for name in TABLES
+            name: parquet.ParquetWriter(os.path.join(folder, f"{name}.parquet"), fields, compression="zstd")
+            for name, fields in self._schemas.items()
         }
 
     def __enter__(self) -> "Writer":
@@ -79,11 +76,17 @@ class Writer:
         Raises:
             InvalidTraceError: The trace has errors; nothing of it is added.
         """
-        scene = _scene(trace, key)
+        view = TraceView(trace)
+        found = rules.problems(view)
+        errors = [problem for problem in found if RULES[problem.code].severity is Severity.ERROR]
+        if errors:
+            code, message, path = errors[0]
+            more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
+            raise InvalidTraceError(f"{code} {json_path(path)}: {message}{more}")
         if not key:
-            name = scene.trace.trace_id
-            self._used[name] = number = self._used.get(name, 0) + 1
-            scene.key = name if number == 1 else f"{name}#{number}"
+            self._used[trace.trace_id] = number = self._used.get(trace.trace_id, 0) + 1
+            key = trace.trace_id if number == 1 else f"{trace.trace_id}#{number}"
+        scene = Scene(view, key, len(found))
         for name, rows in self._rows.items():
             room = MOST_ROWS - len(self._values[name][0])
             for row in of.rows(name, scene):
@@ -151,18 +154,6 @@ def escape(value: Any) -> Any:
     return type(value)(map(escape, value)) if isinstance(value, (list, tuple)) else value
 
 
-def _scene(trace: Trace, key: str) -> Scene:
-    """A trace that the graph rules have no error against, to be made into rows."""
-    view = TraceView(trace)
-    found = rules.problems(view)
-    errors = [problem for problem in found if RULES[problem.code].severity is Severity.ERROR]
-    if errors:
-        code, message, path = errors[0]
-        more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
-        raise InvalidTraceError(f"{code} {json_path(path)}: {message}{more}")
-    return Scene(view, key, len(found))
-
-
 def write(traces: Iterable[Trace], folder: str) -> int:
     """Write the tables of traces into a new folder, which is there only when all is written; how many there were.
 
@@ -202,15 +193,9 @@ def schema(table: str) -> "pyarrow.Schema":
     import pyarrow
 
     text = pyarrow.string()
-    types = {
-        of.TEXT: text,
-        of.WHOLE: pyarrow.int64(),
-        of.NUMBER: pyarrow.float64(),
-        of.FLAG: pyarrow.bool_(),
-        of.TEXTS: pyarrow.list_(text),
-        of.WORDS: pyarrow.map_(text, text),
-        of.FIGURES: pyarrow.map_(text, pyarrow.float64()),
-    }
+    plain = {of.TEXT: text, of.WHOLE: pyarrow.int64(), of.NUMBER: pyarrow.float64(), of.FLAG: pyarrow.bool_()}
+    maps = {of.WORDS: pyarrow.map_(text, text), of.FIGURES: pyarrow.map_(text, pyarrow.float64())}
+    types = {**plain, **maps, of.TEXTS: pyarrow.list_(text)}
     return pyarrow.schema([(column.name, types[column.type]) for column in TABLES[table]])
 
 
@@ -258,26 +243,23 @@ class Tables:
             raise CommandUseError(f"one statement is wanted, and there are {len(statements)}")
         kind = statements[0].type.name
         if kind != "SELECT":
-            raise CommandUseError(
-                f"{kind} is not allowed: the tables are only read",
-                "Begin with SELECT, WITH, FROM, DESCRIBE or SUMMARIZE.",
-            )
+            hint = "Begin with SELECT, WITH, FROM, DESCRIBE or SUMMARIZE."
+            raise CommandUseError(f"{kind} is not allowed: the tables are only read", hint)
         return self.run(sql)
 
     def run(self, sql: str) -> Answer:
         """Run a statement; errors as for `query`."""
         with _errors_of_duckdb():
             found = self._connection.execute(sql)
-        return Answer(tuple(str(column[0]) for column in found.description or ()), _batches(found))
+        return Answer(tuple(str(column[0]) for column in found.description or ()), self._batches())
 
-
-def _batches(found: "duckdb.DuckDBPyConnection") -> Iterator[list[tuple[Any, ...]]]:
-    while True:
-        with _errors_of_duckdb():
-            rows = found.fetchmany(_BATCH_ROWS)
-        if not rows:
-            return
-        yield rows
+    def _batches(self) -> Iterator[list[tuple[Any, ...]]]:
+        while True:
+            with _errors_of_duckdb():
+                rows = self._connection.fetchmany(10_000)
+            if not rows:
+                return
+            yield rows
 
 
 @contextmanager
@@ -307,7 +289,7 @@ def open_tables(parts: Mapping[str, Sequence[str]]) -> Iterator[Tables]:
         with duckdb.connect(":memory:", config=settings) as connection:
             try:
                 for table, files in parts.items():
-                    listed = ", ".join(_literal(_pattern(file)) for file in files)
+                    listed = ", ".join(map(_literal, map(_pattern, files)))
                     source = f"read_parquet([{listed}], union_by_name = true)"
                     connection.execute(f"CREATE VIEW {table} AS SELECT * FROM {source}")
                 every = [file for files in parts.values() for file in files]
@@ -339,9 +321,8 @@ def _errors_of_duckdb() -> Iterator[None]:
     except duckdb.InterruptException as error:
         raise KeyboardInterrupt from error
     except duckdb.OutOfMemoryException as error:
-        raise DataFileError(
-            "the query needs more memory than there is", "Ask for fewer columns, or for parts."
-        ) from error
+        hint = "Ask for fewer columns, or for parts."
+        raise DataFileError("the query needs more memory than there is", hint) from error
     except duckdb.IOException as error:
         raise DataFileError(f"cannot read the tables: {_lines(error)}", _DAMAGED) from error
     except duckdb.CatalogException as error:
@@ -349,10 +330,8 @@ def _errors_of_duckdb() -> Iterator[None]:
         raise CommandUseError(_lines(error), hint) from error
     except duckdb.Error as error:
         raise CommandUseError(_lines(error)) from error
-    except RuntimeError as error:
-        if "interrupted" in str(error):  # at the terminal, while rows were fetched
-            raise KeyboardInterrupt from error
-        raise
+    except RuntimeError as error:  # no error of DuckDB's own: so it says that a signal has stopped a query
+        raise KeyboardInterrupt from error
 
 
 def _lines(error: Exception) -> str:

@@ -44,7 +44,6 @@ from orchtrace_corpus.trace.model.decode import Document, decode, documents
 from orchtrace_corpus.trace.model.store import InvalidTraceError
 from orchtrace_corpus.trace.model.trace import Trace
 
-_MOST_ERRORS = 5
 _COLLECT_BYTES = 8 * 1024 * 1024
 _HEAD = struct.Struct("<IIc")
 _ROWS, _DONE = b"r", b"d"
@@ -118,10 +117,8 @@ def make(order: Order, job: Job, connection: Connection) -> tuple[Done, ...] | S
         return _write(order, job, connection)
     except ConnectionError:
         raise
-    except OSError as error:  # logs that cannot be read are no OSError here
-        return Stopped(error.strerror or str(error))
-    except DataFileError as error:  # nor this: it is a journal, which somebody has removed, say
-        return Stopped(str(error))
+    except (OSError, DataFileError) as error:  # of a journal, say, which somebody has removed; logs have none here
+        return Stopped(getattr(error, "strerror", None) or str(error))
 
 
 def _write(order: Order, job: Job, connection: Connection) -> tuple[Done, ...]:
@@ -162,7 +159,7 @@ def _read(source: Source, job: Job, writer: Writer) -> Done:
     traces = 0
     errors = []
     try:
-        for trace, problem in _finished(source, job.salt) if source.form == TRACE else _imported(source, job):
+        for trace, problem in _traces(source, job):
             try:
                 if trace is None:
                     errors.append(problem)
@@ -177,21 +174,22 @@ def _read(source: Source, job: Job, writer: Writer) -> Done:
         errors.append(str(error))
     for file, read in zip(files, source.files, strict=True):
         file.digest = digest(read.path, source.begin, source.end)
-    named = tuple(first_and_more(errors, _MOST_ERRORS, "and {} more"))
+    named = tuple(first_and_more(errors, 5, "and {} more"))
     return Done(source.form, tuple(files), name, source.begin, source.end, traces, named)
 
 
-def _imported(source: Source, job: Job) -> Iterator[tuple[Trace, str]]:
-    """The traces of a session."""
-    for trace in importers.read(importers.Session(source.form, source.files), Privacy(job.salt)):
-        if job.prices is not None:
-            prices.apply(job.prices, trace)
-        yield trace, ""
+def _traces(source: Source, job: Job) -> Iterator[tuple[Trace | None, str]]:
+    """The traces of a session; or finished ones, each with its place, whose contents become hashes.
 
-
-def _finished(source: Source, salt: bytes) -> Iterator[tuple[Trace | None, str]]:
-    """Finished traces, or what is wrong with them; contents that they keep become hashes."""
-    privacy = Privacy(salt)
+    Of one that cannot be decoded there is only what is wrong with it.
+    """
+    privacy = Privacy(job.salt)
+    if source.form != TRACE:
+        for trace in importers.read(importers.Session(source.form, source.files), privacy):
+            if job.prices is not None:
+                prices.apply(job.prices, trace)
+            yield trace, ""
+        return
     path, name = source.files[0]
     found: Iterator[Document]
     if source.end < 0:
@@ -237,7 +235,7 @@ class Journal:
         self._file.flush()
 
     def _write(self, kind: bytes, content: bytes) -> None:
-        self._file.write(_HEAD.pack(len(content), _checksum(kind, content), kind))
+        self._file.write(_HEAD.pack(len(content), zlib.crc32(content, zlib.crc32(kind)), kind))
         self._file.write(content)
 
 
@@ -282,13 +280,9 @@ def _records(file: BinaryIO) -> Iterator[tuple[bytes, bytes]]:
         if left < 0:  # torn; or the length is damaged, and as large as it may be
             return
         content = file.read(length)
-        if _checksum(kind, content) != checksum:
+        if zlib.crc32(content, zlib.crc32(kind)) != checksum:
             return
         yield kind, content
-
-
-def _checksum(kind: bytes, content: bytes) -> int:
-    return zlib.crc32(content, zlib.crc32(kind))
 
 
 def _paired(table: str, columns: list[list[Any]]) -> list[list[Any]]:

@@ -4,23 +4,11 @@ Nothing here makes sentences; `trace.render.sentences` does.
 """
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from orchtrace_corpus.trace.diagnosis.values import (
-    Activity,
-    Cost,
-    CriticalPath,
-    Diagnosis,
-    Match,
-    Origin,
-    Parallelism,
-    Problem,
-    ProblemKind,
-    Stretch,
-    Summary,
-    TokenUse,
-)
+from orchtrace_corpus.trace.diagnosis import values
+from orchtrace_corpus.trace.diagnosis.values import Activity, Diagnosis, Match, Origin, ProblemKind, Summary
 from orchtrace_corpus.trace.measures.ledger import KINDS, ledger
 from orchtrace_corpus.trace.measures.work import concurrency, critical_path
 from orchtrace_corpus.trace.model.import_report import ImportReport, Outcome, has_all_tokens, report_of
@@ -132,19 +120,15 @@ def _assumed(times: Timing) -> frozenset[int]:
     found = {
         number
         for number in of.of_type.get(EventType.INFERENCE, ())
-        if of.events[number].inferred and not _says_more(of.events[number])
+        if (one := of.events[number]).inferred and not (one.model or one.tokens or one.content_ref)
     }
     seen = {event.agent for number, event in enumerate(of.events) if times.works[number] > 0 and number not in found}
     return frozenset(number for number in found if of.events[number].agent not in seen)
 
 
-def _says_more(event: Event) -> bool:
-    return bool(event.model or event.tokens or event.content_ref)
-
-
-def _parallelism(times: Timing, assumed: frozenset[int]) -> Parallelism:
+def _parallelism(times: Timing, assumed: frozenset[int]) -> values.Parallelism:
     profile, wall = concurrency(times), times.wall
-    return Parallelism(
+    return values.Parallelism(
         max(profile),
         sum(time for number, time in profile.items() if number > 1) / wall,
         profile.get(1, 0.0) / wall,
@@ -155,15 +139,15 @@ def _parallelism(times: Timing, assumed: frozenset[int]) -> Parallelism:
     )
 
 
-def _path(times: Timing, assumed: frozenset[int]) -> CriticalPath:
+def _path(times: Timing, assumed: frozenset[int]) -> values.CriticalPath:
     chain = critical_chain(times)
     least = LEAST_GAP * times.wall
     gaps = sum(gap for gap in (*chain.gaps, chain.after) if gap < least)
     stretches = tuple(_stretches(times, chain, assumed, least))
-    return CriticalPath(chain, stretches, gaps, critical_path(times).length, len(times.unknown))
+    return values.CriticalPath(chain, stretches, gaps, critical_path(times).length, len(times.unknown))
 
 
-def _stretches(times: Timing, chain: Chain, assumed: frozenset[int], least: float) -> Iterator[Stretch]:
+def _stretches(times: Timing, chain: Chain, assumed: frozenset[int], least: float) -> Iterator[values.Stretch]:
     pieces: list[tuple[str, Activity, str, float]] = []  # agent, what it does, the tool, how long; in gaps no agent
     for place, (number, part, gap) in enumerate(zip(chain.events, chain.parts, chain.gaps, strict=True)):
         if gap >= least and gap > 0:
@@ -178,7 +162,7 @@ def _stretches(times: Timing, chain: Chain, assumed: frozenset[int], least: floa
         took: dict[tuple[Activity, str], float] = {}
         for _, activity, tool, seconds in group:
             took[activity, tool] = took.get((activity, tool), 0.0) + seconds
-        yield Stretch(agent, sum(took.values()), *max(took, key=took.__getitem__), len(took) > 1)
+        yield values.Stretch(agent, sum(took.values()), *max(took, key=took.__getitem__), len(took) > 1)
 
 
 def activity_of(event: Event) -> Activity:
@@ -186,35 +170,32 @@ def activity_of(event: Event) -> Activity:
     return Activity.TOOL if event.type in (EventType.TOOL_CALL, EventType.TOOL_RESULT) else Activity.MODEL
 
 
-def _tokens(view: TraceView) -> TokenUse:
+def _tokens(view: TraceView) -> values.TokenUse:
     trace, report = view.trace, report_of(view.trace) or ImportReport()
     entries = [entry for entry in ledger(trace, "model") if entry.total is not None]
     reason, unsure = trace.reasons.get("costs.tokens", "").rstrip("."), tuple(report.unsure())
     missing = {} if reason else report.missing()
+    kinds = [kind for kind in KINDS if kind != "reasoning"]
     left_out = [line for line in report.entries() if line.outcome == Outcome.LEFT_OUT]
-    return TokenUse(
+    spared = [sum(line.tokens.get(kind, 0) for kind in kinds) or line.tokens.get("total", 0) for line in left_out]
+    return values.TokenUse(
         sum(entry.total or 0.0 for entry in entries) if entries else None,
         bool(reason or unsure or missing),
-        {kind: sum(entry.tokens[kind] or 0.0 for entry in entries) for kind in KINDS if kind != "reasoning"},
+        {kind: sum(entry.tokens[kind] or 0.0 for entry in entries) for kind in kinds},
         tuple((entry.name, entry.total) for entry in entries if entry.total),
         tuple((one.agent, one.tokens) for one in view.agents if one.tokens),
         reason,
         missing,
         unsure,
-        (sum(line.records for line in left_out), sum(_all_tokens(line.tokens) for line in left_out)),
+        (sum(line.records for line in left_out), sum(spared)),
     )
 
 
-def _all_tokens(tokens: Mapping[str, float]) -> float:
-    """All tokens of a line of an import report, which may know nothing but their total."""
-    return sum(tokens.get(kind, 0) for kind in KINDS if kind != "reasoning") or tokens.get("total", 0)
-
-
-def _cost(trace: Trace) -> Cost:
+def _cost(trace: Trace) -> values.Cost:
     prices = (report_of(trace) or ImportReport()).prices
     priced = [(entry.name, entry.cost_usd) for entry in ledger(trace, "agent") if entry.cost_usd is not None]
     without, unused = (tuple(prices.without), tuple(prices.unused)) if prices else ((), ())
-    return Cost(
+    return values.Cost(
         tuple(sorted(priced, key=lambda pair: -pair[1])),
         bool(without) or not has_all_tokens(trace),
         prices.date if prices else "",
@@ -224,23 +205,19 @@ def _cost(trace: Trace) -> Cost:
     )
 
 
-def _problems(trace: Trace) -> Iterator[Problem]:
+def _problems(trace: Trace) -> Iterator[values.Problem]:
     failed = [event for event in trace.events if event.status is Status.ERROR]
     if failed:
-        yield Problem(ProblemKind.FAILED_EVENT, len(failed), event=failed[0])
+        yield values.Problem(ProblemKind.FAILED_EVENT, len(failed), event=failed[0])
     report = report_of(trace)
     if report is None:
-        yield Problem(ProblemKind.FOREIGN_REPORT, 1)
+        yield values.Problem(ProblemKind.FOREIGN_REPORT, 1)
         return
     sources = {event.id: event.source for event in trace.events if isinstance(event.source, Source)}
     for name, noted in (*report.problems.items(), *report.dropped.items()):
-        place = _place(noted.for_example[0], sources) if noted.for_example else ""
-        yield Problem(ProblemKind.IMPORT, noted.number, name, place)
+        place = noted.for_example[0] if noted.for_example else ""
+        if " -> " in place and (later := sources.get(place.rpartition(" -> ")[2])):  # two events of the trace
+            place = f"{later.file}:{later.line}"
+        yield values.Problem(ProblemKind.IMPORT, noted.number, name, place)
     if report.unknown_kinds:
-        yield Problem(ProblemKind.UNKNOWN_RECORD, sum(report.unknown_kinds.values()))
-
-
-def _place(text: str, sources: Mapping[str, Source]) -> str:
-    """A place in a file; for two events that depend on one another, which only the trace names, that of the later."""
-    source = sources.get(text.rpartition(" -> ")[2]) if " -> " in text else None
-    return text if source is None else f"{source.file}:{source.line}"
+        yield values.Problem(ProblemKind.UNKNOWN_RECORD, sum(report.unknown_kinds.values()))

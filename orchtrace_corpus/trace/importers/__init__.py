@@ -147,10 +147,10 @@ def grouped(form: str, files: Iterable[LogFile]) -> Iterator[tuple[LogFile, ...]
     Raises:
         DataFileError: A file cannot be read.
     """
-    ties, found = importer(form).ties, list[tuple[LogFile, Sequence[str]]]()
+    found = []
     for file in files:
         with Opened(file) as opened:
-            found.append((file, ties(opened)))
+            found.append((file, importer(form).ties(opened)))
     yield from logs.tied(found)
 
 
@@ -169,11 +169,8 @@ def recognise(opened: Opened) -> str:
     Raises:
         DataFileError: The file cannot be read.
     """
-    return _format_of(opened.first()) or _format_of(opened.head())  # the first row is mostly enough
-
-
-def _format_of(beginning: Head) -> str:
-    return next((name for name in FORMATS if importer(name).recognises(beginning)), "")
+    beginnings = (beginning() for beginning in (opened.first, opened.head))  # the first row is mostly enough
+    return next((name for one in beginnings for name in FORMATS if importer(name).recognises(one)), "")
 
 
 def read(session: Session, privacy: Privacy, answers: Answers | None = None) -> Iterator[Trace]:
@@ -197,6 +194,34 @@ def read(session: Session, privacy: Privacy, answers: Answers | None = None) -> 
         if trace is None:
             return
         yield trace
+
+
+class Imported(NamedTuple):
+    """What became of a session of a log: a trace, or the error for which it could not be read.
+
+    Attributes:
+        form: The format of the log; empty where it may not be read.
+        files: The paths of its files.
+        trace: The trace; None where there is none.
+        error: Why there is none.
+    """
+
+    form: str
+    files: tuple[str, ...]
+    trace: Trace | None
+    error: DataFileError | None = None
+
+
+def import_sessions(sessions: Iterable[Session], privacy: Privacy) -> Iterator[Imported]:
+    """The traces of sessions, one in memory at a time; a session that cannot be read does not stop the rest."""
+    answers = Answers()
+    for session in sessions:
+        files = tuple(file.path for file in session.files)
+        try:
+            for trace in read(session, privacy, answers):
+                yield Imported(session.form, files, trace)
+        except DataFileError as error:
+            yield Imported(session.form, files, None, error.with_traceback(None))  # whose frames hold the session
 
 
 def _description(file: LogFile) -> str:

@@ -6,7 +6,7 @@ from orchtrace_corpus.base.errors import CommandUseError
 from orchtrace_corpus.base.findings import quote, suggestion
 from orchtrace_corpus.trace.measures import ledger, outcome, team, work
 from orchtrace_corpus.trace.measures.measure import Definition, Measure, Run
-from orchtrace_corpus.trace.measures.work import Profile, profile
+from orchtrace_corpus.trace.measures.work import Profile
 from orchtrace_corpus.trace.model.trace import Trace
 from orchtrace_corpus.trace.view import TraceView
 
@@ -43,4 +43,7 @@ def concurrency_profile(trace: Trace | TraceView) -> Profile:
     The times add up to the wall time, waits for people taken out; each times its number, they add up to the work.
     """
     view = TraceView.of(trace)
-    return profile(view.timing, view.trace)
+    times = view.timing
+    if times.unknown:
+        return Profile({}, times.unit, work.unknown_durations(times, view.trace))
+    return Profile(work.concurrency(times), times.unit)

@@ -1,6 +1,6 @@
 """The ledger of tokens and money: who spent what, on which model, in which kind of event."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from orchtrace_corpus.trace.measures.measure import ASKED, Definition, Measure, Run, cite
@@ -38,10 +38,8 @@ def ledger(trace: Trace, by: str) -> list[Entry]:
     Of an event that names no role, the role of its agent counts; of one in which a model is asked that it does not
     name, the model that its agent is declared with. Events of which neither is known stand under the empty name.
     """
-    known: Mapping[str, str] = {}
-    if by == "role":
-        known = roles_of(trace)
-    elif by == "model":
+    known = roles_of(trace) if by == "role" else {}
+    if by == "model":
         known = {agent.id: agent.model for agent in trace.agents}
     groups: dict[str, list[Event]] = {}
     for event in trace.events:
@@ -56,10 +54,11 @@ def ledger(trace: Trace, by: str) -> list[Entry]:
 
 def _entry(name: str, events: list[Event]) -> Entry:
     spent = [event.tokens for event in events if isinstance(event.tokens, Tokens) and event.tokens.is_known]
+    lacking = [one for one in events if not (isinstance(one.tokens, Tokens) and one.tokens.is_known)]
     return Entry(
         name,
         len(events),
-        sum(_lacks_tokens(event) for event in events),
+        sum(event.type in ASKED for event in lacking),
         {kind: _sum(getattr(tokens, kind) for tokens in spent) for kind in KINDS},
         float(sum(map(total, spent))) if spent else None,
         _sum(event.cost_usd for event in events),
@@ -69,10 +68,6 @@ def _entry(name: str, events: list[Event]) -> Entry:
 def _sum(values: Iterable[float | None]) -> float | None:
     known = [value for value in values if value is not None]
     return float(sum(known)) if known else None
-
-
-def _lacks_tokens(event: Event) -> bool:
-    return event.type in ASKED and not (isinstance(event.tokens, Tokens) and event.tokens.is_known)
 
 
 def tokens(run: Run) -> Measure:

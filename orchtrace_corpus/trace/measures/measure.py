@@ -8,7 +8,7 @@ from msgspec import UNSET, Struct
 
 from orchtrace_corpus.trace.model.trace import AgentKind, EventType, Trace, total
 from orchtrace_corpus.trace.view import TraceView
-from orchtrace_corpus.trace.view.lifecycle import Lifecycle, depths
+from orchtrace_corpus.trace.view.lifecycle import depths
 
 
 class Measure(Struct, frozen=True, gc=False):
@@ -54,7 +54,7 @@ class Run:
     @cached_property
     def steps(self) -> list[int]:
         """The numbers of the steps; see `steps`."""
-        return _steps(self.trace, self.people)
+        return steps(self.trace, self.people)
 
     @cached_property
     def spending(self) -> dict[EventType, "Spending"]:
@@ -73,12 +73,7 @@ class Run:
     @cached_property
     def depths(self) -> dict[str, int]:
         """How many agents are above each agent that has a parent or is one."""
-        return depths(self.lifecycle.parents)
-
-    @property
-    def lifecycle(self) -> Lifecycle:
-        """Who spawned whom, and when each agent begins and ends."""
-        return self.view.lifecycle
+        return depths(self.view.lifecycle.parents)
 
 
 class Spending:
@@ -130,17 +125,13 @@ def people(trace: Trace) -> frozenset[str]:
     return frozenset(intervening.union(agent.id for agent in trace.agents if agent.kind is AgentKind.HUMAN))
 
 
-def steps(trace: Trace) -> list[int]:
+def steps(trace: Trace, persons: Collection[str] | None = None) -> list[int]:
     """The numbers of the events in which a model is asked: inference, orchestrator decision, aggregate.
 
     Of an agent whose trace holds none of these, each message, tool call and return counts as one: its log shows
-    only what it did. What was merely copied does not count, and what people do is no step.
+    only what it did. What was merely copied does not count, and what people do, who may be given, is no step.
     """
-    return _steps(trace, people(trace))
-
-
-def _steps(trace: Trace, nobody: Collection[str]) -> list[int]:
-    events = trace.events
+    events, nobody = trace.events, people(trace) if persons is None else persons
     asked = {event.agent for event in events if event.type in ASKED}
     found = [
         number

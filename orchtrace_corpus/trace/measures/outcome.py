@@ -28,12 +28,11 @@ def duplicate_call_rate(run: Run) -> Measure:
 def error_spread(run: Run) -> Measure:
     """Errors that follow from other errors, by error that follows from none."""
     events, times = run.trace.events, run.times
-    seen = {event.status for event in events if not event.copied_context}
-    if Status.ERROR not in seen:
-        return Measure(None, "there is no error" if seen - {Status.UNKNOWN} else "no event has a status")
-    failed = {
-        number for number, event in enumerate(events) if event.status == Status.ERROR and not event.copied_context
-    }
+    stated = [(number, event.status) for number, event in enumerate(events) if not event.copied_context]
+    failed = {number for number, status in stated if status == Status.ERROR}
+    if not failed:
+        is_stated = any(status != Status.UNKNOWN for _, status in stated)
+        return Measure(None, "there is no error" if is_stated else "no event has a status")
     tainted: set[int] = set()
     roots: list[str] = []
     for number in times.sequence:

@@ -11,7 +11,6 @@ from orchtrace_corpus.trace.view.timing import longest_path, most_at_once
 
 _PARL = "Critical Steps of PARL (Kimi K2.5, arXiv 2602.02276)"
 _SCALING = "message density (Kim et al., arXiv 2512.08296)"
-_PROTOCOL = (EventType.SPAWN, EventType.MESSAGE, EventType.RETURN, EventType.AGGREGATE)
 
 
 def step_count(run: Run) -> Measure:
@@ -24,21 +23,19 @@ def critical_steps(run: Run) -> Measure:
 
     A sub-agent that spawns others counts by the same rule. Of several agents that nobody spawned, the largest.
     """
-    parents, below, events = run.lifecycle.parents, run.depths, run.trace.events
+    parents, below, events = run.view.lifecycle.parents, run.depths, run.trace.events
     own: dict[str, list[tuple[float, int]]] = {}
     for number in run.steps:
         own.setdefault(events[number].agent, []).append((run.times.starts[number], number))
     for taken in own.values():
         taken.sort()
     born = {agent: numbers[0] for agent, numbers in run.times.by_agent.items()}
-    born.update({agent: spawns[0] for agent, spawns in run.lifecycle.spawns.items()})
+    born.update({agent: spawns[0] for agent, spawns in run.view.lifecycle.spawns.items()})
     stages: dict[str, dict[int, int]] = {}
     most = max([len(taken) for taken in own.values()], default=0)
     for agent in sorted(below, key=below.__getitem__, reverse=True):
-        counted = len(own.get(agent, ()))
-        if agent in stages:
-            counted += sum(stages[agent].values())
-            most = max(most, counted)
+        counted = len(own.get(agent, ())) + sum(stages.get(agent, {}).values())
+        most = max(most, counted)
         if agent in parents:
             parent = parents[agent]
             stage = _steps_before(born[agent], own.get(parent, ()), run) if agent in born else 0
@@ -85,10 +82,10 @@ def width(run: Run) -> Measure:
     starts, ends = run.times.starts, run.times.ends
     first = {agent: starts[numbers[0]] for agent, numbers in run.times.by_agent.items()}
     last = {agent: ends[numbers[-1]] for agent, numbers in run.times.finished.items()}
-    for agent, spawns in run.lifecycle.spawns.items():
+    for agent, spawns in run.view.lifecycle.spawns.items():
         first[agent] = min(first.get(agent, starts[spawns[0]]), starts[spawns[0]])
         last[agent] = max(last.get(agent, 0.0), max([ends[number] for number in spawns]))
-    for agent, despawns in run.lifecycle.despawns.items():
+    for agent, despawns in run.view.lifecycle.despawns.items():
         if agent in last:
             last[agent] = max(last[agent], starts[despawns[-1]])
     for person in run.people:
@@ -136,7 +133,8 @@ def communication_tokens(run: Run) -> Measure:
 
 def protocol_share(run: Run) -> Measure:
     """The share of all tokens that spawns, messages, returns and aggregates take."""
-    protocol = _tokens_of(run, _PROTOCOL, "spawns, messages, returns and aggregates")
+    kinds = (EventType.SPAWN, EventType.MESSAGE, EventType.RETURN, EventType.AGGREGATE)
+    protocol = _tokens_of(run, kinds, "spawns, messages, returns and aggregates")
     if protocol.value is None:
         return protocol
     everything = _tokens_of(run, tuple(run.spending), "events")
@@ -153,21 +151,14 @@ _MAY_LACK = frozenset(
 
 def _tokens_of(run: Run, kinds: Sequence[EventType], nouns: str) -> Measure:
     """The tokens of the events of some types; None where one that should have tokens has none."""
-    wanted, spent = 0, 0.0
-    lacking: list[int] = []
-    spending = run.spending
-    for kind in kinds:
-        if kind in spending:
-            one = spending[kind]
-            wanted += one.events
-            spent += one.tokens
-            if one.lacking and kind not in _MAY_LACK:
-                lacking += one.lacking
-    if not wanted:
+    spending = {kind: run.spending[kind] for kind in kinds if kind in run.spending}
+    number = sum(one.events for one in spending.values())
+    if not number:
         return Measure(None, f"there are no {nouns}")
+    lacking = sorted(place for kind, one in spending.items() if kind not in _MAY_LACK for place in one.lacking)
     if lacking:
-        return Measure(None, f"{len(lacking)} of {wanted} {nouns} have no tokens: {cite(run.trace, sorted(lacking))}")
-    return Measure(spent)
+        return Measure(None, f"{len(lacking)} of {number} {nouns} have no tokens: {cite(run.trace, lacking)}")
+    return Measure(sum(one.tokens for one in spending.values()))
 
 
 DEFINITIONS = (

@@ -16,8 +16,7 @@ _BOOK = "work-span model (Brent 1974)"
 
 def work(run: Run) -> Measure:
     """T1: the sum of all durations, as one agent after another would take."""
-    unknown = _unknown(run)
-    return unknown or Measure(sum(run.times.works))
+    return _unknown(run) or Measure(sum(run.times.works))
 
 
 def critical_path(times: Timing) -> Path:
@@ -27,8 +26,7 @@ def critical_path(times: Timing) -> Path:
 
 def span(run: Run) -> Measure:
     """Tinf: the length of the critical path, whose working events are named."""
-    unknown = _unknown(run)
-    if unknown:
+    if unknown := _unknown(run):
         return unknown
     path = critical_path(run.times)
     events, works = run.trace.events, run.times.works
@@ -46,10 +44,8 @@ def human_wait(run: Run) -> Measure:
         if stated and run.times.unit == "step":
             return Measure(None, "the wait is stated in seconds, and the trace counts steps")
         return Measure(max(stated, run.times.waited))
-    if endless:
-        shown = cite(run.trace, endless)
-        return Measure(None, f"{len(endless)} of {len(numbers)} human interventions have no end: {shown}")
-    return Measure(0.0)
+    shown = f"{len(endless)} of {len(numbers)} human interventions have no end: {cite(run.trace, endless)}"
+    return Measure(None, shown) if endless else Measure(0.0)
 
 
 def wall(run: Run) -> Measure:
@@ -116,17 +112,9 @@ class Profile(NamedTuple):
     reason: str = ""
 
 
-def profile(times: Timing, trace: Trace) -> Profile:
-    """The concurrency profile of a run, refused where the duration of a working event is unknown."""
-    if times.unknown:
-        return Profile({}, times.unit, _unknown_durations(times, trace))
-    return Profile(concurrency(times), times.unit)
-
-
 def max_concurrency(run: Run) -> Measure:
     """P: the largest number of events worked on at once."""
-    unknown = _unknown(run)
-    if unknown:
+    if unknown := _unknown(run):
         return unknown
     times = run.times
     working = [number for number, duration in enumerate(times.works) if duration > 0]
@@ -151,10 +139,11 @@ def brent_bound(run: Run) -> Measure:
 
 def _unknown(run: Run) -> Measure | None:
     """The reason why durations cannot be summed; None where they can."""
-    return Measure(None, _unknown_durations(run.times, run.trace)) if run.times.unknown else None
+    return Measure(None, unknown_durations(run.times, run.trace)) if run.times.unknown else None
 
 
-def _unknown_durations(times: Timing, trace: Trace) -> str:
+def unknown_durations(times: Timing, trace: Trace) -> str:
+    """How many working events have no end, with a few of their ids."""
     working = sum(duration > 0 for duration in times.works) + len(times.unknown)
     return f"{len(times.unknown)} of {working} working events have no end: {cite(trace, times.unknown)}"
 

@@ -290,12 +290,10 @@ class ImportReport(Struct):
 
     def as_data(self) -> dict[str, Any]:
         """The report as traces keep it."""
-        self.passed_over, self.unknown_kinds = (
-            dict(sorted(one.items())) for one in (self.passed_over, self.unknown_kinds)
-        )
         data: dict[str, Any] = msgspec.to_builtins(self)
         del data["prices"]
-        return data
+        kinds = {name: dict(sorted(data[name].items())) for name in ("passed_over", "unknown_kinds")}
+        return {**data, **kinds}
 
 
 def _count(counts: dict[str, int], kind: str) -> None:
@@ -306,9 +304,7 @@ def _count(counts: dict[str, int], kind: str) -> None:
 
 
 def _note(noted: dict[str, Noted], name: str, place: str) -> None:
-    entry = noted.get(name)
-    if entry is None:
-        entry = noted[name] = Noted()
+    entry = noted.setdefault(name, Noted())
     entry.number += 1
     if len(entry.for_example) < _MOST_EXAMPLES:
         entry.for_example.append(place)

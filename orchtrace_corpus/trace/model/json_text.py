@@ -38,6 +38,13 @@ def loads(data: bytes) -> Any:
     return json.loads(data.decode(), parse_float=_double, parse_int=_integer)
 
 
+def has_oversized(data: bytes) -> bool:
+    """Whether a number of a well-formed document is too large for a double; also one that a later value replaces."""
+    words: list[str] = []
+    json.loads(data, parse_float=words.append, parse_int=words.append)
+    return not all(isfinite(float(word)) for word in words)
+
+
 def _double(word: str) -> float | Oversized:
     value = float(word)
     return value if isfinite(value) else Oversized(word)

@@ -6,15 +6,16 @@ by one, and those that are refused are held against `schema.json`.
 
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import cache
 from typing import Any
 
 import msgspec
 
 from orchtrace_corpus.base.findings import Finding, Location, printable
-from orchtrace_corpus.base.json_places import Path, Places, json_path
+from orchtrace_corpus.base.json_places import Path, Places, children, json_path
 from orchtrace_corpus.base.json_syntax import Kind, exceeds_depth, first_fault
-from orchtrace_corpus.trace.model.json_text import loads
+from orchtrace_corpus.trace.model.json_text import has_oversized, loads
 from orchtrace_corpus.trace.model.schema import describe, schema
 from orchtrace_corpus.trace.model.trace import Edge, Event
 
@@ -26,27 +27,14 @@ class _Named(msgspec.Struct):
     trace_id: str = ""
 
 
-_ANY = msgspec.json.Decoder(msgspec.Raw)
-_MEMBERS = msgspec.json.Decoder(dict[str, msgspec.Raw])
-_ITEMS = msgspec.json.Decoder(list[msgspec.Raw])
-_PARTS: dict[str, msgspec.json.Decoder[Any]] = {
-    "events": msgspec.json.Decoder(Event),
-    "edges": msgspec.json.Decoder(Edge),
-}
-_NAMED = msgspec.json.Decoder(_Named)
+_PARTS: dict[str, type[Event | Edge]] = {"events": Event, "edges": Edge}
 _FAULTS = {
     Kind.SYNTAX: ("T101", "not JSON: {}"),
     Kind.EMPTY: ("T102", "nothing in the file; a trace is a JSON object"),
-    Kind.EXTRA_DATA: (
-        "T101",
-        "not JSON: the trace has ended before this; in JSON Lines each trace stands on one line",
-    ),
+    Kind.EXTRA_DATA: ("T101", "not JSON: the trace has ended before this; in JSON Lines each trace stands on one line"),
     Kind.NOT_FINITE: ("T104", "{}; write null for unknown"),
 }
-_STANDING_IN: dict[str, list[dict[str, Any]]] = {
-    "events": [{"id": "-", "t": 0, "type": "message", "agent": "-"}],
-    "edges": [],
-}
+_STANDING_IN = {"events": [{"id": "-", "t": 0, "type": "message", "agent": "-"}], "edges": list[Any]()}
 
 
 def explain(data: bytes, places: Places, refusal: Exception) -> tuple[Finding, ...]:
@@ -62,9 +50,13 @@ def explain(data: bytes, places: Places, refusal: Exception) -> tuple[Finding, .
     if not isinstance(refusal, msgspec.ValidationError) or exceeds_depth(data):
         return (_syntax_finding(data, places, refusal),)
     try:
-        _ANY.decode(data)  # the types refused a value, and nothing behind it was read yet
-        found = sorted(_problems(data, places), key=lambda finding: finding.location) or [_as_refused(refusal, places)]
-        record = _record(data)
+        msgspec.json.decode(data, type=msgspec.Raw)  # the types refused a value, and nothing behind it was read yet
+        found = sorted(_problems(data, places), key=lambda finding: finding.location) or [
+            _as_refused(refusal, data, places)
+        ]
+        record = ""
+        with suppress(msgspec.ValidationError):
+            record = msgspec.json.decode(data, type=_Named).trace_id
     except (msgspec.DecodeError, RecursionError) as error:
         return (_syntax_finding(data, places, error),)
     return tuple(finding._replace(record=record) for finding in found)
@@ -79,27 +71,26 @@ def _syntax_finding(data: bytes, places: Places, refusal: Exception) -> Finding:
     return Finding(code, message.format(fault.message), Location(start.path, fault.line, fault.column))
 
 
-def _record(data: bytes) -> str:
-    """The name of a trace that is refused, if it has one."""
-    try:
-        return _NAMED.decode(data).trace_id
-    except msgspec.ValidationError:
-        return ""
-
-
 @cache
 def _validator(part: str) -> Any:
     """A validator of a whole trace, or of one event or edge."""
-    from jsonschema import Draft202012Validator
+    from jsonschema import Draft202012Validator, ValidationError, validators
+
+    def required(_: Any, names: list[str], found: Any, __: Any) -> Iterator[ValidationError]:
+        """An error for each name that is missing, which it says by its `validator_value`."""
+        missing = [name for name in names if name not in found] if isinstance(found, dict) else []
+        return (ValidationError("", validator_value=name) for name in missing)
 
     whole = schema()
-    return Draft202012Validator({"$ref": f"#/$defs/{part}", "$defs": whole["$defs"]} if part else whole)
+    extend: Any = validators.extend  # untyped
+    validator = extend(Draft202012Validator, {"required": required})
+    return validator({"$ref": f"#/$defs/{part}", "$defs": whole["$defs"]} if part else whole)
 
 
 def _problems(data: bytes, places: Places) -> Iterator[Finding]:
     """All that the schema finds wrong with a well-formed document."""
     try:
-        members = _MEMBERS.decode(data)
+        members = msgspec.json.decode(data, type=dict[str, msgspec.Raw])
     except msgspec.ValidationError:
         yield Finding("T112", "a trace is an object, in braces", places.locate(()))
         return
@@ -107,12 +98,12 @@ def _problems(data: bytes, places: Places) -> Iterator[Finding]:
     for name, raw in members.items():
         small[name] = _STANDING_IN[name] if name in _STANDING_IN and _is_list(raw) else loads(bytes(raw))
     yield from _schema_findings("", small, (), places)
-    for name, decoder in _PARTS.items():
+    for name, shape in _PARTS.items():
         if name in members and _is_list(members[name]):
-            items = _ITEMS.decode(members[name])
+            items = msgspec.json.decode(members[name], type=list[msgspec.Raw])
             if name == "events" and not items:
                 yield Finding("T115", "events is empty; a trace has at least one", places.locate((name,)))
-            yield from _wrong_items(name, items, decoder, places)
+            yield from _wrong_items(name, items, msgspec.json.Decoder(shape), places)
 
 
 def _is_list(raw: msgspec.Raw) -> bool:
@@ -144,13 +135,24 @@ def _schema_findings(part: str, value: Any, path: Path, places: Places) -> Itera
         yield Finding(code, f"{json_path(inner)}: {message}", places.locate(where))
 
 
-def _as_refused(error: msgspec.ValidationError, places: Places) -> Finding:
+def _as_refused(error: msgspec.ValidationError, data: bytes, places: Places) -> Finding:
     """A refusal that the schema does not share: an oversized number, or a wrong value whose name is given again.
 
     JSON does not say what a name means that is given twice. The last value counts, but all of them have to be right.
     """
-    message, _, at = str(error).partition(" - at `$")
+    sentence, _, at = str(error).partition(" - at `$")
     path = tuple(int(step[1:-1]) if step[:1] == "[" else step for step in re.findall(r"\[\d+\]|[^.\[\]`]+", at))
-    code = "T104" if message == "Number out of range" else "T115"
-    hint = "" if code == "T104" else "; is the name given twice?"
-    return Finding(code, f"{json_path(path)}: {message[:1].lower()}{message[1:]}{hint}", places.locate(path))
+    code, hint = ("T104", "") if _is_oversized(data, path) else ("T115", "; is the name given twice?")
+    return Finding(code, f"{json_path(path)}: {sentence[:1].lower()}{sentence[1:]}{hint}", places.locate(path))
+
+
+def _is_oversized(data: bytes, path: Path) -> bool:
+    """Whether a value at a path, of which there are several where a name is given twice, holds an oversized number.
+
+    Where the path goes further than the document, the last value that there is counts.
+    """
+    found: list[tuple[int, bytes | memoryview]] = [(len(data) - len(data.lstrip()), data)]
+    for step in path:
+        parts = (part for at, text in found for part in children(data, at, text))
+        found = [(begin, text) for name, begin, text in parts if name == step] or found
+    return any(has_oversized(bytes(text)) for _, text in found)

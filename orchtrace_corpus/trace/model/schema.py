@@ -23,14 +23,13 @@ def describe(error: Any) -> tuple[str, str, str]:
     """The code and message of a problem, and the member of the value that it is about, if it is about one.
 
     Args:
-        error: A `jsonschema.ValidationError`.
+        error: A `jsonschema.ValidationError`; the `validator_value` of one of `required` is the name that is missing.
     """
     keyword, wanted, found = error.validator, error.validator_value, error.instance
     if isinstance(found, Oversized):
         return "T104", f"{quote(found.word)} is too large for a number", ""
     if keyword == "required":
-        missing = next(name for name in wanted if error.message.startswith(repr(name)))
-        return "T111", f"missing field {quote(missing)}", ""
+        return "T111", f"missing field {quote(wanted)}", ""
     if keyword == "type":
         kinds = [wanted] if isinstance(wanted, str) else wanted
         expected = " or ".join(_KINDS[kind] for kind in kinds)

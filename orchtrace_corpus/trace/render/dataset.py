@@ -7,18 +7,18 @@ from orchtrace_corpus.base.findings import printable
 from orchtrace_corpus.base.text.layout import display_width, first_and_more
 from orchtrace_corpus.base.text.table import Cell, Table, arranged, cell_text
 from orchtrace_corpus.trace.dataset.build import Outcome
-from orchtrace_corpus.trace.dataset.columns import DECISIONS
 from orchtrace_corpus.trace.dataset.statistics import FENCE, FEWEST, QUANTILES, Statistics
 from orchtrace_corpus.trace.measures.ledger import KINDS
 from orchtrace_corpus.trace.render.measures import round_figure
+from orchtrace_corpus.trace.render.names import counted
+from orchtrace_corpus.trace.render.tables import CODES
 
-_MOST_FAILURES = 5
 _MOST_DIGITS = 1e15  # beyond it, doubles are not whole to the last digit
 
 
 def outcome(found: Outcome) -> list[str]:
     """What a build has done, in words."""
-    parts = [f"{_counted(found.built, 'source')} read"]
+    parts = [f"{counted(found.built, 'source')} read"]
     if found.resumed:
         parts.append(f"{found.resumed:,} taken over from a build that was broken off")
     parts.append(f"{found.unchanged:,} as they were")
@@ -26,29 +26,29 @@ def outcome(found: Outcome) -> list[str]:
         parts.append(f"{found.kept:,} kept whose logs are gone or were not named (--prune drops them)")
     if found.removed:
         parts.append(f"{found.removed:,} dropped whose logs are gone or were not named")
-    lines = [f"{_counted(found.traces, 'trace')} in the dataset: {', '.join(parts)}."]
+    lines = [f"{counted(found.traces, 'trace')} in the dataset: {', '.join(parts)}."]
     if found.unpriced:
         lines.append(
-            f"Costs are left out: {_counted(found.unpriced, 'source')} had been read with --prices, and not this time."
+            f"Costs are left out: {counted(found.unpriced, 'source')} had been read with --prices, and not this time."
         )
     if found.empty:
-        lines.append(f"In {_counted(found.empty, 'source')} nothing ran: no trace was made of it.")
+        lines.append(f"In {counted(found.empty, 'source')} nothing ran: no trace was made of it.")
     if found.passed_over:
-        lines.append(f"{_counted(found.passed_over, 'file')} passed over: no logs or traces of a format that we know.")
-    failures = [f"{printable(failure.name)}: {printable(failure.why, limit=300)}" for failure in found.failures]
-    named = [f"corpus: left out: {failure}" for failure in failures]
-    return lines + first_and_more(named, _MOST_FAILURES, "corpus: and {:,} more left out")
+        lines.append(f"{counted(found.passed_over, 'file')} passed over: no logs or traces of a format that we know.")
+    named = [f"corpus: left out: {printable(name)}: {printable(why, limit=300)}" for name, why in found.failures]
+    return lines + first_and_more(named, 5, "corpus: and {:,} more left out")
+
+
+_COUNTED = (
+    *("traces", "different trace_ids", "events", "edges", "warnings of the graph rules"),
+    *("records left out at import", "records of unknown kinds", "other problems of the import"),
+)
+"""What the numbers of an overview count, in their order."""
 
 
 def tables(found: Statistics, *, exact: bool) -> list[Table]:
     """The statistics as tables: overview, measures, sub-decisions, models, outliers."""
-    return [
-        _overview(found),
-        _distributions(found, exact=exact),
-        _coverage(found, exact=exact),
-        _models(found, exact=exact),
-        _outliers(found, exact=exact),
-    ]
+    return [_overview(found), *(one(found, exact) for one in (_distributions, _coverage, _models, _outliers))]
 
 
 _EXPENDABLE = (
@@ -61,7 +61,9 @@ def narrow(one: Table, width: int) -> Table:
     """A table without as many of its columns as it takes to fit: a figure that is cut would be another figure."""
     left_out = []
     for name in _EXPENDABLE:
-        if _width(one) <= width:
+        texts = [one.columns, *(tuple(map(cell_text, row)) for row in one.rows)]
+        widths = [max(map(display_width, column)) for column in zip(*texts, strict=True)]
+        if sum(widths) + 2 * (len(widths) - 1) <= width:
             break
         if name in one.columns:
             one = arranged(one, [column for column in one.columns if column != name], "")
@@ -70,30 +72,14 @@ def narrow(one: Table, width: int) -> Table:
     return one._replace(notes=(*one.notes, note)) if left_out else one
 
 
-def _width(one: Table) -> int:
-    texts = [one.columns, *(tuple(map(cell_text, row)) for row in one.rows)]
-    widths = [max(map(display_width, column)) for column in zip(*texts, strict=True)]
-    return sum(widths) + 2 * (len(widths) - 1)
-
-
 def _overview(found: Statistics) -> Table:
-    names = {
-        "traces": "traces",
-        "trace_ids": "different trace_ids",
-        "events": "events",
-        "edges": "edges",
-        "warnings": "warnings of the graph rules",
-        "dropped": "records left out at import",
-        "unknown_kinds": "records of unknown kinds",
-        "problems": "other problems of the import",
-    }
-    rows = tuple((names[name], number) for name, number in found.overview._asdict().items())
+    rows = tuple(zip(_COUNTED, found.overview, strict=True))
     is_doubled = found.overview.trace_ids < found.overview.traces
     notes = ("Some traces have the same trace_id: is a log in the dataset twice?",) if is_doubled else ()
     return Table("overview", "Dataset", ("what", "number"), rows, notes)
 
 
-def _distributions(found: Statistics, *, exact: bool) -> Table:
+def _distributions(found: Statistics, exact: bool) -> Table:
     names = [f"p{round(100 * quantile)}" for quantile in QUANTILES]
     columns = (*found.by, "measure", "unit", "n", "null", "mean", "min", *names, "max")
     rows = [
@@ -106,17 +92,16 @@ def _distributions(found: Statistics, *, exact: bool) -> Table:
     return Table("measures", "Measures", columns, _rows(rows, exact=exact), notes)
 
 
-def _coverage(found: Statistics, *, exact: bool) -> Table:
-    codes = {decision: name.partition("_")[0].upper() for decision, name in DECISIONS.items()}
+def _coverage(found: Statistics, exact: bool) -> Table:
     rows = [
-        (one.group, codes[one.decision], str(one.decision), one.having, one.traces, one.having / one.traces, one.events)
+        (one.group, CODES[one.decision], str(one.decision), one.having, one.traces, one.having / one.traces, one.events)
         for one in found.coverage
     ]
     columns = (*found.by, "code", "sub-decision", "in traces", "of", "share", "events")
     return Table("sub_decisions", "Sub-decisions", columns, _rows(rows, exact=exact))
 
 
-def _models(found: Statistics, *, exact: bool) -> Table:
+def _models(found: Statistics, exact: bool) -> Table:
     rows = [
         (one.group, printable(one.model) or "(none named)", one.events, one.without_tokens, *one.tokens,
          one.total if one.events else None, one.cost_usd)
@@ -127,7 +112,7 @@ def _models(found: Statistics, *, exact: bool) -> Table:
     return Table("models", "Tokens by model", columns, _rows(rows, exact=exact), notes)
 
 
-def _outliers(found: Statistics, *, exact: bool) -> Table:
+def _outliers(found: Statistics, exact: bool) -> Table:
     rows = [
         (one.group, one.measure, one.value, one.unit, one.ranges, printable(one.trace_id), one.trace)
         for one in found.outliers
@@ -194,7 +179,3 @@ def plain(value: Any) -> Any:
     if isinstance(value, dict):
         return {str(name): plain(item) for name, item in value.items()}
     return value.hex() if isinstance(value, bytes) else str(value)
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

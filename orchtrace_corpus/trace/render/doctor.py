@@ -13,23 +13,17 @@ from orchtrace_corpus.trace.render.sentences import Sentences
 from orchtrace_corpus.trace.view.agent_tree import AgentSpan
 
 _PIPE_WIDTH = 100
-_PIPE_AGENTS = 16
-_LEAST_AGENTS = 5
-_LABELS = 10
-_NARROW = 50
 _TOKENS = "tokens"
 _MARKS = {"s": "spawn", "d": "end of an agent", "m": "message", "t": "tool", "r": "return", "h": "a person acts",
           "!": "guard", "e": "stop", "x": "error"}  # fmt: skip
 _COST = "USD"
 _AT_LEAST = "+"
-_FILE = "file"
-_WORDS = ("session", "began", _FILE)
+_WORDS = ("session", "began", "file")
 """The columns that are words; the others are figures, and stand to the right."""
 
 _DISPENSABLE = ("events", "began", "errors", "agents")
 """The columns that a narrow terminal does without, in this order."""
 
-_LEAST_NAME = 12
 _MOST_FILE = 40
 
 
@@ -43,7 +37,7 @@ def page(diagnosis: Diagnosis, size: tuple[int, int] | None, glyphs: Glyphs = UN
     """
     sentences, origin = Sentences(diagnosis), diagnosis.origin
     room = min(size[0] if size else _PIPE_WIDTH, _PIPE_WIDTH)
-    indent = _LABELS if room >= _NARROW else 2
+    indent = 10 if room >= 50 else 2
     title = f"{origin.form} {printable(diagnosis.summary.name, limit=200)}"
     above = [line(clip(title, room, glyphs.ellipsis), "heading")]
     above += [line(text) for text in break_lines(sentences.head(), room)]
@@ -54,7 +48,7 @@ def page(diagnosis: Diagnosis, size: tuple[int, int] | None, glyphs: Glyphs = UN
         folder = printable(origin.transcripts, limit=200)
         hint = f"Transcripts of its sub-agents may be in {folder}: name that folder, too."
         below += [line(text, "muted") for text in break_lines(hint, room)]
-    most = _PIPE_AGENTS if size is None else max(size[1] - len(above) - len(below) - 4, _LEAST_AGENTS)
+    most = 16 if size is None else max(size[1] - len(above) - len(below) - 4, 5)
     return [*above, *_drawn(diagnosis, sentences, most, room, glyphs), *below]
 
 
@@ -89,15 +83,12 @@ def _shown(diagnosis: Diagnosis, most: int) -> list[AgentSpan]:
     events = diagnosis.view.trace.events
     on_path = {events[n].agent for n, part in zip(chain.events, chain.parts, strict=True) if part > 0}
     kept_places: set[int] = set()
-    places = sorted(
-        range(len(everybody)),
-        key=lambda n: (
-            everybody[n].agent in diagnosis.people,
-            everybody[n].agent not in on_path,
-            -(everybody[n].tokens or 0.0),
-        ),
-    )
-    for place in places:
+
+    def weight(place: int) -> tuple[bool, bool, float]:
+        one = everybody[place]
+        return one.agent in diagnosis.people, one.agent not in on_path, -(one.tokens or 0.0)
+
+    for place in sorted(range(len(everybody)), key=weight):
         above, depth = [place], everybody[place].depth
         for earlier in range(place - 1, -1, -1):
             if not depth or len(above) > most:
@@ -178,9 +169,9 @@ def overview(summaries: Sequence[Summary], *, has_prices: bool, most: int, width
     rows = [_texts(one) for one in shown]
     widths = {name: max(len(name), *(len(row[name]) for row in rows)) for name in rows[0]}
     are_alike = len({one.name for one in found}) < len(found)
-    columns = [name for name in widths if (has_prices or name != _COST) and (are_alike or name != _FILE)]
+    columns = [name for name in widths if (has_prices or name != _COST) and (are_alike or name != "file")]
     for name in _DISPENSABLE:
-        if width is not None and _LEAST_NAME + sum(widths[one] + 1 for one in columns[1:]) > width:
+        if width is not None and 12 + sum(widths[one] + 1 for one in columns[1:]) > width:
             columns.remove(name)
     cells: list[tuple[Cell, ...]] = [
         tuple(row[name] if name in _WORDS else row[name].rjust(widths[name]) for name in columns) for row in rows
@@ -197,19 +188,11 @@ def _together(name: str, summaries: Sequence[Summary]) -> Summary:
     """Several runs as one; their times are not added, since they may have run side by side."""
     tokens = [one.tokens for one in summaries if one.tokens is not None]
     costs = [one.cost_usd for one in summaries if one.cost_usd is not None]
-    return Summary(
-        name,
-        "",
-        sum(one.agents for one in summaries),
-        sum(one.events for one in summaries),
-        0.0,
-        "",
-        sum(one.errors for one in summaries),
-        sum(tokens) if tokens else None,
-        sum(costs) if costs else None,
-        any(one.has_more_tokens for one in summaries),
-        any(one.costs_more for one in summaries),
-    )
+    agents, events = sum(one.agents for one in summaries), sum(one.events for one in summaries)
+    errors = sum(one.errors for one in summaries)
+    spent = sum(tokens) if tokens else None, sum(costs) if costs else None
+    is_least = any(one.has_more_tokens for one in summaries), any(one.costs_more for one in summaries)
+    return Summary(name, "", agents, events, 0.0, "", errors, *spent, *is_least)
 
 
 def _texts(one: Summary) -> dict[str, str]:
@@ -223,5 +206,5 @@ def _texts(one: Summary) -> dict[str, str]:
         "time": break_lines(duration(one.elapsed, one.unit), 80)[0] if one.unit else "",
         "tokens": "" if one.tokens is None else f"{one.tokens:,.0f}{_AT_LEAST if one.has_more_tokens else ''}",
         _COST: "" if one.cost_usd is None else f"{money(one.cost_usd)}{_AT_LEAST if one.costs_more else ''}",
-        _FILE: printable(one.file if len(one.file) <= _MOST_FILE else f"…{one.file[1 - _MOST_FILE :]}"),
+        "file": printable(one.file if len(one.file) <= _MOST_FILE else f"…{one.file[1 - _MOST_FILE :]}"),
     }

@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import NamedTuple
 
 from orchtrace_corpus.base.findings import printable
 from orchtrace_corpus.base.text.drawing import LARGE, SMALL, Drawing, text_width, wrap
+from orchtrace_corpus.base.text.layout import first_names_and_more
 from orchtrace_corpus.trace.measures.work import critical_path
 from orchtrace_corpus.trace.model.trace import EdgeType, Event, EventType, Status, Trace
 from orchtrace_corpus.trace.view import TraceView
@@ -16,27 +16,12 @@ _MERMAID_ARROWS = {EdgeType.TEMPORAL: "-.->", EdgeType.SPAWN: "==>"}
 _DOT_STYLES = {EdgeType.TEMPORAL: "dotted", EdgeType.SPAWN: "bold", EdgeType.SAFETY: "dashed"}
 
 
-class _Critical(NamedTuple):
-    """The critical path of a trace.
-
-    Attributes:
-        events: The numbers of its events; none where durations are unknown.
-        steps: The pairs of events that follow one another on it.
-        text: What is said of it below a graph.
-    """
-
-    events: list[int]
-    steps: set[tuple[int, int]]
-    text: str
-
-
-def _critical(times: Timing) -> _Critical:
+def _critical(times: Timing) -> tuple[list[int], str]:
+    """The numbers of the events on the critical path, none where durations are unknown; and what is said of it."""
     if times.unknown:
-        return _Critical([], set(), "No critical path: some events have no end.")
+        return [], "No critical path: some events have no end."
     path = critical_path(times)
-    return _Critical(
-        path.events, set(pairwise(path.events)), f"Thick: the critical path, {path.length:.6g} {times.unit}."
-    )
+    return path.events, f"Thick: the critical path, {path.length:.6g} {times.unit}."
 
 
 def mermaid(trace: Trace | TraceView) -> str:
@@ -48,31 +33,27 @@ def mermaid(trace: Trace | TraceView) -> str:
         CycleError: The edges go round in a circle.
     """
     view = TraceView.of(trace)
-    critical, events = _critical(view.timing), view.trace.events
-    lines = ["flowchart LR", f"  %% {critical.text}"]
+    (critical, text), events = _critical(view.timing), view.trace.events
+    lines = ["flowchart LR", f"  %% {text}"]
     for place, (agent, numbers) in enumerate(_by_agent(view.trace).items()):
         lines.append(f'  subgraph a{place}["{_mermaid_text(agent)}"]')
         lines += [f'    e{n}["{_mermaid_text(_caption(events[n]))}"]' for n in numbers]
         lines.append("  end")
-    of = view.graph
+    of, steps = view.graph, set(pairwise(critical))
     thick = []
     for place, (source, target, edge) in enumerate(zip(of.sources, of.targets, of.edges, strict=True)):
         arrow = _MERMAID_ARROWS.get(edge.type, "-->")
         lines.append(f"  e{source} {arrow}|{edge.type.value}| e{target}")
-        if (source, target) in critical.steps:
+        if (source, target) in steps:
             thick.append(str(place))
     if thick:
         lines.append(f"  linkStyle {','.join(thick)} stroke-width:5px")
-    lines += _mermaid_class("critical", "stroke-width:4px", critical.events)
     failed = [n for n, event in enumerate(events) if event.status is Status.ERROR]
-    lines += _mermaid_class("failed", "stroke:#c1121f,stroke-dasharray:5 3", failed)
+    look = {"critical": "stroke-width:4px", "failed": "stroke:#c1121f,stroke-dasharray:5 3"}
+    for name, numbers in (("critical", critical), ("failed", failed)):
+        if numbers:
+            lines += [f"  classDef {name} {look[name]}", f"  class {','.join(f'e{n}' for n in numbers)} {name}"]
     return "\n".join(lines) + "\n"
-
-
-def _mermaid_class(name: str, look: str, numbers: Sequence[int]) -> list[str]:
-    if not numbers:
-        return []
-    return [f"  classDef {name} {look}", f"  class {','.join(f'e{n}' for n in numbers)} {name}"]
 
 
 def dot(trace: Trace | TraceView) -> str:
@@ -84,13 +65,13 @@ def dot(trace: Trace | TraceView) -> str:
         CycleError: The edges go round in a circle.
     """
     view = TraceView.of(trace)
-    critical, events = _critical(view.timing), view.trace.events
-    thick = set(critical.events)
+    (critical, text), events = _critical(view.timing), view.trace.events
+    thick, steps = set(critical), set(pairwise(critical))
     lines = [
         "digraph trace {",
         "  rankdir=LR;",
         "  node [shape=box, fontname=sans];",
-        f'  label={_quoted(view.trace.trace_id)[:-1]}\\n{critical.text}";',
+        f'  label={_quoted(view.trace.trace_id)[:-1]}\\n{text}";',
     ]
     for place, (agent, numbers) in enumerate(_by_agent(view.trace).items()):
         lines += [f"  subgraph cluster_{place} {{", f"    label={_quoted(agent)};"]
@@ -103,7 +84,7 @@ def dot(trace: Trace | TraceView) -> str:
     of = view.graph
     for source, target, edge in zip(of.sources, of.targets, of.edges, strict=True):
         look = f"style={_DOT_STYLES.get(edge.type, 'solid')}"
-        look += ", penwidth=5" if (source, target) in critical.steps else ""
+        look += ", penwidth=5" if (source, target) in steps else ""
         lines.append(f"  e{source} -> e{target} [label={edge.type.value}, {look}];")
     return "\n".join((*lines, "}")) + "\n"
 
@@ -135,15 +116,10 @@ _WIDTH = 900.0
 _MARGIN = 16.0
 _LANE = 26.0
 _BAR = 14.0
-_MOST_LABEL = 170.0
 _MOST_LANES = 200
 _MOST_COUNTED = 99
-_MOST_NAMED = 30
-_MOST_MARKS = 50
 _MOST_TEXT = 300
-_STRETCH = 18
 _LEAST_BAR = 2.0
-_TINY = 10
 
 
 def timeline(trace: Trace | TraceView) -> str:
@@ -154,7 +130,7 @@ def timeline(trace: Trace | TraceView) -> str:
     """
     view = TraceView.of(trace)
     times, events = view.timing, view.trace.events
-    critical = set(_critical(times).events)
+    critical = set(_critical(times)[0])
     lanes = view.agents[:_MOST_LANES]
     drawing = Drawing("trace", _WIDTH)
     y = _MARGIN + LARGE
@@ -162,12 +138,11 @@ def timeline(trace: Trace | TraceView) -> str:
     for part in wrap(name, _WIDTH - 2 * _MARGIN, LARGE, lines=2, bold=True):
         drawing.text(_MARGIN, y, part, size=LARGE, bold=True)
         y += LARGE * 1.3
-    left = _MARGIN + min(max(text_width(_lane_name(lane), SMALL) for lane in lanes), _MOST_LABEL) + 12
+    left = _MARGIN + min(max(text_width(_lane_name(lane), SMALL) for lane in lanes), 170.0) + 12
     scale = (_WIDTH - _MARGIN - left) / times.wall if times.wall else 0.0
-    zero = min(times.starts)
     top = y
     for lane in lanes:
-        _draw_lane(drawing, view, lane, y, (left, scale, zero), critical)
+        _draw_lane(drawing, view, lane, y, (left, scale), critical)
         y += _LANE
     drawing.line(left, top, left, y, "rule")
     drawing.text(left, y + SMALL, "0", "muted", size=SMALL)
@@ -177,9 +152,8 @@ def timeline(trace: Trace | TraceView) -> str:
         drawing.text(_MARGIN, y + SMALL, part, "muted", size=SMALL)
         y += SMALL * 1.3
     drawing.height = y + _MARGIN
-    named = [events[n].id for n in sorted(critical, key=times.starts.__getitem__) if times.works[n] > 0]
-    more = f" and {len(named) - _MOST_NAMED:,} more" if len(named) > _MOST_NAMED else ""
-    path = ", ".join(map(printable, named[:_MOST_NAMED])) + more
+    on_path = [n for n in sorted(critical, key=times.starts.__getitem__) if times.works[n] > 0]
+    path = first_names_and_more([printable(events[n].id) for n in on_path], 30)
     description = f"{len(lanes)} agents, {len(events)} events, {times.wall:.6g} {times.unit}."
     return drawing.svg(name, f"{description} Critical path: {path or 'unknown'}.")
 
@@ -189,16 +163,11 @@ def _lane_name(lane: AgentSpan) -> str:
 
 
 def _draw_lane(
-    drawing: Drawing,
-    view: TraceView,
-    lane: AgentSpan,
-    y: float,
-    axis: tuple[float, float, float],
-    critical: set[int],
+    drawing: Drawing, view: TraceView, lane: AgentSpan, y: float, axis: tuple[float, float], critical: set[int]
 ) -> None:
     trace, times = view.trace, view.timing
-    left, scale, zero = axis
-    middle = y + _LANE / 2
+    left, scale = axis
+    zero, middle = min(times.starts), y + _LANE / 2
 
     def place(moment: float) -> float:
         return left + (moment - zero) * scale
@@ -245,7 +214,7 @@ def _joined(stretches: list[tuple[float, float]]) -> list[tuple[float, float]]:
 
 def _gathered(marks: list[tuple[float, bool]]) -> list[tuple[int, list[bool]]]:
     """Marks by the pixel at which they are drawn: those of one pixel together, in a full lane those of a stretch."""
-    step = 1 if len({round(x) for x, _ in marks}) <= _MOST_MARKS else _STRETCH
+    step = 1 if len({round(x) for x, _ in marks}) <= 50 else 18
     found: dict[int, list[bool]] = {}
     for x, failed in marks:
         found.setdefault(round(x) // step * step + step // 2, []).append(failed)
@@ -260,12 +229,12 @@ def _draw_mark(drawing: Drawing, x: float, middle: float, failed: Sequence[bool]
         return
     number = str(len(failed)) if len(failed) <= _MOST_COUNTED else f"{_MOST_COUNTED}+"
     drawing.circle(x, middle, 5 + 2 * len(number), fill, stroke="muted")
-    drawing.text(x, middle + 4, number, "page" if any(failed) else "ink", size=_TINY, anchor="middle")
+    drawing.text(x, middle + 4, number, "page" if any(failed) else "ink", size=10, anchor="middle")
 
 
 def _notes(times: Timing, has_path: bool, lanes: int) -> str:
-    parts = ["Blue: a model works. Orange: a tool works. Circle: an event without duration; a number: so many there;"]
-    parts.append("red: an error.")
+    parts = ["Blue: a model works. Orange: a tool works."]
+    parts.append("Circle: an event without duration; a number: so many there; red: an error.")
     parts.append("Underlined: the critical path." if has_path else "No critical path: some events have no end.")
     if times.waited:
         parts.append(f"{times.waited:.6g} s of waiting for people are left out.")

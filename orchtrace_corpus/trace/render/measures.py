@@ -5,13 +5,10 @@ from typing import Any
 
 from orchtrace_corpus.base.findings import printable
 from orchtrace_corpus.base.text.layout import display_width, plain
-from orchtrace_corpus.base.text.table import Cell, Table, lines
+from orchtrace_corpus.base.text.table import Cell, Table, csv_rows, lines
 from orchtrace_corpus.trace.measures import DEFINITIONS, Measure, Profile
 from orchtrace_corpus.trace.measures.ledger import KINDS, Entry
 from orchtrace_corpus.trace.model.trace import Trace, Unit
-
-_DIGITS = 6
-"""Significant digits shown to people; programs get every digit."""
 
 
 def unit_of(name: str, trace: Trace) -> str:
@@ -35,30 +32,18 @@ def row(trace: Trace, measures: Mapping[str, Measure], *, exact: bool) -> tuple[
     return (printable(trace.trace_id), *(round_figure(found.value, exact=exact) for found in measures.values()))
 
 
-def several(names: Sequence[str], rows: Sequence[tuple[Cell, ...]]) -> Table:
-    """The measures of several traces, one trace in each row."""
-    return Table("traces", "", columns(names), tuple(rows))
-
-
-def columns(names: Sequence[str]) -> tuple[str, ...]:
-    """The columns of that table, for these measures."""
-    return ("trace", *names)
+def csv_line(trace: Trace, measures: Mapping[str, Measure]) -> str:
+    """The same as CSV."""
+    return csv_rows([row(trace, measures, exact=True)])
 
 
 def data(trace: Trace, measures: Mapping[str, Measure]) -> dict[str, Any]:
     """The measures of one trace for programs."""
-    return {
-        "trace_id": trace.trace_id,
-        "measures": {
-            name: {
-                "value": found.value,
-                "unit": unit_of(name, trace),
-                "reason": found.reason or None,
-                "events": list(found.events),
-            }
-            for name, found in measures.items()
-        },
-    }
+    content = {}
+    for name, found in measures.items():
+        stated = {"value": found.value, "unit": unit_of(name, trace), "reason": found.reason or None}
+        content[name] = {**stated, "events": list(found.events)}
+    return {"trace_id": trace.trace_id, "measures": content}
 
 
 def spent(trace_id: str, by: str, entries: Sequence[Entry], width: int | None) -> Table:
@@ -98,19 +83,12 @@ def spent_exact(ledgers: Sequence[tuple[str, Sequence[Entry]]], by: str) -> Tabl
 
 def spent_data(ledgers: Sequence[tuple[str, Sequence[Entry]]], by: str) -> dict[str, Any]:
     """The ledgers of several traces for programs; the entry of what has no name has null for it."""
-    return {
-        "by": by,
-        "traces": [
-            {
-                "trace_id": trace_id,
-                "entries": [
-                    {"name": entry.name or None, **dict(zip(_FIGURES, _figures(entry, exact=True), strict=True))}
-                    for entry in entries
-                ],
-            }
-            for trace_id, entries in ledgers
-        ],
-    }
+
+    def data(entry: Entry) -> dict[str, Cell]:
+        return {"name": entry.name or None, **dict(zip(_FIGURES, _figures(entry, exact=True), strict=True))}
+
+    traces = [{"trace_id": trace_id, "entries": list(map(data, entries))} for trace_id, entries in ledgers]
+    return {"by": by, "traces": traces}
 
 
 def concurrent(trace_id: str, found: Profile) -> Table:
@@ -137,17 +115,12 @@ def concurrent_exact(profiles: Sequence[tuple[str, Profile]]) -> Table:
 
 def concurrent_data(profiles: Sequence[tuple[str, Profile]]) -> dict[str, Any]:
     """The concurrency profiles of several traces for programs."""
-    return {
-        "traces": [
-            {
-                "trace_id": trace_id,
-                "unit": found.unit,
-                "reason": found.reason or None,
-                "profile": [{"at_once": number, "time": time} for number, time in found.times.items()],
-            }
-            for trace_id, found in profiles
-        ]
-    }
+    traces = []
+    for trace_id, found in profiles:
+        times = [{"at_once": number, "time": time} for number, time in found.times.items()]
+        reason = found.reason or None
+        traces.append({"trace_id": trace_id, "unit": found.unit, "reason": reason, "profile": times})
+    return {"traces": traces}
 
 
 _FIGURES = ("events", *KINDS, "total", "without_tokens", "cost_usd")
@@ -168,6 +141,6 @@ def round_figure(value: float | None, *, exact: bool) -> Cell:
     """A figure without a needless fraction; rounded unless it is for programs."""
     if value is None:
         return None
-    rounded = value if exact or value == int(value) else float(f"{value:.{_DIGITS}g}")
+    rounded = value if exact or value == int(value) else float(f"{value:.6g}")
     whole = int(rounded)
     return whole if rounded == whole else rounded

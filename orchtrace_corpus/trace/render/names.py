@@ -1,6 +1,7 @@
 """What agents, durations and acts are called on a page for people."""
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 
 from orchtrace_corpus.base.findings import printable
@@ -11,9 +12,7 @@ _KEEP = "\ue000"
 """Stands for a blank at which no line is broken; text from outside never has it, since it does not print."""
 
 _SHORT = 8
-_MOST = 30
 _IS_ID = r"[0-9A-Za-z_:.@-]*\d[0-9A-Za-z_:.@-]*"
-_YOU = "user"
 
 
 def keep(text: str) -> str:
@@ -59,24 +58,21 @@ def names(team: Sequence[AgentSpan], people: frozenset[str]) -> dict[str, str]:
         team: The agents.
         people: Those of them who are no machines.
     """
-    roles: dict[str, int] = {}
-    for one in team:
-        roles[one.role] = roles.get(one.role, 0) + 1
+    roles = Counter(one.role for one in team)
     found: dict[str, str] = {}
     taken: set[str] = set()
     for one in team:
         tries = _tries(one, people, is_alone=roles[one.role] == 1)
-        name = next((name for name in tries if name not in taken), tries[-1])
-        found[one.agent] = name
-        taken.add(name)
+        found[one.agent] = next((name for name in tries if name not in taken), tries[-1])
+        taken.add(found[one.agent])
     return found
 
 
 def _tries(one: AgentSpan, people: frozenset[str], *, is_alone: bool) -> list[str]:
     """Names of an agent, the best first; the last is its own."""
-    own, role = printable(one.agent, limit=60), clip(printable(one.role, limit=60), _MOST)
+    own, role = printable(one.agent, limit=60), clip(printable(one.role, limit=60), 30)
     if one.agent in people:
-        return ["you" if one.agent == _YOU else own, own]
+        return ["you" if one.agent == "user" else own, own]
     if not role or one.agent.lower().startswith(one.role.lower()):
         return [own]
     if not re.fullmatch(_IS_ID, one.agent):
@@ -85,6 +81,11 @@ def _tries(one: AgentSpan, people: frozenset[str], *, is_alone: bool) -> list[st
     return [*([role] if is_alone else []), f"{role} {short}", f"{role} {own}", own]
 
 
+def counted(number: int, noun: str) -> str:
+    """A number with its noun, such as `1 agent` or `2,000 agents`."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
 def quantity(number: int, noun: str) -> str:
-    """A number with its noun, such as `1 agent` or `2,000 agents`, on one line."""
-    return keep(f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s")
+    """The same, on one line."""
+    return keep(counted(number, noun))

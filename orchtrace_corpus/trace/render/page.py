@@ -1,20 +1,20 @@
 """A trace on a page: its agents as a tree, each with a line of time; and a replay, event by event."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+from operator import itemgetter
 
 from orchtrace_corpus.base.findings import printable
 from orchtrace_corpus.base.text.layout import UNICODE, Glyphs, Line, Span, clip, display_width, line, pad, wrap
 from orchtrace_corpus.trace.analysis.replay import State
 from orchtrace_corpus.trace.measures import measure
 from orchtrace_corpus.trace.model.trace import Event, EventType, Status, Trace, Unit
+from orchtrace_corpus.trace.render.names import counted
 from orchtrace_corpus.trace.view import TraceView
 from orchtrace_corpus.trace.view.agent_tree import AgentSpan
 from orchtrace_corpus.trace.view.timing import WORKING
 
 _PIPE_WIDTH = 100
-_LEAST_TIMELINE = 16
-_MOST_LABEL = 30
-_LEAST_PIECE = 8
 _MARKS = {
     EventType.SPAWN: "s",
     EventType.DESPAWN: "d",
@@ -41,9 +41,8 @@ def page(trace: Trace | TraceView, width: int | None, glyphs: Glyphs = UNICODE, 
     shown = agents[:most_agents]
     lines = [*_head(view, room, glyphs), (), *timelines(view, shown, room, glyphs)]
     if len(agents) > len(shown):
-        lines.append(
-            line(f"{glyphs.ellipsis} and {len(agents) - len(shown)} more agents; --agents shows more", "muted")
-        )
+        more = f"{glyphs.ellipsis} and {len(agents) - len(shown)} more agents; --agents shows more"
+        lines.append(line(more, "muted"))
     lines.append(())
     legend = f"{glyphs.shades[0]} model works  {glyphs.shades[2]} tool works  {glyphs.empty} waits; {_LEGEND}"
     lines += [line(text, "muted") for text in wrap(legend, room)]
@@ -71,10 +70,12 @@ def timelines(
         end: How the end of the scale is written, if not as a number of seconds.
         assumed: The numbers of events whose time nobody saw; they are drawn in another shade.
     """
-    labels = [_label(one) if names is None else "  " * one.depth + names[one.agent] for one in agents]
-    label_width = min(max(map(display_width, labels)), _MOST_LABEL, max(room // 3, 8))
+    roles = {one.agent: f" ({printable(one.role, limit=30)})" if one.role else "" for one in agents}
+    called = names or {one.agent: printable(one.agent, limit=60) + roles[one.agent] for one in agents}
+    labels = ["  " * one.depth + called[one.agent] for one in agents]
+    label_width = min(max(map(display_width, labels)), 30, max(room // 3, 8))
     token_width = max((len(_tokens(one)) for one in agents), default=0)
-    cells = max(room - label_width - token_width - 4, _LEAST_TIMELINE)
+    cells = max(room - label_width - token_width - 4, 16)
     end = end or f"{view.timing.wall:.4g} {view.timing.unit}"
     scale = "0" + " " * max(cells - 1 - display_width(end), 1) + end
     lines: list[Line] = [(Span(pad("", label_width + 2) + scale, "muted"),)]
@@ -93,8 +94,8 @@ def _head(view: TraceView, room: int, glyphs: Glyphs) -> Iterator[Line]:
     parts = [
         f"task {printable(trace.task_id)}",
         trace.topology.value.replace("_", " "),
-        _counted(len(view.agents), "agent"),
-        _counted(len(trace.events), "event"),
+        counted(len(view.agents), "agent"),
+        counted(len(trace.events), "event"),
         f"{times.wall:.6g} {'steps' if steps else 's'}",
     ]
     if times.waited:
@@ -104,17 +105,7 @@ def _head(view: TraceView, room: int, glyphs: Glyphs) -> Iterator[Line]:
     parts += ["tokens unknown"] if totals[0][0] is None else []
     parts += ["wall clock unknown"] if totals[1][0] is None else []
     parts += [f"{stated} as stated by costs"] if stated else []
-    for text in wrap(glyphs.separator.join(parts), room):
-        yield line(text)
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number:,} {noun}s"
-
-
-def _label(one: AgentSpan) -> str:
-    named = printable(one.agent, limit=60)
-    return "  " * one.depth + named + (f" ({printable(one.role, limit=30)})" if one.role else "")
+    yield from map(line, wrap(glyphs.separator.join(parts), room))
 
 
 def _tokens(one: AgentSpan) -> str:
@@ -146,22 +137,13 @@ def _timeline(view: TraceView, one: AgentSpan, cells: int, glyphs: Glyphs, assum
         place = cell(times.starts[number])
         if event.status is Status.ERROR:
             characters[place], styles[place] = "x", "warning"
-        elif times.works[number] == 0 and event.type in WORKING and event.type not in _MARKS:
-            if characters[place] == glyphs.empty:
+        elif times.works[number] == 0 and characters[place] in (glyphs.empty, " "):
+            if event.type in _MARKS:
+                characters[place], styles[place] = _MARKS[event.type], "heading"
+            elif event.type in WORKING and characters[place] == glyphs.empty:
                 characters[place], styles[place] = glyphs.shades[0], "bar"
-        elif event.type in _MARKS and times.works[number] == 0 and characters[place] in (glyphs.empty, " "):
-            characters[place], styles[place] = _MARKS[event.type], "heading"
-    return _runs("".join(characters), styles)
-
-
-def _runs(text: str, styles: Sequence[str]) -> list[Span]:
-    spans: list[Span] = []
-    begin = 0
-    for place in range(1, len(text) + 1):
-        if place == len(text) or styles[place] != styles[begin]:
-            spans.append(Span(text[begin:place], styles[begin]))
-            begin = place
-    return spans
+    runs = groupby(zip(characters, styles, strict=True), key=itemgetter(1))
+    return [Span("".join(character for character, _ in run), style) for style, run in runs]
 
 
 def _critical_path(view: TraceView, room: int) -> Iterator[Line]:
@@ -172,8 +154,7 @@ def _critical_path(view: TraceView, room: int) -> Iterator[Line]:
         named = " -> ".join(printable(name, limit=40) for name in span.events[:12])
         more = f" -> … ({len(span.events)} events)" if len(span.events) > 12 else ""
         text = f"Critical path, {span.value:.6g} {view.timing.unit}: {named}{more}"
-    for part in wrap(text, room):
-        yield line(part)
+    yield from map(line, wrap(text, room))
 
 
 def state_lines(state: State, before: State | None, unit: Unit, width: int | None) -> list[Line]:
@@ -197,7 +178,7 @@ def state_lines(state: State, before: State | None, unit: Unit, width: int | Non
     if width is None:
         return [(Span(f"{place}{name}  {said}"), Span(f"  {', '.join(counters)}", "muted"))]
     indent = " " * len(place)
-    pieces = _pieces(name, max(width - len(place), _LEAST_PIECE))
+    pieces = _pieces(name, max(width - len(place), 8))
     first, rest = place + pieces[0], [indent + piece for piece in pieces[1:]]
     if not rest and display_width(first) + 2 + display_width(said) <= width:
         first += f"  {said}"

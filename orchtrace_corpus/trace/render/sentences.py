@@ -1,8 +1,10 @@
 """A diagnosis in sentences, for somebody who only wants to know where the time and the money of a run went."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from orchtrace_corpus.base.findings import printable
+from orchtrace_corpus.base.text.layout import first_names_and_more
 from orchtrace_corpus.trace.diagnosis import activity_of
 from orchtrace_corpus.trace.diagnosis.values import Activity, Diagnosis, Problem, ProblemKind, Stretch
 from orchtrace_corpus.trace.measures.measure import ASKED
@@ -12,12 +14,9 @@ from orchtrace_corpus.trace.render.ledger import KINDS
 from orchtrace_corpus.trace.render.names import duration, keep, money, names, quantity
 from orchtrace_corpus.trace.view.agent_tree import AgentSpan
 
-_MOST_AGENTS = 8
 _MOST_PROBLEMS = 3
 _MOST_SHARES = 4
 _MOST_PLACE = 32
-_MOST_STRETCHES = 7
-_LEAST_SHOWN_GAP = 0.005
 
 
 class Sentences:
@@ -74,12 +73,10 @@ class Sentences:
     def _these(self, spawned: Sequence[AgentSpan]) -> str:
         if len(spawned) <= _MOST_SHARES:
             return ", ".join(self._name(one.agent) for one in spawned)
-        roles: dict[str, int] = {}
-        for one in spawned:
-            roles[one.role] = roles.get(one.role, 0) + 1
+        roles = Counter(one.role for one in spawned)
         if len(roles) > _MOST_SHARES:
-            first = ", ".join(self._name(one.agent) for one in spawned[: _MOST_SHARES - 1])
-            return f"{first} and {keep(f'{len(spawned) - _MOST_SHARES + 1:,} more')}"
+            names = [self._name(one.agent) for one in spawned]
+            return first_names_and_more(names, _MOST_SHARES - 1, f" and {keep('{:,} more')}")
         return ", ".join(keep(f"{number:,} x {printable(role or 'agent', limit=30)}") for role, number in roles.items())
 
     def _parallel(self) -> Iterator[tuple[str, str]]:
@@ -104,18 +101,16 @@ class Sentences:
         path, elapsed = self._run.path, self._run.summary.elapsed
         if not path.bound or not elapsed:
             return
-        if not path.stretches:
-            text = keep(f"{self._time(path.gaps)} idle")
-        else:
-            text = self._chain(path.stretches)
-            is_shown = path.gaps >= _LEAST_SHOWN_GAP * elapsed
-            text += f"; {keep(f'{self._time(path.gaps)} idle')} in between" if is_shown else ""
+        idle = text = keep(f"{self._time(path.gaps)} idle")
+        if path.stretches:
+            between = f"; {idle} in between" if path.gaps >= 0.005 * elapsed else ""
+            text = f"{self._chain(path.stretches)}{between}"
         note = f" {quantity(path.unknown, 'call')} without an end: taken as 0 s." if path.unknown else ""
         yield "Critical", f"path: {text}. No team could be faster than {self._time(path.bound)}.{note}"
 
     def _chain(self, stretches: Sequence[Stretch]) -> str:
         """The stretches of the critical path in their order, or where they are many, whose they are."""
-        if len(stretches) <= _MOST_STRETCHES:
+        if len(stretches) <= 7:
             return " -> ".join(self._stretch(one) for one in stretches)
         by_role: dict[str, list[float]] = {}
         for one in stretches:
@@ -164,7 +159,7 @@ class Sentences:
     def _spenders(self, spent: Sequence[tuple[str, float]], known: float) -> str:
         """Who spent the tokens: the agents, or where they are many, their roles."""
         sums: dict[str, float] = {}
-        are_many = len(spent) > _MOST_AGENTS
+        are_many = len(spent) > 8
         for agent, number in spent:
             name = self._role(agent) if are_many else self._name(agent)
             sums[name] = sums.get(name, 0.0) + number
@@ -182,9 +177,8 @@ class Sentences:
             yield "Cost", f"unknown: no price, or no count, for {named}." if named else "unknown: no tokens are known."
             yield from unused
             return
-        parts = [keep(f"{self._name(agent)} {money(usd)}") for agent, usd in cost.by_agent[:_MOST_SHARES]]
-        more = ", …" if len(cost.by_agent) > _MOST_SHARES else ""
-        shares = f" ({', '.join(parts)}{more})" if len(cost.by_agent) > 1 else ""
+        parts = [keep(f"{self._name(agent)} {money(usd)}") for agent, usd in cost.by_agent]
+        shares = f" ({first_names_and_more(parts, _MOST_SHARES, ', …')})" if len(parts) > 1 else ""
         at = f" at {prices_of(cost.date, cost.last_day)}" if cost.date else ", as the trace states it"
         least = "at least " if cost.is_least else ""
         yield "Cost", f"{least}{money(sum(usd for _, usd in cost.by_agent))} USD{at}{shares}."
@@ -219,13 +213,9 @@ class Sentences:
 
 
 def _shares(found: Sequence[tuple[str, float]], known: float) -> str:
-    parts = [keep(f"{name} {_percent(number / known)}") for name, number in found[:_MOST_SHARES]]
-    more = f" and {keep(f'{len(found) - _MOST_SHARES:,} more')}" if len(found) > _MOST_SHARES else ""
-    return f"{', '.join(parts)}{more}"
-
-
-def _percent(share: float) -> str:
-    return f"{share:.0%}" if share >= 0.005 else "<1%"
+    shares = [(name, number / known) for name, number in found]
+    parts = [keep(f"{name} {share:.0%}" if share >= 0.005 else f"{name} <1%") for name, share in shares]
+    return first_names_and_more(parts, _MOST_SHARES, f" and {keep('{:,} more')}")
 
 
 def _tool(name: str) -> str:

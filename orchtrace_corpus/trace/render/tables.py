@@ -23,30 +23,20 @@ def label_summary(trace: Trace, found: Sequence[Label]) -> Table:
     for decision in Decision:
         rules = [(rule, number) for (taken, rule), number in counts.items() if taken is decision]
         for rule, number in sorted(rules, key=lambda one: (-one[1], one[0])) or [("", 0)]:
-            rows.append((CODES[decision], decision.value, number, printable(rule) or None, _meaning(rule)))
+            meaning = RULES[rule][1] if rule in RULES else None
+            shown = "The trace had the label already." if rule == GIVEN else meaning
+            rows.append((CODES[decision], decision.value, number, printable(rule) or None, shown))
     columns = ("code", "sub-decision", "events", "rule", "fires when")
     return Table("labels", printable(trace.trace_id), columns, tuple(rows), wrapped="fires when")
 
 
-def _meaning(rule: str) -> str | None:
-    if rule == GIVEN:
-        return "The trace had the label already."
-    return RULES[rule][1] if rule in RULES else None
-
-
 def labelled_events(trace: Trace, found: Sequence[Label]) -> Table:
     """Every label, by event."""
-    rows = tuple(
-        (
-            printable(trace.events[one.event].id),
-            printable(trace.events[one.event].agent),
-            CODES[one.decision],
-            one.decision.value,
-            printable(one.rule),
-        )
-        for one in found
-    )
-    return Table("labels", printable(trace.trace_id), ("event", "agent", "code", "sub-decision", "rule"), rows)
+    rows = []
+    for number, decision, rule in found:
+        event = trace.events[number]
+        rows.append((printable(event.id), printable(event.agent), CODES[decision], decision.value, printable(rule)))
+    return Table("labels", printable(trace.trace_id), ("event", "agent", "code", "sub-decision", "rule"), tuple(rows))
 
 
 _PART_OF = {"token": "event"}
@@ -142,19 +132,13 @@ def difference_table(differences: Sequence[Difference], runs: Sequence[tuple[str
         runs: The file and the trace of each of the two.
         exact: Whether figures have every digit, for programs.
     """
-    rows = tuple(
-        (
-            one.part,
-            printable(one.name),
-            _side(one.before, exact=exact),
-            _side(one.after, exact=exact),
-            round_figure(one.change, exact=exact),
-            one.unit or None,
-        )
-        for one in differences
-    )
+    rows = []
+    for one in differences:
+        before, after = _side(one.before, exact=exact), _side(one.after, exact=exact)
+        change = round_figure(one.change, exact=exact)
+        rows.append((one.part, printable(one.name), before, after, change, one.unit or None))
     columns = ("part", "name", "A", "B", "change", "unit")
-    return Table("differences", "", columns, rows, tuple(_notes(differences, runs)))
+    return Table("differences", "", columns, tuple(rows), tuple(_notes(differences, runs)))
 
 
 def _side(value: float | str | None, *, exact: bool) -> Cell:

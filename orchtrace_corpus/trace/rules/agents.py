@@ -1,6 +1,6 @@
 """Agents: they begin, act, return to who sent them, and end."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from math import inf
 
@@ -32,8 +32,7 @@ def check_spawns(view: TraceView) -> Iterator[Problem]:
             parent = declared[event.target]
             message = f"{quote(event.agent)} spawns {quote(event.target)}, whose parent is {quote(parent)} in $.agents"
             yield Problem("T219", message, ("events", number, "agent"))
-    if len(spawned_by) < len(spawns):
-        yield from _check_spawners(view, [name for name, by in spawned_by.items() if len(by) > 1])
+    yield from _check_spawners(view, [name for name, by in spawned_by.items() if len(by) > 1 and name not in declared])
     for number, event in enumerate(events):
         if event.parent_agent and event.parent_agent not in spawned_by.get(event.agent, (event.parent_agent,)):
             spawner = events[view.lifecycle.spawns[event.agent][0]].agent
@@ -44,13 +43,12 @@ def check_spawns(view: TraceView) -> Iterator[Problem]:
 def _check_spawners(view: TraceView, names: Iterable[str]) -> Iterator[Problem]:
     """Agents that several others spawn; where a parent is declared, each spawn was held against that one already."""
     events = view.graph.events
-    declared = {agent.id for agent in view.trace.agents if agent.parent}
     for name in names:
         first, *further = view.lifecycle.spawns[name]
         spawner = events[first]
         for number in further:
             other = events[number].agent
-            if other != spawner.agent and name not in declared:
+            if other != spawner.agent:
                 message = (
                     f"{quote(other)} spawns {quote(name)}, and so does {quote(spawner.agent)}, by {quote(spawner.id)}; "
                     "give each agent a name of its own, or correct who spawns it"
@@ -118,10 +116,8 @@ def check_returns(view: TraceView) -> Iterator[Problem]:
     if not returns:
         return
     skew, events, known = view.trace.clock.skew, view.graph.events, view.lifecycle
-    ends: Mapping[str, Sequence[int]] = known.despawns
-    if known.stops:
-        ends = {name: in_time((*known.despawns.get(name, ()), *stops), events) for name, stops in known.stops.items()}
-        ends = {**known.despawns, **ends}
+    stops = {name: in_time((*known.despawns.get(name, ()), *own), events) for name, own in known.stops.items()}
+    ends = {**known.despawns, **stops}
     for number in returns:
         event = events[number]
         target, sender = event.target, event.sender or event.agent

@@ -60,13 +60,10 @@ def _near(name: str, of: Graph) -> str:
         return ""
     from difflib import get_close_matches  # only for who has made a mistake
 
-    known = [one for one in of.numbers if _letters(one) != _letters(name)]
+    letters = name.translate(_NO_DIGITS)
+    known = [one for one in of.numbers if one.translate(_NO_DIGITS) != letters]
     near = get_close_matches(name[:80], known, n=1, cutoff=0.8)
     return f" (did you mean {quote(near[0])}?)" if near else ""
-
-
-def _letters(name: str) -> str:
-    return name.translate(_NO_DIGITS)
 
 
 def check_cycles(view: TraceView) -> Iterator[Problem]:
@@ -80,7 +77,7 @@ def check_cycles(view: TraceView) -> Iterator[Problem]:
         more = f" -> … ({len(error.events)} events)" if len(circle) > 6 else ""
         steps = set(pairwise(circle))
         places = [number for number, edge in enumerate(trace.edges) if _numbers_of(edge.src, edge.dst, of) in steps]
-        closing = max(places, key=lambda number: (_back(trace.edges[number], of), number))
+        closing = max(places, key=lambda number: (*_back(trace.edges[number], of), number))
         message = f"the edges go round in a circle: {shown}{more}; remove the one that leads back, or turn it round"
         yield Problem("T203", message, ("edges", closing))
 
@@ -135,30 +132,20 @@ def check_joins(view: TraceView) -> Iterator[Problem]:
     spawns, returns = of.of_type.get(EventType.SPAWN, ()), of.of_type.get(EventType.RETURN, ())
     following = dict(zip(of.sources, of.targets, strict=True)) if spawns or returns else {}
     doubtful = [n for n in spawns if n not in following or events[following[n]].agent != events[n].target]
-    if len(doubtful) == len(spawns) and not _is_any_joined(view):
-        yield from _check_any(view)
+    pairs = zip(of.sources, of.targets, strict=True)
+    if len(doubtful) == len(spawns) and all(events[source].agent == events[target].agent for source, target in pairs):
+        agents = len(set(of.agents))
+        if agents > 1:
+            message = (
+                f"no edge joins the {agents} agents, so each seems to depend on nobody, and span and credit are wrong; "
+                "add edges from spawns, messages and returns to what depends on them"
+            )
+            yield Problem("T225", message, ("edges",))
         return
     if doubtful:
         yield from _check_spawned(view, doubtful)
     if not all(map(following.__contains__, returns)):
         yield from _check_returned(view, [number for number in returns if number not in following])
-
-
-def _is_any_joined(view: TraceView) -> bool:
-    """Whether any edge leads from one agent to another."""
-    of, events = view.graph, view.graph.events
-    pairs = zip(of.sources, of.targets, strict=True)
-    return any(events[source].agent != events[target].agent for source, target in pairs)
-
-
-def _check_any(view: TraceView) -> Iterator[Problem]:
-    agents = len({event.agent for event in view.trace.events})
-    if agents > 1:
-        message = (
-            f"no edge joins the {agents} agents, so each seems to depend on nobody, and span and credit are wrong; "
-            "add edges from spawns, messages and returns to what depends on them"
-        )
-        yield Problem("T225", message, ("edges",))
 
 
 def _check_spawned(view: TraceView, spawns: Sequence[int]) -> Iterator[Problem]:

@@ -11,7 +11,7 @@ from orchtrace_corpus.trace.model.trace import Tokens, Trace
 from orchtrace_corpus.trace.view.agent_tree import AgentSpan, agent_tree
 from orchtrace_corpus.trace.view.graph import Graph, by_time, graph, leads_forward, ranks, sort_topologically
 from orchtrace_corpus.trace.view.lifecycle import Lifecycle, Lineage, lifecycle
-from orchtrace_corpus.trace.view.timing import Timing, timing
+from orchtrace_corpus.trace.view.timing import Timing
 
 
 class TraceView:
@@ -75,7 +75,7 @@ class TraceView:
         Raises:
             CycleError: The edges go round in a circle.
         """
-        return timing(self.trace, self.graph, self.sequence)
+        return Timing(self.trace, self.graph, self.sequence)
 
     @cached_property
     def tokens(self) -> list[Tokens]:

@@ -48,7 +48,8 @@ def agent_tree(trace: Trace, times: Timing, parents: Mapping[str, str]) -> list[
         parent = parents.get(agent, "")
         children.setdefault(parent if parent in events else "", []).append(agent)
     found: list[AgentSpan] = []
-    waiting = [(agent, 0) for agent in _latest_first(children.get("", []), begin)]
+    latest_first = {above: sorted(below, key=begin.__getitem__)[::-1] for above, below in children.items()}
+    waiting = [(agent, 0) for agent in latest_first.get("", ())]
     while waiting:
         agent, depth = waiting.pop()
         numbers = events[agent]
@@ -67,9 +68,5 @@ def agent_tree(trace: Trace, times: Timing, parents: Mapping[str, str]) -> list[
                 float(sum(counted)) if counted else None,
             )
         )
-        waiting += [(child, depth + 1) for child in _latest_first(children.get(agent, []), begin)]
+        waiting += [(child, depth + 1) for child in latest_first.get(agent, ())]
     return found
-
-
-def _latest_first(agents: list[str], begin: dict[str, float]) -> list[str]:
-    return sorted(agents, key=begin.__getitem__)[::-1]

@@ -49,12 +49,10 @@ def lifecycle(trace: Trace, of: Graph) -> Lifecycle:
 def _by_agent(of: Graph, kind: EventType, whose: Callable[[Event], str]) -> dict[str, list[int]]:
     """The events of a type that begins or ends a life, by the agent whose life it is, each list by time."""
     found: dict[str, list[int]] = {}
-    events = of.events
     for number in of.of_type.get(kind, ()):
-        agent = whose(events[number])
-        if agent:
+        if agent := whose(of.events[number]):
             found.setdefault(agent, []).append(number)
-    return {agent: numbers if len(numbers) == 1 else in_time(numbers, events) for agent, numbers in found.items()}
+    return {agent: numbers if len(numbers) == 1 else in_time(numbers, of.events) for agent, numbers in found.items()}
 
 
 def in_time(numbers: Iterable[int], events: Sequence[Event]) -> list[int]:

@@ -53,34 +53,37 @@ class Timing:
             the place before and of this one are events of this one's agent, by their ends.
     """
 
-    def __init__(
-        self,
-        of: Graph,
-        sequence: list[int],
-        spans: tuple[list[float], list[float]],
-        unknown: list[int],
-        waited: float,
-        unit: str,
-    ) -> None:
+    def __init__(self, trace: Trace, of: Graph, sequence: list[int]) -> None:
+        """Time the events of a trace.
+
+        Args:
+            trace: The trace.
+            of: Its graph.
+            sequence: The numbers of its events in an order that edges respect.
+        """
         self.of = of
         self.sequence = sequence
         self.copied = frozenset([number for number, event in enumerate(of.events) if event.copied_context])
-        self.starts, self.ends = starts, ends = spans
+        self.unit = "step" if trace.clock.unit is Unit.STEP else "s"
+        finished = list(of.ends)
+        results = {of.events[n].call_id: of.times[n] for n in of.of_type.get(EventType.TOOL_RESULT, ())}
+        for number in of.of_type.get(EventType.TOOL_CALL, ()):
+            if finished[number] is None and of.events[number].call_id:
+                finished[number] = results.get(of.events[number].call_id)
+        starts, ends, self.waited = _moments(of, finished, SECONDS[trace.clock.unit])
+        self.starts, self.ends = starts, ends
         self.works = [0.0] * len(sequence)
         for kind in WORKING:
             for number in of.of_type.get(kind, ()):
                 self.works[number] = ends[number] - starts[number]
-        self.unknown = unknown
-        self.begin, self.end = min(starts), max(ends)
+        for number in self.copied:
+            self.works[number] = 0.0
+        lasting = [n for kind in WORKING - {EventType.MESSAGE} for n in of.of_type.get(kind, ())]
+        self.unknown = sorted([n for n in lasting if finished[n] is None and n not in self.copied])
         acting = sequence
         if self.copied:
-            for number in self.copied:
-                self.works[number] = 0.0
-            self.unknown = [number for number in unknown if number not in self.copied]
             acting = [number for number in sequence if number not in self.copied] or sequence
-            self.begin, self.end = (min([starts[n] for n in acting]), max([ends[n] for n in acting]))
-        self.waited = waited
-        self.unit = unit
+        self.begin, self.end = min(map(starts.__getitem__, acting)), max(map(ends.__getitem__, acting))
         self.incoming: list[list[int]] = [[] for _ in sequence]
         for source, target in zip(of.sources, of.targets, strict=True):
             self.incoming[target].append(source)
@@ -120,33 +123,18 @@ class Timing:
         return ended, before
 
 
-def timing(trace: Trace, of: Graph, sequence: list[int]) -> Timing:
-    """The times of a trace.
-
-    Args:
-        trace: The trace.
-        of: Its graph.
-        sequence: The numbers of its events in an order that edges respect.
-    """
-    scale, zero = SECONDS[trace.clock.unit], min(of.times)
-    finished = list(of.ends)
-    results = {of.events[n].call_id: of.times[n] for n in of.of_type.get(EventType.TOOL_RESULT, ())}
-    for number in of.of_type.get(EventType.TOOL_CALL, ()):
-        if finished[number] is None and of.events[number].call_id:
-            finished[number] = results.get(of.events[number].call_id)
+def _moments(of: Graph, finished: list[float | None], scale: float) -> tuple[list[float], list[float], float]:
+    """When each event began and ended, waits for people taken out, and how long the run waited."""
+    zero = min(of.times)
     starts = [(time - zero) * scale for time in of.times]
     ends = [
         start if end is None or end < time else (end - zero) * scale
         for start, end, time in zip(starts, finished, of.times, strict=True)
     ]
-    lasting = WORKING - {EventType.MESSAGE}
-    unknown = sorted([n for kind in lasting for n in of.of_type.get(kind, ()) if finished[n] is None])
     waits = _waits(of, starts, ends)
     if waits:
-        starts, ends = (_without(waits, moments) for moments in (starts, ends))
-    unit = "step" if trace.clock.unit is Unit.STEP else "s"
-    waited = sum(end - begin for begin, end in waits)
-    return Timing(of, sequence, (starts, ends), unknown, waited, unit)
+        starts, ends = _without(waits, starts), _without(waits, ends)
+    return starts, ends, sum(end - begin for begin, end in waits)
 
 
 def _waits(of: Graph, starts: list[float], ends: list[float]) -> list[tuple[float, float]]:

@@ -12,26 +12,17 @@ from orchtrace_corpus.corpus.render.figures.plan import FOLDER, Caption, Figure,
 
 def draw(figure: Figure, source: Source, said: Caption) -> str:
     """A figure as an SVG document, with its caption."""
-    if figure.kind in (FigureKind.COVERAGE, FigureKind.YEARS):
-        from orchtrace_corpus.corpus.render.figures import matrices
+    from orchtrace_corpus.corpus.render.figures import charts, diagrams
 
-        draw_matrix = matrices.draw_coverage if figure.kind is FigureKind.COVERAGE else matrices.draw_years
-        return draw_matrix(figure.name, said, source)
-    if figure.kind is FigureKind.TERMS:
-        from orchtrace_corpus.corpus.render.figures import bars
-
-        return bars.draw_terms(figure.name, said, source.counts(figure.field), source.contested.get(figure.field, {}))
-    if figure.kind is FigureKind.LEVELS:
-        from orchtrace_corpus.corpus.render.figures import bars
-
-        return bars.draw_levels(figure.name, said, source.levels(figure.field), source.contested)
-    if figure.kind is FigureKind.SCREENING:
-        from orchtrace_corpus.corpus.render.figures import diagrams
-
-        return diagrams.draw_screening(figure.name, said, source)
-    from orchtrace_corpus.corpus.render.figures import diagrams
-
-    return diagrams.draw_scale(figure.name, said, source.scale)
+    drawers = {
+        FigureKind.COVERAGE: charts.draw_coverage,
+        FigureKind.YEARS: charts.draw_years,
+        FigureKind.TERMS: charts.draw_terms,
+        FigureKind.LEVELS: charts.draw_levels,
+        FigureKind.SCREENING: diagrams.draw_screening,
+        FigureKind.SCALE: diagrams.draw_scale,
+    }
+    return drawers[figure.kind](figure, said, source)
 
 
 def page(captions: Mapping[Figure, Caption]) -> str:

@@ -5,9 +5,9 @@ from math import log10
 from typing import TypeAlias
 
 from orchtrace_corpus.base.text.drawing import SIZE, SMALL, Drawing, text_width, wrap
-from orchtrace_corpus.corpus.model.scale import Amount, Observation, compare
-from orchtrace_corpus.corpus.render.figures.plan import NOT_RECORDED, Caption, Source, called
-from orchtrace_corpus.corpus.render.figures.sheet import MARGIN, WIDTH, finish, head, label, label_width
+from orchtrace_corpus.corpus.model.scale import Amount, compare
+from orchtrace_corpus.corpus.render.figures.plan import NOT_RECORDED, Caption, Figure, Source, called
+from orchtrace_corpus.corpus.render.figures.sheet import BASE, MARGIN, WIDTH, finish, head, label, label_width
 from orchtrace_corpus.corpus.render.scale import amount
 
 _GAP = 28.0
@@ -21,7 +21,7 @@ _Row: TypeAlias = tuple[str, str, int]
 """A line of a box: its text, a number at its right end, possibly empty, and the size of both."""
 
 
-def draw_screening(name: str, caption: Caption, source: Source) -> str:
+def draw_screening(figure: Figure, caption: Caption, source: Source) -> str:
     """The flow of records as far as the corpus records it, after figure 1 of Page et al., PRISMA 2020 (BMJ 372:n71).
 
     A corpus holds decided records. How many were found, and how many fell away before anybody decided
@@ -36,7 +36,7 @@ def draw_screening(name: str, caption: Caption, source: Source) -> str:
         (_recorded("Records audited", retained + excluded), _recorded("Excluded", excluded, parts)),
         (_recorded("Retained", retained),),
     )
-    drawing = Drawing(name, WIDTH)
+    drawing = Drawing(figure.name, WIDTH)
     y = head(drawing, caption) + 10
     for index, boxes in enumerate(steps):
         height = max(map(len, boxes)) * _LINE + 2 * _PADDING
@@ -73,7 +73,7 @@ def _box(drawing: Drawing, x: float, y: float, height: float, rows: Sequence[_Ro
     """A box with its lines in the middle; dashed where there is nothing on record."""
     is_recorded = bool(rows[0][1])
     drawing.rect(x, y, _WIDTH, height, "plain", stroke="rule", dashed=not is_recorded, radius=4)
-    base = y + (height - len(rows) * _LINE) / 2 + _LINE / 2 + SIZE * 0.35
+    base = y + (height - len(rows) * _LINE) / 2 + _LINE / 2 + BASE
     for text, number, size in rows:
         is_head = is_recorded and size == SIZE
         fill = "ink" if size == SIZE and text != NOT_RECORDED else "muted"
@@ -96,8 +96,6 @@ _ROW = 27.0
 _MARK = 5.0
 _NAMES_WIDTH = 200.0
 _PLOT_WIDTH = 170.0
-_BASE = SIZE * 0.35  # from the middle of a line of text down to its base line
-_GROUPS = ("In use", "In experiments")
 _LEGEND = (
     "Squares: systems in use; circles: experiments. Filled: read in the publication itself; hollow: a report, or "
     "second-hand. A line from the left edge: the source gives a limit, not a number."
@@ -123,26 +121,26 @@ class _Axis:
         return self.left + self.decade_width * max((log10(value) if value > 0 else self.first) - self.first, 0.0)
 
 
-def draw_scale(name: str, caption: Caption, observations: Sequence[Observation]) -> str:
+def draw_scale(figure: Figure, caption: Caption, source: Source) -> str:
     """The first quantity that is known of systems in use and of experiments, a row for each."""
-    comparisons = compare(observations)
+    comparisons = compare(source.scale)
     if not comparisons:
-        drawing = Drawing(name, WIDTH)
+        drawing = Drawing(figure.name, WIDTH)
         return finish(drawing, head(drawing, caption), caption)
     groups = (comparisons[0].deployments, comparisons[0].academic)
     shown = [observation for group in groups for observation in group]
     names = label_width([observation.system for observation in shown], _NAMES_WIDTH)
     left = MARGIN + names + 14
     numbers = max(text_width(amount(observation.value)) for observation in shown)
-    drawing = Drawing(name, max(WIDTH, left + _PLOT_WIDTH + 16 + numbers + MARGIN))
+    drawing = Drawing(figure.name, max(WIDTH, left + _PLOT_WIDTH + 16 + numbers + MARGIN))
     right = drawing.width - MARGIN - numbers - 16
     axis = _Axis(left, right - left, [observation.value for observation in shown if observation.value])
     top = head(drawing, caption) + SMALL + 8
     bottom = top + 6 + _ROW * (len(shown) + len(groups))
     _grid(drawing, axis, top, bottom)
     y = top + 6
-    for title, group, is_in_use in zip(_GROUPS, groups, (True, False), strict=True):
-        drawing.text(MARGIN, y + _ROW / 2 + _BASE, title, bold=True)
+    for title, group, is_in_use in zip(("In use", "In experiments"), groups, (True, False), strict=True):
+        drawing.text(MARGIN, y + _ROW / 2 + BASE, title, bold=True)
         y += _ROW
         for observation in group:
             middle = y + _ROW / 2
@@ -152,7 +150,7 @@ def draw_scale(name: str, caption: Caption, observations: Sequence[Observation])
                     _mark(drawing, axis, middle, observation.value, observation.verified, is_in_use)
                 text = amount(observation.value)
                 fill = "ink" if observation.value else "muted"
-                drawing.text(drawing.width - MARGIN, middle + _BASE, text, fill, anchor="end")
+                drawing.text(drawing.width - MARGIN, middle + BASE, text, fill, anchor="end")
             y += _ROW
     units = ", ".join(dict.fromkeys(observation.unit for observation in shown))
     return finish(drawing, y, caption, (_LEGEND, f"Counted as the sources do: {units}."))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from orchtrace_corpus.base.errors import CommandUseError
 from orchtrace_corpus.base.findings import quote, suggestion
-from orchtrace_corpus.corpus.analysis.statistics import ABSENT, Counts, Crosstab, LevelCounts, Summary
+from orchtrace_corpus.corpus.analysis.statistics import ABSENT, Counts, LevelCounts, Summary
 from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE
 from orchtrace_corpus.corpus.model.records import Pool
 from orchtrace_corpus.corpus.model.taxonomy import Kind, Role, Taxonomy, Term
@@ -93,7 +93,8 @@ def plan(taxonomy: Taxonomy, *, with_scale: bool) -> tuple[Figure, ...]:
                 kind = FigureKind.LEVELS if facet.kind is Kind.LEVELS else FigureKind.TERMS
                 figures.append(Figure(facet.field, kind, facet.field))
     figures += [Figure("papers-by-year", FigureKind.YEARS), Figure("screening-flow", FigureKind.SCREENING)]
-    return (*figures, *((Figure(SCALE_GAP, FigureKind.SCALE),) if with_scale else ()))
+    figures += [Figure(SCALE_GAP, FigureKind.SCALE)] if with_scale else []
+    return tuple(figures)
 
 
 def contested_values(pool: Pool, disputed: Collection[tuple[str, str]]) -> dict[str, dict[str, int]]:
@@ -153,15 +154,12 @@ class Caption(NamedTuple):
 
 def caption(figure: Figure, source: Source) -> Caption:
     """What a figure shows."""
-    if figure.kind is FigureKind.COVERAGE:
-        return _coverage(source.summary.crosstabs[0])
     if figure.kind is FigureKind.LEVELS:
         return _levels(source.levels(figure.field), source)
     if figure.kind is FigureKind.TERMS:
         return _terms(source.counts(figure.field), source.contested.get(figure.field, {}))
-    if figure.kind is FigureKind.YEARS:
-        return _years(source)
-    return _screening(source) if figure.kind is FigureKind.SCREENING else _scale(source.scale)
+    others = {FigureKind.COVERAGE: _coverage, FigureKind.YEARS: _years, FigureKind.SCREENING: _screening}
+    return others.get(figure.kind, _scale)(source)
 
 
 def called(value: str, terms: Sequence[Term]) -> str:
@@ -179,7 +177,8 @@ def count_noun(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
-def _coverage(crosstab: Crosstab) -> Caption:
+def _coverage(source: Source) -> Caption:
+    crosstab = source.summary.crosstabs[0]
     rows, columns = crosstab.rows, crosstab.columns
     cells = {cell: n for cell, n in crosstab.cells.items() if n and _ASIDE.isdisjoint(cell)}
     size = len(_regular(rows.terms)) * len(_regular(columns.terms))
@@ -213,10 +212,9 @@ def _terms(counts: Counts, disputed: Mapping[str, int]) -> Caption:
     listed = _listed(_counted(counts))
     text = f"{count_noun(counts.total, 'paper')} by {lower_first(counts.attribute.label)}: {listed}."
     if facet is not None and facet.role is Role.AXIS:
-        empty = [called(term.id, terms) for term in _regular(terms) if not counts.counts.get(term.id)]
-        sparse = [
-            called(term.id, terms) for term in _regular(terms) if 0 < counts.counts.get(term.id, 0) <= SPARSE_LIMIT
-        ]
+        numbers = [(called(term.id, terms), counts.counts.get(term.id, 0)) for term in _regular(terms)]
+        empty = [name for name, number in numbers if not number]
+        sparse = [name for name, number in numbers if 0 < number <= SPARSE_LIMIT]
         text += f" Empty: {', '.join(empty)}." if empty else ""
         text += f" Sparse, with {_FEW}: {', '.join(sparse)}." if sparse else ""
     text += f" Contested: {_listed((called(value, terms), n) for value, n in disputed.items())}." if disputed else ""
@@ -229,30 +227,26 @@ def _years(source: Source) -> Caption:
     text = f"{total} by year: {_listed(counts.counts.items())}."
     if section is None:
         return Caption("Papers by year", total, text)
-    by_section = source.counts(section.field)
-    listed = _listed(_counted(by_section))
+    listed = _listed(_counted(source.counts(section.field)))
     name = lower_first(section.label)
     return Caption(f"Papers by year and {name}", total, f"{text} By {name}: {listed}.")
 
 
 def _screening(source: Source) -> Caption:
     retained, excluded, stages = len(source.pool.papers), len(source.pool.exclusions), source.stages
-    by_stage = ""
-    if stages is not None and excluded:
-        by_stage = f" ({_listed(_counted(stages))})"
-    numbers = totals(source.summary)
+    by_stage = f" ({_listed(_counted(stages))})" if stages is not None and excluded else ""
     text = (
         f"{retained + excluded:,} records audited: {excluded:,} excluded{by_stage}, {retained:,} retained. "
         f"How many were identified, and removed before screening, is {NOT_RECORDED}."
     )
-    return Caption("From screened to retained records", f"{numbers}.", text)
+    return Caption("From screened to retained records", f"{totals(source.summary)}.", text)
 
 
-def _scale(observations: "Sequence[Observation]") -> Caption:
+def _scale(source: Source) -> Caption:
     from orchtrace_corpus.corpus.model.scale import compare
     from orchtrace_corpus.corpus.render.scale import BOUNDARY, overview
 
-    comparisons = compare(observations)
+    comparisons = compare(source.scale)
     if not comparisons:
         return Caption("Scale in use and in experiments", BOUNDARY, f"Nothing that could be compared. {BOUNDARY}")
     title = f"Scale: {comparisons[0].quantity} in use and in experiments"

@@ -15,6 +15,9 @@ LABEL_WIDTH = 150.0
 HATCHED = "hatched"
 """In a legend, stands for hatching instead of a colour."""
 
+BASE = SIZE * 0.35
+"""From the middle of a line of text down to its base line."""
+
 _LINE = 1.3
 _SWATCH = 14.0
 

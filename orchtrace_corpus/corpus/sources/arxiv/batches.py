@@ -11,10 +11,11 @@ import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from enum import StrEnum
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from orchtrace_corpus.base.errors import UpstreamError
 from orchtrace_corpus.base.findings import quote
+from orchtrace_corpus.base.text.layout import pluralize
 from orchtrace_corpus.corpus.model.metadata import Metadata
 from orchtrace_corpus.corpus.sources.arxiv.cache import Cache, is_versioned, stored_form
 from orchtrace_corpus.corpus.sources.arxiv.feed import (
@@ -50,7 +51,6 @@ BUSY_SPACINGS = 10
 LONGEST_WAIT_SECONDS = 600.0
 JITTER = 0.25
 
-_ACCEPT = "application/atom+xml"
 _TOO_LONG = 414
 _BUSY = (408, 425, 429)
 
@@ -76,24 +76,13 @@ class _TooLongError(UpstreamError):
     """The request or its answer is too long; half of it may not be."""
 
 
-class _TransientError(Exception):
-    """Something that may go better next time.
+class _Trouble(NamedTuple):
+    """Something that may go better next time: what to raise if it does not, and the waits (the service's own last)."""
 
-    Attributes:
-        error: What to raise if it does not.
-        first_seconds: How long to wait the first time.
-        most_retries: How often to try again.
-        least_seconds: How long the service asks to wait.
-    """
-
-    def __init__(
-        self, error: UpstreamError, first_seconds: float, most_retries: int, least_seconds: float = 0.0
-    ) -> None:
-        super().__init__(str(error))
-        self.error = error
-        self.first_seconds = first_seconds
-        self.most_retries = most_retries
-        self.least_seconds = least_seconds
+    error: UpstreamError
+    first_seconds: float
+    most_retries: int
+    least_seconds: float = 0.0
 
 
 class Asker:
@@ -123,17 +112,13 @@ class Asker:
         self._limiter = limiter
         self._transport = transport
         self._clock = clock
-        self._patience_seconds = patience_seconds
-        self._left_seconds = patience_seconds
+        self._patience_seconds = self._left_seconds = patience_seconds
         self._pause = pause
         self._refusals = 0
         self._is_swept = False
 
     def ask(
-        self,
-        ids: Sequence[str],
-        settled: Callable[[], None],
-        cached: Callable[[str], Metadata | None] | None = None,
+        self, ids: Sequence[str], settled: Callable[[], None], cached: Callable[[str], Metadata | None] | None = None
     ) -> None:
         """Ask for ids, all with a version or all without, and give each an outcome.
 
@@ -152,7 +137,9 @@ class Asker:
             rest = waiting
             try:
                 with self._limiter.turn(self._patience_seconds) as turn:
-                    self._sweep()
+                    if not self._is_swept:  # of what killed runs left, in our turn: then nobody else writes there
+                        self._cache.sweep()
+                        self._is_swept = True
                     batch, rest = self._next_batch(waiting, size, cached)
                     if batch:
                         self._settle(batch, self._feed(batch, turn))
@@ -173,12 +160,6 @@ class Asker:
                 self._give_up(batch + rest, Miss.THROTTLED, reason)
                 waiting = []
             settled()
-
-    def _sweep(self) -> None:
-        """Remove what killed runs left in the cache, once, and only in our turn: then nobody else writes there."""
-        if not self._is_swept:
-            self._cache.sweep()
-            self._is_swept = True
 
     def _next_batch(
         self, waiting: list[str], size: int, cached: Callable[[str], Metadata | None] | None
@@ -218,8 +199,7 @@ class Asker:
 
     def _give_up(self, ids: Sequence[str], outcome: Miss, reason: str) -> None:
         self.outcomes |= dict.fromkeys(ids, outcome)
-        count = f"{len(ids)} paper{'' if len(ids) == 1 else 's'}"
-        self.messages.append(f"no answer from {self._service.name} about {count}: {reason}")
+        self.messages.append(f"no answer from {self._service.name} about {pluralize(len(ids), 'paper')}: {reason}")
 
     def _without_refused(self, batch: list[str], error: RefusedQueryError) -> list[str]:
         """What is left of a refused batch without the id that it was refused for; nothing if that is not said."""
@@ -232,50 +212,41 @@ class Asker:
         return [asked for asked in batch if asked != error.bad_id]
 
     def _feed(self, batch: list[str], turn: Turn) -> Feed:
-        """Ask for a batch until there is an answer, or no patience any more.
-
-        Raises:
-            UpstreamError: There is none; `_BusyError` where there might be one later.
-        """
+        """Ask for a batch until there is an answer, or no patience: a `_BusyError` where there might be one later."""
         retries: Counter[type[UpstreamError]] = Counter()
         while True:
             began = self._clock.steady()
-            try:
-                return self._once(batch, turn)
-            except _TransientError as trouble:
-                kind = type(trouble.error)
-                jitter = 1 + JITTER * random.random()
-                backoff = min(trouble.first_seconds * 2 ** retries[kind] * jitter, LONGEST_WAIT_SECONDS)
-                wait_seconds = max(backoff, trouble.least_seconds)
-                self._left_seconds -= self._clock.steady() - began
-                if retries[kind] >= trouble.most_retries or wait_seconds > self._left_seconds:
-                    raise trouble.error from trouble.__cause__
-                retries[kind] += 1
-                self._left_seconds -= wait_seconds
-                self._pause(wait_seconds, str(trouble.error))
+            answer = self._once(batch, turn)
+            if isinstance(answer, Feed):
+                return answer
+            error, first_seconds, most_retries, least_seconds = answer
+            retried = retries[type(error)]
+            backoff_seconds = first_seconds * 2**retried * (1 + JITTER * random.random())
+            wait_seconds = max(min(backoff_seconds, LONGEST_WAIT_SECONDS), least_seconds)
+            self._left_seconds -= self._clock.steady() - began
+            if retried >= most_retries or wait_seconds > self._left_seconds:
+                raise error
+            retries[type(error)] += 1
+            self._left_seconds -= wait_seconds
+            self._pause(wait_seconds, str(error))
 
-    def _once(self, batch: list[str], turn: Turn) -> Feed:
-        """Ask for a batch once.
-
-        Raises:
-            _TransientError: It may go better next time.
-            UpstreamError: It would not.
-        """
+    def _once(self, batch: list[str], turn: Turn) -> Feed | _Trouble:
+        """Ask for a batch once; an `UpstreamError` where the next time would be no better."""
         spacing_seconds = self._service.spacing_seconds
         url = f"{self._service.url}?id_list={','.join(batch)}&max_results={len(batch)}"
         try:
             response = self._transport.get(
-                url, accept=_ACCEPT, allowed_hosts=self._service.hosts, before_request=lambda _: turn.begin()
+                url,
+                accept="application/atom+xml",
+                allowed_hosts=self._service.hosts,
+                before_request=lambda _: turn.begin(),
             )
         except UnreachableError as error:
-            about = f"{len(batch)} paper{'' if len(batch) == 1 else 's'}"
-            told = UpstreamError(
-                f"{self._service.name} could not be asked about {about}: {error}",
-                "Check the network and try again; --offline answers from the cache alone.",
-            )
-            raise _TransientError(told, min(spacing_seconds, 1.0), MOST_RETRIES_UNREACHABLE) from error
+            message = f"{self._service.name} could not be asked about {pluralize(len(batch), 'paper')}: {error}"
+            hint = "Check the network and try again; --offline answers from the cache alone."
+            return _Trouble(UpstreamError(message, hint), min(spacing_seconds, 1.0), MOST_RETRIES_UNREACHABLE)
         except (DroppedError, TimedOutError) as error:
-            raise _TransientError(_BusyError(str(error)), spacing_seconds, MOST_RETRIES) from error
+            return _Trouble(_BusyError(str(error)), spacing_seconds, MOST_RETRIES)
         except OverlongError as error:
             raise _TooLongError(str(error)) from error
         finally:
@@ -285,13 +256,13 @@ class Asker:
         if response.status in _BUSY or response.status >= 500:
             least_seconds = self._retry_after(response)
             asks = f"; it asks to wait {least_seconds:.0f} s" if least_seconds else ""
-            first_seconds = BUSY_SPACINGS * spacing_seconds
-            raise _TransientError(_BusyError(f"{_shown(response)}{asks}"), first_seconds, MOST_RETRIES, least_seconds)
+            busy = _BusyError(f"{_shown(response)}{asks}")
+            return _Trouble(busy, BUSY_SPACINGS * spacing_seconds, MOST_RETRIES, least_seconds)
         if response.status != 400 and not 200 <= response.status < 300:
             raise self._refusal(response)
         return self._read(response)
 
-    def _read(self, response: Response) -> Feed:
+    def _read(self, response: Response) -> Feed | _Trouble:
         try:
             feed = parse(response.body)
         except UnreadableFeedError as error:
@@ -300,24 +271,22 @@ class Asker:
             if error.received is Received.OVERLONG:
                 raise _TooLongError(str(error)) from error
             # A page or a text is about us, not about this batch.
-            is_about_us = error.received in (Received.PAGE, Received.TEXT)
-            final = self._refusal(response) if is_about_us else error
-            raise _TransientError(final, self._service.spacing_seconds, MOST_RETRIES_UNREADABLE) from error
+            final = self._refusal(response) if error.received in (Received.PAGE, Received.TEXT) else error
+            return _Trouble(final, self._service.spacing_seconds, MOST_RETRIES_UNREADABLE)
         if response.status == 400:
             raise RefusedQueryError("HTTP 400", None)
         return feed
 
     def _refusal(self, response: Response) -> UpstreamError:
+        what = "refuses to answer"
+        hint = "Wait an hour before you try again; what it has answered so far is kept."
         if 200 <= response.status < 300:
-            return UpstreamError(
-                f"{self._service.name} sends something else than metadata: {_shown(response)}",
+            what = "sends something else than metadata"
+            hint = (
                 "The login page of a network or a proxy may stand between, or the service is at work on itself. "
-                "Open its address in a browser, or try again in an hour; what it has answered so far is kept.",
+                "Open its address in a browser, or try again in an hour; what it has answered so far is kept."
             )
-        return UpstreamError(
-            f"{self._service.name} refuses to answer: {_shown(response)}",
-            "Wait an hour before you try again; what it has answered so far is kept.",
-        )
+        return UpstreamError(f"{self._service.name} {what}: {_shown(response)}", hint)
 
     def _retry_after(self, response: Response) -> float:
         """How long the service asks to wait: seconds, or until a time (RFC 9110, section 10.2.3); 0 if it does not."""

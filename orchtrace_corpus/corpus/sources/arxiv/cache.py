@@ -11,7 +11,7 @@ import json
 import os
 import re
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any
 
 from orchtrace_corpus.base.errors import CorpusError, DataFileError
 from orchtrace_corpus.base.files import sweep, write_atomic
@@ -35,8 +35,7 @@ def asked_form(text: str) -> str | None:
     identifier = recognise(text) if text.isascii() else None
     if identifier is None or identifier.kind is not IdentifierKind.ARXIV:
         return None
-    after = text.partition(identifier.value)[2]
-    match = re.match(r"v(\d+)", after)
+    match = re.match(r"v(\d+)", text.partition(identifier.value)[2])
     if match and not re.fullmatch(r"[1-9]\d{0,3}", match[1]):
         return None
     return stored_form(identifier.value) + (match[0] if match else "")
@@ -61,25 +60,15 @@ class CacheError(CorpusError):
         )
 
 
-class Entry(NamedTuple):
-    """An answer, and when it came, in seconds since the epoch."""
-
-    metadata: Metadata
-    asked_at: float
-
-
 def default_folder() -> str:
     """`ORCHTRACE_CACHE`, else orchtrace-corpus in `XDG_CACHE_HOME`, else in ~/.cache.
 
     Reference: XDG Base Directory Specification 0.8, which has relative paths ignored.
     """
-    own = os.environ.get("ORCHTRACE_CACHE", "")
+    own, shared = os.environ.get("ORCHTRACE_CACHE", ""), os.environ.get("XDG_CACHE_HOME", "")
     if own:
         return os.path.abspath(own)
-    shared = os.environ.get("XDG_CACHE_HOME", "")
-    if not os.path.isabs(shared):
-        shared = os.path.expanduser("~/.cache")
-    return os.path.join(shared, "orchtrace-corpus")
+    return os.path.join(shared if os.path.isabs(shared) else os.path.expanduser("~/.cache"), "orchtrace-corpus")
 
 
 class Cache:
@@ -102,27 +91,17 @@ class Cache:
             max_age_seconds: The oldest answer to give; None for any age. One from the future is of no
                 known age.
         """
+        content = self._content(asked)
         try:
-            with open(self._path(asked), "rb") as file:
-                entry = _decoded(file.read(_LARGEST_BYTES), asked)
-        except (OSError, ValueError, KeyError, TypeError, RecursionError):
+            metadata = _metadata(content["metadata"], asked)
+            age_seconds = self._wall() - float(content["asked_at"])
+        except (ValueError, KeyError, TypeError):
             return None
-        if max_age_seconds is not None and not 0 <= self._wall() - entry.asked_at <= max_age_seconds:
-            return None
-        return entry.metadata
+        return metadata if max_age_seconds is None or 0 <= age_seconds <= max_age_seconds else None
 
     def is_missing(self, asked: str) -> bool:
         """Whether the last answer about an id was that there is no such paper. Online, it is asked for again."""
-        try:
-            with open(self._path(asked), "rb") as file:
-                content = json.loads(file.read(_LARGEST_BYTES))
-        except (OSError, ValueError, RecursionError):
-            return False
-        return (
-            isinstance(content, dict)
-            and (content.get("form"), content.get("asked")) == (FORM, asked)
-            and (content.get("metadata", "") is None)
-        )
+        return self._content(asked).get("metadata", "") is None
 
     def write(self, asked: str, metadata: Metadata | None) -> None:
         """Keep an answer; None where there is no such paper, which ends what was kept of one.
@@ -144,6 +123,16 @@ class Cache:
         """Remove what killed writers left. Only for who is sure that nobody is writing."""
         sweep(self._folder)
 
+    def _content(self, asked: str) -> dict[str, Any]:
+        """What an id's file holds; nothing where there is none of this form."""
+        try:
+            with open(self._path(asked), "rb") as file:
+                content = json.loads(file.read(_LARGEST_BYTES))
+        except (OSError, ValueError, RecursionError):
+            return {}
+        is_ours = isinstance(content, dict) and (content.get("form"), content.get("asked")) == (FORM, asked)
+        return content if is_ours else {}
+
     def _path(self, asked: str) -> str:
         # Ids have no underscore, and of what may not stand in a name only the slash.
         return os.path.join(self._folder, f"{asked.replace('/', '_')}.json")
@@ -161,26 +150,18 @@ def make_folder(folder: str) -> None:
         raise CacheError(folder, error) from error
 
 
-def _decoded(data: bytes, asked: str) -> Entry:
-    """The entry in a file's bytes.
-
-    Raises:
-        ValueError: It is none of this form, or of another id. `KeyError`, `TypeError` and
-            `RecursionError` mean the same.
-    """
-    content = json.loads(data)
-    values = content["metadata"]
-    is_ours = content["form"] == FORM and content["asked"] == asked and set(values) == set(Metadata._fields)
+def _metadata(values: Any, asked: str) -> Metadata:
+    """The metadata in a file; a `ValueError`, `KeyError` or `TypeError` where it is none, or of another paper."""
     typed = (
         type(values["version"]) is int
         and all(type(values[name]) is str for name in _TEXTS)
         and all(values[name] is None or type(values[name]) is str for name in _MAYBE_TEXTS)
         and all(type(values[name]) is list and all(type(item) is str for item in values[name]) for name in _LISTS)
     )
-    if not is_ours or not typed:
-        raise ValueError("not an entry of this form")
+    if not typed:
+        raise ValueError("not metadata of this form")
     metadata = Metadata(**{**values, **{name: tuple(values[name]) for name in _LISTS}})
     name = stored_form(metadata.arxiv_id)
     if asked not in (name, f"{name}v{metadata.version}"):
         raise ValueError("the entry of another paper")
-    return Entry(metadata, float(content["asked_at"]))
+    return metadata

@@ -99,11 +99,7 @@ class Client:
         self._time_file = f"{folder}.time"
 
     def fetch(
-        self,
-        ids: Sequence[str],
-        *,
-        known: Collection[str] = (),
-        progress: Callable[[Progress], None] | None = None,
+        self, ids: Sequence[str], *, known: Collection[str] = (), progress: Callable[[Progress], None] | None = None
     ) -> Answer:
         """Find out about papers: from the cache, and for the rest from the service, a hundred at a time.
 
@@ -124,17 +120,15 @@ class Client:
         forms = {given: asked_form(given) for given in ids}
         wanted = list(dict.fromkeys(asked for asked in forms.values() if asked))
         outcomes: dict[str, Outcome] = {}
-        for known_id in wanted if self._offline or not self._refresh else ():
-            metadata = self._cached(known_id)
+        for asked in wanted if self._offline or not self._refresh else ():
+            metadata = self._cached(asked)
             if metadata is not None:
-                outcomes[known_id] = metadata
+                outcomes[asked] = metadata
+            elif self._offline:
+                outcomes[asked] = Miss.MISSING if self._cache.is_missing(asked) else Miss.UNASKED
         messages: tuple[str, ...] = ()
-        if self._offline:
-            for name in wanted:
-                if name not in outcomes:
-                    outcomes[name] = Miss.MISSING if self._cache.is_missing(name) else Miss.UNASKED
-        elif len(outcomes) < len(wanted):
-            before = {asked for each in known if (asked := asked_form(each))}
+        if len(outcomes) < len(wanted):
+            before = set(map(asked_form, known))
             messages = self._ask(wanted, outcomes, before, progress)
         return _answer(forms, outcomes, messages)
 
@@ -145,7 +139,7 @@ class Client:
         self,
         wanted: Sequence[str],
         outcomes: dict[str, Outcome],
-        before: Collection[str],
+        before: Collection[str | None],
         progress: Callable[[Progress], None] | None,
     ) -> tuple[str, ...]:
         """Ask for what has no outcome yet, and return what went wrong."""
@@ -177,8 +171,8 @@ class Client:
             ]
             for ids in split_by_version(lost):
                 asker.ask(ids, report)
-            for asked, outcome in asker.outcomes.items():
-                if outcome is Miss.MISSING and asked in lost:
+            for asked in lost:
+                if asker.outcomes[asked] is Miss.MISSING:
                     self._cache.write(asked, None)
         outcomes |= asker.outcomes
         return tuple(asker.messages)

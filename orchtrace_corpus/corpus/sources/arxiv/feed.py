@@ -25,10 +25,8 @@ DEEPEST_ELEMENT = 16
 
 _ATOM = "{http://www.w3.org/2005/Atom}"
 _ARXIV = "{http://arxiv.org/schemas/atom}"
-_TOTAL = "{http://a9.com/-/spec/opensearch/1.1/}totalResults"
 
 _ERROR_ID = r"https?://(?:[a-z]+\.)?arxiv\.org/api/errors(?:[#/?].*)?"
-_INCORRECT_ID = r"incorrect id format for (.*)"
 _ENTRY_ID = r"https?://[^/\s]+/abs/(.+)v([1-9][0-9]{0,3})"
 # The old service gave MSC and ACM classes, such as 57M25 and I.2.11, as categories, too.
 _CATEGORY = r"[a-z]+(?:-[a-z]+)*(?:\.[A-Za-z]+(?:-[a-z]+)*)?"
@@ -50,12 +48,10 @@ class Feed(NamedTuple):
 
     Attributes:
         entries: A version of a paper each, in no order that means anything.
-        total: How many results the query has, as the feed says.
         problems: The entries that are no description of a paper.
     """
 
     entries: tuple[Metadata, ...]
-    total: int
     problems: tuple[Problem, ...] = ()
 
 
@@ -121,7 +117,9 @@ def parse(body: bytes) -> Feed:
     for element in root.iterfind(f"{_ATOM}entry"):
         entry_id = _text(element, f"{_ATOM}id")
         if re.fullmatch(_ERROR_ID, entry_id):
-            raise _refusal(element, entry_id)
+            told = _text(element, f"{_ATOM}summary") or entry_id.partition("#")[2].replace("_", " ")
+            match = re.fullmatch(r"incorrect id format for (.*)", told)
+            raise RefusedQueryError(told or "no reason given", match[1] if match else None)
         if not entry_id:
             continue
         read = _entry(element, entry_id)
@@ -129,9 +127,7 @@ def parse(body: bytes) -> Feed:
             problems.append(read)
         else:
             entries.append(read)
-    total = _text(root, _TOTAL)
-    known = re.fullmatch(r"[0-9]{1,9}", total) is not None
-    return Feed(tuple(entries), int(total) if known else len(entries), tuple(problems))
+    return Feed(tuple(entries), tuple(problems))
 
 
 class _BoundedBuilder(TreeBuilder):
@@ -155,11 +151,7 @@ class _BoundedBuilder(TreeBuilder):
 
 
 def _document(body: bytes) -> Element:
-    """The tree of an XML document without declarations.
-
-    Raises:
-        UnreadableFeedError: It is none.
-    """
+    """The tree of an XML document without declarations; an `UnreadableFeedError` if it is none."""
     from defusedxml.common import DefusedXmlException
     from defusedxml.ElementTree import DefusedXMLParser, ParseError
 
@@ -178,11 +170,7 @@ def _document(body: bytes) -> Element:
 
 
 def _sniff(body: bytes) -> None:
-    """Say what the body is where its beginning shows that it is no XML.
-
-    Raises:
-        UnreadableFeedError: It is none.
-    """
+    """Raise an `UnreadableFeedError` where the beginning of the body shows that it is no XML."""
     if len(body) > LARGEST_BYTES:
         raise UnreadableFeedError(Received.OVERLONG, f": {len(body):,} bytes")
     head = body[:4096].removeprefix(b"\xef\xbb\xbf").lstrip()
@@ -194,12 +182,6 @@ def _sniff(body: bytes) -> None:
         raise UnreadableFeedError(Received.PAGE, f": {quote(_collapsed(title[1]))}" if title else "")
     if not head.startswith(b"<"):
         raise UnreadableFeedError(Received.TEXT, f": {quote(_collapsed(text))}")
-
-
-def _refusal(element: Element, entry_id: str) -> RefusedQueryError:
-    summary = _text(element, f"{_ATOM}summary") or entry_id.partition("#")[2].replace("_", " ") or "no reason given"
-    match = re.fullmatch(_INCORRECT_ID, summary)
-    return RefusedQueryError(summary, match[1] if match else None)
 
 
 def _entry(element: Element, entry_id: str) -> Metadata | Problem:

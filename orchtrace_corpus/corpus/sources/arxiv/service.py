@@ -24,10 +24,7 @@ DEFAULT_URL = "https://export.arxiv.org/api/query"
 SPACING_SECONDS = 3.0
 """The terms of use ask for no more than one request in three seconds (https://info.arxiv.org/help/api/tou.html)."""
 
-_ARXIV_HOSTS = ("arxiv.org", "export.arxiv.org")
-_POLL_SECONDS = 0.05
-_FORM = "{:020.6f} {:020.6f}\n"
-_BYTES = len(_FORM.format(0, 0))
+_NOTED_BYTES = 42
 
 
 class Service(NamedTuple):
@@ -54,9 +51,8 @@ def base_url(option: str = "") -> str:
     Raises:
         CommandUseError: It is no http or https address, or has a query, a fragment or credentials.
     """
-    source, given = "the arXiv URL", option
-    if not given:
-        source, given = "ORCHTRACE_ARXIV_URL", os.environ.get("ORCHTRACE_ARXIV_URL", "")
+    source = "the arXiv URL" if option else "ORCHTRACE_ARXIV_URL"
+    given = option or os.environ.get("ORCHTRACE_ARXIV_URL", "")
     if not given:
         return DEFAULT_URL
     try:
@@ -87,25 +83,20 @@ def service(url: str, spacing_seconds: float | None = None) -> Service:
         CommandUseError: `ORCHTRACE_ARXIV_SPACING` is no number of seconds.
     """
     host = urlsplit(url).hostname or ""
-    wanted = _wanted_spacing() if spacing_seconds is None else spacing_seconds
+    given = os.environ.get("ORCHTRACE_ARXIV_SPACING", "")
+    try:
+        wanted = float(given or SPACING_SECONDS) if spacing_seconds is None else spacing_seconds
+    except ValueError:
+        wanted = math.nan
+    if spacing_seconds is None and not 0 <= wanted < math.inf:
+        raise CommandUseError(f"ORCHTRACE_ARXIV_SPACING is no number of seconds: {quote(given)}", "Write such as 0.5.")
     if _is_arxiv(host):
-        return Service(url, "arXiv", "arxiv.org", max(wanted, SPACING_SECONDS), _ARXIV_HOSTS)
+        return Service(url, "arXiv", "arxiv.org", max(wanted, SPACING_SECONDS), ("arxiv.org", "export.arxiv.org"))
     return Service(url, host, f"{host[:60]}-{sha256(url.encode()).hexdigest()[:12]}", wanted, ())
 
 
 def _is_arxiv(host: str) -> bool:
-    return host.rstrip(".") == "arxiv.org" or host.rstrip(".").endswith(".arxiv.org")
-
-
-def _wanted_spacing() -> float:
-    given = os.environ.get("ORCHTRACE_ARXIV_SPACING", "")
-    try:
-        seconds = float(given) if given else SPACING_SECONDS
-    except ValueError:
-        seconds = math.nan
-    if not 0 <= seconds < math.inf:
-        raise CommandUseError(f"ORCHTRACE_ARXIV_SPACING is no number of seconds: {quote(given)}", "Write such as 0.5.")
-    return seconds
+    return f".{host.rstrip('.')}".endswith(".arxiv.org")
 
 
 class Clock:
@@ -143,17 +134,11 @@ class Limiter:
         pause: Called to wait for so many seconds, with the reason; empty for the usual spacing.
     """
 
-    def __init__(
-        self,
-        path: str,
-        spacing_seconds: float,
-        clock: Clock,
-        pause: Callable[[float, str], None],
-    ) -> None:
-        self.path = path
-        self.spacing_seconds = spacing_seconds
-        self.clock = clock
-        self.pause = pause
+    def __init__(self, path: str, spacing_seconds: float, clock: Clock, pause: Callable[[float, str], None]) -> None:
+        self._path = path
+        self._spacing_seconds = spacing_seconds
+        self._clock = clock
+        self._pause = pause
 
     @contextmanager
     def turn(self, wait_seconds: float) -> Iterator["Turn"]:
@@ -165,29 +150,30 @@ class Limiter:
         """
         from filelock import FileLock, Timeout
 
-        make_folder(os.path.dirname(self.path))
-        lock = FileLock(f"{self.path}.lock")
-        deadline = self.clock.steady() + wait_seconds
+        make_folder(os.path.dirname(self._path))
+        lock = FileLock(f"{self._path}.lock")
+        deadline = self._clock.steady() + wait_seconds
         with ExitStack() as stack:
             while not lock.is_locked:
                 try:
                     stack.enter_context(lock.acquire(timeout=0))
-                    file = stack.enter_context(open(self.path, "r+b", buffering=0, opener=_open_or_create))
+                    file = stack.enter_context(open(self._path, "r+b", buffering=0, opener=_open_or_create))
                 except Timeout:
-                    if self.clock.steady() >= deadline:
+                    if self._clock.steady() >= deadline:
                         raise TimeoutError from None
-                    self.pause(_POLL_SECONDS, "another process is asking")
+                    self._pause(0.05, "another process is asking")
                 except OSError as error:
-                    raise CacheError(self.path, error) from error
-            yield Turn(self, file)
+                    raise CacheError(self._path, error) from error
+            yield Turn(file, self._spacing_seconds, self._clock, self._pause)
 
 
-class Turn:
-    """The time in which one process may ask; made by `Limiter.turn`."""
+class Turn(NamedTuple):
+    """The time in which one process may ask; made by `Limiter.turn`, whose arguments it has besides the open file."""
 
-    def __init__(self, limiter: Limiter, file: FileIO) -> None:
-        self._limiter = limiter
-        self._file = file
+    file: FileIO
+    spacing_seconds: float
+    clock: Clock
+    pause: Callable[[float, str], None]
 
     def begin(self) -> None:
         """Wait until the last request is long enough ago, and note that the next one begins.
@@ -197,7 +183,7 @@ class Turn:
         """
         due_seconds = self._due_seconds()
         if due_seconds > 0:
-            self._limiter.pause(due_seconds, "")
+            self.pause(due_seconds, "")
         self.end()
 
     def end(self) -> None:
@@ -206,12 +192,11 @@ class Turn:
         Raises:
             CacheError: The file cannot be written.
         """
-        clock = self._limiter.clock
         try:
-            self._file.seek(0)
-            self._file.write(_FORM.format(clock.wall(), clock.steady()).encode())
+            self.file.seek(0)
+            self.file.write(f"{self.clock.wall():020.6f} {self.clock.steady():020.6f}\n".encode())
         except OSError as error:
-            raise CacheError(self._limiter.path, error) from error
+            raise CacheError(str(self.file.name), error) from error
 
     def _due_seconds(self) -> float:
         """How long to wait yet, from 0 to the spacing.
@@ -220,9 +205,8 @@ class Turn:
         set forward since, the steady one begins anew with the machine. A time that lies ahead, or that
         cannot be read, counts as now.
         """
-        clock, spacing_seconds = self._limiter.clock, self._limiter.spacing_seconds
-        self._file.seek(0)
-        noted = self._file.read(_BYTES)
+        self.file.seek(0)
+        noted = self.file.read(_NOTED_BYTES)
         if not noted:
             return 0.0
         try:
@@ -230,11 +214,11 @@ class Turn:
         except ValueError:
             wall = steady = math.nan
         if not (math.isfinite(wall) and math.isfinite(steady)):
-            return spacing_seconds
-        waits = [spacing_seconds - (clock.wall() - wall)]
-        if steady <= clock.steady():
-            waits.append(spacing_seconds - (clock.steady() - steady))
-        return min(max(*waits, 0.0), spacing_seconds)
+            return self.spacing_seconds
+        passed_seconds = [self.clock.wall() - wall]
+        if steady <= self.clock.steady():
+            passed_seconds.append(self.clock.steady() - steady)
+        return min(max(self.spacing_seconds - min(passed_seconds), 0.0), self.spacing_seconds)
 
 
 def _open_or_create(path: str, flags: int) -> int:

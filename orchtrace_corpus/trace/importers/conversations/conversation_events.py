@@ -8,29 +8,11 @@ its spawn to its return. An agent that was spawned ends with the last that is kn
 
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from operator import attrgetter, itemgetter
 from typing import Any
 
-from orchtrace_corpus.trace.importers.conversations.transcript import (
-    NO_TIME,
-    REJECTED,
-    SCRIPT,
-    USER,
-    CopiedHistory,
-    Delivery,
-    ModelCall,
-    Purpose,
-    Return,
-    SafetyEvent,
-    Step,
-    ToolCall,
-    ToolResult,
-    Transcript,
-    UserInput,
-    parents_first,
-    part,
-)
+from orchtrace_corpus.trace.importers.conversations import transcript as steps
 from orchtrace_corpus.trace.importers.core.builder import Builder
 from orchtrace_corpus.trace.importers.core.identity import Names
 from orchtrace_corpus.trace.model.import_report import Problem
@@ -38,9 +20,11 @@ from orchtrace_corpus.trace.model.trace import AgentKind, EdgeType, EventType, S
 
 _STARTS = frozenset((EventType.INFERENCE, EventType.DECISION, EventType.AGGREGATE, EventType.SPAWN))
 """Events with which an agent begins its work."""
+_OF_OTHERS = frozenset((EventType.RETURN, EventType.MESSAGE))
+"""Events that are about another agent as well: what an agent has done last is none of them."""
 
 
-def add_events(transcripts: Sequence[Transcript], builder: Builder) -> None:
+def add_events(transcripts: Sequence[steps.Transcript], builder: Builder) -> None:
     """Make the events of all transcripts, which have their times and their links to one another."""
     run = _Run(transcripts, builder)
     for transcript in run.transcripts:
@@ -49,52 +33,63 @@ def add_events(transcripts: Sequence[Transcript], builder: Builder) -> None:
     run.end_agents()
     run.declare()
     for transcript in transcripts:
-        part(transcript.steps)
+        steps.part(transcript.steps)
 
 
 class _Run:
     """What the transcripts share: who lives when, and which events of other transcripts an event is joined to."""
 
-    def __init__(self, transcripts: Sequence[Transcript], builder: Builder) -> None:
+    def __init__(self, transcripts: Sequence[steps.Transcript], builder: Builder) -> None:
         self.builder = builder
-        self.transcripts = parents_first(transcripts)
+        self.transcripts = steps.parents_first(transcripts)
         self._parents = {transcript.agent: transcript.parent for transcript in transcripts if transcript.parent}
         self._roots = {transcript.agent: transcript for transcript in transcripts if transcript.is_root}
         self._acting = {transcript.agent for transcript in transcripts if transcript.steps}
         self._begins = self._first_times()
-        self._last: dict[str, tuple[float, Step]] = {}
+        self._last: dict[str, tuple[float, steps.Step]] = {}
         self._own: defaultdict[str, list[tuple[float, str]]] = defaultdict(list)
         self._starts: defaultdict[str, list[tuple[float, str]]] = defaultdict(list)
         self.call_ids = Names()
         self._spawned: dict[str, list[tuple[float, str]]] = {}
         self._returns: list[tuple[str, str, float]] = []
-        self._later: list[tuple[ToolCall, str]] = []
-        self._absent: list[tuple[str, ToolCall]] = []
-        self._closed: dict[str, tuple[str, ToolCall]] = {}
+        self._later: list[tuple[steps.ToolCall, str]] = []
+        self._absent: list[tuple[str, steps.ToolCall]] = []
+        self._closed: dict[str, tuple[str, steps.ToolCall]] = {}
 
-    def emit(self, kind: EventType, agent: str, step: Step, time: float | None = None, **fields: Any) -> str:
+    def emit(
+        self,
+        kind: EventType,
+        agent: str,
+        step: steps.Step,
+        time: float | None = None,
+        *,
+        end: float | None = None,
+        tokens: Mapping[str, int] | None = None,
+        **fields: Any,
+    ) -> str:
         """Add an event, and remember it as the agent's own."""
-        time, place = step.time if time is None else time, step.place
-        event = self.builder.event(kind, agent, time, file=place.file, line=place.line, **fields)
+        if time is None:
+            time = step.time
+        event = self.builder.event(kind, agent, time, step.place.file, step.place.line, end, tokens, fields)
         self.note_time(agent, time, step)
-        if kind not in (EventType.RETURN, EventType.MESSAGE):
+        if kind not in _OF_OTHERS:
             self._own[agent].append((time, event))
-        if kind in _STARTS and not fields.get("copied_context"):
-            self._starts[agent].append((time, event))
+            if kind in _STARTS and "copied_context" not in fields:
+                self._starts[agent].append((time, event))
         return event
 
-    def note_time(self, agent: str, time: float, step: Step) -> None:
+    def note_time(self, agent: str, time: float, step: steps.Step) -> None:
         """An agent is known to live at a time."""
         last = self._last.get(agent)
         if last is None or time >= last[0]:
             self._last[agent] = (time, step)
 
-    def join_to_sender(self, delivery: Delivery, target: str) -> None:
+    def join_to_sender(self, delivery: steps.Delivery, target: str) -> None:
         """An event depends on a message whose own event may still be to come."""
         if delivery.sent is not None:
             self._later.append((delivery.sent, target))
 
-    def spawn(self, agent: str, tool_call: ToolCall) -> None:
+    def spawn(self, agent: str, tool_call: steps.ToolCall) -> None:
         """The spawn of an agent goes before all that is known of it."""
         time = tool_call.time
         begins = self._begins.get(tool_call.target, time)
@@ -118,7 +113,7 @@ class _Run:
         if tool_call.target not in self._acting:
             self._absent.append((agent, tool_call))
 
-    def give_back(self, agent: str, step: Return) -> str:
+    def give_back(self, agent: str, step: steps.Return) -> str:
         """The return of a child, or, from one that the receiver has not spawned, a message."""
         spawns = self._spawned.get(step.child, [])
         place = bisect_right(spawns, step.time, key=itemgetter(0))
@@ -141,7 +136,7 @@ class _Run:
         self.note_time(agent, step.time, step)
         return event
 
-    def close(self, agent: str, tool_call: ToolCall) -> None:
+    def close(self, agent: str, tool_call: steps.ToolCall) -> None:
         """An agent is ended by another."""
         self._closed[tool_call.target] = (agent, tool_call)
 
@@ -162,9 +157,9 @@ class _Run:
             if transcript.steps:
                 note(transcript.agent, min([step.time for step in transcript.steps]))
             for step in transcript.steps:
-                if isinstance(step, Delivery) and step.sender:
+                if isinstance(step, steps.Delivery) and step.sender:
                     note(step.sender, step.time)
-                elif isinstance(step, Return):
+                elif isinstance(step, steps.Return):
                     note(step.child, step.time)
         for transcript in reversed(self.transcripts):
             if transcript.parent and transcript.agent in found:
@@ -191,7 +186,7 @@ class _Run:
 
     def declare(self) -> None:
         """Say of each agent what transcripts and spawns tell."""
-        self.builder.agent(USER, kind=AgentKind.HUMAN)
+        self.builder.agent(steps.USER, kind=AgentKind.HUMAN)
         for transcript in self.transcripts:
             if not transcript.aside:
                 parent, kind = transcript.parent, transcript.kind
@@ -217,7 +212,7 @@ class _Run:
                 time, step = self._last[agent]
                 self.emit(EventType.DESPAWN, agent, step, time, inferred=True)
         for agent, transcript in self._roots.items():
-            call = next((step for step in reversed(transcript.steps) if isinstance(step, ModelCall)), None)
+            call = next((step for step in reversed(transcript.steps) if isinstance(step, steps.ModelCall)), None)
             if call is not None and call.final:
                 stop = self.emit(EventType.STOP, agent, call, max(self._last[agent][0], call.end), inferred=True)
                 self.builder.edge(call.event, stop, EdgeType.CAUSAL)
@@ -226,45 +221,45 @@ class _Run:
 class _TranscriptEvents:
     """The events of one transcript, one step after another."""
 
-    def __init__(self, run: _Run, transcript: Transcript) -> None:
+    def __init__(self, run: _Run, transcript: steps.Transcript) -> None:
         self._run = run
         self._builder = run.builder
         self._emit = run.emit
         self._thread = transcript
         self._agent = transcript.agent
-        self._ready = NO_TIME  # when the input of the next answer was there
-        self._busy = NO_TIME  # when the agent last did something: while it does, nobody waits for a person
+        self._ready = steps.NO_TIME  # when the input of the next answer was there
+        self._busy = steps.NO_TIME  # when the agent last did something: while it does, nobody waits for a person
         self._call = ""  # the event of the last answer
         self._inputs: list[tuple[str, EdgeType]] = []  # events that the next answer depends on, and how
-        self._deliveries: list[Delivery] = []
+        self._deliveries: list[steps.Delivery] = []
         self._returned = False
 
     def add(self) -> None:
         self._thread.steps.sort(key=attrgetter("time", "order"))
         for step in self._thread.steps:
             match step:
-                case ModelCall():
+                case steps.ModelCall():
                     self._take_call(step)
                     self._busy = max(self._busy, step.end)
                     continue
-                case ToolCall():
+                case steps.ToolCall():
                     self._take_tool_call(step)
                     self._busy = max(self._busy, step.time)
                     continue
-                case ToolResult():
+                case steps.ToolResult():
                     self._take_answer(step)
                     self._busy = max(self._busy, step.time)
-                case UserInput():
+                case steps.UserInput():
                     self._take_typed(step)
-                case Return():
+                case steps.Return():
                     self._inputs.append((self._run.give_back(self._agent, step), EdgeType.RETURN))
                     self._returned = True
-                case Delivery():
+                case steps.Delivery():
                     self._take_delivery(step)
-                case SafetyEvent():
+                case steps.SafetyEvent():
                     self._take_alarm(step)
                     self._busy = max(self._busy, step.time)
-                case CopiedHistory():
+                case steps.CopiedHistory():
                     self._emit(
                         EventType.INFERENCE,
                         self._agent,
@@ -277,7 +272,7 @@ class _TranscriptEvents:
                     )
             self._ready = step.time
 
-    def _take_call(self, call: ModelCall) -> None:
+    def _take_call(self, call: steps.ModelCall) -> None:
         begin = max(self._ready, self._busy)
         kind = EventType.INFERENCE
         if call.decides or self._returned:
@@ -286,7 +281,7 @@ class _TranscriptEvents:
             kind,
             self._agent,
             call,
-            call.time if begin == NO_TIME else min(begin, call.time),
+            call.time if begin == steps.NO_TIME else min(begin, call.time),
             end=call.end,
             model=call.model,
             tokens=call.tokens,
@@ -304,48 +299,43 @@ class _TranscriptEvents:
         self._inputs, self._deliveries, self._returned = [], [], False
         self._call = call.event
 
-    def _take_tool_call(self, tool_call: ToolCall) -> None:
+    def _take_tool_call(self, tool_call: steps.ToolCall) -> None:
         cause = tool_call.call.event if tool_call.call is not None else self._call
         match tool_call.purpose:
-            case Purpose.SPAWN:
+            case steps.Purpose.SPAWN:
                 self._run.spawn(self._agent, tool_call)
-            case Purpose.MESSAGE:
+            case steps.Purpose.MESSAGE | steps.Purpose.TOOL | steps.Purpose.ASK:
+                kind, target = EventType.MESSAGE, tool_call.target
+                if tool_call.purpose is not steps.Purpose.MESSAGE:
+                    kind, target = EventType.TOOL_CALL, ""
+                    tool_call.id = tool_call.id and self._run.call_ids.new(tool_call.id)  # some logs use an id twice
+                tool, call_id, ref = tool_call.tool, tool_call.id, tool_call.ref
                 tool_call.event = self._emit(
-                    EventType.MESSAGE,
-                    self._agent,
-                    tool_call,
-                    target=tool_call.target,
-                    tool=tool_call.tool,
-                    call_id=tool_call.id,
-                    content_ref=tool_call.ref,
+                    kind, self._agent, tool_call, target=target, tool=tool, call_id=call_id, content_ref=ref
                 )
-            case Purpose.TOOL | Purpose.ASK:
-                tool_call.id = tool_call.id and self._run.call_ids.new(tool_call.id)  # some logs use an id twice
-                tool_call.event = self._emit(
-                    EventType.TOOL_CALL,
-                    self._agent,
-                    tool_call,
-                    tool=tool_call.tool,
-                    call_id=tool_call.id,
-                    content_ref=tool_call.ref,
-                )
-            case Purpose.CLOSE:
+            case steps.Purpose.CLOSE:
                 self._run.close(self._agent, tool_call)
         self._builder.edge(cause, tool_call.event, EdgeType.CAUSAL)
-        if self._thread.kind == SCRIPT and self._inputs:  # a script goes on when the last of its agents is back
+        if self._thread.kind == steps.SCRIPT and self._inputs:  # a script goes on when the last of its agents is back
             self._builder.edge(self._inputs[-1][0], tool_call.event, EdgeType.TEMPORAL)
-        if tool_call.answer is not None and (tool_call.purpose is Purpose.ASK or tool_call.answer.error == REJECTED):
-            asked = self._emit(EventType.HUMAN, USER, tool_call, end=tool_call.answer.time, target=self._agent)
+        if tool_call.answer is not None and (
+            tool_call.purpose is steps.Purpose.ASK or tool_call.answer.error == steps.REJECTED
+        ):
+            asked = self._emit(EventType.HUMAN, steps.USER, tool_call, end=tool_call.answer.time, target=self._agent)
             self._builder.edge(tool_call.event, asked, EdgeType.CAUSAL)
 
-    def _take_answer(self, answer: ToolResult) -> None:
+    def _take_answer(self, answer: steps.ToolResult) -> None:
         if answer.is_repeated:
             return
         tool_call = answer.tool_call
-        if tool_call is not None and tool_call.purpose in (Purpose.TOOL, Purpose.ASK) and not tool_call.event:
+        if (
+            tool_call is not None
+            and tool_call.purpose in (steps.Purpose.TOOL, steps.Purpose.ASK)
+            and not tool_call.event
+        ):
             tool_call = None  # its call is not among the transcript's own steps
-        if tool_call is not None and tool_call.purpose not in (Purpose.TOOL, Purpose.ASK):
-            if tool_call.purpose is Purpose.MESSAGE and tool_call.event:
+        if tool_call is not None and tool_call.purpose not in (steps.Purpose.TOOL, steps.Purpose.ASK):
+            if tool_call.purpose is steps.Purpose.MESSAGE and tool_call.event:
                 message = self._builder.get(tool_call.event)
                 message.status, message.error_type = answer.status, answer.error
             return
@@ -364,7 +354,7 @@ class _TranscriptEvents:
             self._builder.edge(tool_call.event, event, EdgeType.TOOL)
         self._inputs.append((event, EdgeType.TOOL))
 
-    def _take_alarm(self, alarm: SafetyEvent) -> None:
+    def _take_alarm(self, alarm: steps.SafetyEvent) -> None:
         event = self._emit(
             EventType.SAFETY,
             self._agent,
@@ -376,12 +366,12 @@ class _TranscriptEvents:
         )
         self._builder.edge(self._call, event, EdgeType.SAFETY)
 
-    def _take_typed(self, step: UserInput) -> None:
-        since = next((time for time in (self._busy, step.since) if time != NO_TIME), step.time)
+    def _take_typed(self, step: steps.UserInput) -> None:
+        since = next((time for time in (self._busy, step.since) if time != steps.NO_TIME), step.time)
         waited_from = min(since, step.time) if step.waited else step.time
         event = self._emit(
             EventType.HUMAN,
-            USER,
+            steps.USER,
             step,
             waited_from,
             end=step.time,
@@ -392,7 +382,7 @@ class _TranscriptEvents:
         self._builder.edge(self._call, event, EdgeType.CAUSAL)
         self._inputs.append((event, EdgeType.CAUSAL))
 
-    def _take_delivery(self, step: Delivery) -> None:
+    def _take_delivery(self, step: steps.Delivery) -> None:
         if step.sent is not None:
             self._deliveries.append(step)
         elif step.sender:

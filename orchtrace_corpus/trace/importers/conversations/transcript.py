@@ -13,6 +13,8 @@ from typing import Any, NamedTuple
 from msgspec import Struct, field
 
 from orchtrace_corpus.trace.importers.core.builder import seconds
+from orchtrace_corpus.trace.importers.core.privacy import Privacy
+from orchtrace_corpus.trace.model.import_report import Missing
 from orchtrace_corpus.trace.model.trace import AgentKind, Status, TokenBasis, Topology
 
 USER = "user"
@@ -62,6 +64,16 @@ class Step(Struct, gc=False):
     place: Place
     order: float = 0.0
 
+    @property
+    def at(self) -> tuple[float, float]:
+        """By what steps are put in order."""
+        return self.time, self.order
+
+    @property
+    def last_time(self) -> float:
+        """When it was over."""
+        return self.time
+
 
 class ModelCall(Step):
     """One answer of a model; `time` and `end` are those of its first and last row.
@@ -81,6 +93,18 @@ class ModelCall(Step):
     decides: bool = False
     error: str = ""
     event: str = ""
+
+    @property
+    def last_time(self) -> float:
+        """When its last row was written."""
+        return self.end
+
+    def note_text(self, text: str, privacy: Privacy) -> None:
+        """Add a text to what the model wrote."""
+        if text and privacy.keep_content:
+            self.ref = f"{self.ref}\n{text}" if self.ref else text
+        elif text:
+            self.ref = privacy.reference(self.ref + text)
 
 
 class ToolResult(Step, gc=True):
@@ -212,6 +236,41 @@ class Transcript(Struct):
                 step.end = max(step.end, step.time)
 
 
+class Linked(NamedTuple):
+    """A session put together.
+
+    Attributes:
+        threads: Its transcripts that have steps, with what comes back from sub-agents among these.
+        missing: How many records lack their tokens.
+    """
+
+    threads: list[Transcript]
+    missing: dict[Missing, int]
+
+
+def string(value: Any) -> str:
+    """A value that is text; empty where it is anything else."""
+    return value if type(value) is str else ""
+
+
+def text_field(value: Any, name: str) -> str:
+    """The text of a field; empty where there is none."""
+    return string(value.get(name)) if type(value) is dict else ""
+
+
+def mark(text: str) -> int:
+    """A number by which a text is known again, whatever its blanks and capitals."""
+    return hash(" ".join(text.split()).lower())
+
+
+def note_deciders(transcripts: Iterable[Transcript]) -> None:
+    """Note which answers decide what other agents do: those that spawn one or write to one."""
+    for transcript in transcripts:
+        for step in transcript.steps:
+            if isinstance(step, ToolCall) and step.call and step.purpose in (Purpose.SPAWN, Purpose.MESSAGE):
+                step.call.decides = True
+
+
 def answer(tool_call: ToolCall, found: ToolResult) -> None:
     """Join an answer to its tool_call: it comes later, whatever the clock says."""
     tool_call.answer, found.tool_call = found, tool_call
@@ -280,7 +339,7 @@ def add_returns(returns: Iterable[ReturnEvidence], transcripts: Iterable[Transcr
         if not transcript.aside:
             moments[transcript.agent] = sorted(step.time for step in transcript.steps)
     returned: dict[str, float] = {}
-    for one in sorted(returns, key=lambda one: (one.step.time, one.step.order)):
+    for one in sorted(returns, key=lambda one: one.step.at):
         time = one.step.time
         done = moments.get(one.child, [])
         before = returned.get(one.child)

@@ -28,7 +28,7 @@ from orchtrace_corpus.trace.model.trace import (
 )
 from orchtrace_corpus.trace.view.graph import CycleError, sort_topologically
 
-_Totals = dict[str, dict[str, dict[str, float]]]
+_NO_FIELDS: Mapping[str, Any] = {}
 
 
 class Builder:
@@ -63,12 +63,11 @@ class Builder:
         kind: EventType,
         agent: str,
         time: float | None,
-        *,
         file: str,
         line: int,
         end: float | None = None,
         tokens: Mapping[str, int] | None = None,
-        **fields: Any,
+        fields: Mapping[str, Any] = _NO_FIELDS,
     ) -> str:
         """Add an event and return its id.
 
@@ -84,7 +83,7 @@ class Builder:
         """
         name = f"e{len(self._events) + 1}"
         if time is None:
-            time = next(reversed(self._events.values())).t if self._events else 0.0
+            time = self._events[f"e{len(self._events)}"].t if self._events else 0.0
             self.report.note(Problem.NO_EVENT_TIME, f"{file}:{line}")
         self._events[name] = Event(
             name,
@@ -169,7 +168,9 @@ class Builder:
             },
             system=self._system,
             topology=topology,
-            clock=Clock(epoch=_instant(zero) if zero > 0 else None),
+            clock=Clock(
+                epoch=datetime.fromtimestamp(zero, UTC).isoformat().replace("+00:00", "Z") if zero > 0 else None
+            ),
             agents=tuple(self._agents.values()),
             reasons={"costs.tokens": reason or NO_USAGE} if tokens is None else {},
             import_report={**self.report.as_data(), "token_totals": _totals(own)},
@@ -232,21 +233,17 @@ def seconds(text: Any) -> float | None:
     return float(text) if isinstance(text, (int, float)) and not isinstance(text, bool) else None
 
 
-def _instant(moment: float) -> str:
-    return datetime.fromtimestamp(moment, UTC).isoformat().replace("+00:00", "Z")
-
-
-def _totals(events: Iterable[Event]) -> _Totals:
+def _totals(events: Iterable[Event]) -> dict[str, dict[str, dict[str, float]]]:
     """The tokens counted, by agent and by model, each by kind."""
     both: dict[tuple[str, str], dict[str, float]] = {}
     for event in events:
         if isinstance(event.tokens, Tokens):
             _add(both.setdefault((event.agent, event.model), {}), by_kind(event.tokens))
-    totals: _Totals = {"agent": {}, "model": {}}
+    agents, models = dict[str, dict[str, float]](), dict[str, dict[str, float]]()
     for (agent, model), kinds in both.items():
-        _add(totals["agent"].setdefault(agent, {}), kinds)
-        _add(totals["model"].setdefault(model, {}), kinds)
-    return totals
+        _add(agents.setdefault(agent, {}), kinds)
+        _add(models.setdefault(model, {}), kinds)
+    return {"agent": agents, "model": models}
 
 
 def _add(known: dict[str, float], more: Mapping[str, float]) -> None:
@@ -259,24 +256,22 @@ def _add(known: dict[str, float], more: Mapping[str, float]) -> None:
 
 _FIRST = ("id", "t", "type", "agent", "t_end")
 _LAST = ("source", "seq", "cost_usd")
-_ANY = ("inferred", "to", "tool", "status", "error_type", "content_ref")
-_ASKED = ("model", "tokens", "token_basis", "content_ref", "copied_context", "status", "error_type", "inferred")
-_ASKED_IN_SPANS = ("model", "content_ref", "status", "error_type", "inferred", "tokens", "token_basis")
-_BY_TYPE: Mapping[str, Sequence[str]] = {
-    EventType.SPAWN: ("to", "role", "tool", "call_id", "content_ref", "inferred"),
-    EventType.DESPAWN: ("to", "inferred"),
-    EventType.RETURN: ("to", "content_ref", "status", "error_type", "inferred"),
-    EventType.TOOL_CALL: ("tool", "call_id", "inferred", "content_ref", "tokens", "token_basis"),
-    EventType.HUMAN: ("inferred", "to", "content_ref", "status"),
-    EventType.MESSAGE: ("to", "content_ref", "status", "error_type", "inferred"),
-    EventType.TOOL_RESULT: ("tool", "call_id", "status", "error_type", "content_ref"),
-    **dict.fromkeys((EventType.INFERENCE, EventType.DECISION, EventType.AGGREGATE), _ASKED),
-}
+_ANY = (
+    *("to", "role", "tool", "call_id", "model", "tokens", "token_basis"),
+    *("content_ref", "copied_context", "status", "error_type", "inferred"),
+)
+_ANSWERED = ("tool", "call_id", "status", "error_type", "content_ref")
+_BY_TYPE: Mapping[str, Sequence[str]] = {EventType.TOOL_RESULT: _ANSWERED, EventType.SAFETY: _ANSWERED}
+_ANY_IN_SPANS = (
+    *("to", "role", "tool", "call_id", "model", "content_ref"),
+    *("status", "error_type", "inferred", "tokens", "token_basis"),
+)
+_SENT_IN_SPANS = ("inferred", "from", "to", "content_ref", "status", "error_type")
 _BY_TYPE_IN_SPANS: Mapping[str, Sequence[str]] = {
-    **_BY_TYPE,
-    EventType.MESSAGE: ("inferred", "from", "to", "content_ref", "status", "error_type"),
+    EventType.TOOL_CALL: ("tool", "call_id", "inferred", "content_ref", "tokens", "token_basis"),
     EventType.TOOL_RESULT: ("content_ref", "tool", "call_id", "inferred", "status", "error_type"),
-    **dict.fromkeys((EventType.INFERENCE, EventType.DECISION, EventType.AGGREGATE), _ASKED_IN_SPANS),
+    EventType.MESSAGE: _SENT_IN_SPANS,
+    EventType.STOP: _SENT_IN_SPANS,
 }
 _SENT = (*_FIRST, "to", "tool", "call_id", "content_ref", "source", "status", "error_type", "seq")
 _AGENT = ("id", "role", "model", "parent", "kind")
@@ -292,8 +287,8 @@ def as_data(trace: Trace) -> dict[str, Any]:
     data: dict[str, Any] = to_builtins(trace)
     form = trace.events[0].source.format if isinstance(trace.events[0].source, Source) else ""
     is_spans = form not in _CONVERSATIONS
-    by_type = _BY_TYPE_IN_SPANS if is_spans else _BY_TYPE
-    orders = {kind.value: (*_FIRST, *by_type.get(kind, _ANY), *_LAST) for kind in EventType}
+    by_type, others = (_BY_TYPE_IN_SPANS, _ANY_IN_SPANS) if is_spans else (_BY_TYPE, _ANY)
+    orders = {kind.value: (*_FIRST, *by_type.get(kind, others), *_LAST) for kind in EventType}
     kinds = _KINDS.get(form, ())
     events = []
     for event in data["events"]:
@@ -302,11 +297,8 @@ def as_data(trace: Trace) -> dict[str, Any]:
         if kinds and "tokens" in event:
             events[-1]["tokens"] = _select(event["tokens"], kinds)
     report = data["import_report"]
-    if kinds:
-        totals = report["token_totals"]
-        report["token_totals"] = {
-            by: {name: _select(one, kinds) for name, one in found.items()} for by, found in totals.items()
-        }
+    for found in report["token_totals"].values() if kinds else ():
+        found.update({name: _select(one, kinds) for name, one in found.items()})
     order = _AGENT_IN_SPANS if is_spans else _AGENT
     return {
         "trace_id": trace.trace_id,

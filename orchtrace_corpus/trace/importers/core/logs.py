@@ -15,7 +15,7 @@ import msgspec
 
 from orchtrace_corpus.base.errors import DataFileError
 from orchtrace_corpus.base.findings import quote_path
-from orchtrace_corpus.base.json_syntax import exceeds_depth
+from orchtrace_corpus.base.json_syntax import MAX_DEPTH, exceeds_depth
 from orchtrace_corpus.trace.importers.core import json_parts as parts
 from orchtrace_corpus.trace.importers.core.privacy import masked_path
 from orchtrace_corpus.trace.model.import_report import Drop, ImportReport
@@ -79,14 +79,6 @@ def find(path: str) -> Found:
     Raises:
         DataFileError: There is nothing of that name, or the folder holds no such file.
     """
-    found = _look(path)
-    if not found.files:
-        hint = " ".join((f"Logs end in {', '.join(SUFFIXES)}.", *(f"{said}." for said in found.passed_over)))
-        raise DataFileError(f"no log in {quote_path(path)}", hint)
-    return found
-
-
-def _look(path: str) -> Found:
     if os.path.isfile(path):
         return Found([LogFile(path, masked_path(os.path.basename(path)))], [])
     if not os.path.isdir(path):
@@ -98,8 +90,7 @@ def _look(path: str) -> Found:
     leading_out = 0
     for folder, below, names in os.walk(path, onerror=unread.append):
         below.sort()
-        links = (os.path.join(folder, name) for name in below)
-        leading_out += sum(_leads_out(link, inside) for link in links)
+        leading_out += sum(_leads_out(os.path.join(folder, name), inside) for name in below)
         for name in sorted(names):
             file = os.path.join(folder, name)
             if name.endswith(SUFFIXES) and os.path.isfile(file):
@@ -114,6 +105,9 @@ def _look(path: str) -> Found:
     if unread:
         what = "1 folder" if len(unread) == 1 else f"{len(unread):,} folders, the first"
         passed_over.append(f"{what}, {quote_path(str(unread[0].filename))}, cannot be read: {unread[0].strerror}")
+    if not found:
+        hint = " ".join((f"Logs end in {', '.join(SUFFIXES)}.", *(f"{said}." for said in passed_over)))
+        raise DataFileError(f"no log in {quote_path(path)}", hint)
     return Found(found, passed_over)
 
 
@@ -138,7 +132,7 @@ def rows(file: LogFile, report: ImportReport, shape: Any = Any) -> Iterator[tupl
     decode = msgspec.json.Decoder(shape).decode
     for number, line in _lines(file, report):
         try:
-            row = _NOTHING if exceeds_depth(line) else decode(line)
+            row = _NOTHING if len(line) > 2 * MAX_DEPTH and exceeds_depth(line) else decode(line)
         except _UNDECODABLE:
             row = _decoded(line, report)
         if type(row) is shape or type(row) is dict:
@@ -156,14 +150,11 @@ def _decoded(line: bytes, report: ImportReport) -> Any:
     """A line's value; `_NOTHING` where there is none to be had. Bytes that are no UTF-8 are replaced."""
     try:
         return msgspec.json.decode(line)
-    except (msgspec.DecodeError, RecursionError):
-        return _NOTHING
     except UnicodeDecodeError:
         report.repaired += 1
-        try:
-            return msgspec.json.decode(line.decode("utf-8", "replace"))
-        except (msgspec.DecodeError, RecursionError):
-            return _NOTHING
+        return _decoded(line.decode("utf-8", "replace").encode(), report)
+    except (msgspec.DecodeError, RecursionError):
+        return _NOTHING
 
 
 def _lines(file: LogFile, report: ImportReport) -> Iterator[tuple[int, bytes]]:
@@ -342,14 +333,11 @@ def _first_rows(data: bytes, shape: type[_Shape], most: int) -> list[_Shape]:
     decode = msgspec.json.Decoder(shape).decode
     found = []
     for line in data.split(b"\n", most)[:most]:
-        if not line:
-            continue
-        if exceeds_depth(line):
+        if not line or exceeds_depth(line):
             continue
         try:
             found.append(decode(line))
         except _UNDECODABLE:
-            row = _decoded(line, ImportReport())
-            if isinstance(row, dict):
+            if isinstance(row := _decoded(line, ImportReport()), dict):
                 found.append(msgspec.convert(row, shape))
     return found

@@ -6,6 +6,7 @@ and it is taken once.
 """
 
 from collections.abc import Iterator, Mapping
+from itertools import chain
 from typing import Any
 
 from msgspec import Raw, Struct
@@ -13,35 +14,26 @@ from msgspec import Raw, Struct
 from orchtrace_corpus.trace.importers.core.json_parts import decoded
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
 from orchtrace_corpus.trace.importers.spans import span as spans
-from orchtrace_corpus.trace.importers.spans.span import Call, Kind, Span, Usage, error_kind, items, mapping, text
+from orchtrace_corpus.trace.importers.spans.span import (
+    NOTHING,
+    Call,
+    Kind,
+    Span,
+    Usage,
+    error_kind,
+    items,
+    mapping,
+    text,
+)
 from orchtrace_corpus.trace.model.import_report import ImportReport, Problem
 
-_BY_OPENINFERENCE = {
-    "LLM": Kind.INFERENCE,
-    "AGENT": Kind.AGENT,
-    "TOOL": Kind.TOOL,
-    "RETRIEVER": Kind.TOOL,
-    "RERANKER": Kind.TOOL,
-    "EMBEDDING": Kind.TOOL,
-    "GUARDRAIL": Kind.GUARDRAIL,
-    "CHAIN": Kind.CHAIN,
-    "EVALUATOR": Kind.CHAIN,
-    "PROMPT": Kind.CHAIN,
-    "UNKNOWN": Kind.CHAIN,
-}
+_BY_OPENINFERENCE = {"LLM": Kind.INFERENCE, "AGENT": Kind.AGENT, "GUARDRAIL": Kind.GUARDRAIL}
+_BY_OPENINFERENCE |= dict.fromkeys(("TOOL", "RETRIEVER", "RERANKER", "EMBEDDING"), Kind.TOOL)
+_BY_OPENINFERENCE |= dict.fromkeys(("CHAIN", "EVALUATOR", "PROMPT", "UNKNOWN"), Kind.CHAIN)
 
-_BY_OPERATION = {
-    "chat": Kind.INFERENCE,
-    "generate_content": Kind.INFERENCE,
-    "text_completion": Kind.INFERENCE,
-    "plan": Kind.INFERENCE,
-    "invoke_agent": Kind.AGENT,
-    "execute_tool": Kind.TOOL,
-    "embeddings": Kind.TOOL,
-    "retrieval": Kind.TOOL,
-    "invoke_workflow": Kind.CHAIN,
-    "create_agent": Kind.CHAIN,
-}
+_BY_OPERATION = {"invoke_agent": Kind.AGENT, "invoke_workflow": Kind.CHAIN, "create_agent": Kind.CHAIN}
+_BY_OPERATION |= dict.fromkeys(("chat", "generate_content", "text_completion", "plan"), Kind.INFERENCE)
+_BY_OPERATION |= dict.fromkeys(("execute_tool", "embeddings", "retrieval"), Kind.TOOL)
 
 _BY_TRACELOOP = {"agent": Kind.AGENT, "tool": Kind.TOOL, "task": Kind.CHAIN, "workflow": Kind.CHAIN}
 
@@ -56,9 +48,6 @@ _CONTENTS = frozenset({*_ARGUMENTS, *_ANSWER})
 _ERROR = ("error.type", "exception.type")
 _ANSWERS = ("gen_ai.output.messages", "output.value")
 _TARGET = ("gen_ai.transfer.target.name", "gen_ai.agent.handoff.target.name")
-
-_HANDS_OVER = frozenset(_TARGET)
-_FAILS = frozenset(_ERROR)
 
 _GENAI_USAGE = {
     "input": ("gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens", "llm.usage.prompt_tokens"),
@@ -77,8 +66,7 @@ _OPENINFERENCE_USAGE = {
     "total": ("llm.token_count.total",),
 }
 
-_OF_GENAI = frozenset(name for names in _GENAI_USAGE.values() for name in names)
-_OF_OPENINFERENCE = frozenset(name for names in _OPENINFERENCE_USAGE.values() for name in names)
+_COUNTS = frozenset(chain.from_iterable((*_GENAI_USAGE.values(), *_OPENINFERENCE_USAGE.values())))
 
 _HANDOFF = "handoff to "
 _CALLS = ("tool_call", "function_call")
@@ -89,20 +77,11 @@ _NESTED = frozenset({"arrayValue", "array_value", "kvlistValue", "kvlist_value"}
 _FLAT = ("llm.output_messages.", "gen_ai.completion.")
 _FLAT_CALLS = tuple(zip(_FLAT, (".tool_call.", ".tool_calls."), strict=True))
 
-NOTHING = Raw(b"null")
-
 _READ = frozenset(
-    {
-        "openinference.span.kind",
-        "gen_ai.operation.name",
-        "gen_ai.transfer.mode",
-        "traceloop.span.kind",
-        "llm.request.type",
-    }
-    | {"metadata", "graph.node.parent_id", "virtual_parent.genai", "service.name"}
+    {"openinference.span.kind", "gen_ai.operation.name", "gen_ai.transfer.mode", "traceloop.span.kind"}
+    | {"llm.request.type", "metadata", "graph.node.parent_id", "virtual_parent.genai", "service.name"}
     | {*_ERROR, *_AGENT, *_TOOL, *_MODEL, *_CALL_ID, *_ARGUMENTS, *_ANSWER, *_TARGET}
-    | _OF_GENAI
-    | _OF_OPENINFERENCE
+    | _COUNTS
 )
 """The attributes that are read; all others are passed over undecoded."""
 
@@ -114,110 +93,71 @@ class Attribute(Struct):
     value: Raw = NOTHING
 
 
-class Reader:
-    """Reads spans with their attributes.
+def describe(
+    span: Span, known: dict[str, Any], status: Mapping[str, Any], events: Raw, privacy: Privacy, report: ImportReport
+) -> None:
+    """Complete a span by what its attributes say.
 
     Args:
+        span: A span of which only the ids, the name as logged, the place and the times are known.
+        known: Its attributes, as `plain` has them.
+        status: Whether it failed.
+        events: What happened in it, undecoded.
         privacy: How contents are referred to.
         report: Where disagreements are noted.
     """
+    title = span.name
+    span.kind, span.unknown = _kind(known, title)
+    span.agent = agent = _first(known, _AGENT)
+    span.usage = _usage(known, span, report)
+    span.is_error, span.error_type = _error(status, events, known)
+    span.is_interrupted = span.error_type.endswith("Interrupt")
+    if "metadata" in known:
+        metadata = _metadata(known["metadata"])
+        span.task = spans.langgraph_task(metadata)
+        span.agent = agent or text(metadata.get("lc_agent_name"))
+        span.routes = _routes(_content(known, "output.value")) if span.task and span.kind is Kind.CHAIN else ()
+    if span.kind is Kind.INFERENCE:
+        span.model = _first(known, _MODEL)
+        span.calls = tuple(_calls(known, privacy))
+        span.output = _reference(known, _ANSWER, privacy)
+    elif span.kind is Kind.TOOL:
+        span.name = _first(known, _TOOL) or title.removeprefix("execute_tool ")
+        span.call_id = _first(known, _CALL_ID)
+        span.arguments = _reference(known, _ARGUMENTS, privacy)
+        span.output = _reference(known, _OUTPUT, privacy)
+    elif span.kind is Kind.AGENT:
+        span.name = agent or text(known.get("traceloop.entity.name")) or title.removeprefix("invoke_agent ")
+        span.is_named = bool(agent)
+        span.follows = text(known.get("graph.node.parent_id"))
+        span.model = _first(known, _MODEL)
+    elif span.kind is Kind.HANDOFF:
+        span.target = _first(known, _TARGET) or title.removeprefix(_HANDOFF)
 
-    def __init__(self, privacy: Privacy, report: ImportReport) -> None:
-        self._privacy = privacy
-        self._report = report
 
-    def span(
-        self,
-        known: dict[str, Any],
-        *,
-        name: str,
-        title: str,
-        parents: tuple[str, str],
-        file: str,
-        line: int,
-        times: tuple[float | None, float | None],
-        status: Mapping[str, Any],
-        events: Raw,
-    ) -> Span:
-        """A span as the other formats have it.
+def _reference(known: dict[str, Any], names: tuple[str, ...], privacy: Privacy) -> str:
+    return next((privacy.reference(_content(known, name)) for name in names if name in known), "")
 
-        Args:
-            known: Its attributes, as `plain` has them.
-            name: Its id.
-            title: Its name.
-            parents: The id of its parent, and of another span to belong to where that is not in the log.
-            file: The file it comes from.
-            line: The line on which it begins.
-            times: When it began and ended, in seconds since 1970.
-            status: Whether it failed.
-            events: What happened in it, undecoded.
-        """
-        kind, unknown = _kind(known, title)
-        agent = _first(known, _AGENT)
-        is_error, error_type = _error(status, events, known)
-        span = Span(
-            id=name,
-            parent=parents[0],
-            other_parent=parents[1],
-            kind=kind,
-            name=title,
-            file=file,
-            line=line,
-            start=times[0],
-            end=times[1],
-            agent=agent,
-            usage=self._usage(known, file, line),
-            is_error=is_error,
-            error_type=error_type,
-            is_interrupted=error_type.endswith("Interrupt"),
-            unknown=unknown,
-        )
-        if "metadata" in known:
-            metadata = _metadata(known["metadata"])
-            span.task = spans.langgraph_task(metadata)
-            span.agent = agent or text(metadata.get("lc_agent_name"))
-            span.routes = _routes(_content(known, "output.value")) if span.task and kind is Kind.CHAIN else ()
-        if kind is Kind.INFERENCE:
-            span.model = _first(known, _MODEL)
-            span.calls = tuple(self._calls(known))
-            span.output = self._reference(known, _ANSWER)
-        elif kind is Kind.TOOL:
-            span.name = _first(known, _TOOL) or title.removeprefix("execute_tool ")
-            span.call_id = _first(known, _CALL_ID)
-            span.arguments = self._reference(known, _ARGUMENTS)
-            span.output = self._reference(known, _OUTPUT)
-        elif kind is Kind.AGENT:
-            span.name = agent or text(known.get("traceloop.entity.name")) or title.removeprefix("invoke_agent ")
-            span.is_named = bool(agent)
-            span.follows = text(known.get("graph.node.parent_id"))
-            span.model = _first(known, _MODEL)
-        elif kind is Kind.HANDOFF:
-            span.target = _first(known, _TARGET) or title.removeprefix(_HANDOFF)
-        return span
 
-    def _reference(self, known: dict[str, Any], names: tuple[str, ...]) -> str:
-        for name in names:
-            if name in known:
-                return self._privacy.reference(_content(known, name))
-        return ""
+def _usage(known: Mapping[str, Any], span: Span, report: ImportReport) -> Usage | None:
+    """Token counts in either dialect; the conventions of GenAI go before those of OpenInference."""
+    if _COUNTS.isdisjoint(known):
+        return None
+    one, other = _counts(known, _GENAI_USAGE), _counts(known, _OPENINFERENCE_USAGE)
+    if one is not None and other is not None and (one.input, one.output) != (other.input, other.output):
+        report.note(Problem.CONVENTIONS_DISAGREE, span.where)
+    return one if one is not None else other
 
-    def _usage(self, known: Mapping[str, Any], file: str, line: int) -> Usage | None:
-        """Token counts in either dialect; the conventions of GenAI go before those of OpenInference."""
-        one = _counts(known, _GENAI_USAGE, _OF_GENAI)
-        other = _counts(known, _OPENINFERENCE_USAGE, _OF_OPENINFERENCE)
-        if one is not None and other is not None and (one.input, one.output) != (other.input, other.output):
-            self._report.note(Problem.CONVENTIONS_DISAGREE, f"{file}:{line}")
-        return one if one is not None else other
 
-    def _calls(self, known: dict[str, Any]) -> Iterator[Call]:
-        """The tool calls that a model's answer asks for, from the first dialect that has any."""
-        found = list(_flat_calls(known))
-        for answer in _ANSWERS:
-            if not found and answer in known:
-                found = list(_calls_in(_content(known, answer)))
-        for name, tool, arguments in found:
-            if tool:
-                yield Call(text(name), text(tool), self._privacy.reference(arguments))
+def _calls(known: dict[str, Any], privacy: Privacy) -> Iterator[Call]:
+    """The tool calls that a model's answer asks for, from the first dialect that has any."""
+    found = list(_flat_calls(known))
+    for answer in _ANSWERS:
+        if not found and answer in known:
+            found = list(_calls_in(_content(known, answer)))
+    for name, tool, arguments in found:
+        if tool:
+            yield Call(text(name), text(tool), privacy.reference(arguments))
 
 
 def plain(given: list[Attribute] | None) -> dict[str, Any]:
@@ -256,16 +196,12 @@ def _value(value: Any) -> Any:
 
 def _first(known: Mapping[str, Any], names: tuple[str, ...]) -> str:
     """The first text that is not empty under any of the names."""
-    for name in names:
-        found = known.get(name)
-        if isinstance(found, str) and found:
-            return found
-    return ""
+    return next((found for name in names if (found := text(known.get(name)))), "")
 
 
 def _kind(known: Mapping[str, Any], title: str) -> tuple[Kind, str]:
     """What a span stands for, and what it calls itself if that is unknown."""
-    if not _HANDS_OVER.isdisjoint(known) and _first(known, _TARGET):
+    if _first(known, _TARGET):
         calls = known.get("gen_ai.transfer.mode") == "return_to_caller"
         return (Kind.TOOL if calls else Kind.HANDOFF), ""
     named = text(known.get("openinference.span.kind"))
@@ -288,21 +224,18 @@ def _kind(known: Mapping[str, Any], title: str) -> tuple[Kind, str]:
     return (Kind.INFERENCE if is_model else Kind.CHAIN), ""
 
 
-def _counts(known: Mapping[str, Any], names: Mapping[str, tuple[str, ...]], own: frozenset[str]) -> Usage | None:
-    if own.isdisjoint(known):
-        return None
+def _counts(known: Mapping[str, Any], names: Mapping[str, tuple[str, ...]]) -> Usage | None:
     found: dict[str, int] = {}
     for kind, attributes in names.items():
-        for attribute in attributes:
-            if attribute in known and (number := spans.whole(known[attribute])) is not None:
-                found[kind] = number
-                break
+        numbers = (spans.whole(known[attribute]) for attribute in attributes if attribute in known)
+        if (number := next((number for number in numbers if number is not None), None)) is not None:
+            found[kind] = number
     return Usage(**found) if found else None
 
 
 def _error(status: Mapping[str, Any], events: Raw, known: Mapping[str, Any]) -> tuple[bool, str]:
     """Whether a span failed, and by which kind of error."""
-    named = "" if _FAILS.isdisjoint(known) else _first(known, _ERROR)
+    named = _first(known, _ERROR)
     if not named and status.get("code") not in (2, "2", "STATUS_CODE_ERROR", "ERROR"):
         return False, ""
     for event in items(decoded(events)):

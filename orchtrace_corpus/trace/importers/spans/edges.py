@@ -9,6 +9,7 @@ that had ended when they began.
 from collections import deque
 from collections.abc import Sequence
 from heapq import heappop, heappush
+from itertools import islice
 from typing import NamedTuple
 
 from msgspec import Struct
@@ -62,13 +63,8 @@ class CallIds:
         waiting = self._waiting.get((owner, span.name))
         if not waiting:
             return Asked(self._unique(f"span:{masked(span.id)}", span), is_made_up=True)
-        found = waiting[0]
-        for number, (call, _) in enumerate(waiting):
-            if number == _MOST_COMPARED:
-                break
-            if call.arguments == span.arguments:
-                found = waiting[number]
-                break
+        compared = islice(waiting, _MOST_COMPARED)
+        found = next((one for one in compared if one[0].arguments == span.arguments), waiting[0])
         waiting.remove(found)
         call, event = found
         if not call.id:
@@ -157,19 +153,18 @@ class _Pen:
 
     def edge(self, source: str, target: str, kind: EdgeType) -> bool:
         """Draw an edge, if it leads forward."""
-        if not source or not target or not self._is_forward(source, target):
+        if not source or not target:
             return False
-        self._builder.edge(source, target, kind)
-        return True
+        begin, end = self._builder.get(source).t, self._builder.get(target).t
+        is_forward = bool(begin < end or (begin == end and int(source[1:]) < int(target[1:])))
+        if is_forward:
+            self._builder.edge(source, target, kind)
+        return is_forward
 
     def decide(self, event: str) -> None:
         """An answer that leads to a spawn or a handoff is a decision."""
         if event and self._builder.get(event).type is EventType.INFERENCE:
             self.decisions[event] = None
-
-    def _is_forward(self, source: str, target: str) -> bool:
-        begin, end = self._builder.get(source).t, self._builder.get(target).t
-        return bool(begin < end or (begin == end and int(source[1:]) < int(target[1:])))
 
 
 class _Line:
@@ -249,8 +244,7 @@ class _Line:
             self._pen.decide(self._last_answer)
         if not exits:
             return
-        ends = list(dict.fromkeys((*self._fresh, self._last)))
-        for source in ends:
+        for source in dict.fromkeys((*self._fresh, self._last)):
             self._pen.edge(source, exits[0], EdgeType.CAUSAL)
         if not is_begun:
             for source, kind in self._frame.entries:
@@ -265,9 +259,7 @@ def _draw_sequence(team: Team, frames: dict[int, Frame], pen: _Pen) -> None:
     running: list[tuple[float, int]] = []
     fresh: list[str] = []
     last = ""
-    for number in sorted(
-        alone, key=lambda each: (team.activations[each].earliest, team.activations[each].latest, each)
-    ):
+    for number in sorted(alone, key=lambda n: (team.activations[n].earliest, team.activations[n].latest, n)):
         activation = team.activations[number]
         while running and running[0][0] <= activation.earliest:
             last = frames[heappop(running)[1]].last

@@ -5,11 +5,11 @@ from typing import Any
 
 from orchtrace_corpus.trace.importers.core.builder import Builder
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
-from orchtrace_corpus.trace.importers.spans.edges import Act, CallIds, Frame, draw
+from orchtrace_corpus.trace.importers.spans.edges import Act, Asked, CallIds, Frame, draw
 from orchtrace_corpus.trace.importers.spans.span import Bundle, Kind, Span
 from orchtrace_corpus.trace.importers.spans.team import Activation, Team, Transfer
 from orchtrace_corpus.trace.importers.spans.tree import NOBODY, Meanings, Tree, tree
-from orchtrace_corpus.trace.importers.spans.usage import Spent, spending
+from orchtrace_corpus.trace.importers.spans.usage import Spending, Spent
 from orchtrace_corpus.trace.model.import_report import ImportReport, Missing
 from orchtrace_corpus.trace.model.trace import AgentKind, EdgeType, EventType, Status, Topology, Trace
 
@@ -38,7 +38,7 @@ def trace_of(
         privacy=privacy,
         report=report,
     )
-    spent = spending(of, report)
+    spent = Spending(of, report)
     meanings = Meanings(of)
     team = Team(of, meanings, bundle, set(spent.by_span), report)
     script = _Script(of, meanings, team, spent.by_span, builder)
@@ -114,7 +114,8 @@ class _Script:
     ) -> str:
         self.is_written = True
         agent = self._team.activations[owner].agent
-        event = self._builder.event(kind, agent, time, file=span.file, line=span.line, end=end, **fields)
+        tokens = fields.pop("tokens", None)
+        event = self._builder.event(kind, agent, time, span.file, span.line, end, tokens, fields)
         if kind not in (EventType.STOP, EventType.DESPAWN):
             self.frames[owner].note(event, span)
         return event
@@ -138,7 +139,8 @@ class _Script:
 
     def _leave(self, number: int) -> None:
         kind, owner = self._kinds[number], self._team.owner[number]
-        if number in self._spent and not self._has_own_event(number):
+        has_own_event = kind is Kind.INFERENCE or (kind is Kind.TOOL and not self._meanings.has_agents[number])
+        if number in self._spent and not has_own_event:
             self._infer_hidden(number, owner if owner != NOBODY else self._team.bearer_owner[number])
         if kind is Kind.AGENT:
             activation = self._number_of[number]
@@ -147,11 +149,6 @@ class _Script:
             self._answer(number, owner)
         elif kind is Kind.GUARDRAIL:
             self._guard(number, owner)
-
-    def _has_own_event(self, number: int) -> bool:
-        """Whether what a span spent stands at an event of its own; that of a tool around agents has none."""
-        kind = self._kinds[number]
-        return kind is Kind.INFERENCE or (kind is Kind.TOOL and not self._meanings.has_agents[number])
 
     def _holds_others(self, number: int) -> bool:
         return self._meanings.has_acts[number] or self._meanings.has_agents[number]
@@ -177,24 +174,24 @@ class _Script:
         if activation.parent == NOBODY or activation.incoming or not activation.is_first:
             return
         caller = self._of.spans[activation.span]
-        time, tool, call, cause = activation.start, "", "", ""
+        time, asked, tool = activation.start, Asked(""), ""
         if activation.wrapper != NOBODY:
             caller = self._of.spans[activation.wrapper]
             if activation.wrapper in self._team.lone:
                 time = self._of.starts[activation.wrapper]
             if self._kinds[activation.wrapper] is Kind.TOOL:
                 tool = masked(caller.name)
-                call, cause, _ = self._call_ids.carry_out(activation.parent, caller)
+                asked = self._call_ids.carry_out(activation.parent, caller)
         time = min(time, activation.earliest)
         fields: dict[str, Any] = {
+            "target": activation.agent,
             "role": activation.name,
             "tool": tool,
-            "call_id": call,
-            "content_ref": caller.arguments,
+            "call_id": asked.id,
         }
-        event = self._event(EventType.SPAWN, activation.parent, time, caller, target=activation.agent, **fields)
+        event = self._event(EventType.SPAWN, activation.parent, time, caller, content_ref=caller.arguments, **fields)
         self.frames[number].entries.append((event, EdgeType.SPAWN))
-        self._act(activation.span, Act(Kind.AGENT, time, None, event, cause=cause))
+        self._act(activation.span, Act(Kind.AGENT, time, None, event, cause=asked.cause))
 
     def _end(self, number: int, activation: Activation, span: Span) -> None:
         """An agent's span ends: it passes control on, or returns to whom it belongs to, or stops."""
@@ -229,14 +226,12 @@ class _Script:
         time = activation.latest if activation.end is None else activation.end
         frame = self.frames[number]
         if transfer.is_push and receiver.is_first:
-            event = self._event(
-                EventType.SPAWN, number, time, span, target=receiver.agent, role=receiver.name, inferred=True
-            )
-            self.frames[target].entries.append((event, EdgeType.SPAWN))
+            kind, edge, until, fields = EventType.SPAWN, EdgeType.SPAWN, None, {"role": receiver.name}
         else:
-            fields = {"sender": activation.agent, "target": receiver.agent, "content_ref": span.output}
-            event = self._event(EventType.MESSAGE, number, time, span, end=time, inferred=True, **fields)
-            self.frames[target].entries.append((event, EdgeType.MESSAGE))
+            kind, edge, until = EventType.MESSAGE, EdgeType.MESSAGE, time
+            fields = {"sender": activation.agent, "content_ref": span.output}
+        event = self._event(kind, number, time, span, end=until, target=receiver.agent, inferred=True, **fields)
+        self.frames[target].entries.append((event, edge))
         frame.exits.append(event)
         frame.is_deciding = frame.is_deciding or transfer.is_push or transfer.is_routed
 

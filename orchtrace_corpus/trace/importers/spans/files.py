@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from functools import lru_cache
 from itertools import islice
 from typing import Any, NamedTuple
@@ -38,9 +39,7 @@ class Gathering:
 
     def bundle(self, trace_id: str) -> Bundle:
         """The bundle of a trace."""
-        if trace_id not in self._bundles:
-            self._bundles[trace_id] = Bundle(trace_id)
-        return self._bundles[trace_id]
+        return self._bundles.setdefault(trace_id, Bundle(trace_id))
 
     def traces(self, form: str, system: str, privacy: Privacy) -> Iterator[Trace]:
         """The traces of all bundles that hold an event.
@@ -117,19 +116,13 @@ def _is_of_lines(file: LogFile) -> bool:
                 start = line.lstrip()[:1]
                 if start in (b"[", b'"'):  # a document, of which a line may be a whole element
                     return False
-                if start == b"{" and _is_json(line):
-                    return True
+                if start == b"{":
+                    with suppress(msgspec.DecodeError, RecursionError):
+                        msgspec.json.decode(line, type=msgspec.Raw)
+                        return True
     except OSError as error:
         raise DataFileError(f"cannot read {quote_path(file.path)}: {error.strerror}") from error
     return False
-
-
-def _is_json(line: bytes) -> bool:
-    try:
-        msgspec.json.decode(line, type=msgspec.Raw)
-    except (msgspec.DecodeError, RecursionError):
-        return False
-    return True
 
 
 def ties(opened: Opened) -> list[str]:

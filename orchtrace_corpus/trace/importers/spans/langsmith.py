@@ -6,9 +6,11 @@ Shapes: `langsmith/schemas.py` of langsmith 0.14.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 from msgspec import Raw, Struct
+from msgspec.structs import asdict
 
 from orchtrace_corpus.trace.importers.core.builder import seconds
 from orchtrace_corpus.trace.importers.core.json_parts import Part, decoded
@@ -18,6 +20,7 @@ from orchtrace_corpus.trace.importers.spans import files as spanfiles
 from orchtrace_corpus.trace.importers.spans import span as spans
 from orchtrace_corpus.trace.importers.spans.files import Gathering, Record
 from orchtrace_corpus.trace.importers.spans.span import (
+    NOTHING,
     Bundle,
     Call,
     Kind,
@@ -35,18 +38,9 @@ _FORM = "langsmith"
 _LISTS = ("post", "patch", "runs")
 _RUN = {"trace_id", "dotted_order", "parent_run_id", "start_time"}
 
-_KINDS = {
-    "llm": Kind.INFERENCE,
-    "tool": Kind.TOOL,
-    "retriever": Kind.TOOL,
-    "embedding": Kind.TOOL,
-    "chain": Kind.CHAIN,
-    "prompt": Kind.CHAIN,
-    "parser": Kind.CHAIN,
-}
-
-
-_NOTHING = Raw(b"null")
+_KINDS = {"llm": Kind.INFERENCE}
+_KINDS |= dict.fromkeys(("tool", "retriever", "embedding"), Kind.TOOL)
+_KINDS |= dict.fromkeys(("chain", "prompt", "parser"), Kind.CHAIN)
 
 
 class _Extra(Struct):
@@ -70,8 +64,8 @@ class _Run(Struct):
     start_time: Any = None
     end_time: Any = None
     error: Any = None
-    inputs: Raw = _NOTHING
-    outputs: Raw = _NOTHING
+    inputs: Raw = NOTHING
+    outputs: Raw = NOTHING
     extra: _Extra | None = None
     prompt_tokens: Any = None
     completion_tokens: Any = None
@@ -84,11 +78,6 @@ class _Run(Struct):
     runs: "list[_Run] | None" = None
 
     @property
-    def known_id(self) -> str:
-        """Its id; empty where it has none."""
-        return text(self.id)
-
-    @property
     def trace(self) -> str:
         """The id of its trace, which is that of the root."""
         if text(self.trace_id):
@@ -96,7 +85,7 @@ class _Run(Struct):
         order = text(self.dotted_order).partition(".")[0]
         if "Z" in order:
             return order.partition("Z")[2]
-        return "" if self.parent_run_id else self.known_id
+        return "" if self.parent_run_id else text(self.id)
 
     @property
     def parent(self) -> str:
@@ -105,18 +94,6 @@ class _Run(Struct):
             return text(self.parent_run_id)
         above = text(self.dotted_order).split(".")[:-1]
         return above[-1].partition("Z")[2] if above else ""
-
-    @property
-    def counts(self) -> dict[str, Any]:
-        """The token counts that the server adds to a run."""
-        names = (
-            "prompt_tokens",
-            "completion_tokens",
-            "total_tokens",
-            "prompt_token_details",
-            "completion_token_details",
-        )
-        return {name: getattr(self, name) for name in names}
 
 
 ties = spanfiles.ties
@@ -146,16 +123,13 @@ def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
     yield from found.traces(_FORM, "langchain", privacy)
 
 
-def _is_run(value: Any) -> bool:
-    return isinstance(value, dict) and isinstance(value.get("run_type"), str) and bool(_RUN & value.keys())
+def _is_run(value: Mapping[str, Any]) -> bool:
+    return isinstance(value.get("run_type"), str) and bool(_RUN & value.keys())
 
 
 def _holds_runs(row: Mapping[str, Any]) -> bool:
-    return _is_run(row) or any(
-        _is_run(part) or (isinstance(part, dict) and "dotted_order" in part)
-        for name in _LISTS
-        for part in items(row.get(name))
-    )
+    parts = [mapping(part) for name in _LISTS for part in items(row.get(name))]
+    return _is_run(row) or any(_is_run(part) or "dotted_order" in part for part in parts)
 
 
 def _parts(record: Record) -> Iterator[tuple[_Run | None, int]]:
@@ -176,16 +150,13 @@ def _parts(record: Record) -> Iterator[tuple[_Run | None, int]]:
 
 def _runs_in(part: Part) -> Iterator[Part]:
     """The runs in a document or in a line, which may be a run itself."""
-    if part.is_array:
-        yield from part.elements()
-        return
     members = part.members()
-    if "run_type" in members or not any(name in members for name in _LISTS):
+    lists = [members[name] for name in _LISTS if name in members]
+    if part.is_array or (lists and "run_type" not in members):
+        for each in lists or [part]:
+            yield from each.elements()
+    else:
         yield part
-        return
-    for name in _LISTS:
-        if name in members:
-            yield from members[name].elements()
 
 
 def _children(run: _Run, line: int) -> Iterator[tuple[_Run | None, int]]:
@@ -197,9 +168,8 @@ def _children(run: _Run, line: int) -> Iterator[tuple[_Run | None, int]]:
         if child is not None:
             child.trace_id = child.trace_id or above.trace
             child.parent_run_id = child.parent_run_id or above.id
-        yield child, line
-        if child is not None:
             waiting += [(child, each) for each in reversed(child.child_runs or ())]
+        yield child, line
 
 
 class _Runs:
@@ -214,10 +184,10 @@ class _Runs:
 
     def add(self, run: _Run | None, file: str, line: int) -> None:
         """Take in a run, or a part of one."""
-        if run is None or not run.known_id:
+        if run is None or not text(run.id):
             self._found.report.drop(Drop.NO_RUN, file, line)
             return
-        key = (run.trace, run.known_id)
+        key = (run.trace, text(run.id))
         if isinstance(run.run_type, str):
             self._types.setdefault(key, run.run_type)
         if key not in self._types:
@@ -246,8 +216,7 @@ class _Runs:
             bundle.system = "langgraph"
         if not span.parent and not bundle.name:
             bundle.name = span.name
-            runtime = mapping(run.extra.runtime if run.extra else None)
-            bundle.version = text(runtime.get("sdk_version"))
+            bundle.version = text(mapping(run.extra and run.extra.runtime).get("sdk_version"))
 
 
 def _say_more(known: Span, more: Span) -> None:
@@ -265,7 +234,7 @@ def _span(run: _Run, run_type: str, file: str, line: int, privacy: Privacy) -> S
     metadata = mapping(extra.metadata)
     error_type = (error_kind(run.error) or "other") if run.error else ""
     span = Span(
-        id=run.known_id,
+        id=text(run.id),
         parent=run.parent,
         kind=kind,
         name=text(run.name),
@@ -292,10 +261,16 @@ def _span(run: _Run, run_type: str, file: str, line: int, privacy: Privacy) -> S
         answers = _answers(outputs)
         span.usage = _model_usage(run, outputs, answers, metadata)
         span.model = _model(answers, metadata, extra)
-        span.calls = _calls(answers, privacy)
+        span.calls = tuple(
+            Call(text(call.get("id")), text(call.get("name")), privacy.reference(call.get("args")))
+            for message in chain.from_iterable(answers)
+            for call in map(mapping, items(message.get("tool_calls")))
+        )
     else:
         span.usage = _total_usage(run, metadata)
-        span.call_id = _call_id(outputs, extra)
+        answer = mapping(mapping(outputs).get("output"))
+        answer = mapping(answer.get("kwargs")) or answer
+        span.call_id = text(extra.tool_call_id) or text(answer.get("tool_call_id"))
         span.arguments = privacy.reference(decoded(run.inputs))
     return span
 
@@ -305,14 +280,9 @@ _Answers = list[list[Mapping[str, Any]]]
 
 
 def _answers(outputs: Any) -> _Answers:
-    by_prompt = []
-    for batch in items(mapping(outputs).get("generations")):
-        found = []
-        for generation in batch if isinstance(batch, list) else [batch]:
-            message = mapping(mapping(generation).get("message"))
-            found.append(mapping(message.get("kwargs")) or message)
-        by_prompt.append(found)
-    return by_prompt
+    batches = (each if isinstance(each, list) else [each] for each in items(mapping(outputs).get("generations")))
+    by_prompt = [[mapping(mapping(generation).get("message")) for generation in batch] for batch in batches]
+    return [[mapping(message.get("kwargs")) or message for message in messages] for messages in by_prompt]
 
 
 def _model_usage(run: _Run, outputs: Any, answers: _Answers, metadata: Mapping[str, Any]) -> Usage | None:
@@ -326,18 +296,15 @@ def _model_usage(run: _Run, outputs: Any, answers: _Answers, metadata: Mapping[s
         return _sum(by_prompt)
     provider = mapping(mapping(mapping(outputs).get("llm_output")).get("token_usage"))
     given = (mapping(outputs).get("usage_metadata"), metadata.get("usage_metadata"))
-    for candidate in (*given, provider, run.counts):
-        usage = _usage(mapping(candidate))
-        if usage is not None:
-            return usage
-    return None
+    usages = (_usage(mapping(candidate)) for candidate in (*given, provider, asdict(run)))
+    return next((usage for usage in usages if usage is not None), None)
 
 
 def _total_usage(run: _Run, metadata: Mapping[str, Any]) -> Usage | None:
     """Token counts of a run that is no model call: what the server added up, or what its program did."""
     if "usage_metadata" not in metadata and run.prompt_tokens is None and run.total_tokens is None:
         return None
-    return _usage(mapping(metadata.get("usage_metadata"))) or _usage(run.counts)
+    return _usage(mapping(metadata.get("usage_metadata"))) or _usage(asdict(run))
 
 
 def _usage(usage: Mapping[str, Any]) -> Usage | None:
@@ -366,27 +333,9 @@ def _sum(usages: Sequence[Usage]) -> Usage:
 
 
 def _model(answers: _Answers, metadata: Mapping[str, Any], extra: _Extra) -> str:
-    for candidates in answers:
-        for message in candidates:
-            answered = mapping(message.get("response_metadata"))
-            name = text(answered.get("model_name")) or text(answered.get("model"))
-            if name:
-                return name
+    for message in chain.from_iterable(answers):
+        answered = mapping(message.get("response_metadata"))
+        if name := text(answered.get("model_name")) or text(answered.get("model")):
+            return name
     asked = mapping(extra.invocation_params)
     return text(metadata.get("ls_model_name")) or text(asked.get("model")) or text(asked.get("model_name"))
-
-
-def _calls(answers: _Answers, privacy: Privacy) -> tuple[Call, ...]:
-    return tuple(
-        Call(text(call.get("id")), text(call.get("name")), privacy.reference(call.get("args")))
-        for candidates in answers
-        for message in candidates
-        for call in map(mapping, items(message.get("tool_calls")))
-    )
-
-
-def _call_id(outputs: Any, extra: _Extra) -> str:
-    """The id of the call that a tool's run carries out, from its run or from its message."""
-    answer = mapping(mapping(outputs).get("output"))
-    answer = mapping(answer.get("kwargs")) or answer
-    return text(extra.tool_call_id) or text(answer.get("tool_call_id"))

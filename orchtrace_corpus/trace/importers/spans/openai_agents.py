@@ -16,28 +16,26 @@ from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
 from orchtrace_corpus.trace.importers.spans import files as spanfiles
 from orchtrace_corpus.trace.importers.spans import span as spans
 from orchtrace_corpus.trace.importers.spans.files import Gathering, Record
-from orchtrace_corpus.trace.importers.spans.span import Call, Kind, Span, Usage, error_kind, items, mapping, text
+from orchtrace_corpus.trace.importers.spans.span import (
+    NOTHING,
+    Call,
+    Kind,
+    Span,
+    Usage,
+    error_kind,
+    items,
+    mapping,
+    text,
+)
 from orchtrace_corpus.trace.model.import_report import Drop
 from orchtrace_corpus.trace.model.trace import Trace
 
 _FORM = "openai_agents"
 _OBJECTS = ("trace", "trace.span")
 
-_KINDS = {
-    "agent": Kind.AGENT,
-    "function": Kind.TOOL,
-    "generation": Kind.INFERENCE,
-    "response": Kind.INFERENCE,
-    "transcription": Kind.INFERENCE,
-    "speech": Kind.INFERENCE,
-    "handoff": Kind.HANDOFF,
-    "guardrail": Kind.GUARDRAIL,
-    "custom": Kind.CHAIN,
-    "task": Kind.CHAIN,
-    "turn": Kind.CHAIN,
-    "speech_group": Kind.CHAIN,
-    "mcp_tools": Kind.CHAIN,
-}
+_KINDS = {"agent": Kind.AGENT, "function": Kind.TOOL, "handoff": Kind.HANDOFF, "guardrail": Kind.GUARDRAIL}
+_KINDS |= dict.fromkeys(("generation", "response", "transcription", "speech"), Kind.INFERENCE)
+_KINDS |= dict.fromkeys(("custom", "task", "turn", "speech_group", "mcp_tools"), Kind.CHAIN)
 
 _ERRORS = {
     "Error running tool (non-fatal)": "tool_error",
@@ -51,16 +49,13 @@ _ERRORS = {
 """The SDK's own messages; others may hold content."""
 
 
-_NOTHING = Raw(b"null")
-
-
 class _Data(Struct):
     """What is particular to a kind of span; contents are decoded only where they are needed."""
 
     type: Any = None
     name: Any = None
-    input: Raw = _NOTHING
-    output: Raw = _NOTHING
+    input: Raw = NOTHING
+    output: Raw = NOTHING
     model: Any = None
     usage: Any = None
     data: Any = None
@@ -197,16 +192,11 @@ def _usage(usage: Any) -> Usage | None:
 
 def _calls(output: Any, privacy: Privacy) -> tuple[Call, ...]:
     """The tool calls in a model's answer: items of the Responses API, or messages of Chat Completions."""
-    found = []
-    for item in items(output):
-        if not isinstance(item, dict):
-            continue
+    found: list[tuple[Any, Mapping[str, Any]]] = []
+    for item in map(mapping, items(output)):
         if item.get("type") == "function_call":
-            found.append(_call(item.get("call_id"), item, privacy))
+            found.append((item.get("call_id"), item))
         calls = map(mapping, items(item.get("tool_calls")))
-        found += [_call(call.get("id"), mapping(call.get("function")), privacy) for call in calls]
-    return tuple(call for call in found if call.tool)
-
-
-def _call(name: Any, function: Mapping[str, Any], privacy: Privacy) -> Call:
-    return Call(text(name), text(function.get("name")), privacy.reference(function.get("arguments")))
+        found += [(call.get("id"), mapping(call.get("function"))) for call in calls]
+    called = [(text(name), text(function.get("name")), function.get("arguments")) for name, function in found]
+    return tuple(Call(name, tool, privacy.reference(arguments)) for name, tool, arguments in called if tool)

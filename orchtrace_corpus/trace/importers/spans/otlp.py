@@ -15,9 +15,9 @@ from orchtrace_corpus.trace.importers.core.json_parts import Part, decoded, enco
 from orchtrace_corpus.trace.importers.core.logs import Head, LogFile
 from orchtrace_corpus.trace.importers.core.privacy import Privacy
 from orchtrace_corpus.trace.importers.spans import files as spanfiles
-from orchtrace_corpus.trace.importers.spans.attributes import NOTHING, Attribute, Reader, plain
+from orchtrace_corpus.trace.importers.spans.attributes import Attribute, describe, plain
 from orchtrace_corpus.trace.importers.spans.files import Gathering, Record
-from orchtrace_corpus.trace.importers.spans.span import mapping, text
+from orchtrace_corpus.trace.importers.spans.span import NOTHING, Kind, Span, mapping, text
 from orchtrace_corpus.trace.model.import_report import Drop
 from orchtrace_corpus.trace.model.trace import Trace
 
@@ -27,14 +27,6 @@ _SCOPES = ("scopeSpans", "scope_spans", "instrumentationLibrarySpans")
 _SPAN = {"spanId", "span_id"}
 _LONGEST_ID = 32
 _START = {"startTimeUnixNano", "start_time_unix_nano"}
-_NAMES = {
-    "trace_id": "traceId",
-    "span_id": "spanId",
-    "parent_span_id": "parentSpanId",
-    "start_time_unix_nano": "startTimeUnixNano",
-    "end_time_unix_nano": "endTimeUnixNano",
-}
-"""The names of Protobuf, which some programs keep, and those of OTLP JSON."""
 
 
 class _Attributed(Struct):
@@ -118,11 +110,10 @@ def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
         DataFileError: A file cannot be read, or holds no span that is an event.
     """
     found = Gathering(files)
-    reader = Reader(privacy, found.report)
     for file in files:
         for record in spanfiles.records(file, found.report, _Request):
             for span, line, program in _spans(record):
-                _gather(span, file.name, line, program, reader, found)
+                _gather(span, file.name, line, program, privacy, found)
     yield from found.traces(_FORM, "opentelemetry", privacy)
 
 
@@ -164,7 +155,8 @@ def _fitted(part: Part) -> _Span | None:
     """A span, also where its names are those of Protobuf, or its attributes an object."""
     span: _Span | None = part.value(_Span)
     if span is None or span.span_id is None:
-        renamed = {_NAMES.get(name, name): value for name, value in mapping(part.value()).items()}
+        names = dict(zip(_Span.__struct_fields__, _Span.__struct_encode_fields__, strict=True))
+        renamed = {names.get(name, name): value for name, value in mapping(part.value()).items()}
         span = decoded(encoded(_with_plain(renamed)), _Span)
     return span
 
@@ -189,7 +181,7 @@ def _with_plain(value: Any) -> Any:
     return value
 
 
-def _gather(span: _Span | None, file: str, line: int, program: _Program, reader: Reader, found: Gathering) -> None:
+def _gather(span: _Span | None, file: str, line: int, program: _Program, privacy: Privacy, found: Gathering) -> None:
     name = identifier(span.span_id) if span else ""
     if span is None or not name:
         found.report.drop(Drop.NO_SPAN, file, line)
@@ -201,17 +193,9 @@ def _gather(span: _Span | None, file: str, line: int, program: _Program, reader:
     logged = identifier(span.parent_span_id)
     # The next GenAI span above, in files of Visual Studio.
     virtual = identifier(known["virtual_parent.genai"]) if "virtual_parent.genai" in known else ""
-    read = reader.span(
-        known,
-        name=name,
-        title=text(span.name),
-        parents=(virtual or logged, logged),
-        file=file,
-        line=line,
-        times=(_moment(span.start_time_unix_nano), _moment(span.end_time_unix_nano)),
-        status=mapping(span.status),
-        events=span.events,
-    )
+    start, end = _moment(span.start_time_unix_nano), _moment(span.end_time_unix_nano)
+    read = Span(name, virtual or logged, Kind.CHAIN, text(span.name), file, line, logged, start, end)
+    describe(read, known, mapping(span.status), span.events, privacy, found.report)
     bundle.spans.append(read)
 
 

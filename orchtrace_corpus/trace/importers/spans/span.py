@@ -13,6 +13,9 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+NOTHING = msgspec.Raw(b"null")
+"""Stands for a content that is absent."""
+
 MOST_TOKENS = 10**12
 """A larger count is none: no call has so many."""
 
@@ -138,7 +141,7 @@ class Span(msgspec.Struct, gc=False):
         return f"{self.file}:{self.line}"
 
 
-class Bundle:
+class Bundle(msgspec.Struct):
     """The spans of one trace, in the order of the log.
 
     Attributes:
@@ -149,12 +152,11 @@ class Bundle:
         spans: The spans.
     """
 
-    def __init__(self, trace_id: str) -> None:
-        self.trace_id = trace_id
-        self.name = ""
-        self.system = ""
-        self.version = ""
-        self.spans: list[Span] = []
+    trace_id: str
+    name: str = ""
+    system: str = ""
+    version: str = ""
+    spans: list[Span] = []
 
 
 def whole(value: Any) -> int | None:

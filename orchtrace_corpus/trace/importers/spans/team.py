@@ -10,9 +10,12 @@ say that another node shall run next. A task that was pushed (`Send`) is brought
 """
 
 from bisect import bisect_left, bisect_right
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from heapq import heappop, heappush
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from orchtrace_corpus.trace.importers.core.identity import Names
 from orchtrace_corpus.trace.importers.core.privacy import masked
@@ -87,8 +90,7 @@ def _handoffs(
     span_of = {owner[number]: number for number in places}
     agents = _agents(of, meanings, places, of.earliest)
     for number in handoffs:
-        source = span_of.get(owner[number], NOBODY)
-        begin = of.starts[number]
+        source, begin = span_of.get(owner[number], NOBODY), of.starts[number]
         places_of_source = _beside(of, places, source) if source != NOBODY else iter([(NOBODY,), (NOBODY, NOBODY)])
         for place in places_of_source:
             candidates = agents.get((place, masked(of.spans[number].target)), [])
@@ -127,14 +129,14 @@ class _Graphs:
         self._origins: dict[int, list[int]] = {}
 
     def transfers(self) -> Iterator[Transfer]:
-        graphs: dict[tuple[int, str], list[tuple[int, Task]]] = {}
+        graphs: defaultdict[tuple[int, str], list[tuple[int, Task]]] = defaultdict(list)
         for number in self._of.order:
             span, kind = self._of.spans[number], self._meanings.kinds[number]
             is_node = kind is Kind.AGENT or number in self._meanings.silent
             if is_node and span.task is not None and self._meanings.names[number] == span.task.node:
                 parent = self._of.parents[number]
                 missing = span.parent if parent == NOBODY else ""
-                graphs.setdefault((parent, missing), []).append((number, span.task))
+                graphs[parent, missing].append((number, span.task))
         for tasks in graphs.values():
             yield from self._of_graph(tasks)
 
@@ -216,7 +218,7 @@ def _joined(task: Task, known: Mapping[str, int]) -> list[str]:
     return []
 
 
-class Activation:
+class Activation(Struct):
     """An agent at work for a time.
 
     Attributes:
@@ -236,21 +238,20 @@ class Activation:
         outgoing: What it passed control on by.
     """
 
-    def __init__(self, span: int, name: str, start: float, end: float | None, earliest: float, latest: float) -> None:
-        self.span = span
-        self.name = name
-        self.start = start
-        self.end = end
-        self.earliest = earliest
-        self.latest = latest
-        self.parent = NOBODY
-        self.wrapper = NOBODY
-        self.agent = ""
-        self.spawner = NOBODY
-        self.is_first = False
-        self.is_last = False
-        self.incoming: list[Transfer] = []
-        self.outgoing: list[Transfer] = []
+    span: int
+    name: str
+    start: float
+    end: float | None
+    earliest: float
+    latest: float
+    parent: int = NOBODY
+    wrapper: int = NOBODY
+    agent: str = ""
+    spawner: int = NOBODY
+    is_first: bool = False
+    is_last: bool = False
+    incoming: list[Transfer] = []
+    outgoing: list[Transfer] = []
 
 
 class Team:
@@ -273,16 +274,14 @@ class Team:
         self._unnamed = masked(bundle.name) or "agent"
         self._spanless: dict[str, int] = {}
         self._find(bearers)
-        found = transfers(of, meanings, self.owner, self._wrappers(), report)
+        places = {each.span: (each.parent, each.wrapper) for each in self.activations if each.span != NOBODY}
+        found = transfers(of, meanings, self.owner, places, report)
         self.handoffs = {each.span: each.target for each in found if each.span != NOBODY}
         for each in found:
             self.activations[each.source].outgoing.append(each)
             self.activations[each.target].incoming.append(each)
         self._name_agents()
-        initial: dict[int, int] = {}
-        for activation in self.activations:
-            if activation.wrapper != NOBODY and not activation.incoming:
-                initial[activation.wrapper] = initial.get(activation.wrapper, 0) + 1
+        initial = Counter(each.wrapper for each in self.activations if each.wrapper != NOBODY and not each.incoming)
         self.lone = {wrapper for wrapper, number in initial.items() if number == 1}
 
     def _find(self, bearers: set[int]) -> None:
@@ -300,8 +299,7 @@ class Team:
             if kind is Kind.AGENT:
                 name = masked(self._meanings.names[number]) or "agent"
                 extent = of.earliest[number], of.latest[number]
-                activation = Activation(number, name, of.starts[number], of.ends[number], *extent)
-                activation.parent, activation.wrapper = owner, around
+                activation = Activation(number, name, of.starts[number], of.ends[number], *extent, owner, around)
                 owner, around = len(self.activations), NOBODY
                 self.activations.append(activation)
             elif kind in (Kind.TOOL, Kind.GUARDRAIL) and self._meanings.has_agents[number]:
@@ -321,21 +319,19 @@ class Team:
         activation.end = activation.latest = max(activation.latest, of.latest[number])
         return self._spanless[name]
 
-    def _wrappers(self) -> dict[int, tuple[int, int]]:
-        """Where each activation's span lies: in which activation, and below which tool."""
-        return {each.span: (each.parent, each.wrapper) for each in self.activations if each.span != NOBODY}
-
     def _name_agents(self) -> None:
         """Give each activation its agent: a new one, or one of the same name that has finished and takes over again."""
         free: dict[tuple[int, int, int, str], list[tuple[float, int]]] = {}
         names = Names()
         last: dict[str, int] = {}
-        order = sorted(range(len(self.activations)), key=self._by_time)
-        for number in order:
-            activation = self.activations[number]
-            activation.spawner = self._spawner(number)
-            is_new = activation.spawner != NOBODY and not self._is_transferred(activation)
-            queues = [] if is_new else [free.setdefault(key, []) for key in self._places(activation)]
+        by_time = sorted(
+            enumerate(self.activations), key=lambda one: (one[1].earliest, one[1].latest, one[1].name, one[0])
+        )
+        for number, activation in by_time:
+            activation.spawner = next((each.source for each in activation.incoming if each.is_push), activation.parent)
+            is_new = activation.spawner != NOBODY and all(each.is_push for each in activation.incoming)
+            places = self._places(activation)
+            queues = [] if is_new else [free.setdefault(key, []) for key in places]
             agent = next((found for queue in queues if (found := self._finished(queue, activation, last))), "")
             if agent:
                 before = self.activations[last[agent]]
@@ -346,20 +342,8 @@ class Team:
                 activation.is_first = True
             activation.agent, activation.is_last = agent, True
             last[agent] = number
-            for key in self._places(activation):
+            for key in places:
                 heappush(free.setdefault(key, []), (activation.latest, number))
-
-    def _by_time(self, number: int) -> tuple[float, float, str, int]:
-        activation = self.activations[number]
-        return activation.earliest, activation.latest, activation.name, number
-
-    def _is_transferred(self, activation: Activation) -> bool:
-        return any(not each.is_push for each in activation.incoming)
-
-    def _spawner(self, number: int) -> int:
-        activation = self.activations[number]
-        pushed = next((each.source for each in activation.incoming if each.is_push), NOBODY)
-        return pushed if pushed != NOBODY else activation.parent
 
     def _places(self, activation: Activation) -> list[tuple[int, int, int, str]]:
         """Where an agent of the same name may have been at work before: beside it first, then anywhere alike."""

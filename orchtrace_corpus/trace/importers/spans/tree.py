@@ -17,7 +17,6 @@ from orchtrace_corpus.trace.model.import_report import Drop, ImportReport, Ledge
 NOBODY = -1
 """Stands for the number of a span or agent that there is not."""
 
-
 _LAST_INSTANT = 253_402_300_799.0
 """The end of the year 9999; later times cannot be written as dates."""
 
@@ -136,10 +135,8 @@ def _from_roots(parents: Sequence[int], children: list[list[int]], roots: Sequen
 
 def _cut_cycles(spans: Sequence[Span], parents: list[int], reached: Sequence[int], report: ImportReport) -> None:
     """The earliest span of each cycle of parents loses its parent."""
-    done = set(reached)
-    for last, begin in closing_links(
-        {number: (parents[number],) for number in range(len(spans)) if number not in done}
-    ):
+    others = set(range(len(spans))).difference(reached)
+    for last, begin in closing_links({number: (parents[number],) for number in sorted(others)}):
         cycle = [begin]
         while cycle[-1] != last:
             cycle.append(parents[cycle[-1]])
@@ -152,8 +149,8 @@ def _times(
     spans: Sequence[Span], parents: Sequence[int], order: Sequence[int], report: ImportReport
 ) -> tuple[list[float], list[float | None]]:
     """When each span began and ended: a missing beginning is taken from its children, else from its parent."""
-    starts = [_instant(span.start) for span in spans]
-    ends = [_instant(span.end) for span in spans]
+    moments = (span.start for span in spans), (span.end for span in spans)
+    starts, ends = ([each if each and 0 < each < _LAST_INSTANT else None for each in one] for one in moments)
     missing = [start is None for start in starts]
     for number in reversed(order):  # children first
         start, end, parent = starts[number], ends[number], parents[number]
@@ -177,10 +174,6 @@ def _times(
             ends[number] = start
         settled[number] = start
     return settled, ends
-
-
-def _instant(moment: float | None) -> float | None:
-    return moment if moment is not None and 0 < moment < _LAST_INSTANT else None
 
 
 _LOOP_NODES = frozenset(
@@ -225,20 +218,16 @@ class Meanings:
         for graph, nodes in nodes_of.items():
             names = {task.node for number in nodes if (task := of.spans[number].task)}
             if names & _LOOP_MODELS and all(name in _LOOP_NODES or "." in name for name in names):
-                if graph != NOBODY and self.kinds[graph] is Kind.CHAIN:
-                    self._cast_loop(of, graph)
+                around = of.spans[graph]
+                name = around.agent or around.name
+                # Where it has no name of its own, the node around it is the agent.
+                if graph != NOBODY and self.kinds[graph] is Kind.CHAIN and not (name in _NO_NAME and around.task):
+                    self.kinds[graph], self.names[graph] = Kind.AGENT, name
                 continue
             for number in nodes:
                 task = of.spans[number].task
                 if task and self.kinds[number] is Kind.CHAIN:
                     self.kinds[number], self.names[number] = Kind.AGENT, task.node
-
-    def _cast_loop(self, of: Tree, graph: int) -> None:
-        span = of.spans[graph]
-        name = span.agent or span.name
-        if name in _NO_NAME and span.task:
-            return  # it has no name of its own, and the node around it is the agent
-        self.kinds[graph], self.names[graph] = Kind.AGENT, name
 
     def _look_below(self, of: Tree, tasks: Sequence[int]) -> None:
         """Unmask what only wraps something else, children first."""

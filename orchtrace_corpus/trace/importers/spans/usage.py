@@ -25,24 +25,14 @@ class Spent(NamedTuple):
     basis: TokenBasis
 
 
-class Spending(NamedTuple):
-    """What a tree spent.
+class Spending:
+    """What the spans of a tree spent; the report's ledger says why.
 
     Attributes:
         by_span: What each span's event spent, by the number of the span.
         uncounted: How many model calls have answered without saying what they spent, nor does a span around them.
     """
 
-    by_span: dict[int, Spent]
-    uncounted: int
-
-
-def spending(of: Tree, report: ImportReport) -> Spending:
-    """What the spans of a tree spent; the report's ledger says why."""
-    return _Accounts(of, report).account()
-
-
-class _Accounts:
     def __init__(self, of: Tree, report: ImportReport) -> None:
         self._of = of
         self._report = report
@@ -53,19 +43,15 @@ class _Accounts:
         self._is_counted_below = [False] * count
         self._is_counted = [False] * count  # by itself, or by a span around it
         self._sums = [(0, 0)] * count  # counted input and output in the span
-        self._spent: dict[int, Spent] = {}
-
-    def account(self) -> Spending:
-        for number in reversed(self._of.order):  # children first
+        self.by_span: dict[int, Spent] = {}
+        for number in reversed(of.order):  # children first
             self._account(number)
         self._account_counters()
         calls = [number for number, last in enumerate(self._last_call) if last == number]
-        calls = [number for number in calls if self._of.spans[number].kind is Kind.INFERENCE]
-        unknown = [number for number in calls if number not in self._spent]
+        unknown = [n for n in calls if of.spans[n].kind is Kind.INFERENCE and n not in self.by_span]
         if unknown:
-            self._report.enter(LedgerLine.SILENT_CALL, len(unknown))
-        uncounted = sum(not self._is_counted[number] and not self._of.spans[number].is_error for number in unknown)
-        return Spending(self._spent, uncounted)
+            report.enter(LedgerLine.SILENT_CALL, len(unknown))
+        self.uncounted = sum(not self._is_counted[n] and not of.spans[n].is_error for n in unknown)
 
     def _usable(self, usage: Usage) -> Usage | None:
         """A span's usage, if it tells what went in or out."""
@@ -138,7 +124,7 @@ class _Accounts:
     def _bear(self, bearer: int, number: int, usage: Usage, line: LedgerLine, basis: TokenBasis) -> None:
         tokens = divided(usage, self._report)
         self._report.enter(line, **tokens)
-        self._spent[number if bearer == NOBODY else bearer] = Spent(tokens, basis)
+        self.by_span[number if bearer == NOBODY else bearer] = Spent(tokens, basis)
 
     def _leave_out(self, line: LedgerLine, usage: Usage) -> None:
         self._report.enter(line, **divided(usage, ImportReport()))
@@ -160,11 +146,5 @@ def divided(usage: Usage, report: ImportReport) -> dict[str, int]:
     if output is not None and (usage.reasoning or 0) > output:
         report.enter(LedgerLine.HIDDEN_REASONING, output=output, reasoning=usage.reasoning or 0)
         output += usage.reasoning or 0
-    amounts = {
-        "input": input_tokens,
-        "output": output,
-        "cache_read": usage.cache_read,
-        "cache_write": usage.cache_write,
-        "reasoning": usage.reasoning,
-    }
+    amounts = usage._replace(input=input_tokens, output=output, total=None)._asdict()
     return {kind: amount for kind, amount in amounts.items() if amount is not None}

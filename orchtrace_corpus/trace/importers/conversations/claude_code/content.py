@@ -5,41 +5,21 @@ A model's answer comes in several rows, one for each of its blocks, which repeat
 
 from typing import Any, NamedTuple
 
-from orchtrace_corpus.trace.importers.conversations.claude_code import rows, spawn_evidence
-from orchtrace_corpus.trace.importers.conversations.claude_code.rows import Line, Speaker, details, string
-from orchtrace_corpus.trace.importers.conversations.claude_code.spawn_evidence import (
-    Aimed,
-    Arrival,
-    Beginning,
-    Notice,
-    Spawn,
-    SpawnEvidence,
-    Written,
-    text_field,
-)
-from orchtrace_corpus.trace.importers.conversations.transcript import (
-    Delivery,
-    ModelCall,
-    Note,
-    Place,
-    Purpose,
-    SafetyEvent,
-    ToolCall,
-    ToolResult,
-    Transcript,
-    UserInput,
-)
+from orchtrace_corpus.trace.importers.conversations import transcript as steps
+from orchtrace_corpus.trace.importers.conversations.claude_code import rows
+from orchtrace_corpus.trace.importers.conversations.claude_code.rows import Line, Speaker, details
+from orchtrace_corpus.trace.importers.conversations.transcript import string, text_field
 from orchtrace_corpus.trace.importers.core.identity import current_answers
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
 from orchtrace_corpus.trace.model.import_report import ImportReport, LedgerLine, Problem
 from orchtrace_corpus.trace.model.trace import Status
 
 _PURPOSES = {
-    **dict.fromkeys(("Task", "Agent", "Workflow"), Purpose.SPAWN),
-    **dict.fromkeys(("AskUserQuestion", "ExitPlanMode", "EnterPlanMode"), Purpose.ASK),
-    **dict.fromkeys(("TaskOutput", "AgentOutputTool"), Purpose.JOIN),
-    **dict.fromkeys(("TaskStop", "KillShell", "TeamDelete"), Purpose.CLOSE),
-    "SendMessage": Purpose.MESSAGE,
+    **dict.fromkeys(("Task", "Agent", "Workflow"), steps.Purpose.SPAWN),
+    **dict.fromkeys(("AskUserQuestion", "ExitPlanMode", "EnterPlanMode"), steps.Purpose.ASK),
+    **dict.fromkeys(("TaskOutput", "AgentOutputTool"), steps.Purpose.JOIN),
+    **dict.fromkeys(("TaskStop", "KillShell", "TeamDelete"), steps.Purpose.CLOSE),
+    "SendMessage": steps.Purpose.MESSAGE,
 }
 
 _NO_MODEL = "<synthetic>"
@@ -51,9 +31,9 @@ class Entry(NamedTuple):
 
     row: Line
     message: dict[str, Any]
-    thread: Transcript
+    thread: steps.Transcript
     time: float
-    place: Place
+    place: steps.Place
 
 
 class Content:
@@ -66,19 +46,19 @@ class Content:
     """
 
     def __init__(self, privacy: Privacy, report: ImportReport) -> None:
-        self.evidence = SpawnEvidence()
-        self.tool_calls: dict[tuple[str, str], ToolCall] = {}
-        self.results: list[spawn_evidence.Result] = []
+        self.evidence = rows.SpawnEvidence()
+        self.tool_calls: dict[tuple[str, str], steps.ToolCall] = {}
+        self.results: list[rows.Result] = []
         self._privacy = privacy
         self._report = report
-        self._written: dict[tuple[str, str, str], Written] = {}
+        self._written: dict[tuple[str, str, str], rows.Written] = {}
         self._answers = current_answers()
 
     def take_assistant(self, entry: Entry) -> None:
         """A row of a model's answer."""
         row, message, thread, time, place = entry
         if message.get("model") == _NO_MODEL and row.is_api_error_message is not True:
-            thread.add(Note(time, place))
+            thread.add(steps.Note(time, place))
             return
         written = self._answer(entry)
         if written is None:
@@ -88,28 +68,28 @@ class Content:
         if row.is_api_error_message is True:
             call.error = "api_error"
         if message.get("stop_reason") == "refusal":
-            thread.add(SafetyEvent(time, place, error="refusal"))
+            thread.add(steps.SafetyEvent(time, place, error="refusal"))
         content = message.get("content")
         for block in content if isinstance(content, list) else [{"type": "text", "text": content}]:
             kind = text_field(block, "type")
             if kind == "text":
-                self._note_text(call, text_field(block, "text"))
+                call.note_text(text_field(block, "text"), self._privacy)
             elif kind.endswith("tool_use"):
                 self._take_use(entry, block, call)
             elif kind.endswith("tool_result"):
                 self._take_result(entry, block)
 
-    def _answer(self, entry: Entry) -> Written | None:
+    def _answer(self, entry: Entry) -> rows.Written | None:
         """The answer that a row is a part of; None where another thread holds it already."""
         row, message, thread, time, place = entry
         answer, request = text_field(message, "id"), string(row.request_id)
         # Both ids together are the service's own. A message's alone may be made up, and says nothing beyond its thread.
         key = (answer, request, "" if request else thread.key)
-        spent, is_odd = spawn_evidence.usage_of(message.get("usage"))
+        spent, is_odd = rows.usage_of(message.get("usage"))
         written = self._written.get(key) if answer else None
         if written is not None and written.thread is not thread:
             self._report.enter(LedgerLine.SECOND_FILE, **(spent or {}))
-            thread.add(Note(time, place))
+            thread.add(steps.Note(time, place))
             return None
         if written is not None:
             self._report.enter(LedgerLine.EARLIER_ROW, **(written.call.tokens or {}))
@@ -117,7 +97,9 @@ class Content:
         else:
             if answer and request and not self._answers.is_new(answer, request):
                 self._report.note(Problem.ANSWER_OF_TWO_SESSIONS, str(place))
-            written = Written(ModelCall(time, place, end=time, model=masked(text_field(message, "model"))), thread)
+            written = rows.Written(
+                steps.ModelCall(time, place, end=time, model=masked(text_field(message, "model"))), thread
+            )
             thread.add(written.call)
             self.evidence.written.append(written)
             self._written[key] = written
@@ -126,21 +108,15 @@ class Content:
         written.is_odd = is_odd
         return written
 
-    def _note_text(self, call: ModelCall, text: str) -> None:
-        if text and self._privacy.keep_content:
-            call.ref = f"{call.ref}\n{text}" if call.ref else text
-        elif text:
-            call.ref = self._privacy.reference(call.ref + text)
-
-    def _take_use(self, entry: Entry, block: dict[str, Any], call: ModelCall) -> None:
+    def _take_use(self, entry: Entry, block: dict[str, Any], call: steps.ModelCall) -> None:
         thread, name, use, given = entry.thread, text_field(block, "name"), text_field(block, "id"), block.get("input")
         if use and (thread.key, use) in self.tool_calls:
             self._report.note(Problem.CALL_WRITTEN_TWICE, str(entry.place))
             return
-        tool_call = ToolCall(
+        tool_call = steps.ToolCall(
             entry.time,
             entry.place,
-            purpose=_PURPOSES.get(name, Purpose.TOOL),
+            purpose=_PURPOSES.get(name, steps.Purpose.TOOL),
             call=call,
             id=masked(use),
             tool=masked(name) or "(no name)",
@@ -151,25 +127,25 @@ class Content:
             self.tool_calls[thread.key, use] = tool_call
         details = given if isinstance(given, dict) else {}
         match tool_call.purpose:
-            case Purpose.SPAWN:
+            case steps.Purpose.SPAWN:
                 prompt = text_field(details, "prompt") or text_field(details, "script")
                 tool_call.ref, tool_call.role = (
                     self._privacy.reference(prompt),
                     masked(text_field(details, "subagent_type")),
                 )
-                spawn = Spawn(tool_call, thread, use, rows.mark(prompt), text_field(details, "name"),
+                spawn = rows.Spawn(tool_call, thread, use, steps.mark(prompt), text_field(details, "name"),
                               text_field(details, "team_name"), string(entry.row.uuid))  # fmt: skip
                 self.evidence.spawns.append(spawn)
-            case Purpose.MESSAGE:
+            case steps.Purpose.MESSAGE:
                 body = text_field(details, "content") or text_field(details, "message")
                 tool_call.ref = self._privacy.reference(body or given)
                 name = text_field(details, "recipient") or text_field(details, "to")
-                self.evidence.aimed.append(Aimed(tool_call, thread, use, name, rows.mark(body)))
+                self.evidence.aimed.append(rows.Aimed(tool_call, thread, use, name, steps.mark(body)))
             case _:
                 tool_call.ref = self._privacy.reference(given)
-                if tool_call.purpose in (Purpose.JOIN, Purpose.CLOSE):
+                if tool_call.purpose in (steps.Purpose.JOIN, steps.Purpose.CLOSE):
                     names = (text_field(details, field) for field in ("task_id", "agentId", "shell_id"))
-                    self.evidence.aimed.append(Aimed(tool_call, thread, use, next(filter(None, names), "")))
+                    self.evidence.aimed.append(rows.Aimed(tool_call, thread, use, next(filter(None, names), "")))
 
     def take_user(self, entry: Entry) -> None:
         """A row that goes to the model: results of calls, what a person or the program has entered."""
@@ -191,58 +167,60 @@ class Content:
         begins = not thread.steps and not thread.is_root
         if begins:
             bodies = [body for sender, body in rows.teammate_messages(text) if sender == "team-lead"]
-            beginning = self.evidence.beginnings.setdefault(thread.key, Beginning())
-            beginning.prompt = rows.mark(bodies[0] if bodies else text)
+            beginning = self.evidence.beginnings.setdefault(thread.key, rows.Beginning())
+            beginning.prompt = steps.mark(bodies[0] if bodies else text)
         speaker = rows.speaker(text)
+        is_put_there = row.is_meta is True or row.is_compact_summary is True
+        is_put_there = is_put_there or text_field(row.origin, "kind") not in ("", "human")
         if speaker is Speaker.TASK:
             self._take_notice(entry, text)
         elif speaker is Speaker.TEAMMATE and not begins:
             self._take_messages(entry, text)
-        elif not thread.is_root or speaker is Speaker.PROGRAM or _is_put_there(row):
-            thread.add(Note(time, place))
+        elif not thread.is_root or speaker is Speaker.PROGRAM or is_put_there:
+            thread.add(steps.Note(time, place))
         elif speaker is Speaker.INTERRUPTION:
-            thread.add(UserInput(time, place, waited=False, status=Status.CANCELLED))
+            thread.add(steps.UserInput(time, place, waited=False, status=Status.CANCELLED))
         else:
-            thread.add(UserInput(time, place, ref=self._privacy.reference(text or content)))
+            thread.add(steps.UserInput(time, place, ref=self._privacy.reference(text or content)))
 
     def _take_notice(self, entry: Entry, text: str) -> None:
-        note = Note(entry.time, entry.place)
+        note = steps.Note(entry.time, entry.place)
         entry.thread.add(note)
         task = rows.task(text)
         ref = self._privacy.reference(task.result)
-        self.evidence.notices.append(Notice(note, entry.thread, task._replace(result=""), ref))
+        self.evidence.notices.append(rows.Notice(note, entry.thread, task._replace(result=""), ref))
 
     def _take_messages(self, entry: Entry, text: str) -> None:
         for sender, body in rows.teammate_messages(text):
             if sender == "system":
-                entry.thread.add(Note(entry.time, entry.place))
+                entry.thread.add(steps.Note(entry.time, entry.place))
             else:
-                step = Delivery(entry.time, entry.place, ref=self._privacy.reference(body))
+                step = steps.Delivery(entry.time, entry.place, ref=self._privacy.reference(body))
                 entry.thread.add(step)
-                self.evidence.arrivals.append(Arrival(step, entry.thread, sender, rows.mark(body)))
+                self.evidence.arrivals.append(rows.Arrival(step, entry.thread, sender, steps.mark(body)))
 
     def _take_result(self, entry: Entry, block: dict[str, Any]) -> None:
         content = block.get("content")
         text = rows.text_of(content)
-        found = ToolResult(entry.time, entry.place, ref=self._privacy.reference(text or content))
+        found = steps.ToolResult(entry.time, entry.place, ref=self._privacy.reference(text or content))
         if block.get("is_error") is True:
             found.status, found.error = Status.ERROR, rows.error(text)
             if found.error == rows.FORBIDDEN:
-                entry.thread.add(SafetyEvent(entry.time, entry.place, error=rows.FORBIDDEN))
+                entry.thread.add(steps.SafetyEvent(entry.time, entry.place, error=rows.FORBIDDEN))
         entry.thread.add(found)
         use = text_field(block, "tool_use_id")
         tool_call = self.tool_calls.get((entry.thread.key, use))
-        if tool_call is not None and tool_call.purpose in (Purpose.TOOL, Purpose.ASK):
-            self.results.append(spawn_evidence.Result(found, entry.thread, use))
+        if tool_call is not None and tool_call.purpose in (steps.Purpose.TOOL, steps.Purpose.ASK):
+            self.results.append(rows.Result(found, entry.thread, use))
         else:
-            self.results.append(spawn_evidence.result(found, entry.thread, use, text, details(entry.row)))
+            self.results.append(rows.result(found, entry.thread, use, text, details(entry.row)))
 
     def take_attachment(self, entry: Entry) -> None:
         """A row that the program has put beside the conversation: a guard that blocked, a command that waited."""
         _, attachment, thread, time, place = entry
         kind = attachment.get("type")
         if kind == "hook_blocking_error":
-            thread.add(SafetyEvent(time, place, tool=masked(text_field(attachment, "hookName")), error="hook"))
+            thread.add(steps.SafetyEvent(time, place, tool=masked(text_field(attachment, "hookName")), error="hook"))
         elif kind == "queued_command":
             prompt = attachment.get("prompt")
             text = rows.text_of(prompt)
@@ -250,7 +228,7 @@ class Content:
             if speaker is Speaker.TASK:
                 self._take_notice(entry, text)
             elif speaker is Speaker.PERSON and thread.is_root:
-                thread.add(UserInput(time, place, ref=self._privacy.reference(text or prompt), waited=False))
+                thread.add(steps.UserInput(time, place, ref=self._privacy.reference(text or prompt), waited=False))
         else:
             self._report.pass_over("attachment")
 
@@ -259,9 +237,3 @@ class Content:
         data = row.data
         if text_field(data, "type") == "agent_progress":
             self.evidence.progress.setdefault(text_field(data, "agentId"), string(row.parent_tool_use))
-
-
-def _is_put_there(row: Line) -> bool:
-    """Whether the program wrote the row, and no person."""
-    origin = text_field(row.origin, "kind")
-    return row.is_meta is True or row.is_compact_summary is True or origin not in ("", "human")

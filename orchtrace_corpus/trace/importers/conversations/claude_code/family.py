@@ -5,26 +5,12 @@ from typing import Any
 
 from orchtrace_corpus.base.cycles import closing_links
 from orchtrace_corpus.base.errors import DataFileError
+from orchtrace_corpus.trace.importers.conversations import transcript as steps
+from orchtrace_corpus.trace.importers.conversations.claude_code import rows
 from orchtrace_corpus.trace.importers.conversations.claude_code.reading import Reading
 from orchtrace_corpus.trace.importers.conversations.claude_code.sources import Part, Source
-from orchtrace_corpus.trace.importers.conversations.claude_code.spawn_evidence import (
-    WORKFLOW_TOOL,
-    Aimed,
-    Result,
-    Spawn,
-    text_field,
-)
-from orchtrace_corpus.trace.importers.conversations.transcript import (
-    SCRIPT,
-    ModelCall,
-    Purpose,
-    Return,
-    Step,
-    ToolCall,
-    Transcript,
-)
+from orchtrace_corpus.trace.importers.conversations.transcript import text_field
 from orchtrace_corpus.trace.importers.core import logs
-from orchtrace_corpus.trace.importers.core.logs import JsonDocument
 from orchtrace_corpus.trace.importers.core.privacy import masked
 from orchtrace_corpus.trace.model.import_report import LedgerLine, Problem
 from orchtrace_corpus.trace.model.trace import Status
@@ -38,22 +24,22 @@ class Family:
 
     Attributes:
         children: The spawn that each child comes from, by the child's name in the log.
-        again: Spawns that set an agent going again that another spawn had brought into being, with its name.
+        again: Spawns that set an agent going again that another spawn had brought into being.
         names: The agents' names in the trace, by every name under which the log speaks of them.
     """
 
     def __init__(self, reading: Reading) -> None:
-        self.children: dict[str, Spawn] = {}
-        self.again: list[tuple[Spawn, str]] = []
+        self.children: dict[str, rows.Spawn] = {}
+        self.again: list[rows.Spawn] = []
         self.names: dict[str, str] = {key: thread.agent for key, thread in reading.threads.items()}
         self._reading = reading
         self._threads = reading.threads
         self._evidence = reading.content.evidence
         self._meta = dict(self._meta_files())
-        results: dict[tuple[str, str], Result] = {}
+        results: dict[tuple[str, str], rows.Result] = {}
         for result in reading.content.results:
             results.setdefault((result.thread.key, result.id), result)
-        calls: list[Spawn | Aimed] = [*self._evidence.spawns, *self._evidence.aimed]
+        calls: list[rows.Spawn | rows.Aimed] = [*self._evidence.spawns, *self._evidence.aimed]
         for call in calls:
             call.result = results.get((call.thread.key, call.id)) if call.id else None
 
@@ -63,7 +49,7 @@ class Family:
             if one.part is not Part.META:
                 continue
             try:
-                value = JsonDocument(one.file).value
+                value = logs.JsonDocument(one.file).value
             except DataFileError:
                 value = None
             if isinstance(value, dict):
@@ -95,9 +81,9 @@ class Family:
     def find_by_task(self) -> None:
         """Find children by their task: first where the names agree, too, then where one side has none."""
         for must_have_name in (True, False):
-            free: dict[int, list[Spawn]] = {}
+            free: dict[int, list[rows.Spawn]] = {}
             for spawn in self._evidence.spawns:
-                if not spawn.tool_call.target and spawn.prompt and spawn.tool_call.tool != WORKFLOW_TOOL:
+                if not spawn.tool_call.target and spawn.prompt and spawn.tool_call.tool != rows.WORKFLOW_TOOL:
                     free.setdefault(spawn.prompt, []).append(spawn)
             for key, beginning in self._evidence.beginnings.items():
                 if key in self.children or key not in self._threads:
@@ -109,21 +95,16 @@ class Family:
                         free[beginning.prompt].remove(spawn)
                         break
 
-    def take(self, key: str, spawn: Spawn | None) -> bool:
+    def take(self, key: str, spawn: rows.Spawn | None) -> bool:
         """Make an agent the child of a spawn; whether it became that."""
         thread = self._threads.get(key)
-        if (
-            spawn is None
-            or spawn.tool_call.target
-            or thread is None
-            or thread.is_root
-            or thread.aside
-            or thread is spawn.thread
-        ):
+        if spawn is None or spawn.tool_call.target or thread is None or thread is spawn.thread:
+            return False
+        if thread.is_root or thread.aside:
             return False
         if key in self.children:
-            spawn.tool_call.purpose, spawn.tool_call.target = Purpose.MESSAGE, thread.agent
-            self.again.append((spawn, key))
+            spawn.tool_call.purpose, spawn.tool_call.target = steps.Purpose.MESSAGE, thread.agent
+            self.again.append(spawn)
             return False
         self.children[key] = spawn
         spawn.tool_call.target = thread.agent
@@ -140,7 +121,7 @@ class Family:
         for _, agent in closing_links(parents):
             spawn = self.children.pop(keys[agent])
             self._threads[keys[agent]].parent = ""
-            spawn.tool_call.purpose, spawn.tool_call.target = Purpose.TOOL, ""
+            spawn.tool_call.purpose, spawn.tool_call.target = steps.Purpose.TOOL, ""
             self._reading.report.note(Problem.SPAWN_CYCLE, str(spawn.tool_call.place))
 
     def name_childless(self) -> int:
@@ -148,11 +129,11 @@ class Family:
         missing = 0
         for spawn in self._evidence.spawns:
             tool_call, result = spawn.tool_call, spawn.result
-            if tool_call.target or tool_call.purpose is not Purpose.SPAWN:
+            if tool_call.target or tool_call.purpose is not steps.Purpose.SPAWN:
                 continue
             named = (result.agent or result.run or result.tail) if result is not None else ""
             if result is not None and result.answer.status is Status.ERROR and not named:
-                tool_call.purpose = Purpose.TOOL  # nothing came into being
+                tool_call.purpose = steps.Purpose.TOOL  # nothing came into being
                 continue
             tool_call.target = self._reading.name(
                 named or f"{spawn.name or tool_call.role or 'agent'}:{tool_call.id[-8:]}"
@@ -160,7 +141,7 @@ class Family:
             for name in (named, spawn.name, spawn.id):
                 if name:
                     self.names.setdefault(name, tool_call.target)
-            if tool_call.tool != WORKFLOW_TOOL:
+            if tool_call.tool != rows.WORKFLOW_TOOL:
                 missing += 1
                 self._reading.report.note(Problem.NO_TRANSCRIPT, str(tool_call.place))
         return missing
@@ -184,38 +165,32 @@ def find_workflows(reading: Reading, family: Family) -> None:
         _find_run(run, sources, starts.get(run), reading, family)
 
 
-def _find_run(run: str, sources: list[Source], start: Spawn | None, reading: Reading, family: Family) -> None:
+def _find_run(run: str, sources: list[Source], start: rows.Spawn | None, reading: Reading, family: Family) -> None:
     members = [one.agent for one in sources if one.part is Part.AGENT and reading.threads[one.agent].steps]
     members = [key for key in dict.fromkeys(members) if key not in family.children]
     if not members:
         return
     summary = _summary(sources, reading)
-    thread = reading.threads[run] = Transcript(reading.name(run), run, role="workflow", kind=SCRIPT)
+    thread = reading.threads[run] = steps.Transcript(reading.name(run), run, role="workflow", kind=steps.SCRIPT)
     family.names.setdefault(run, thread.agent)
     labels = _labels(summary, reading)
     returned = _returned(sources, reading)
     for key in members:
         child = reading.threads[key]
         child.role = labels.get(key, "") or child.role
-        first, last = _bounds(child)
-        tool_call = ToolCall(
-            first.time, first.place, purpose=Purpose.SPAWN, target=child.agent, role=child.role, is_inferred=True
+        first = min(child.steps, key=lambda step: step.at)
+        last = max(child.steps, key=lambda step: (step.last_time, step.order))
+        tool_call = steps.ToolCall(
+            first.time, first.place, purpose=steps.Purpose.SPAWN, target=child.agent, role=child.role, is_inferred=True
         )
         thread.add(tool_call)
         child.parent = thread.agent
-        family.children[key] = Spawn(tool_call, thread, "")
+        family.children[key] = rows.Spawn(tool_call, thread, "")
         if returned is None or key in returned:
-            end = last.end if isinstance(last, ModelCall) else last.time
-            thread.add(Return(end, last.place, child=child.agent, is_inferred=True))
+            thread.add(steps.Return(last.last_time, last.place, child=child.agent, is_inferred=True))
     if start is not None and not start.tool_call.target:
         start.tool_call.role = masked(text_field(summary, "workflowName")) or thread.role
         family.take(run, start)
-
-
-def _bounds(thread: Transcript) -> tuple[Step, Step]:
-    """The first step of a thread, and that which ends last."""
-    last = max(thread.steps, key=lambda step: (step.end if isinstance(step, ModelCall) else step.time, step.order))
-    return min(thread.steps, key=lambda step: (step.time, step.order)), last
 
 
 def _summary(sources: list[Source], reading: Reading) -> dict[str, Any]:
@@ -223,7 +198,7 @@ def _summary(sources: list[Source], reading: Reading) -> dict[str, Any]:
     for one in sources:
         if one.part is Part.RUN:
             try:
-                value = JsonDocument(one.file).value
+                value = logs.JsonDocument(one.file).value
             except DataFileError:
                 reading.report.note(Problem.UNREADABLE_WORKFLOW, one.shown)
                 return {}

@@ -5,20 +5,12 @@ result of the call names; rows of progress; the `agentId:` at the end of the res
 of the session, their parent row; the text of the task.
 """
 
-from collections.abc import Mapping
-from typing import NamedTuple
+from collections.abc import Iterator, Mapping
 
+from orchtrace_corpus.trace.importers.conversations import transcript as steps
+from orchtrace_corpus.trace.importers.conversations.claude_code import rows
 from orchtrace_corpus.trace.importers.conversations.claude_code.family import Family, find_workflows
 from orchtrace_corpus.trace.importers.conversations.claude_code.reading import MAIN, Reading
-from orchtrace_corpus.trace.importers.conversations.claude_code.spawn_evidence import Aimed, Arrival, Spawn, Written
-from orchtrace_corpus.trace.importers.conversations.transcript import (
-    ModelCall,
-    Purpose,
-    ReturnEvidence,
-    ToolCall,
-    Transcript,
-    add_returns,
-)
 from orchtrace_corpus.trace.model.import_report import ImportReport, LedgerLine, Missing, Problem
 from orchtrace_corpus.trace.model.trace import Status, TokenBasis
 
@@ -35,12 +27,9 @@ _STATUSES = {
 """How a background task says that it has ended; under any other word it goes on."""
 
 
-def link_returns(reading: Reading, family: Family) -> None:
-    """Add what comes back to the threads that it comes to, and aim messages, waits and ends at agents."""
-    _Returns(reading, family).link_returns()
-
-
 class _Returns:
+    """Adds what comes back to the threads that it comes to, and aims messages, waits and ends at agents."""
+
     def __init__(self, reading: Reading, family: Family) -> None:
         self._reading = reading
         self._family = family
@@ -50,35 +39,27 @@ class _Returns:
         }
         self._spawns = {spawn.id: spawn for spawn in self._evidence.spawns if spawn.id}
 
-    def link_returns(self) -> None:
+    def link(self) -> None:
         for aimed in self._evidence.aimed:
             self._aim(aimed)
         returns = [*self._results(), *self._notices(), *self._waits()]
-        add_returns(returns, self._reading.threads.values())
-        sent: dict[tuple[str, int], list[ToolCall]] = {}
+        steps.add_returns(returns, self._reading.threads.values())
+        sent: dict[tuple[str, int], list[steps.ToolCall]] = {}
         for aimed in self._evidence.aimed:
-            if aimed.tool_call.purpose is Purpose.MESSAGE and aimed.mark:
+            if aimed.tool_call.purpose is steps.Purpose.MESSAGE and aimed.mark:
                 sent.setdefault((aimed.tool_call.target, aimed.mark), []).append(aimed.tool_call)
         for arrival in self._evidence.arrivals:
             self._deliver(arrival, sent)
 
-    def _results(self) -> list[ReturnEvidence]:
-        spawns = [
-            (spawn, spawn.tool_call.target)
-            for spawn in self._evidence.spawns
-            if spawn.tool_call.purpose is Purpose.SPAWN
-        ]
-        spawns += [(spawn, spawn.tool_call.target) for spawn, _ in self._family.again]
-        found = []
-        for spawn, child in spawns:
-            result = spawn.result
+    def _results(self) -> Iterator[steps.ReturnEvidence]:
+        spawns = [one for one in self._evidence.spawns if one.tool_call.purpose is steps.Purpose.SPAWN]
+        for spawn in (*spawns, *self._family.again):
+            result, child = spawn.result, spawn.tool_call.target
             if result is not None and not result.launched and child and not result.answer.is_repeated:
                 answer = result.answer
-                found.append(ReturnEvidence(answer, spawn.thread, child, answer.status, answer.error, answer.ref))
-        return found
+                yield steps.ReturnEvidence(answer, spawn.thread, child, answer.status, answer.error, answer.ref)
 
-    def _notices(self) -> list[ReturnEvidence]:
-        found = []
+    def _notices(self) -> Iterator[steps.ReturnEvidence]:
         for notice in self._evidence.notices:
             task = notice.task
             spawn = self._tasks.get(task.task) or self._spawns.get(task.call)
@@ -86,51 +67,38 @@ class _Returns:
             status = _STATUSES.get(task.status)
             if child and child != notice.thread.agent and status is not None:
                 error = task.status if status is Status.ERROR else ""
-                found.append(ReturnEvidence(notice.step, notice.thread, child, status, error, notice.ref))
-        return found
+                yield steps.ReturnEvidence(notice.step, notice.thread, child, status, error, notice.ref)
 
-    def _waits(self) -> list[ReturnEvidence]:
-        found = []
+    def _waits(self) -> Iterator[steps.ReturnEvidence]:
         for aimed in self._evidence.aimed:
-            result = aimed.result
-            if (
-                aimed.tool_call.purpose is Purpose.JOIN
-                and result is not None
-                and result.done
-                and not result.answer.is_repeated
-            ):
-                found.append(ReturnEvidence(result.answer, aimed.thread, aimed.tool_call.target, ref=result.answer.ref))
-        return found
+            call, result = aimed.tool_call, aimed.result
+            if call.purpose is steps.Purpose.JOIN and result and result.done and not result.answer.is_repeated:
+                yield steps.ReturnEvidence(result.answer, aimed.thread, call.target, ref=result.answer.ref)
 
-    def _aim(self, aimed: Aimed) -> None:
+    def _aim(self, aimed: rows.Aimed) -> None:
         tool_call = aimed.tool_call
         target = self._called(aimed.name, aimed.thread) if aimed.name else ""
-        if tool_call.purpose is Purpose.MESSAGE:
+        if tool_call.purpose is steps.Purpose.MESSAGE:
             tool_call.target = target or self._stranger(aimed.name or "(nobody)")
             return
         is_done = aimed.result is not None and not aimed.result.refused and aimed.result.answer.status is Status.OK
-        if target and target != aimed.thread.agent and (tool_call.purpose is Purpose.JOIN or is_done):
+        if target and target != aimed.thread.agent and (tool_call.purpose is steps.Purpose.JOIN or is_done):
             tool_call.target = target
         else:
             if tool_call.tool == "TeamDelete" and is_done:
                 self._close_team(aimed)
-            tool_call.purpose = Purpose.TOOL
+            tool_call.purpose = steps.Purpose.TOOL
 
-    def _close_team(self, aimed: Aimed) -> None:
+    def _close_team(self, aimed: rows.Aimed) -> None:
         """A team is dissolved, and with it every teammate that this agent has spawned."""
+        of = aimed.tool_call
         for spawn in self._evidence.spawns:
-            if spawn.team and spawn.thread is aimed.thread and spawn.tool_call.purpose is Purpose.SPAWN:
-                end = ToolCall(
-                    aimed.tool_call.time,
-                    aimed.tool_call.place,
-                    purpose=Purpose.CLOSE,
-                    call=aimed.tool_call.call,
-                    target=spawn.tool_call.target,
-                )
-                end.order = aimed.tool_call.order
+            if spawn.team and spawn.thread is aimed.thread and spawn.tool_call.purpose is steps.Purpose.SPAWN:
+                end = steps.ToolCall(of.time, of.place, of.order, purpose=steps.Purpose.CLOSE, call=of.call)
+                end.target = spawn.tool_call.target
                 aimed.thread.steps.append(end)
 
-    def _called(self, name: str, thread: Transcript) -> str:
+    def _called(self, name: str, thread: steps.Transcript) -> str:
         """The agent that goes by a name, or by a name and its team; empty where there is none."""
         found = self._family.names.get(name) or self._family.names.get(name.partition("@")[0], "")
         return found or (thread.parent or MAIN if name == LEAD else "")
@@ -141,7 +109,7 @@ class _Returns:
             self._family.names[name] = self._reading.name(name)
         return self._family.names[name]
 
-    def _deliver(self, arrival: Arrival, sent: dict[tuple[str, int], list[ToolCall]]) -> None:
+    def _deliver(self, arrival: rows.Arrival, sent: dict[tuple[str, int], list[steps.ToolCall]]) -> None:
         """A message that arrives is the one that was sent, where the log has that, too."""
         step, thread = arrival.step, arrival.thread
         step.sender = self._called(arrival.name, thread) or self._stranger(arrival.name)
@@ -157,58 +125,47 @@ class _Returns:
 _INPUTS = ("input", "cache_read", "cache_write")
 
 
-def enter_usage(
-    written: list[Written],
-    threads: Mapping[str, Transcript],
-    children: Mapping[str, Spawn],
-    missing: int,
-    report: ImportReport,
-) -> dict[Missing, int]:
+def _enter_usage(reading: Reading, children: Mapping[str, rows.Spawn], missing: int) -> dict[Missing, int]:
     """Say of every answer how far its tokens can be relied on, and put down in the ledger what was counted.
 
     Args:
-        written: The answers.
-        threads: The threads by their names in the log.
-        children: The spawns of sub-agents, by the same names.
+        reading: The session.
+        children: The spawns of sub-agents, by their names in the log.
         missing: How many sub-agents have no transcript.
-        report: Where the ledger is kept.
 
     Returns:
         How many records lack their tokens.
     """
-    replaced = set()
+    written, report, replaced = reading.content.evidence.written, reading.report, set()
     for one in written:
         one.call.basis = _basis(one)
     for key, spawn in children.items():
-        if key in threads and spawn.result is not None and not spawn.result.launched:
-            call = _last_call(threads[key])
-            if call is not None and _takes_output(call, spawn, report):
-                replaced.add(id(call))
+        if key in reading.threads and spawn.result is not None and not spawn.result.launched:
+            calls = [step for step in reading.threads[key].steps if isinstance(step, steps.ModelCall)]
+            last = max(calls, key=lambda call: call.at, default=None)
+            if last is not None and _takes_output(last, spawn, report):
+                replaced.add(id(last))
             if spawn.result.total is not None:
                 report.enter(LedgerLine.RESULT_CONTEXT, total=spawn.result.total)
+    without = odd = 0
     for one in written:
-        tokens, basis = one.call.tokens, one.call.basis
+        tokens = one.call.tokens
+        odd += one.is_odd
+        without += tokens is None and not one.is_odd
         if one.is_odd:
             report.enter(LedgerLine.NO_NUMBER)
         elif tokens is None:
             report.enter(LedgerLine.NO_USAGE)
         if tokens is not None:
-            line = (
-                LedgerLine.RESULT_OUTPUT
-                if id(one.call) in replaced
-                else LedgerLine.PLACEHOLDER
-                if basis is TokenBasis.PLACEHOLDER
-                else LedgerLine.LAST_ROW
-            )
-            report.enter(line, **tokens)
+            is_open = one.call.basis is TokenBasis.PLACEHOLDER
+            line = LedgerLine.PLACEHOLDER if is_open else LedgerLine.LAST_ROW
+            report.enter(LedgerLine.RESULT_OUTPUT if id(one.call) in replaced else line, **tokens)
     if missing:
         report.enter(LedgerLine.NO_TRANSCRIPT, missing)
-    odd = sum(one.is_odd for one in written)
-    without = sum(one.call.tokens is None and not one.is_odd for one in written)
     return {Missing.TRANSCRIPTS: missing, Missing.USAGE: without, Missing.NUMBERS: odd}
 
 
-def _basis(one: Written) -> TokenBasis:
+def _basis(one: rows.Written) -> TokenBasis:
     if one.call.tokens is None:
         return TokenBasis.UNKNOWN
     if one.is_open:
@@ -216,21 +173,13 @@ def _basis(one: Written) -> TokenBasis:
     return TokenBasis.DEDUPLICATED if one.rows > 1 else TokenBasis.REPORTED
 
 
-def _last_call(thread: Transcript) -> ModelCall | None:
-    calls = (step for step in thread.steps if isinstance(step, ModelCall))
-    return max(calls, key=lambda call: (call.time, call.order), default=None)
-
-
-def _takes_output(call: ModelCall, spawn: Spawn, report: ImportReport) -> bool:
+def _takes_output(call: steps.ModelCall, spawn: rows.Spawn, report: ImportReport) -> bool:
     """Take the output of a sub-agent's last answer from its result; whether that changed it."""
     stated = spawn.result.usage if spawn.result is not None else None
     if not stated or call.tokens is None:
         return False
-    if any(stated.get(kind, 0) != call.tokens.get(kind, 0) for kind in _INPUTS):
-        report.note(Problem.RESULT_USAGE_DIFFERS, str(spawn.tool_call.place))
-        return False
     more = stated.get("output", 0) - call.tokens.get("output", 0)
-    if more < 0:
+    if more < 0 or any(stated.get(kind, 0) != call.tokens.get(kind, 0) for kind in _INPUTS):
         report.note(Problem.RESULT_USAGE_DIFFERS, str(spawn.tool_call.place))
         return False
     if call.basis is TokenBasis.PLACEHOLDER or more:
@@ -239,19 +188,7 @@ def _takes_output(call: ModelCall, spawn: Spawn, report: ImportReport) -> bool:
     return more > 0
 
 
-class Linked(NamedTuple):
-    """A session put together.
-
-    Attributes:
-        threads: Its threads, with what comes back from sub-agents among their steps.
-        missing: How many records lack their tokens.
-    """
-
-    threads: list[Transcript]
-    missing: dict[Missing, int]
-
-
-def link(reading: Reading) -> Linked:
+def link(reading: Reading) -> steps.Linked:
     """Put a session together."""
     family = Family(reading)
     family.find_by_ids()
@@ -260,15 +197,7 @@ def link(reading: Reading) -> Linked:
     family.break_cycles()
     missing = family.name_childless()
     family.report_orphans()
-    link_returns(reading, family)
-    for thread in reading.threads.values():
-        for step in thread.steps:
-            if (
-                isinstance(step, ToolCall)
-                and step.call is not None
-                and step.purpose in (Purpose.SPAWN, Purpose.MESSAGE)
-            ):
-                step.call.decides = True
-    written = reading.content.evidence.written
-    lacking = enter_usage(written, reading.threads, family.children, missing, reading.report)
-    return Linked([thread for thread in reading.threads.values() if thread.steps], lacking)
+    _Returns(reading, family).link()
+    steps.note_deciders(reading.threads.values())
+    lacking = _enter_usage(reading, family.children, missing)
+    return steps.Linked([thread for thread in reading.threads.values() if thread.steps], lacking)

@@ -3,12 +3,19 @@
 from collections.abc import Sequence
 from typing import Any
 
-from orchtrace_corpus.trace.importers.conversations.claude_code import spawn_evidence
+from orchtrace_corpus.trace.importers.conversations.claude_code import rows
 from orchtrace_corpus.trace.importers.conversations.claude_code.content import Content, Entry
-from orchtrace_corpus.trace.importers.conversations.claude_code.rows import Line, line, string
+from orchtrace_corpus.trace.importers.conversations.claude_code.rows import Line, line
 from orchtrace_corpus.trace.importers.conversations.claude_code.sources import Part, Source, source
-from orchtrace_corpus.trace.importers.conversations.claude_code.spawn_evidence import Beginning, text_field
-from orchtrace_corpus.trace.importers.conversations.transcript import NO_TIME, Place, Transcript, answer, moment
+from orchtrace_corpus.trace.importers.conversations.transcript import (
+    NO_TIME,
+    Place,
+    Transcript,
+    answer,
+    moment,
+    string,
+    text_field,
+)
 from orchtrace_corpus.trace.importers.core import logs
 from orchtrace_corpus.trace.importers.core.identity import Names
 from orchtrace_corpus.trace.importers.core.logs import EmptyLogError, LogFile
@@ -120,7 +127,7 @@ class Reading:
         if uuid:
             self._inline.setdefault(uuid, key)
         self._last_inline = key
-        self.content.evidence.beginnings.setdefault(key, Beginning(parent_row=parent))
+        self.content.evidence.beginnings.setdefault(key, rows.Beginning(parent_row=parent))
         return self.thread(key)
 
     def _take(self, row: Line, kind: str, thread: Transcript, time: float, place: Place) -> None:
@@ -134,7 +141,7 @@ class Reading:
         self.session = self.session or masked(string(row.session_id).partition("#")[0])
         self.version = self.version or masked(string(row.version))
         if self._is_repeated(row, kind, message, place):
-            spent, _ = spawn_evidence.usage_of(message.get("usage"))
+            spent, _ = rows.usage_of(message.get("usage"))
             if spent:
                 self.report.enter(LedgerLine.REPEATED_ROW, **spent)
             else:

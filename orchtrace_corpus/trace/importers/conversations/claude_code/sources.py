@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-from orchtrace_corpus.trace.importers.conversations.claude_code.rows import Opening, string
+from orchtrace_corpus.trace.importers.conversations.claude_code.rows import Opening
+from orchtrace_corpus.trace.importers.conversations.transcript import string
 from orchtrace_corpus.trace.importers.core.logs import Head, LogFile, Opened
 from orchtrace_corpus.trace.importers.core.privacy import masked_path
 

@@ -9,24 +9,11 @@ from typing import Any
 
 from msgspec import Struct, field
 
+from orchtrace_corpus.trace.importers.conversations import transcript as steps
 from orchtrace_corpus.trace.importers.conversations.codex import rows
 from orchtrace_corpus.trace.importers.conversations.codex.counting import Amounts, Count, amounts, is_odd
-from orchtrace_corpus.trace.importers.conversations.codex.rows import Payload, as_payload, string
-from orchtrace_corpus.trace.importers.conversations.codex.sources import text_field
-from orchtrace_corpus.trace.importers.conversations.transcript import (
-    Delivery,
-    ModelCall,
-    Note,
-    Place,
-    Purpose,
-    SafetyEvent,
-    Step,
-    ToolCall,
-    ToolResult,
-    Transcript,
-    UserInput,
-    answer,
-)
+from orchtrace_corpus.trace.importers.conversations.codex.rows import Payload, as_payload
+from orchtrace_corpus.trace.importers.conversations.transcript import string, text_field
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
 from orchtrace_corpus.trace.model.import_report import ImportReport, Problem
 from orchtrace_corpus.trace.model.trace import Status
@@ -41,7 +28,7 @@ class Spawn(Struct):
         names: What the call and its output call the child: its thread, its path, its name.
     """
 
-    tool_call: ToolCall
+    tool_call: steps.ToolCall
     id: str
     mark: int = 0
     names: list[str] = field(default_factory=list)
@@ -50,7 +37,7 @@ class Spawn(Struct):
 class Aimed(Struct):
     """A call that is about an agent under some name: a message to it, or its end."""
 
-    tool_call: ToolCall
+    tool_call: steps.ToolCall
     name: str
     mark: int = 0
 
@@ -58,7 +45,7 @@ class Aimed(Struct):
 class Ending(Struct):
     """The rollout says at some step that another agent has ended: ok, error or cancelled."""
 
-    step: Step
+    step: steps.Step
     name: str
     status: Status
     ref: str
@@ -67,7 +54,7 @@ class Ending(Struct):
 class Arrival(Struct):
     """A text that the agent is given, and that another may have sent."""
 
-    step: Delivery
+    step: steps.Delivery
     mark: int
 
 
@@ -86,11 +73,11 @@ class SpawnEvidence(Struct):
 
 
 _PURPOSES = {
-    "spawn_agent": Purpose.SPAWN,
-    **dict.fromkeys(("wait", "wait_agent"), Purpose.JOIN),
-    "close_agent": Purpose.CLOSE,
-    **dict.fromkeys(("send_input", "send_message", "followup_task", "resume_agent"), Purpose.MESSAGE),
-    "request_user_input": Purpose.ASK,
+    "spawn_agent": steps.Purpose.SPAWN,
+    **dict.fromkeys(("wait", "wait_agent"), steps.Purpose.JOIN),
+    "close_agent": steps.Purpose.CLOSE,
+    **dict.fromkeys(("send_input", "send_message", "followup_task", "resume_agent"), steps.Purpose.MESSAGE),
+    "request_user_input": steps.Purpose.ASK,
 }
 _ANSWERED_AT_ONCE = frozenset(("web_search_call", "image_generation_call"))
 _APPROVALS = frozenset(("exec_approval_request", "apply_patch_approval_request", "elicitation_request"))
@@ -113,14 +100,8 @@ class Moment(Struct, gc=False):
     """When and where a row was written; `row` counts the rows of the thread."""
 
     time: float
-    file: str
-    line: int
+    place: steps.Place
     row: int
-
-    @property
-    def place(self) -> Place:
-        """Where, as steps have it."""
-        return Place(self.file, self.line)
 
 
 class Conversation:
@@ -134,23 +115,23 @@ class Conversation:
         odd: How many states of its counter are no numbers, with none behind them that would contain theirs.
     """
 
-    def __init__(self, thread: Transcript, privacy: Privacy, report: ImportReport, *, is_child: bool) -> None:
+    def __init__(self, thread: steps.Transcript, privacy: Privacy, report: ImportReport, *, is_child: bool) -> None:
         self.thread = thread
         self.counts: list[Count] = []
         self.evidence = SpawnEvidence()
         self.model = ""
         self.odd = 0
         self._privacy, self._report, self._is_child = privacy, report, is_child
-        self._call: ModelCall | None = None  # the answer whose items come in
-        self._unpaid: ModelCall | None = None  # the last answer that no count was about
+        self._call: steps.ModelCall | None = None  # the steps.answer whose items come in
+        self._unpaid: steps.ModelCall | None = None  # the last steps.answer that no count was about
         self._before: tuple[Amounts | None, Amounts | None] = (None, None)
         self._is_asked = False
         self._items: set[str] = set()
         self._has_typed_events = False
-        self._typed_items: list[Step] = []
-        self._tool_calls: dict[str, list[ToolCall]] = {}
+        self._typed_items: list[steps.Step] = []
+        self._tool_calls: dict[str, list[steps.ToolCall]] = {}
         self._spawns: dict[str, Spawn] = {}
-        self._results: list[tuple[str, ToolResult]] = []
+        self._results: list[tuple[str, steps.ToolResult]] = []
 
     def take_item(self, payload: Payload, at: Moment) -> None:
         """An item of the conversation with the model."""
@@ -163,7 +144,7 @@ class Conversation:
             self._items.add(kind)
             call = self._output(at)
             if payload.content:
-                self._note_text(call, rows.text_of(payload.content))
+                call.note_text(rows.text_of(payload.content), self._privacy)
         elif kind.endswith("_call"):
             self._take_call(kind, payload, self._output(at), at)
         elif kind.endswith("_output"):
@@ -187,15 +168,15 @@ class Conversation:
             self._take_typed(string(payload.message), at)
         elif kind in _ANSWERS:
             if _ANSWERS[kind] not in self._items:
-                self._note_text(self._output(at), string(payload.message) or string(payload.text))
+                self._output(at).note_text(string(payload.message) or string(payload.text), self._privacy)
         elif kind == "turn_aborted":
             if not self._is_child:
-                self._add(UserInput(at.time, at.place, waited=False, status=Status.CANCELLED), at)
+                self._add(steps.UserInput(at.time, at.place, waited=False, status=Status.CANCELLED), at)
         elif kind in _APPROVALS:
             self._is_asked = True
         elif kind == "guardian_assessment":
             if string(payload.status) in ("denied", "rejected", "blocked"):
-                self._add(SafetyEvent(at.time, at.place, error=rows.FORBIDDEN), at)
+                self._add(steps.SafetyEvent(at.time, at.place, error=rows.FORBIDDEN), at)
         elif kind in ("collab_agent_spawn_end", "collab_tool_call"):
             self.evidence.started.setdefault(string(payload.new_thread), string(payload.call_id))
         elif kind == "collab_waiting_end":
@@ -222,28 +203,22 @@ class Conversation:
             elif tool_calls[0].answer is None or len(tool_calls) > 1:
                 if tool_calls[0].answer is not None:
                     del tool_calls[0]  # an id that is used again
-                answer(tool_calls[0], found)
+                steps.answer(tool_calls[0], found)
             else:
                 found.is_repeated = True
                 self._report.note(Problem.SECOND_OUTPUT, str(found.place))
 
-    def _add(self, step: Step, at: Moment) -> None:
+    def _add(self, step: steps.Step, at: Moment) -> None:
         step.order = float(at.row)
         self.thread.steps.append(step)
 
-    def _output(self, at: Moment) -> ModelCall:
-        """The answer to which something that the model wrote belongs."""
+    def _output(self, at: Moment) -> steps.ModelCall:
+        """The steps.answer to which something that the model wrote belongs."""
         if self._call is None:
-            self._call = self._unpaid = ModelCall(at.time, at.place, end=at.time, model=self.model)
+            self._call = self._unpaid = steps.ModelCall(at.time, at.place, end=at.time, model=self.model)
             self._add(self._call, at)
         self._call.end = max(self._call.end, at.time)
         return self._call
-
-    def _note_text(self, call: ModelCall, text: str) -> None:
-        if text and self._privacy.keep_content:
-            call.ref = f"{call.ref}\n{text}" if call.ref else text
-        elif text:
-            call.ref = self._privacy.reference(call.ref + text)
 
     def _take_input(self, payload: Payload, at: Moment) -> None:
         """A message to the model: typed only where it is the user's, and where no event says the same."""
@@ -253,39 +228,39 @@ class Conversation:
         for name, status, brought in found:
             self._end(name, status, brought, at)
         if self._is_child or found or string(payload.role) != "user" or rows.is_put_there(text):
-            self._add(Note(at.time, at.place), at)
+            self._add(steps.Note(at.time, at.place), at)
         else:
-            typed = UserInput(at.time, at.place, ref=self._privacy.reference(text or payload.content))
+            typed = steps.UserInput(at.time, at.place, ref=self._privacy.reference(text or payload.content))
             self._typed_items.append(typed)
             self._add(typed, at)
 
     def _take_typed(self, text: str, at: Moment) -> None:
         self._call = None
         if self._is_child:
-            step = Delivery(at.time, at.place)
-            self.evidence.arrivals.append(Arrival(step, rows.mark(text)))
+            step = steps.Delivery(at.time, at.place)
+            self.evidence.arrivals.append(Arrival(step, steps.mark(text)))
             self._add(step, at)
         elif not rows.is_put_there(text):
             self._has_typed_events = True
-            self._add(UserInput(at.time, at.place, ref=self._privacy.reference(text)), at)
+            self._add(steps.UserInput(at.time, at.place, ref=self._privacy.reference(text)), at)
 
     def _end(self, name: str, status: Status, brought: str, at: Moment) -> None:
-        note = Note(at.time, at.place)
+        note = steps.Note(at.time, at.place)
         self._add(note, at)
         self.evidence.endings.append(Ending(note, name, status, self._privacy.reference(brought)))
 
     def _end_approval(self, at: Moment) -> None:
-        """A person was asked for leave, and whatever comes next says that the answer is there."""
+        """A person was asked for leave, and whatever comes next says that the steps.answer is there."""
         self._is_asked = False
-        self._add(UserInput(at.time, at.place), at)
+        self._add(steps.UserInput(at.time, at.place), at)
 
-    def _take_call(self, kind: str, payload: Payload, call: ModelCall, at: Moment) -> None:
+    def _take_call(self, kind: str, payload: Payload, call: steps.ModelCall, at: Moment) -> None:
         name = string(payload.name) or kind.removesuffix("_call")
         use = string(payload.call_id) or string(payload.id)
         given = payload.arguments if payload.arguments is not None else payload.input
         given = given if given is not None else payload.action
-        purpose = _PURPOSES.get(name.rpartition(".")[2].rpartition("__")[2], Purpose.TOOL)
-        tool_call = ToolCall(at.time, at.place, purpose=purpose, call=call, id=masked(use), tool=masked(name),
+        purpose = _PURPOSES.get(name.rpartition(".")[2].rpartition("__")[2], steps.Purpose.TOOL)
+        tool_call = steps.ToolCall(at.time, at.place, purpose=purpose, call=call, id=masked(use), tool=masked(name),
                   ref=self._privacy.reference(given))  # fmt: skip
         call.final = False
         self._add(tool_call, at)
@@ -293,24 +268,26 @@ class Conversation:
         if kind in _ANSWERED_AT_ONCE:
             status = string(payload.status)
             failed = status if status not in ("", "completed") else ""
-            done = ToolResult(at.time, at.place, status=Status.ERROR if failed else Status.OK, error=masked(failed))
+            done = steps.ToolResult(
+                at.time, at.place, status=Status.ERROR if failed else Status.OK, error=masked(failed)
+            )
             self._add(done, at)
-            answer(tool_call, done)
-        elif purpose in (Purpose.SPAWN, Purpose.MESSAGE, Purpose.CLOSE):
+            steps.answer(tool_call, done)
+        elif purpose in (steps.Purpose.SPAWN, steps.Purpose.MESSAGE, steps.Purpose.CLOSE):
             self._note_evidence(tool_call, use, rows.parsed(given))
 
-    def _note_evidence(self, tool_call: ToolCall, use: str, details: dict[str, Any]) -> None:
+    def _note_evidence(self, tool_call: steps.ToolCall, use: str, details: dict[str, Any]) -> None:
         """What a call says of the agent that it is about."""
         text = text_field(details, "message") or text_field(details, "prompt") or rows.text_of(details.get("items"))
         named = rows.agent_named(details)
-        if tool_call.purpose is not Purpose.CLOSE:
+        if tool_call.purpose is not steps.Purpose.CLOSE:
             tool_call.ref = self._privacy.reference(text) or tool_call.ref
-        if tool_call.purpose is Purpose.SPAWN:
+        if tool_call.purpose is steps.Purpose.SPAWN:
             tool_call.role = masked(text_field(details, "agent_type") or text_field(details, "agent_role"))
-            self._spawns[use] = Spawn(tool_call, use, rows.mark(text), [named])
+            self._spawns[use] = Spawn(tool_call, use, steps.mark(text), [named])
             self.evidence.spawns.append(self._spawns[use])
         else:
-            self.evidence.aimed.append(Aimed(tool_call, named, rows.mark(text) if text else 0))
+            self.evidence.aimed.append(Aimed(tool_call, named, steps.mark(text) if text else 0))
 
     def _take_output(self, payload: Payload, at: Moment) -> None:
         self._call = None
@@ -319,18 +296,18 @@ class Conversation:
         text = text_field(inner, "content") or rows.text_of(inner.get("content_items", output))
         details = rows.parsed(text) or inner
         failed = rows.error(text, details) or ("tool_error" if inner.get("success") is False else "")
-        found = ToolResult(at.time, at.place, status=Status.ERROR if failed else Status.OK, error=failed,
+        found = steps.ToolResult(at.time, at.place, status=Status.ERROR if failed else Status.OK, error=failed,
                        ref=self._privacy.reference(text or output))  # fmt: skip
         self._add(found, at)
         use = string(payload.call_id) or string(payload.id)
         self._results.append((use, found))
         if use in self._spawns:
             self._spawns[use].names += [rows.agent_named(details), *rows.uuids(text)]
-        elif use in self._tool_calls and self._tool_calls[use][-1].purpose is Purpose.JOIN:
+        elif use in self._tool_calls and self._tool_calls[use][-1].purpose is steps.Purpose.JOIN:
             for name, status, brought in rows.endings(details.get("status")):
                 self._end(name, status, brought, at)
         if failed == rows.FORBIDDEN:
-            self._add(SafetyEvent(at.time, at.place, error=failed), at)
+            self._add(steps.SafetyEvent(at.time, at.place, error=failed), at)
 
     def _take_activity(self, payload: Payload, at: Moment) -> None:
         name = string(payload.agent_thread) or string(payload.agent_thread_too)

@@ -102,7 +102,8 @@ def spend(counts: list[Count], boundary: int, *, is_child: bool, report: ImportR
         elif is_copied:
             copied.append(spent)
         elif count.call is not None:
-            count.call.tokens = _sum(count.call.tokens, tokens(spent))
+            known = count.call.tokens or {}
+            count.call.tokens = {kind: number + known.get(kind, 0) for kind, number in tokens(spent).items()}
             count.call.basis = TokenBasis.CUMULATIVE_DELTA if count.total else TokenBasis.REPORTED
             report.enter(LedgerLine.TOTAL_DIFFERENCE if count.total else LedgerLine.LAST_ANSWER, **tokens(spent))
     if not copied:
@@ -138,7 +139,3 @@ def _spent(
     if last is not None and not quiet:
         report.note(Problem.TOTAL_DIFFERS, str(count.place))
     return difference
-
-
-def _sum(one: dict[str, int] | None, other: dict[str, int]) -> dict[str, int]:
-    return {kind: number + (one or {}).get(kind, 0) for kind, number in other.items()}

@@ -1,24 +1,11 @@
 """Puts a Codex session together: which call spawned which thread, what came back, what was copied."""
 
-from collections.abc import Container, Sequence
-from typing import NamedTuple
+from collections.abc import Container, Iterable, Sequence
 
+from orchtrace_corpus.trace.importers.conversations import transcript as steps
 from orchtrace_corpus.trace.importers.conversations.codex.conversation import Spawn
 from orchtrace_corpus.trace.importers.conversations.codex.counting import spend
 from orchtrace_corpus.trace.importers.conversations.codex.reading import Rollout, Trails, boundary
-from orchtrace_corpus.trace.importers.conversations.transcript import (
-    NO_TIME,
-    CopiedHistory,
-    ModelCall,
-    Place,
-    Purpose,
-    ReturnEvidence,
-    ToolCall,
-    Transcript,
-    UserInput,
-    add_returns,
-    part,
-)
 from orchtrace_corpus.trace.importers.core.identity import Names
 from orchtrace_corpus.trace.importers.core.privacy import masked
 from orchtrace_corpus.trace.model.import_report import ImportReport, LedgerLine, Missing, Problem
@@ -28,19 +15,7 @@ MAIN = "main"
 """The agent that the user talks to."""
 
 
-class Linked(NamedTuple):
-    """A session put together.
-
-    Attributes:
-        threads: Its threads.
-        missing: How many records lack their tokens.
-    """
-
-    threads: list[Transcript]
-    missing: dict[Missing, int]
-
-
-def link(rollouts: Sequence[Rollout], report: ImportReport) -> Linked:
+def link(rollouts: Sequence[Rollout], report: ImportReport) -> steps.Linked:
     """Put a session together."""
     trails = {one.meta.id: Trails(one.trail) for one in rollouts}
     for rollout in rollouts:
@@ -56,7 +31,7 @@ def link(rollouts: Sequence[Rollout], report: ImportReport) -> Linked:
     if odd:
         report.enter(LedgerLine.NO_NUMBER, odd)
     lacking = {Missing.ROLLOUTS: missing, Missing.USAGE: without, Missing.NUMBERS: odd}
-    return Linked([rollout.thread for rollout in rollouts if rollout.thread.steps], lacking)
+    return steps.Linked([rollout.thread for rollout in rollouts if rollout.thread.steps], lacking)
 
 
 def _leave_out_copies(rollout: Rollout, trails: dict[str, Trails], report: ImportReport) -> None:
@@ -73,19 +48,18 @@ def _leave_out_copies(rollout: Rollout, trails: dict[str, Trails], report: Impor
     kept = [step for step in thread.steps if step.order > end]
     paid = {id(count.call): count for count in counts if count.row > end and count.call is not None}
     for step in thread.steps:
-        if step.order <= end and isinstance(step, ModelCall) and id(step) in paid:
+        if step.order <= end and isinstance(step, steps.ModelCall) and id(step) in paid:
             count = paid[id(step)]  # its tokens are the thread's own, so it is, too
             step.place, step.order = count.place, float(count.row)
             kept.append(step)
     first = min((step.time for step in kept), default=0.0)
     begins = next((step for step in kept if step.order > end), None)
-    if not meta.parent and isinstance(begins, UserInput):
+    if not meta.parent and isinstance(begins, steps.UserInput):
         copied_steps = (step for step in thread.steps if step.order <= end)
-        ends = (step.end if isinstance(step, ModelCall) else step.time for step in copied_steps)
-        begins.since = max(ends, default=NO_TIME)
-    part(step for step in thread.steps if step.order <= end)
+        begins.since = max((step.last_time for step in copied_steps), default=steps.NO_TIME)
+    steps.part(step for step in thread.steps if step.order <= end)
     if copied is not None:
-        kept.append(CopiedHistory(first, Place(counts[0].place.file, counts[0].place.line), 0.0, copied))
+        kept.append(steps.CopiedHistory(first, steps.Place(counts[0].place.file, counts[0].place.line), 0.0, copied))
     thread.steps = kept
     evidence = rollout.conversation.evidence
     evidence.spawns = [spawn for spawn in evidence.spawns if spawn.tool_call.order > end]
@@ -96,7 +70,7 @@ def _leave_out_copies(rollout: Rollout, trails: dict[str, Trails], report: Impor
 
 def _count_unpaid(rollout: Rollout, report: ImportReport) -> int:
     """How many answers have no tokens, and none behind them in the thread that would contain theirs."""
-    calls = [step for step in rollout.thread.steps if isinstance(step, ModelCall)]
+    calls = [step for step in rollout.thread.steps if isinstance(step, steps.ModelCall)]
     last = max((step.order for step in calls if step.tokens is not None), default=-1.0)
     without = [step for step in calls if step.tokens is None]
     unknown = sum(step.order > last for step in without)
@@ -120,17 +94,16 @@ class _Links:
         self._agents = Names()
         self._names: dict[str, str] = {}  # agents by every name under which the log speaks of them
         for rollout in rollouts:
-            self._name_thread(rollout)
+            meta, thread = rollout.meta, rollout.thread
+            thread.is_root = not meta.parent
+            shown = masked(meta.path.removeprefix("/root")).rpartition("/")[2]
+            thread.agent = self._new_name(MAIN if thread.is_root else meta.nickname or shown or meta.id)
+            known = (meta.id, meta.path, meta.nickname, meta.path.rpartition("/")[2])
+            self._note_names(filter(None, known), thread.agent)
 
-    def _name_thread(self, rollout: Rollout) -> None:
-        meta, thread = rollout.meta, rollout.thread
-        thread.is_root = not meta.parent
-        path = meta.path.rpartition("/")[2]
-        shown = masked(meta.path.removeprefix("/root")).rpartition("/")[2]
-        thread.agent = self._new_name(MAIN if thread.is_root else meta.nickname or shown or meta.id)
-        for name in (meta.id, meta.path, meta.nickname, path):
-            if name:
-                self._names.setdefault(name, thread.agent)
+    def _note_names(self, names: Iterable[str], agent: str) -> None:
+        for name in names:
+            self._names.setdefault(name, agent)
 
     def _new_name(self, wanted: str) -> str:
         return self._agents.new(masked(wanted) or "agent")
@@ -138,14 +111,11 @@ class _Links:
     def find_parents(self) -> None:
         """Find the call that spawned each thread; where there is none, conclude it from the thread itself."""
         for rollout in sorted(self._rollouts, key=lambda one: one.meta.created or 0.0):
-            if not rollout.meta.parent:
+            if not rollout.meta.parent or not rollout.thread.steps:
                 continue
             parent = self._by_id.get(rollout.meta.parent)
-            if not rollout.thread.steps:
-                continue
             if parent is None or self._is_above(rollout, parent):
-                place = str(rollout.thread.steps[0].place)
-                self._report.note(Problem.NO_PARENT_ROLLOUT, place)
+                self._report.note(Problem.NO_PARENT_ROLLOUT, str(rollout.thread.steps[0].place))
                 continue
             rollout.thread.parent = parent.thread.agent
             self._parents[rollout.meta.id] = parent
@@ -153,8 +123,7 @@ class _Links:
             if spawn is not None:
                 spawn.tool_call.target = rollout.thread.agent
                 spawn.tool_call.role = rollout.thread.role = rollout.thread.role or spawn.tool_call.role
-                for name in spawn.names:
-                    self._names.setdefault(name, rollout.thread.agent)
+                self._note_names(spawn.names, rollout.thread.agent)
             else:
                 self._conclude_spawn(rollout, parent)
 
@@ -182,12 +151,10 @@ class _Links:
         return found
 
     def _conclude_spawn(self, rollout: Rollout, parent: Rollout) -> None:
-        first = min(rollout.thread.steps, key=lambda step: (step.time, step.order))
-        tool_call = ToolCall(
-            first.time, first.place, purpose=Purpose.SPAWN, target=rollout.thread.agent, role=rollout.thread.role
-        )
-        tool_call.is_inferred = True
-        parent.thread.add(tool_call)
+        first = min(rollout.thread.steps, key=lambda step: step.at)
+        spawn = steps.ToolCall(first.time, first.place, purpose=steps.Purpose.SPAWN, is_inferred=True)
+        spawn.target, spawn.role = rollout.thread.agent, rollout.thread.role
+        parent.thread.add(spawn)
         self._report.note(Problem.SPAWN_INFERRED, str(first.place))
 
     def name_childless(self) -> int:
@@ -202,11 +169,10 @@ class _Links:
                     continue
                 names = [name for name in (*spawn.names, started.get(spawn.id, "")) if name]
                 if tool_call.answer is not None and tool_call.answer.status is Status.ERROR:
-                    tool_call.purpose = Purpose.TOOL  # nothing came into being
+                    tool_call.purpose = steps.Purpose.TOOL  # nothing came into being
                     continue
                 tool_call.target = self._new_name((names or [f"{tool_call.role or 'agent'}:{tool_call.id[-8:]}"])[-1])
-                for name in names:
-                    self._names.setdefault(name, tool_call.target)
+                self._note_names(names, tool_call.target)
                 missing += 1
                 self._report.note(Problem.NO_ROLLOUT, str(tool_call.place))
         return missing
@@ -214,45 +180,30 @@ class _Links:
     def aim(self) -> None:
         """Aim messages, ends and returns at agents, and tie what arrives to what was sent."""
         returns = []
-        sent: dict[tuple[str, int], list[ToolCall]] = {}
+        sent: dict[tuple[str, int], list[steps.ToolCall]] = {}
         for rollout in self._rollouts:
             thread = rollout.thread
             for aimed in rollout.conversation.evidence.aimed:
                 tool_call, target = aimed.tool_call, self._called(aimed.name)
-                if tool_call.purpose is Purpose.MESSAGE:
+                if tool_call.purpose is steps.Purpose.MESSAGE:
                     tool_call.target = target or self._stranger(aimed.name)
                     sent.setdefault((tool_call.target, aimed.mark), []).append(tool_call)
-                elif (
-                    target
-                    and target != thread.agent
-                    and tool_call.answer is not None
-                    and tool_call.answer.status is Status.OK
-                ):
+                elif tool_call.answer and tool_call.answer.status is Status.OK and target not in ("", thread.agent):
                     tool_call.target = target
                 else:
-                    tool_call.purpose = Purpose.TOOL
+                    tool_call.purpose = steps.Purpose.TOOL
             for ending in rollout.conversation.evidence.endings:
                 child = self._called(ending.name)
                 if child and child != thread.agent:
                     error = "agent_error" if ending.status is Status.ERROR else ""
-                    returns.append(ReturnEvidence(ending.step, thread, child, ending.status, error, ending.ref))
-            for step in thread.steps:
-                if (
-                    isinstance(step, ToolCall)
-                    and step.call is not None
-                    and step.purpose in (Purpose.SPAWN, Purpose.MESSAGE)
-                ):
-                    step.call.decides = True
-        add_returns(returns, (rollout.thread for rollout in self._rollouts))
+                    returns.append(steps.ReturnEvidence(ending.step, thread, child, ending.status, error, ending.ref))
+        steps.note_deciders(rollout.thread for rollout in self._rollouts)
+        steps.add_returns(returns, (rollout.thread for rollout in self._rollouts))
         for rollout in self._rollouts:
-            self._deliver(rollout, sent)
-
-    def _deliver(self, rollout: Rollout, sent: dict[tuple[str, int], list[ToolCall]]) -> None:
-        """What an agent was given is a message that was sent, or else its task."""
-        for arrival in rollout.conversation.evidence.arrivals:
-            waiting = sent.get((rollout.thread.agent, arrival.mark), [])
-            if waiting and waiting[0].time <= arrival.step.time:
-                arrival.step.sent = waiting.pop(0)
+            for arrival in rollout.conversation.evidence.arrivals:  # of a message that was sent, or else of its task
+                waiting = sent.get((rollout.thread.agent, arrival.mark), [])
+                if waiting and waiting[0].time <= arrival.step.time:
+                    arrival.step.sent = waiting.pop(0)
 
     def _called(self, name: str) -> str:
         return self._names.get(name) or self._names.get(name.rpartition("/")[2], "")

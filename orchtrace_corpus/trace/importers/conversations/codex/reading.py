@@ -16,9 +16,9 @@ import msgspec
 from msgspec import Struct
 
 from orchtrace_corpus.trace.importers.conversations.codex.conversation import Conversation, Moment
-from orchtrace_corpus.trace.importers.conversations.codex.rows import Line, Payload, line, string
+from orchtrace_corpus.trace.importers.conversations.codex.rows import Line, Payload, line
 from orchtrace_corpus.trace.importers.conversations.codex.sources import Meta, shown
-from orchtrace_corpus.trace.importers.conversations.transcript import NO_TIME, Transcript, moment
+from orchtrace_corpus.trace.importers.conversations.transcript import NO_TIME, Place, Transcript, moment, string
 from orchtrace_corpus.trace.importers.core import logs
 from orchtrace_corpus.trace.importers.core.logs import LogFile
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
@@ -171,10 +171,10 @@ class Rollout:
         self._row = 0
         self._known: set[int] = set()
         for number, file in enumerate(files):
-            self._read(file, is_first=number == 0, is_only=len(files) == 1)
+            self._read(file, is_first=number == 0, is_last=number == len(files) - 1)
         self.conversation.close()
 
-    def _read(self, file: LogFile, *, is_first: bool, is_only: bool) -> None:
+    def _read(self, file: LogFile, *, is_first: bool, is_last: bool) -> None:
         before, time, stamp, name = NO_TIME, NO_TIME, None, shown(file)
         for number, found in logs.rows(file._replace(name=name), self._report, Line):
             row = line(found)
@@ -182,14 +182,17 @@ class Rollout:
             if payload is None:
                 self._report.drop(Drop.NO_PAYLOAD, name, number)
                 continue
-            if not is_only and self._is_known(row, is_first=is_first):
+            mark = 0 if is_first and is_last else hash(msgspec.json.encode(row))
+            if not is_first and mark in self._known:  # a thread may be in use and in the archive
                 self._report.pass_over("row that another file of the thread has, too")
                 continue
+            if is_first and not is_last:
+                self._known.add(mark)
             self._row += 1
             if row.timestamp != stamp:  # rows are written several at a time
                 stamp = row.timestamp
                 time = moment(stamp)
-            at = Moment(time, name, number, self._row)
+            at = Moment(time, Place(name, number), self._row)
             if time == NO_TIME:
                 self._report.note(Problem.NO_ROW_TIME, str(at.place))
             else:
@@ -197,13 +200,6 @@ class Rollout:
                     self._report.out_of_order += 1
                 before = time
             self._take(row.type, payload, at)
-
-    def _is_known(self, row: Line, *, is_first: bool) -> bool:
-        """Whether a row was read already, where a thread is in two files, such as in use and in the archive."""
-        mark = hash(msgspec.json.encode(row))
-        if is_first:
-            self._known.add(mark)
-        return not is_first and mark in self._known
 
     def _take(self, kind: Any, payload: Payload, at: Moment) -> None:
         sign = ""  # what the row says of where copied history ends, in the words of `Trail`

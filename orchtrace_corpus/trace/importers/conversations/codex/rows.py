@@ -11,8 +11,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct, field
 
-from orchtrace_corpus.trace.importers.conversations.codex.sources import text_field
-from orchtrace_corpus.trace.importers.conversations.transcript import REJECTED
+from orchtrace_corpus.trace.importers.conversations.transcript import REJECTED, text_field
 from orchtrace_corpus.trace.model.trace import Status
 
 
@@ -67,11 +66,6 @@ def line(row: Any) -> Line:
 def as_payload(value: Any) -> Payload:
     """An object as a payload; an empty one for anything else."""
     return msgspec.convert(value, Payload) if isinstance(value, dict) else Payload()
-
-
-def string(value: Any) -> str:
-    """A value that is text; empty where it is anything else."""
-    return value if type(value) is str else ""
 
 
 FORBIDDEN = "forbidden"
@@ -174,8 +168,3 @@ def notification(text: str) -> Iterator[tuple[str, Status, str]]:
         inner = text[begin + len(_NOTIFICATION) :].partition("</")[0].strip()
         said = parsed(inner)
         yield from endings({agent_named(said): said.get("status")})
-
-
-def mark(text: str) -> int:
-    """A number by which a text is known again, whatever its blanks and capitals."""
-    return hash(" ".join(text.split()).lower())

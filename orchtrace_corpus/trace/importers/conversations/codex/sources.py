@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import Any, NamedTuple
 
+from orchtrace_corpus.trace.importers.conversations.transcript import text_field
 from orchtrace_corpus.trace.importers.core import logs
 from orchtrace_corpus.trace.importers.core.builder import seconds
 from orchtrace_corpus.trace.importers.core.logs import Head, LogFile, Opened
@@ -97,15 +98,6 @@ def ties(opened: Opened) -> list[str]:
 def shown(file: LogFile) -> str:
     """How events call a rollout: its file name, since its folders say nothing but the day."""
     return masked(file.name.replace("\\", "/").rpartition("/")[2])
-
-
-def text_field(value: Any, name: str) -> str:
-    """The text of a field; empty where there is none."""
-    if type(value) is dict:
-        found = value.get(name)
-        if type(found) is str:
-            return found
-    return ""
 
 
 def _inside(value: Any, name: str) -> dict[str, Any]:

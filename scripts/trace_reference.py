@@ -1,10 +1,10 @@
 """What the documents say of traces, made from the code: fields, rules, measures, labels, credit units, columns.
 
-`cli.reference` puts these tables into the marked regions of docs/traces.md, docs/measures.md, docs/credit.md and
+`document` puts these tables into the marked regions of docs/traces.md, docs/measures.md, docs/credit.md and
 docs/dataset.md.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from orchtrace_corpus.base.findings import RULES
@@ -15,39 +15,41 @@ from orchtrace_corpus.trace.dataset.columns import TABLES
 from orchtrace_corpus.trace.exporters import EVENT_FIELDS, TRACE_FIELDS
 from orchtrace_corpus.trace.measures import DEFINITIONS
 from orchtrace_corpus.trace.model.schema import schema
-from orchtrace_corpus.trace.model.trace import CREDIT_UNITS, Decision
+from orchtrace_corpus.trace.model.trace import CREDIT_UNITS
+from orchtrace_corpus.trace.render.tables import CODES
 
-_PARTS = ("event", "tokens", "source", "edge", "costs", "clock", "agent", "baseline")
-_PUBLISHED: Mapping[str, Sequence[str]] = {
-    "": TRACE_FIELDS,
+_PARTS: Mapping[str, Sequence[str]] = {
     "event": EVENT_FIELDS,
+    "tokens": (),
+    "source": (),
     "edge": ("src", "dst", "type"),
     "costs": ("tokens", "wall_clock_s", "tool_calls", "messages"),
+    "clock": (),
+    "agent": (),
+    "baseline": (),
 }
+"""The parts of a trace, each with its fields that the published schema has, too."""
+
 _TYPES = {"string": "text", "number": "number", "integer": "whole number", "boolean": "true or false", "null": "null"}
 
 
 def fields() -> str:
     """Every field of the schema, a table for each part of a trace."""
-    whole = schema()
-    sections = [_part("The trace", "", whole)]
-    sections += [_part(f"`{name}`", name, whole["$defs"][name]) for name in _PARTS]
+    parts = schema()["$defs"]
+    sections = [_part("The trace", schema(), TRACE_FIELDS)]
+    sections += [_part(f"`{name}`", parts[name], published) for name, published in _PARTS.items()]
     return "\n\n".join(sections)
 
 
-def _part(title: str, name: str, part: Mapping[str, Any]) -> str:
-    published = _PUBLISHED.get(name, ())
-    rows = [
-        (f"`{field}`", "yes" if field in part.get("required", ()) else "", _value(rule),
-         "yes" if field in published else "", rule.get("description") or _referred(rule)["description"])
-        for field, rule in part["properties"].items()
-    ]  # fmt: skip
+def _part(title: str, part: Mapping[str, Any], published: Sequence[str]) -> str:
+    rows = []
+    for field, rule in part["properties"].items():
+        is_required, is_published = ("yes" if field in some else "" for some in (part.get("required", ()), published))
+        referred = schema()["$defs"].get(rule.get("$ref", "").rpartition("/")[2], {})
+        meaning = rule.get("description") or referred["description"]
+        rows.append((f"`{field}`", is_required, _value(rule), is_published, meaning))
     head = f"### {title}\n\n{part['description']}\n\n"
     return head + _table(("field", "required", "value", "published", "meaning"), rows)
-
-
-def _referred(rule: Mapping[str, Any]) -> Mapping[str, Any]:
-    return dict(schema()["$defs"][rule["$ref"].rpartition("/")[2]])
 
 
 def _value(rule: Mapping[str, Any]) -> str:
@@ -85,19 +87,17 @@ def graph_rules() -> str:
 
 def label_rules() -> str:
     """The rules by which events are labelled with sub-decisions."""
-    codes = {decision: f"O{number}" for number, decision in enumerate(Decision, 1)}
-    rows = [(f"`{name}`", f"{codes[decision]} {decision.value}", text) for name, (decision, text) in LABELS.items()]
+    rows = [(f"`{name}`", f"{CODES[decision]} {decision.value}", text) for name, (decision, text) in LABELS.items()]
     return _table(("rule", "gives", "fires when"), rows)
 
 
 def measures() -> str:
     """Every measure: unit, meaning, formula, source."""
-    rows = [(f"`{one.name}`", one.unit, _summary(one.compute), one.formula, one.source) for one in DEFINITIONS.values()]
+    rows = [
+        (f"`{one.name}`", one.unit, (one.compute.__doc__ or "").partition("\n")[0], one.formula, one.source)
+        for one in DEFINITIONS.values()
+    ]
     return _table(("measure", "unit", "meaning", "formula", "source"), rows)
-
-
-def _summary(function: Callable[..., object]) -> str:
-    return (function.__doc__ or "").partition("\n")[0]
 
 
 def credit_units() -> str:

@@ -1,0 +1,196 @@
+"""`corpus trace dataset`: the commands about many traces at once."""
+
+from typing import Annotated
+
+import typer
+
+from orchtrace_corpus.base.commands import progress
+from orchtrace_corpus.base.commands.lazy import Command, group
+from orchtrace_corpus.base.commands.options import OutputFormat, split_names
+from orchtrace_corpus.base.commands.session import Session
+from orchtrace_corpus.base.errors import CommandUseError, DataFileError, ExitCode
+from orchtrace_corpus.base.findings import printable, quote
+from orchtrace_corpus.base.progress import Progress
+from orchtrace_corpus.base.text import Format, table
+from orchtrace_corpus.base.workers import processors
+from orchtrace_corpus.trace.analysis import prices
+from orchtrace_corpus.trace.dataset import build as building
+from orchtrace_corpus.trace.dataset.folder import Folder
+from orchtrace_corpus.trace.dataset.plan import FORMATS
+from orchtrace_corpus.trace.dataset.statistics import GROUPINGS, statistics
+from orchtrace_corpus.trace.dataset.tables import open_tables
+from orchtrace_corpus.trace.importers.core import logs
+from orchtrace_corpus.trace.render import dataset as render
+
+_MOST_SHOWN = 1000
+
+COMMANDS: dict[str, dict[str, Command]] = {
+    "Commands": {
+        "build": Command(
+            "trace.cli.dataset:build", "Bring logs and traces into the tables of a dataset, many at once."
+        ),
+        "stats": Command(
+            "trace.cli.dataset:stats", "Describe the traces of a dataset: measures, decisions, tokens, outliers."
+        ),
+        "sql": Command("trace.cli.dataset:sql", "Ask the tables of a dataset a question in SQL."),
+    },
+}
+"""All commands by name, under the heading of `corpus trace dataset --help`."""
+
+app = group(COMMANDS)
+
+
+@app.callback()
+def dataset() -> None:
+    """Bring many logs into tables, and describe and query them there.
+
+    The tables are Parquet files, which docs/dataset.md describes. Needs the extra `scale`.
+
+    \b
+    Examples:
+      corpus trace dataset build data/traces -o dataset
+      corpus trace dataset stats dataset --by topology
+      corpus trace dataset sql dataset "SELECT topology, count(*) FROM traces GROUP BY topology"
+    """
+
+
+def build(
+    ctx: typer.Context,
+    paths: Annotated[list[str], typer.Argument(metavar="LOGS...", help="Logs, finished traces, or folders of them.")],
+    output: Annotated[
+        str, typer.Option("--output", "-o", metavar="DIR", help="The dataset: a new one, or one to renew.")
+    ],
+    jobs: Annotated[
+        int | None,
+        typer.Option("--jobs", "-j", min=1, max=1024, help="Processes that read (else as many as processors)."),
+    ] = None,
+    form: Annotated[
+        str, typer.Option("--from", metavar="FORMAT", help=f"One of {', '.join(FORMATS)} (else recognised).")
+    ] = "",
+    price_table: Annotated[
+        str, typer.Option("--prices", metavar="FILE", help="A dated price table, for costs (see docs/importers.md).")
+    ] = "",
+    salt: Annotated[
+        str,
+        typer.Option("--salt", metavar="TEXT", help="Makes the hashes of a new dataset (else random, and kept in it)."),
+    ] = "",
+    prune: Annotated[
+        bool, typer.Option("--prune", help="Drop sessions whose logs are gone, or are not named this time.")
+    ] = False,
+) -> int:
+    """Bring logs and traces into the tables of a dataset, many at once.
+
+    Several processes read. Run again, it reads only what is new or has changed; broken off, by whatever, it goes on
+    where it was, and repeats at most the one source that each process was at. What cannot be read is told, does not
+    stop the rest, and makes the exit code 1. Nothing that was written leaves the logs.
+
+    \b
+    Examples:
+      corpus trace dataset build data/traces -o dataset
+      corpus trace dataset build path/to/logs -o dataset --jobs 4
+    """  # fmt: skip
+    session = Session(*ctx.obj)
+    options = building.Options(
+        jobs or processors(), form, prices.load(price_table) if price_table else None, salt, prune
+    )
+    done = [0, 0]
+
+    def report(number: int, total: int) -> None:
+        done[:] = number, total
+        if show is not None:
+            show(Progress(number, total))
+
+    try:
+        with progress.shown(session.output, "sources") as show:
+            outcome = building.build(paths, Folder(output), options, report)
+    except KeyboardInterrupt:
+        session.output.note(
+            f"corpus: {done[0]:,} of {done[1]:,} sources are read, and kept; the same command goes on from there"
+        )
+        raise
+    for said in (said for path in paths for said in logs.find(path).passed_over):
+        session.output.note(f"corpus: {said}")
+    for line in render.outcome(outcome):
+        session.output.note(line)
+    if outcome.failures and not outcome.traces:
+        name, why = outcome.failures[0]
+        raise DataFileError(f"no trace could be made of anything; {printable(name)}: {printable(why, limit=300)}")
+    return ExitCode.FINDINGS if outcome.failures else ExitCode.DONE
+
+
+def stats(
+    ctx: typer.Context,
+    folder: Annotated[str, typer.Argument(metavar="DIR", help="The dataset.")],
+    by: Annotated[
+        str, typer.Option("--by", metavar="A,B,...", help=f"Divide the traces by: {', '.join(GROUPINGS)}.")
+    ] = "",
+    output_format: OutputFormat = Format.TABLE,
+) -> int:
+    """Describe the traces of a dataset: measures, decisions, tokens, outliers.
+
+    Each measure with its distribution; how many traces take each sub-decision; tokens and cost by model; traces far
+    outside their group. docs/dataset.md says how each figure is computed.
+
+    \b
+    Examples:
+      corpus trace dataset stats dataset
+      corpus trace dataset stats dataset --by topology --format csv
+    """
+    session = Session(*ctx.obj)
+    found = Folder(folder)
+    with open_tables(found.parts()) as tables:
+        described = statistics(tables, split_names(by) if by else ())
+    if found.is_unfinished:
+        session.output.note(
+            "corpus: a build is at work here, or was broken off; these are the traces that it has finished"
+        )
+    shown = render.tables(described, exact=output_format in (Format.JSON, Format.CSV))
+    width = session.output.width
+    if output_format is Format.TABLE and width is not None:
+        shown = [render.narrow(one, width) for one in shown]
+    session.show_tables(shown, "trace-dataset", output_format)
+    return ExitCode.DONE
+
+
+def sql(
+    ctx: typer.Context,
+    folder: Annotated[str, typer.Argument(metavar="DIR", help="The dataset.")],
+    query: Annotated[
+        str, typer.Argument(metavar="QUERY", help="One statement that only reads, as DuckDB understands it.")
+    ],
+    output_format: OutputFormat = Format.TABLE,
+) -> int:
+    """Ask the tables of a dataset a question in SQL.
+
+    The tables are traces, events, edges, agents and ledger; DESCRIBE events shows the columns of one. A query can
+    read nothing else, and write nothing.
+
+    \b
+    Examples:
+      corpus trace dataset sql dataset "SELECT topology, count(*) FROM traces GROUP BY topology"
+      corpus trace dataset sql dataset "DESCRIBE events" --format markdown
+    """
+    session = Session(*ctx.obj)
+    with open_tables(Folder(folder).parts()) as tables:
+        answer = tables.query(query)
+        if output_format is Format.CSV:
+            session.output.write(table.csv(render.answer(answer.columns, ()).columns, ()))
+            for batch in answer.batches:
+                session.output.write(table.csv_rows(render.cells(batch, exact=True)))
+        elif output_format is Format.JSON:
+            twice = [name for name in answer.columns if answer.columns.count(name) > 1]
+            if twice:
+                raise CommandUseError(f"two columns are called {quote(twice[0])}", "Name them with AS.")
+            values = (map(render.plain, row) for batch in answer.batches for row in batch)
+            records = [dict(zip(answer.columns, row, strict=True)) for row in values]
+            session.output.write(table.envelope("trace-sql", {"rows": records}))
+        else:
+            rows = []
+            for batch in answer.batches:
+                rows += batch
+                if len(rows) > _MOST_SHOWN:
+                    break
+            more = [f"The first {_MOST_SHOWN:,} rows; --format csv or json has all."]
+            shown = render.answer(answer.columns, rows[:_MOST_SHOWN], more if len(rows) > _MOST_SHOWN else ())
+            session.show_tables([shown], "trace-sql", output_format)
+    return ExitCode.DONE
