@@ -54,10 +54,13 @@ def read_text(root: str, name: str) -> str | None:
     """The text of a file of a corpus; None where there is no such file.
 
     Raises:
-        DataFileError: It cannot be read.
+        DataFileError: It cannot be read, or a symbolic link leads out of the corpus, where nothing is to be written.
     """
+    path = os.path.join(root, name)
+    if not os.path.realpath(path).startswith(os.path.join(os.path.realpath(root), "")):
+        raise DataFileError(f"{name} leads out of the corpus", "Put a file in place of the symbolic link.")
     try:
-        with open(os.path.join(root, name), encoding="utf-8", newline="") as file:
+        with open(path, encoding="utf-8", newline="") as file:
             return file.read()
     except FileNotFoundError:
         return None

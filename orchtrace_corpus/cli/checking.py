@@ -2,11 +2,12 @@
 
 import os
 from collections.abc import Sequence
+from enum import StrEnum
 
 from orchtrace_corpus.base.errors import CorpusError, ExitCode
 from orchtrace_corpus.base.findings import Finding, Severity, has_errors
 from orchtrace_corpus.base.text import findings as render
-from orchtrace_corpus.base.text.layout import Line, Span, pluralize
+from orchtrace_corpus.base.text.layout import Line, Span, first_names_and_more, pluralize
 from orchtrace_corpus.corpus import build
 from orchtrace_corpus.corpus.build import Document
 from orchtrace_corpus.corpus.checks import Part, PartName, check_parts
@@ -15,6 +16,9 @@ from orchtrace_corpus.corpus.cli.session import CorpusSession
 _DIFF_LINES = 40
 """How much of each file's difference is shown; more would push the summary off the screen."""
 
+_NAMED_FILES = 4
+"""How many of the stale files are named."""
+
 _TRACES = os.path.join("data", "traces")
 
 _MENDS = {
@@ -22,14 +26,24 @@ _MENDS = {
     PartName.CLAIMS: "see above",
     PartName.DISPUTES: "see above",
     PartName.FMT: "corpus fmt",
-    PartName.BUILD: "corpus build",
     PartName.ARXIV: "corpus fetch --offline --write",
 }
 """What mends each part."""
 
 
-def check_all(session: CorpusSession) -> ExitCode:
+class Stale(StrEnum):
+    """What generated files are that are older than the data: an error, or worth a notice."""
+
+    ERROR = "error"
+    NOTICE = "notice"
+
+
+def check_all(session: CorpusSession, stale: Stale = Stale.ERROR) -> ExitCode:
     """Show a line for each part of what CI asks, and return the worst exit code.
+
+    Args:
+        session: The corpus and the output.
+        stale: What stale generated files are; with a notice they leave the exit code alone.
 
     Raises:
         CorpusError: There is no corpus, or it cannot be read.
@@ -39,6 +53,10 @@ def check_all(session: CorpusSession) -> ExitCode:
     code = ExitCode.DONE
     for part in check_parts(root):
         session.output.show(render.text(part.findings))
+        if part.is_merely_stale:
+            lines.append(_stale_line(part.stale, stale))
+            code = max(code, ExitCode.FINDINGS if stale is Stale.ERROR else ExitCode.DONE)
+            continue
         for document in part.stale:
             session.output.write(_shorten(document.diff, part.name))
         lines.append(_part_line(part))
@@ -90,7 +108,19 @@ def _part_line(part: Part) -> Line:
         summary = f"{part.total}, as in the data"
     else:
         summary = _summary(part.stale)
-    return _line(part.name, part.exit_code is ExitCode.DONE, summary, _MENDS[part.name])
+    return _line(part.name, part.exit_code is ExitCode.DONE, summary, _MENDS.get(part.name, ""))
+
+
+def _stale_line(stale: Sequence[Document], kind: Stale) -> Line:
+    names = []
+    for document in stale:
+        regions = build.edited_regions(document) if document.name == build.README else []
+        inside = f" (region {', '.join(regions)})" if regions else ""
+        names.append(f"{document.name}{inside}" if document.present is not None else f"{document.name} (missing)")
+    count = f"{pluralize(len(stale), 'generated file')} {'is' if len(stale) == 1 else 'are'} stale"
+    verdict = "failed " if kind is Stale.ERROR else "stale  "
+    text = f"{count}; run corpus build: {first_names_and_more(names, _NAMED_FILES)}"
+    return (Span(f"{PartName.BUILD:9} "), Span(verdict, "warning"), Span(text))
 
 
 def _failed_line(name: str, failure: CorpusError) -> Line:
@@ -106,16 +136,11 @@ def _line(name: str, passed: bool, summary: str, mend: str) -> Line:
 def _shorten(text: str, name: PartName) -> str:
     lines = text.splitlines(keepends=True)
     more = len(lines) - _DIFF_LINES
-    command = f": corpus {name} --check" if name in (PartName.FMT, PartName.BUILD) else ""
+    command = ": corpus fmt --check" if name is PartName.FMT else ""
     return text if more <= 0 else "".join((*lines[:_DIFF_LINES], f"... {more} more lines{command}\n"))
 
 
 def _summary(stale: Sequence[Document]) -> str:
     if not stale:
         return "up to date"
-    names = []
-    for document in stale:
-        regions = build.edited_regions(document) if document.name == build.README else []
-        inside = f" (region {', '.join(regions)})" if regions else ""
-        names.append(f"{document.name}{inside}" if document.present is not None else f"{document.name} (missing)")
-    return f"differs from the data, or was edited by hand: {', '.join(names)}"
+    return f"not in canonical form: {', '.join(document.name for document in stale)}"

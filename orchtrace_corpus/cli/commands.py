@@ -8,25 +8,32 @@ from orchtrace_corpus.base.commands.session import Session
 from orchtrace_corpus.base.errors import CommandUseError, ExitCode
 from orchtrace_corpus.base.findings import codes, quote
 from orchtrace_corpus.base.text import rules as render
+from orchtrace_corpus.cli.checking import Stale, check_all
 
 _WIDTH = 100
 
 
-def check(ctx: typer.Context) -> int:
+def check(
+    ctx: typer.Context,
+    stale: Annotated[
+        Stale, typer.Option(help="What generated files are that the data has left behind.", show_default=True)
+    ] = Stale.ERROR,
+) -> int:
     """Run everything that CI asks, in one process.
 
     Validates the data, compares it with its canonical form, compares every generated file with what
     "corpus build" would write, and validates the traces in data/traces. One line for each part, the
-    worst exit code, and the command that mends it.
+    worst exit code, and the command that mends it. With "--stale notice", which is for pull requests of data
+    alone, generated files that are merely stale are named and leave the exit code alone.
 
     \b
     Examples:
       corpus check
+      corpus check --stale notice
     """
-    from orchtrace_corpus.cli.checking import check_all
     from orchtrace_corpus.corpus.cli.session import CorpusSession
 
-    return check_all(CorpusSession(*ctx.obj))
+    return check_all(CorpusSession(*ctx.obj), stale)
 
 
 def rule(

@@ -10,6 +10,8 @@ from orchtrace_corpus.cli import quick
 
 def run(arguments: list[str]) -> int:
     """Run a command and return its exit code; whatever goes wrong is told on standard error."""
+    if sys.stdout is None:  # closed by who started us: the work is done, and nobody reads of it
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
     output = Output()
     try:
         code = _run(arguments, output)

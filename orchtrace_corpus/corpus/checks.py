@@ -51,6 +51,11 @@ class Part(NamedTuple):
     total: int = 0
     is_skipped: bool = False
 
+    @property
+    def is_merely_stale(self) -> bool:
+        """Whether nothing is wrong but that generated files are older than the data: building mends all of it."""
+        return self.name is PartName.BUILD and bool(self.stale)
+
 
 class Check(NamedTuple):
     """Everything that was asked of a corpus."""

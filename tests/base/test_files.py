@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from orchtrace_corpus.base.errors import DataFileError
-from orchtrace_corpus.base.files import locked, sweep, write_atomic
+from orchtrace_corpus.base.files import Document, document, locked, sweep, write_atomic, write_stale
 from orchtrace_corpus.base.linediff import unified_diff
 from tests.effort import mostly_slow
 
@@ -174,3 +174,20 @@ def test_a_diff_shows_what_changes() -> None:
         "--- a/f\n+++ b/f\n@@ -1,2 +1,2 @@\n a\n-b\n+c\n\\ No newline at end of file\n"
     )
     assert unified_diff("f", "a\n", "a\n") == ""
+
+
+@pytest.mark.posix
+@pytest.mark.parametrize("linked", ["docs/page.md", "docs"])
+def test_nothing_is_read_for_writing_or_written_through_a_link_out_of_the_folder(tmp_path: Path, linked: str) -> None:
+    root, outside = tmp_path / "root", tmp_path / "outside"
+    outside.mkdir()
+    (outside / "page.md").write_text("theirs", encoding="utf-8")
+    (root / linked).parent.mkdir(parents=True)
+    (root / linked).symlink_to(outside / "page.md" if linked.endswith(".md") else outside)
+
+    with pytest.raises(DataFileError, match="leads out of the corpus"):
+        document(str(root), "docs/page.md", "ours")
+    with pytest.raises(DataFileError, match="leads out of the corpus"):
+        write_stale(str(root), [Document("docs/page.md", "theirs", "ours")])
+
+    assert (outside / "page.md").read_text(encoding="utf-8") == "theirs"

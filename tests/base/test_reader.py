@@ -181,3 +181,28 @@ def test_a_document_that_is_no_list_has_no_records() -> None:
     assert [str(finding) for finding in file.findings] == [
         "x.yaml:1:1: F103 expected a list of records, each beginning with '- '"
     ]
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ("- é: a\n- b: " + "x" * 100_000, "2:1 Y115"),
+        ("- a: b\n- c: " + "x y\n    " * 30_000, "2:6 Y115"),
+        ("- a: b\n- " + "x y\n  " * 30_000, "2:3 Y115"),
+        ("- a: '" + "x y\n  " * 30_000 + "'", "1:6 Y115"),
+    ],
+)
+def test_a_text_too_long_to_read_is_refused(text: str, place: str) -> None:
+    assert problems(text) == [place]
+
+
+def test_a_long_file_of_short_lines_is_read() -> None:
+    assert problems("- a: b\n" * 50_000) == []
+    assert problems("a: " + "x" * (reader.MAX_TEXT - 3)) == []
+
+
+def test_a_huge_line_is_refused_before_it_is_decoded() -> None:
+    file = YamlFile("x.yaml", b"- a: b\n- c: " + b"\xff" * 20_000_000)
+
+    assert [finding.code for finding in file.findings] == ["Y115"]
+    assert len(file.text) == len("- a: b\n")

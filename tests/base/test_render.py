@@ -3,14 +3,17 @@
 import csv
 import io
 import json
+import re
 
+import cmarkgfm
 import pytest
 
 from orchtrace_corpus.base.text import table
 from orchtrace_corpus.base.text.layout import ASCII, clip, display_width, fit, pad, plain, wrap
-from orchtrace_corpus.base.text.table import Table, lines, markdown
+from orchtrace_corpus.base.text.table import Table, lines, markdown, markdown_text
 from orchtrace_corpus.corpus.analysis.statistics import summarise
 from orchtrace_corpus.corpus.api import Corpus
+from orchtrace_corpus.corpus.readme import item
 from orchtrace_corpus.corpus.render import statistics_page
 from tests.conftest import run_toy
 
@@ -411,3 +414,19 @@ def test_widths_count_terminal_cells() -> None:
     assert fit([30, 30], 4) == [6, 6]
     assert wrap("one two three", 8, first="> ", rest="  ") == ["> one", "  two", "  three"]
     assert wrap("", 8, first="x ") == ["x "]
+
+
+@pytest.mark.parametrize(
+    "text", ["~~x~~ and ~y~", "see www.evil.test", "(WWW.evil.test/a~b)", "| a | www.e.test ~~z~~"]
+)
+def test_no_text_strikes_out_or_becomes_a_link_in_any_markdown(text: str, toy: Corpus) -> None:
+    paper = toy.papers[0]._replace(title=text, summary=text, venue=text, authors=(text,))
+    shown = {
+        markdown_text(text): [],
+        markdown(Table("t", text, ("a", text), ((text, "x"),), notes=(text,))): [],
+        item(paper, ()): ["https://example.org/roses", "https://example.org/roses/code"],
+    }
+    for source, links in shown.items():
+        html = cmarkgfm.github_flavored_markdown_to_html(source)
+        assert ("<del>" in html, re.findall(r'href="([^"]+)"', html)) == (False, links)
+        assert text.split()[-1] in html

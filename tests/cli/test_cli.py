@@ -168,6 +168,8 @@ def test_the_examples_of_every_help_work(
     fixture = "entering" if path in ENTERING else "gathered" if path.startswith("trace dataset") else fixture
     folder = request.getfixturevalue(fixture) if fixture else tmp_path if path in WRITING else ROOT
     monkeypatch.chdir(folder)
+    if path == "diff" and not (ROOT / ".git").exists():
+        pytest.skip("no history here")
     text = run_corpus(*path.split(), "--help").stdout
     examples = re.findall(r"^ +corpus (.+)$", text.partition("Examples:")[2].partition("\nArguments:")[0], re.M)
 
@@ -397,6 +399,30 @@ def test_a_reader_that_leaves_does_not_hide_errors(tmp_path: Path) -> None:
     child.communicate()
 
     assert child.returncode == 1
+
+
+@pytest.mark.posix
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        ("stats", 0),
+        ("list --format json", 0),
+        ("--help", 0),
+        ("show no-such-key", 2),
+        ("validate", 0),
+        ("export bibtex", 0),
+        ("tag long-grass style=cottage", 0),
+    ],
+)
+def test_a_closed_output_changes_neither_the_work_nor_the_code(tmp_path: Path, words: str, code: int) -> None:
+    root = broken_corpus(tmp_path, "", "")
+    command = ["sh", "-c", 'exec "$@" >&-', "sh", *CORPUS, *words.split()]
+
+    result = subprocess.run(command, cwd=root, stderr=subprocess.PIPE, text=True, check=False)
+
+    assert (result.returncode, "bug" in result.stderr) == (code, False), result.stderr
+    if words.startswith("tag"):
+        assert (root / "data" / "papers.yaml").read_text(encoding="utf-8").count("style: cottage") == 2
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")

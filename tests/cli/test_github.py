@@ -7,6 +7,8 @@ import shlex
 import shutil
 import subprocess
 import sys
+import tomllib
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
@@ -28,8 +30,8 @@ NAMES = {name for group in COMMANDS.values() for name in group}
 ACTION = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
 MEANING = next(step["run"] for step in ACTION["runs"]["steps"] if step.get("id") == "meaning")
 WRITERS = {
-    ("build.yml", "build"): {"contents": "write"},
-    ("fetch.yml", "fetch"): {"contents": "write", "pull-requests": "write"},
+    ("build.yml", "push"): {"contents": "write", "pull-requests": "write"},
+    ("fetch.yml", "propose"): {"contents": "write", "pull-requests": "write"},
     ("comment.yml", "render"): {"actions": "read"},
     ("comment.yml", "post"): {"pull-requests": "write"},
 }
@@ -117,7 +119,10 @@ def test_mistakes_are_marked_at_their_lines_before_everything_is_checked() -> No
 
     assert "pull_request" in workflow(starter)["on"]
     assert runs == ["corpus validate --format github", "corpus check"]
-    assert ours == ['corpus --root "$ROOT" validate --format github', 'corpus --root "$ROOT" check']
+    assert [run.splitlines()[0] for run in ours] == [
+        'corpus --root "$ROOT" validate --format github',
+        'corpus --root "$ROOT" check --stale "$STALE" | tee "$RUNNER_TEMP/check.txt"',
+    ]
 
 
 def test_the_action_takes_nothing_from_outside_into_its_scripts() -> None:
@@ -332,40 +337,131 @@ def test_the_action_tells_the_change_of_a_pull_request_and_of_no_other(tmp_path:
     assert Path(files["GITHUB_STEP_SUMMARY"]).read_text(encoding="utf-8").splitlines()[1] == "**1 corrected.**"
 
 
+SETTINGS = {"GITHUB_REPOSITORY": "o/r", "GH_TOKEN": "t"}
+GENERATED = (
+    "README.md docs/STATS.md docs/figures.md docs/figures docs/schema .github/ISSUE_TEMPLATE/suggest-a-paper.yml"
+)
+
+
+def git(folder: Path, *words: str) -> str:
+    named = ["git", "-c", "user.name=t", "-c", "user.email=t@example.org", "-C", str(folder), *words]
+    return subprocess.run(named, check=True, capture_output=True, text=True).stdout
+
+
+def upstream(gh: Path) -> Path:
+    """A bare repository of the toy corpus, built, on main, and our scripts; a `gh` that writes down what it is asked."""
+    folder = gh / "first"
+    shutil.copytree(ROOT / "tests" / "data" / "toy" / "data", folder / "data")
+    shutil.copytree(GITHUB, folder / ".github")
+    (folder / "README.md").write_text("# T\n\n<!-- corpus:begin list -->\n<!-- corpus:end list -->\n", encoding="utf-8")
+    assert run_corpus("--root", str(folder), "fmt").code == run_corpus("--root", str(folder), "build").code == 0
+    for words in (["init", "--quiet", "--initial-branch", "main"], ["add", "."], ["commit", "--quiet", "-m", "One"]):
+        git(folder, *words)
+    bare = gh / "o" / "r.git"
+    git(gh, "clone", "--quiet", "--bare", str(folder), str(bare))
+    (gh / "bin" / "gh").write_text(f'#!/usr/bin/env bash\n[ "$2" = list ] || echo "$*" >> {gh}/written\n')
+    return bare
+
+
+def clone(bare: Path, name: str) -> Path:
+    git(bare, "clone", "--quiet", f"file://{bare}", str(bare.parent / name))
+    return bare.parent / name
+
+
+def work(job: Any, folder: Path, gh: Path) -> subprocess.CompletedProcess[str]:
+    """The steps of a job of a workflow that are scripts, but for those that install; artifacts go by `gh`/artifact."""
+    path = f"{gh / 'bin'}:{Path(sys.executable).parent}:{os.environ['PATH']}"
+    script = [f"export PATH={shlex.quote(path)}"]
+    for step in job["steps"]:
+        if "upload-artifact" in step.get("uses", ""):
+            present = [name for name in step["with"]["path"].split() if (folder / name).exists() or name == "body.md"]
+            script.append(f"mkdir {gh}/artifact && tar cf - {' '.join(present)} | tar xf - -C {gh}/artifact")
+        elif "download-artifact" in step.get("uses", ""):
+            script.append(f"cp -R {gh}/artifact {step['with']['path']}")
+        elif "pip install" not in step.get("run", "") and "fetch --write" not in step.get("run", ""):
+            script.append(step.get("run", ":"))
+    settings = {"GITHUB_SERVER_URL": f"file://{gh}", "GITHUB_OUTPUT": str(gh / "output"), **SETTINGS}
+    return bash("\n".join(script), folder, **settings)
+
+
+@pytest.mark.posix
+@pytest.mark.parametrize("is_protected", [False, True])
+def test_from_a_fork_to_the_regenerated_default_branch(gh: Path, is_protected: bool) -> None:
+    """Two forks add a record each, of data alone; both are merged; the workflow regenerates."""
+    bare = upstream(gh)
+    hub = clone(bare, "hub")
+    for number, place in ((1, "- key: rose-garden"), (2, "- key: mixed-borders")):
+        fork = clone(bare, f"fork{number}")
+        papers = fork / "data" / "papers.yaml"
+        text = papers.read_text(encoding="utf-8")
+        record = text[text.index("- key: long-grass") : text.index("- key: mixed-borders")]
+        new = record.replace("long-grass", f"new-{number}").replace("Long Grass", f"Moss {number}")
+        new = new.replace("2302.00002", f"2302.1000{number}").replace("org/grass", f"org/moss{number}")
+        papers.write_text(text.replace(place, new + place), encoding="utf-8")
+        asked = run_corpus("--root", str(fork), "check", "--stale", "notice")
+        assert (asked.code, "generated files are stale; run corpus build: README.md" in asked.stdout) == (0, True)
+        git(fork, "commit", "--quiet", "--all", "--message", f"Add {number}")
+        git(hub, "fetch", "--quiet", str(fork), "HEAD")
+        git(hub, "merge", "--quiet", "--no-edit", "FETCH_HEAD")
+    git(hub, "push", "--quiet", "origin", "main")
+    assert run_corpus("--root", str(clone(bare, "before")), "check").code == 1
+    if is_protected:
+        (bare / "hooks" / "update").write_text('#!/bin/sh\n[ "$1" != refs/heads/main ]\n', encoding="utf-8")
+        (bare / "hooks" / "update").chmod(0o755)
+    jobs = workflow(GITHUB / "workflows" / "build.yml")["jobs"]
+    for name, job in jobs.items():
+        done = work(job, clone(bare, name), gh)
+        assert done.returncode == 0, done.stderr
+    after = clone(bare, "after")
+    if is_protected:
+        assert run_corpus("--root", str(after), "check").code == 1
+        assert (
+            (gh / "written").read_text(encoding="utf-8").startswith("pr create --head regenerated --title docs: regen")
+        )
+        git(after, "switch", "--quiet", "regenerated")
+    assert (run_corpus("--root", str(after), "check").code, (gh / "written").exists()) == (0, is_protected)
+    changed = git(after, "diff", "--name-only", "HEAD~").split()
+    assert "README.md" in changed
+    assert all(name.startswith(tuple(GENERATED.split())) for name in changed)
+
+
+@pytest.mark.posix
+def test_what_pushes_takes_nothing_but_generated_files(gh: Path) -> None:
+    bare = upstream(gh)
+    folder = clone(bare, "push")
+    for name in (".git/config", "data/papers.yaml", ".github/propose.sh", "docs/page.md"):
+        (gh / "artifact" / name).parent.mkdir(parents=True, exist_ok=True)
+        (gh / "artifact" / name).write_text("theirs", encoding="utf-8")
+
+    done = work(workflow(GITHUB / "workflows" / "build.yml")["jobs"]["push"], folder, gh)
+
+    assert (done.returncode, done.stdout.splitlines()[-1]) == (0, "Everything is up to date.")
+
+
+@pytest.mark.posix
 def test_the_weekly_run_proposes_what_has_changed(gh: Path) -> None:
     """With titles that would mention somebody if they stood as text."""
-    folder = gh / "clone"
-    shutil.copytree(ROOT / "tests" / "data" / "toy" / "data", folder / "data")
-    for name in ("docs", ".github/ISSUE_TEMPLATE"):
-        (folder / name).mkdir(parents=True)
-        (folder / name / "x").write_text("x", encoding="utf-8")
-    (folder / "README.md").write_text("x", encoding="utf-8")
-    git = ["git", "-c", "user.name=t", "-c", "user.email=t@example.org", "-C", str(folder)]
-    for words in (["init", "--quiet"], ["add", "."], ["commit", "--quiet", "--message", "One"]):
-        subprocess.run([*git, *words], check=True)
-    subprocess.run(["git", "init", "--quiet", "--bare", str(gh / "o" / "r.git")], check=True)
+    bare = upstream(gh)
+    folder = clone(bare, "fetch")
     papers = folder / "data" / "papers.yaml"
     papers.write_text(papers.read_text(encoding="utf-8").replace("title: The Yard", "title: '@moss'"), encoding="utf-8")
     (folder / "drift.txt").write_text("A103 title: @moss\n", encoding="utf-8")
-    (gh / "bin" / "gh").write_text(f'#!/usr/bin/env bash\n[ "$2" = list ] || echo "$*" >> {gh}/written\n')
-    script = steps(GITHUB / "workflows" / "fetch.yml")[-1]["run"]
-    settings = {"GITHUB_SERVER_URL": f"file://{gh}", "GITHUB_REPOSITORY": "o/r", "GH_TOKEN": "t"}
-    path = f"{gh / 'bin'}:{Path(sys.executable).parent}:{os.environ['PATH']}"
-    done = bash(f"export PATH={shlex.quote(path)}\n{script}", folder, **settings)
+    for name, job in workflow(GITHUB / "workflows" / "fetch.yml")["jobs"].items():
+        done = work(job, folder if name == "fetch" else clone(bare, name), gh)
+        assert done.returncode == 0, done.stderr
 
-    assert done.returncode == 0, done.stderr
     assert (gh / "written").read_text(encoding="utf-8") == (
-        "pr create --head arxiv-drift --title Take over what arXiv says now --body-file body.md\n"
+        "pr create --head arxiv-drift --title fix(data): take over what arXiv says now --body-file proposed/body.md\n"
     )
-    body = (folder / "body.md").read_text(encoding="utf-8")
+    body = (gh / "o" / "propose" / "proposed" / "body.md").read_text(encoding="utf-8")
     assert body.startswith("<!-- corpus diff -->\n**1 corrected.**\n")
     assert [line for line in body.splitlines() if "@moss" in line] == [
         "- `terminal-yard`: `title`: `The Yard` → `@moss`",
         "    A103 title: @moss",
     ]
-    pushed = ["git", "-C", str(gh / "o" / "r.git"), "show", "--stat", "--format=%s", "arxiv-drift"]
-    shown = subprocess.run(pushed, check=True, capture_output=True, text=True).stdout
-    assert shown.startswith("fix(data): take over what arXiv says now\n\n data/papers.yaml | 2 +-\n")
+    shown = git(bare, "show", "--stat", "--format=%s", "arxiv-drift")
+    assert shown.startswith("fix(data): take over what arXiv says now\n\n")
+    assert " data/papers.yaml " in shown
 
 
 @pytest.mark.parametrize(("code", "passes"), [(0, True), (1, True), (4, True), (3, False)])
@@ -383,20 +479,46 @@ def test_the_weekly_run_takes_an_absent_arxiv_for_no_failure(gh: Path, code: int
 def test_what_the_build_commits_does_not_start_it_again() -> None:
     path = GITHUB / "workflows" / "build.yml"
     trigger = workflow(path)["on"]["push"]
-    added = re.search(r"git add --all -- (.+)", steps(path)[-1]["run"])
+    script = (GITHUB / "propose.sh").read_text(encoding="utf-8")
+    named = re.findall(r"^names=\((.+)\)$", script, re.MULTILINE)
+    (uploaded,) = [step["with"]["path"] for step in steps(path) if "upload-artifact" in step.get("uses", "")]
 
     assert trigger == {"branches": ["main"], "paths": ["data/**", "orchtrace_corpus/**"]}
-    assert added is not None
-    assert {name.partition("/")[0] for name in trigger["paths"]} & set(added[1].split()) == set()
-    assert all((ROOT / name).exists() for name in added[1].split())
+    assert [named[0].split(), uploaded.split()] == [GENERATED.split()] * 2
+    assert all((ROOT / name).exists() for name in GENERATED.split())
 
 
-def test_only_the_last_step_of_the_build_has_the_token() -> None:
-    path = GITHUB / "workflows" / "build.yml"
-    *before, last = steps(path)
+def test_no_job_that_installs_holds_a_token_that_writes(path: Path) -> None:
+    for job in workflow(path)["jobs"].values():
+        installs = any(word in str(job["steps"]) for word in ("pip install", ".ci/", "'./'", "npm "))
+        assert not installs or "write" not in job["permissions"].values()
+        assert not installs or "token" not in str(job["steps"]).lower()
 
-    assert last["env"] == {"GITHUB_TOKEN": "${{ github.token }}"}
-    assert not any("token" in str(step).lower() for step in before)
+
+def test_third_party_packages_are_installed_by_hash_and_the_package_without_dependencies(path: Path) -> None:
+    scripts = [step.get("run", "") for step in (*steps(path), *ACTION["runs"]["steps"])]
+    if path.is_relative_to(TEMPLATES):
+        assert f"python -m pip install orchtrace-corpus=={oc.__version__}" in scripts
+        return
+    for line in re.findall(r"pip install (.+)", "\n".join(scripts)):
+        assert "--require-hashes -r" in line or "--no-deps --no-build-isolation" in line
+
+
+@pytest.mark.parametrize("name", ["core", "test"])
+def test_the_locks_hold_what_the_package_asks_for_and_no_registry(name: str) -> None:
+    text = (GITHUB / "requirements" / f"{name}.txt").read_text(encoding="utf-8")
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    asked = project["dependencies"] + project["optional-dependencies"]["test"] * (name == "test")
+    locked = {canonical(found) for found in re.findall(r"^([\w.-]+)==\S+", text, re.MULTILINE)}
+
+    assert {canonical(re.split(r"[\[<>=]", one)[0]) for one in asked} - {"orchtrace-corpus"} <= locked
+    assert {"hatchling", "editables"} <= locked
+    assert "://" not in text
+    assert all("--hash=sha256:" in block for block in re.split(r"^(?=\w)", text, flags=re.MULTILINE)[1:])
+
+
+def canonical(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def test_what_the_audit_of_workflows_leaves_out_is_named_with_the_reason() -> None:
@@ -463,7 +585,7 @@ def test_the_way_to_a_pull_request_has_five_steps_and_begins_with_the_readme() -
     first_line = re.findall(r"```sh\n(.*?)\n```", readme.split("## Quick Start")[1], re.DOTALL)[0]
 
     assert re.findall(r"^(\d)\. ", way, re.MULTILINE) == list("12345")
-    assert re.findall(r"```sh\n(.*?)\n *```", way, re.DOTALL)[0].strip() == first_line
+    assert re.findall(r"```sh\n(.*?)\n *```", way, re.DOTALL)[1].strip() == first_line
 
 
 def test_the_way_to_a_pull_request_leads_to_a_green_check(tmp_path: Path) -> None:
@@ -477,7 +599,8 @@ def test_the_way_to_a_pull_request_leads_to_a_green_check(tmp_path: Path) -> Non
     way, aside = (
         CONTRIBUTING.split(f"## {title}")[1].split("\n## ")[0] for title in ("Add a paper", "Exclude a paper")
     )
-    install, *walk = re.findall(r"^ *```sh\n(.*?)\n *```", way, re.MULTILINE | re.DOTALL)
+    _, install, *walk, push = re.findall(r"^ *```sh\n(.*?)\n *```", way, re.MULTILINE | re.DOTALL)
+    walk.append("corpus diff HEAD")
     walk += re.findall(r"^```sh\n(.*?)\n```", aside, re.MULTILINE | re.DOTALL) + ["corpus build", "corpus check"]
     served = [record("2601.01234", title="Knowing When to Stop"), record("2602.04321", title="A Team of Prompts")]
     said = []
@@ -493,7 +616,9 @@ def test_the_way_to_a_pull_request_leads_to_a_green_check(tmp_path: Path) -> Non
             said.append(done.stdout)
 
     assert install.endswith("corpus stats")
-    assert said[3].startswith("1 paper added")
+    assert push.strip().startswith("git add data && ")
+    assert "build     stale" in said[1]
+    assert said[2].startswith("1 paper added")
     assert "failed" not in said[-1]
 
 
@@ -530,3 +655,17 @@ def test_every_kind_of_change_is_in_the_guide() -> None:
         "Work on the code",
         "Commits",
     ]
+
+
+@pytest.mark.skipif(not (ROOT / ".git").exists(), reason="an unpacked sdist knows no git")
+def test_the_sdist_holds_every_file_of_the_repository() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    included = project["tool"]["hatch"]["build"]["targets"]["sdist"]["include"]
+    by_itself = ["pyproject.toml", ".gitignore"]
+    tracked = git(ROOT, "ls-files").splitlines()
+
+    assert [
+        name
+        for name in tracked
+        if not any(fnmatch(name, one) or name.startswith(f"{one}/") for one in (*included, *by_itself))
+    ] == []

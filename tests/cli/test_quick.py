@@ -85,7 +85,7 @@ def test_a_quick_invocation_does_not_import_typer(words: list[str]) -> None:
 
 @pytest.mark.parametrize(
     "words",
-    [[], ["check", "--help"], ["check", "x"], ["validate", "--strict"], ["--quiet", "check"], ["trace", "validate"],
+    [[], ["check", "--help"], ["check", "x"], ["check", "--stale", "notice"], ["validate", "--strict"], ["--quiet", "check"], ["trace", "validate"],
      ["trace", "validate", "-"], ["trace", "validate", "a.json", "--strict"], ["trace", "validate", "--", "a"],
      ["trace"], ["stats", "--full"]],
 )  # fmt: skip

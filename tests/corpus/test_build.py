@@ -118,8 +118,12 @@ def test_a_changed_field_makes_every_check_fail_and_name_the_mend(root: Path, ol
     readme = run_corpus("--root", str(root), "readme", "--check")
 
     assert check.code == readme.code == 1
-    assert "build     failed differs from the data, or was edited by hand: README.md (region" in check.stdout
-    assert "to mend: corpus build" in check.stdout
+    assert re.search(
+        r"^build     failed \d+ generated files? (is|are) stale; run corpus build: README.md \(region",
+        check.stdout,
+        re.M,
+    )
+    assert "+++" not in check.stdout
     assert "corpus: README.md is not up to date; to mend: corpus readme" in readme.stderr
     assert "+++ b/README.md" in readme.stdout
     assert run_corpus("--root", str(root), "build").code == 0
@@ -156,8 +160,8 @@ def test_a_hand_edit_inside_a_region_is_named(root: Path) -> None:
     result = run_corpus("--root", str(root), "check")
 
     assert result.code == 1
-    assert "was edited by hand: README.md (region list); to mend: corpus build" in result.stdout
-    assert "-- [My Yard]" in result.stdout
+    assert "build     failed 1 generated file is stale; run corpus build: README.md (region list)\n" in result.stdout
+    assert "-- [My Yard]" in run_corpus("--root", str(root), "build", "--check").stdout
 
 
 def test_a_hand_edit_outside_the_regions_is_kept(root: Path) -> None:
@@ -249,3 +253,68 @@ def test_a_list_that_github_would_cut_is_said_so(root: Path, monkeypatch: pytest
             "README.md is larger than 512 KiB; GitHub will cut it off"
             in run_corpus("--root", str(root), *command).stderr
         )
+
+
+@pytest.mark.posix
+@pytest.mark.parametrize("is_dangling", [False, True])
+def test_what_is_generated_never_follows_a_link_out_of_the_corpus(root: Path, is_dangling: bool) -> None:
+    outside = root.parent / "theirs.md"
+    if not is_dangling:
+        outside.write_text("theirs\n", encoding="utf-8")
+    (root / "docs" / "STATS.md").unlink()
+    (root / "docs" / "STATS.md").symlink_to(outside)
+
+    build, check = (run_corpus("--root", str(root), name) for name in ("build", "check"))
+
+    assert (build.code, check.code) == (3, 3)
+    assert "docs/STATS.md leads out of the corpus" in build.stderr
+    assert "build     failed docs/STATS.md leads out of the corpus" in check.stdout
+    assert "corpus build" not in check.stdout
+    assert outside.exists() is not is_dangling
+    assert is_dangling or outside.read_text(encoding="utf-8") == "theirs\n"
+
+
+STALE = """\
+validate  ok     no problems
+fmt       ok     up to date
+build     {} 4 generated files are stale; run corpus build: README.md (region list), docs/STATS.md, docs/figures.md, \
+docs/figures/papers-by-year.svg
+"""
+
+
+def test_what_is_merely_stale_is_one_line_and_with_a_notice_no_error(root: Path) -> None:
+    edit(root, "year: 1999", "year: 1998")
+
+    strict, lenient = (run_corpus("--root", str(root), "check", *words) for words in ([], ["--stale", "notice"]))
+
+    assert (strict.code, strict.stdout) == (1, STALE.format("failed"))
+    assert (lenient.code, lenient.stdout) == (0, STALE.format("stale "))
+
+
+def test_many_stale_files_are_named_in_part(root: Path) -> None:
+    shutil.rmtree(root / "docs")
+
+    result = run_corpus("--root", str(root), "check", "--stale", "notice")
+
+    assert result.code == 0
+    assert result.stdout.splitlines()[-1] == (
+        "build     stale  11 generated files are stale; run corpus build: docs/STATS.md (missing), "
+        "docs/schema/papers.schema.json (missing), docs/schema/exclusions.schema.json (missing), "
+        "docs/figures.md (missing) and 7 more"
+    )
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "part"),
+    [
+        ("style: cottage", "style: cotage", "validate  failed"),
+        ("  venue: Report\n", "  venue:   Report\n", "fmt       failed not in canonical form: data/papers.yaml"),
+    ],
+)
+def test_a_notice_of_what_is_stale_excuses_nothing_that_is_wrong(root: Path, old: str, new: str, part: str) -> None:
+    edit(root, old, new)
+    edit(root, "year: 1999", "year: 1998")
+
+    result = run_corpus("--root", str(root), "check", "--stale", "notice")
+
+    assert (result.code, part in result.stdout) == (1, True)

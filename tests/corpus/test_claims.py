@@ -539,3 +539,11 @@ def test_claims_on_a_narrow_terminal(root: Path) -> None:
 
     assert max(len(line) for line in shown.splitlines()) <= 40
     assert "rows (2)    rose-garden, mixed-borders\n" in shown
+
+
+@pytest.mark.parametrize("expect", ["{by: style, counts: {formel: 1}}", "{by: stile, counts: {formal: 1}}"])
+def test_a_claim_that_cannot_be_evaluated_does_not_hold(expect: str) -> None:
+    judged = core.evaluate(read(claim(expect)).claims, pool_of(TOY))[0]
+
+    assert (judged.holds, bool(judged.problem), judged.rows, judged.pools) == (False, True, (), {})
+    assert judged.found == f"cannot be evaluated: {judged.problem}"

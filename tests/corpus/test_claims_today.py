@@ -256,7 +256,7 @@ def test_a_new_record_that_contradicts_claims_is_named_with_every_one_of_them(tm
     shutil.copytree(ROOT / "data", tmp_path / "data")
     paper = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").split("```yaml\n")[1].split("```")[0]
     with (tmp_path / "data" / "papers.yaml").open("a", encoding="utf-8") as file:
-        file.write("\n" + "\n".join(line[3:] for line in paper.splitlines()) + "\n")
+        file.write("\n" + paper)
     assert "stop: explicit" in paper
 
     falling = {

@@ -260,3 +260,14 @@ def test_an_accent_behind_and_is_kept(toy: Corpus) -> None:
     items = read(r"@misc{a, author = {Knuth, D. and \'Alvarez, J. and \_x, \$ and others}}", toy)
 
     assert items[0].values["authors"] == ["Knuth, D.", "Álvarez, J.", "_x, $", "others"]
+
+
+@pytest.mark.parametrize("depth", [300, 5000])
+@pytest.mark.parametrize("field", ["title", "author", "journal"])
+def test_braces_nested_too_deeply_are_refused_at_their_line(depth: int, field: str, toy: Corpus) -> None:
+    text = f"@misc{{a, title = {{A}}}}\n\n@misc{{b, {field} = {{{'{' * depth}x{'}' * depth}}}}}\n"
+
+    (problem,) = refused(text, toy)
+
+    assert problem.startswith("x.bib:3: ")
+    assert "braces nested too deeply" in problem

@@ -161,3 +161,12 @@ def test_time_grows_with_the_number_of_records(toy: Corpus) -> None:
         return call
 
     assert_grows(prepare, 50, 400, 22)
+
+
+def test_a_mapping_that_says_the_same_in_another_order_changes_nothing(toy: Corpus) -> None:
+    same = Item({"key": "rose-garden", "care": {"prune": "weekly", "water": "daily"}}, 1)
+    other = Item({"key": "rose-garden", "care": {"prune": "daily", "water": "weekly"}}, 1)
+
+    assert merged(toy, same)[1:] == ((), (), ("rose-garden",), (), ())
+    assert merged(toy, same).text == papers_file().text
+    assert merged(toy, other)[1:] == (("rose-garden",), (), (), (), ())

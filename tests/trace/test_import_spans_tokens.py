@@ -243,3 +243,11 @@ def test_an_embedding_is_a_tool_whose_tokens_count(tmp_path: Path) -> None:
 
     assert [(event["type"], event.get("tokens")) for event in trace["events"][:1]] == [("tool_call", {"input": 12})]
     assert trace["costs"]["tokens"] == 12
+
+
+def test_hidden_reasoning_beside_an_output_of_nothing_is_added_to_it(tmp_path: Path) -> None:
+    more = {"gen_ai__usage__reasoning__output_tokens": 9}
+    trace = one(tmp_path / "x.jsonl", [request([chat(1, 0, 0, 1, **counts(100, 0, **more))])], "otlp")
+
+    assert trace["events"][0]["tokens"] == {"input": 100, "output": 9, "reasoning": 9}
+    assert "repaired" in {line.partition(":")[0] for line in ledger(trace)}

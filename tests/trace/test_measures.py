@@ -521,3 +521,12 @@ def test_people_are_no_agents() -> None:
     found = measure(trace(run), ("agents", "width"))
 
     assert {name: one.value for name, one in found.items()} == {"agents": 2, "width": 2}
+
+
+def test_without_any_stated_cost_the_cost_is_unknown_and_says_why() -> None:
+    asked, other = event("a", 0, "inference", "x"), event("b", 1, "tool_call", "x")
+
+    assert value(raw([{**other, "cost_usd": 0}]), "cost") == 0
+    for events in ([asked], [other], [asked, other], [{**other, "cost_usd": 3, "copied_context": True}]):
+        found = measure(trace(raw(events)), ["cost"])["cost"]
+        assert (found.value, found.reason) == (None, "no event states a cost")

@@ -717,3 +717,15 @@ def test_check_of_an_empty_folder_of_traces_fails(tmp_path: Path) -> None:
 
     assert code == 3
     assert lines[0].startswith("traces    failed no trace in ")
+
+
+@pytest.mark.parametrize(("unit", "span"), [("s", 100), ("ms", 100_000)])
+def test_a_total_of_seconds_below_the_span_of_the_events_is_found_in_every_unit(unit: str, span: float) -> None:
+    events = [event("a", 5, "message", "lead"), event("b", 5 + span, "message", "lead")]
+
+    def codes_of(seconds: float, **more: Any) -> list[str]:
+        costs = {"tokens": 0, "wall_clock_s": seconds}
+        return [line.split()[1] for line in found({"events": events, "clock": {"unit": unit}, "costs": costs, **more})]
+
+    assert (codes_of(100), codes_of(98), codes_of(0.1)) == ([], ["T215"], ["T215"])
+    assert (codes_of(60, excluded_human_wait_s=40), codes_of(58, excluded_human_wait_s=40)) == ([], ["T215"])

@@ -1,5 +1,6 @@
 """One table, four forms: aligned text, Markdown, CSV and JSON."""
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from enum import Enum
 from typing import Any, NamedTuple, TypeAlias
@@ -82,21 +83,20 @@ def lines(table: Table, width: int | None, glyphs: Glyphs = UNICODE) -> list[Lin
     return result
 
 
-_MARKDOWN_SPECIAL = str.maketrans({c: f"\\{c}" for c in "\\`*_[]<>|#"} | {"&": "&amp;"})
+_MARKDOWN_SPECIAL = str.maketrans({c: f"\\{c}" for c in "\\`*_[]<>|#~"} | {"&": "&amp;"})
 
 
 def markdown_text(text: str) -> str:
-    """The text with every character escaped that could become markup or end a table cell."""
-    return text.translate(_MARKDOWN_SPECIAL)
+    """The text with every character escaped that could become markup, a link, or end a table cell."""
+    escaped = text.translate(_MARKDOWN_SPECIAL)
+    # GitHub makes a link of a host alone: https://github.github.com/gfm/#autolinks-extension-
+    return re.sub(r"(?i)(www)\.", r"\1\\.", escaped) if "ww" in escaped.lower() else escaped
 
 
-def markdown(table: Table, escape: Callable[[str], str] = markdown_text) -> str:
-    """The table in Markdown, columns aligned, so that its source reads well, too.
-
-    `escape` takes the place of `markdown_text` where more than markup has to be escaped.
-    """
-    header = [escape(name) for name in table.columns]
-    body = [[escape(cell_text(cell)) for cell in row] for row in table.rows]
+def markdown(table: Table) -> str:
+    """The table in Markdown, columns aligned, so that its source reads well, too."""
+    header = [markdown_text(name) for name in table.columns]
+    body = [[markdown_text(cell_text(cell)) for cell in row] for row in table.rows]
     widths = [max(3, *(display_width(row[index]) for row in (header, *body))) for index in range(len(header))]
     numeric = [_is_numeric(table.rows, index) for index in range(len(header))]
     rule = [("-" * (width - 1) + ":") if right else "-" * width for width, right in zip(widths, numeric, strict=True)]
@@ -106,8 +106,8 @@ def markdown(table: Table, escape: Callable[[str], str] = markdown_text) -> str:
         + " |"
         for row in (header, rule, *body)
     ]
-    title = [f"## {escape(table.title)}", ""] if table.title else []
-    notes = [part for note in table.notes for part in ("", escape(note))]
+    title = [f"## {markdown_text(table.title)}", ""] if table.title else []
+    notes = [part for note in table.notes for part in ("", markdown_text(note))]
     return "\n".join((*title, *rows, *notes)) + "\n"
 
 

@@ -20,6 +20,7 @@ register(
         "Y112": "file too large",
         "Y113": "key that is not plain text",
         "Y114": "nothing in the file",
+        "Y115": "text too long to read",
     },
     warnings={},
     sections={"Y": "Syntax"},

@@ -36,6 +36,8 @@ _NOTHING = "the file holds nothing but comments or blank lines; a list without r
 
 MAX_BYTES = 512 * 1024 * 1024
 MAX_DEPTH = 16
+MAX_TEXT = 100_000
+"""The bytes that a line, and the characters that a text, may have."""
 
 _FORBIDDEN = "[^\t\n\r\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]|\r(?!\n)"
 
@@ -161,6 +163,14 @@ class YamlFile:
             megabytes = MAX_BYTES // (1024 * 1024)
             self.refuse("Y112", 0, f"the file is larger than {megabytes} MiB; split it")
             return False
+        start = 0
+        while len(data) - start > MAX_TEXT:  # from the last line end within reach to the next, not line by line
+            end = data.rfind(b"\n", start, start + MAX_TEXT + 1) + 1
+            if not end:
+                self.text = data[:start].decode("utf-8", "replace")
+                self.refuse("Y115", len(self.text), f"the line is longer than {MAX_TEXT // 1000} kB; shorten it")
+                return False
+            start = end
         try:
             self.text = data.decode("utf-8")
         except UnicodeDecodeError as error:
@@ -241,6 +251,10 @@ class _Fold:
         if kind is ScalarEvent:
             if event.anchor or event.tag:
                 self.refuse_properties(event)
+            if len(event.value) > MAX_TEXT:
+                self._file.refuse("Y115", _place(event), f"the text is longer than {MAX_TEXT // 1000} kB; shorten it")
+                self._file.refused.add(_place(event))
+                return Scalar("", _place(event))
             return Scalar(event.value, _place(event))
         if kind is AliasEvent:
             at = _place(event)
@@ -276,7 +290,9 @@ class _Fold:
                 self.refuse_properties(key_event)
             key = shared(key_event.value, key_event.value)
             value_event = get_event()
-            if type(value_event) is scalar and not (value_event.anchor or value_event.tag):
+            if type(value_event) is scalar and not (
+                value_event.anchor or value_event.tag or len(value_event.value) > MAX_TEXT
+            ):
                 value: Node = new(Scalar, (value_event.value, value_event.start_mark.index))
             else:
                 value = self(value_event, depth)

@@ -80,7 +80,10 @@ def decoded(latex: str) -> str:
     text = re.sub(_FORMULA, formula, text)
     text = re.sub(r"\\text(super|sub)script\{([^{}]*)\}", _text_script, text)
     text = re.sub(_BARE, lambda found: found[0] if len(found[0]) == 2 else f"\\{found[0]}", text)
-    plain, unknown = _reader().read(text)
+    try:
+        plain, unknown = _reader().read(text)
+    except RecursionError:
+        raise LatexError("holds braces nested too deeply; write it with fewer") from None
     kept += unknown
     if kept:
         raise LatexError(f"holds LaTeX that stands for no characters: {quote(kept[0])}; write it as plain text")
