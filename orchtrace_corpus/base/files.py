@@ -15,6 +15,12 @@ _TEMPORARY_PREFIX = ".corpus-"
 _TEMPORARY_SUFFIX = ".tmp"
 
 
+def text_beside(module: str, name: str) -> str:
+    """A text file of the package that lies beside a module, given by its `__file__`."""
+    with open(os.path.join(os.path.dirname(module), name), encoding="utf-8") as file:
+        return file.read()
+
+
 class Document(NamedTuple):
     """A file with the text it has and the text it should have.
 

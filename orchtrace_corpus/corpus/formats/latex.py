@@ -10,14 +10,14 @@ import json
 import re
 import unicodedata
 from functools import lru_cache
-from importlib.resources import files
 from itertools import pairwise
 from typing import Any
 
+from orchtrace_corpus.base.files import text_beside
 from orchtrace_corpus.base.findings import quote
 
 # Characters beyond letters and digits of ASCII, each with its command; `raised` and `lowered` with what they are of.
-_TABLES: dict[str, Any] = json.loads(files("orchtrace_corpus.corpus.formats").joinpath("latex.json").read_text("utf-8"))
+_TABLES: dict[str, Any] = json.loads(text_beside(__file__, "latex.json"))
 _NAMED, _ACCENTS = _TABLES["named"], _TABLES["accents"]
 _SPECIAL = {c: f"\\{c}" for c in "&%#_$"} | {c: f"{{\\text{name}}}" for c, name in _NAMED.items()}
 # Two of these side by side would be one character to LaTeX, or one blank.

@@ -8,9 +8,9 @@ holds between records is for `corpus validate`.
 import json
 import re
 from collections.abc import Iterator
-from importlib.resources import files
 from typing import Any
 
+from orchtrace_corpus.base.files import text_beside
 from orchtrace_corpus.base.yamlfile.writer import scalar_text
 from orchtrace_corpus.corpus.formats.issue_form import Question, questions
 from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE
@@ -33,7 +33,7 @@ def data_schema(name: str, taxonomy: Taxonomy) -> str:
     from orchtrace_corpus.corpus.model.disputes import State, disputable, values_for
     from orchtrace_corpus.corpus.model.scale import Group, Support
 
-    templates = json.loads(files("orchtrace_corpus.corpus.render").joinpath("schemas.json").read_text("utf-8"))
+    templates = json.loads(text_beside(__file__, "schemas.json"))
     tags = disputable(taxonomy)
     choices = {
         "fields of papers": [facet.field for facet in taxonomy.papers],

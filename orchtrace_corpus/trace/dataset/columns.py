@@ -6,10 +6,10 @@
 import tomllib
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property, partial
-from importlib.resources import files
 from operator import attrgetter
 from typing import Any, NamedTuple
 
+from orchtrace_corpus.base.files import text_beside
 from orchtrace_corpus.trace.analysis.labels import Label, labels
 from orchtrace_corpus.trace.measures import DEFINITIONS, Measure, Run
 from orchtrace_corpus.trace.measures.ledger import KINDS, Entry, ledger
@@ -234,6 +234,6 @@ def _columns(table: str, declared: dict[str, list[str]]) -> Iterator[Column]:
 
 TABLES: dict[str, tuple[Column, ...]] = {
     table: tuple(_columns(table, declared))
-    for table, declared in tomllib.loads(files(__package__).joinpath("columns.toml").read_text("utf-8")).items()
+    for table, declared in tomllib.loads(text_beside(__file__, "columns.toml")).items()
 }
 """The columns of every table, in order."""

@@ -2,9 +2,9 @@
 
 import json
 from functools import cache
-from importlib.resources import files
 from typing import Any
 
+from orchtrace_corpus.base.files import text_beside
 from orchtrace_corpus.base.findings import quote, suggestion
 from orchtrace_corpus.trace.model.json_text import Oversized
 
@@ -15,7 +15,7 @@ _KINDS |= {"boolean": "true or false", "null": "null"}
 @cache
 def schema() -> dict[str, Any]:
     """The JSON Schema of traces."""
-    text = files("orchtrace_corpus.trace.model").joinpath("schema.json").read_text(encoding="utf-8")
+    text = text_beside(__file__, "schema.json")
     return dict(json.loads(text))
 
 
