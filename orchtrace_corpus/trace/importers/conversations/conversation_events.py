@@ -328,17 +328,13 @@ class _TranscriptEvents:
         if answer.is_repeated:
             return
         tool_call = answer.tool_call
-        if (
-            tool_call is not None
-            and tool_call.purpose in (steps.Purpose.TOOL, steps.Purpose.ASK)
-            and not tool_call.event
-        ):
-            tool_call = None  # its call is not among the transcript's own steps
         if tool_call is not None and tool_call.purpose not in (steps.Purpose.TOOL, steps.Purpose.ASK):
             if tool_call.purpose is steps.Purpose.MESSAGE and tool_call.event:
                 message = self._builder.get(tool_call.event)
                 message.status, message.error_type = answer.status, answer.error
             return
+        if tool_call is not None and not tool_call.event:
+            tool_call = None  # its call is not among the transcript's own steps
         tool, call_id = (tool_call.tool, tool_call.id) if tool_call is not None else ("", "")
         event = self._emit(
             EventType.TOOL_RESULT,

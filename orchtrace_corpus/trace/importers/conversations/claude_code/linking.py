@@ -49,17 +49,17 @@ class _Returns:
             if aimed.tool_call.purpose is steps.Purpose.MESSAGE and aimed.mark:
                 sent.setdefault((aimed.tool_call.target, aimed.mark), []).append(aimed.tool_call)
         for arrival in self._evidence.arrivals:
-            self._deliver(arrival, sent)
+            self._deliver(arrival, sent.get((arrival.thread.agent, arrival.mark), []))
 
-    def _results(self) -> Iterator[steps.ReturnEvidence]:
+    def _results(self) -> Iterator[tuple[steps.Transcript, steps.Return]]:
         spawns = [one for one in self._evidence.spawns if one.tool_call.purpose is steps.Purpose.SPAWN]
         for spawn in (*spawns, *self._family.again):
             result, child = spawn.result, spawn.tool_call.target
             if result is not None and not result.launched and child and not result.answer.is_repeated:
                 answer = result.answer
-                yield steps.ReturnEvidence(answer, spawn.thread, child, answer.status, answer.error, answer.ref)
+                yield spawn.thread, steps.Return.at_step(answer, child, answer.status, answer.error, answer.ref)
 
-    def _notices(self) -> Iterator[steps.ReturnEvidence]:
+    def _notices(self) -> Iterator[tuple[steps.Transcript, steps.Return]]:
         for notice in self._evidence.notices:
             task = notice.task
             spawn = self._tasks.get(task.task) or self._spawns.get(task.call)
@@ -67,13 +67,13 @@ class _Returns:
             status = _STATUSES.get(task.status)
             if child and child != notice.thread.agent and status is not None:
                 error = task.status if status is Status.ERROR else ""
-                yield steps.ReturnEvidence(notice.step, notice.thread, child, status, error, notice.ref)
+                yield notice.thread, steps.Return.at_step(notice.step, child, status, error, notice.ref)
 
-    def _waits(self) -> Iterator[steps.ReturnEvidence]:
+    def _waits(self) -> Iterator[tuple[steps.Transcript, steps.Return]]:
         for aimed in self._evidence.aimed:
             call, result = aimed.tool_call, aimed.result
             if call.purpose is steps.Purpose.JOIN and result and result.done and not result.answer.is_repeated:
-                yield steps.ReturnEvidence(result.answer, aimed.thread, call.target, ref=result.answer.ref)
+                yield aimed.thread, steps.Return.at_step(result.answer, call.target, ref=result.answer.ref)
 
     def _aim(self, aimed: rows.Aimed) -> None:
         tool_call = aimed.tool_call
@@ -109,20 +109,16 @@ class _Returns:
             self._family.names[name] = self._reading.name(name)
         return self._family.names[name]
 
-    def _deliver(self, arrival: rows.Arrival, sent: dict[tuple[str, int], list[steps.ToolCall]]) -> None:
+    def _deliver(self, arrival: rows.Arrival, waiting: list[steps.ToolCall]) -> None:
         """A message that arrives is the one that was sent, where the log has that, too."""
         step, thread = arrival.step, arrival.thread
         step.sender = self._called(arrival.name, thread) or self._stranger(arrival.name)
-        waiting = sent.get((thread.agent, arrival.mark), [])
         for number, tool_call in enumerate(waiting[:10]):
             if tool_call.time <= step.time:
                 step.sent = waiting.pop(number)
                 return
         if step.sender == thread.agent:
             step.sender = ""  # what it tells itself is but a note
-
-
-_INPUTS = ("input", "cache_read", "cache_write")
 
 
 def _enter_usage(reading: Reading, children: Mapping[str, rows.Spawn], missing: int) -> dict[Missing, int]:
@@ -138,7 +134,9 @@ def _enter_usage(reading: Reading, children: Mapping[str, rows.Spawn], missing: 
     """
     written, report, replaced = reading.content.evidence.written, reading.report, set()
     for one in written:
-        one.call.basis = _basis(one)
+        if one.call.tokens is not None:
+            whole = TokenBasis.DEDUPLICATED if one.rows > 1 else TokenBasis.REPORTED
+            one.call.basis = TokenBasis.PLACEHOLDER if one.is_open else whole
     for key, spawn in children.items():
         if key in reading.threads and spawn.result is not None and not spawn.result.launched:
             calls = [step for step in reading.threads[key].steps if isinstance(step, steps.ModelCall)]
@@ -152,10 +150,8 @@ def _enter_usage(reading: Reading, children: Mapping[str, rows.Spawn], missing: 
         tokens = one.call.tokens
         odd += one.is_odd
         without += tokens is None and not one.is_odd
-        if one.is_odd:
-            report.enter(LedgerLine.NO_NUMBER)
-        elif tokens is None:
-            report.enter(LedgerLine.NO_USAGE)
+        if one.is_odd or tokens is None:
+            report.enter(LedgerLine.NO_NUMBER if one.is_odd else LedgerLine.NO_USAGE)
         if tokens is not None:
             is_open = one.call.basis is TokenBasis.PLACEHOLDER
             line = LedgerLine.PLACEHOLDER if is_open else LedgerLine.LAST_ROW
@@ -165,21 +161,15 @@ def _enter_usage(reading: Reading, children: Mapping[str, rows.Spawn], missing: 
     return {Missing.TRANSCRIPTS: missing, Missing.USAGE: without, Missing.NUMBERS: odd}
 
 
-def _basis(one: rows.Written) -> TokenBasis:
-    if one.call.tokens is None:
-        return TokenBasis.UNKNOWN
-    if one.is_open:
-        return TokenBasis.PLACEHOLDER
-    return TokenBasis.DEDUPLICATED if one.rows > 1 else TokenBasis.REPORTED
-
-
 def _takes_output(call: steps.ModelCall, spawn: rows.Spawn, report: ImportReport) -> bool:
     """Take the output of a sub-agent's last answer from its result; whether that changed it."""
     stated = spawn.result.usage if spawn.result is not None else None
     if not stated or call.tokens is None:
         return False
     more = stated.get("output", 0) - call.tokens.get("output", 0)
-    if more < 0 or any(stated.get(kind, 0) != call.tokens.get(kind, 0) for kind in _INPUTS):
+    if more < 0 or any(
+        stated.get(kind, 0) != call.tokens.get(kind, 0) for kind in ("input", "cache_read", "cache_write")
+    ):
         report.note(Problem.RESULT_USAGE_DIFFERS, str(spawn.tool_call.place))
         return False
     if call.basis is TokenBasis.PLACEHOLDER or more:

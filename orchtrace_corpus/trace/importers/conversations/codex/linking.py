@@ -196,7 +196,8 @@ class _Links:
                 child = self._called(ending.name)
                 if child and child != thread.agent:
                     error = "agent_error" if ending.status is Status.ERROR else ""
-                    returns.append(steps.ReturnEvidence(ending.step, thread, child, ending.status, error, ending.ref))
+                    step = steps.Return.at_step(ending.step, child, ending.status, error, ending.ref)
+                    returns.append((thread, step))
         steps.note_deciders(rollout.thread for rollout in self._rollouts)
         steps.add_returns(returns, (rollout.thread for rollout in self._rollouts))
         for rollout in self._rollouts:
