@@ -124,8 +124,12 @@ class _Links:
                 spawn.tool_call.target = rollout.thread.agent
                 spawn.tool_call.role = rollout.thread.role = rollout.thread.role or spawn.tool_call.role
                 self._note_names(spawn.names, rollout.thread.agent)
-            else:
-                self._conclude_spawn(rollout, parent)
+                continue
+            first = min(rollout.thread.steps, key=lambda step: step.at)
+            concluded = steps.ToolCall(first.time, first.place, purpose=steps.Purpose.SPAWN, is_inferred=True)
+            concluded.target, concluded.role = rollout.thread.agent, rollout.thread.role
+            parent.thread.add(concluded)
+            self._report.note(Problem.SPAWN_INFERRED, str(first.place))
 
     def _is_above(self, one: Rollout, other: Rollout) -> bool:
         """Whether one thread is the other or above it, so that it cannot be its child."""
@@ -149,13 +153,6 @@ class _Links:
                 del waiting[0]
             found = waiting[0] if waiting else None
         return found
-
-    def _conclude_spawn(self, rollout: Rollout, parent: Rollout) -> None:
-        first = min(rollout.thread.steps, key=lambda step: step.at)
-        spawn = steps.ToolCall(first.time, first.place, purpose=steps.Purpose.SPAWN, is_inferred=True)
-        spawn.target, spawn.role = rollout.thread.agent, rollout.thread.role
-        parent.thread.add(spawn)
-        self._report.note(Problem.SPAWN_INFERRED, str(first.place))
 
     def name_childless(self) -> int:
         """Name the sub-agents of which there is no rollout, and say how many."""
