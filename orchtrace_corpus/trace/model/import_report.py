@@ -274,7 +274,7 @@ class ImportReport(Struct):
 
     def unsure(self) -> list[str]:
         """What is counted, but may be more."""
-        return [line.partition(": ")[2] for line in (LedgerLine.PLACEHOLDER,) if line in self.token_ledger]
+        return [LedgerLine.PLACEHOLDER.partition(": ")[2]] if LedgerLine.PLACEHOLDER in self.token_ledger else []
 
     def lacks_transcripts(self) -> bool:
         """Whether the log speaks of sub-agents whose transcripts are not among its files."""
