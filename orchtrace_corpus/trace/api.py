@@ -11,11 +11,10 @@ This module imports msgspec; those who look at the paper pool never need it.
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from msgspec import to_builtins
 
-from orchtrace_corpus.base.errors import DataFileError
 from orchtrace_corpus.base.findings import Finding
 from orchtrace_corpus.trace import importers, rules
 from orchtrace_corpus.trace.analysis.comparison import Difference, compare
@@ -25,7 +24,7 @@ from orchtrace_corpus.trace.credit.assign import Assignment, Choices, Method, as
 from orchtrace_corpus.trace.diagnosis import diagnose, summarize
 from orchtrace_corpus.trace.diagnosis.values import Diagnosis, Origin, Summary
 from orchtrace_corpus.trace.exporters import publish
-from orchtrace_corpus.trace.importers.core.identity import Answers
+from orchtrace_corpus.trace.importers import Imported
 from orchtrace_corpus.trace.importers.core.privacy import Privacy
 from orchtrace_corpus.trace.measures import DEFINITIONS, Definition, Measure, Profile, concurrency_profile, measure
 from orchtrace_corpus.trace.measures.ledger import Entry, ledger
@@ -45,22 +44,6 @@ __all__ += ["AgentSpan", "Difference", "Label", "State", "agent_tree", "compare"
 __all__ += ["Assignment", "Choices", "Method", "assign"]
 
 
-class Imported(NamedTuple):
-    """What became of a session of a log: a trace, or the error for which it could not be read.
-
-    Attributes:
-        form: The format of the log; empty where it may not be read.
-        files: The paths of its files.
-        trace: The trace; None where there is none.
-        error: Why there is none.
-    """
-
-    form: str
-    files: tuple[str, ...]
-    trace: Trace | None
-    error: DataFileError | None = None
-
-
 def import_logs(
     paths: str | Sequence[str], form: str = "", *, salt: str = "", keep_content: bool = False
 ) -> Iterator[Imported]:
@@ -77,14 +60,7 @@ def import_logs(
         DataFileError: There is no log there.
     """
     privacy = Privacy(salt.encode("utf-8", "replace") if salt else os.urandom(16), keep_content)
-    answers = Answers()
-    for session in importers.sessions(paths, form):
-        files = tuple(file.path for file in session.files)
-        try:
-            for trace in importers.read(session, privacy, answers):
-                yield Imported(session.form, files, trace)
-        except DataFileError as error:
-            yield Imported(session.form, files, None, error)
+    yield from importers.import_sessions(importers.sessions(paths, form), privacy)
 
 
 def load(path: str | os.PathLike[str]) -> Iterator[Trace]:

@@ -6,7 +6,7 @@ import signal
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from enum import StrEnum
-from typing import Annotated, TypeAlias
+from typing import Annotated
 
 import typer
 
@@ -22,8 +22,6 @@ from orchtrace_corpus.trace.model.trace import Trace
 from orchtrace_corpus.trace.render.imports import Tally
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
-
-_Traces: TypeAlias = Iterable[Trace]
 
 
 class Form(StrEnum):
@@ -110,7 +108,12 @@ def import_(
     return ExitCode.FINDINGS if reading.failed else ExitCode.DONE
 
 
-def _write(session: Session, form: Form, path: str, traces: _Traces) -> None:
+def _write(session: Session, form: Form, path: str, traces: Iterable[Trace]) -> None:
+    """Write traces in a form.
+
+    Raises:
+        CommandUseError: There are several, and the form has room for only one.
+    """
     if form is Form.PARQUET:
         from orchtrace_corpus.trace.dataset import tables
 
@@ -118,7 +121,11 @@ def _write(session: Session, form: Form, path: str, traces: _Traces) -> None:
         return
     with _writer(session, path) as write:
         if form is Form.JSON:
-            write(text(as_data(_only(traces))))
+            one, *more = itertools.islice(traces, 2)
+            if more:
+                hint = "Write --to jsonl, or name the files of one session."
+                raise CommandUseError("there are several traces, and --to json writes only one", hint)
+            write(text(as_data(one)))
             return
         for trace in traces:
             write(one_line(as_data(trace)))
@@ -134,19 +141,6 @@ def _ended_in_order() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, before)
-
-
-def _only(traces: _Traces) -> Trace:
-    """The trace, when it is certain that there is no other.
-
-    Raises:
-        CommandUseError: There are several.
-    """
-    found, *more = itertools.islice(traces, 2)
-    if more:
-        hint = "Write --to jsonl, or name the files of one session."
-        raise CommandUseError("there are several traces, and --to json writes only one", hint)
-    return found
 
 
 @contextmanager

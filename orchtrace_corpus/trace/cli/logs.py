@@ -16,14 +16,11 @@ from orchtrace_corpus.trace.importers.core import logs
 from orchtrace_corpus.trace.importers.core.privacy import Privacy
 
 if TYPE_CHECKING:
-    from orchtrace_corpus.base.progress import Progress
     from orchtrace_corpus.trace.model.trace import Trace
 
 Pricing: TypeAlias = Callable[["Trace"], None]
 
 _MOST_TOLD = 5
-_SALT_BYTES = 16
-_STANDARD_INPUT = "-"
 
 
 class TracesGivenError(DataFileError):
@@ -54,10 +51,19 @@ class Reading:
         Raises:
             DataFileError: There is no trace at all; the message is about the first session.
         """
+        from orchtrace_corpus.base.progress import Progress
+
         failed: list[DataFileError] = []
         read = 0
+
+        def followed() -> Iterator[importers.Session]:
+            for number, one in enumerate(sessions):
+                if show is not None:
+                    show(Progress(number, len(sessions)))
+                yield one
+
         with progress.shown(self._session.output, "sessions") if is_shown else nullcontext() as show:
-            for form, _, trace, error in importers.import_sessions(_followed(sessions, show), how):
+            for form, _, trace, error in importers.import_sessions(followed(), how):
                 if trace is not None:
                     read += 1
                     yield form, trace
@@ -83,7 +89,7 @@ class Reading:
 
 def privacy(salt: str, *, keep_content: bool) -> Privacy:
     """How contents are referred to; without a salt by one that nobody knows, not even the next run."""
-    return Privacy(salt.encode("utf-8", "replace") if salt else os.urandom(_SALT_BYTES), keep_content)
+    return Privacy(salt.encode("utf-8", "replace") if salt else os.urandom(16), keep_content)
 
 
 def pricing(path: str) -> Pricing | None:
@@ -112,7 +118,7 @@ def found(session: Session, paths: Sequence[str], form: str) -> list[importers.S
         DataFileError: There is no log there.
         TracesGivenError: There are only traces.
     """
-    if _STANDARD_INPUT in paths:
+    if "-" in paths:
         hint = "A session can be several files; name the file or folder that holds it."
         raise CommandUseError("logs are read from files and folders, not from standard input", hint)
     there = importers.find(paths, form)
@@ -131,15 +137,3 @@ def found(session: Session, paths: Sequence[str], form: str) -> list[importers.S
             f"corpus: passed over: {len(there.others):,} {what} of a format that we know ({named}{more})"
         )
     return there.sessions
-
-
-def _followed(
-    sessions: Sequence[importers.Session], show: "Callable[[Progress], None] | None"
-) -> Iterator[importers.Session]:
-    """The sessions, as one after another is read, with how many were before each."""
-    from orchtrace_corpus.base.progress import Progress
-
-    for number, one in enumerate(sessions):
-        if show is not None:
-            show(Progress(number, len(sessions)))
-        yield one

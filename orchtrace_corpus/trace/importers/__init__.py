@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from importlib import import_module
 from typing import NamedTuple, NoReturn, Protocol
 
@@ -111,7 +112,11 @@ def find(paths: Sequence[str], form: str = "") -> Found:
     looked = [logs.find(path) for path in paths]
     once: dict[Hashable, LogFile] = {}
     for file in (file for one in looked for file in one.files):
-        once.setdefault(_identity(file.path), file)
+        known: Hashable = file.path  # of a file that has gone meanwhile; else it has one identity under any name
+        with suppress(OSError):
+            status = os.stat(file.path)
+            known = status.st_dev, status.st_ino
+        once.setdefault(known, file)
     by_format: dict[str, list[tuple[LogFile, Sequence[str]]]] = {}
     others, forbidden, has_traces = [], [], False
     for file in once.values():
@@ -152,15 +157,6 @@ def grouped(form: str, files: Iterable[LogFile]) -> Iterator[tuple[LogFile, ...]
         with Opened(file) as opened:
             found.append((file, importer(form).ties(opened)))
     yield from logs.tied(found)
-
-
-def _identity(path: str) -> Hashable:
-    """By what a file is known under any name; its path where it has gone meanwhile."""
-    try:
-        status = os.stat(path)
-    except OSError:
-        return path
-    return status.st_dev, status.st_ino
 
 
 def recognise(opened: Opened) -> str:

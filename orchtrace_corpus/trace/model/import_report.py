@@ -15,7 +15,6 @@ from orchtrace_corpus.trace.model.trace import Trace
 
 _MOST_EXAMPLES = 3
 _MOST_KINDS = 100
-_OTHERS = "(further kinds)"
 
 
 class Drop(StrEnum):
@@ -34,10 +33,6 @@ class Drop(StrEnum):
     PART_OF_ABSENT_RUN = "part of a run that is not in the log"
     NO_TRACE_NOR_SPAN = "neither a trace nor a span"
     NO_ID = "without an id"
-
-
-_UNREAD = (Drop.CUT_OFF, Drop.NO_JSON, Drop.TOO_LONG)
-"""Records of which nobody knows what they say: they may have reported tokens."""
 
 
 class Problem(StrEnum):
@@ -127,10 +122,6 @@ class LedgerLine(StrEnum):
     UNDIVIDED = "unknown: only a total, not divided by kind"
     EXCLUSIVE_INPUT = "repaired: input less than what came from caches, so taken to be without it"
     HIDDEN_REASONING = "repaired: output less than the reasoning in it, so taken to be without it"
-
-
-_LEAST = (LedgerLine.PLACEHOLDER,)
-"""What is counted, but may be more."""
 
 
 class Missing(StrEnum):
@@ -268,7 +259,8 @@ class ImportReport(Struct):
     @property
     def unread(self) -> int:
         """How many lines could not be read, so that nobody knows what they say."""
-        return sum(self.dropped[drop].number for drop in _UNREAD if drop in self.dropped)
+        unread = (Drop.CUT_OFF, Drop.NO_JSON, Drop.TOO_LONG)
+        return sum(self.dropped[drop].number for drop in unread if drop in self.dropped)
 
     def entries(self) -> Iterator[Entry]:
         """The lines of the token ledger; the name of each is an outcome, a colon, and what has it."""
@@ -282,7 +274,7 @@ class ImportReport(Struct):
 
     def unsure(self) -> list[str]:
         """What is counted, but may be more."""
-        return [line.partition(": ")[2] for line in _LEAST if line in self.token_ledger]
+        return [LedgerLine.PLACEHOLDER.partition(": ")[2]] if LedgerLine.PLACEHOLDER in self.token_ledger else []
 
     def lacks_transcripts(self) -> bool:
         """Whether the log speaks of sub-agents whose transcripts are not among its files."""
@@ -299,7 +291,7 @@ class ImportReport(Struct):
 def _count(counts: dict[str, int], kind: str) -> None:
     """Count a kind; a log may make up more of them than anybody would read."""
     if kind not in counts and len(counts) >= _MOST_KINDS:
-        kind = _OTHERS
+        kind = "(further kinds)"
     counts[kind] = counts.get(kind, 0) + 1
 
 

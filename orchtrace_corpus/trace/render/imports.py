@@ -1,5 +1,6 @@
 """What an import did with every record of a log, in plain words for a sceptic."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeVar
 
@@ -34,11 +35,11 @@ class Tally:
         self.traces = 0
         self._events = 0
         self._read = self._repaired = self._out_of_order = 0
-        self._kinds: dict[str, dict[str, int]] = {name: {} for name in _KINDS}
+        self._kinds: dict[str, Counter[str]] = {name: Counter() for name in _KINDS}
         self._examples: dict[str, str] = {}
         self._ledger: dict[tuple[str, str], Row] = {}
         self._shares: dict[str, dict[str, Row]] = {"session": {}, "agent": {}, "model": {}}
-        self._unknown: dict[str, int] = {}
+        self._unknown: Counter[str] = Counter()
         self._prices: Prices | None = None
 
     def add(self, trace: Trace) -> None:
@@ -49,22 +50,28 @@ class Tally:
         self._read += report.records_read
         self._repaired += report.repaired
         self._out_of_order += report.out_of_order
-        for kinds, counts in (("passed_over", report.passed_over), ("unknown_kinds", report.unknown_kinds)):
-            for kind, number in counts.items():
-                self._kinds[kinds][kind] = self._kinds[kinds].get(kind, 0) + number
+        self._kinds["passed_over"].update(report.passed_over)
+        self._kinds["unknown_kinds"].update(report.unknown_kinds)
         for kinds, places in (("dropped", report.dropped), ("problems", report.problems)):
             for kind, noted in places.items():
-                self._kinds[kinds][kind] = self._kinds[kinds].get(kind, 0) + noted.number
+                self._kinds[kinds][kind] += noted.number
                 if noted.for_example:
                     self._examples.setdefault(kind, noted.for_example[0])
         for one in report.entries():
             row = Row(one.what or one.outcome, one.records, one.tokens, outcome=one.outcome)
             _add(self._ledger, (one.outcome, one.what), row)
         if reason := trace.reasons.get("costs.tokens"):
-            self._unknown[reason] = self._unknown.get(reason, 0) + 1
+            self._unknown[reason] += 1
         if report.prices is not None:
             self._add_prices(report.prices)
-        self._share_out(trace)
+        spent: dict[tuple[str, str], Row] = {}  # by the agents and the models
+        for event in trace.events:
+            if isinstance(event.tokens, Tokens) and not event.copied_context:
+                _add(spent, (event.agent, event.model), Row("", None, by_kind(event.tokens), event.cost_usd))
+        for (agent, model), row in spent.items():
+            _add(self._shares["session"], f"{self.traces}", row._replace(name=trace.trace_id))
+            _add(self._shares["agent"], agent, row._replace(name=agent))
+            _add(self._shares["model"], model, row._replace(name=model or "(not named)"))
 
     def _add_prices(self, more: Prices) -> None:
         known = self._prices or Prices(more.date, unused=more.unused)
@@ -73,17 +80,6 @@ class Tally:
         known.unused = [model for model in known.unused if model in more.unused]
         known.date, known.last_day = more.date, max(known.last_day, more.last_day)
         self._prices = known
-
-    def _share_out(self, trace: Trace) -> None:
-        """Add what the events spent to the session, the agents and the models."""
-        spent: dict[tuple[str, str], Row] = {}
-        for event in trace.events:
-            if isinstance(event.tokens, Tokens) and not event.copied_context:
-                _add(spent, (event.agent, event.model), Row("", None, by_kind(event.tokens), event.cost_usd))
-        for (agent, model), row in spent.items():
-            _add(self._shares["session"], f"{self.traces}", row._replace(name=trace.trace_id))
-            _add(self._shares["agent"], agent, row._replace(name=agent))
-            _add(self._shares["model"], model, row._replace(name=model or "(not named)"))
 
     def lines(self, width: int | None) -> list[str]:
         """The reports in words, in lines that fit the width; None for no terminal."""

@@ -25,7 +25,6 @@ _MOST_NAME = 48
 _MOST_SHARES = 8
 _INDENT = "  "
 _TITLE = "Token ledger"
-_SUM = "all that is counted"
 
 
 class Row(NamedTuple):
@@ -60,7 +59,7 @@ def lines(ledger: Sequence[Row], shares: Mapping[str, Sequence[Row]], room: int)
         room: The cells of a line.
     """
     shown = {f"{group[:1].upper()}{group[1:]}": rows for group, rows in _groups(ledger).items()}
-    shown |= {name: list(_largest(rows)) for name, rows in shares.items() if rows}
+    shown |= {name: _largest(rows) for name, rows in shares.items() if rows}
     if not shown:
         return []
     columns = _Columns([row for rows in shown.values() for row in rows])
@@ -89,7 +88,7 @@ def _groups(ledger: Sequence[Row]) -> dict[str, list[Row]]:
     for row in sorted(ledger, key=lambda row: (row.outcome, -row.total, row.name)):
         groups.setdefault(row.outcome, []).append(row)
     if len(counted) > 1:
-        counted.append(_sum(_SUM, counted))
+        counted.append(_sum("all that is counted", counted))
     return {group: rows for group, rows in groups.items() if rows}
 
 
@@ -98,14 +97,11 @@ def counted(ledger: Iterable[Row]) -> float:
     return sum(row.total for row in ledger if row.outcome == Outcome.COUNTED)
 
 
-def _largest(rows: Sequence[Row]) -> Iterator[Row]:
+def _largest(rows: Sequence[Row]) -> list[Row]:
     """The rows of most tokens; the others in one."""
     ordered = sorted(rows, key=lambda row: (-row.total, row.name))
-    few = len(ordered) <= _MOST_SHARES + 1
-    yield from ordered if few else ordered[:_MOST_SHARES]
-    if not few:
-        rest = ordered[_MOST_SHARES:]
-        yield _sum(f"{len(rest):,} more", rest)
+    rest = ordered[_MOST_SHARES:]
+    return ordered if len(rest) <= 1 else [*ordered[:_MOST_SHARES], _sum(f"{len(rest):,} more", rest)]
 
 
 def _sum(name: str, rows: Sequence[Row]) -> Row:

@@ -257,7 +257,11 @@ class _TranscriptEvents:
                 case steps.Delivery():
                     self._take_delivery(step)
                 case steps.SafetyEvent():
-                    self._take_alarm(step)
+                    tool, status, error, ref = step.tool, step.status, step.error, step.ref
+                    alarm = self._emit(
+                        EventType.SAFETY, self._agent, step, tool=tool, status=status, error_type=error, content_ref=ref
+                    )
+                    self._builder.edge(self._call, alarm, EdgeType.SAFETY)
                     self._busy = max(self._busy, step.time)
                 case steps.CopiedHistory():
                     self._emit(
@@ -328,17 +332,13 @@ class _TranscriptEvents:
         if answer.is_repeated:
             return
         tool_call = answer.tool_call
-        if (
-            tool_call is not None
-            and tool_call.purpose in (steps.Purpose.TOOL, steps.Purpose.ASK)
-            and not tool_call.event
-        ):
-            tool_call = None  # its call is not among the transcript's own steps
         if tool_call is not None and tool_call.purpose not in (steps.Purpose.TOOL, steps.Purpose.ASK):
             if tool_call.purpose is steps.Purpose.MESSAGE and tool_call.event:
                 message = self._builder.get(tool_call.event)
                 message.status, message.error_type = answer.status, answer.error
             return
+        if tool_call is not None and not tool_call.event:
+            tool_call = None  # its call is not among the transcript's own steps
         tool, call_id = (tool_call.tool, tool_call.id) if tool_call is not None else ("", "")
         event = self._emit(
             EventType.TOOL_RESULT,
@@ -353,18 +353,6 @@ class _TranscriptEvents:
         if tool_call is not None:
             self._builder.edge(tool_call.event, event, EdgeType.TOOL)
         self._inputs.append((event, EdgeType.TOOL))
-
-    def _take_alarm(self, alarm: steps.SafetyEvent) -> None:
-        event = self._emit(
-            EventType.SAFETY,
-            self._agent,
-            alarm,
-            tool=alarm.tool,
-            status=alarm.status,
-            error_type=alarm.error,
-            content_ref=alarm.ref,
-        )
-        self._builder.edge(self._call, event, EdgeType.SAFETY)
 
     def _take_typed(self, step: steps.UserInput) -> None:
         since = next((time for time in (self._busy, step.since) if time != steps.NO_TIME), step.time)

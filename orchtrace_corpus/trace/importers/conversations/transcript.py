@@ -18,7 +18,7 @@ from orchtrace_corpus.trace.model.import_report import Missing
 from orchtrace_corpus.trace.model.trace import AgentKind, Status, TokenBasis, Topology
 
 USER = "user"
-"""The name under which people tool_call in a trace."""
+"""The name under which people act in a trace."""
 
 REJECTED = "rejected"
 """The error of a call that a person has refused: until then, the run waited."""
@@ -108,10 +108,10 @@ class ModelCall(Step):
 
 
 class ToolResult(Step, gc=True):
-    """The result of an tool_call. Without an tool_call it answers a call that the log does not have.
+    """The result of a call. Without `tool_call` it answers a call that the log does not have.
 
     Attributes:
-        is_repeated: Whether the tool_call had its result before.
+        is_repeated: Whether the call had its result before.
     """
 
     tool_call: "ToolCall | None" = None
@@ -160,7 +160,7 @@ class Delivery(Step):
 
     Attributes:
         sender: The agent; empty for what may as well be the receiver's task.
-        sent: The tool_call that sent it, where the log has that, too.
+        sent: The call that sent it, where the log has that, too.
     """
 
     sender: str = ""
@@ -176,6 +176,11 @@ class Return(Step):
     error: str = ""
     ref: str = ""
     is_inferred: bool = False
+
+    @classmethod
+    def at_step(cls, step: Step, child: str, status: Status = Status.OK, error: str = "", ref: str = "") -> "Return":
+        """The return of which a step of the receiver tells: right behind it."""
+        return cls(step.time, step.place, step.order + 0.5, child, status, error, ref)
 
 
 class SafetyEvent(Step):
@@ -312,38 +317,16 @@ def parents_first(transcripts: Sequence[Transcript]) -> list[Transcript]:
     return found
 
 
-class ReturnEvidence(NamedTuple):
-    """A place where the log says that an agent has come back.
-
-    Attributes:
-        step: The step of the receiving transcript that says so.
-        transcript: The receiving transcript.
-        child: The agent that has come back.
-        status: With what: ok, error, cancelled.
-        error: The kind of error.
-        ref: What it has brought.
-    """
-
-    step: Step
-    transcript: Transcript
-    child: str
-    status: Status = Status.OK
-    error: str = ""
-    ref: str = ""
-
-
-def add_returns(returns: Iterable[ReturnEvidence], transcripts: Iterable[Transcript]) -> None:
-    """Add a return to the receiving transcript, unless the agent has done nothing since its last return."""
+def add_returns(returns: Iterable[tuple[Transcript, Return]], transcripts: Iterable[Transcript]) -> None:
+    """Add returns to the transcripts that receive them, unless an agent has done nothing since its last return."""
     moments: dict[str, list[float]] = {}
     for transcript in transcripts:
         if not transcript.aside:
             moments[transcript.agent] = sorted(step.time for step in transcript.steps)
     returned: dict[str, float] = {}
-    for one in sorted(returns, key=lambda one: one.step.at):
-        time = one.step.time
-        done = moments.get(one.child, [])
-        before = returned.get(one.child)
-        if before is None or bisect_right(done, before) < bisect_right(done, time):
-            returned[one.child] = time
-            step = Return(time, one.step.place, one.step.order + 0.5, one.child, one.status, one.error, one.ref)
-            one.transcript.steps.append(step)
+    for receiver, step in sorted(returns, key=lambda pair: pair[1].at):
+        done = moments.get(step.child, [])
+        before = returned.get(step.child)
+        if before is None or bisect_right(done, before) < bisect_right(done, step.time):
+            returned[step.child] = step.time
+            receiver.steps.append(step)

@@ -28,8 +28,6 @@ from orchtrace_corpus.trace.model.trace import (
 )
 from orchtrace_corpus.trace.view.graph import CycleError, sort_topologically
 
-_NO_FIELDS: Mapping[str, Any] = {}
-
 
 class Builder:
     """A trace in the making. Times are seconds since 1970; the trace begins at its first event.
@@ -67,7 +65,7 @@ class Builder:
         line: int,
         end: float | None = None,
         tokens: Mapping[str, int] | None = None,
-        fields: Mapping[str, Any] = _NO_FIELDS,
+        fields: Mapping[str, Any] | None = None,
     ) -> str:
         """Add an event and return its id.
 
@@ -93,7 +91,7 @@ class Builder:
             t_end=None if end is None else max(end, time),
             tokens=Tokens(**tokens) if tokens else UNSET,
             source=Source(file, line, self._form, self._version),
-            **fields,
+            **(fields or {}),
         )
         return name
 
@@ -249,9 +247,6 @@ def _totals(events: Iterable[Event]) -> dict[str, dict[str, dict[str, float]]]:
 def _add(known: dict[str, float], more: Mapping[str, float]) -> None:
     for kind, number in more.items():
         known[kind] = known.get(kind, 0) + number
-
-
-# The JSON form
 
 
 _FIRST = ("id", "t", "type", "agent", "t_end")

@@ -1,19 +1,205 @@
-"""Claude Code transcripts: sessions with their sub-agents, teammates and workflows."""
+"""Claude Code transcripts: sessions with their sub-agents, teammates and workflows.
 
-from collections.abc import Iterator, Sequence
+A session is put together here: which call spawned which agent, and what came back.
 
-from orchtrace_corpus.trace.importers.conversations.claude_code.linking import link
-from orchtrace_corpus.trace.importers.conversations.claude_code.reading import Reading
+What tells the spawn of a sub-agent, the most certain first: `toolUseId` in its `.meta.json`; the agent that the
+result of the call names; rows of progress; the `agentId:` at the end of the result's text; of rows among those
+of the session, their parent row; the text of the task.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from orchtrace_corpus.trace.importers.conversations import transcript as steps
+from orchtrace_corpus.trace.importers.conversations.claude_code import rows
+from orchtrace_corpus.trace.importers.conversations.claude_code.family import Family, find_workflows
+from orchtrace_corpus.trace.importers.conversations.claude_code.reading import MAIN, Reading
 from orchtrace_corpus.trace.importers.conversations.claude_code.sources import recognises, ties
 from orchtrace_corpus.trace.importers.conversations.conversation_events import add_events
-from orchtrace_corpus.trace.importers.conversations.transcript import topology
 from orchtrace_corpus.trace.importers.core.builder import Builder
 from orchtrace_corpus.trace.importers.core.logs import EmptyLogError, LogFile
 from orchtrace_corpus.trace.importers.core.privacy import Privacy
-from orchtrace_corpus.trace.model.import_report import ImportReport
-from orchtrace_corpus.trace.model.trace import Trace
+from orchtrace_corpus.trace.model.import_report import ImportReport, LedgerLine, Missing, Problem
+from orchtrace_corpus.trace.model.trace import Status, TokenBasis, Trace
 
 __all__ = ["read", "recognises", "ties"]
+
+LEAD = "team-lead"
+"""The name by which teammates know the agent that the user talks to."""
+
+_STATUSES = {
+    "completed": Status.OK,
+    "": Status.OK,
+    "failed": Status.ERROR,
+    "killed": Status.CANCELLED,
+    "stopped": Status.CANCELLED,
+}
+"""How a background task says that it has ended; under any other word it goes on."""
+
+
+class _Returns:
+    """Adds what comes back to the threads that it comes to, and aims messages, waits and ends at agents."""
+
+    def __init__(self, reading: Reading, family: Family) -> None:
+        self._reading = reading
+        self._family = family
+        self._evidence = reading.content.evidence
+        self._tasks = {
+            spawn.result.task: spawn for spawn in self._evidence.spawns if spawn.result and spawn.result.task
+        }
+        self._spawns = {spawn.id: spawn for spawn in self._evidence.spawns if spawn.id}
+
+    def link(self) -> None:
+        for aimed in self._evidence.aimed:
+            self._aim(aimed)
+        returns = [*self._results(), *self._notices(), *self._waits()]
+        steps.add_returns(returns, self._reading.threads.values())
+        sent: dict[tuple[str, int], list[steps.ToolCall]] = {}
+        for aimed in self._evidence.aimed:
+            if aimed.tool_call.purpose is steps.Purpose.MESSAGE and aimed.mark:
+                sent.setdefault((aimed.tool_call.target, aimed.mark), []).append(aimed.tool_call)
+        for arrival in self._evidence.arrivals:
+            self._deliver(arrival, sent.get((arrival.thread.agent, arrival.mark), []))
+
+    def _results(self) -> Iterator[tuple[steps.Transcript, steps.Return]]:
+        spawns = [one for one in self._evidence.spawns if one.tool_call.purpose is steps.Purpose.SPAWN]
+        for spawn in (*spawns, *self._family.again):
+            result, child = spawn.result, spawn.tool_call.target
+            if result is not None and not result.launched and child and not result.answer.is_repeated:
+                answer = result.answer
+                yield spawn.thread, steps.Return.at_step(answer, child, answer.status, answer.error, answer.ref)
+
+    def _notices(self) -> Iterator[tuple[steps.Transcript, steps.Return]]:
+        for notice in self._evidence.notices:
+            task = notice.task
+            spawn = self._tasks.get(task.task) or self._spawns.get(task.call)
+            child = spawn.tool_call.target if spawn is not None else self._family.names.get(task.task, "")
+            status = _STATUSES.get(task.status)
+            if child and child != notice.thread.agent and status is not None:
+                error = task.status if status is Status.ERROR else ""
+                yield notice.thread, steps.Return.at_step(notice.step, child, status, error, notice.ref)
+
+    def _waits(self) -> Iterator[tuple[steps.Transcript, steps.Return]]:
+        for aimed in self._evidence.aimed:
+            call, result = aimed.tool_call, aimed.result
+            if call.purpose is steps.Purpose.JOIN and result and result.done and not result.answer.is_repeated:
+                yield aimed.thread, steps.Return.at_step(result.answer, call.target, ref=result.answer.ref)
+
+    def _aim(self, aimed: rows.Aimed) -> None:
+        tool_call = aimed.tool_call
+        target = self._called(aimed.name, aimed.thread) if aimed.name else ""
+        if tool_call.purpose is steps.Purpose.MESSAGE:
+            tool_call.target = target or self._stranger(aimed.name or "(nobody)")
+            return
+        is_done = aimed.result is not None and not aimed.result.refused and aimed.result.answer.status is Status.OK
+        if target and target != aimed.thread.agent and (tool_call.purpose is steps.Purpose.JOIN or is_done):
+            tool_call.target = target
+        else:
+            if tool_call.tool == "TeamDelete" and is_done:
+                self._close_team(aimed)
+            tool_call.purpose = steps.Purpose.TOOL
+
+    def _close_team(self, aimed: rows.Aimed) -> None:
+        """A team is dissolved, and with it every teammate that this agent has spawned."""
+        of = aimed.tool_call
+        for spawn in self._evidence.spawns:
+            if spawn.team and spawn.thread is aimed.thread and spawn.tool_call.purpose is steps.Purpose.SPAWN:
+                end = steps.ToolCall(of.time, of.place, of.order, purpose=steps.Purpose.CLOSE, call=of.call)
+                end.target = spawn.tool_call.target
+                aimed.thread.steps.append(end)
+
+    def _called(self, name: str, thread: steps.Transcript) -> str:
+        """The agent that goes by a name, or by a name and its team; empty where there is none."""
+        found = self._family.names.get(name) or self._family.names.get(name.partition("@")[0], "")
+        return found or (thread.parent or MAIN if name == LEAD else "")
+
+    def _stranger(self, name: str) -> str:
+        """A name for an agent of which the log says nothing else."""
+        if name not in self._family.names:
+            self._family.names[name] = self._reading.name(name)
+        return self._family.names[name]
+
+    def _deliver(self, arrival: rows.Arrival, waiting: list[steps.ToolCall]) -> None:
+        """A message that arrives is the one that was sent, where the log has that, too."""
+        step, thread = arrival.step, arrival.thread
+        step.sender = self._called(arrival.name, thread) or self._stranger(arrival.name)
+        for number, tool_call in enumerate(waiting[:10]):
+            if tool_call.time <= step.time:
+                step.sent = waiting.pop(number)
+                return
+        if step.sender == thread.agent:
+            step.sender = ""  # what it tells itself is but a note
+
+
+def _enter_usage(reading: Reading, children: Mapping[str, rows.Spawn], missing: int) -> dict[Missing, int]:
+    """Say of every answer how far its tokens can be relied on, and put down in the ledger what was counted.
+
+    Args:
+        reading: The session.
+        children: The spawns of sub-agents, by their names in the log.
+        missing: How many sub-agents have no transcript.
+
+    Returns:
+        How many records lack their tokens.
+    """
+    written, report, replaced = reading.content.evidence.written, reading.report, set()
+    for one in written:
+        if one.call.tokens is not None:
+            whole = TokenBasis.DEDUPLICATED if one.rows > 1 else TokenBasis.REPORTED
+            one.call.basis = TokenBasis.PLACEHOLDER if one.is_open else whole
+    for key, spawn in children.items():
+        if key in reading.threads and spawn.result is not None and not spawn.result.launched:
+            calls = [step for step in reading.threads[key].steps if isinstance(step, steps.ModelCall)]
+            last = max(calls, key=lambda call: call.at, default=None)
+            if last is not None and _takes_output(last, spawn, report):
+                replaced.add(id(last))
+            if spawn.result.total is not None:
+                report.enter(LedgerLine.RESULT_CONTEXT, total=spawn.result.total)
+    without = odd = 0
+    for one in written:
+        tokens = one.call.tokens
+        odd += one.is_odd
+        without += tokens is None and not one.is_odd
+        if one.is_odd or tokens is None:
+            report.enter(LedgerLine.NO_NUMBER if one.is_odd else LedgerLine.NO_USAGE)
+        if tokens is not None:
+            is_open = one.call.basis is TokenBasis.PLACEHOLDER
+            line = LedgerLine.PLACEHOLDER if is_open else LedgerLine.LAST_ROW
+            report.enter(LedgerLine.RESULT_OUTPUT if id(one.call) in replaced else line, **tokens)
+    if missing:
+        report.enter(LedgerLine.NO_TRANSCRIPT, missing)
+    return {Missing.TRANSCRIPTS: missing, Missing.USAGE: without, Missing.NUMBERS: odd}
+
+
+def _takes_output(call: steps.ModelCall, spawn: rows.Spawn, report: ImportReport) -> bool:
+    """Take the output of a sub-agent's last answer from its result; whether that changed it."""
+    stated = spawn.result.usage if spawn.result is not None else None
+    if not stated or call.tokens is None:
+        return False
+    more = stated.get("output", 0) - call.tokens.get("output", 0)
+    if more < 0 or any(
+        stated.get(kind, 0) != call.tokens.get(kind, 0) for kind in ("input", "cache_read", "cache_write")
+    ):
+        report.note(Problem.RESULT_USAGE_DIFFERS, str(spawn.tool_call.place))
+        return False
+    if call.basis is TokenBasis.PLACEHOLDER or more:
+        call.tokens = {**call.tokens, "output": stated.get("output", 0)}
+        call.basis = TokenBasis.REPORTED
+    return more > 0
+
+
+def link(reading: Reading) -> steps.Linked:
+    """Put a session together."""
+    family = Family(reading)
+    family.find_by_ids()
+    family.find_by_task()
+    find_workflows(reading, family)
+    family.break_cycles()
+    missing = family.name_childless()
+    family.report_orphans()
+    _Returns(reading, family).link()
+    steps.note_deciders(reading.threads.values())
+    lacking = _enter_usage(reading, family.children, missing)
+    return steps.Linked([thread for thread in reading.threads.values() if thread.steps], lacking)
 
 
 def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
@@ -30,4 +216,4 @@ def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
     add_events(linked.threads, builder)
     if not builder:
         raise EmptyLogError(f"no row of a conversation in {reading.sources[0].shown}")
-    yield builder.trace(topology=topology(linked.threads), missing=linked.missing)
+    yield builder.trace(topology=steps.topology(linked.threads), missing=linked.missing)

@@ -174,7 +174,10 @@ def _find_run(run: str, sources: list[Source], start: rows.Spawn | None, reading
     thread = reading.threads[run] = steps.Transcript(reading.name(run), run, role="workflow", kind=steps.SCRIPT)
     family.names.setdefault(run, thread.agent)
     labels = _labels(summary, reading)
-    returned = _returned(sources, reading)
+    returned: set[str] | None = None  # the agents of which the run's journal has a result
+    if journal := next((one for one in sources if one.part is Part.JOURNAL), None):
+        noted = logs.rows(journal.file._replace(name=journal.shown), reading.report)
+        returned = {text_field(row, "agentId") for _, row in noted if row.get("type") == "result"}
     for key in members:
         child = reading.threads[key]
         child.role = labels.get(key, "") or child.role
@@ -195,18 +198,17 @@ def _find_run(run: str, sources: list[Source], start: rows.Spawn | None, reading
 
 def _summary(sources: list[Source], reading: Reading) -> dict[str, Any]:
     """What the program itself says of the run when it is over."""
-    for one in sources:
-        if one.part is Part.RUN:
-            try:
-                value = logs.JsonDocument(one.file).value
-            except DataFileError:
-                reading.report.note(Problem.UNREADABLE_WORKFLOW, one.shown)
-                return {}
-            total = value.get("totalTokens") if isinstance(value, dict) else None
-            if type(total) is int and total >= 0:
-                reading.report.enter(LedgerLine.WORKFLOW_TOTAL, total=total)
-            return value if isinstance(value, dict) else {}
-    return {}
+    one = next((one for one in sources if one.part is Part.RUN), None)
+    try:
+        value = logs.JsonDocument(one.file).value if one is not None else None
+    except DataFileError:
+        reading.report.note(Problem.UNREADABLE_WORKFLOW, one.shown if one is not None else "")
+        value = None
+    summary = value if isinstance(value, dict) else {}
+    total = summary.get("totalTokens")
+    if type(total) is int and total >= 0:
+        reading.report.enter(LedgerLine.WORKFLOW_TOTAL, total=total)
+    return summary
 
 
 def _labels(summary: dict[str, Any], reading: Reading) -> dict[str, str]:
@@ -220,12 +222,3 @@ def _labels(summary: dict[str, Any], reading: Reading) -> dict[str, str]:
             if key not in reading.threads:
                 reading.report.note(Problem.NO_WORKFLOW_TRANSCRIPT, masked(key))
     return found
-
-
-def _returned(sources: list[Source], reading: Reading) -> set[str] | None:
-    """The agents of which the run's journal has a result; None where it has no journal."""
-    for one in sources:
-        if one.part is Part.JOURNAL:
-            rows = (row for _, row in logs.rows(one.file._replace(name=one.shown), reading.report))
-            return {text_field(row, "agentId") for row in rows if row.get("type") == "result"}
-    return None

@@ -37,7 +37,7 @@ _SILENT = frozenset(
 
 
 class Reading:
-    """A session as its rows tell; `linking` puts its evidence together.
+    """A session as its rows tell; the package puts its evidence together.
 
     Attributes:
         session: Its name.

@@ -110,7 +110,6 @@ _REFUSALS = (
     "The tool use was rejected",
 )
 _DENIALS = ("Permission to use", "Permission for this", "Claude requested permissions")
-_TAIL_CHARACTERS = 1000
 
 
 class Speaker(StrEnum):
@@ -185,12 +184,6 @@ def error(text: str) -> str:
     if text.startswith((*_REFUSALS, _INTERRUPTED)):
         return REJECTED
     return FORBIDDEN if text.startswith(_DENIALS) else "tool_error"
-
-
-def agent_in_tail(text: str) -> str:
-    """The agent that the end of a spawn's result names; empty where it names none."""
-    line = _between(text[-_TAIL_CHARACTERS:] + "\n", "agentId:", "\n")[0].strip()
-    return line.split(" ", 1)[0]
 
 
 _USAGE = (
@@ -339,7 +332,8 @@ def _is_number(value: Any) -> TypeGuard[int]:
 
 def result(answer: ToolResult, thread: Transcript, call: str, text: str, structured: Details | None) -> Result:
     """What a result says of agents, in its text and in its structured part."""
-    found = Result(answer, thread, call, tail=agent_in_tail(text), done="<status>completed" in text)
+    tail, _ = _between(text[-1000:] + "\n", "agentId:", "\n")
+    found = Result(answer, thread, call, tail=tail.strip().split(" ", 1)[0], done="<status>completed" in text)
     found.refused = '"success": false' in text or '"success":false' in text
     if structured is not None:
         found.agent = string(structured.agent) or string(structured.teammate)

@@ -88,7 +88,7 @@ def source(file: LogFile, openings: Sequence[Opening] | None = None) -> Source:
     name = folders.pop()
     below = folders.index("subagents") if "subagents" in folders else -1
     if below < 0 and folders[-1:] == ["workflows"] and name.endswith(".json"):
-        return Source(file, Part.RUN, _shown(folders[-2:], name), run=name.removesuffix(".json"))
+        return Source(file, Part.RUN, masked_path("/".join((*folders[-2:], name))), run=name.removesuffix(".json"))
     agent = name.removeprefix("agent-")
     for suffix in _SUFFIXES:
         agent = agent.removesuffix(suffix)
@@ -97,9 +97,10 @@ def source(file: LogFile, openings: Sequence[Opening] | None = None) -> Source:
             if openings is None:
                 with Opened(file) as opened:
                     openings = _openings(opened)
-            agent = _only_agent(openings)
+            agents = {string(row.agent_id) if row.is_sidechain is True else "" for row in openings}
+            agent = agents.pop() if len(agents) == 1 else ""
         return Source(file, Part.AGENT if agent else Part.MAIN, masked_path(name), agent)
-    shown = _shown(folders[max(below - 1, 0) :], name)
+    shown = masked_path("/".join((*folders[max(below - 1, 0) :], name)))
     run = folders[below + 2] if folders[below + 1 : below + 2] == ["workflows"] and len(folders) > below + 2 else ""
     if name == "journal.jsonl":
         return Source(file, Part.JOURNAL, shown, run=run)
@@ -109,16 +110,6 @@ def source(file: LogFile, openings: Sequence[Opening] | None = None) -> Source:
 def _openings(opened: Opened) -> list[Opening]:
     """The rows of the conversation among the first of a file."""
     return [row for row in opened.rows(Opening) if row.kind in ("user", "assistant")]
-
-
-def _only_agent(openings: Sequence[Opening]) -> str:
-    """The sub-agent of which all first rows of a file are; empty where there is none."""
-    agents = {string(row.agent_id) if row.is_sidechain is True else "" for row in openings}
-    return agents.pop() if len(agents) == 1 else ""
-
-
-def _shown(folders: Sequence[str], name: str) -> str:
-    return masked_path("/".join((*folders, name)))
 
 
 def ties(opened: Opened) -> list[str]:

@@ -38,11 +38,6 @@ class Count(Struct, gc=False):
     call: ModelCall | None
     moved: bool = True
 
-    @property
-    def state(self) -> tuple[Amounts | None, Amounts | None]:
-        """What the row says."""
-        return self.total, self.last
-
 
 def amounts(usage: Any) -> Amounts | None:
     """The amounts of a usage; None where it has none, or one that is no number."""

@@ -8,7 +8,7 @@ same order; without it, totals that move several times within a second, as no mo
 from bisect import bisect_right
 from collections.abc import Sequence
 from functools import cached_property
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from math import inf
 from typing import Any
 
@@ -74,7 +74,9 @@ def boundary(own: Sequence[Trail], parent: Trails | None, meta: Meta) -> int:
         parent: Those of the thread that its history may be from; None where that is not at hand.
         meta: What the thread says of itself.
     """
-    signs = [_older_rows(own, meta), _foreign_rows(own)]
+    is_foreign = any(row.kind == "meta" for row in own)
+    own_turn = next((row.row - 1 for row in own if row.kind == "turn"), 0)
+    signs = [_older_rows(own, meta), own_turn if is_foreign else 0]
     if parent is None:
         return max(*signs, _burst(own))
     return max(*signs, _common_rows(own, parent), _common_counts(own, parent))
@@ -112,30 +114,15 @@ def _common_counts(own: Sequence[Trail], parent: Trails) -> int:
 def _older_rows(own: Sequence[Trail], meta: Meta) -> int:
     if meta.created is None:
         return 0
-    last = 0
-    for row in own:
-        if row.kind != "meta":
-            if row.time >= meta.created - _EARLIER_SECONDS:
-                break
-            last = row.row
-    return last
-
-
-def _foreign_rows(own: Sequence[Trail]) -> int:
-    """The rows between another thread's `session_meta` and the first turn of the thread's own."""
-    if all(row.kind != "meta" for row in own):
-        return 0
-    return next((row.row - 1 for row in own if row.kind == "turn"), 0)
+    first = meta.created - _EARLIER_SECONDS
+    older = takewhile(lambda row: row.time < first, (row for row in own if row.kind != "meta"))
+    return max((row.row for row in older), default=0)
 
 
 def _burst(own: Sequence[Trail]) -> int:
     counts = [row for row in own if row.kind == "count"]
-    last = 0
-    for one, other in pairwise(counts):
-        if abs(other.time - one.time) > _BURST_SECONDS:
-            break
-        last = other.row
-    return last
+    quick = takewhile(lambda pair: abs(pair[1].time - pair[0].time) <= _BURST_SECONDS, pairwise(counts))
+    return max((row.row for _, row in quick), default=0)
 
 
 _COPYING_SECONDS = 10.0
@@ -220,7 +207,9 @@ class Rollout:
         else:
             self._report.note_unknown(masked(kind) if isinstance(kind, str) else "(no type)")
         if sign and self._keeps_trail and (at.time <= self._youngest or sign in ("meta", "turn")):
-            what = self.conversation.counts[-1].state if sign == "count" else (kind, msgspec.json.encode(payload))
+            what: tuple[Any, Any] = kind, msgspec.json.encode(payload)
+            if sign == "count":
+                what = self.conversation.counts[-1].total, self.conversation.counts[-1].last
             self.trail.append(Trail(at.row, at.time, hash(what), sign))
 
     def _sign_of_event(self, payload: Payload, *, moved: bool) -> str:

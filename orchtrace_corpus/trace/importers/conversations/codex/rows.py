@@ -134,18 +134,11 @@ def error(text: str, details: dict[str, Any]) -> str:
     metadata = details.get("metadata")
     code = metadata.get("exit_code") if isinstance(metadata, dict) else None
     if code is None:
-        code = _exit_code(beginning)
+        at = next((words for words in ("exit code: ", "exited with code ") if words in beginning), "")
+        number = beginning.partition(at)[2].split(None, 1)[:1] if at else []
+        digits = number[0].rstrip(".,") if number else ""
+        code = int(digits) if digits.isdecimal() and len(digits) < 10 else None
     return "exit_code" if type(code) is int and code != 0 else ""
-
-
-def _exit_code(text: str) -> int | None:
-    for words in ("exit code: ", "exited with code "):
-        at = text.find(words)
-        if at >= 0:
-            number = text[at + len(words) :].split(None, 1)[:1]
-            digits = number[0].rstrip(".,") if number else ""
-            return int(digits) if digits.isdecimal() and len(digits) < 10 else None
-    return None
 
 
 def endings(value: Any) -> Iterator[tuple[str, Status, str]]:
@@ -165,6 +158,5 @@ def notification(text: str) -> Iterator[tuple[str, Status, str]]:
     """What a notification says of one agent, as `endings` does."""
     begin = text.find(_NOTIFICATION)
     if begin >= 0:
-        inner = text[begin + len(_NOTIFICATION) :].partition("</")[0].strip()
-        said = parsed(inner)
+        said = parsed(text[begin + len(_NOTIFICATION) :].partition("</")[0].strip())
         yield from endings({agent_named(said): said.get("status")})
