@@ -338,10 +338,8 @@ def _tasks(sources: list[Source], salt: bytes) -> list[Task]:
             room = MOST_BYTES
         batches[-1].append(source)
         room -= weight
-    return [_task(batch, salt) for batch in (*alone, *batches)]
-
-
-def _task(sources: Sequence[Source], salt: bytes) -> Task:
-    """A unit, whose name is the same for the same sessions."""
-    keys = "".join(source.key(salt) for source in sources)
-    return Task(hashlib.blake2b(keys.encode(), digest_size=8).hexdigest(), tuple(sources))
+    tasks = []
+    for batch in (*alone, *batches):  # the name is the same for the same sessions
+        keys = "".join(source.key(salt) for source in batch)
+        tasks.append(Task(hashlib.blake2b(keys.encode(), digest_size=8).hexdigest(), tuple(batch)))
+    return tasks
