@@ -16,9 +16,10 @@ from orchtrace_corpus.base.text.table import envelope
 from orchtrace_corpus.trace import importers
 from orchtrace_corpus.trace.cli import logs
 from orchtrace_corpus.trace.cli.loading import TextOrJson, sound_traces
-from orchtrace_corpus.trace.diagnosis import diagnose, lacks_transcripts, match, summarize
+from orchtrace_corpus.trace.diagnosis import diagnose, match, summarize
 from orchtrace_corpus.trace.diagnosis.values import Match, Origin, Summary
 from orchtrace_corpus.trace.importers import FORMATS
+from orchtrace_corpus.trace.model.import_report import report_of
 from orchtrace_corpus.trace.model.trace import Source
 from orchtrace_corpus.trace.render import doctor as render
 from orchtrace_corpus.trace.view import TraceView
@@ -94,7 +95,8 @@ def _of_logs(
         source = trace.events[0].source if trace.events else None
         file = source.file if isinstance(source, Source) else ""
         form = FORMATS[name].partition(" (")[0]
-        transcripts = _transcripts(paths) if lacks_transcripts(trace) else ""
+        report = report_of(trace)
+        transcripts = _transcripts(paths) if report and report.lacks_transcripts() else ""
         yield TraceView(trace), Origin(form, file, price is not None, transcripts)
 
 
@@ -102,10 +104,9 @@ def _of_traces(session: Session, paths: Sequence[str], price: logs.Pricing | Non
     for document, view in sound_traces(session, paths):
         if price is not None:
             price(view.trace)
-            yield TraceView(view.trace), Origin(file=document.path, has_prices=True)
-        else:
-            has_costs = any(event.cost_usd is not None for event in view.trace.events)
-            yield view, Origin(file=document.path, has_prices=has_costs)
+            view = TraceView(view.trace)
+        has_prices = price is not None or any(event.cost_usd is not None for event in view.trace.events)
+        yield view, Origin(file=document.path, has_prices=has_prices)
 
 
 def _choose(

@@ -94,12 +94,6 @@ def match(summary: Summary, name: str) -> Match:
     return Match.BEGINNING if summary.name.startswith(name) else Match.NONE
 
 
-def lacks_transcripts(trace: Trace) -> bool:
-    """Whether the log of a trace mentions transcripts of sub-agents that were not read."""
-    report = report_of(trace)
-    return report is not None and report.lacks_transcripts()
-
-
 def _spawned(team: Sequence[AgentSpan]) -> dict[str, tuple[AgentSpan, ...]]:
     """The agents below each agent that has any, by the tree."""
     above: list[AgentSpan] = []
