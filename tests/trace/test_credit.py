@@ -21,7 +21,7 @@ from orchtrace_corpus.trace.credit.assign import Assignment, Choices, Method, as
 from orchtrace_corpus.trace.credit.methods import Coalition, Share, Value, difference_rewards, exact, sampled, shapley
 from orchtrace_corpus.trace.credit.reach import Reach
 from orchtrace_corpus.trace.measures.measure import steps
-from orchtrace_corpus.trace.model.trace import CREDIT_UNITS
+from orchtrace_corpus.trace.model.trace import CREDIT_UNITS, EventType
 from orchtrace_corpus.trace.render.tables import exact_credit
 from orchtrace_corpus.trace.view import TraceView
 from tests.conftest import ROOT, run_corpus
@@ -130,6 +130,29 @@ def test_difference_rewards_are_their_definition(game: tuple[list[str], dict[Coa
     }
 
 
+def achieved(run: TraceView, players: dict[str, list[int]], outcome: float) -> Value:
+    """What a coalition achieves by the proxy: the share of the result's making that it can do by itself."""
+    events, of = run.trace.events, run.graph
+    incoming: list[list[int]] = [[] for _ in events]
+    for source, target in zip(of.sources, of.targets, strict=True):
+        incoming[target].append(source)
+    last = {events[number].type: number for number in run.sequence}
+    making = {last.get(EventType.AGGREGATE, last.get(EventType.RETURN, run.sequence[-1]))}
+    for number in reversed(run.sequence):
+        making.update(incoming[number] if number in making else ())
+    owner = {number: name for name, numbers in players.items() for number in numbers}
+    owned = len(making & owner.keys())
+
+    def value(coalition: Coalition) -> float:
+        done: set[int] = set()
+        for number in run.sequence:
+            if number in making and done.issuperset(incoming[number]) and owner.get(number) in (None, *coalition):
+                done.add(number)
+        return outcome * (len(done & owner.keys()) / owned) if owned else 0.0
+
+    return value
+
+
 @given(documents(), st.sampled_from(["agent", "turn"]))
 def test_the_proxy_grows_with_the_team_from_nothing_to_the_outcome(document: dict[str, Any], unit: str) -> None:
     run = TraceView(trace({**document, "rewards": {"team": 1.0}}))
@@ -138,13 +161,13 @@ def test_the_proxy_grows_with_the_team_from_nothing_to_the_outcome(document: dic
             parts(run, unit)
         return
     players = parts(run, unit)
-    value = Reach(run, players, 1.0)
+    value, whole = achieved(run, players, 1.0), Reach(run, players, 1.0).whole
     names = list(players)[:6]
     everybody = frozenset(players)
 
     assert value(frozenset()) == 0.0
-    assert value(everybody) == value.whole
-    assert value.whole in (0.0, 1.0)  # 0 where no player had a part in the result
+    assert value(everybody) == whole
+    assert whole in (0.0, 1.0)  # 0 where no player had a part in the result
     grown: Coalition = frozenset()
     before = 0.0
     for name in names:
@@ -157,12 +180,12 @@ def test_the_proxy_grows_with_the_team_from_nothing_to_the_outcome(document: dic
 def test_the_proxys_shares_in_closed_form_are_those_by_definition(document: dict[str, Any], unit: str) -> None:
     run = TraceView(trace({**document, "rewards": {"team": 1.0}}))
     players = dict(list(parts_if_any(run, unit).items())[:9])
-    value = Reach(run, players, -2.5)
-    found = value.shapley()
+    value, game = achieved(run, players, -2.5), Reach(run, players, -2.5)
+    found = game.shapley()
 
     assert found == {name: Share(pytest.approx(share.credit)) for name, share in exact(list(players), value).items()}
-    assert sum(share.credit for share in found.values()) == pytest.approx(value.whole)
-    assert value.difference_rewards() == {
+    assert sum(share.credit for share in found.values()) == pytest.approx(game.whole)
+    assert game.difference_rewards() == {
         name: Share(pytest.approx(share.credit)) for name, share in difference_rewards(list(players), value).items()
     }
 

@@ -71,13 +71,18 @@ def structure(trace: Trace | TraceView) -> Structure:
     """The structure of a run."""
     view = TraceView.of(trace)
     trace, parents = view.trace, view.lifecycle.parents
+    declared = {agent.id: agent.model for agent in trace.agents}
     agents: Counter[str] = Counter()
     for agent, number in Counter(event.agent for event in trace.events).items():
         agents[_lineage(agent, parents)] += number
     return Structure(
         agents=agents,
         tools=Counter(event.tool or "(unnamed)" for event in trace.events if event.type is EventType.TOOL_CALL),
-        models=Counter(_models(trace)),
+        models=Counter(
+            model
+            for event in trace.events
+            if (model := event.model or (declared.get(event.agent, "") if event.type in ASKED else ""))
+        ),
         statuses=Counter(event.status.value for event in trace.events),
         decisions=Counter(one.decision.value for one in labels(view)),
         events=Counter(event.type.value for event in trace.events),
@@ -96,14 +101,6 @@ def _lineage(agent: str, parents: Mapping[str, str]) -> str:
         names.append(parents[names[-1]])
     more = ["…"] if names[-1] in parents else []
     return "/".join((*more, *reversed(names)))
-
-
-def _models(trace: Trace) -> Iterator[str]:
-    declared = {agent.id: agent.model for agent in trace.agents}
-    for event in trace.events:
-        model = event.model or (declared.get(event.agent, "") if event.type in ASKED else "")
-        if model:
-            yield model
 
 
 def compare(first: Trace | TraceView, second: Trace | TraceView) -> list[Difference]:

@@ -142,14 +142,7 @@ class _Team:
         self.cost_usd: float | None = None
 
     def after(self, step: int, event: Event, read: list[str], answered: list[str]) -> State:
-        """Go on by an event.
-
-        Args:
-            step: Its number, from 1 on.
-            event: The event.
-            read: The ids of the messages that it depends on.
-            answered: The ids of the calls that edges say it answers.
-        """
+        """Go on by an event, which depends on the messages `read` and answers the calls `answered`, by its edges."""
         kind = event.type
         for message in read:
             self.in_flight.change(message, step, present=False)

@@ -3,7 +3,7 @@
 import os
 import shutil
 from collections.abc import Iterator, Sequence
-from typing import Annotated, Any, NamedTuple, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 import typer
 
@@ -16,22 +16,15 @@ from orchtrace_corpus.base.text.table import envelope
 from orchtrace_corpus.trace import importers
 from orchtrace_corpus.trace.cli import logs
 from orchtrace_corpus.trace.cli.loading import TextOrJson, sound_traces
-from orchtrace_corpus.trace.diagnosis import diagnose, lacks_transcripts, match, summarize
+from orchtrace_corpus.trace.diagnosis import diagnose, match, summarize
 from orchtrace_corpus.trace.diagnosis.values import Match, Origin, Summary
 from orchtrace_corpus.trace.importers import FORMATS
+from orchtrace_corpus.trace.model.import_report import report_of
 from orchtrace_corpus.trace.model.trace import Source
 from orchtrace_corpus.trace.render import doctor as render
 from orchtrace_corpus.trace.view import TraceView
 
 _Run: TypeAlias = tuple[TraceView, Origin]
-
-
-class _Choice(NamedTuple):
-    """The run that is shown on a page, the main figures of all, and the figures of those that are asked for."""
-
-    run: _Run | None
-    summaries: list[Summary]
-    data: list[dict[str, Any]]
 
 
 def doctor(
@@ -79,16 +72,16 @@ def doctor(
     except logs.TracesGivenError:
         runs = _of_traces(session, paths, price)
     as_data = output_format is TextOrJson.JSON
-    choice = _choose(runs, name, as_data=as_data)
+    chosen, summaries, data = _choose(runs, name, as_data=as_data)
     if as_data:
-        session.output.write(envelope("trace-doctor", {"sessions": choice.data}))
-    elif choice.run is not None:
+        session.output.write(envelope("trace-doctor", {"sessions": data}))
+    elif chosen is not None:
         width = session.output.width
         size = None if width is None else (width, shutil.get_terminal_size().lines)
-        session.output.show(render.page(diagnose(*choice.run), size, session.output.glyphs))
+        session.output.show(render.page(diagnose(*chosen), size, session.output.glyphs))
     else:
-        has_prices = any(one.cost_usd is not None for one in choice.summaries)
-        table = render.overview(choice.summaries, has_prices=has_prices, most=limit, width=session.output.width)
+        has_prices = any(one.cost_usd is not None for one in summaries)
+        table = render.overview(summaries, has_prices=has_prices, most=limit, width=session.output.width)
         session.show_tables([table], "trace-sessions", Format.TABLE)
     return ExitCode.FINDINGS if reading.failed else ExitCode.DONE
 
@@ -102,7 +95,8 @@ def _of_logs(
         source = trace.events[0].source if trace.events else None
         file = source.file if isinstance(source, Source) else ""
         form = FORMATS[name].partition(" (")[0]
-        transcripts = _transcripts(paths) if lacks_transcripts(trace) else ""
+        report = report_of(trace)
+        transcripts = _transcripts(paths) if report and report.lacks_transcripts() else ""
         yield TraceView(trace), Origin(form, file, price is not None, transcripts)
 
 
@@ -110,14 +104,15 @@ def _of_traces(session: Session, paths: Sequence[str], price: logs.Pricing | Non
     for document, view in sound_traces(session, paths):
         if price is not None:
             price(view.trace)
-            yield TraceView(view.trace), Origin(file=document.path, has_prices=True)
-        else:
-            has_costs = any(event.cost_usd is not None for event in view.trace.events)
-            yield view, Origin(file=document.path, has_prices=has_costs)
+            view = TraceView(view.trace)
+        has_prices = price is not None or any(event.cost_usd is not None for event in view.trace.events)
+        yield view, Origin(file=document.path, has_prices=has_prices)
 
 
-def _choose(runs: Iterator[_Run], name: str, *, as_data: bool) -> _Choice:
-    """The only run, or the one that is asked for; and the main figures of each.
+def _choose(
+    runs: Iterator[_Run], name: str, *, as_data: bool
+) -> tuple[_Run | None, list[Summary], list[dict[str, Any]]]:
+    """The only run, or the one that is asked for; the main figures of each; all figures of those asked for.
 
     Raises:
         CommandUseError: None is called so, or several are.
@@ -143,7 +138,7 @@ def _choose(runs: Iterator[_Run], name: str, *, as_data: bool) -> _Choice:
         raise _wrong_name(name, alike, summaries)
     if as_data and name and best is not None:
         data.append(render.as_data(diagnose(*best)))
-    return _Choice(best, summaries, data)
+    return best, summaries, data
 
 
 def _wrong_name(name: str, found: Sequence[Summary], others: Sequence[Summary]) -> CommandUseError:

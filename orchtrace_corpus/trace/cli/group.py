@@ -29,12 +29,10 @@ COMMANDS: dict[str, dict[str, Command]] = {
     },
     "Measure": {
         "measure": Command(
-            "trace.cli.measure:measure_traces",
-            "Measure traces: work and span, steps, team, tokens, errors.",
+            "trace.cli.measure:measure_traces", "Measure traces: work and span, steps, team, tokens, errors."
         ),
         "label": Command(
-            "trace.cli.measure:label",
-            "Say which events take which of the five sub-decisions, and by which rule.",
+            "trace.cli.measure:label", "Say which events take which of the five sub-decisions, and by which rule."
         ),
         "credit": Command(
             "trace.cli.credit:credit",

@@ -12,7 +12,7 @@ from orchtrace_corpus.base.commands.session import Session
 from orchtrace_corpus.base.errors import CommandUseError, ExitCode
 from orchtrace_corpus.base.findings import quote, suggestion
 from orchtrace_corpus.base.text import Format
-from orchtrace_corpus.base.text.table import Table, csv, envelope
+from orchtrace_corpus.base.text.table import Table, envelope
 from orchtrace_corpus.trace.analysis.labels import GIVEN, Label, labels
 from orchtrace_corpus.trace.cli import loading
 from orchtrace_corpus.trace.cli.loading import FILE_HELP, FILES_HELP, derive_each, sound_traces
@@ -78,10 +78,6 @@ def _show_measures(session: Session, paths: Sequence[str], names: Sequence[str],
     exact, columns = output_format.is_exact, ("trace", *(names or DEFINITIONS))
     if len(first) == 1:
         (table,) = derive_each(session, first, partial(_shown, names, partial(render.one, exact=exact)))
-    elif output_format is Format.CSV:
-        lines = "".join(derive_each(session, chain(first, given), partial(_shown, names, render.csv_line)))
-        session.output.write(csv(columns, ()) + lines)
-        return
     else:
         rows = derive_each(session, chain(first, given), partial(_shown, names, partial(render.row, exact=exact)))
         table = Table("traces", "", columns, tuple(rows))

@@ -10,8 +10,8 @@ coalition has to be valued. The difference reward of a player is, likewise, the 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from orchtrace_corpus.base.errors import CommandUseError
-from orchtrace_corpus.trace.credit.methods import Coalition, Share
-from orchtrace_corpus.trace.model.trace import EventType, Trace
+from orchtrace_corpus.trace.credit.methods import Share
+from orchtrace_corpus.trace.model.trace import EventType
 from orchtrace_corpus.trace.view import TraceView
 
 MOST_JOINED = 50_000_000
@@ -47,7 +47,9 @@ class Reach:
         self._incoming: list[list[int]] = [[] for _ in trace.events]
         for source, target in zip(of.sources, of.targets, strict=True):
             self._incoming[target].append(source)
-        self._ordered = _making(_result(trace, view.sequence), self._incoming)
+        last = {trace.events[number].type: number for number in view.sequence}
+        result = last.get(EventType.AGGREGATE, last.get(EventType.RETURN, view.sequence[-1]))
+        self._ordered = _making(result, self._incoming)
         self.players = list(players)
         self._owner = [-1] * len(trace.events)
         self._is_single = [len(numbers) == 1 for numbers in players.values()]
@@ -61,18 +63,6 @@ class Reach:
     def whole(self) -> float:
         """What the whole team achieves: the outcome, or nothing where nobody owns any of its making."""
         return self._outcome if self.owned else 0.0
-
-    def __call__(self, coalition: Coalition) -> float:
-        """What a coalition achieves, by the definition above."""
-        members = [name in coalition for name in self.players]
-        done: set[int] = set()
-        reached = 0
-        for number in self._ordered:
-            player = self._owner[number]
-            if (player < 0 or members[player]) and all(source in done for source in self._incoming[number]):
-                done.add(number)
-                reached += player >= 0
-        return self._outcome * (reached / self.owned) if self.owned else 0.0
 
     def shapley(self) -> dict[str, Share]:
         """The Shapley value of each player, exactly.
@@ -95,10 +85,7 @@ class Reach:
 
         An event needs whoever the largest of its sources needs, and a few more: only these are written down, and
         the weight of the event is handed to that source when all is summed up. So a chain takes no longer for
-        being long.
-
-        Args:
-            weigh: The weight of an event by the number of players that it needs.
+        being long. An event weighs by the number of players that it needs.
         """
         needs = _Needs(self._incoming, self._ordered)
         weights: dict[int, float] = {}
@@ -123,9 +110,7 @@ class Reach:
 class _Needs:
     """Whom each event needs: those whom one of its sources needs, its base, and more. Sets are bits of an integer.
 
-    Attributes:
-        base: For each event the source that needs the most players; -1 where it has none.
-        more: For each event the players that it needs beyond its base.
+    The base is the source that needs the most players; -1 where there is none.
     """
 
     def __init__(self, incoming: Sequence[Sequence[int]], ordered: Sequence[int]) -> None:
@@ -144,10 +129,7 @@ class _Needs:
     def add(self, number: int, player: int, *, is_new: bool) -> int:
         """Find out whom an event needs, after all that it depends on; how many they are.
 
-        Args:
-            number: The event.
-            player: Its owner; -1 where it has none.
-            is_new: Whether the owner is known to own nothing that came before.
+        Its owner is -1 where it has none, and new where it is known to own nothing that came before.
         """
         sources = self._incoming[number]
         base = max(sources, key=self._sizes.__getitem__, default=-1)
@@ -162,14 +144,9 @@ class _Needs:
             more.append(player)
         self.base[number], self.more[number] = base, tuple(more)
         self._sizes[number] = size = (self._sizes[base] if base >= 0 else 0) + len(more)
-        self._keep(number, needed)
-        return size
-
-    def _keep(self, number: int, needed: int) -> None:
-        """Keep a set as long as an event waits for it."""
-        self._sets[number] = needed
+        self._sets[number] = needed  # kept as long as an event waits for it
         self._bytes += needed.bit_length() // 8
-        for source in self._incoming[number]:
+        for source in sources:
             self._waiting[source] -= 1
             if not self._waiting[source]:
                 self._bytes -= self._sets.pop(source).bit_length() // 8
@@ -178,6 +155,7 @@ class _Needs:
                 "too many parts of the trace depend on too many others for the proxy `reach`",
                 "Divide among fewer and larger parts: --unit agent, or --unit role.",
             )
+        return size
 
 
 def _members(needed: int) -> Iterator[int]:
@@ -187,11 +165,6 @@ def _members(needed: int) -> Iterator[int]:
     while place >= 0:
         yield place
         place = bits.find("1", place + 1)
-
-
-def _result(trace: Trace, sequence: Sequence[int]) -> int:
-    last = {trace.events[number].type: number for number in sequence}
-    return last.get(EventType.AGGREGATE, last.get(EventType.RETURN, sequence[-1]))
 
 
 def _making(result: int, incoming: Sequence[Sequence[int]]) -> list[int]:

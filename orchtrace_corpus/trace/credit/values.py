@@ -97,18 +97,15 @@ class Supplied:
         missing.sort(key=lambda one: (len(one), sorted(map(places.__getitem__, one))))
         if not missing:
             return
-        shown = first_and_more(list(map(self._written, missing)), _MOST_NAMED, "  … and {:,} more")
+        members = [json.dumps([name for name in self._players if name in one], ensure_ascii=False) for one in missing]
+        rows = ["  " + printable(f'{{"members": {names}, "value": ?}}', limit=300) for names in members]
+        shown = first_and_more(rows, _MOST_NAMED, "  … and {:,} more")
         number = f"{len(missing):,} of {len(self._asked):,} coalitions that are asked for"
         raise CommandUseError(
             "\n".join((f"{quote(self._path)} has no value for {number}:", *shown)),
             "Add a run with exactly these members for each (of nobody: mostly 0), "
             "or leave out --values to use the proxy.",
         )
-
-    def _written(self, coalition: Coalition) -> str:
-        """A line with a coalition as the file would have it."""
-        members = json.dumps([name for name in self._players if name in coalition], ensure_ascii=False)
-        return "  " + printable(f'{{"members": {members}, "value": ?}}', limit=300)
 
 
 def _strange(strangers: Sequence[str], place: str, units: Mapping[str, Sequence[str]]) -> DataFileError:
@@ -142,13 +139,8 @@ def step_values(text: str, path: str) -> dict[str, StepValue]:
 class _File:
     """A file of values as JSON, in which everything that is wrong has a place.
 
-    Args:
-        text: Its text.
-        path: Its path, to show.
-        form: How such a file is written, in a sentence.
-
     Raises:
-        DataFileError: It is not JSON.
+        DataFileError: It is not JSON; the hint is how such a file is written, in a sentence.
     """
 
     def __init__(self, text: str, path: str, form: str) -> None:

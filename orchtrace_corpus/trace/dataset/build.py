@@ -138,19 +138,14 @@ def _settings(prices: Prices | None) -> str:
 
 
 class _UnitWorker(Worker):
-    """A process that makes units.
-
-    Attributes:
-        order: The unit that it makes; None while it has none.
-        at: The number of the source that it reads; -1 before the first.
-    """
+    """A process that makes units."""
 
     def __init__(self, number: int, job: Job, folder: Folder) -> None:
         self.number = number
         self.log_file = folder.log_file(number)
         self.journal = folder.new_journal()
-        self.order: Order | None = None
-        self.at = -1
+        self.order: Order | None = None  # the unit that it makes
+        self.at = -1  # the number of the source that it reads; -1 before the first
         super().__init__(serve, job._replace(log_file=self.log_file, journal=self.journal))
 
     def give(self, task: Task, folder: Folder, taken: Mapping[Source, Kept]) -> None:

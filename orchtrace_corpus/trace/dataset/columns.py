@@ -125,10 +125,6 @@ def _members(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def _count(noted: Any) -> int:
-    return _integer(noted.get("number") if isinstance(noted, dict) else noted) or 0
-
-
 def _measured(name: str, row: Row) -> float | None:
     return row.scene.measures[name].value
 
@@ -140,7 +136,9 @@ def _labelled(decision: Decision, row: Row) -> int:
 def _reported(name: str, row: Row) -> int | None:
     """A count of the import report; None in a trace that was not imported."""
     counted = row.scene.trace.import_report.get(name)
-    return sum(map(_count, counted.values())) if isinstance(counted, dict) else _integer(counted)
+    if not isinstance(counted, dict):
+        return _integer(counted)
+    return sum(_integer(one.get("number") if isinstance(one, dict) else one) or 0 for one in counted.values())
 
 
 def _seconds(name: str, row: Row) -> float | None:
@@ -161,11 +159,6 @@ def _basis(row: Row) -> str | None:
 def _spent(kind: str, row: Row) -> int | None:
     entry = row.scene.spent.get(row.item.agent)
     return _integer(entry.tokens[kind]) if entry else None
-
-
-def _cost(row: Row) -> float | None:
-    entry = row.scene.spent.get(row.item.agent)
-    return entry.cost_usd if entry else None
 
 
 def _entered(kind: str, row: Row) -> int | None:
@@ -194,7 +187,7 @@ _VALUES: dict[str, Callable[[Row], Any]] = {
     "agents.end": lambda row: float(row.item.end),
     "agents.event_count": lambda row: len(row.item.events),
     **{f"agents.{kind}_tokens": partial(_spent, kind) for kind in KINDS},
-    "agents.cost_usd": _cost,
+    "agents.cost_usd": lambda row: entry.cost_usd if (entry := row.scene.spent.get(row.item.agent)) else None,
     "ledger.statement": lambda row: row.item[0],
     "ledger.records": lambda row: _integer(row.item[1].get("records")),
     **{f"ledger.{kind}_tokens": partial(_entered, kind) for kind in (*KINDS, "total")},

@@ -126,20 +126,15 @@ def _format_of(file: LogFile, form: str) -> str:
 def _parts(file: LogFile) -> list[Source]:
     """A file of finished traces as a whole, or in parts where it is large and has a trace on each line."""
     size = os.path.getsize(file.path)
-    if size <= PART_BYTES or not _is_lines(file):
-        return [Source(TRACE, (file,))]
-    return [Source(TRACE, (file,), begin, min(begin + PART_BYTES, size)) for begin in range(0, size, PART_BYTES)]
-
-
-def _is_lines(file: LogFile) -> bool:
-    """Whether the first line of a file is a trace by itself."""
-    with open(file.path, "rb") as handle:
-        first = handle.readline(PART_BYTES)
-    try:
-        msgspec.json.decode(first, type=msgspec.Raw)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return False
-    return first.lstrip()[:1] == b"{"
+    if size > PART_BYTES:
+        with open(file.path, "rb") as handle:
+            first = handle.readline(PART_BYTES)
+        with suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            msgspec.json.decode(first, type=msgspec.Raw)
+            if first.lstrip()[:1] == b"{":
+                starts = range(0, size, PART_BYTES)
+                return [Source(TRACE, (file,), begin, min(begin + PART_BYTES, size)) for begin in starts]
+    return [Source(TRACE, (file,))]
 
 
 def state(file: LogFile) -> FileState:
@@ -338,10 +333,8 @@ def _tasks(sources: list[Source], salt: bytes) -> list[Task]:
             room = MOST_BYTES
         batches[-1].append(source)
         room -= weight
-    return [_task(batch, salt) for batch in (*alone, *batches)]
-
-
-def _task(sources: Sequence[Source], salt: bytes) -> Task:
-    """A unit, whose name is the same for the same sessions."""
-    keys = "".join(source.key(salt) for source in sources)
-    return Task(hashlib.blake2b(keys.encode(), digest_size=8).hexdigest(), tuple(sources))
+    tasks = []
+    for batch in (*alone, *batches):  # the name is the same for the same sessions
+        keys = "".join(source.key(salt) for source in batch)
+        tasks.append(Task(hashlib.blake2b(keys.encode(), digest_size=8).hexdigest(), tuple(batch)))
+    return tasks

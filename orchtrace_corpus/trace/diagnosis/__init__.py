@@ -9,7 +9,7 @@ from itertools import groupby
 
 from orchtrace_corpus.trace.diagnosis import values
 from orchtrace_corpus.trace.diagnosis.values import Activity, Diagnosis, Match, Origin, ProblemKind, Summary
-from orchtrace_corpus.trace.measures.ledger import KINDS, ledger
+from orchtrace_corpus.trace.measures.ledger import KINDS, ledger, sum_known
 from orchtrace_corpus.trace.measures.work import concurrency, critical_path
 from orchtrace_corpus.trace.model.import_report import ImportReport, Outcome, has_all_tokens, report_of
 from orchtrace_corpus.trace.model.trace import AgentKind, Event, EventType, Source, Status, Trace
@@ -66,8 +66,6 @@ def summarize(trace: Trace | TraceView, file: str = "") -> Summary:
     run, times = view.trace, view.timing
     people = {agent.id for agent in run.agents if agent.kind is AgentKind.HUMAN}
     entries = ledger(run, "type")
-    tokens = [entry.total for entry in entries if entry.total is not None]
-    costs = [entry.cost_usd for entry in entries if entry.cost_usd is not None]
     has_all, prices = has_all_tokens(run), (report_of(run) or ImportReport()).prices
     return Summary(
         run.trace_id,
@@ -77,8 +75,8 @@ def summarize(trace: Trace | TraceView, file: str = "") -> Summary:
         times.wall,
         times.unit,
         sum(event.status is Status.ERROR for event in run.events),
-        sum(tokens) if tokens else None,
-        sum(costs) if costs else None,
+        sum_known(entry.total for entry in entries),
+        sum_known(entry.cost_usd for entry in entries),
         not has_all,
         not has_all or bool(prices and prices.without),
         file,
@@ -94,12 +92,6 @@ def match(summary: Summary, name: str) -> Match:
     if summary.name == name:
         return Match.NAME
     return Match.BEGINNING if summary.name.startswith(name) else Match.NONE
-
-
-def lacks_transcripts(trace: Trace) -> bool:
-    """Whether the log of a trace mentions transcripts of sub-agents that were not read."""
-    report = report_of(trace)
-    return report is not None and report.lacks_transcripts()
 
 
 def _spawned(team: Sequence[AgentSpan]) -> dict[str, tuple[AgentSpan, ...]]:

@@ -59,13 +59,14 @@ def _entry(name: str, events: list[Event]) -> Entry:
         name,
         len(events),
         sum(event.type in ASKED for event in lacking),
-        {kind: _sum(getattr(tokens, kind) for tokens in spent) for kind in KINDS},
+        {kind: sum_known(getattr(tokens, kind) for tokens in spent) for kind in KINDS},
         float(sum(map(total, spent))) if spent else None,
-        _sum(event.cost_usd for event in events),
+        sum_known(event.cost_usd for event in events),
     )
 
 
-def _sum(values: Iterable[float | None]) -> float | None:
+def sum_known(values: Iterable[float | None]) -> float | None:
+    """The sum of the values that are known; None where none is."""
     known = [value for value in values if value is not None]
     return float(sum(known)) if known else None
 
@@ -82,7 +83,7 @@ def tokens(run: Run) -> Measure:
 def cost(run: Run) -> Measure:
     """The money that the events state; None where some in which a model is asked state none."""
     events = run.trace.events
-    stated = _sum([event.cost_usd for event in events if not event.copied_context])
+    stated = sum_known([event.cost_usd for event in events if not event.copied_context])
     if stated is None:
         return Measure(None, "no event states a cost")
     asked = [number for kind in ASKED for number in run.times.of.of_type.get(kind, ())]

@@ -7,6 +7,7 @@ from orchtrace_corpus.base.findings import printable
 from orchtrace_corpus.base.text.layout import UNICODE, Glyphs, Line, Span, clip, display_width, line
 from orchtrace_corpus.base.text.table import Cell, Table
 from orchtrace_corpus.trace.diagnosis.values import Diagnosis, ProblemKind, Summary
+from orchtrace_corpus.trace.measures.ledger import sum_known
 from orchtrace_corpus.trace.render.names import break_lines, duration, keep, money, quantity
 from orchtrace_corpus.trace.render.page import timelines
 from orchtrace_corpus.trace.render.sentences import Sentences
@@ -186,11 +187,9 @@ def overview(summaries: Sequence[Summary], *, has_prices: bool, most: int, width
 
 def _together(name: str, summaries: Sequence[Summary]) -> Summary:
     """Several runs as one; their times are not added, since they may have run side by side."""
-    tokens = [one.tokens for one in summaries if one.tokens is not None]
-    costs = [one.cost_usd for one in summaries if one.cost_usd is not None]
     agents, events = sum(one.agents for one in summaries), sum(one.events for one in summaries)
     errors = sum(one.errors for one in summaries)
-    spent = sum(tokens) if tokens else None, sum(costs) if costs else None
+    spent = sum_known(one.tokens for one in summaries), sum_known(one.cost_usd for one in summaries)
     is_least = any(one.has_more_tokens for one in summaries), any(one.costs_more for one in summaries)
     return Summary(name, "", agents, events, 0.0, "", errors, *spent, *is_least)
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from orchtrace_corpus.base.findings import printable
 from orchtrace_corpus.base.text.layout import display_width, plain
-from orchtrace_corpus.base.text.table import Cell, Table, csv_rows, lines
+from orchtrace_corpus.base.text.table import Cell, Table, lines
 from orchtrace_corpus.trace.measures import DEFINITIONS, Measure, Profile
 from orchtrace_corpus.trace.measures.ledger import KINDS, Entry
 from orchtrace_corpus.trace.model.trace import Trace, Unit
@@ -30,11 +30,6 @@ def one(trace: Trace, measures: Mapping[str, Measure], *, exact: bool) -> Table:
 def row(trace: Trace, measures: Mapping[str, Measure], *, exact: bool) -> tuple[Cell, ...]:
     """The measures of one trace of several, as a row of their table."""
     return (printable(trace.trace_id), *(round_figure(found.value, exact=exact) for found in measures.values()))
-
-
-def csv_line(trace: Trace, measures: Mapping[str, Measure]) -> str:
-    """The same as CSV."""
-    return csv_rows([row(trace, measures, exact=True)])
 
 
 def data(trace: Trace, measures: Mapping[str, Measure]) -> dict[str, Any]:
