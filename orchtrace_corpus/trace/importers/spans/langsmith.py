@@ -19,18 +19,7 @@ from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
 from orchtrace_corpus.trace.importers.spans import files as spanfiles
 from orchtrace_corpus.trace.importers.spans import span as spans
 from orchtrace_corpus.trace.importers.spans.files import Gathering, Record
-from orchtrace_corpus.trace.importers.spans.span import (
-    NOTHING,
-    Bundle,
-    Call,
-    Kind,
-    Span,
-    Usage,
-    error_kind,
-    items,
-    mapping,
-    text,
-)
+from orchtrace_corpus.trace.importers.spans.span import NOTHING, Bundle, Call, Kind, Span, Usage, items, mapping, text
 from orchtrace_corpus.trace.model.import_report import Drop
 from orchtrace_corpus.trace.model.trace import Trace
 
@@ -207,7 +196,12 @@ class _Runs:
         span = _span(run, self._types[key], file, line, self._privacy)
         if key in self._places:
             bundle, number = self._places[key]
-            _say_more(bundle.spans[number], span)
+            known = bundle.spans[number]
+            optional = Span.__struct_fields__[-len(Span.__struct_defaults__) :]
+            for name, unsaid in zip(optional, Span.__struct_defaults__, strict=True):
+                if getattr(span, name) != unsaid:
+                    setattr(known, name, getattr(span, name))
+            known.parent, known.name = known.parent or span.parent, known.name or span.name
             return
         bundle = self._found.bundle(key[0])
         self._places[key] = (bundle, len(bundle.spans))
@@ -219,20 +213,11 @@ class _Runs:
             bundle.version = text(mapping(run.extra and run.extra.runtime).get("sdk_version"))
 
 
-def _say_more(known: Span, more: Span) -> None:
-    """Add to a run what a later part says of it."""
-    optional = Span.__struct_fields__[-len(Span.__struct_defaults__) :]
-    for name, unsaid in zip(optional, Span.__struct_defaults__, strict=True):
-        if getattr(more, name) != unsaid:
-            setattr(known, name, getattr(more, name))
-    known.parent, known.name = known.parent or more.parent, known.name or more.name
-
-
 def _span(run: _Run, run_type: str, file: str, line: int, privacy: Privacy) -> Span:
     kind = _KINDS.get(run_type, Kind.CHAIN)
     extra = run.extra or _Extra()
     metadata = mapping(extra.metadata)
-    error_type = (error_kind(run.error) or "other") if run.error else ""
+    error_type = (spans.error_kind(run.error) or "other") if run.error else ""
     span = Span(
         id=text(run.id),
         parent=run.parent,

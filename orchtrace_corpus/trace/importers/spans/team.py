@@ -330,7 +330,10 @@ class Team:
         for number, activation in by_time:
             activation.spawner = next((each.source for each in activation.incoming if each.is_push), activation.parent)
             is_new = activation.spawner != NOBODY and all(each.is_push for each in activation.incoming)
-            places = self._places(activation)
+            beside = self._of.parents[activation.span] if activation.span != NOBODY else NOBODY
+            wide = (activation.parent, activation.wrapper)
+            # An agent of the same name may have been at work before: beside it first, then anywhere alike.
+            places = [(*wide, beside, activation.name), (*wide, -2, activation.name)]
             queues = [] if is_new else [free.setdefault(key, []) for key in places]
             agent = next((found for queue in queues if (found := self._finished(queue, activation, last))), "")
             if agent:
@@ -345,22 +348,9 @@ class Team:
             for key in places:
                 heappush(free.setdefault(key, []), (activation.latest, number))
 
-    def _places(self, activation: Activation) -> list[tuple[int, int, int, str]]:
-        """Where an agent of the same name may have been at work before: beside it first, then anywhere alike."""
-        beside = self._of.parents[activation.span] if activation.span != NOBODY else NOBODY
-        wide = (activation.parent, activation.wrapper)
-        return [(*wide, beside, activation.name), (*wide, -2, activation.name)]
-
     def _finished(self, queue: list[tuple[float, int]], activation: Activation, last: dict[str, int]) -> str:
         """The agent of a queue that has finished first, if before the activation; it is taken from the queue."""
-        while queue:
-            latest, number = queue[0]
-            agent = self.activations[number].agent
-            if last[agent] != number:
-                heappop(queue)  # it was at work since
-            elif latest <= activation.earliest:
-                heappop(queue)
-                return agent
-            else:
-                break
-        return ""
+        while queue and last[self.activations[queue[0][1]].agent] != queue[0][1]:
+            heappop(queue)  # it was at work since
+        has_finished = bool(queue) and queue[0][0] <= activation.earliest
+        return self.activations[heappop(queue)[1]].agent if has_finished else ""
