@@ -1,6 +1,5 @@
 """The events of a span tree: each act once, in the order of the tree, with what the edges between them need."""
 
-from collections.abc import Mapping
 from typing import Any
 
 from orchtrace_corpus.trace.importers.core.builder import Builder
@@ -41,7 +40,7 @@ def trace_of(
     spent = Spending(of, report)
     meanings = Meanings(of)
     team = Team(of, meanings, bundle, set(spent.by_span), report)
-    script = _Script(of, meanings, team, spent.by_span, builder)
+    script = _Script(of, meanings, team, spent, builder)
     script.write()
     if not script.is_written:
         return None
@@ -69,16 +68,14 @@ class _Script:
         is_written: Whether there is any event.
     """
 
-    def __init__(
-        self, of: Tree, meanings: Meanings, team: Team, spent: Mapping[int, Mapping[str, Any]], builder: Builder
-    ) -> None:
+    def __init__(self, of: Tree, meanings: Meanings, team: Team, spending: Spending, builder: Builder) -> None:
         self.frames: dict[int, Frame] = {number: Frame() for number in range(len(team.activations))}
         self.is_written = False
         self._of = of
         self._kinds = meanings.kinds
         self._meanings = meanings
         self._team = team
-        self._spent = spent
+        self._spent = spending.by_span
         self._builder = builder
         self._call_ids = CallIds(builder.report)
         self._number_of = {each.span: n for n, each in enumerate(team.activations) if each.span != NOBODY}
@@ -252,12 +249,8 @@ class _Script:
 
     def _infer(self, number: int, owner: int) -> None:
         span, start, end = self._of.spans[number], self._of.starts[number], self._of.ends[number]
-        fields = {
-            "model": masked(span.model),
-            "content_ref": span.output,
-            **_status(span),
-            **self._spent.get(number, {}),
-        }
+        fields = {"model": masked(span.model), "content_ref": span.output, **_status(span)}
+        fields |= self._spent.get(number, {})
         event = self._event(EventType.INFERENCE, owner, start, span, end=end, **fields)
         for call in span.calls:
             self._call_ids.ask(owner, call, event)

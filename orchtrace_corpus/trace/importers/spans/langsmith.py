@@ -13,7 +13,7 @@ from msgspec import Raw, Struct
 from msgspec.structs import asdict
 
 from orchtrace_corpus.trace.importers.core.builder import seconds
-from orchtrace_corpus.trace.importers.core.json_parts import Part, decoded
+from orchtrace_corpus.trace.importers.core.json_parts import decoded
 from orchtrace_corpus.trace.importers.core.logs import Head, LogFile
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
 from orchtrace_corpus.trace.importers.spans import files as spanfiles
@@ -130,22 +130,15 @@ def _parts(record: Record) -> Iterator[tuple[_Run | None, int]]:
         is_request = value.run_type is None and lists
         found = [(run, line) for each in lists for run in each] if is_request else [(value, line)]
     else:
-        found = ((part.value(_Run), part.line) for part in _runs_in(value))
+        members = value.members()
+        nested = [members[name] for name in _LISTS if name in members]
+        is_full = value.is_array or (nested and "run_type" not in members)
+        parts = chain.from_iterable(each.elements() for each in nested or [value]) if is_full else [value]
+        found = ((part.value(_Run), part.line) for part in parts)
     for run, at in found:
         yield run, at
         if run is not None and run.child_runs:
             yield from _children(run, at)
-
-
-def _runs_in(part: Part) -> Iterator[Part]:
-    """The runs in a document or in a line, which may be a run itself."""
-    members = part.members()
-    lists = [members[name] for name in _LISTS if name in members]
-    if part.is_array or (lists and "run_type" not in members):
-        for each in lists or [part]:
-            yield from each.elements()
-    else:
-        yield part
 
 
 def _children(run: _Run, line: int) -> Iterator[tuple[_Run | None, int]]:

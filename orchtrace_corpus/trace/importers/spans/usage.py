@@ -42,14 +42,13 @@ class Spending:
 
     def _usable(self, usage: Usage) -> Usage | None:
         """A span's usage, if it tells what went in or out."""
-        if not usage.is_known:
-            if usage.total:
-                self._report.enter(LedgerLine.UNDIVIDED, total=usage.total)
-            return None
-        if not any(usage):
+        if usage.is_known and any(usage):
+            return usage
+        if usage.is_known:
             self._report.enter(LedgerLine.ZERO)
-            return None
-        return usage
+        elif usage.total:
+            self._report.enter(LedgerLine.UNDIVIDED, total=usage.total)
+        return None
 
     def _account(self, number: int) -> None:
         span, usage = self._of.spans[number], self._usages[number]
