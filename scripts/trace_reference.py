@@ -14,7 +14,7 @@ from orchtrace_corpus.trace.credit.assign import UNITS
 from orchtrace_corpus.trace.dataset.columns import TABLES
 from orchtrace_corpus.trace.exporters import EVENT_FIELDS, TRACE_FIELDS
 from orchtrace_corpus.trace.measures import DEFINITIONS
-from orchtrace_corpus.trace.model.schema import schema
+from orchtrace_corpus.trace.model.refusal import schema
 from orchtrace_corpus.trace.model.trace import CREDIT_UNITS
 from orchtrace_corpus.trace.render.tables import CODES
 

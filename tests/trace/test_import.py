@@ -594,7 +594,7 @@ def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
 
 
 def test_a_full_disk_leaves_nothing_and_is_said(tmp_path: Path) -> None:
-    limit = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (5000, 5000)); "
+    limit = "import resource, sys; sys.dont_write_bytecode = True; resource.setrlimit(resource.RLIMIT_FSIZE, (5000, 5000)); "
     limit += "import signal; signal.signal(signal.SIGXFSZ, signal.SIG_IGN); "
     code = f"{limit}from orchtrace_corpus.__main__ import main; main()"
     out = tmp_path / "out.jsonl"

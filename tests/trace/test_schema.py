@@ -35,7 +35,7 @@ from orchtrace_corpus.trace.measures.ledger import GROUPINGS, ledger
 from orchtrace_corpus.trace.model import trace as model
 from orchtrace_corpus.trace.model.decode import Document, decode
 from orchtrace_corpus.trace.model.json_text import Oversized, loads, text
-from orchtrace_corpus.trace.model.schema import schema
+from orchtrace_corpus.trace.model.refusal import schema
 from orchtrace_corpus.trace.model.trace import CREDIT_UNITS, REWARD_FAMILIES, Trace
 from orchtrace_corpus.trace.render import graph as trace_graph
 from orchtrace_corpus.trace.render import measures as trace_measures

@@ -46,8 +46,7 @@ def has_oversized(data: bytes) -> bool:
 
 
 def _double(word: str) -> float | Oversized:
-    value = float(word)
-    return value if isfinite(value) else Oversized(word)
+    return value if isfinite(value := float(word)) else Oversized(word)
 
 
 def _integer(word: str) -> int | Oversized:

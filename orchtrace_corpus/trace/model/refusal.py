@@ -4,6 +4,7 @@ Of what is no JSON, the first fault is reported. Of what does not follow the sch
 by one, and those that are refused are held against `schema.json`.
 """
 
+import json
 import re
 from collections.abc import Iterator
 from contextlib import suppress
@@ -12,11 +13,11 @@ from typing import Any
 
 import msgspec
 
-from orchtrace_corpus.base.findings import Finding, Location, printable
+from orchtrace_corpus.base.files import text_beside
+from orchtrace_corpus.base.findings import Finding, Location, printable, quote, suggestion
 from orchtrace_corpus.base.json_places import Path, Places, children, json_path
 from orchtrace_corpus.base.json_syntax import Kind, exceeds_depth, first_fault
-from orchtrace_corpus.trace.model.json_text import has_oversized, loads
-from orchtrace_corpus.trace.model.schema import describe, schema
+from orchtrace_corpus.trace.model.json_text import Oversized, has_oversized, loads
 from orchtrace_corpus.trace.model.trace import Edge, Event
 
 MOST_PROBLEMS = 100
@@ -34,6 +35,8 @@ _FAULTS = {
     Kind.EXTRA_DATA: ("T101", "not JSON: the trace has ended before this; in JSON Lines each trace stands on one line"),
     Kind.NOT_FINITE: ("T104", "{}; write null for unknown"),
 }
+_TYPES = {"object": "an object", "array": "a list", "string": "text", "number": "a number", "integer": "a whole number"}
+_TYPES |= {"boolean": "true or false", "null": "null"}
 _STANDING_IN = {"events": [{"id": "-", "t": 0, "type": "message", "agent": "-"}], "edges": list[Any]()}
 
 
@@ -72,6 +75,13 @@ def _syntax_finding(data: bytes, places: Places, refusal: Exception) -> Finding:
 
 
 @cache
+def schema() -> dict[str, Any]:
+    """The JSON Schema of traces."""
+    text = text_beside(__file__, "schema.json")
+    return dict(json.loads(text))
+
+
+@cache
 def _validator(part: str) -> Any:
     """A validator of a whole trace, or of one event or edge."""
     from jsonschema import Draft202012Validator, ValidationError, validators
@@ -94,9 +104,10 @@ def _problems(data: bytes, places: Places) -> Iterator[Finding]:
     except msgspec.ValidationError:
         yield Finding("T112", "a trace is an object, in braces", places.locate(()))
         return
-    small: dict[str, Any] = {}
-    for name, raw in members.items():
-        small[name] = _STANDING_IN[name] if name in _STANDING_IN and _is_list(raw) else loads(bytes(raw))
+    small = {
+        name: _STANDING_IN[name] if name in _STANDING_IN and _is_list(raw) else loads(bytes(raw))
+        for name, raw in members.items()
+    }
     yield from _schema_findings("", small, (), places)
     for name, shape in _PARTS.items():
         if name in members and _is_list(members[name]):
@@ -156,3 +167,44 @@ def _is_oversized(data: bytes, path: Path) -> bool:
         parts = (part for at, text in found for part in children(data, at, text))
         found = [(begin, text) for name, begin, text in parts if name == step] or found
     return any(has_oversized(bytes(text)) for _, text in found)
+
+
+def describe(error: Any) -> tuple[str, str, str]:
+    """The code and message of a problem, and the member of the value that it is about, if it is about one.
+
+    Args:
+        error: A `jsonschema.ValidationError`; the `validator_value` of one of `required` is the name that is missing.
+    """
+    keyword, wanted, found = error.validator, error.validator_value, error.instance
+    if isinstance(found, Oversized):
+        return "T104", f"{quote(found.word)} is too large for a number", ""
+    if keyword == "required":
+        return "T111", f"missing field {quote(wanted)}", ""
+    if keyword == "type":
+        kinds = [wanted] if isinstance(wanted, str) else wanted
+        expected = " or ".join(_TYPES[kind] for kind in kinds)
+        return "T112", f"expected {expected}, got {_shown(found)}", ""
+    if keyword == "additionalProperties":
+        known = list(error.schema["properties"])
+        unknown = next(name for name in found if name not in known)
+        return "T113", f"unknown field {quote(unknown)}{suggestion(unknown, known, always_list=False)}", unknown
+    if keyword == "enum":
+        text = found if isinstance(found, str) else _shown(found)
+        return "T114", f"unknown word {quote(text)}{suggestion(text, wanted)}", ""
+    if keyword == "minLength":
+        return "T115", "empty", ""
+    if keyword == "minItems":
+        return "T115", "empty; there is at least one", ""
+    bound = {"minimum": "at least", "maximum": "at most"}[keyword]
+    return "T115", f"{_shown(found)} is out of range; {bound} {wanted}", ""
+
+
+def _shown(value: Any) -> str:
+    """A wrong value in a few words."""
+    if isinstance(value, bool) or value is None:
+        return {True: "true", False: "false", None: "null"}[value]
+    if isinstance(value, str):
+        return quote(value)
+    if isinstance(value, dict | list):
+        return "an object" if isinstance(value, dict) else "a list"
+    return str(value)

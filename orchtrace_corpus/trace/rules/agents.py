@@ -59,25 +59,21 @@ def _check_spawners(view: TraceView, names: Iterable[str]) -> Iterator[Problem]:
 def check_parents(view: TraceView) -> Iterator[Problem]:
     """Nobody is above itself: the parents of agents lead up, and never back."""
     circular = view.lifecycle.circular
-    places = _where_parents_are_stated(view) if circular else {}
+    if not circular:
+        return
+    places: dict[str, Path] = {}  # by the agent, what the lifecycle has its parent from
+    for number, event in enumerate(view.trace.events):
+        if event.parent_agent:
+            places.setdefault(event.agent, ("events", number, "parent_agent"))
+    stated = {agent.id: number for number, agent in enumerate(view.trace.agents) if agent.parent}
+    places.update({agent: ("agents", number, "parent") for agent, number in stated.items()})
+    places.update({agent: ("events", numbers[0], "to") for agent, numbers in view.lifecycle.spawns.items()})
     for agent, parent in circular.items():
         circle = [agent, parent, *ancestors(parent, view.lifecycle.parents)]
         shown = " below ".join(map(quote, circle[:6]))
         more = f" below … ({len(circle) - 1} agents)" if len(circle) > 6 else ""
         message = f"an agent is above itself: {shown}{more}"
         yield Problem("T221", message, places[agent])
-
-
-def _where_parents_are_stated(view: TraceView) -> dict[str, Path]:
-    """By the agent, what the lifecycle has its parent from."""
-    found: dict[str, Path] = {}
-    for number, event in enumerate(view.trace.events):
-        if event.parent_agent:
-            found.setdefault(event.agent, ("events", number, "parent_agent"))
-    stated = {agent.id: number for number, agent in enumerate(view.trace.agents) if agent.parent}
-    found.update({agent: ("agents", number, "parent") for agent, number in stated.items()})
-    found.update({agent: ("events", numbers[0], "to") for agent, numbers in view.lifecycle.spawns.items()})
-    return found
 
 
 def check_lifecycles(view: TraceView) -> Iterator[Problem]:

@@ -3,15 +3,31 @@
 The functions behind it are in the modules of this package; whoever asks `TraceView` gets each of them computed once.
 """
 
-from functools import cached_property
+from collections.abc import Callable
+from operator import lt
+from typing import Any, Generic, TypeVar
 
 from msgspec import UNSET
 
 from orchtrace_corpus.trace.model.trace import Tokens, Trace
 from orchtrace_corpus.trace.view.agent_tree import AgentSpan, agent_tree
-from orchtrace_corpus.trace.view.graph import Graph, by_time, graph, leads_forward, ranks, sort_topologically
+from orchtrace_corpus.trace.view.graph import Graph, by_time, graph, ranks, sort_topologically
 from orchtrace_corpus.trace.view.lifecycle import Lifecycle, Lineage, lifecycle
 from orchtrace_corpus.trace.view.timing import Timing
+
+Value = TypeVar("Value")
+
+
+class _Derived(Generic[Value]):
+    """A property that is computed once: `functools.cached_property` without the lock that Python 3.11 takes for it."""
+
+    def __init__(self, derive: Callable[[Any], Value]) -> None:
+        self._derive, self.__doc__ = derive, derive.__doc__
+
+    def __get__(self, view: "TraceView", of: type | None = None) -> Value:
+        value: Value = self._derive(view)
+        view.__dict__[self._derive.__name__] = value
+        return value
 
 
 class TraceView:
@@ -29,25 +45,26 @@ class TraceView:
         """The view of a trace; a view is returned as it is."""
         return trace if isinstance(trace, TraceView) else cls(trace)
 
-    @cached_property
+    @_Derived
     def graph(self) -> Graph:
         """The temporal graph of the events."""
         return graph(self.trace)
 
-    @cached_property
+    @_Derived
     def _by_time(self) -> list[int]:
         return by_time(self.graph)
 
-    @cached_property
+    @_Derived
     def _ranks(self) -> list[int]:
         return ranks(self._by_time)
 
-    @cached_property
+    @_Derived
     def is_timely(self) -> bool:
         """Whether every edge leads forward by time and `seq`."""
-        return leads_forward(self.graph, self._ranks)
+        place = self._ranks.__getitem__
+        return all(map(lt, map(place, self.graph.sources), map(place, self.graph.targets)))
 
-    @cached_property
+    @_Derived
     def sequence(self) -> list[int]:
         """The numbers of the events so that every edge leads forward, in time order wherever the edges allow it.
 
@@ -58,17 +75,17 @@ class TraceView:
             return self._by_time
         return sort_topologically(self.graph.sources, self.graph.targets, self._by_time, self._ranks)
 
-    @cached_property
+    @_Derived
     def lifecycle(self) -> Lifecycle:
         """Who spawned whom, and when each agent begins and ends."""
         return lifecycle(self.trace, self.graph)
 
-    @cached_property
+    @_Derived
     def lineage(self) -> Lineage:
         """Who is above whom."""
         return Lineage(self.lifecycle.parents)
 
-    @cached_property
+    @_Derived
     def timing(self) -> Timing:
         """The times of the events, waits for people taken out.
 
@@ -77,12 +94,12 @@ class TraceView:
         """
         return Timing(self.trace, self.graph, self.sequence)
 
-    @cached_property
+    @_Derived
     def tokens(self) -> list[Tokens]:
         """The tokens of the events that have any, those of copied context included."""
         return [event.tokens for event in self.trace.events if event.tokens is not UNSET]
 
-    @cached_property
+    @_Derived
     def agents(self) -> list[AgentSpan]:
         """The agents as a tree: those that nobody spawned by their first act, each followed by those that it spawned.
 

@@ -5,7 +5,6 @@ Everything here is linear in events and edges, but for one sort by time.
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from operator import lt
 from typing import NamedTuple
 
 from orchtrace_corpus.trace.model.trace import Edge, Event, EventType, Trace
@@ -84,12 +83,6 @@ def ranks(timely: Sequence[int]) -> list[int]:
     for at, number in enumerate(timely):
         found[number] = at
     return found
-
-
-def leads_forward(of: Graph, rank: Sequence[int]) -> bool:
-    """Whether every edge leads forward in an order, given by the place of each event; by time, most traces' do."""
-    place = rank.__getitem__
-    return all(map(lt, map(place, of.sources), map(place, of.targets)))
 
 
 def sort_topologically(

@@ -137,9 +137,12 @@ def ends_before(
     event: Event, spawns: Sequence[int], despawns: Sequence[int], events: Sequence[Event], skew: float
 ) -> Event | None:
     """The despawn behind which an agent acts although nothing has spawned it again; None if there is none."""
-    last = _last_before(event, despawns, events, skew)
-    if last is None:
+    place = bisect_left(despawns, _moment(event), key=lambda number: _moment(events[number]))
+    if not place or not is_after(event, events[despawns[place - 1]], skew):  # at one time, `seq` tells, else the skew
+        place = bisect_left(despawns, event.t, key=lambda number: events[number].t + skew)
+    if not place:
         return None
+    last = events[despawns[place - 1]]  # of those certainly earlier
     again = bisect_left(spawns, last.t - skew, key=lambda number: events[number].t)
     return None if _is_any_open(event, spawns, again, events, skew) else last
 
@@ -155,12 +158,3 @@ def _is_any_open(event: Event, spawns: Sequence[int], first: int, events: Sequen
         # It is later by `seq`, and so are the others of its time.
         first = bisect_right(spawns, spawn.t, first, key=lambda number: events[number].t)
     return False
-
-
-def _last_before(event: Event, despawns: Sequence[int], events: Sequence[Event], skew: float) -> Event | None:
-    """The last despawn that is certainly earlier than an event."""
-    place = bisect_left(despawns, _moment(event), key=lambda number: _moment(events[number]))
-    if place and is_after(event, events[despawns[place - 1]], skew):  # at one time, `seq` tells; else the skew does
-        return events[despawns[place - 1]]
-    place = bisect_left(despawns, event.t, key=lambda number: events[number].t + skew)
-    return events[despawns[place - 1]] if place else None

@@ -16,7 +16,7 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from orchtrace_corpus.trace.model.trace import EventType, Trace, Unit
-from orchtrace_corpus.trace.view.graph import Graph
+from orchtrace_corpus.trace.view.graph import Graph, ranks
 
 SECONDS = {Unit.SECOND: 1.0, Unit.MILLISECOND: 1e-3, Unit.MICROSECOND: 1e-6, Unit.NANOSECOND: 1e-9, Unit.STEP: 1.0}
 """Seconds in a unit of time; a step counts as one, and figures then are in steps."""
@@ -80,9 +80,7 @@ class Timing:
             self.works[number] = 0.0
         lasting = [n for kind in WORKING - {EventType.MESSAGE} for n in of.of_type.get(kind, ())]
         self.unknown = sorted([n for n in lasting if finished[n] is None and n not in self.copied])
-        acting = sequence
-        if self.copied:
-            acting = [number for number in sequence if number not in self.copied] or sequence
+        acting = [number for number in sequence if number not in self.copied] or sequence if self.copied else sequence
         self.begin, self.end = min(map(starts.__getitem__, acting)), max(map(ends.__getitem__, acting))
         self.incoming: list[list[int]] = [[] for _ in sequence]
         for source, target in zip(of.sources, of.targets, strict=True):
@@ -273,9 +271,7 @@ def critical_chain(times: Timing) -> Chain:
     """
     starts, incoming, happened = times.starts, times.incoming, times.of.events
     ends = [start + work for start, work in zip(starts, times.works, strict=True)]
-    rank = [0] * len(starts)
-    for place, number in enumerate(times.sequence):
-        rank[number] = place
+    rank = ranks(times.sequence)
 
     def lastly(number: int) -> tuple[bool, float, float, int]:
         return not happened[number].copied_context, ends[number], starts[number], rank[number]
@@ -299,10 +295,8 @@ def critical_chain(times: Timing) -> Chain:
         parts.append(end - begin)
         gaps.append(limit - end)
         limit = begin
-        candidates = list(incoming[number])
-        if released_by[number] != number:
-            candidates.append(released_by[number])
-        candidates = [one for one in candidates if not happened[one].copied_context]
+        own = [released_by[number]] if released_by[number] != number else []
+        candidates = [one for one in (*incoming[number], *own) if not happened[one].copied_context]
         if not candidates:
             break
         start = starts[number]

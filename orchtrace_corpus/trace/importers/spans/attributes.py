@@ -14,17 +14,7 @@ from msgspec import Raw, Struct
 from orchtrace_corpus.trace.importers.core.json_parts import decoded
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
 from orchtrace_corpus.trace.importers.spans import span as spans
-from orchtrace_corpus.trace.importers.spans.span import (
-    NOTHING,
-    Call,
-    Kind,
-    Span,
-    Usage,
-    error_kind,
-    items,
-    mapping,
-    text,
-)
+from orchtrace_corpus.trace.importers.spans.span import NOTHING, Call, Kind, Span, Usage, items, mapping, text
 from orchtrace_corpus.trace.model.import_report import ImportReport, Problem
 
 _BY_OPENINFERENCE = {"LLM": Kind.INFERENCE, "AGENT": Kind.AGENT, "GUARDRAIL": Kind.GUARDRAIL}
@@ -46,7 +36,6 @@ _OUTPUT = ("gen_ai.tool.call.result", "gen_ai.output.messages", "output.value", 
 _ANSWER = (*_OUTPUT, "gen_ai.completion.0.content")
 _CONTENTS = frozenset({*_ARGUMENTS, *_ANSWER})
 _ERROR = ("error.type", "exception.type")
-_ANSWERS = ("gen_ai.output.messages", "output.value")
 _TARGET = ("gen_ai.transfer.target.name", "gen_ai.agent.handoff.target.name")
 
 _GENAI_USAGE = {
@@ -69,7 +58,6 @@ _OPENINFERENCE_USAGE = {
 _COUNTS = frozenset(chain.from_iterable((*_GENAI_USAGE.values(), *_OPENINFERENCE_USAGE.values())))
 
 _HANDOFF = "handoff to "
-_CALLS = ("tool_call", "function_call")
 _HOLDERS = ("parts", "output", "message", "kwargs", "generations", "messages", "choices")
 """The members of an answer in which calls are looked for."""
 
@@ -112,8 +100,9 @@ def describe(
     span.usage = _usage(known, span, report)
     span.is_error, span.error_type = _error(status, events, known)
     span.is_interrupted = span.error_type.endswith("Interrupt")
-    if "metadata" in known:
-        metadata = _metadata(known["metadata"])
+    given = known.get("metadata")
+    if isinstance(given, str) and ("langgraph_" in given or "lc_agent_name" in given):
+        metadata = mapping(decoded(given))
         span.task = spans.langgraph_task(metadata)
         span.agent = agent or text(metadata.get("lc_agent_name"))
         span.routes = _routes(_content(known, "output.value")) if span.task and span.kind is Kind.CHAIN else ()
@@ -152,7 +141,7 @@ def _usage(known: Mapping[str, Any], span: Span, report: ImportReport) -> Usage 
 def _calls(known: dict[str, Any], privacy: Privacy) -> Iterator[Call]:
     """The tool calls that a model's answer asks for, from the first dialect that has any."""
     found = list(_flat_calls(known))
-    for answer in _ANSWERS:
+    for answer in ("gen_ai.output.messages", "output.value"):
         if not found and answer in known:
             found = list(_calls_in(_content(known, answer)))
     for name, tool, arguments in found:
@@ -242,14 +231,7 @@ def _error(status: Mapping[str, Any], events: Raw, known: Mapping[str, Any]) -> 
         for each in items(mapping(event).get("attributes")):
             if mapping(each).get("key") == "exception.type":
                 named = named or text(_value(each.get("value")))
-    return True, masked(named).rsplit(".", 1)[-1] or error_kind(status.get("message")) or "other"
-
-
-def _metadata(value: Any) -> Mapping[str, Any]:
-    """LangChain's metadata, if they tell of a graph or an agent."""
-    if not isinstance(value, str) or not ("langgraph_" in value or "lc_agent_name" in value):
-        return {}
-    return mapping(decoded(value))
+    return True, masked(named).rsplit(".", 1)[-1] or spans.error_kind(status.get("message")) or "other"
 
 
 def _routes(output: Any) -> tuple[str, ...]:
@@ -287,7 +269,7 @@ def _calls_in(output: Any) -> Iterator[tuple[Any, Any, Any]]:
         if isinstance(value, list):
             waiting += reversed(value)
         elif isinstance(value, dict):
-            if value.get("type") in _CALLS and "name" in value:
+            if value.get("type") in ("tool_call", "function_call") and "name" in value:
                 yield value.get("call_id") or value.get("id"), value["name"], value.get("arguments", value.get("args"))
                 continue
             calls = items(value.get("tool_calls"))

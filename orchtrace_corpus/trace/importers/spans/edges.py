@@ -58,29 +58,18 @@ class CallIds:
 
     def carry_out(self, owner: int, span: Span) -> Asked:
         """The call that a span of an activation carries out: by its id, else by tool and arguments, else by tool."""
-        if span.call_id:
-            return Asked(self._unique(masked(span.call_id), span), self._asked.get((owner, span.call_id), ""))
+        call_id, cause = span.call_id, self._asked.get((owner, span.call_id), "")
         waiting = self._waiting.get((owner, span.name))
-        if not waiting:
-            return Asked(self._unique(f"span:{masked(span.id)}", span), is_made_up=True)
-        compared = islice(waiting, _MOST_COMPARED)
-        found = next((one for one in compared if one[0].arguments == span.arguments), waiting[0])
-        waiting.remove(found)
-        call, event = found
-        if not call.id:
-            return Asked(self._unique(f"span:{masked(span.id)}", span), event, is_made_up=True)
-        return Asked(self._unique(masked(call.id), span), event)
-
-    def _unique(self, name: str, span: Span) -> str:
-        """The id itself, or with a number behind it where other calls have it."""
-        found = self._used.new(name)
-        if found != name:
+        if not call_id and waiting:
+            compared = islice(waiting, _MOST_COMPARED)
+            found = next((one for one in compared if one[0].arguments == span.arguments), waiting[0])
+            waiting.remove(found)
+            call_id, cause = found[0].id, found[1]
+        name = masked(call_id) if call_id else f"span:{masked(span.id)}"
+        unique = self._used.new(name)
+        if unique != name:
             self._report.note(Problem.CALL_ID_USED_TWICE, span.where)
-        return found
-
-
-_FRESH = {Kind.TOOL: EdgeType.TOOL, Kind.GUARDRAIL: EdgeType.SAFETY, Kind.HANDOFF: EdgeType.CAUSAL}
-"""The types of the edges from what acts bring back to the answer that reads it."""
+        return Asked(unique, cause, is_made_up=not call_id)
 
 
 class Act(Struct):
@@ -103,12 +92,12 @@ class Act(Struct):
     cause: str = ""
 
 
-class Frame:
+class Frame(Struct):
     """What happened in an agent's activation, or in the span of a tool or guardrail.
 
     Attributes:
-        acts: What was done.
         entries: The events that it begins with, each with the type of the edge from it.
+        acts: What was done.
         exits: The events that it ends with, in their order.
         is_deciding: Whether its last answer decided who acts next.
         first: Its first event; empty where it has none but its end.
@@ -116,14 +105,13 @@ class Frame:
         last_span: The span of that.
     """
 
-    def __init__(self) -> None:
-        self.acts: list[Act] = []
-        self.entries: list[tuple[str, EdgeType]] = []
-        self.exits: list[str] = []
-        self.is_deciding = False
-        self.first = ""
-        self.last = ""
-        self.last_span: Span | None = None
+    entries: list[tuple[str, EdgeType]] = []
+    acts: list[Act] = []
+    exits: list[str] = []
+    is_deciding: bool = False
+    first: str = ""
+    last: str = ""
+    last_span: Span | None = None
 
     def note(self, event: str, span: Span) -> None:
         """Note one more event."""
@@ -133,45 +121,33 @@ class Frame:
 
 def draw(team: Team, frames: dict[int, Frame], builder: Builder) -> None:
     """Draw all edges, and say which answers decide or aggregate."""
-    pen = _Pen(builder)
     for frame in frames.values():
-        _Line(pen, frame).draw()
-    _draw_sequence(team, frames, pen)
-    for event in pen.aggregates:
-        builder.get(event).type = EventType.AGGREGATE
-    for event in pen.decisions:
+        _Line(builder, frame).draw()
+    _draw_sequence(team, frames, builder)
+
+
+def _edge(builder: Builder, source: str, target: str, kind: EdgeType) -> bool:
+    """Draw an edge if it leads forward: in time, and at one time in the order of the events."""
+    if not source or not target:
+        return False
+    begin, end = builder.get(source).t, builder.get(target).t
+    is_forward = bool(begin < end or (begin == end and int(source[1:]) < int(target[1:])))
+    if is_forward:
+        builder.edge(source, target, kind)
+    return is_forward
+
+
+def _decide(builder: Builder, event: str) -> None:
+    """An answer that leads to a spawn or a handoff is a decision, even where it aggregates."""
+    if event and builder.get(event).type in (EventType.INFERENCE, EventType.AGGREGATE):
         builder.get(event).type = EventType.DECISION
-
-
-class _Pen:
-    """Draws edges forward only: in time, and at one time in the order of the events."""
-
-    def __init__(self, builder: Builder) -> None:
-        self._builder = builder
-        self.aggregates: dict[str, None] = {}
-        self.decisions: dict[str, None] = {}
-
-    def edge(self, source: str, target: str, kind: EdgeType) -> bool:
-        """Draw an edge, if it leads forward."""
-        if not source or not target:
-            return False
-        begin, end = self._builder.get(source).t, self._builder.get(target).t
-        is_forward = bool(begin < end or (begin == end and int(source[1:]) < int(target[1:])))
-        if is_forward:
-            self._builder.edge(source, target, kind)
-        return is_forward
-
-    def decide(self, event: str) -> None:
-        """An answer that leads to a spawn or a handoff is a decision."""
-        if event and self._builder.get(event).type is EventType.INFERENCE:
-            self.decisions[event] = None
 
 
 class _Line:
     """The acts of one frame, by time."""
 
-    def __init__(self, pen: _Pen, frame: Frame) -> None:
-        self._pen = pen
+    def __init__(self, builder: Builder, frame: Frame) -> None:
+        self._builder = builder
         self._frame = frame
         self._running: list[tuple[float, int, Act]] = []
         self._fresh: dict[str, Kind] = {}  # what has come back since the last answer, with what it was
@@ -185,7 +161,8 @@ class _Line:
             self._finish(act.start)
             if act.entry:
                 sources = self._frame.entries if not is_begun else self._frame.entries[-1:]
-                self._draw_to(act, [] if self._last else sources)
+                draw_to = self._draw_answer if act.kind is Kind.INFERENCE else self._draw_act
+                draw_to(act, [] if self._last else sources)
                 is_begun = True
             if act.end is not None:
                 heappush(self._running, (act.end, number, act))
@@ -204,68 +181,64 @@ class _Line:
             else:
                 self._fresh[act.result] = act.kind
 
-    def _draw_to(self, act: Act, entries: Sequence[tuple[str, EdgeType]]) -> None:
-        if act.kind is Kind.INFERENCE:
-            self._draw_answer(act, entries)
-            return
+    def _draw_act(self, act: Act, entries: Sequence[tuple[str, EdgeType]]) -> None:
         cause = act.cause or self._last_answer
         kind = EdgeType.SAFETY if act.kind is Kind.GUARDRAIL else EdgeType.CAUSAL
-        is_drawn = self._pen.edge(cause, act.entry, kind)
+        _edge(self._builder, cause, act.entry, kind)
         if not act.cause and self._last not in ("", cause):
-            self._pen.edge(self._last, act.entry, EdgeType.TEMPORAL)
+            _edge(self._builder, self._last, act.entry, EdgeType.TEMPORAL)
         for source, entry_kind in entries:
-            is_drawn = self._pen.edge(source, act.entry, entry_kind) or is_drawn
+            _edge(self._builder, source, act.entry, entry_kind)
         if act.kind in (Kind.AGENT, Kind.HANDOFF):
-            self._pen.decide(cause)
+            _decide(self._builder, cause)
 
     def _draw_answer(self, act: Act, entries: Sequence[tuple[str, EdgeType]]) -> None:
         messages = sum(kind is EdgeType.MESSAGE for _, kind in entries)
         inputs = 0
         for source, kind in entries:
             is_joined = messages > 1 and kind is EdgeType.MESSAGE
-            is_drawn = self._pen.edge(source, act.entry, EdgeType.AGGREGATE if is_joined else kind)
+            is_drawn = _edge(self._builder, source, act.entry, EdgeType.AGGREGATE if is_joined else kind)
             inputs += is_drawn and messages > 1
         returns = sum(kind is Kind.AGENT for kind in self._fresh.values())
-        types = {**_FRESH, Kind.AGENT: EdgeType.AGGREGATE if returns > 1 else EdgeType.RETURN}
+        types = {Kind.TOOL: EdgeType.TOOL, Kind.GUARDRAIL: EdgeType.SAFETY, Kind.HANDOFF: EdgeType.CAUSAL}
+        types[Kind.AGENT] = EdgeType.AGGREGATE if returns > 1 else EdgeType.RETURN
         is_begun = False
         for source, done in self._fresh.items():
-            is_drawn = self._pen.edge(source, act.entry, types[done])
+            is_drawn = _edge(self._builder, source, act.entry, types[done])
             is_begun = is_begun or is_drawn
             inputs += is_drawn and done is Kind.AGENT
-        if inputs:
-            self._pen.aggregates[act.entry] = None
+        if inputs and self._builder.get(act.entry).type is EventType.INFERENCE:
+            self._builder.get(act.entry).type = EventType.AGGREGATE
         if not is_begun:
-            self._pen.edge(self._last_answer or self._last, act.entry, EdgeType.TEMPORAL)
+            _edge(self._builder, self._last_answer or self._last, act.entry, EdgeType.TEMPORAL)
         self._fresh.clear()
 
     def _draw_exits(self, is_begun: bool) -> None:
-        exits = self._frame.exits
         if self._frame.is_deciding:
-            self._pen.decide(self._last_answer)
-        if not exits:
-            return
-        for source in dict.fromkeys((*self._fresh, self._last)):
-            self._pen.edge(source, exits[0], EdgeType.CAUSAL)
-        if not is_begun:
-            for source, kind in self._frame.entries:
-                self._pen.edge(source, exits[0], kind)
-        for event in exits[1:]:
-            self._pen.edge(self._last or exits[0], event, EdgeType.CAUSAL)
+            _decide(self._builder, self._last_answer)
+        for event in self._frame.exits[:1]:
+            for source in dict.fromkeys((*self._fresh, self._last)):
+                _edge(self._builder, source, event, EdgeType.CAUSAL)
+            for source, kind in () if is_begun else self._frame.entries:
+                _edge(self._builder, source, event, kind)
+        for event in self._frame.exits[1:]:
+            _edge(self._builder, self._last or self._frame.exits[0], event, EdgeType.CAUSAL)
 
 
-def _draw_sequence(team: Team, frames: dict[int, Frame], pen: _Pen) -> None:
+def _draw_sequence(team: Team, frames: dict[int, Frame], builder: Builder) -> None:
     """Agents that nobody spawned or handed over to follow on those that had ended before."""
-    alone = [number for number, each in enumerate(team.activations) if each.parent == NOBODY]
+    activations = team.activations
+    alone = [number for number, each in enumerate(activations) if each.parent == NOBODY]
     running: list[tuple[float, int]] = []
     fresh: list[str] = []
     last = ""
-    for number in sorted(alone, key=lambda n: (team.activations[n].earliest, team.activations[n].latest, n)):
-        activation = team.activations[number]
+    for number in sorted(alone, key=lambda n: (activations[n].earliest, activations[n].latest, n)):
+        activation = activations[number]
         while running and running[0][0] <= activation.earliest:
             last = frames[heappop(running)[1]].last
             fresh.append(last)
         if not activation.incoming:
             for source in dict.fromkeys((*fresh, last)):
-                pen.edge(source, frames[number].first, EdgeType.TEMPORAL)
+                _edge(builder, source, frames[number].first, EdgeType.TEMPORAL)
             fresh = []
         heappush(running, (activation.latest, number))

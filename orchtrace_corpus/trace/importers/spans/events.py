@@ -1,6 +1,5 @@
 """The events of a span tree: each act once, in the order of the tree, with what the edges between them need."""
 
-from collections.abc import Mapping
 from typing import Any
 
 from orchtrace_corpus.trace.importers.core.builder import Builder
@@ -9,7 +8,7 @@ from orchtrace_corpus.trace.importers.spans.edges import Act, Asked, CallIds, Fr
 from orchtrace_corpus.trace.importers.spans.span import Bundle, Kind, Span
 from orchtrace_corpus.trace.importers.spans.team import Activation, Team, Transfer
 from orchtrace_corpus.trace.importers.spans.tree import NOBODY, Meanings, Tree, tree
-from orchtrace_corpus.trace.importers.spans.usage import Spending, Spent
+from orchtrace_corpus.trace.importers.spans.usage import Spending
 from orchtrace_corpus.trace.model.import_report import ImportReport, Missing
 from orchtrace_corpus.trace.model.trace import AgentKind, EdgeType, EventType, Status, Topology, Trace
 
@@ -41,7 +40,7 @@ def trace_of(
     spent = Spending(of, report)
     meanings = Meanings(of)
     team = Team(of, meanings, bundle, set(spent.by_span), report)
-    script = _Script(of, meanings, team, spent.by_span, builder)
+    script = _Script(of, meanings, team, spent, builder)
     script.write()
     if not script.is_written:
         return None
@@ -69,14 +68,14 @@ class _Script:
         is_written: Whether there is any event.
     """
 
-    def __init__(self, of: Tree, meanings: Meanings, team: Team, spent: Mapping[int, Spent], builder: Builder) -> None:
+    def __init__(self, of: Tree, meanings: Meanings, team: Team, spending: Spending, builder: Builder) -> None:
         self.frames: dict[int, Frame] = {number: Frame() for number in range(len(team.activations))}
         self.is_written = False
         self._of = of
         self._kinds = meanings.kinds
         self._meanings = meanings
         self._team = team
-        self._spent = spent
+        self._spent = spending.by_span
         self._builder = builder
         self._call_ids = CallIds(builder.report)
         self._number_of = {each.span: n for n, each in enumerate(team.activations) if each.span != NOBODY}
@@ -153,13 +152,10 @@ class _Script:
     def _holds_others(self, number: int) -> bool:
         return self._meanings.has_acts[number] or self._meanings.has_agents[number]
 
-    def _open(self, number: int, entry: str = "") -> Frame:
+    def _open(self, number: int, entry: str = "") -> None:
         """What follows below a span happens in it, not directly in the agent."""
-        frame = self.frames[_frame_of_span(number)] = Frame()
-        if entry:
-            frame.entries.append((entry, EdgeType.CAUSAL))
         self._inner[number] = _frame_of_span(number)
-        return frame
+        self.frames[_frame_of_span(number)] = Frame([(entry, EdgeType.CAUSAL)] if entry else [])
 
     def _act(self, number: int, act: Act) -> None:
         """Note an act in the frame in which its span happens."""
@@ -183,13 +179,9 @@ class _Script:
                 tool = masked(caller.name)
                 asked = self._call_ids.carry_out(activation.parent, caller)
         time = min(time, activation.earliest)
-        fields: dict[str, Any] = {
-            "target": activation.agent,
-            "role": activation.name,
-            "tool": tool,
-            "call_id": asked.id,
-        }
-        event = self._event(EventType.SPAWN, activation.parent, time, caller, content_ref=caller.arguments, **fields)
+        fields: dict[str, Any] = {"target": activation.agent, "role": activation.name, "tool": tool}
+        fields |= {"call_id": asked.id, "content_ref": caller.arguments}
+        event = self._event(EventType.SPAWN, activation.parent, time, caller, **fields)
         self.frames[number].entries.append((event, EdgeType.SPAWN))
         self._act(activation.span, Act(Kind.AGENT, time, None, event, cause=asked.cause))
 
@@ -257,7 +249,8 @@ class _Script:
 
     def _infer(self, number: int, owner: int) -> None:
         span, start, end = self._of.spans[number], self._of.starts[number], self._of.ends[number]
-        fields = {"model": masked(span.model), "content_ref": span.output, **_status(span), **self._tokens(number)}
+        fields = {"model": masked(span.model), "content_ref": span.output, **_status(span)}
+        fields |= self._spent.get(number, {})
         event = self._event(EventType.INFERENCE, owner, start, span, end=end, **fields)
         for call in span.calls:
             self._call_ids.ask(owner, call, event)
@@ -273,10 +266,9 @@ class _Script:
         They fill a span that holds nothing else. Otherwise nobody knows when they were.
         """
         span, latest = self._of.spans[number], self._of.latest[number]
-        start, end = latest, None
-        if not self._holds_others(number):
-            start, end = self._of.starts[number], self._of.ends[number]
-        fields = {"model": masked(span.model), "inferred": True, **self._tokens(number)}
+        own = self._of.starts[number], self._of.ends[number]
+        start, end = (latest, None) if self._holds_others(number) else own
+        fields = {"model": masked(span.model), "inferred": True, **self._spent.get(number, {})}
         event = self._event(EventType.INFERENCE, owner, start, span, end=end, **fields)
         inside = self._inner[number] if self._team.owner[number] == owner else owner
         self.frames[inside].acts.append(Act(Kind.INFERENCE, start, latest, event, event))
@@ -286,7 +278,7 @@ class _Script:
         asked = self._call_ids.carry_out(owner, span)
         works_until = self._first_act_in(number) if self._meanings.has_acts[number] else end
         fields = {"tool": masked(span.name), "call_id": asked.id, "inferred": asked.is_made_up}
-        fields |= {"content_ref": span.arguments, **self._tokens(number)}
+        fields |= {"content_ref": span.arguments, **self._spent.get(number, {})}
         event = self._event(EventType.TOOL_CALL, owner, start, span, end=works_until, **fields)
         if self._meanings.has_acts[number]:
             self._open(number, event)
@@ -312,8 +304,8 @@ class _Script:
         event = self._event(EventType.TOOL_RESULT, owner, end, span, content_ref=span.output, **fields, **_status(span))
         act.result = event
         self._builder.edge(act.entry, event, EdgeType.TOOL)
-        if _frame_of_span(number) in self.frames:
-            self.frames[_frame_of_span(number)].exits.append(event)
+        if frame := self.frames.get(_frame_of_span(number)):
+            frame.exits.append(event)
 
     def _hand_over(self, number: int, owner: int) -> None:
         span, start, end = self._of.spans[number], self._of.starts[number], self._of.ends[number]
@@ -335,10 +327,6 @@ class _Script:
         self._act(number, Act(Kind.GUARDRAIL, start, time if is_late else end, "" if is_late else event, event))
         if is_late:
             self.frames[_frame_of_span(number)].exits.append(event)
-
-    def _tokens(self, number: int) -> dict[str, Any]:
-        spent = self._spent.get(number)
-        return {"tokens": spent.tokens, "token_basis": spent.basis} if spent else {}
 
 
 def _frame_of_span(number: int) -> int:

@@ -13,24 +13,13 @@ from msgspec import Raw, Struct
 from msgspec.structs import asdict
 
 from orchtrace_corpus.trace.importers.core.builder import seconds
-from orchtrace_corpus.trace.importers.core.json_parts import Part, decoded
+from orchtrace_corpus.trace.importers.core.json_parts import decoded
 from orchtrace_corpus.trace.importers.core.logs import Head, LogFile
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
 from orchtrace_corpus.trace.importers.spans import files as spanfiles
 from orchtrace_corpus.trace.importers.spans import span as spans
 from orchtrace_corpus.trace.importers.spans.files import Gathering, Record
-from orchtrace_corpus.trace.importers.spans.span import (
-    NOTHING,
-    Bundle,
-    Call,
-    Kind,
-    Span,
-    Usage,
-    error_kind,
-    items,
-    mapping,
-    text,
-)
+from orchtrace_corpus.trace.importers.spans.span import NOTHING, Bundle, Call, Kind, Span, Usage, items, mapping, text
 from orchtrace_corpus.trace.model.import_report import Drop
 from orchtrace_corpus.trace.model.trace import Trace
 
@@ -141,22 +130,15 @@ def _parts(record: Record) -> Iterator[tuple[_Run | None, int]]:
         is_request = value.run_type is None and lists
         found = [(run, line) for each in lists for run in each] if is_request else [(value, line)]
     else:
-        found = ((part.value(_Run), part.line) for part in _runs_in(value))
+        members = value.members()
+        nested = [members[name] for name in _LISTS if name in members]
+        is_full = value.is_array or (nested and "run_type" not in members)
+        parts = chain.from_iterable(each.elements() for each in nested or [value]) if is_full else [value]
+        found = ((part.value(_Run), part.line) for part in parts)
     for run, at in found:
         yield run, at
         if run is not None and run.child_runs:
             yield from _children(run, at)
-
-
-def _runs_in(part: Part) -> Iterator[Part]:
-    """The runs in a document or in a line, which may be a run itself."""
-    members = part.members()
-    lists = [members[name] for name in _LISTS if name in members]
-    if part.is_array or (lists and "run_type" not in members):
-        for each in lists or [part]:
-            yield from each.elements()
-    else:
-        yield part
 
 
 def _children(run: _Run, line: int) -> Iterator[tuple[_Run | None, int]]:
@@ -207,7 +189,12 @@ class _Runs:
         span = _span(run, self._types[key], file, line, self._privacy)
         if key in self._places:
             bundle, number = self._places[key]
-            _say_more(bundle.spans[number], span)
+            known = bundle.spans[number]
+            optional = Span.__struct_fields__[-len(Span.__struct_defaults__) :]
+            for name, unsaid in zip(optional, Span.__struct_defaults__, strict=True):
+                if getattr(span, name) != unsaid:
+                    setattr(known, name, getattr(span, name))
+            known.parent, known.name = known.parent or span.parent, known.name or span.name
             return
         bundle = self._found.bundle(key[0])
         self._places[key] = (bundle, len(bundle.spans))
@@ -219,20 +206,11 @@ class _Runs:
             bundle.version = text(mapping(run.extra and run.extra.runtime).get("sdk_version"))
 
 
-def _say_more(known: Span, more: Span) -> None:
-    """Add to a run what a later part says of it."""
-    optional = Span.__struct_fields__[-len(Span.__struct_defaults__) :]
-    for name, unsaid in zip(optional, Span.__struct_defaults__, strict=True):
-        if getattr(more, name) != unsaid:
-            setattr(known, name, getattr(more, name))
-    known.parent, known.name = known.parent or more.parent, known.name or more.name
-
-
 def _span(run: _Run, run_type: str, file: str, line: int, privacy: Privacy) -> Span:
     kind = _KINDS.get(run_type, Kind.CHAIN)
     extra = run.extra or _Extra()
     metadata = mapping(extra.metadata)
-    error_type = (error_kind(run.error) or "other") if run.error else ""
+    error_type = (spans.error_kind(run.error) or "other") if run.error else ""
     span = Span(
         id=text(run.id),
         parent=run.parent,

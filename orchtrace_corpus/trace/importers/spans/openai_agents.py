@@ -16,17 +16,7 @@ from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
 from orchtrace_corpus.trace.importers.spans import files as spanfiles
 from orchtrace_corpus.trace.importers.spans import span as spans
 from orchtrace_corpus.trace.importers.spans.files import Gathering, Record
-from orchtrace_corpus.trace.importers.spans.span import (
-    NOTHING,
-    Call,
-    Kind,
-    Span,
-    Usage,
-    error_kind,
-    items,
-    mapping,
-    text,
-)
+from orchtrace_corpus.trace.importers.spans.span import NOTHING, Call, Kind, Span, Usage, items, mapping, text
 from orchtrace_corpus.trace.model.import_report import Drop
 from orchtrace_corpus.trace.model.trace import Trace
 
@@ -134,6 +124,7 @@ def _gather(item: _Item | None, file: str, line: int, privacy: Privacy, found: G
 
 def _span(item: _Item, data: _Data, file: str, line: int, privacy: Privacy) -> Span:
     kind = _KINDS.get(text(data.type), Kind.CHAIN)
+    message = text(mapping(item.error).get("message"))
     span = Span(
         id=item.id,
         parent=text(item.parent_id),
@@ -144,7 +135,7 @@ def _span(item: _Item, data: _Data, file: str, line: int, privacy: Privacy) -> S
         start=seconds(item.started_at),
         end=seconds(item.ended_at),
         is_error=bool(item.error),
-        error_type=_error_type(item.error),
+        error_type=(_ERRORS.get(message) or spans.error_kind(message) or "other") if item.error else "",
         unknown="" if text(data.type) in _KINDS else f"span of type {masked(text(data.type))[:50] or 'none'}",
     )
     if kind is Kind.AGENT:
@@ -165,11 +156,6 @@ def _span(item: _Item, data: _Data, file: str, line: int, privacy: Privacy) -> S
     else:
         span.usage, span.is_cumulative = _usage(mapping(data.data).get("usage")), True
     return span
-
-
-def _error_type(error: Any) -> str:
-    message = text(mapping(error).get("message"))
-    return (_ERRORS.get(message) or error_kind(message) or "other") if error else ""
 
 
 def _usage(usage: Any) -> Usage | None:

@@ -5,7 +5,9 @@ are hex, as the OTLP specification has them, or base64, as plain Protobuf JSON h
 github.com/open-telemetry/semantic-conventions-genai; OpenInference: github.com/Arize-ai/openinference, spec.
 """
 
+from base64 import b64decode
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -92,7 +94,6 @@ class _Program(NamedTuple):
 
 
 _Found = tuple[_Span | None, int, _Program]
-
 
 ties = spanfiles.ties
 
@@ -211,18 +212,9 @@ def _in_hex(given: str) -> str:
     if len(given) in (16, 32):
         given = given.lower()
     elif len(given) in (11, 12, 22, 24):
-        given = _from_base64(given)
+        with suppress(ValueError):
+            given = b64decode(given.rstrip("=") + "=" * (-len(given.rstrip("=")) % 4), validate=True).hex()
     return given if given.strip("0") else ""
-
-
-def _from_base64(given: str) -> str:
-    from base64 import b64decode
-    from binascii import Error
-
-    try:
-        return b64decode(given.rstrip("=") + "=" * (-len(given.rstrip("=")) % 4), validate=True).hex()
-    except (Error, ValueError):
-        return given
 
 
 def _moment(value: Any) -> float | None:

@@ -177,8 +177,7 @@ class _Graphs:
         self, number: int, task: Task, sources: list[int], routes: Mapping[int, set[str] | None]
     ) -> Iterator[Transfer]:
         """The transfers to a task; a task that only computes passes on what led to it."""
-        sources = [origin for each in sources for origin in self._origins.get(each, (each,))]
-        sources = list(dict.fromkeys(sources))
+        sources = list(dict.fromkeys(origin for each in sources for origin in self._origins.get(each, (each,))))
         if number in self._meanings.silent:
             fits = len(sources) ** 2 <= _MOST_PAIRS
             self._origins[number] = sources if fits else [max(sources, key=lambda each: (self._end(each), each))]
@@ -187,13 +186,12 @@ class _Graphs:
         before = [each for each in sources if self._end(each) <= begin]
         if len(before) < len(sources):
             self._report.note(Problem.OVERLAPPING_TASK, self._of.spans[number].where)
-        if _PUSH in task.triggers:
-            before = [max(before, key=lambda each: (self._end(each), each))] if before else []
-            yield from (Transfer(self._owner[each], self._owner[number], is_push=True) for each in before)
-        else:
-            for each in before:
-                is_routed = task.node in (routes.get(each) or ())
-                yield Transfer(self._owner[each], self._owner[number], is_routed=is_routed)
+        is_push = _PUSH in task.triggers
+        if is_push:
+            before = sorted(before, key=lambda each: (self._end(each), each))[-1:]
+        for each in before:
+            is_routed = not is_push and task.node in (routes.get(each) or ())
+            yield Transfer(self._owner[each], self._owner[number], is_push=is_push, is_routed=is_routed)
 
     def _end(self, number: int) -> float:
         end = self._of.ends[number]
@@ -202,11 +200,8 @@ class _Graphs:
     def _routes(self, number: int, nodes: set[str]) -> set[str] | None:
         """The nodes that a task says shall run next; None if it does not say."""
         spans = self._of.spans
-        named = [*spans[number].routes]
-        for child in self._of.children[number]:
-            if self._meanings.kinds[child] is Kind.CHAIN:
-                named += spans[child].routes
-        return {name for name in named if name in nodes} or None
+        inside = (child for child in self._of.children[number] if self._meanings.kinds[child] is Kind.CHAIN)
+        return {name for each in (number, *inside) for name in spans[each].routes if name in nodes} or None
 
 
 def _joined(task: Task, known: Mapping[str, int]) -> list[str]:
@@ -330,7 +325,10 @@ class Team:
         for number, activation in by_time:
             activation.spawner = next((each.source for each in activation.incoming if each.is_push), activation.parent)
             is_new = activation.spawner != NOBODY and all(each.is_push for each in activation.incoming)
-            places = self._places(activation)
+            beside = self._of.parents[activation.span] if activation.span != NOBODY else NOBODY
+            wide = (activation.parent, activation.wrapper)
+            # An agent of the same name may have been at work before: beside it first, then anywhere alike.
+            places = [(*wide, beside, activation.name), (*wide, -2, activation.name)]
             queues = [] if is_new else [free.setdefault(key, []) for key in places]
             agent = next((found for queue in queues if (found := self._finished(queue, activation, last))), "")
             if agent:
@@ -345,22 +343,9 @@ class Team:
             for key in places:
                 heappush(free.setdefault(key, []), (activation.latest, number))
 
-    def _places(self, activation: Activation) -> list[tuple[int, int, int, str]]:
-        """Where an agent of the same name may have been at work before: beside it first, then anywhere alike."""
-        beside = self._of.parents[activation.span] if activation.span != NOBODY else NOBODY
-        wide = (activation.parent, activation.wrapper)
-        return [(*wide, beside, activation.name), (*wide, -2, activation.name)]
-
     def _finished(self, queue: list[tuple[float, int]], activation: Activation, last: dict[str, int]) -> str:
         """The agent of a queue that has finished first, if before the activation; it is taken from the queue."""
-        while queue:
-            latest, number = queue[0]
-            agent = self.activations[number].agent
-            if last[agent] != number:
-                heappop(queue)  # it was at work since
-            elif latest <= activation.earliest:
-                heappop(queue)
-                return agent
-            else:
-                break
-        return ""
+        while queue and last[self.activations[queue[0][1]].agent] != queue[0][1]:
+            heappop(queue)  # it was at work since
+        has_finished = bool(queue) and queue[0][0] <= activation.earliest
+        return self.activations[heappop(queue)[1]].agent if has_finished else ""

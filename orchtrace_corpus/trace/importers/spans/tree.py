@@ -176,13 +176,10 @@ def _times(
     return settled, ends
 
 
-_LOOP_NODES = frozenset(
-    {"agent", "model", "model_request", "call_model", "tools", "pre_model_hook", "post_model_hook"}
-    | {"generate_structured_response"}
-)
+_LOOP_MODELS = frozenset({"agent", "model", "model_request", "call_model"})
+_LOOP_NODES = _LOOP_MODELS | {"tools", "pre_model_hook", "post_model_hook", "generate_structured_response"}
 """The nodes of LangGraph's and LangChain's own agent; those of middleware have a dot in their names."""
 
-_LOOP_MODELS = frozenset({"agent", "model", "model_request", "call_model"})
 _NO_NAME = frozenset({"", "LangGraph"})
 
 _ACTS = frozenset({Kind.INFERENCE, Kind.TOOL, Kind.HANDOFF, Kind.GUARDRAIL})
@@ -232,9 +229,7 @@ class Meanings:
     def _look_below(self, of: Tree, tasks: Sequence[int]) -> None:
         """Unmask what only wraps something else, children first."""
         count = len(of.spans)
-        has_calls, has_named, is_task = [False] * count, [False] * count, [False] * count
-        for number in tasks:
-            is_task[number] = True
+        has_calls, has_named, is_task = [False] * count, [False] * count, set(tasks).__contains__
         for number in reversed(of.order):
             span, kind, acts = of.spans[number], self.kinds[number], self.has_acts[number]
             if kind is Kind.INFERENCE and has_calls[number]:
@@ -242,12 +237,12 @@ class Meanings:
             elif kind is Kind.HANDOFF and self.has_agents[number]:
                 kind = Kind.TOOL
             elif kind is Kind.AGENT and not acts and not self.has_agents[number]:
-                if is_task[number]:
+                if is_task(number):
                     self.silent.add(number)
                     kind = Kind.CHAIN
                 elif span.end is None:
                     kind = Kind.CHAIN
-            elif kind is Kind.AGENT and has_named[number] and not span.is_named and not is_task[number]:
+            elif kind is Kind.AGENT and has_named[number] and not span.is_named and not is_task(number):
                 kind = Kind.CHAIN
             self.kinds[number] = kind
             parent = of.parents[number]

@@ -4,8 +4,7 @@ A span around model calls often reports their sum, or the state of a counter tha
 counts are left out where the calls themselves report. Only where none of them does is the sum taken instead.
 """
 
-from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any
 
 from orchtrace_corpus.trace.importers.spans.span import Kind, Usage
 from orchtrace_corpus.trace.importers.spans.tree import NOBODY, Tree
@@ -13,23 +12,11 @@ from orchtrace_corpus.trace.model.import_report import ImportReport, LedgerLine,
 from orchtrace_corpus.trace.model.trace import TokenBasis
 
 
-class Spent(NamedTuple):
-    """What an event spent.
-
-    Attributes:
-        tokens: Tokens by kind as the schema has them: input without what came from caches.
-        basis: How far they can be relied on.
-    """
-
-    tokens: Mapping[str, int]
-    basis: TokenBasis
-
-
 class Spending:
     """What the spans of a tree spent; the report's ledger says why.
 
     Attributes:
-        by_span: What each span's event spent, by the number of the span.
+        by_span: What each span's event spent, by the number of the span: the event's `tokens` and `token_basis`.
         uncounted: How many model calls have answered without saying what they spent, nor does a span around them.
     """
 
@@ -43,7 +30,7 @@ class Spending:
         self._is_counted_below = [False] * count
         self._is_counted = [False] * count  # by itself, or by a span around it
         self._sums = [(0, 0)] * count  # counted input and output in the span
-        self.by_span: dict[int, Spent] = {}
+        self.by_span: dict[int, dict[str, Any]] = {}
         for number in reversed(of.order):  # children first
             self._account(number)
         self._account_counters()
@@ -55,14 +42,13 @@ class Spending:
 
     def _usable(self, usage: Usage) -> Usage | None:
         """A span's usage, if it tells what went in or out."""
-        if not usage.is_known:
-            if usage.total:
-                self._report.enter(LedgerLine.UNDIVIDED, total=usage.total)
-            return None
-        if not any(usage):
+        if usage.is_known and any(usage):
+            return usage
+        if usage.is_known:
             self._report.enter(LedgerLine.ZERO)
-            return None
-        return usage
+        elif usage.total:
+            self._report.enter(LedgerLine.UNDIVIDED, total=usage.total)
+        return None
 
     def _account(self, number: int) -> None:
         span, usage = self._of.spans[number], self._usages[number]
@@ -124,7 +110,7 @@ class Spending:
     def _bear(self, bearer: int, number: int, usage: Usage, line: LedgerLine, basis: TokenBasis) -> None:
         tokens = divided(usage, self._report)
         self._report.enter(line, **tokens)
-        self.by_span[number if bearer == NOBODY else bearer] = Spent(tokens, basis)
+        self.by_span[number if bearer == NOBODY else bearer] = {"tokens": tokens, "token_basis": basis}
 
     def _leave_out(self, line: LedgerLine, usage: Usage) -> None:
         self._report.enter(line, **divided(usage, ImportReport()))
