@@ -247,9 +247,8 @@ def missing_records(
     node = file.root()
     for field, noun, known in (("papers", "paper", papers), ("exclusions", "exclusion", exclusions)):
         listed = node.entries[field][1] if type(node) is reader.Mapping and field in node.entries else None
-        for name, item in zip(
-            getattr(pool, field), listed.items if type(listed) is reader.Sequence else (), strict=True
-        ):
+        items = listed.items if type(listed) is reader.Sequence else ()
+        for name, item in zip(getattr(pool, field), items, strict=True):
             if known is not None and name not in known:
                 message = f"there is no {noun} {quote(name)}, which the published pool has"
                 found.append(Finding("F119", message, file.location(item.at), name))
@@ -259,15 +258,13 @@ def missing_records(
 Path: TypeAlias = tuple[str | int, ...]
 """Where in a record a value stands, such as `("urls", 0)`."""
 
-_KINDS = tuple((kind, kind.value) for kind in IdentifierKind)
-
 
 def identities(paper: Paper) -> Iterator[tuple[Identifier, Path]]:
     """The paper's identifiers: those of its fields, and those that only a URL carries."""
-    for kind, name in _KINDS:
-        value = getattr(paper, name)
+    for kind in IdentifierKind:
+        value = getattr(paper, kind.value)
         if value is not None:
-            yield Identifier(kind, value), (name,)
+            yield Identifier(kind, value), (kind.value,)
     for number, url in enumerate(paper.urls):
         found = recognise_url(url)
         if found is not None and getattr(paper, found.kind.value) is None:

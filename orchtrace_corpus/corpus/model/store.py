@@ -12,14 +12,7 @@ from orchtrace_corpus.base.findings import Finding, is_malformed, printable
 from orchtrace_corpus.base.yamlfile import reader
 from orchtrace_corpus.corpus.model.decode import decode_exclusions, decode_papers
 from orchtrace_corpus.corpus.model.metadata import Metadata
-from orchtrace_corpus.corpus.model.records import (
-    Loaded,
-    Places,
-    Pool,
-    PublishedPool,
-    decode_published,
-    missing_records,
-)
+from orchtrace_corpus.corpus.model.records import Loaded, Places, Pool, PublishedPool, decode_published, missing_records
 from orchtrace_corpus.corpus.model.taxonomy import Taxonomy, decode_taxonomy
 
 if TYPE_CHECKING:
