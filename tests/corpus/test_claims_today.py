@@ -13,8 +13,7 @@ from orchtrace_corpus.corpus.analysis import claims as core
 from orchtrace_corpus.corpus.api import Corpus, load, validate
 from orchtrace_corpus.corpus.model import store
 from orchtrace_corpus.corpus.model.claim_file import PoolName
-from orchtrace_corpus.corpus.model.published import PublishedPool
-from orchtrace_corpus.corpus.model.records import Pool
+from orchtrace_corpus.corpus.model.records import Pool, PublishedPool
 from tests.conftest import ROOT, TOY, Result, run_corpus
 
 PUBLISHED = """\

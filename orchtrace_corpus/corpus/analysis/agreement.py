@@ -11,6 +11,7 @@ paper together, since they are not independent.
 """
 
 from collections.abc import Mapping, Sequence
+from importlib import import_module
 from itertools import combinations
 from math import ceil
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
@@ -154,29 +155,26 @@ _NO_KAPPA = Estimate(None, reason="kappa is for two readers; alpha takes any num
 
 def _kappa(table: "Array") -> float | None:
     """Cohen's kappa of a table of first by second reading; None where chance agreement is complete."""
-    try:
-        from statsmodels.stats.inter_rater import cohens_kappa
-    except ImportError as error:
-        raise _missing(error) from error
+    raters = _library("statsmodels.stats.inter_rater")
     share = table / table.sum()
     if (share.sum(axis=0) * share.sum(axis=1)).sum() >= 1:
         return None
-    return float(cohens_kappa(table, return_results=False))
+    return float(raters.cohens_kappa(table, return_results=False))
 
 
 def _alpha(counts: "Array") -> float | None:
     """Krippendorff's alpha of counts of values by cell; None where only one value occurs."""
-    try:
-        import krippendorff
-    except ImportError as error:
-        raise _missing(error) from error
+    krippendorff = _library("krippendorff")
     if (counts.sum(axis=0) > 0).sum() < 2:
         return None
     return float(krippendorff.alpha(value_counts=counts, level_of_measurement="nominal"))
 
 
-def _missing(error: ImportError) -> MissingLibraryError:
-    return MissingLibraryError("comparing", error.name or "a library", "audit")
+def _library(name: str) -> Any:
+    try:
+        return import_module(name)
+    except ImportError as error:
+        raise MissingLibraryError("comparing", error.name or "a library", "audit") from error
 
 
 def _estimate(value: float | None, resampled: Sequence[float | None]) -> Estimate:

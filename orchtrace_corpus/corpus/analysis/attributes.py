@@ -119,9 +119,7 @@ def _attributes(fixed: Iterable[str], facets: tuple[Facet, ...]) -> dict[str, At
 def _fixed_values(name: str) -> Callable[[Any], tuple[str, ...]]:
     def values(record: Any) -> tuple[str, ...]:
         value = getattr(record, name)
-        if type(value) is tuple:
-            return value
-        return (str(value),) if value else ()
+        return value if type(value) is tuple else (str(value),) if value else ()
 
     return values
 
@@ -132,9 +130,7 @@ def _published(record: Any) -> tuple[str, ...]:
 
 def _tag_values(field: str) -> Callable[[Any], tuple[str, ...]]:
     def values(record: Any) -> tuple[str, ...]:
-        tag = record.tags.get(field)
-        if tag is None:
-            return ()
+        tag = record.tags.get(field, ())
         return (tag,) if type(tag) is str else tuple(tag)
 
     return values

@@ -12,12 +12,10 @@ from orchtrace_corpus.base.errors import CommandUseError
 from orchtrace_corpus.base.findings import Severity
 from orchtrace_corpus.corpus.analysis.attributes import Attribute, paper_attributes
 from orchtrace_corpus.corpus.analysis.query import Filter, Operator, parse_mapping
+from orchtrace_corpus.corpus.analysis.statistics import ABSENT
 from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE
 from orchtrace_corpus.corpus.model.records import Exclusion, Paper, Pool, Tag
 from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Taxonomy
-
-ABSENT = ""
-"""Stands for "has no value", as in filters."""
 
 
 class ChangeKind(StrEnum):

@@ -36,8 +36,11 @@ class Filters(NamedTuple):
         """What a record contributes; None if it is out of scope."""
         if not self.scope.matches(record):
             return None
-        values = (self.by.values(record) or ("",)) if self.by is not None else ()
-        return Part(self.where.matches(record), self.of.matches(record), values)
+        return Part(self.where.matches(record), self.of.matches(record), self.values(record))
+
+    def values(self, record: Record) -> tuple[str, ...]:
+        """What a record has of the field that counts and values are given by."""
+        return (self.by.values(record) or ("",)) if self.by is not None else ()
 
 
 class Member(NamedTuple):
@@ -69,14 +72,12 @@ def falls_by(claim: Claim, members: Iterable[Member]) -> tuple[str, ...]:
 
 def outcome(claim: Claim, members: Sequence[Member]) -> tuple[bool, str, tuple[str, ...]]:
     """Whether a claim holds of some records, what is found in them, and which of them it counts."""
-    selected = [(member.record, member.wanted) for member in members if member.is_selected]
-    rows = tuple(record.name for record, _ in selected)
+    selected = [member for member in members if member.is_selected]
+    rows = tuple(member.record.name for member in selected)
     return (*_comparison(claim, rows, len(members), selected), rows)
 
 
-def _comparison(
-    claim: Claim, rows: tuple[str, ...], counted: int, selected: Sequence[tuple[Record, Filters]]
-) -> tuple[bool, str]:
+def _comparison(claim: Claim, rows: tuple[str, ...], counted: int, selected: Sequence[Member]) -> tuple[bool, str]:
     expect = claim.expect
     if isinstance(expect, Number):
         return _is_within(len(rows), 1, expect.bounds), str(len(rows))
@@ -91,23 +92,18 @@ def _comparison(
         parts = [f"without {', '.join(missing)}"] * bool(missing) + [f"also {', '.join(further)}"] * bool(further)
         return not parts, "; ".join(parts) or ", ".join(rows)
     if isinstance(expect, Counts):
-        tally = Counter(value for record, wanted in selected for value in _values(record, wanted))
+        tally = Counter(value for member in selected for value in member.wanted.values(member.record))
         found = {value: tally[value] for value in expect.counts}
         wrong = [f"{value} {number}" for value, number in found.items() if number != expect.counts[value]]
         return not wrong, ", ".join(wrong or (f"{value} {number}" for value, number in found.items()))
-    having = {record.name: _values(record, wanted) for record, wanted in selected}
+    having = {member.record.name: member.wanted.values(member.record) for member in selected}
     named = {key: having.get(key, ()) for key in expect.values}
     wrong = [key for key, values in named.items() if expect.values[key] not in values]
-    shown = (f"{key} {_shown(named[key])}" for key in (wrong or named))
-    return not wrong, ", ".join(shown)
-
-
-def _values(record: Record, wanted: Filters) -> tuple[str, ...]:
-    return (wanted.by.values(record) or ("",)) if wanted.by is not None else ()
-
-
-def _shown(values: tuple[str, ...]) -> str:
-    return "not among the rows" if not values else " and ".join(values) or "without a value"
+    shown = {
+        key: " and ".join(values) or "without a value" if values else "not among the rows"
+        for key, values in named.items()
+    }
+    return not wrong, ", ".join(f"{key} {shown[key]}" for key in (wrong or named))
 
 
 def _is_within(value: int, per: int, bounds: Bounds) -> bool:
@@ -121,7 +117,8 @@ def expected_text(claim: Claim) -> str:
         low, high = (None if end is None else str(end) for end in expect.bounds)
         return "none" if high == "0" else low if low == high and low is not None else _bounded(low, high)
     if isinstance(expect, Share):
-        return _bounded(*(None if end is None else _percent(end) for end in expect.bounds))
+        percentages = (None if end is None else f"{end / 100:.2f}".rstrip("0").rstrip(".") for end in expect.bounds)
+        return _bounded(*(None if end is None else f"{end}%" for end in percentages))
     if isinstance(expect, Keys):
         return ", ".join(expect.keys)
     pairs: Mapping[str, object] = expect.counts if isinstance(expect, Counts) else expect.values
@@ -131,7 +128,3 @@ def expected_text(claim: Claim) -> str:
 def _bounded(low: str | None, high: str | None) -> str:
     ends = (("at least", low), ("at most", high))
     return ", ".join(f"{word} {end}" for word, end in ends if end is not None)
-
-
-def _percent(hundredths: int) -> str:
-    return f"{hundredths // 100}.{hundredths % 100:02}".rstrip("0").rstrip(".") + "%"

@@ -4,7 +4,7 @@
 about the published pool, by the scope `published: "yes"`, is also judged over the pool of today: without that scope.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
 from orchtrace_corpus.base.errors import CommandUseError
@@ -16,23 +16,9 @@ from orchtrace_corpus.corpus.analysis.attributes import (
     find,
     paper_attributes,
 )
-from orchtrace_corpus.corpus.analysis.claim_outcome import (
-    Filters,
-    Member,
-    expected_text,
-    falls_by,
-    outcome,
-)
+from orchtrace_corpus.corpus.analysis.claim_outcome import Filters, Member, expected_text, falls_by, outcome
 from orchtrace_corpus.corpus.analysis.query import Query, parse_mapping
-from orchtrace_corpus.corpus.model.claim_file import (
-    Claim,
-    ClaimFile,
-    Counts,
-    Over,
-    PoolName,
-    Share,
-    Values,
-)
+from orchtrace_corpus.corpus.model.claim_file import Claim, ClaimFile, Counts, Over, PoolName, Share, Values
 from orchtrace_corpus.corpus.model.disputes import Dispute, State, disputable, with_value
 from orchtrace_corpus.corpus.model.records import Pool, Record
 from orchtrace_corpus.corpus.model.tag_rules import Condition
@@ -108,7 +94,11 @@ def check(file: ClaimFile, pool: Pool) -> tuple[Finding, ...]:
             expected = printable(verdict.expected, limit=_SENTENCE_LIMIT)
             message = f"claim fails: {sentence} Expected: {expected}; found: {found}"
             findings.append(Finding("C101", message, file.locate(index, "claim"), claim.id))
-        findings += _unknown_records(file, index, known)
+        for number, counter in enumerate(claim.counter):
+            for at, row in enumerate(counter.rows):
+                if row not in known:
+                    place = file.locate(index, "counter", number, "rows", at)
+                    findings.append(Finding("C103", f"there is no record {quote(row)}", place, claim.id))
         for number, reading in enumerate(claim.readings if not verdict.problem else ()):
             beyond = [key for key in reading.keys if key not in verdict.rows]
             if beyond:
@@ -141,8 +131,9 @@ class Judge:
         """
         expect = claim.expect
         of = expect.of if isinstance(expect, Share) else ()
-        for conditions in (claim.scope, claim.where, of):
-            self._check_known(conditions, claim.over)
+        for condition in (*claim.scope, *claim.where, *of) if len(claim.over) > 1 else ():
+            if (error := self.wrong_everywhere(condition, claim.over)) is not None:
+                raise error
         filters = {}
         for kind in claim.over:
             by = None
@@ -159,7 +150,7 @@ class Judge:
         try:
             filters = self.filters(claim)
         except CommandUseError as error:
-            problem = str(error).replace("\n", ". ").rstrip(".")
+            problem = _sentence(error)
             return Verdict(claim, False, expected, f"cannot be evaluated: {problem}", problem=problem)
         members = self._members(claim, filters)
         holds, found, rows = outcome(claim, members)
@@ -168,7 +159,11 @@ class Judge:
 
     def _pools(self, claim: Claim, written: PoolVerdict) -> dict[PoolName, PoolVerdict]:
         """The verdict over each pool; that of the claim as it is written is known."""
-        rest = tuple(condition for condition in claim.scope if not _is_published(condition))
+        rest = tuple(
+            condition
+            for condition in claim.scope
+            if condition.field.rstrip("= ") != "published" or condition.alternatives != ("yes",)
+        )
         if len(rest) == len(claim.scope):
             return {PoolName.TODAY: written}
         if claim.only is not None:
@@ -183,18 +178,15 @@ class Judge:
         """The records in scope that a share is taken of, each with whether it is one of those that the claim counts."""
         members = []
         for kind, wanted in filters.items():
-            in_scope = self._scoped(kind, claim, wanted)
+            key = (kind, len(claim.over) > 1, _content(claim.scope))
+            if key not in self._in_scope:
+                self._in_scope[key] = wanted.scope.select(self.records(kind))
+            in_scope = self._in_scope[key]
             within = wanted.of.select(in_scope) if wanted.of.filters else in_scope
             members += [Member(record, wanted, wanted.where.matches(record)) for record in within]
         if isinstance(claim.expect, Values):
             members = [member for member in members if member.record.name in claim.expect.values]
         return members
-
-    def _scoped(self, kind: Over, claim: Claim, wanted: Filters) -> tuple[Record, ...]:
-        key = (kind, len(claim.over) > 1, _content(claim.scope))
-        if key not in self._in_scope:
-            self._in_scope[key] = wanted.scope.select(self.records(kind))
-        return self._in_scope[key]
 
     def _query(self, kind: Over, conditions: Sequence[Condition], over: Sequence[Over]) -> Query:
         """The conditions as filters; of several kinds of records, each has those on fields that it has."""
@@ -204,12 +196,10 @@ class Judge:
             self._queries[key] = parse_mapping({one.field: one.alternatives for one in known}, self.attributes[kind])
         return self._queries[key]
 
-    def _check_known(self, conditions: Sequence[Condition], over: Sequence[Over]) -> None:
-        if len(over) > 1:
-            for condition in conditions:
-                errors = [_wrong(condition, self.attributes[kind]) for kind in over]
-                if errors[0] is not None and None not in errors:
-                    raise errors[0]
+    def wrong_everywhere(self, condition: Condition, over: Sequence[Over]) -> CommandUseError | None:
+        """What is wrong with a condition for the first kind of records, if something is for each."""
+        errors = [_wrong(condition, self.attributes[kind]) for kind in over]
+        return None if None in errors else errors[0]
 
     def _contested(self, filters: Mapping[Over, Filters], disputes: Sequence[Dispute]) -> tuple[str, ...]:
         wanted = filters.get(Over.PAPERS)
@@ -241,11 +231,6 @@ def disputes_on(wanted: Filters, disputes: Iterable[Dispute], taxonomy: Taxonomy
     ]
 
 
-def _is_published(condition: Condition) -> bool:
-    """Whether a filter leaves the published pool."""
-    return condition.field.rstrip("= ") == "published" and condition.alternatives == ("yes",)
-
-
 def _content(conditions: Sequence[Condition]) -> tuple[tuple[str, tuple[str, ...]], ...]:
     return tuple((condition.field, condition.alternatives) for condition in conditions)
 
@@ -270,31 +255,15 @@ def _problems(file: ClaimFile, index: int, judge: Judge) -> list[Finding]:
     claim = file.claims[index]
     expect = claim.expect
     of = expect.of if isinstance(expect, Share) else ()
-    found = []
-    for condition in (*claim.scope, *claim.where, *of):
-        errors = [_wrong(condition, judge.attributes[kind]) for kind in claim.over]
-        if errors[0] is not None and None not in errors:
-            found.append(_problem(errors[0], file, index, condition))
+    judged = ((judge.wrong_everywhere(one, claim.over), one.location) for one in (*claim.scope, *claim.where, *of))
+    found = [(error, place) for error, place in judged if error is not None]
     if not found:
         try:
             judge.filters(claim)
         except CommandUseError as error:
-            found.append(_problem(error, file, index, None))
-    return found
+            found.append((error, file.locate(index, "expect")))
+    return [Finding("C102", _sentence(error), place, claim.id) for error, place in found]
 
 
-def _problem(error: CommandUseError, file: ClaimFile, index: int, condition: Condition | None) -> Finding:
-    place = condition.location if condition else file.locate(index, "expect")
-    return Finding("C102", str(error).replace("\n", ". ").rstrip("."), place, file.claims[index].id)
-
-
-def _unknown_records(file: ClaimFile, index: int, known: Collection[str]) -> list[Finding]:
-    """Counter-evidence about records that are not there."""
-    claim = file.claims[index]
-    found = []
-    for number, counter in enumerate(claim.counter):
-        for at, row in enumerate(counter.rows):
-            if row not in known:
-                place = file.locate(index, "counter", number, "rows", at)
-                found.append(Finding("C103", f"there is no record {quote(row)}", place, claim.id))
-    return found
+def _sentence(error: CommandUseError) -> str:
+    return str(error).replace("\n", ". ").rstrip(".")

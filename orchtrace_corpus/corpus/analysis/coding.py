@@ -16,11 +16,9 @@ from orchtrace_corpus.base.errors import CommandUseError
 from orchtrace_corpus.base.findings import Finding, Location, near_suggestion, quote, suggestion
 from orchtrace_corpus.corpus.analysis.attributes import Attribute, Attributes
 from orchtrace_corpus.corpus.analysis.statistics import ABSENT, count
+from orchtrace_corpus.corpus.model.disputes import NOT_ARISING
 from orchtrace_corpus.corpus.model.records import Paper
 from orchtrace_corpus.corpus.model.taxonomy import Kind, Taxonomy
-
-NOT_ARISING = "none"
-"""How a sheet says that a term of a `levels` facet does not arise, which a record says by leaving it out."""
 
 GIVEN = ("key", "title", "links")
 NOTES = "notes"

@@ -179,6 +179,8 @@ def compare(before: State, after: State) -> Difference:
     was, now = {claim.id: claim for claim in before.claims}, {claim.id: claim for claim in after.claims}
     turned, left, falling = _turned(before, after)
     changed, rescreened = _changes(papers, before, after), _changes(exclusions, before, after)
+    contents = sorted({*before.contents, *after.contents})
+    beside = tuple(name for name in contents if before.contents.get(name) != after.contents.get(name))
     change = Difference(
         names=(before.name, after.name),
         added=added,
@@ -198,10 +200,7 @@ def compare(before: State, after: State) -> Difference:
             )
             if known
         ),
-        counts=(
-            *(paper_shifts(old, new) if whole[0] else ()),
-            *(exclusion_shifts(old, new) if whole[1] else ()),
-        ),
+        counts=(*(paper_shifts(old, new) if whole[0] else ()), *(exclusion_shifts(old, new) if whole[1] else ())),
         cells=tuple(cell_shifts(old, new)) if whole[0] else (),
         findings_new=beyond(before.findings, after.findings),
         findings_gone=beyond(after.findings, before.findings),
@@ -219,15 +218,11 @@ def compare(before: State, after: State) -> Difference:
         ),
         claims_left=left,
         to_judge=tuple(to_judge(new, (*added, *excluded), (*changed, *rescreened))),
-        beside=tuple(
-            name
-            for name in sorted({*before.contents, *after.contents})
-            if before.contents.get(name) != after.contents.get(name)
-        ),
+        beside=beside,
         entries={
             name: entry_changes(before.contents.get(name), after.contents.get(name), names)
             for name, names in _ENTRY_NAMES.items()
-            if before.contents.get(name) != after.contents.get(name)
+            if name in beside
         },
         reordered=(
             *(("records",) if _is_reordered(papers, old.papers) or _is_reordered(exclusions, old.exclusions) else ()),
@@ -237,11 +232,13 @@ def compare(before: State, after: State) -> Difference:
         remarks=(*before.remarks, *after.remarks),
         vocabulary=new.taxonomy,
     )
-    return (
-        change
-        if change.has_meaning
-        else change._replace(form=_form(before, after, is_reordered=bool(change.reordered)))
-    )
+    if change.has_meaning:
+        return change
+    found: set[Form] = set()
+    for name in {*before.texts, *after.texts}:
+        sides = before.texts.get(name, b""), after.texts.get(name, b"")
+        found |= differences(*sides, is_reordered=bool(change.reordered))
+    return change._replace(form=tuple(form for form in Form if form in found))
 
 
 def entry_changes(before: object, after: object, names: tuple[str, ...]) -> tuple[EntryChange, ...]:
@@ -252,13 +249,10 @@ def entry_changes(before: object, after: object, names: tuple[str, ...]) -> tupl
         after: What it says now.
         names: The fields that tell its entries apart.
     """
-    sides = []
-    for side in (before, after):
-        items = side if isinstance(side, list) else []
-        sides.append(
-            {tuple(str(item.get(name, "")) for name in names): item for item in items if isinstance(item, dict)}
-        )
-    was, now = sides
+    was, now = (
+        {tuple(str(item.get(name, "")) for name in names): item for item in side if isinstance(item, dict)}
+        for side in (side if isinstance(side, list) else [] for side in (before, after))
+    )
     changes = []
     for name in dict.fromkeys((*was, *now)):
         old, new = was.get(name), now.get(name)
@@ -285,17 +279,9 @@ def unread(loaded: Loaded) -> frozenset[tuple[str, str]]:
         for index, record in enumerate(records):
             if record.name in named:
                 known = fields(record, taxonomy)
-                found |= {
-                    (record.name, field) for field in names if _stands_beyond(places, index, field, known.get(field))
-                }
+                lost = (name for name in names if _stands_beyond(places, index, name, known.get(name)))
+                found |= {(record.name, name) for name in lost}
     return frozenset(found)
-
-
-def _form(before: State, after: State, *, is_reordered: bool) -> tuple[Form, ...]:
-    found = set()
-    for name in {*before.texts, *after.texts}:
-        found |= differences(before.texts.get(name, b""), after.texts.get(name, b""), is_reordered=is_reordered)
-    return tuple(form for form in Form if form in found)
 
 
 def _stands_beyond(places: Places, index: int, field: str, value: Value | None) -> bool:
@@ -307,9 +293,9 @@ def _stands_beyond(places: Places, index: int, field: str, value: Value | None) 
 
 
 def _is_reordered(pairs: Sequence[tuple[Record | None, Record | None]], before: Sequence[Record]) -> bool:
-    kept = [id(old) for old, new in pairs if old is not None and new is not None]
-    present = set(kept)
-    return kept != [id(record) for record in before if id(record) in present]
+    ranks = {id(record): rank for rank, record in enumerate(before)}
+    kept = [ranks[id(old)] for old, new in pairs if old is not None and new is not None]
+    return kept != sorted(kept)
 
 
 def _changes(pairs: Iterable[tuple[Record | None, Record | None]], before: State, after: State) -> tuple[Changed, ...]:
@@ -320,10 +306,8 @@ def _changes(pairs: Iterable[tuple[Record | None, Record | None]], before: State
         was, now = fields(old, before.pool.taxonomy), fields(new, after.pool.taxonomy)
         unread = {field for name, field in before.unread if name == old.name}
         unread |= {field for name, field in after.unread if name == new.name}
-        changed = between(old, new, (was, now), unread)
-        if changed is not None:
-            found.append(changed)
-    return tuple(found)
+        found.append(between(old, new, (was, now), unread))
+    return tuple(changed for changed in found if changed is not None)
 
 
 def _demoted(removed: Iterable[Paper], excluded: Iterable[Exclusion]) -> dict[str, Paper]:

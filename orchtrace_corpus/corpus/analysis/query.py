@@ -31,7 +31,7 @@ FORMS = "field=value, field!=value, field<number, field<=, field>, field>=, fiel
 
 _FILTER = r"\s*(?P<field>[A-Za-z][\w-]*)\s*(?P<operator>!=|<=|>=|=|<|>|~)\s*(?P<value>.*?)\s*"
 _CONDITION = r"\s*(?P<field>[A-Za-z][\w-]*)\s*(?P<operator>!=|<=|>=|=|<|>|~)?\s*"
-_ALTERNATIVE = r"""\s*(?:"(?P<quoted>[^"]*)"|(?P<bare>(?:\\[,"]|[^,])*))\s*(?:,|$)"""
+_ALTERNATIVE = re.compile(r"""\s*(?:"(?P<quoted>[^"]*)"|(?P<bare>(?:\\[,"]|[^,])*))\s*(?:,|$)""")
 
 
 class Operator(StrEnum):
@@ -52,8 +52,6 @@ _ORDERINGS: dict[Operator, Callable[[Any, Any], bool]] = {
     Operator.MORE: operator.gt,
     Operator.AT_LEAST: operator.ge,
 }
-
-
 _ORDERED = (ValueKind.NUMBER, ValueKind.DATE)
 
 
@@ -67,21 +65,15 @@ class Filter(NamedTuple):
     def matches(self, record: object) -> bool:
         """Whether the record meets the condition."""
         values = self.attribute.values(record)
-        if self.operator is Operator.EQUAL:
-            return self._is_among(values)
-        if self.operator is Operator.UNEQUAL:
-            return not self._is_among(values)
+        if self.operator in (Operator.EQUAL, Operator.UNEQUAL):
+            has_none = set(values or ("",)).isdisjoint(self.alternatives)
+            return has_none is (self.operator is Operator.UNEQUAL)
         if self.operator is Operator.CONTAINS:
             folded = [value.casefold() for value in values]
             return any(text.casefold() in value for text in self.alternatives for value in folded)
         convert: Callable[[str], Any] = float if self.attribute.kind is ValueKind.NUMBER else str
         bound = convert(self.alternatives[0])
         return any(_ORDERINGS[self.operator](convert(value), bound) for value in values)
-
-    def _is_among(self, values: tuple[str, ...]) -> bool:
-        if not values:
-            return "" in self.alternatives
-        return not set(values).isdisjoint(self.alternatives)
 
     def __str__(self) -> str:
         shown = (
@@ -97,10 +89,7 @@ class Query(NamedTuple):
 
     def matches(self, record: object) -> bool:
         """Whether the record passes every filter."""
-        for condition in self.filters:  # noqa: SIM110 - as above
-            if not condition.matches(record):
-                return False
-        return True
+        return all(condition.matches(record) for condition in self.filters)
 
     def select(self, records: Iterable[RecordType]) -> tuple[RecordType, ...]:
         """The records that pass, in their order."""
@@ -187,7 +176,7 @@ def _alternatives(value: str) -> tuple[str, ...]:
     parts: list[str] = []
     position = 0
     while True:
-        match = re.compile(_ALTERNATIVE).match(value, position)
+        match = _ALTERNATIVE.match(value, position)
         if match is None:  # text behind a closing quote: the quotes belong to the text
             parts.append(value[position:].strip())
             break

@@ -1,11 +1,11 @@
 """Finds records by words, by key, and by identifier, forgiving accents, case and near misses; and sorts them."""
 
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from orchtrace_corpus.base.identifiers import IdentifierKind, recognise
-from orchtrace_corpus.corpus.analysis.attributes import Attribute, Attributes, ValueKind, find
+from orchtrace_corpus.corpus.analysis.attributes import Attributes, ValueKind, find
 from orchtrace_corpus.corpus.model.records import Exclusion, Paper, Pool, Record
 
 
@@ -96,13 +96,9 @@ def sort_records(records: Sequence[RecordType], order: str, attributes: Attribut
     falling = order.startswith("-")
     attribute = find(order.removeprefix("-"), attributes, "column")
     valued = [record for record in records if attribute.values(record)]
-    valued.sort(key=lambda record: _rank(attribute, attribute.values(record)), reverse=falling)
-    return (*valued, *(record for record in records if not attribute.values(record)))
-
-
-def _rank(attribute: Attribute, values: tuple[str, ...]) -> tuple[int | float | str, ...]:
     if attribute.terms:
-        return tuple(attribute.allowed.index(value) for value in values)
-    if attribute.kind is ValueKind.NUMBER:
-        return tuple(float(value) for value in values)
-    return tuple(value.casefold() for value in values)
+        rank: Callable[[str], int | float | str] = attribute.allowed.index
+    else:
+        rank = float if attribute.kind is ValueKind.NUMBER else str.casefold
+    valued.sort(key=lambda record: tuple(map(rank, attribute.values(record))), reverse=falling)
+    return (*valued, *(record for record in records if not attribute.values(record)))

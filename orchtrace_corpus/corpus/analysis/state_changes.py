@@ -4,8 +4,8 @@ Records are matched by name, by identifier or address, and by title. Each state 
 that a term or a field that only one of them has counts 0 in the other.
 """
 
-from collections import deque
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections import defaultdict, deque
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 from orchtrace_corpus.base.findings import Location
@@ -14,8 +14,7 @@ from orchtrace_corpus.corpus.analysis.attributes import Attribute, Attributes, e
 from orchtrace_corpus.corpus.analysis.statistics import ABSENT, count, cross
 from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE
 from orchtrace_corpus.corpus.model.records import Exclusion, Paper, Pool, Record, address, folded_title, identities
-from orchtrace_corpus.corpus.model.tag_rules import TagRule
-from orchtrace_corpus.corpus.model.taxonomy import Facet, Taxonomy, Term
+from orchtrace_corpus.corpus.model.taxonomy import Facet, Taxonomy
 
 _SECTIONS = ("papers", "exclusions", "evidence")
 
@@ -34,7 +33,11 @@ def taxonomy_changes(before: Taxonomy, after: Taxonomy) -> Iterator[str]:
                 yield from _facet_changes(old[name], new[name])
     old_pairs, new_pairs = ([" x ".join(pair) for pair in taxonomy.crosstabs] for taxonomy in (before, after))
     yield from _new_and_gone(old_pairs, new_pairs, "cross-tabulation")
-    yield from _rule_changes(before.rules, after.rules)
+    old_rules, new_rules = ({rule.id: rule for rule in taxonomy.rules} for taxonomy in (before, after))
+    yield from _new_and_gone(old_rules, new_rules, "rule")
+    for name, rule in new_rules.items():
+        if name in old_rules and without_places(rule) != without_places(old_rules[name]):
+            yield f"rule {name} says something else"
 
 
 def is_reordered(before: Taxonomy, after: Taxonomy) -> bool:
@@ -72,7 +75,10 @@ def _facet_changes(old: Facet, new: Facet) -> Iterator[str]:
         known = {term.id: term for term in getattr(old, part)}
         present = {term.id: term for term in getattr(new, part)}
         noun = part.removesuffix("s")
-        renamed = _renamed(known, present)
+        # Terms that are the same but for the id, and their new ids.
+        lost = {term._replace(id=""): name for name, term in known.items() if name not in present}
+        alike = {name: term._replace(id="") for name, term in present.items()}
+        renamed = {lost[same]: name for name, same in alike.items() if same in lost}
         yield from (f"{noun} {name} of {new.field} is called {renamed[name]} now" for name in known if name in renamed)
         gone = [name for name in known if name not in renamed]
         come = [name for name in present if name not in renamed.values()]
@@ -84,20 +90,6 @@ def _facet_changes(old: Facet, new: Facet) -> Iterator[str]:
     for field in ("label", "kind", "role", "definition", "allows_na", "required"):
         if getattr(old, field) != getattr(new, field):
             yield f"field {new.field} has another {field.replace('_', ' ')}"
-
-
-def _renamed(known: Mapping[str, Term], present: Mapping[str, Term]) -> dict[str, str]:
-    """The new ids of terms that are the same but for the id."""
-    gone = {term._replace(id=""): name for name, term in known.items() if name not in present}
-    return {gone[same]: name for name, term in present.items() if (same := term._replace(id="")) in gone}
-
-
-def _rule_changes(before: Iterable[TagRule], after: Iterable[TagRule]) -> Iterator[str]:
-    old, new = ({rule.id: rule for rule in rules} for rules in (before, after))
-    yield from _new_and_gone(old, new, "rule")
-    for name, rule in new.items():
-        if name in old and without_places(rule) != without_places(old[name]):
-            yield f"rule {name} says something else"
 
 
 def _new_and_gone(old: Iterable[str], new: Iterable[str], noun: str, behind: str = "") -> Iterator[str]:
@@ -219,12 +211,15 @@ def pair_records(
     counterparts: dict[int, int] = {}
     taken: set[int] = set()
     for features in (_name_and_signs, signs, _name):
-        waiting = _by_feature(before, features, taken)
+        waiting: defaultdict[Hashable, deque[int]] = defaultdict(deque)  # those not taken, by each feature, in order
+        for index, record in enumerate(before):
+            for feature in features(record) if index not in taken else ():
+                waiting[feature].append(index)
         for index, record in enumerate(after):
             if index in counterparts:
                 continue
             for feature in features(record):
-                found = waiting.get(feature, deque())
+                found = waiting[feature]
                 while found and found[0] in taken:
                     found.popleft()
                 if found:
@@ -243,15 +238,3 @@ def _name(record: Record) -> Iterable[Hashable]:
 
 def _name_and_signs(record: Record) -> Iterable[Hashable]:
     return [(name, sign) for name in _name(record) for sign in signs(record)]
-
-
-def _by_feature(
-    records: Sequence[Record], features: Callable[[Record], Iterable[Hashable]], taken: set[int]
-) -> dict[Hashable, deque[int]]:
-    """The records that have each feature, by their indexes, in order; those taken left out."""
-    found: dict[Hashable, deque[int]] = {}
-    for index, record in enumerate(records):
-        if index not in taken:
-            for feature in features(record):
-                found.setdefault(feature, deque()).append(index)
-    return found

@@ -6,7 +6,7 @@ smallest set of changes that breaks a claim is found without trying sets: it is 
 record, solved exactly by dynamic programming over the number of changes.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import accumulate, chain, combinations, islice, product
 from math import prod
 from typing import NamedTuple
@@ -21,7 +21,6 @@ from orchtrace_corpus.corpus.model.records import Pool
 MOST_READINGS = 1024
 """How many combinations of other readings of one record are tried; beyond, only those with up to two changes."""
 
-_FULL_SHARE = 10_000
 _KINDS = tuple(ChangeKind)
 
 
@@ -194,9 +193,7 @@ def _having(value: str) -> Callable[[str, Part | None], int]:
 
 def _excess(part: Part | None, hundredths: int) -> int:
     """By how much a record takes a share above so many hundredths of a per cent."""
-    if part is None or not part.counted:
-        return 0
-    return _FULL_SHARE * part.selected - hundredths
+    return 10_000 * part.selected - hundredths if part is not None and part.counted else 0
 
 
 class _Gains:
@@ -207,33 +204,23 @@ class _Gains:
         named = set(expect.keys if isinstance(expect, Keys) else expect.values if isinstance(expect, Values) else ())
         named -= {unit.name for unit in units}
         total = sum(way.weight(name, None) for name in named)
-        self._variants: list[list[tuple[_Variant, int]]] = []
+        self.variants: list[list[tuple[_Variant, int]]] = []
         for unit in units:
             present = way.weight(unit.name, unit.variants[0].part)
             total += present
             gains = [way.weight(unit.name, variant.part) - present for variant in unit.variants]
-            self._variants.append(list(zip(unit.variants, gains, strict=True)))
+            self.variants.append(list(zip(unit.variants, gains, strict=True)))
         self.slack = way.limit - total
-
-    def singles(self, kind: ChangeKind) -> Iterator[Change]:
-        """The changes of a kind that break the claim alone."""
-        for variants in self._variants:
-            for variant, gain in variants:
-                if gain > self.slack and len(variant.changes) == 1 and variant.is_all(kind):
-                    yield variant.changes[0]
-
-    def most(self, wanted: Callable[[int, _Variant], bool]) -> int:
-        """The most that those records add that have a wanted variant and must take one."""
-        units = enumerate(self._variants)
-        possible = ([gain for variant, gain in variants if wanted(index, variant)] for index, variants in units)
-        return sum(max(gains, default=0) for gains in possible)
 
     def smallest(self) -> tuple[Change, ...] | None:
         """A smallest set of changes that breaks the claim; None where none does."""
         single: list[tuple[int, _Variant]] = []
         several: list[list[tuple[int, _Variant]]] = []
-        for variants in self._variants:
-            useful = _useful(variants)
+        for variants in self.variants:
+            useful: list[tuple[int, _Variant]] = []  # by number of changes, those that add more than all with fewer
+            for variant, gain in sorted(variants, key=lambda pair: (len(pair[0].changes), -pair[1])):
+                if gain > (useful[-1][0] if useful else 0):
+                    useful.append((gain, variant))
             if useful and len(useful[-1][1].changes) == 1:
                 single += useful
             elif useful:
@@ -249,15 +236,6 @@ class _Gains:
             if number is not None:
                 sets.append((*changes, *(change for _, variant in single[:number] for change in variant.changes)))
         return min(sets, key=len, default=None)
-
-
-def _useful(variants: Iterable[tuple[_Variant, int]]) -> list[tuple[int, _Variant]]:
-    """Of the variants of a record, by number of changes, those that add more than all with fewer changes."""
-    useful: list[tuple[int, _Variant]] = []
-    for variant, gain in sorted(variants, key=lambda pair: (len(pair[0].changes), -pair[1])):
-        if gain > (useful[-1][0] if useful else 0):
-            useful.append((gain, variant))
-    return useful
 
 
 def _with_one_of(
@@ -281,8 +259,11 @@ def _remoteness(changes: Sequence[Change]) -> list[int]:
 def _singles(gains: Sequence[_Gains], kind: ChangeKind) -> tuple[Change, ...]:
     """The changes of a kind that break a claim alone, one for each tag or record."""
     found: dict[tuple[str, str], Change] = {}
-    for change in chain.from_iterable(gain.singles(kind) for gain in gains):
-        found.setdefault((change.record, change.tag), change)
+    for gain in gains:
+        for variant, more in chain.from_iterable(gain.variants):
+            if more > gain.slack and len(variant.changes) == 1 and variant.is_all(kind):
+                (change,) = variant.changes
+                found.setdefault((change.record, change.tag), change)
     return tuple(found.values())
 
 
@@ -294,4 +275,10 @@ def _all_at_once(gains: Sequence[_Gains], units: Sequence[_Unit], kind: ChangeKi
 
     if not any(is_whole(index, variant) for index, unit in enumerate(units) for variant in unit.variants):
         return None
-    return any(gain.most(is_whole) > gain.slack for gain in gains)
+    for gain in gains:
+        possible = (
+            [more for variant, more in own if is_whole(index, variant)] for index, own in enumerate(gain.variants)
+        )
+        if sum(max(added, default=0) for added in possible) > gain.slack:
+            return True
+    return False

@@ -17,8 +17,8 @@ from orchtrace_corpus.corpus.model.metadata import Metadata, suspected_withdrawa
 SCHEMA = "orchtrace-corpus/arxiv"
 VERSION = 1
 
-_MEND = "Restore the file from git, or remove it and run corpus fetch --write."
 _TIME = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ"
+_MEND = "Restore the file from git, or remove it and run corpus fetch --write."
 _REQUIRED = ("version", "title", "authors", "published", "updated", "primary_category", "categories")
 _OPTIONAL = ("comment", "journal_ref", "doi", "abstract")
 
@@ -28,7 +28,11 @@ def encode(papers: Mapping[str, Metadata]) -> str:
     head = f'{{\n  "schema": {_json(SCHEMA)},\n  "version": {VERSION},\n  "papers": {{'
     blocks = []
     for name in sorted(papers):
-        lines = ",\n".join(f"      {_json(field)}: {_json(value)}" for field, value in _fields(papers[name]))
+        values = papers[name]._asdict()
+        if not suspected_withdrawal(papers[name]._replace(comment=None)):
+            values["abstract"] = None
+        present = (field for field in (*_REQUIRED, *_OPTIONAL) if field in _REQUIRED or values[field])
+        lines = ",\n".join(f"      {_json(field)}: {_json(values[field])}" for field in present)
         blocks.append(f"\n    {_json(name)}: {{\n{lines}\n    }}")
     return f"{head}{','.join(blocks)}{chr(10) + '  ' if blocks else ''}}}\n}}\n"
 
@@ -47,11 +51,9 @@ def decode(text: str, shown_as: str) -> dict[str, Metadata]:
     from orchtrace_corpus.base.json_syntax import JsonError, loads
 
     try:
-        document = loads(text)
+        return _papers(loads(text))
     except JsonError as error:
         raise DataFileError(f"{shown_as}:{error.line}:{error.column}: {error}", _MEND) from error
-    try:
-        return _papers(document)
     except _FormError as error:
         raise DataFileError(f"{shown_as}: {error}", _MEND) from error
 
@@ -64,13 +66,6 @@ def merged(known: Mapping[str, Metadata], found: Mapping[str, Metadata], ids: It
 
 class _FormError(Exception):
     """What is wrong with the document, and where in it."""
-
-
-def _fields(metadata: Metadata) -> list[tuple[str, object]]:
-    values = metadata._asdict()
-    abstract = metadata.abstract if suspected_withdrawal(metadata._replace(comment=None)) else None
-    values["abstract"] = abstract
-    return [(field, values[field]) for field in (*_REQUIRED, *_OPTIONAL) if field in _REQUIRED or values[field]]
 
 
 def _json(value: object) -> str:
@@ -86,10 +81,9 @@ def _papers(document: object) -> dict[str, Metadata]:
         raise _FormError(f"schema is not {quote(SCHEMA)}, or version is no number")
     if top["version"] != VERSION:
         raise _FormError(f"version {top['version']} is not one that this release reads, which is {VERSION}")
-    papers = top["papers"]
-    if type(papers) is not dict:
+    if type(top["papers"]) is not dict:
         raise _FormError("papers must be an object")
-    return {name: _paper(name, values) for name, values in papers.items()}
+    return {name: _paper(name, values) for name, values in top["papers"].items()}
 
 
 def _paper(name: str, values: object) -> Metadata:

@@ -184,11 +184,8 @@ def _spoken(name: str) -> str:
 
 
 def _is_form(family: tuple[str, ...], given: tuple[str, ...], words: tuple[str, ...]) -> bool:
-    if sorted((*family, *given)) == sorted(words) or "".join((*given, *family)) == "".join(words):
-        return True
-    if not given and len(words) == len(family):
-        return family == words
-    if "".join((*family, *given)) == "".join(words):
+    joined = "".join(words)
+    if sorted((*family, *given)) == sorted(words) or joined in ("".join((*given, *family)), "".join((*family, *given))):
         return True
     starts = (start for start in reversed(range(len(words) + 1)) if words[start : start + len(family)] == family)
     start = next(starts, None)

@@ -176,19 +176,11 @@ def decode_claims(file: YamlFile) -> ClaimFile:
     return ClaimFile(tuple(claim for claim, _ in sound), places, tuple(file.findings), tuple(unread))
 
 
-def _over(node: Node, report: Report) -> tuple[Over, ...] | None:
-    kinds = tuple(Over)
+def _over(node: Node, report: Report) -> Any:
     if type(node) is Scalar:
-        one = decoders.terms("over", "kind of record", kinds, allows_na=False, code="C102")(node, report)
-        return None if one is None else (Over(one),)
-    several = decoders.term_list("over", "kind of record", kinds, allows_na=False, code="C102")(node, report)
-    return None if several is None else tuple(Over(kind) for kind in several)
-
-
-def _only(node: Node, report: Report) -> PoolName | None:
-    allowed = (PoolName.PUBLISHED,)  # every claim makes sense over the pool of today that makes none over another
-    term = decoders.terms("only", "pool", allowed, allows_na=False, code="C102")(node, report)
-    return None if term is None else PoolName(term)
+        one = decoders.terms("over", "kind of record", tuple(Over), code="C102")(node, report)
+        return None if one is None else (one,)
+    return decoders.term_list("over", "kind of record", tuple(Over), code="C102")(node, report)
 
 
 def _expectation(node: Node, report: Report) -> Expectation | None:
@@ -208,40 +200,34 @@ def _expectation(node: Node, report: Report) -> Expectation | None:
 
 
 def _natural(name: str) -> Decoder:
-    def decode(node: Node, report: Report) -> int | None:
-        text = fields.checked_text(name, node, report)
-        if text is None or (text.isascii() and text.isdigit() and len(text) < 10):
-            return None if text is None else int(text)
-        report.add("C102", node.at, f"{quote(text)} is no number of records: write digits")
-        return None
+    def parse(text: str) -> int:
+        if text.isascii() and text.isdigit() and len(text) < 10:
+            return int(text)
+        raise ValueError(f"{quote(text)} is no number of records: write digits")
 
-    return decode
+    return fields.parsed(name, "C102", parse)
 
 
 def _percent(name: str) -> Decoder:
     """A percentage with at most two decimals, in hundredths of a per cent."""
 
-    def decode(node: Node, report: Report) -> int | None:
-        text = fields.checked_text(name, node, report)
-        if text is None:
-            return None
+    def parse(text: str) -> int:
         whole, _, decimals = text.removesuffix("%").strip().partition(".")
         digits = whole + decimals
         if text.endswith("%") and whole and len(decimals) < 3 and digits.isascii() and digits.isdigit():
             hundredths = int(whole) * 100 + int((decimals + "00")[:2])
             if hundredths <= 10_000:
                 return hundredths
-        report.add("C102", node.at, f"{quote(text)} is no percentage: write 10%, or 2.5%")
-        return None
+        raise ValueError(f"{quote(text)} is no percentage: write 10%, or 2.5%")
 
-    return decode
+    return fields.parsed(name, "C102", parse)
 
 
 def _share(node: Node, report: Report) -> Share | None:
     values = decode_record(node, _SHARE, report)
     if values is None or None in values.values():
         return None
-    if not values.keys() & {"at_least", "at_most"}:
+    if values.keys().isdisjoint(("at_least", "at_most")):
         report.add("F101", node.at, "missing field 'at_least' or 'at_most', which bounds the share")
         return None
     return Share(Bounds(values.get("at_least"), values.get("at_most")), values.get("of", ()))
@@ -315,7 +301,8 @@ _CLAIM = Schema(
         "claim": fields.text("claim"),
         "over": _over,
         "scope": conditions("scope"),
-        "only": _only,
+        # Every claim makes sense over the pool of today that makes none over another.
+        "only": decoders.terms("only", "pool", (PoolName.PUBLISHED,), code="C102"),
         "where": conditions("where"),
         "expect": _expectation,
         "readings": fields.record_list("readings", _READING, NarrowReading),

@@ -2,7 +2,6 @@
 
 import re
 from enum import StrEnum
-from typing import Any
 
 from orchtrace_corpus.base.findings import quote, suggestion
 from orchtrace_corpus.base.yamlfile.reader import Mapping, Node, Scalar, Sequence
@@ -26,10 +25,8 @@ def terms(name: str, label: str, allowed: tuple[str, ...], *, allows_na: bool = 
         known[NOT_APPLICABLE] = NOT_APPLICABLE
 
     def decode(node: Node, report: Report) -> str | None:
-        if type(node) is Scalar:
-            term = known.get(node.text)
-            if term is not None:
-                return term
+        if type(node) is Scalar and node.text in known:
+            return known[node.text]
         value = checked_text(name, node, report)
         if value is None:
             return None
@@ -44,13 +41,7 @@ def terms(name: str, label: str, allowed: tuple[str, ...], *, allows_na: bool = 
 
 def choice(name: str, kind: type[StrEnum], *, code: str = "V102") -> Decoder:
     """One of the values of an enumeration."""
-    decode_term = terms(name, name, tuple(kind), code=code)
-
-    def decode(node: Node, report: Report) -> Any:
-        term = decode_term(node, report)
-        return None if term is None else kind(term)
-
-    return decode
+    return terms(name, name, tuple(kind), code=code)
 
 
 def flag(name: str) -> Decoder:
@@ -110,9 +101,6 @@ def levels(name: str, label: str, allowed: tuple[str, ...], level_ids: tuple[str
     return decode
 
 
-_USUAL_URL = r"https?://\w[^ <>\"`{}|\\^/?#@]*(?:[/?#][^ <>\"`{}|\\^]*)?"
-
-
 def url(name: str) -> Decoder:
     """A web address."""
 
@@ -140,7 +128,7 @@ def url_list(name: str) -> Decoder:
 
 def url_problem(value: str) -> str:
     """What keeps a text from being a web address that anyone may open; empty if nothing does."""
-    if re.fullmatch(_USUAL_URL, value):
+    if re.fullmatch(r"https?://\w[^ <>\"`{}|\\^/?#@]*(?:[/?#][^ <>\"`{}|\\^]*)?", value):
         return ""
     scheme, separator, rest = value.partition("://")
     host = re.split("[/?#]", rest, maxsplit=1)[0]

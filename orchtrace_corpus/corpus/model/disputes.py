@@ -89,8 +89,17 @@ class DisputeFile(NamedTuple):
 def decode_disputes(file: YamlFile, taxonomy: Taxonomy) -> DisputeFile:
     """Decode a list of disputes by the taxonomy; what the papers say is for `check`."""
     report = Report(file)
-    schema = _schema(taxonomy)
     known = disputable(taxonomy)
+    decoded = {
+        "record": fields.key("record"),
+        "tag": decoders.terms("tag", "tag", tuple(known), code="C202"),
+        "stands": fields.text("stands"),
+        "readings": _readings,
+        "state": decoders.choice("state", State, code="C203"),
+        "why": fields.text("why"),
+        "source": fields.text("source"),
+    }
+    schema = Schema("a dispute", "record", decoded, ("record", "tag", "stands", "readings", "why", "source"))
     disputes, starts = [], []
     for node in file.records():
         report.record = ""
@@ -163,24 +172,6 @@ def values_for(facet: Facet) -> tuple[str, ...]:
     if facet.kind is Kind.LEVELS:
         return (*(level.id for level in facet.levels), NOT_ARISING)
     return facet.values
-
-
-def _schema(taxonomy: Taxonomy) -> Schema:
-    tags = tuple(disputable(taxonomy))
-    return Schema(
-        "a dispute",
-        "record",
-        {
-            "record": fields.key("record"),
-            "tag": decoders.terms("tag", "tag", tags, code="C202"),
-            "stands": fields.text("stands"),
-            "readings": _readings,
-            "state": decoders.choice("state", State, code="C203"),
-            "why": fields.text("why"),
-            "source": fields.text("source"),
-        },
-        ("record", "tag", "stands", "readings", "why", "source"),
-    )
 
 
 def _readings(node: Node, report: Report) -> tuple[Reading, ...] | None:

@@ -75,12 +75,7 @@ def suspected_withdrawal(metadata: Metadata) -> str:
             for pattern in patterns:
                 match = re.search(pattern, text, re.IGNORECASE)
                 if match is not None:
-                    return _sentence(text, match.start())
+                    *_, before = re.split(r"[.;!] ", text[: match.start()])
+                    behind, period, _ = text[match.start() :].partition(". ")
+                    return (before + behind + period).strip()
     return ""
-
-
-def _sentence(text: str, at: int) -> str:
-    """The sentence around an index."""
-    start = max((text.rfind(mark, 0, at) + len(mark) for mark in (". ", "; ", "! ") if mark in text[:at]), default=0)
-    end = text.find(". ", at)
-    return text[start : len(text) if end < 0 else end + 1].strip()

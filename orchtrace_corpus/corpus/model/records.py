@@ -2,15 +2,16 @@
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
 from orchtrace_corpus.base.errors import InvalidCorpusError, MalformedCorpusError
-from orchtrace_corpus.base.findings import Finding, Location, is_malformed
+from orchtrace_corpus.base.findings import Finding, Location, is_malformed, quote
 from orchtrace_corpus.base.identifiers import Identifier, IdentifierKind, recognise_url
 from orchtrace_corpus.base.yamlfile import reader
 from orchtrace_corpus.base.yamlfile.reader import YamlFile
-from orchtrace_corpus.corpus.model.published import PublishedPool
+from orchtrace_corpus.corpus.model import fields
+from orchtrace_corpus.corpus.model.fields import Report, Schema, decode_record
 from orchtrace_corpus.corpus.model.taxonomy import Taxonomy
 
 Tag: TypeAlias = str | tuple[str, ...] | Mapping[str, str]
@@ -119,6 +120,22 @@ class Exclusion(NamedTuple):
 Record: TypeAlias = Paper | Exclusion
 
 
+class PublishedPool(NamedTuple):
+    """The records that a survey has published.
+
+    Attributes:
+        day: The day of publication, as `YYYY-MM-DD`.
+        source: Where it was published.
+        papers: The keys of the papers, in the published order.
+        exclusions: The ids of the exclusions.
+    """
+
+    day: str
+    source: str
+    papers: tuple[str, ...]
+    exclusions: tuple[str, ...] = ()
+
+
 class Pool(NamedTuple):
     """A corpus: the retained papers, the exclusions, and the vocabulary they are tagged with.
 
@@ -205,18 +222,49 @@ class Loaded(NamedTuple):
         return self.pool.exclusions if self.pool else ()
 
 
+def decode_published(file: YamlFile) -> PublishedPool | None:
+    """Decode `data/published.yaml`; problems become findings. None if there are any."""
+    decoders = {"day": fields.iso_date("day"), "source": fields.text("source")}
+    decoders |= {name: fields.text_list(name) for name in ("papers", "exclusions")}
+    schema = Schema("the published pool", "day", decoders, ("day", "source", "papers"))
+    node = file.root()
+    values = None if node is None else decode_record(node, schema, Report(file))
+    return None if values is None or file.findings else PublishedPool(**values)
+
+
+def missing_records(
+    file: YamlFile, pool: PublishedPool, papers: Collection[str] | None, exclusions: Collection[str] | None
+) -> tuple[Finding, ...]:
+    """The records of the published pool that are not there, each at its place in the list.
+
+    Args:
+        file: The file that `pool` was decoded from.
+        pool: The published pool.
+        papers: The keys that there are; None if that is not known, since a part of the papers cannot be read.
+        exclusions: The ids that there are, likewise.
+    """
+    found = []
+    node = file.root()
+    for field, noun, known in (("papers", "paper", papers), ("exclusions", "exclusion", exclusions)):
+        listed = node.entries[field][1] if type(node) is reader.Mapping and field in node.entries else None
+        items = listed.items if type(listed) is reader.Sequence else ()
+        for name, item in zip(getattr(pool, field), items, strict=True):
+            if known is not None and name not in known:
+                message = f"there is no {noun} {quote(name)}, which the published pool has"
+                found.append(Finding("F119", message, file.location(item.at), name))
+    return tuple(found)
+
+
 Path: TypeAlias = tuple[str | int, ...]
 """Where in a record a value stands, such as `("urls", 0)`."""
-
-_KINDS = tuple((kind, kind.value) for kind in IdentifierKind)
 
 
 def identities(paper: Paper) -> Iterator[tuple[Identifier, Path]]:
     """The paper's identifiers: those of its fields, and those that only a URL carries."""
-    for kind, name in _KINDS:
-        value = getattr(paper, name)
+    for kind in IdentifierKind:
+        value = getattr(paper, kind.value)
         if value is not None:
-            yield Identifier(kind, value), (name,)
+            yield Identifier(kind, value), (kind.value,)
     for number, url in enumerate(paper.urls):
         found = recognise_url(url)
         if found is not None and getattr(paper, found.kind.value) is None:

@@ -12,8 +12,7 @@ from orchtrace_corpus.base.findings import Finding, is_malformed, printable
 from orchtrace_corpus.base.yamlfile import reader
 from orchtrace_corpus.corpus.model.decode import decode_exclusions, decode_papers
 from orchtrace_corpus.corpus.model.metadata import Metadata
-from orchtrace_corpus.corpus.model.published import PublishedPool, decode_published, missing_records
-from orchtrace_corpus.corpus.model.records import Loaded, Places, Pool
+from orchtrace_corpus.corpus.model.records import Loaded, Places, Pool, PublishedPool, decode_published, missing_records
 from orchtrace_corpus.corpus.model.taxonomy import Taxonomy, decode_taxonomy
 
 if TYPE_CHECKING:
@@ -141,10 +140,8 @@ def read_claims(root: str, instead: bytes | None = None) -> "ClaimFile":
     Raises:
         DataFileError: The file cannot be read.
     """
-    from orchtrace_corpus.corpus.model.claim_file import (  # only for who asks what the corpus claims
-        ClaimFile,
-        decode_claims,
-    )
+    # Imported only for who asks what the corpus claims.
+    from orchtrace_corpus.corpus.model.claim_file import ClaimFile, decode_claims
 
     if instead is None and not os.path.lexists(os.path.join(root, *CLAIMS.split("/"))):
         return ClaimFile()
@@ -158,10 +155,8 @@ def read_disputes(root: str, taxonomy: Taxonomy, instead: bytes | None = None) -
     Raises:
         DataFileError: The file cannot be read.
     """
-    from orchtrace_corpus.corpus.model.disputes import (  # only for who marks what is contested
-        DisputeFile,
-        decode_disputes,
-    )
+    # Imported only for who marks what is contested.
+    from orchtrace_corpus.corpus.model.disputes import DisputeFile, decode_disputes
 
     if instead is None and not os.path.lexists(os.path.join(root, *DISPUTES.split("/"))):
         return DisputeFile()

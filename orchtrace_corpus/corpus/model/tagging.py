@@ -24,7 +24,19 @@ def read_tag(facet: Facet, text: str) -> Tag:
         return read_term(facet, text)
     parts = [part.strip() for part in text.split(",") if part.strip()]
     if facet.kind is Kind.LEVELS:
-        return {} if [part.lower() for part in parts] in ([NO_TERM], ["{}"], []) else _levels(facet, parts)
+        if [part.lower() for part in parts] in ([NO_TERM], ["{}"], []):
+            return {}
+        levels: dict[str, str] = {}
+        for part in parts:
+            term, equals, level = part.partition("=")
+            if not equals:
+                form = f"TERM=LEVEL, such as {facet.terms[0].id}={facet.levels[0].id}"
+                raise CommandUseError(f"{quote(part)} is no part of {facet.field}", f"Write {form}, or {NO_TERM}.")
+            name = _named(facet.terms, term, facet.field, facet.values)
+            if name in levels:
+                raise CommandUseError(f"{name} of {facet.field} is given twice")
+            levels[name] = read_level(facet, level)
+        return in_order(facet, levels)
     terms = tuple(dict.fromkeys(read_term(facet, part) for part in parts))
     if not terms:
         raise CommandUseError(f"{facet.field} is given no term{suggestion('', facet.values)}")
@@ -68,20 +80,6 @@ def joined(facet: Facet, first: Tag | None, second: Tag) -> Tag:
 def in_order(facet: Facet, levels: Mapping[str, str]) -> dict[str, str]:
     """Terms with their levels, in the order of the taxonomy."""
     return {term.id: levels[term.id] for term in facet.terms if term.id in levels}
-
-
-def _levels(facet: Facet, parts: Sequence[str]) -> Tag:
-    levels: dict[str, str] = {}
-    for part in parts:
-        term, equals, level = part.partition("=")
-        if not equals:
-            form = f"TERM=LEVEL, such as {facet.terms[0].id}={facet.levels[0].id}"
-            raise CommandUseError(f"{quote(part)} is no part of {facet.field}", f"Write {form}, or {NO_TERM}.")
-        name = _named(facet.terms, term, facet.field, facet.values)
-        if name in levels:
-            raise CommandUseError(f"{name} of {facet.field} is given twice")
-        levels[name] = read_level(facet, level)
-    return in_order(facet, levels)
 
 
 def _named(terms: Sequence[Term], text: str, noun: str, allowed: Sequence[str]) -> str:
