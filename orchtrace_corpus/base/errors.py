@@ -3,6 +3,8 @@
 An exception means "could not do it". Problems found *in* the data are values: see `findings`.
 """
 
+import os
+import sys
 from enum import IntEnum
 from typing import ClassVar
 
@@ -53,9 +55,7 @@ class MissingLibraryError(CommandUseError):
     """
 
     def __init__(self, what: str, library: str, extra: str) -> None:
-        import os
         import shlex
-        import sys
 
         tree = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
         is_editable = os.path.isfile(os.path.join(tree, "pyproject.toml"))
@@ -66,8 +66,6 @@ class MissingLibraryError(CommandUseError):
 
 def _shown(path: str) -> str:
     """A path as seen from the working folder, if it is below it."""
-    import os
-
     near = os.path.relpath(path)
     return path if near.startswith(os.pardir) else near
 

@@ -10,7 +10,6 @@ from typing import NamedTuple
 
 from orchtrace_corpus.base.errors import DataFileError
 
-LOCK_WAIT_SECONDS = 10.0
 _TEMPORARY_PREFIX = ".corpus-"
 _TEMPORARY_SUFFIX = ".tmp"
 
@@ -87,11 +86,15 @@ def write_stale(root: str, documents: Sequence[Document]) -> list[str]:
         with locked(root):
             for document in stale:
                 if read_text(root, document.name) != document.present:
-                    raise DataFileError(
-                        f"{document.name} was changed by somebody else meanwhile", "Run the command again."
-                    )
+                    message = f"{document.name} was changed by somebody else meanwhile"
+                    raise DataFileError(message, "Run the command again.")
                 path = os.path.join(root, document.name)
-                _make_folder(os.path.dirname(path))
+                folder = os.path.dirname(path)
+                try:
+                    os.makedirs(folder, exist_ok=True)
+                except OSError as error:
+                    message = f"cannot make the folder {os.path.relpath(folder)}: {error.strerror}"
+                    raise DataFileError(message) from error
                 sweep(os.path.dirname(os.path.realpath(path)))
             write_together({os.path.join(root, document.name): document.wanted for document in stale})
     return [document.name for document in stale]
@@ -124,11 +127,13 @@ def write_together(contents: Mapping[str, str | bytes]) -> None:
     targets: dict[str, str] = {}
     written: list[str] = []
     shown = ""
+    umask = os.umask(0)  # the only way to read it
+    os.umask(umask)
     try:
         for path, content in contents.items():
             shown = os.path.relpath(path)
             target = os.path.realpath(path)
-            mode = os.stat(target).st_mode & 0o777 if os.path.exists(target) else 0o666 & ~_umask()
+            mode = os.stat(target).st_mode & 0o777 if os.path.exists(target) else 0o666 & ~umask
             handle, temporary = tempfile.mkstemp(
                 dir=os.path.dirname(target), prefix=_TEMPORARY_PREFIX, suffix=_TEMPORARY_SUFFIX
             )
@@ -152,7 +157,7 @@ def write_together(contents: Mapping[str, str | bytes]) -> None:
 
 
 @contextmanager
-def locked(folder: str, wait_seconds: float = LOCK_WAIT_SECONDS) -> Iterator[None]:
+def locked(folder: str, wait_seconds: float = 10.0) -> Iterator[None]:
     """Be the only writer in a folder, among all processes and users of this machine.
 
     The system drops the lock when the process ends, however it ends. The locked file is empty and lies in the
@@ -194,16 +199,3 @@ def sweep(folder: str) -> None:
         for name in os.listdir(folder):
             if name.startswith(_TEMPORARY_PREFIX) and name.endswith(_TEMPORARY_SUFFIX):
                 os.unlink(os.path.join(folder, name))
-
-
-def _make_folder(folder: str) -> None:
-    try:
-        os.makedirs(folder, exist_ok=True)
-    except OSError as error:
-        raise DataFileError(f"cannot make the folder {os.path.relpath(folder)}: {error.strerror}") from error
-
-
-def _umask() -> int:
-    current = os.umask(0)
-    os.umask(current)
-    return current

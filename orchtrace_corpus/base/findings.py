@@ -185,9 +185,6 @@ def quote_path(path: str) -> str:
     return f"'{printable(path, limit=4096)}'"
 
 
-_OBEYED = "[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]"
-
-
 def unobeyed(text: str) -> str:
     """JSON, in which a terminal obeys nothing: control characters and those that turn writing round become escapes.
 
@@ -195,7 +192,8 @@ def unobeyed(text: str) -> str:
     """
     if text.isascii() and "\x7f" not in text:
         return text
-    return re.sub(_OBEYED, lambda found: f"\\u{ord(found[0]):04x}", text)
+    obeyed = "[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]"
+    return re.sub(obeyed, lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def suggestion(wrong: str, allowed: Sequence[str], *, always_list: bool = True) -> str:

@@ -41,28 +41,22 @@ _FORMS: dict[IdentifierKind, str] = {
     IdentifierKind.ACL: _ACL_FORM,
 }
 
-_SPELLINGS: tuple[tuple[IdentifierKind, str], ...] = (
-    (
-        IdentifierKind.ARXIV,
+_SPELLINGS: dict[IdentifierKind, tuple[str, ...]] = {
+    IdentifierKind.ARXIV: (
         rf"(?:(?ai:https?://))?(?:[A-Za-z0-9-]+\.)*(?ai:arxiv\.org)/(?:abs|pdf|html)/(?P<id>{_ARXIV_FORM})(?:v[0-9]+)?(?:\.pdf)?/?(?:[?#].*)?",
-    ),
-    (
-        IdentifierKind.ARXIV,
         rf"(?:(?ai:(?:https?://)?(?:dx\.)?doi\.org/)|(?ai:doi:)\s*)?10\.48550/(?ai:arxiv)\.(?P<id>{_ARXIV_FORM})",
+        rf"(?:(?ai:arxiv):\s*)?(?P<id>{_ARXIV_FORM})(?:v[0-9]+)?",
     ),
-    (IdentifierKind.ARXIV, rf"(?:(?ai:arxiv):\s*)?(?P<id>{_ARXIV_FORM})(?:v[0-9]+)?"),
-    (IdentifierKind.DOI, rf"(?:(?ai:(?:https?://)?(?:dx\.)?doi\.org/)|(?ai:doi:)\s*)?(?P<id>{_DOI_FORM})"),
-    (
-        IdentifierKind.OPENREVIEW,
+    IdentifierKind.DOI: (rf"(?:(?ai:(?:https?://)?(?:dx\.)?doi\.org/)|(?ai:doi:)\s*)?(?P<id>{_DOI_FORM})",),
+    IdentifierKind.OPENREVIEW: (
         rf"(?ai:(?:https?://)?(?:www\.)?openreview\.net)/(?:forum|pdf)\?(?:.*&)?id=(?P<id>{_OPENREVIEW_FORM})(?:[&#].*)?",
+        rf"(?ai:openreview):\s*(?P<id>{_OPENREVIEW_FORM})",
     ),
-    (IdentifierKind.OPENREVIEW, rf"(?ai:openreview):\s*(?P<id>{_OPENREVIEW_FORM})"),
-    (
-        IdentifierKind.ACL,
+    IdentifierKind.ACL: (
         rf"(?ai:(?:https?://)?(?:www\.)?aclanthology\.org)/(?P<id>{_ACL_FORM})(?:\.pdf|\.bib)?/?(?:[?#].*)?",
+        rf"(?:(?ai:acl):\s*)?(?P<id>{_ACL_FORM})",
     ),
-    (IdentifierKind.ACL, rf"(?:(?ai:acl):\s*)?(?P<id>{_ACL_FORM})"),
-)
+}
 
 
 def recognise(text: str) -> Identifier | None:
@@ -73,9 +67,9 @@ def recognise(text: str) -> Identifier | None:
     id, since any word could be one.
     """
     candidate = text.strip()
-    for kind, pattern in _SPELLINGS:
-        match = re.fullmatch(pattern, candidate)
-        if match:
+    for kind, patterns in _SPELLINGS.items():
+        match = next(filter(None, (re.fullmatch(pattern, candidate) for pattern in patterns)), None)
+        if match is not None:
             value = match["id"]
             if kind is IdentifierKind.DOI and "%" in value:
                 from urllib.parse import unquote  # takes as long to import as a corpus to check its identifiers

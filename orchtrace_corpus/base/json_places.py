@@ -18,11 +18,6 @@ Path: TypeAlias = tuple[str | int, ...]
 _MEMBERS = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _ITEMS = msgspec.json.Decoder(list[msgspec.Raw])
 _NAME = msgspec.json.Decoder(str)
-# Patterns stay text until they are used: most documents are sound, and nothing is looked for in them.
-_BLANK = rb"[ \t\r\n]*+"
-_BETWEEN = rb"[ \t\r\n]*+[,:]?[ \t\r\n]*+"
-_STRING = rb'"(?:[^"\\]++|\\.)*+"'
-_MARK = rb'"(?:[^"\\]++|\\.)*+"|[][{}]|[^\s,:"\[\]{}]++'
 
 
 def children(document: bytes, at: int, text: memoryview | bytes) -> Iterator[tuple[str | int, int, memoryview]]:
@@ -40,7 +35,7 @@ def children(document: bytes, at: int, text: memoryview | bytes) -> Iterator[tup
         UnicodeDecodeError: A name is not UTF-8.
     """
     opening = document[at : at + 1]
-    between = re.compile(_BETWEEN)
+    between = re.compile(rb"[ \t\r\n]*+[,:]?[ \t\r\n]*+")
     at = _end_of(between, document, at + 1)
     if opening == b"[":
         for number, item in enumerate(_ITEMS.decode(text)):
@@ -49,7 +44,7 @@ def children(document: bytes, at: int, text: memoryview | bytes) -> Iterator[tup
             at = _end_of(between, document, at + len(value))
     elif opening == b"{":
         members = _MEMBERS.decode(text)
-        string = re.compile(_STRING)
+        string = re.compile(rb'"(?:[^"\\]++|\\.)*+"')
         while (end := _end_of(string, document, at)) > at:
             name = _NAME.decode(memoryview(document)[at:end])
             at = _end_of(between, document, end)
@@ -69,8 +64,9 @@ def _end_of(pattern: re.Pattern[bytes], document: bytes, at: int) -> int:
 
 def _text_at(document: bytes, at: int) -> bytes:
     """The text of the value that begins at a byte, found by counting brackets."""
+    marks = re.compile(rb'"(?:[^"\\]++|\\.)*+"|[][{}]|[^\s,:"\[\]{}]++')
     depth = 0
-    for mark in re.compile(_MARK).finditer(document, at):
+    for mark in marks.finditer(document, at):
         depth += (mark[0] in (b"[", b"{")) - (mark[0] in (b"]", b"}"))
         if depth == 0:
             return document[at : mark.end()]
@@ -103,9 +99,13 @@ class Places:
         return self._first_line + self._line_number(self._at(path))
 
     def _at(self, path: Path) -> int:
-        at = _end_of(re.compile(_BLANK), self._data, 0)
+        at = _end_of(re.compile(rb"[ \t\r\n]*+"), self._data, 0)
         for step in path:
-            inner = self._inside(at).get(step)
+            if at not in self._children:
+                found = list(children(self._data, at, self._texts.get(at, self._data)))
+                self._children[at] = {name: begin for name, begin, _ in found}
+                self._texts.update((begin, text) for _, begin, text in found)
+            inner = self._children[at].get(step)
             if inner is None:
                 break
             at = inner
@@ -121,14 +121,6 @@ class Places:
         line = self._line_number(at)
         before = self._data[self._line_starts[line] : at].decode("utf-8", "replace")
         return Location(self._path, self._first_line + line, len(before) + 1)
-
-    def _inside(self, at: int) -> dict[str | int, int]:
-        """Where the members of the object or array that begins at a byte begin, by name or number."""
-        if at not in self._children:
-            found = list(children(self._data, at, self._texts.get(at, self._data)))
-            self._children[at] = {name: begin for name, begin, _ in found}
-            self._texts.update((begin, text) for _, begin, text in found)
-        return self._children[at]
 
 
 def json_path(path: Path) -> str:

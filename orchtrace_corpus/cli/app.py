@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from orchtrace_corpus.base import __version__
-from orchtrace_corpus.base.commands.lazy import Command, LazyGroup
+from orchtrace_corpus.base.commands.lazy import Command, group
 from orchtrace_corpus.base.commands.output import Output
 from orchtrace_corpus.base.commands.session import Session
 from orchtrace_corpus.base.errors import ExitCode
@@ -83,19 +83,7 @@ GLOBAL_OPTIONS = {"--root": " DIR", "--quiet": "", "--no-color": "", "--version"
 """The options that stand before the command, with the form of their value."""
 
 
-class _Commands(LazyGroup):
-    table = COMMANDS
-
-
-app = typer.Typer(
-    cls=_Commands,
-    add_completion=False,
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-    context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="Each command has its own --help with examples.",
-)
+app = group(COMMANDS, pretty_exceptions_enable=False, epilog="Each command has its own --help with examples.")
 
 
 def _print_version(ctx: typer.Context, wanted: bool) -> None:
@@ -137,17 +125,11 @@ def run(arguments: list[str], output: Output) -> int:
             output.tell(f"corpus: {option} is a global option; write it before the command: {form}")
             return ExitCode.USAGE
         error.show(file=sys.stderr)
-        if not option and _has_bare_filter(arguments):
+        # The words that have no option in front of them.
+        bare = [word for before, word in zip(["", *arguments], arguments, strict=False) if not before.startswith("-")]
+        if not option and any(word[:1] != "-" and not {*"=<>~"}.isdisjoint(word) for word in bare):
             output.tell("A filter needs --where in front of it.")
         return int(error.exit_code)
     if code == ExitCode.INTERRUPTED:
         output.tell("corpus: interrupted")
     return int(code or ExitCode.DONE)
-
-
-def _has_bare_filter(arguments: list[str]) -> bool:
-    """Whether a filter stands among the arguments without an option in front of it."""
-    pairs = zip(["", *arguments], arguments, strict=False)
-    return any(
-        not {*"=<>~"}.isdisjoint(word) for before, word in pairs if not before.startswith("-") and word[:1] != "-"
-    )

@@ -7,7 +7,7 @@ from enum import StrEnum
 from orchtrace_corpus.base.errors import CorpusError, ExitCode
 from orchtrace_corpus.base.findings import Finding, Severity, has_errors
 from orchtrace_corpus.base.text import findings as render
-from orchtrace_corpus.base.text.layout import Line, Span, first_names_and_more, pluralize
+from orchtrace_corpus.base.text.layout import Line, Span, first_and_more, first_names_and_more, pluralize
 from orchtrace_corpus.corpus import build
 from orchtrace_corpus.corpus.build import Document
 from orchtrace_corpus.corpus.checks import Part, PartName, check_parts
@@ -58,7 +58,10 @@ def check_all(session: CorpusSession, stale: Stale = Stale.ERROR) -> ExitCode:
             code = max(code, ExitCode.FINDINGS if stale is Stale.ERROR else ExitCode.DONE)
             continue
         for document in part.stale:
-            session.output.write(_shorten(document.diff, part.name))
+            lines_of_diff = document.diff.splitlines(keepends=True)
+            command = f": corpus {part.name} --check" if part.name is PartName.FMT else ""
+            shown = first_and_more(lines_of_diff, _DIFF_LINES, f"... {{}} more lines{command}\n")
+            session.output.write("".join(shown))
         lines.append(_part_line(part))
         code = max(code, part.exit_code)
     if os.path.isdir(os.path.join(root, _TRACES)):
@@ -131,13 +134,6 @@ def _line(name: str, passed: bool, summary: str, mend: str) -> Line:
     verdict = Span("ok     ", "explicit") if passed else Span("failed ", "warning")
     action = "" if passed or not mend else f"; to mend: {mend}"
     return (Span(f"{name:9} "), verdict, Span(f"{summary}{action}"))
-
-
-def _shorten(text: str, name: PartName) -> str:
-    lines = text.splitlines(keepends=True)
-    more = len(lines) - _DIFF_LINES
-    command = ": corpus fmt --check" if name is PartName.FMT else ""
-    return text if more <= 0 else "".join((*lines[:_DIFF_LINES], f"... {more} more lines{command}\n"))
 
 
 def _summary(stale: Sequence[Document]) -> str:

@@ -60,9 +60,8 @@ def rule(
     if every and code:
         raise CommandUseError(f"--all explains {quote(code)}, too; give one of the two")
     if not every and not code:
-        raise CommandUseError(
-            "which rule?", "Name a code, such as corpus rule V102, or see them all: corpus rule --all"
-        )
+        hint = "Name a code, such as corpus rule V102, or see them all: corpus rule --all"
+        raise CommandUseError("which rule?", hint)
     chosen = [known for known in render.ordered() if every or known in codes(code)]
     session.output.show(render.lines(chosen, min(session.output.width or _WIDTH, _WIDTH)))
     return ExitCode.DONE

@@ -14,7 +14,11 @@ def run(arguments: list[str]) -> int:
         sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
     output = Output()
     try:
-        code = _run(arguments, output)
+        code = quick.run(arguments, output)
+        if code is None:
+            from orchtrace_corpus.cli import app
+
+            code = app.run(arguments, output)
         output.flush()
     except SystemExit:  # how Typer ends when its help meets a closed pipe
         output.abandon()
@@ -29,15 +33,6 @@ def run(arguments: list[str]) -> int:
         output.tell(_report_bug(error))
         code = ExitCode.BUG
     return int(code)
-
-
-def _run(arguments: list[str], output: Output) -> int:
-    command = quick.find(arguments)
-    if command is not None:
-        return command(output)
-    from orchtrace_corpus.cli import app
-
-    return app.run(arguments, output)
 
 
 def _report_bug(error: Exception) -> str:

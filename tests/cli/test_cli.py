@@ -474,7 +474,7 @@ def test_a_bug_leaves_its_traceback_in_a_file(monkeypatch: pytest.MonkeyPatch, t
     def broken(_arguments: list[str], _output: object) -> int:
         raise RuntimeError("never expected")
 
-    monkeypatch.setattr(cli_main, "_run", broken)
+    monkeypatch.setattr(cli_main.quick, "run", broken)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
 
     result = run_corpus("stats")

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from orchtrace_corpus.base.commands.output import Output
 from orchtrace_corpus.cli import quick
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -28,7 +29,7 @@ def ended(program: str, words: list[str], cwd: Path) -> tuple[int, str, str]:
 
 
 QUICKLY = "from orchtrace_corpus.cli.main import run"
-BY_TYPER = "from orchtrace_corpus.cli import main, quick; quick.find = lambda words: None; run = main.run"
+BY_TYPER = "from orchtrace_corpus.cli import main, quick; quick.run = lambda words, output: None; run = main.run"
 
 
 @pytest.mark.parametrize("words", INVOCATIONS)
@@ -90,4 +91,4 @@ def test_a_quick_invocation_does_not_import_typer(words: list[str]) -> None:
      ["trace"], ["stats", "--full"]],
 )  # fmt: skip
 def test_whatever_has_an_option_or_a_wrong_argument_is_left_to_typer(words: list[str]) -> None:
-    assert quick.find(words) is None
+    assert quick.run(words, Output()) is None

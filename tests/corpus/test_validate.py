@@ -10,7 +10,7 @@ import pytest
 from orchtrace_corpus import __version__
 from orchtrace_corpus.base.findings import RULES, Finding, Location, explanation
 from orchtrace_corpus.base.text import findings as render
-from orchtrace_corpus.base.text import sarif
+from orchtrace_corpus.base.text.findings import sarif
 from tests.conftest import ROOT, TOY, run_corpus, run_toy
 
 SCHEMA = json.loads((ROOT / "docs" / "schema" / "findings.schema.json").read_text(encoding="utf-8"))
@@ -308,7 +308,7 @@ def test_sarif_has_what_the_specification_asks_for(codes: list[str]) -> None:
 
     places = [Location("data/pa pers.yaml", 1, 1), Location("/tmp/ä b/papers.yaml", 2, 3)]
     found = [Finding(code, "wrong", places[index % 2], "" if index % 3 else "key") for index, code in enumerate(codes)]
-    document = json.loads(sarif.document(found))
+    document = json.loads(sarif(found))
 
     assert [error.message for error in Draft202012Validator(SARIF_MODEL).iter_errors(document)] == []
     run = document["runs"][0]
@@ -318,7 +318,7 @@ def test_sarif_has_what_the_specification_asks_for(codes: list[str]) -> None:
 
 def test_sarif_addresses_are_uris() -> None:
     places = [Location("data/pa pers.yaml", 1, 1), Location("/tmp/ä/papers.yaml", 2, 3)]
-    document = json.loads(sarif.document([Finding("V102", "wrong", place) for place in places]))
+    document = json.loads(sarif([Finding("V102", "wrong", place) for place in places]))
 
     results = document["runs"][0]["results"]
     uris = [result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] for result in results]

@@ -56,9 +56,8 @@ class LazyGroup(TyperGroup):
         """Find the command to run, or name the nearest."""
         names = self.list_commands(ctx)
         if args[0] not in names and not args[0].startswith("-"):
-            raise CommandUseError(
-                f"there is no command {quote(args[0])}{suggestion(args[0], names)}", f"See {ctx.command_path} --help."
-            )
+            message = f"there is no command {quote(args[0])}{suggestion(args[0], names)}"
+            raise CommandUseError(message, f"See {ctx.command_path} --help.")
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
@@ -69,8 +68,8 @@ class LazyGroup(TyperGroup):
                 formatter.write_dl([(name, command.help) for name, command in commands.items()])
 
 
-def group(commands: Mapping[str, Mapping[str, Command]]) -> typer.Typer:
-    """A group below the main command, with the commands of a table; its callback is its help."""
+def group(commands: Mapping[str, Mapping[str, Command]], **settings: Any) -> typer.Typer:
+    """A group with the commands of a table, and further settings of Typer; its callback is its help."""
 
     class Commands(LazyGroup):
         table = commands
@@ -81,4 +80,5 @@ def group(commands: Mapping[str, Mapping[str, Command]]) -> typer.Typer:
         no_args_is_help=True,
         rich_markup_mode=None,
         context_settings={"help_option_names": ["-h", "--help"]},
+        **settings,
     )

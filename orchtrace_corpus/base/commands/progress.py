@@ -70,10 +70,8 @@ def line(
         answered = progress.done - done_at_first
         if answered > 0 and elapsed_seconds > 0:
             rate = answered / elapsed_seconds
-            left = (
-                f", {_duration((progress.total - progress.done) / rate)} left" if progress.done < progress.total else ""
-            )
-            parts.append(f"{rate:.1f}/s{left}")
+            remaining = progress.total - progress.done
+            parts.append(f"{rate:.1f}/s" + (f", {_duration(remaining / rate)} left" if remaining > 0 else ""))
     return clip("  ".join(parts), max(width - 1, 1), glyphs.ellipsis)
 
 

@@ -1,9 +1,8 @@
 """Draws a picture as SVG: rectangles, lines, paths and text in named colours, for light and dark screens.
 
 The same calls give the same bytes, wherever and whenever: coordinates are whole numbers, and nothing is
-measured on this machine. Which font a reader's screen has is
-not known, so widths are estimated for the widest of the usual ones, and text is wrapped or cut by the
-estimate before it could run into anything.
+measured on this machine. Which font a reader's screen has is not known, so widths are estimated for the widest
+of the usual ones, and text is wrapped or cut by the estimate before it could run into anything.
 """
 
 import unicodedata
@@ -100,7 +99,8 @@ def wrap(text: str, width: float, size: float = SIZE, *, lines: int = 2, bold: b
         if text_width(joined, size, bold=bold) <= width:
             current = joined
         elif len(done) == lines - 1:
-            return [*done, _cut(" ".join((joined, *words)), width, size, bold=bold)]
+            room = width - text_width(_ELLIPSIS, size, bold=bold)
+            return [*done, _fitting(" ".join((joined, *words)), room, size, bold=bold).rstrip() + _ELLIPSIS]
         elif current:
             done.append(current)
             current = ""
@@ -162,10 +162,8 @@ class Drawing:
 
     def line(self, x1: float, y1: float, x2: float, y2: float, stroke: str, *, dashed: bool = False) -> None:
         """Draw a straight line, one pixel wide."""
-        dashes = _DASHES if dashed else ""
-        self._parts.append(
-            f'<line x1="{x1:.0f}" y1="{y1:.0f}" x2="{x2:.0f}" y2="{y2:.0f}" class="s-{stroke}"{dashes}/>'
-        )
+        look = f'class="s-{stroke}"{_DASHES if dashed else ""}'
+        self._parts.append(f'<line x1="{x1:.0f}" y1="{y1:.0f}" x2="{x2:.0f}" y2="{y2:.0f}" {look}/>')
 
     def path(self, points: Sequence[tuple[float, float]], fill: str) -> None:
         """Fill the area between some points."""
@@ -259,19 +257,11 @@ def escape(text: str) -> str:
     if text.isalnum() and text.isascii():
         return text
     if not text.isprintable():
-        text = "".join(c if c.isprintable() or _is_xml(c) else "\ufffd" for c in text)
+        text = "".join(
+            c if c in "\t\n\r" or unicodedata.category(c) not in ("Cc", "Cs", "Cn") else "\ufffd" for c in text
+        )
     text = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace('"', "&quot;")
     return text.replace("\r", "&#13;")  # which a reader of XML would take for the end of a line
-
-
-def _is_xml(c: str) -> bool:
-    return c in "\t\n\r" or (c >= " " and unicodedata.category(c) not in ("Cc", "Cs", "Cn"))
-
-
-def _cut(text: str, width: float, size: float, *, bold: bool) -> str:
-    """The beginning of a text with an ellipsis behind it."""
-    room = width - advance(_ELLIPSIS) * size * (_BOLD if bold else 1.0)
-    return _fitting(text, room, size, bold=bold).rstrip() + _ELLIPSIS
 
 
 def _fitting(text: str, width: float, size: float, *, bold: bool) -> str:

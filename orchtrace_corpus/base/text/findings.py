@@ -1,12 +1,15 @@
-"""Findings as lines for people and editors, as JSON, and as annotations of GitHub; `sarif` has SARIF."""
+"""Findings as lines for people and editors, as JSON, and as annotations of GitHub, and as SARIF."""
 
 import os
 from collections.abc import Sequence
 from enum import StrEnum
 
-from orchtrace_corpus.base.findings import RULES, Finding, Severity, printable
+from orchtrace_corpus.base import __version__
+from orchtrace_corpus.base.findings import RULES, Finding, Severity, explanation, printable, unobeyed
 from orchtrace_corpus.base.text.layout import Line, Span, pluralize
 from orchtrace_corpus.base.text.table import envelope
+
+_SARIF_SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 
 
 class FindingsFormat(StrEnum):
@@ -23,9 +26,7 @@ def written(findings: Sequence[Finding], output_format: FindingsFormat, limit: i
     if output_format is FindingsFormat.GITHUB:
         return github(findings[:limit])
     if output_format is FindingsFormat.SARIF:
-        from orchtrace_corpus.base.text import sarif
-
-        return sarif.document(findings[:limit])
+        return sarif(findings[:limit])
     return data(findings, limit)
 
 
@@ -45,17 +46,16 @@ def github(findings: Sequence[Finding]) -> str:
         title = f"{finding.code} {RULES[finding.code].title}"
         record = f" [{printable(finding.record, limit=60)}]" if finding.record else ""
         properties = {"file": path.replace(os.sep, "/"), "line": str(line), "col": str(column), "title": title}
-        written = ",".join(f"{name}={_github_property(value)}" for name, value in properties.items())
+        written = ",".join(
+            f"{name}={_github_text(value).replace(':', '%3A').replace(',', '%2C')}"
+            for name, value in properties.items()
+        )
         commands.append(f"::{finding.severity} {written}::{_github_text(finding.message + record)}\n")
     return "".join(commands)
 
 
 def _github_text(text: str) -> str:
     return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
-
-
-def _github_property(text: str) -> str:
-    return _github_text(text).replace(":", "%3A").replace(",", "%2C")
 
 
 def data(findings: Sequence[Finding], limit: int | None = None) -> str:
@@ -90,3 +90,55 @@ def summary(findings: Sequence[Finding]) -> str:
     warnings = len(findings) - errors
     parts = [pluralize(count, noun) for count, noun in ((errors, "error"), (warnings, "warning")) if count]
     return ", ".join(parts) or "no problems"
+
+
+def sarif(findings: Sequence[Finding]) -> str:
+    """SARIF 2.1.0, which code hosts and editors read: one run, with the rules that were broken and all results.
+
+    Reference: https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html
+    """
+    import json
+
+    codes = sorted({finding.code for finding in findings})
+    driver = {"name": "orchtrace-corpus", "version": __version__, "rules": [_sarif_rule(code) for code in codes]}
+    run = {
+        "tool": {"driver": driver},
+        "columnKind": "unicodeCodePoints",
+        "results": [_sarif_result(finding, codes.index(finding.code)) for finding in findings],
+    }
+    report = {"$schema": _SARIF_SCHEMA, "version": "2.1.0", "runs": [run]}
+    return unobeyed(json.dumps(report, ensure_ascii=False, indent=2)) + "\n"
+
+
+def _sarif_rule(code: str) -> dict[str, object]:
+    rule, entry = RULES[code], explanation(code)
+    return {
+        "id": code,
+        "shortDescription": {"text": rule.title},
+        "fullDescription": {"text": entry.why},
+        "help": {"text": f"{entry.why}\n\nInstead of\n\n{entry.bad}\n\nwrite\n\n{entry.good}"},
+        "defaultConfiguration": {"level": rule.severity.value},
+    }
+
+
+def _sarif_result(finding: Finding, rule_index: int) -> dict[str, object]:
+    from pathlib import Path
+    from urllib.parse import quote
+
+    place = finding.location
+    # Relative to the working folder where it can be, with forward slashes.
+    uri = Path(place.path).as_uri() if os.path.isabs(place.path) else quote(place.path.replace(os.sep, "/"))
+    physical = {
+        "artifactLocation": {"uri": uri},
+        "region": {"startLine": place.line, "startColumn": place.column},
+    }
+    location: dict[str, object] = {"physicalLocation": physical}
+    if finding.record:
+        location["logicalLocations"] = [{"name": finding.record, "kind": "member"}]
+    return {
+        "ruleId": finding.code,
+        "ruleIndex": rule_index,
+        "level": finding.severity.value,
+        "message": {"text": finding.message},
+        "locations": [location],
+    }

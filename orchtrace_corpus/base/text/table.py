@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypeAlias
 from orchtrace_corpus.base.errors import CommandUseError
 from orchtrace_corpus.base.findings import quote, suggestion, unobeyed
 from orchtrace_corpus.base.text import Format
-from orchtrace_corpus.base.text.layout import UNICODE, Glyphs, Line, Span, clip, display_width, fit, line, pad, wrap
+from orchtrace_corpus.base.text.layout import UNICODE, Glyphs, Line, clip, display_width, fit, line, pad, wrap
 
 
 class Missing(Enum):
@@ -74,11 +74,16 @@ def lines(table: Table, width: int | None, glyphs: Glyphs = UNICODE) -> list[Lin
         room = width - gap * (len(widths) - 1) - sum(widths[kept : kept + 1])
         others = fit(others, room, _NARROWEST) if table.whole else fit(others, room)
         widths = [*others[:kept], *widths[kept : kept + 1], *others[kept:]]
-    layout = _Layout(widths, numeric, " " * gap, glyphs)
+
+    def aligned(cells: Sequence[str]) -> str:
+        columns = zip(cells, widths, numeric, strict=True)
+        texts = (pad(clip(text, room, glyphs.ellipsis), room, right=right) for text, room, right in columns)
+        return (" " * gap).join(texts).rstrip()
+
     result: list[Line] = [line(table.title, "heading")] if table.title else []
-    result.append(_row(table.columns, layout, "muted"))
+    result.append(line(aligned(table.columns), "muted"))
     for row in body:
-        result.extend(_row(part, layout) for part in _wrapped_rows(row, table, widths))
+        result.extend(line(aligned(part)) for part in _wrapped_rows(row, table, widths))
     result.extend(line(part, "muted") for note in table.notes for part in (wrap(note, width) if width else (note,)))
     return result
 
@@ -179,21 +184,6 @@ RENDERERS: dict[Format, Callable[[Sequence[Table], str], str]] = {
 """The forms for programs and documents. A new member of `Format` needs its entry here, and nothing else."""
 
 
-class _Layout(NamedTuple):
-    widths: Sequence[int]
-    numeric: Sequence[bool]
-    gap: str
-    glyphs: Glyphs
-
-
-def _row(cells: Sequence[str], layout: _Layout, style: str = "") -> Line:
-    texts = (
-        pad(clip(text, width, layout.glyphs.ellipsis), width, right=right)
-        for text, width, right in zip(cells, layout.widths, layout.numeric, strict=True)
-    )
-    return (Span(layout.gap.join(texts).rstrip(), style),)
-
-
 def _wrapped_rows(row: tuple[str, ...], table: Table, widths: Sequence[int]) -> list[tuple[str, ...]]:
     """The row as one row, or as several if the text of its wrapped column does not fit."""
     if table.wrapped not in table.columns:
@@ -234,5 +224,4 @@ def _column(table: Table, name: str) -> int:
 
 
 def _sort_key(cell: Cell) -> tuple[bool, float, str]:
-    number = float(cell) if isinstance(cell, (int, float)) else 0.0
-    return (cell is None, number, cell_text(cell).casefold() if not isinstance(cell, (int, float)) else "")
+    return (False, cell, "") if isinstance(cell, (int, float)) else (cell is None, 0.0, cell_text(cell).casefold())

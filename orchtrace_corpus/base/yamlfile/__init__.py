@@ -1,3 +1,30 @@
-"""YAML as text with places: read strictly, written in canonical form, edited in place. The only user of PyYAML."""
+"""YAML as text with places: read strictly, written in canonical form, edited in place. The only user of PyYAML.
 
-from orchtrace_corpus.base.yamlfile import codes as codes
+Its rules are Y: what is no YAML that we read. `rules.toml` explains each.
+"""
+
+from orchtrace_corpus.base.findings import register
+
+register(
+    __file__,
+    errors={
+        "Y101": "not UTF-8",
+        "Y102": "byte order mark",
+        "Y103": "forbidden character",
+        "Y104": "syntax error",
+        "Y105": "key given twice",
+        "Y106": "anchor",
+        "Y107": "alias",
+        "Y108": "tag",
+        "Y109": "merge key",
+        "Y110": "more than one document, or a directive",
+        "Y111": "nested too deeply",
+        "Y112": "file too large",
+        "Y113": "key that is not plain text",
+        "Y114": "nothing in the file",
+        "Y115": "text too long to read",
+    },
+    warnings={},
+    sections={"Y": "Syntax"},
+    rank=0,
+)

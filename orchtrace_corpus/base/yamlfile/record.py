@@ -105,9 +105,8 @@ def _taken_apart(file: YamlFile, record: Mapping, end: int, newline: str) -> lis
     for name, at, following in zip(record.entries, starts, [*starts[1:], end], strict=True):
         line_start = max(file.text.rfind("\n", 0, at) + 1, record.at)
         if line_start < behind or file.text[line_start:at].strip(" "):
-            raise DataFileError(
-                f"{file.location(at)}: this field does not stand on lines of its own", "Run corpus fmt first."
-            )
+            where = file.location(at)
+            raise DataFileError(f"{where}: this field does not stand on lines of its own", "Run corpus fmt first.")
         above = file.text[behind:line_start]
         behind = _line_end(file, ends[bisect_right(ends, following) - 1], end)
         text = file.text[at:behind]

@@ -35,7 +35,7 @@ def insert_records(file: YamlFile, indexes: SequenceType[int] | None, blocks: Se
     for index, block in zip(indexes or [len(before)] * len(blocks), blocks, strict=True):
         new.setdefault(index, []).append(block.rstrip("\n").replace("\n", newline) + newline)
     text = file.text
-    expected: list[Node | None] = list(before)
+    expected: list[object] = [values(node) for node in before]
     for index in sorted(new, reverse=True):
         expected[index:index] = [None] * len(new[index])
         block = newline.join(new[index])
@@ -69,7 +69,7 @@ def remove_record(file: YamlFile, index: int) -> str:
         head = head[: -2 if head.endswith("\n\r\n") else -1]
     elif tail.startswith(("\n", "\r\n")):
         tail = tail.split("\n", 1)[1]
-    return _checked(file, head + tail, [*before[:index], *before[index + 1 :]])
+    return _checked(file, head + tail, [values(node) for node in (*before[:index], *before[index + 1 :])])
 
 
 def change_fields(file: YamlFile, changes: MappingType[int, MappingType[str, Node | None]], style: Style) -> str:
@@ -110,9 +110,7 @@ def change_fields(file: YamlFile, changes: MappingType[int, MappingType[str, Nod
             **{name: values(value) for name, value in changes[index].items() if value is not None},
         }
     text = "".join((*parts, file.text[done:]))
-    if [values(node) for node in _records(YamlFile(file.path, text.encode()))] != wanted:
-        raise _not_in_place(file)
-    return text
+    return _checked(file, text, wanted)
 
 
 def replace_values(file: YamlFile, changes: dict[int, str]) -> str:
@@ -124,7 +122,9 @@ def replace_values(file: YamlFile, changes: dict[int, str]) -> str:
     spans = {start: end for start, end, _ in scalars(file.text) if start in changes}
     text = file.text
     for at in sorted(spans, reverse=True):
-        text = text[:at] + scalar_text(changes[at], in_flow=_in_flow(file.text, at)) + text[spans[at] :]
+        line = text[text.rfind("\n", 0, at) + 1 : at]
+        in_flow = "[" in line or "{" in line  # on its line, which is how canonical files write brackets
+        text = text[:at] + scalar_text(changes[at], in_flow=in_flow) + text[spans[at] :]
     old, new = (YamlFile(file.path, each.encode()).root() for each in (file.text, text))
     if len(spans) < len(changes) or old is None or new is None or values(old, changes) != values(new):
         where = file.location(min(changes))
@@ -156,10 +156,8 @@ def _line_start(file: YamlFile, records: list[Node], index: int) -> int:
     at = records[index].at
     start = file.text.rfind("\n", 0, at) + 1
     if file.text[start:at].strip(" ") != "-":
-        raise DataFileError(
-            f"{file.location(at)}: this record is not written as a block list item",
-            "Run corpus fmt first.",
-        )
+        where = file.location(at)
+        raise DataFileError(f"{where}: this record is not written as a block list item", "Run corpus fmt first.")
     return start
 
 
@@ -182,23 +180,16 @@ def _filled(file: YamlFile, block: str) -> str:
     return f"{head}{newline * 2 if head else ''}{block}{newline + tail + newline if tail else ''}"
 
 
-def _checked(file: YamlFile, text: str, expected: list[Node | None]) -> str:
-    """The text, if it reads as expected; None stands for the record that is new."""
-    records = _records(YamlFile(file.path, text.encode()))
-    same = len(records) == len(expected)
-    if same and all(old is None or values(old) == values(new) for old, new in zip(expected, records, strict=True)):
-        return text
-    raise _not_in_place(file)
+def _checked(file: YamlFile, text: str, expected: list[object]) -> str:
+    """The text, if its records read as expected; None stands for one that is new."""
+    records = [values(node) for node in _records(YamlFile(file.path, text.encode()))]
+    if len(records) != len(expected) or any(old not in (None, new) for old, new in zip(expected, records, strict=True)):
+        raise _not_in_place(file)
+    return text
 
 
 def _not_in_place(file: YamlFile) -> DataFileError:
     return DataFileError(f"{file.path} cannot be edited in place", "Run corpus fmt, or edit it by hand.")
-
-
-def _in_flow(text: str, at: int) -> bool:
-    """Whether a place lies inside brackets: any on its line, which is how canonical files write them."""
-    line = text[text.rfind("\n", 0, at) + 1 : at]
-    return "[" in line or "{" in line
 
 
 def _newline(file: YamlFile) -> str:

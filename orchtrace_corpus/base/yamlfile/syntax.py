@@ -2,47 +2,35 @@
 
 from typing import Any
 
-from yaml import (
-    MappingEndEvent,
-    MappingStartEvent,
-    MarkedYAMLError,
-    ScalarEvent,
-    SequenceEndEvent,
-    SequenceStartEvent,
-    YAMLError,
-)
+import yaml
 from yaml._yaml import CParser
 
 
-def explained(error: MarkedYAMLError, text: str) -> tuple[int, str]:
+def explained(error: yaml.MarkedYAMLError, text: str) -> tuple[int, str]:
     """Where a syntax error was made, rather than where the parser noticed, and what to do about it."""
-    mark: Any = error.problem_mark or error.context_mark
-    at = int(mark.index) if mark else 0
-    problem, context = error.problem or "", error.context or ""
+    at = _index(error.problem_mark or error.context_mark, 0)
+    problem, context, hint = error.problem or "", error.context or "", ""
     conflict = next((text.find(sign) for sign in ("\n<<<<<<< ", "\n=======\n", "\n>>>>>>> ") if sign in text), -1)
     if conflict >= 0:
         return conflict + 1, "a merge conflict is left here; keep one side, or both, and remove the marks"
     opened, quoted = _open_at(text, at)
     if "quoted scalar" in context and "end of stream" in problem:
-        at, problem, hint = _index(error.context_mark, at), "a closing quote is missing", ""
+        at, problem = _index(error.context_mark, at), "a closing quote is missing"
     elif quoted is not None:
-        at, problem, hint = quoted, "a closing quote is missing", ""
+        at, problem = quoted, "a closing quote is missing"
     elif "expected ',' or" in problem or (opened is not None and "node content" in problem):
-        at = at if opened is None else opened
-        problem, hint = "a closing bracket or a comma is missing", ""
+        at, problem = at if opened is None else opened, "a closing bracket or a comma is missing"
     elif "unknown escape character" in problem:
         at = at - 1 if text[at : at + 1] != "\\" and text[at - 1 : at] == "\\" else at
         problem, hint = "a backslash in double quotes", "write the character itself, such as é, or two backslashes"
     elif "could not find expected ':'" in problem:
-        at, problem, hint = _index(error.context_mark, at), "a ':' with a blank after it is missing", ""
+        at, problem = _index(error.context_mark, at), "a ':' with a blank after it is missing"
     elif "mapping values are not allowed" in problem:
         hint = "a text with ': ' in it needs double quotes around it"
     elif "cannot start any token" in problem:
         hint = "indent with spaces, and quote a text that begins with a special character"
     elif "did not find expected" in problem:
         hint = "look at the indentation of this line and the one above, and at quotes"
-    else:
-        hint = ""
     return at, f"{problem}; {hint}" if hint else problem
 
 
@@ -58,13 +46,13 @@ def _open_at(text: str, at: int) -> tuple[int | None, int | None]:
     try:
         while parser.check_event():
             event: Any = parser.get_event()
-            if type(event) in (SequenceStartEvent, MappingStartEvent):
+            if type(event) in (yaml.SequenceStartEvent, yaml.MappingStartEvent):
                 opened.append(int(event.start_mark.index) if event.flow_style else -1)
-            elif type(event) in (SequenceEndEvent, MappingEndEvent):
+            elif type(event) in (yaml.SequenceEndEvent, yaml.MappingEndEvent):
                 opened.pop()
-            elif type(event) is ScalarEvent:
+            elif type(event) is yaml.ScalarEvent:
                 last = event
-    except YAMLError:
+    except yaml.YAMLError:
         pass  # the error that is being explained
     is_stray = (
         last is not None
