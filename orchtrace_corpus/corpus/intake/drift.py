@@ -26,8 +26,6 @@ PERSISTENT = frozenset({"A102", "A103", "A104", "A105", "A106", "A108", "A111"})
 """Warnings that stay as long as record and arXiv say what they say, so that a waiver of one of them
 that waives nothing is a leftover. The others tell of a change once, and may be waived for good."""
 
-_OTHER_WORK = 0.5
-_OTHER_WORK_BY_TITLE = 0.15
 _TYPOGRAPHY = str.maketrans(
     {
         **dict.fromkeys("\u2018\u2019\u201a\u201b\u02bc`", "'"),
@@ -203,18 +201,15 @@ def _is_other_work(paper: Paper, answer: Metadata) -> bool:
     Papers of one field share many words of their titles, so the title alone (where the record names
     no person) must have next to none in common.
     """
-    own, theirs = _title_words(paper.title), _title_words(answer.title)
+    titles = (_compared(title).casefold() for title in (paper.title, answer.title))
+    own, theirs = (set(re.findall(r"[^\W_]+", title)) for title in titles)
     if not own or not theirs:
         return False
     likeness = len(own & theirs) / len(own | theirs)  # Jaccard's index
     names = [name for name in paper.authors if name != OTHERS]
     if not any("," in name for name in names):
-        return likeness < _OTHER_WORK_BY_TITLE
-    return likeness < _OTHER_WORK and not people.share_somebody(names, [plain(name) for name in answer.authors])
-
-
-def _title_words(title: str) -> set[str]:
-    return set(re.findall(r"[^\W_]+", _compared(title).casefold()))
+        return likeness < 0.15
+    return likeness < 0.5 and not people.share_somebody(names, [plain(name) for name in answer.authors])
 
 
 def _compared(text: str) -> str:

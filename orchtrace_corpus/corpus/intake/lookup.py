@@ -158,17 +158,16 @@ def name_candidate(word: str, pool: Pool) -> Candidate:
             return Candidate(word, record if isinstance(record, Paper) else intake.from_exclusion(record))
     problem = intake.arxiv_misspelling(word, pool)
     identifier = recognise(word)
-    if problem:
-        return Candidate(word, Paper()).refuse(problem, ExitCode.USAGE)
-    if identifier is not None:
+    if identifier is not None and not problem:
         paper = intake.from_identifier(identifier)
         return Candidate(word, paper, source=paper.urls[0])
     url = word if "://" in word else FIXES["F114"](word, "urls") if "/" in word else None
     if url is None:
-        problem = f"{quote(word)} is no arXiv id, DOI, OpenReview or ACL id, and no web address"
+        problem = problem or f"{quote(word)} is no arXiv id, DOI, OpenReview or ACL id, and no web address"
+    elif url_problem(url):
+        problem = problem or f"{quote(url)} {url_problem(url)}"
+    if problem or url is None:
         return Candidate(word, Paper()).refuse(problem, ExitCode.USAGE)
-    if url_problem(url):
-        return Candidate(word, Paper()).refuse(f"{quote(url)} {url_problem(url)}", ExitCode.USAGE)
     return Candidate(word, Paper(urls=(url,)), source=url)
 
 

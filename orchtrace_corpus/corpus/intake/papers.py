@@ -43,9 +43,6 @@ above 92."""
 PREPRINT = "arXiv"
 """The venue of a paper that is known from arXiv alone."""
 
-_LEAST_WORDS = 3
-"""What stands behind a name is compared by itself if it has this many words: `A Survey` says nothing."""
-
 _LONGEST_NAME = 3
 """What stands before a title's first colon is the work's name if it has at most this many words."""
 
@@ -311,7 +308,8 @@ def _spellings(title: str) -> tuple[str, str]:
     kept = re.sub(r"\s*\([^()]*\)$", "", title)
     name, colon, rest = kept.partition(": ")
     whole, bare = (folded_title(text, between=" ").strip() for text in (kept, rest))
-    is_named = bool(colon) and len(name.split()) <= _LONGEST_NAME and len(bare.split()) >= _LEAST_WORDS
+    # What stands behind a name is compared by itself if it has three words: `A Survey` says nothing.
+    is_named = bool(colon) and len(name.split()) <= _LONGEST_NAME and len(bare.split()) >= 3
     return whole, bare if is_named else ""
 
 
