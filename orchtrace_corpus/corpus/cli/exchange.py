@@ -159,10 +159,6 @@ def _data(path: str) -> bytes:
         raise DataFileError(f"cannot read {printable(path, limit=300)}: {error.strerror}") from error
 
 
-_VERSION = 2
-"""The version of docs/schema/diff.schema.json."""
-
-
 class DiffFormat(StrEnum):
     """The forms of a difference."""
 
@@ -204,7 +200,7 @@ def diff(
         case DiffFormat.MARKDOWN:
             session.output.write(comment(document))
         case DiffFormat.JSON:
-            session.output.write(envelope("diff", document, version=_VERSION))
+            session.output.write(envelope("diff", document, version=2))  # that of docs/schema/diff.schema.json
         case _:
             assert_never(output_format)
     return ExitCode.FINDINGS if exit_code and change.has_meaning else ExitCode.DONE

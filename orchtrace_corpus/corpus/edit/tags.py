@@ -136,8 +136,16 @@ def _read_assignments(
                 with _explain(facet.levels):
                     levels[attribute.name] = read_level(facet, value)
             tags[facet.field] = in_order(facet, levels)
+        elif value:
+            with _explain(facet.terms):
+                tags[facet.field] = tag_value(read_tag(facet, value))
+        elif facet.required:
+            hint = f"Set another term; corpus terms {facet.field} shows them."
+            if facet.kind is Kind.LEVELS:
+                hint = f"Write {facet.field}={NO_TERM} where no term arises."
+            raise CommandUseError(f"{facet.field} is required and cannot be taken away", hint)
         else:
-            tags[facet.field] = _value(facet, value)
+            tags[facet.field] = None
     return tags
 
 
@@ -155,19 +163,6 @@ def _find_facet(name: str, facets: tuple[Facet, ...], attributes: Attributes) ->
         definitions = "\n".join(f"  {facet.field}: {facet.definition}" for facet in facets)
         raise CommandUseError(str(error), definitions) from error
     return attribute, by_name[attribute.name]
-
-
-def _value(facet: Facet, text: str) -> Value | None:
-    """The value of a whole tag; None takes it away."""
-    if text:
-        with _explain(facet.terms):
-            return tag_value(read_tag(facet, text))
-    if facet.required:
-        hint = f"Set another term; corpus terms {facet.field} shows them."
-        if facet.kind is Kind.LEVELS:
-            hint = f"Write {facet.field}={NO_TERM} where no term arises."
-        raise CommandUseError(f"{facet.field} is required and cannot be taken away", hint)
-    return None
 
 
 @contextmanager

@@ -157,8 +157,7 @@ def _author_drift(paper: Paper, answer: Metadata) -> Iterator[_Difference]:
 
 def _record_drift(paper: Paper, answer: Metadata) -> Iterator[_Difference]:
     """What else the record says otherwise than arXiv."""
-    words = suspected_withdrawal(answer)
-    if words:
+    if words := suspected_withdrawal(answer):
         message = (
             f"suspected withdrawal: version {answer.version} says {quote(words)}; read "
             f"https://arxiv.org/abs/{answer.arxiv_id}v{answer.version}, then say in notes what is left of the paper"

@@ -178,10 +178,10 @@ def _read_entries(path: str, pool: Pool) -> list[Candidate]:
     data, shown = read_bytes(path, path, _LARGEST_BYTES), printable(path, limit=300)
     if len(data) > _LARGEST_BYTES:
         raise DataFileError(f"{shown} is larger than {_LARGEST_BYTES // 2**20} MiB")
-    candidates = []
     items = registry.find("bibtex").read(data, pool.taxonomy, path=path)
     if not items:
         raise DataFileError(f"there are no entries in {shown}", "Nothing can be added.")
+    candidates = []
     for item in items:
         values, _ = completed(item, None)
         key = str(values.get("key", ""))
@@ -249,8 +249,7 @@ def _ask_registry(one: Candidate, service: Service) -> Candidate:
     if not _is_open(one) or identifier is None:
         return one
     if service.offline:
-        problem = f"only arXiv's answers are kept; leave out --offline, {_BY_HAND}"
-        return one.refuse(problem, ExitCode.UPSTREAM)
+        return one.refuse(f"only arXiv's answers are kept; leave out --offline, {_BY_HAND}", ExitCode.UPSTREAM)
     from orchtrace_corpus.corpus.sources import registries
     from orchtrace_corpus.corpus.sources.http import Transport
 

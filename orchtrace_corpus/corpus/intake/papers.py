@@ -113,9 +113,8 @@ def from_fields(values: Mapping[str, Value]) -> Paper:
         value = str(values.get(kind.value, ""))
         if is_normal(kind, value):
             paper = with_identifier(paper, Identifier(kind, value))
-            own = ADDRESSES[kind] + value
             if kind is IdentifierKind.ARXIV or not urls:
-                urls.insert(0, own)
+                urls.insert(0, ADDRESSES[kind] + value)
     return paper._replace(urls=tuple(dict.fromkeys(urls)))
 
 
@@ -147,8 +146,7 @@ def screened_identifier(paper: Paper) -> str:
 
 def remarks(metadata: Metadata) -> Iterator[str]:
     """What somebody who adds the paper should know of it before."""
-    words = suspected_withdrawal(metadata)
-    if words:
+    if words := suspected_withdrawal(metadata):
         yield f"it seems to be withdrawn: {quote(words)}"
     if metadata.journal_ref:
         yield f"arXiv names a place of publication, {quote(metadata.journal_ref)}; if that is right, give it as --venue"
@@ -212,8 +210,7 @@ def arxiv_misspelling(name: str, pool: Pool) -> str:
         return ""
     month, number = found["month"], found["number"]
     digits = 5 if month >= "1501" else 4
-    recognised = recognise(name)
-    if recognised is not None and len(number) == digits:
+    if len(number) == digits and recognise(name) is not None:
         return ""
     nearest = _nearest(month, number, digits, pool)
     if not 1 <= int(month[2:]) <= 12:
