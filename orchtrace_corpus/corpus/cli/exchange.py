@@ -3,6 +3,7 @@
 import os
 import sys
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated, assert_never
 
 import typer
@@ -153,8 +154,7 @@ def _data(path: str) -> bytes:
             raise CommandUseError("there is nothing on standard input", "Name a file, or pipe one in.")
         return sys.stdin.buffer.read()
     try:
-        with open(path, "rb") as file:
-            return file.read()
+        return Path(path).read_bytes()
     except OSError as error:
         raise DataFileError(f"cannot read {printable(path, limit=300)}: {error.strerror}") from error
 

@@ -45,9 +45,8 @@ class Interview:
         self._ctx = ctx  # of the Click that Typer brings; it knows what the command was given
         self._options = options
         self._calls: dict[str, Sequence[str]] = {}
-        self._questions = (
-            Questions(self.session.output, self.corpus.pool.taxonomy) if can_ask() and not options.yes else None
-        )
+        asks = can_ask() and not options.yes
+        self._questions = Questions(self.session.output, self.corpus.pool.taxonomy) if asks else None
 
     def take_in(
         self,

@@ -90,8 +90,7 @@ def _show_broken(session: CorpusSession, broken: Sequence[Finding], *, is_made: 
         count = len(names) if start == "C1" else len(some)  # a claim can break in more than one way
         counts.append(f"{count} {one if count == 1 else several}")
         lines += first_and_more([str(finding) for finding in some], _SHOWN, "... and {} more; see corpus check")
-        shown = " ".join((*names[:_SHOWN], *(["..."] if len(names) > _SHOWN else [])))
-        lines.append(f"To mend: {mend.format(names=shown)}.")
+        lines.append(f"To mend: {mend.format(names=' '.join(first_and_more(names, _SHOWN, '...')))}.")
     parts = " and ".join(part for part in (", ".join(counts[:-1]), counts[-1]) if part)
     verb = f"breaks {parts}: corpus check fails until that is mended"
     if not is_made:

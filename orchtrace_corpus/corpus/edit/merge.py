@@ -116,15 +116,13 @@ def _wrong_keys(items: Sequence[Item], places: Mapping[object, Sequence[int]]) -
     problems = []
     first: dict[object, int] = {}
     for item in items:
-        key = item.values.get("key")
+        key, message = item.values.get("key"), ""
         if not key:
             message = "this record has no key"
         elif key in first:
             message = f"key {quote(str(key))} is used twice (first on line {first[key]}); keep one record"
         elif len(places.get(key, ())) > 1:
             message = f"key {quote(str(key))} is used twice in the corpus; give each paper its own key first"
-        else:
-            message = ""
         problems += [Problem(item.line, message)] if message else []
         first.setdefault(key, item.line)
     return problems

@@ -247,8 +247,7 @@ def complete_papers(
         paper = one.paper._replace(tags=coding.tags, added=today().isoformat())
         source = details.source or one.source or next(iter(paper.urls), "")
         draft = Draft(one.name, paper, details.note, source, coding.evidence)
-        if ask is not None:
-            draft = ask(draft, taken)
+        draft = ask(draft, taken) if ask else draft
         paper = draft.complete(details.supported, pool.taxonomy)
         if missing := _paper_gaps(paper, draft.facets, pool.taxonomy):
             gaps[one.name] = missing
@@ -278,8 +277,7 @@ def complete_exclusion(
         url=next(iter(paper.urls), ""),
         screened=screening_day(exclusion.screened),
     )
-    if ask is not None:
-        record = ask(record)
+    record = ask(record) if ask else record
     name = exclusion.identifier or intake.screened_identifier(paper._replace(title=record.title))
     gaps = [] if record.title else [Gap("title")]
     gaps += _facet_gaps(corpus.pool.taxonomy.exclusions, record.tags)

@@ -8,7 +8,7 @@ from orchtrace_corpus.base.errors import DataFileError, ExitCode, UpstreamError
 from orchtrace_corpus.base.findings import printable, quote
 from orchtrace_corpus.base.identifiers import Identifier, IdentifierKind, recognise
 from orchtrace_corpus.base.yamlfile.reader import read_bytes
-from orchtrace_corpus.corpus.edit.fixes import FIXES
+from orchtrace_corpus.corpus.edit.fixes import ADDRESSES, FIXES
 from orchtrace_corpus.corpus.intake import papers as intake
 from orchtrace_corpus.corpus.intake.papers import Match
 from orchtrace_corpus.corpus.model.decoders import url_problem
@@ -159,8 +159,8 @@ def name_candidate(word: str, pool: Pool) -> Candidate:
     problem = intake.arxiv_misspelling(word, pool)
     identifier = recognise(word)
     if identifier is not None and not problem:
-        paper = intake.from_identifier(identifier)
-        return Candidate(word, paper, source=paper.urls[0])
+        page = ADDRESSES[identifier.kind] + identifier.value
+        return Candidate(word, intake.with_identifier(Paper(urls=(page,)), identifier), source=page)
     url = word if "://" in word else FIXES["F114"](word, "urls") if "/" in word else None
     if url is None:
         problem = problem or f"{quote(word)} is no arXiv id, DOI, OpenReview or ACL id, and no web address"

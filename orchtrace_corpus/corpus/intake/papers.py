@@ -118,11 +118,6 @@ def from_fields(values: Mapping[str, Value]) -> Paper:
     return paper._replace(urls=tuple(dict.fromkeys(urls)))
 
 
-def from_identifier(identifier: Identifier) -> Paper:
-    """A record that has an identifier, the address it stands for, and nothing else yet."""
-    return with_identifier(Paper(urls=(ADDRESSES[identifier.kind] + identifier.value,)), identifier)
-
-
 def with_identifier(paper: Paper, identifier: Identifier) -> Paper:
     """The record with an identifier in the field of its kind."""
     field: dict[str, Any] = {identifier.kind.value: identifier.value}
