@@ -193,13 +193,9 @@ class Questions:
         return in_order(facet, levels)
 
     def _ask(self, prompt: str, read: Callable[[str], Answer], explained: Sequence[Term] = ()) -> Answer:
-        """Ask until the answer can be read; `?` explains terms, and the end of the input ends the command."""
+        """Ask until the answer can be read; `?` explains terms."""
         while True:
-            self._output.prompt(prompt)
-            line = sys.stdin.buffer.readline().decode(sys.stdin.encoding or "utf-8", "replace")
-            if not line:
-                raise typer.Exit(ExitCode.INTERRUPTED)
-            answer = " ".join("".join(c for c in line if c.isprintable() or c.isspace()).split())
+            answer = self._line(prompt)
             if answer == _HELP and explained:
                 for term in explained:
                     self._say(f"  {term.id}: {term.definition}")
@@ -208,6 +204,14 @@ class Questions:
                 return read(answer)
             except CommandUseError as error:
                 self._say(str(error))
+
+    def _line(self, prompt: str) -> str:
+        """A line that somebody typed, without what does not print; the end of the input ends the command."""
+        self._output.prompt(prompt)
+        line = sys.stdin.buffer.readline().decode(sys.stdin.encoding or "utf-8", "replace")
+        if not line:
+            raise typer.Exit(ExitCode.INTERRUPTED)
+        return " ".join("".join(c for c in line if c.isprintable() or c.isspace()).split())
 
 
 def _read_text(answer: str) -> str:

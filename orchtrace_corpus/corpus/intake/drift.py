@@ -151,8 +151,8 @@ def _author_drift(paper: Paper, answer: Metadata) -> Iterator[_Difference]:
         yield "A105", f"the authors differ: {'; '.join(parts)}", *path
     elif comparison.forms:
         pairs = [f"{quote(paper.authors[number])} is {quote(name)}" for number, name in comparison.forms]
-        message = f"given names are written otherwise on arXiv: {_first_and_more(pairs)}"
-        yield "A106", message, "authors", comparison.forms[0][0]
+        some = first_names_and_more(pairs, 3, " and {} more")
+        yield "A106", f"given names are written otherwise on arXiv: {some}", "authors", comparison.forms[0][0]
 
 
 def _record_drift(paper: Paper, answer: Metadata) -> Iterator[_Difference]:
@@ -222,8 +222,4 @@ def _letters(text: str) -> str:
 
 
 def _quote_some(names: Collection[str]) -> str:
-    return _first_and_more([quote(name) for name in names])
-
-
-def _first_and_more(names: list[str]) -> str:
-    return first_names_and_more(names, 3, " and {} more")
+    return first_names_and_more([quote(name) for name in names], 3, " and {} more")
