@@ -22,14 +22,14 @@ COMMANDS: dict[str, dict[str, Command]] = {
         "show": Command("corpus.cli.records:show", "Show records by key, arXiv id, DOI or URL."),
         "search": Command("corpus.cli.records:search", "Find records by words."),
         "terms": Command("corpus.cli.counts:terms", "Show the fields and the terms they are tagged with."),
-        "claims": Command("corpus.cli.claims:claims", "Hold what the corpus claims about itself against its records."),
+        "claims": Command("corpus.cli.audit:claims", "Hold what the corpus claims about itself against its records."),
         "scale": Command(
             "corpus.cli.counts:scale", "Compare how large systems in use are with how large experiments are."
         ),
     },
     "Keep true": {
         "check": Command("cli.commands:check", "Run everything that CI asks, in one process."),
-        "validate": Command("corpus.cli.validate:validate", "Report every mistake in the data, at its line."),
+        "validate": Command("corpus.cli.generate:validate", "Report every mistake in the data, at its line."),
         "fmt": Command("corpus.cli.generate:fmt", "Write the data files in canonical form."),
         "build": Command("corpus.cli.generate:build", "Regenerate every generated file."),
         "readme": Command("corpus.cli.generate:readme", "Regenerate the list and the tables in README.md."),
@@ -54,7 +54,7 @@ COMMANDS: dict[str, dict[str, Command]] = {
         "tag": Command("corpus.cli.change:tag", "Set tags of one record."),
         "import": Command("corpus.cli.exchange:import_", "Bring records of another format into the pool."),
         "remove": Command("corpus.cli.change:remove", "Remove one record, and the comments directly above it."),
-        "merge-file": Command("corpus.cli.difference:merge_file", "Merge three versions of a data file, for git."),
+        "merge-file": Command("corpus.cli.exchange:merge_file", "Merge three versions of a data file, for git."),
         "fetch": Command(
             "corpus.cli.upstream:fetch",
             "Ask arXiv about the papers that have an arXiv id, and report what has changed.",
@@ -65,7 +65,7 @@ COMMANDS: dict[str, dict[str, Command]] = {
     "Hand on": {
         "export": Command("corpus.cli.exchange:export", "Write papers in another format."),
         "diff": Command(
-            "corpus.cli.difference:diff",
+            "corpus.cli.exchange:diff",
             "Say what a change to the data means: papers, tags, counts, cells, claims and findings.",
         ),
     },

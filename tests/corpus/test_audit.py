@@ -20,7 +20,7 @@ from orchtrace_corpus.corpus.analysis.agreement import Agreement, compare
 from orchtrace_corpus.corpus.analysis.attributes import paper_attributes
 from orchtrace_corpus.corpus.analysis.coding import Column, Sheet, sample
 from orchtrace_corpus.corpus.api import Corpus
-from orchtrace_corpus.corpus.edit.recording import propose_disputes
+from orchtrace_corpus.corpus.edit.tags import propose_disputes
 from orchtrace_corpus.corpus.model import store
 from orchtrace_corpus.corpus.model.disputes import Dispute, Reading, State
 from tests.conftest import ROOT, TOY, run_corpus, run_toy

@@ -113,7 +113,7 @@ def test_a_paper_is_known_by_its_identifier_in_any_spelling(name: str, toy: Corp
     identifier = recognise(name)
     assert identifier is not None
 
-    match = intake.find_match(intake.from_identifier(identifier), pool_of(toy))
+    match = intake.find_match(intake.with_identifier(Paper(), identifier), pool_of(toy))
 
     assert match is not None
     assert (match.record, match.sign) == (toy["rose-garden"], Sign.IDENTIFIER)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchtrace_corpus.base.yamlfile.writer import Style
-from orchtrace_corpus.corpus.edit.three_way import merge_versions
+from orchtrace_corpus.corpus.edit.merge import merge_versions
 from tests.conftest import TOY, Result, run_corpus
 
 STYLE = Style(("key", "title", "year", "tags"), frozenset({"year"}), key="key")

@@ -4,6 +4,7 @@ A renderer that one of them alone needs is imported where it is called: `stats` 
 """
 
 import os
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Annotated
 
@@ -16,12 +17,7 @@ from orchtrace_corpus.base.findings import quote
 from orchtrace_corpus.base.text import Format
 from orchtrace_corpus.base.text.layout import Line
 from orchtrace_corpus.base.text.table import Table, arranged
-from orchtrace_corpus.corpus.analysis.attributes import (
-    Attribute,
-    exclusion_attributes,
-    find,
-    paper_attributes,
-)
+from orchtrace_corpus.corpus.analysis.attributes import Attribute, exclusion_attributes, find, paper_attributes
 from orchtrace_corpus.corpus.analysis.query import Query
 from orchtrace_corpus.corpus.analysis.statistics import count, count_levels, coverage, cross, summarise
 from orchtrace_corpus.corpus.cli.options import Where, argument, option
@@ -216,11 +212,7 @@ def _term_tables(pool: Pool, name: str) -> list[Table]:
     closed = {name: a for name, a in {**exclusions, **papers}.items() if a.terms}
     evidence = {facet.field: facet for facet in pool.taxonomy.evidence}
     if name in evidence:
-        tally: dict[str, int] = {}
-        for paper in pool.papers:
-            for item in paper.evidence:
-                value = getattr(item, name, "")
-                tally[value] = tally.get(value, 0) + 1
+        tally = Counter(getattr(item, name, "") for paper in pool.papers for item in paper.evidence)
         return [terms_table(evidence[name], tally)]
     attribute = find(name, closed, "axis or facet")
     # A sub-decision is a term of its facet; its own values are the facet's levels.

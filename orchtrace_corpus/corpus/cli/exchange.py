@@ -1,8 +1,10 @@
-"""The commands that write papers in another format, and bring records of one in: `export`, `import`."""
+"""The commands on other formats and other versions of the data: `export`, `import`, `diff`, `merge-file`."""
 
 import os
 import sys
-from typing import Annotated
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, assert_never
 
 import typer
 
@@ -12,14 +14,23 @@ from orchtrace_corpus.base.errors import CommandUseError, DataFileError, ExitCod
 from orchtrace_corpus.base.files import write_atomic
 from orchtrace_corpus.base.findings import printable, quote
 from orchtrace_corpus.base.text.layout import first_names_and_more, pluralize
+from orchtrace_corpus.base.text.table import envelope
+from orchtrace_corpus.base.yamlfile import reader
+from orchtrace_corpus.corpus.build import canonical_document
 from orchtrace_corpus.corpus.cli.options import Where, argument, option
 from orchtrace_corpus.corpus.cli.outcome import apply
 from orchtrace_corpus.corpus.cli.session import CorpusSession, paper_query
-from orchtrace_corpus.corpus.edit.merge import Merge, merge
+from orchtrace_corpus.corpus.edit.edits import raw_records
+from orchtrace_corpus.corpus.edit.merge import merge, merge_versions
 from orchtrace_corpus.corpus.edit.proposal import Proposal, load_editable
 from orchtrace_corpus.corpus.formats import registry
 from orchtrace_corpus.corpus.model import store
+from orchtrace_corpus.corpus.model.record_fields import exclusion_style, paper_style
 from orchtrace_corpus.corpus.model.records import in_published_order
+from orchtrace_corpus.corpus.render import difference as render
+from orchtrace_corpus.corpus.render import difference_data
+from orchtrace_corpus.corpus.render.comment import comment
+from orchtrace_corpus.corpus.states import compare_states
 
 _STANDARD_STREAM = "-"
 
@@ -124,10 +135,15 @@ def import_(
         return ExitCode.FINDINGS
     code = apply(session, corpus, Proposal({store.PAPERS: merged.text}), dry_run=dry_run)
     if code == ExitCode.DONE:
-        counts = f"{len(merged.updated)} updated, {len(merged.added)} added, {len(merged.unchanged)} unchanged"
-        session.output.note(counts)
-        if merged.blank:
-            session.output.note(_kept(merged))
+        updated, added, unchanged = len(merged.updated), len(merged.added), len(merged.unchanged)
+        session.output.note(f"{updated} updated, {added} added, {unchanged} unchanged")
+        if merged.blank:  # empty cells change nothing
+            cells = "empty cell changes nothing: the record keeps"
+            several = "empty cells change nothing: the records keep"
+            names = [f"{field} of {printable(key)}" for key, field in merged.blank]
+            kept = f"{pluralize(len(names), cells, several)} {first_names_and_more(names, 3, ' and {} more')}"
+            mend = "To take a field away, remove it in data/papers.yaml; an optional tag: corpus tag KEY FIELD="
+            session.output.note(f"corpus: {kept}\n{mend}")
     return code
 
 
@@ -138,19 +154,89 @@ def _data(path: str) -> bytes:
             raise CommandUseError("there is nothing on standard input", "Name a file, or pipe one in.")
         return sys.stdin.buffer.read()
     try:
-        with open(path, "rb") as file:
-            return file.read()
+        return Path(path).read_bytes()
     except OSError as error:
         raise DataFileError(f"cannot read {printable(path, limit=300)}: {error.strerror}") from error
 
 
-def _kept(merged: Merge) -> str:
-    """What is said of empty cells: they change nothing."""
-    cells = pluralize(
-        len(merged.blank),
-        "empty cell changes nothing: the record keeps",
-        "empty cells change nothing: the records keep",
-    )
-    names = [f"{field} of {printable(key)}" for key, field in merged.blank]
-    mend = "To take a field away, remove it in data/papers.yaml; an optional tag: corpus tag KEY FIELD="
-    return f"corpus: {cells} {first_names_and_more(names, 3, ' and {} more')}\n{mend}"
+class DiffFormat(StrEnum):
+    """The forms of a difference."""
+
+    TEXT = "text"
+    MARKDOWN = "markdown"
+    JSON = "json"
+
+
+def diff(
+    ctx: typer.Context,
+    base: Annotated[str, typer.Argument(metavar="BASE", help="A folder with a corpus, or a git revision.")],
+    head: Annotated[
+        str, typer.Argument(metavar="[HEAD]", help="Another; without it, the corpus as it is.", show_default=False)
+    ] = "",
+    exit_code: Annotated[bool, typer.Option("--exit-code", help="End with 1 if anything changed in meaning.")] = False,
+    output_format: Annotated[DiffFormat, typer.Option("--format", "-f", help="The form of the output.")] = (
+        DiffFormat.TEXT
+    ),
+) -> int:
+    """Say what a change to the data means: papers, tags, counts, cells, claims and findings.
+
+    Added records are shown whole, changed ones with old and new values, and what only a person can
+    judge is listed. The order of records, comments and layout have no meaning. BASE...HEAD stands for what HEAD has
+    changed since the two parted, as in a pull request. Nothing is fetched: a commit that the clone
+    lacks is named, with the command that brings it (exit code 3).
+
+    \b
+    Examples:
+      corpus diff HEAD
+      corpus diff HEAD --format markdown
+      corpus diff path/to/corpus .
+    """
+    session = CorpusSession(*ctx.obj)
+    change = compare_states(base, head, session.root_folder)
+    document = difference_data.document(change)
+    match output_format:
+        case DiffFormat.TEXT:
+            session.output.show(render.text(document, session.output.width))
+        case DiffFormat.MARKDOWN:
+            session.output.write(comment(document))
+        case DiffFormat.JSON:
+            session.output.write(envelope("diff", document, version=2))  # that of docs/schema/diff.schema.json
+        case _:
+            assert_never(output_format)
+    return ExitCode.FINDINGS if exit_code and change.has_meaning else ExitCode.DONE
+
+
+def merge_file(
+    ctx: typer.Context,
+    base: Annotated[str, typer.Argument(metavar="BASE", help="The version that both sides come from.")],
+    ours: Annotated[str, typer.Argument(metavar="OURS", help="Our version, which becomes the merged one.")],
+    theirs: Annotated[str, typer.Argument(metavar="THEIRS", help="The other version.")],
+) -> int:
+    """Merge three versions of a data file, for git.
+
+    A merge driver for papers.yaml and exclusions.yaml, by the keys of records. What one side added,
+    changed or removed is taken, field by field, and OURS is written in canonical form. Where both
+    sides gave a field different values, OURS stays as it is, each conflict is named, and the exit
+    code is 1. To let git call it, in a clone whose .gitattributes has the line
+    "data/papers.yaml merge=corpus":
+
+    git config merge.corpus.driver "corpus merge-file %O %A %B"
+
+    \b
+    Examples:
+      corpus merge-file data/papers.yaml data/papers.yaml data/papers.yaml
+    """
+    session = CorpusSession(*ctx.obj)
+    taxonomy = session.taxonomy()
+    files = [reader.read(path, path) for path in (base, ours, theirs)]
+    is_log = any(record.get("id") for file in files for record in raw_records(file))
+    style = (exclusion_style if is_log else paper_style)(taxonomy)
+    versions = [canonical_document(file.path, file, style).wanted if file.text.strip() else "" for file in files]
+    merged = merge_versions(style, *versions)
+    for conflict in merged.conflicts:
+        what = f"both sides changed {', '.join(conflict.fields)}" if conflict.fields else "one side removed it"
+        session.output.tell(f"corpus: {printable(conflict.name)}: {what}; decide by hand")
+    if merged.conflicts:
+        return ExitCode.FINDINGS
+    write_atomic(ours, merged.text)
+    return ExitCode.DONE

@@ -5,6 +5,7 @@ missing, and the command says why when it reads the corpus itself.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, ClassVar, NamedTuple
 
 from typer.core import TyperCommand, TyperOption
@@ -17,7 +18,7 @@ from orchtrace_corpus.corpus.model import store
 from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE
 from orchtrace_corpus.corpus.model.records import Tag
 from orchtrace_corpus.corpus.model.tagging import NO_TERM, joined, read_level, read_tag
-from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Taxonomy, Term, decode_taxonomy
+from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Term, decode_taxonomy
 
 _KEY = "orchtrace_corpus.facets"
 
@@ -63,7 +64,10 @@ class PaperCommand(TyperCommand):
         if _KEY not in ctx.meta:
             state = _State({}, {}, {})
             taken = {word for param in self.params for word in param.opts}
-            taxonomy = _taxonomy(ctx.obj)
+            taxonomy = None
+            with suppress(CorpusError):  # the command says it when it reads the corpus itself
+                root = ctx.obj.root if isinstance(ctx.obj, Session) and ctx.obj.root else store.find_root().path
+                taxonomy = decode_taxonomy(store.read_file(root, store.TAXONOMY))
             if taxonomy is not None:
                 tags = _options(getattr(taxonomy, self.tagged) if self.tagged else (), state.tags)
                 evidence = _options(taxonomy.evidence if self.has_evidence else (), state.evidence, "evidence_")
@@ -186,13 +190,3 @@ def _options(facets: tuple[Facet, ...], tags: dict[str, Tag], prefix: str = "") 
             multiple=True,
             expose_value=False,
         )
-
-
-def _taxonomy(settings: object) -> Taxonomy | None:
-    """The taxonomy of the corpus that the command is about; None if it cannot be read, which the command will say."""
-    try:
-        root = settings.root if isinstance(settings, Session) and settings.root else store.find_root().path
-        file = store.read_file(root, store.TAXONOMY)
-    except CorpusError:
-        return None
-    return decode_taxonomy(file)

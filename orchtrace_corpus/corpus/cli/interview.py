@@ -26,8 +26,6 @@ from orchtrace_corpus.corpus.intake.lookup import Candidate, Service, resolve
 from orchtrace_corpus.corpus.intake.papers import Match, describe_match
 from orchtrace_corpus.corpus.model.records import Exclusion, Paper, Pool
 
-_NOT_REPEATED = ("dry_run", "refresh", "yes")
-_LONGEST_LINE = 20_000
 _METAVARS = {"authors": "NAMES", "year": "YEAR", "url": "URL", "evidence": "NOTE", "evidence_source": "URL"}
 """The form of what an option takes, where it is not a text."""
 
@@ -47,9 +45,8 @@ class Interview:
         self._ctx = ctx  # of the Click that Typer brings; it knows what the command was given
         self._options = options
         self._calls: dict[str, Sequence[str]] = {}
-        self._questions = (
-            Questions(self.session.output, self.corpus.pool.taxonomy) if can_ask() and not options.yes else None
-        )
+        asks = can_ask() and not options.yes
+        self._questions = Questions(self.session.output, self.corpus.pool.taxonomy) if asks else None
 
     def take_in(
         self,
@@ -141,9 +138,8 @@ class Interview:
         """Show the command lines that give the answers again; nothing where there are none."""
         ctx, root = self._ctx, self.session.root
         for name, answers in self._questions.answers.items() if self._questions else ():
-            call = [ctx.params["name"]] if "name" in ctx.params else list(self._calls[name])
-            if ctx.params.get("issue"):
-                call = []
+            called = [ctx.params["name"]] if "name" in ctx.params else self._calls[name]
+            call = [] if ctx.params.get("issue") else list(called)
             words: list[str] = []
             for field, value in answers:
                 if field == "--url" and call[:1] == ["--no-fetch"]:  # an entry of a file that nothing else names
@@ -153,7 +149,7 @@ class Interview:
             if answers:
                 head = ("corpus", *(("--root", root) if root else ()), str(ctx.info_name))
                 line = shlex.join((*head, *call, *_given_options(ctx), *words))
-                self.session.output.tell(f"Your answers, to try again: {printable(line, limit=_LONGEST_LINE)}")
+                self.session.output.tell(f"Your answers, to try again: {printable(line, limit=20_000)}")
 
 
 def _summarise(proposal: Proposal) -> Iterator[str]:
@@ -187,11 +183,8 @@ def _given_options(ctx: Any) -> Iterator[str]:
     """The options that the command was given."""
     for param in ctx.command.params:
         value = ctx.params.get(param.name)
-        if param.param_type_name != "option" or not value or param.name in _NOT_REPEATED:
-            continue
-        if value is True:
-            yield param.opts[0]
+        if param.param_type_name != "option" or not value or param.name in ("dry_run", "refresh", "yes"):
             continue
         for one in value if isinstance(value, (list, tuple)) else (value,):
-            yield from (param.opts[0], str(one))
+            yield from (param.opts[0],) if one is True else (param.opts[0], str(one))
     yield from coding_words(ctx)

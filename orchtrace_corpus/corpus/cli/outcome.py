@@ -5,8 +5,9 @@ from collections.abc import Callable, Sequence
 from orchtrace_corpus.base.errors import ExitCode
 from orchtrace_corpus.base.findings import Finding, printable
 from orchtrace_corpus.base.text import findings as render
+from orchtrace_corpus.base.text.layout import first_and_more
 from orchtrace_corpus.corpus.cli.session import CorpusSession
-from orchtrace_corpus.corpus.edit.proposal import Editable, Judgement, Proposal, judge, write
+from orchtrace_corpus.corpus.edit.proposal import Editable, Proposal, judge, write
 
 _SHOWN = 3
 
@@ -59,7 +60,11 @@ def apply(
     if dry_run or written:
         output.write(judgement.diff) if show is None else show(judgement.diff.rstrip("\n"))
     if judgement.new:
-        _show_new(session, judgement, dry_run=dry_run)
+        count, counted = render.summary(judgement.new), "lines are counted with the edit made:"
+        head = f"corpus: the edit would bring {count}; {counted}" if dry_run else f"corpus: the edit brings {count}:"
+        if not judgement.is_allowed:
+            head = f"corpus: the edit would bring {count}, so nothing was written; {counted}"
+        output.tell("\n".join((head, *map(str, judgement.new))))
     for name in written:
         output.note(f"wrote {name}")
     if asks is None and not dry_run:
@@ -69,18 +74,6 @@ def apply(
     if dry_run and judgement.is_allowed:
         output.note("corpus: nothing was written (--dry-run)")
     return ExitCode.DONE if judgement.is_allowed else ExitCode.FINDINGS
-
-
-def _show_new(session: CorpusSession, judgement: Judgement, *, dry_run: bool) -> None:
-    """Show the findings that an edit brings; their lines are counted with the edit made."""
-    count = render.summary(judgement.new)
-    if not judgement.is_allowed:
-        head = f"corpus: the edit would bring {count}, so nothing was written; lines are counted with the edit made:"
-    elif dry_run:
-        head = f"corpus: the edit would bring {count}; lines are counted with the edit made:"
-    else:
-        head = f"corpus: the edit brings {count}:"
-    session.output.tell("\n".join((head, *map(str, judgement.new))))
 
 
 def _show_broken(session: CorpusSession, broken: Sequence[Finding], *, is_made: bool) -> None:
@@ -96,10 +89,8 @@ def _show_broken(session: CorpusSession, broken: Sequence[Finding], *, is_made: 
         names = list(dict.fromkeys(printable(finding.record) for finding in some))
         count = len(names) if start == "C1" else len(some)  # a claim can break in more than one way
         counts.append(f"{count} {one if count == 1 else several}")
-        lines += [str(finding) for finding in some[:_SHOWN]]
-        lines += [f"... and {len(some) - _SHOWN} more; see corpus check"] if len(some) > _SHOWN else []
-        shown = " ".join((*names[:_SHOWN], *(["..."] if len(names) > _SHOWN else [])))
-        lines.append(f"To mend: {mend.format(names=shown)}.")
+        lines += first_and_more([str(finding) for finding in some], _SHOWN, "... and {} more; see corpus check")
+        lines.append(f"To mend: {mend.format(names=' '.join(first_and_more(names, _SHOWN, '...')))}.")
     parts = " and ".join(part for part in (", ".join(counts[:-1]), counts[-1]) if part)
     verb = f"breaks {parts}: corpus check fails until that is mended"
     if not is_made:

@@ -15,8 +15,8 @@ from orchtrace_corpus.corpus.analysis.query import parse
 from orchtrace_corpus.corpus.cli.options import Where
 from orchtrace_corpus.corpus.cli.session import CorpusSession, paper_query
 from orchtrace_corpus.corpus.model import store
+from orchtrace_corpus.corpus.model.disputes import contested
 from orchtrace_corpus.corpus.model.records import Record
-from orchtrace_corpus.corpus.model.taxonomy import Taxonomy
 from orchtrace_corpus.corpus.render.records import card_markdown, cards, cards_table, listing, records_json
 
 
@@ -74,21 +74,14 @@ def list_records(
         session.output.write(records_json(records, "list"))
     else:
         is_read = output_format in (Format.TABLE, Format.MARKDOWN) and not exclusions
-        marks = _contested(session, pool.taxonomy, asked) if asked and is_read else frozenset()
+        disputes = store.read_disputes(session.root_folder(), pool.taxonomy).disputes if asked and is_read else ()
+        marks = frozenset(mark for mark in contested(disputes) if mark[1] in asked)
         session.show_tables([listing(f"{noun}s", records, shown, contested=marks)], "list", output_format)
     left_out = f", {len(records)} shown" if len(records) < total else ""
     session.output.note(f"{pluralize(total, noun)}{left_out}")
     if not records and any(", " in text for text in where or []):
         session.output.note("A comma separates alternatives; for one inside a value write: --where 'field=\"a, b\"'")
     return ExitCode.DONE
-
-
-def _contested(session: CorpusSession, taxonomy: Taxonomy, asked: tuple[str, ...]) -> frozenset[tuple[str, str]]:
-    """The tags in open dispute among those that filters are about, as pairs of a paper's key and a tag."""
-    from orchtrace_corpus.corpus.model.disputes import contested
-
-    disputes = store.read_disputes(session.root_folder(), taxonomy).disputes
-    return frozenset(mark for mark in contested(disputes) if mark[1] in asked)
 
 
 def show(

@@ -13,7 +13,7 @@ from orchtrace_corpus.corpus.model import store
 
 if TYPE_CHECKING:
     from orchtrace_corpus.corpus.analysis.query import Query
-    from orchtrace_corpus.corpus.model.records import Loaded, Pool
+    from orchtrace_corpus.corpus.model.records import Pool
     from orchtrace_corpus.corpus.model.taxonomy import Taxonomy
 
 
@@ -47,14 +47,6 @@ class CorpusSession(Session):
             raise DataFileError(f"no {store.PAPERS} here or in any folder above", "Name the corpus with --root DIR.")
         return self.root_folder()
 
-    def load(self) -> "Loaded":
-        """Read the corpus as it is, mistakes included.
-
-        Raises:
-            DataFileError: There is no corpus, or a data file is missing or unreadable.
-        """
-        return store.load(self.root_folder())
-
     def taxonomy(self) -> "Taxonomy":
         """Read the taxonomy alone.
 
@@ -79,7 +71,7 @@ class CorpusSession(Session):
         """
         from orchtrace_corpus.corpus import rules
 
-        loaded = self.load()
+        loaded = store.load(self.root_folder())
         findings = rules.check(loaded)
         if loaded.pool is None or has_errors(findings):
             shown = first_and_more([str(finding) for finding in findings], 5, "… and {} more")
@@ -97,7 +89,7 @@ class CorpusSession(Session):
         """
         from orchtrace_corpus.corpus import rules
 
-        loaded = self.load()
+        loaded = store.load(self.root_folder())
         if loaded.pool is None:
             return self.pool()
         findings = rules.check(loaded)

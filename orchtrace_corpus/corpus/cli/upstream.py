@@ -102,7 +102,7 @@ def links(
       corpus links --where category=industry --strict
     """
     session = CorpusSession(*ctx.obj)
-    loaded = session.load()
+    loaded = store.load(session.root_folder())
     pool = loaded.pool or session.pool()
     keys = {paper.key for paper in paper_query(where, pool.taxonomy).select(loaded.papers)} if where else None
     with progress.shown(session.output, "addresses") as show:

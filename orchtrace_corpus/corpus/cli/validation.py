@@ -36,8 +36,16 @@ def report(
         CorpusError: There is no corpus, or it cannot be read.
     """
     root = session.writable_root()
-    if fix:
-        _mend(session, root, wanted, ignored)
+    for _ in range(5 if fix else 0):
+        from orchtrace_corpus.corpus import build
+
+        documents = fixed_documents(root, wanted, ignored)
+        for document in documents:
+            session.output.tell(document.diff.rstrip("\n"))
+        for name in build.write(root, documents):
+            session.output.note(f"mended {name}")
+        if not documents:
+            break
     validation = find_problems(root, wanted, ignored)
     findings, pool = validation.findings, validation.pool
     limit = max_findings or len(findings)
@@ -54,17 +62,3 @@ def report(
     if is_malformed(findings):
         return ExitCode.UNREADABLE
     return ExitCode.FINDINGS if has_errors(findings) or (strict and findings) else ExitCode.DONE
-
-
-def _mend(session: CorpusSession, root: str, wanted: Sequence[str], ignored: Sequence[str]) -> None:
-    """Mend the findings that can be, and show what changed."""
-    from orchtrace_corpus.corpus import build
-
-    for _ in range(5):
-        documents = fixed_documents(root, wanted, ignored)
-        for document in documents:
-            session.output.tell(document.diff.rstrip("\n"))
-        for name in build.write(root, documents):
-            session.output.note(f"mended {name}")
-        if not documents:
-            break

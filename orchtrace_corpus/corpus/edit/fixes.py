@@ -65,15 +65,12 @@ def changes(file: YamlFile, findings: Iterable[Finding]) -> dict[int, str]:
         findings: Findings in this and other files; those without a mend are passed over.
     """
     fixable = {finding.location: finding.code for finding in findings if finding.code in FIXES}
-    if not fixable:
-        return {}
     mended = {}
-    for field, scalar in _scalars(file.kept):
+    for field, scalar in _scalars(file.kept) if fixable else ():
         code = fixable.get(file.location(scalar.at))
-        if code is not None:
-            text = FIXES[code](scalar.text, field)
-            if text is not None and text != scalar.text:
-                mended[scalar.at] = text
+        text = FIXES[code](scalar.text, field) if code is not None else None
+        if text is not None and text != scalar.text:
+            mended[scalar.at] = text
     return mended
 
 

@@ -165,8 +165,14 @@ def judge(corpus: Editable, proposal: Proposal) -> Judgement:
         store.EXCLUSIONS: len(wanted.exclusions) - len(present.exclusions),
     }
     documents.sort(key=lambda document: -gained.get(document.name, 0))
-    broken = () if has_errors((*before, *after)) else _broken(corpus.root, present, wanted, proposal.texts)
-    return Judgement(corpus.root, proposal, tuple(documents), beyond(before, after), broken)
+    broken: list[Finding] = []
+    if not has_errors((*before, *after)):
+        beside = _findings_beside(corpus.root, present, {})
+        # A claim that failed before is not reported again, whatever it finds now.
+        failing = {finding.record for finding in beside if finding.code == "C101"}
+        brought = beyond(beside, _findings_beside(corpus.root, wanted, proposal.texts))
+        broken = [finding for finding in brought if finding.code != "C101" or finding.record not in failing]
+    return Judgement(corpus.root, proposal, tuple(documents), beyond(before, after), tuple(broken))
 
 
 def write(judgement: Judgement) -> Outcome:
@@ -233,20 +239,9 @@ def remove(corpus: Editable, target: Target, *, unpublished: bool = False) -> Pr
         if origins:
             message = f"{record.key} was promoted from {', '.join(origins)}, which would lead nowhere"
             raise CommandUseError(message, f"To take it back: corpus demote {record.key}")
-    else:
-        _refuse_reuse(record, corpus.pool, unpublished=unpublished)
-    return remove_target(corpus, target)
-
-
-def remove_target(corpus: Editable, target: Target) -> Proposal:
-    """A record goes, whatever rests on it; errors as for `remove_record`."""
-    return Proposal({target.name: remove_record(corpus.files[target.name], target.position)}, removed=(target.record,))
-
-
-def _refuse_reuse(record: Exclusion, pool: Pool, *, unpublished: bool) -> None:
-    """Refuse to remove an exclusion whose id would be given to another one."""
+        return remove_target(corpus, target)
     number = int(record.id[1:] or 0)
-    others = (int(exclusion.id[1:] or 0) for exclusion in pool.exclusions if exclusion is not record)
+    others = (int(exclusion.id[1:] or 0) for exclusion in corpus.pool.exclusions if exclusion is not record)
     next_number = max(others, default=0) + 1
     if number >= next_number and not unpublished:
         message = f"{record.id} is the newest exclusion, and the next would be given its id, which may be cited"
@@ -255,17 +250,12 @@ def _refuse_reuse(record: Exclusion, pool: Pool, *, unpublished: bool) -> None:
     if number > next_number:
         message = f"{record.id} keeps the ids below it from being given again: E{next_number:03} was used before"
         raise CommandUseError(message, "Correct the record in data/exclusions.yaml instead.")
+    return remove_target(corpus, target)
 
 
-def _broken(root: str, present: Loaded, wanted: Loaded, texts: Mapping[str, str]) -> tuple[Finding, ...]:
-    """What `corpus check` would find in the files beside the records with an edit made, and does not find now.
-
-    A claim that failed before is not reported again, whatever it finds now.
-    """
-    before = _findings_beside(root, present, {})
-    failing = {finding.record for finding in before if finding.code == "C101"}
-    brought = beyond(before, _findings_beside(root, wanted, texts))
-    return tuple(finding for finding in brought if finding.code != "C101" or finding.record not in failing)
+def remove_target(corpus: Editable, target: Target) -> Proposal:
+    """A record goes, whatever rests on it; errors as for `remove_record`."""
+    return Proposal({target.name: remove_record(corpus.files[target.name], target.position)}, removed=(target.record,))
 
 
 def _findings_beside(root: str, loaded: Loaded, texts: Mapping[str, str]) -> list[Finding]:

@@ -3,7 +3,7 @@
 Whoever asks comes in as a function; without one, what a record lacks is returned.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from orchtrace_corpus.base.dates import today
@@ -122,7 +122,13 @@ class Draft(NamedTuple):
         paper = self.paper._replace(summary=self.paper.summary or TO_BE_WRITTEN)
         if not self.note:
             return paper
-        supported = supported or _supported(paper, taxonomy)
+        if not supported:  # what is tagged of the axes, and what the taxonomy demands evidence for
+            absent = (NOT_APPLICABLE, (NOT_APPLICABLE,))
+            tagged = {field for field, tag in paper.tags.items() if tag and tag not in absent}
+            axes = [facet.field for facet in taxonomy.axes if facet.field in tagged]
+            demanded = [field for rule in intake.unmet_demands(paper, taxonomy) for field in rule.evidence]
+            fields = dict.fromkeys(field for field in (*axes, *demanded) if field != ANY_EVIDENCE)
+            supported = tuple(fields) or tuple(paper.tags)[:1]
         more = {name: tag for name, tag in self.facets.items() if name not in Evidence._fields}
         level, confidence = (str(self.facets.get(name, "")) for name in ("level", "confidence"))
         return paper._replace(evidence=(Evidence(supported, self.note, self.source, level, confidence, more),))
@@ -241,10 +247,9 @@ def complete_papers(
         paper = one.paper._replace(tags=coding.tags, added=today().isoformat())
         source = details.source or one.source or next(iter(paper.urls), "")
         draft = Draft(one.name, paper, details.note, source, coding.evidence)
-        if ask is not None:
-            draft = ask(draft, taken)
+        draft = ask(draft, taken) if ask else draft
         paper = draft.complete(details.supported, pool.taxonomy)
-        if missing := list(_paper_gaps(paper, draft.facets, pool.taxonomy)):
+        if missing := _paper_gaps(paper, draft.facets, pool.taxonomy):
             gaps[one.name] = missing
         records.append(paper._replace(key=propose_key(paper, taken)))
         taken.add(records[-1].key)
@@ -272,10 +277,12 @@ def complete_exclusion(
         url=next(iter(paper.urls), ""),
         screened=screening_day(exclusion.screened),
     )
-    if ask is not None:
-        record = ask(record)
+    record = ask(record) if ask else record
     name = exclusion.identifier or intake.screened_identifier(paper._replace(title=record.title))
-    return record._replace(identifier=name), list(_exclusion_gaps(record, corpus.pool.taxonomy))
+    gaps = [] if record.title else [Gap("title")]
+    gaps += _facet_gaps(corpus.pool.taxonomy.exclusions, record.tags)
+    gaps += [] if record.reason else [Gap("reason", demand="why it is left out, in one sentence")]
+    return record._replace(identifier=name), gaps
 
 
 def screening_day(text: str) -> str:
@@ -302,40 +309,16 @@ def _read_tags(texts: Mapping[str, str | Tag], facets: Sequence[Facet]) -> dict[
     return {name: read_tag(known[name], tag) if isinstance(tag, str) else tag for name, tag in texts.items()}
 
 
-def _supported(paper: Paper, taxonomy: Taxonomy) -> tuple[str, ...]:
-    """The fields that an item of evidence is about: the axes tagged, and what the taxonomy demands evidence for."""
-    tags = {field: tag for field, tag in paper.tags.items() if tag and tag not in (NOT_APPLICABLE, (NOT_APPLICABLE,))}
-    axes = [facet.field for facet in taxonomy.axes if facet.field in tags]
-    demanded = [field for rule in intake.unmet_demands(paper, taxonomy) for field in rule.evidence]
-    fields = tuple(dict.fromkeys(field for field in (*axes, *demanded) if field != ANY_EVIDENCE))
-    return fields or tuple(paper.tags)[:1]
-
-
-def _paper_gaps(paper: Paper, facets: Mapping[str, Tag], taxonomy: Taxonomy) -> Iterator[Gap]:
+def _paper_gaps(paper: Paper, facets: Mapping[str, Tag], taxonomy: Taxonomy) -> list[Gap]:
     """The fields that a paper lacks; `facets` are those of its evidence."""
-    for name in ("title", "authors", "year", "venue", "urls"):
-        if not getattr(paper, name):
-            yield Gap("url" if name == "urls" else name)
-    yield from _facet_gaps(taxonomy.papers, paper.tags)
+    names = {"title": "title", "authors": "authors", "year": "year", "venue": "venue", "urls": "url"}
+    gaps = [Gap(option) for name, option in names.items() if not getattr(paper, name)]
+    gaps += _facet_gaps(taxonomy.papers, paper.tags)
     if not paper.evidence:
-        for rule in intake.unmet_demands(paper, taxonomy):
-            yield Gap("evidence", demand=rule.message)
-        return
-    if not paper.evidence[0].source:
-        yield Gap("evidence_source")
-    yield from _facet_gaps(taxonomy.evidence, facets, "evidence_")
+        return gaps + [Gap("evidence", demand=rule.message) for rule in intake.unmet_demands(paper, taxonomy)]
+    gaps += [] if paper.evidence[0].source else [Gap("evidence_source")]
+    return gaps + _facet_gaps(taxonomy.evidence, facets, "evidence_")
 
 
-def _exclusion_gaps(exclusion: Exclusion, taxonomy: Taxonomy) -> Iterator[Gap]:
-    """The fields that an exclusion lacks."""
-    if not exclusion.title:
-        yield Gap("title")
-    yield from _facet_gaps(taxonomy.exclusions, exclusion.tags)
-    if not exclusion.reason:
-        yield Gap("reason", demand="why it is left out, in one sentence")
-
-
-def _facet_gaps(facets: Iterable[Facet], tags: Mapping[str, Tag], prefix: str = "") -> Iterator[Gap]:
-    for facet in facets:
-        if facet.required and facet.field not in tags:
-            yield Gap(f"{prefix}{facet.field}", facet)
+def _facet_gaps(facets: Iterable[Facet], tags: Mapping[str, Tag], prefix: str = "") -> list[Gap]:
+    return [Gap(f"{prefix}{each.field}", each) for each in facets if each.required and each.field not in tags]

@@ -26,8 +26,6 @@ PERSISTENT = frozenset({"A102", "A103", "A104", "A105", "A106", "A108", "A111"})
 """Warnings that stay as long as record and arXiv say what they say, so that a waiver of one of them
 that waives nothing is a leftover. The others tell of a change once, and may be waived for good."""
 
-_OTHER_WORK = 0.5
-_OTHER_WORK_BY_TITLE = 0.15
 _TYPOGRAPHY = str.maketrans(
     {
         **dict.fromkeys("\u2018\u2019\u201a\u201b\u02bc`", "'"),
@@ -153,14 +151,13 @@ def _author_drift(paper: Paper, answer: Metadata) -> Iterator[_Difference]:
         yield "A105", f"the authors differ: {'; '.join(parts)}", *path
     elif comparison.forms:
         pairs = [f"{quote(paper.authors[number])} is {quote(name)}" for number, name in comparison.forms]
-        message = f"given names are written otherwise on arXiv: {_first_and_more(pairs)}"
-        yield "A106", message, "authors", comparison.forms[0][0]
+        some = first_names_and_more(pairs, 3, " and {} more")
+        yield "A106", f"given names are written otherwise on arXiv: {some}", "authors", comparison.forms[0][0]
 
 
 def _record_drift(paper: Paper, answer: Metadata) -> Iterator[_Difference]:
     """What else the record says otherwise than arXiv."""
-    words = suspected_withdrawal(answer)
-    if words:
+    if words := suspected_withdrawal(answer):
         message = (
             f"suspected withdrawal: version {answer.version} says {quote(words)}; read "
             f"https://arxiv.org/abs/{answer.arxiv_id}v{answer.version}, then say in notes what is left of the paper"
@@ -203,18 +200,15 @@ def _is_other_work(paper: Paper, answer: Metadata) -> bool:
     Papers of one field share many words of their titles, so the title alone (where the record names
     no person) must have next to none in common.
     """
-    own, theirs = _title_words(paper.title), _title_words(answer.title)
+    titles = (_compared(title).casefold() for title in (paper.title, answer.title))
+    own, theirs = (set(re.findall(r"[^\W_]+", title)) for title in titles)
     if not own or not theirs:
         return False
     likeness = len(own & theirs) / len(own | theirs)  # Jaccard's index
     names = [name for name in paper.authors if name != OTHERS]
     if not any("," in name for name in names):
-        return likeness < _OTHER_WORK_BY_TITLE
-    return likeness < _OTHER_WORK and not people.share_somebody(names, [plain(name) for name in answer.authors])
-
-
-def _title_words(title: str) -> set[str]:
-    return set(re.findall(r"[^\W_]+", _compared(title).casefold()))
+        return likeness < 0.15
+    return likeness < 0.5 and not people.share_somebody(names, [plain(name) for name in answer.authors])
 
 
 def _compared(text: str) -> str:
@@ -228,8 +222,4 @@ def _letters(text: str) -> str:
 
 
 def _quote_some(names: Collection[str]) -> str:
-    return _first_and_more([quote(name) for name in names])
-
-
-def _first_and_more(names: list[str]) -> str:
-    return first_names_and_more(names, 3, " and {} more")
+    return first_names_and_more([quote(name) for name in names], 3, " and {} more")

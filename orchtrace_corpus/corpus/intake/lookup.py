@@ -8,7 +8,7 @@ from orchtrace_corpus.base.errors import DataFileError, ExitCode, UpstreamError
 from orchtrace_corpus.base.findings import printable, quote
 from orchtrace_corpus.base.identifiers import Identifier, IdentifierKind, recognise
 from orchtrace_corpus.base.yamlfile.reader import read_bytes
-from orchtrace_corpus.corpus.edit.fixes import FIXES
+from orchtrace_corpus.corpus.edit.fixes import ADDRESSES, FIXES
 from orchtrace_corpus.corpus.intake import papers as intake
 from orchtrace_corpus.corpus.intake.papers import Match
 from orchtrace_corpus.corpus.model.decoders import url_problem
@@ -158,17 +158,16 @@ def name_candidate(word: str, pool: Pool) -> Candidate:
             return Candidate(word, record if isinstance(record, Paper) else intake.from_exclusion(record))
     problem = intake.arxiv_misspelling(word, pool)
     identifier = recognise(word)
-    if problem:
-        return Candidate(word, Paper()).refuse(problem, ExitCode.USAGE)
-    if identifier is not None:
-        paper = intake.from_identifier(identifier)
-        return Candidate(word, paper, source=paper.urls[0])
+    if identifier is not None and not problem:
+        page = ADDRESSES[identifier.kind] + identifier.value
+        return Candidate(word, intake.with_identifier(Paper(urls=(page,)), identifier), source=page)
     url = word if "://" in word else FIXES["F114"](word, "urls") if "/" in word else None
     if url is None:
-        problem = f"{quote(word)} is no arXiv id, DOI, OpenReview or ACL id, and no web address"
+        problem = problem or f"{quote(word)} is no arXiv id, DOI, OpenReview or ACL id, and no web address"
+    elif url_problem(url):
+        problem = problem or f"{quote(url)} {url_problem(url)}"
+    if problem or url is None:
         return Candidate(word, Paper()).refuse(problem, ExitCode.USAGE)
-    if url_problem(url):
-        return Candidate(word, Paper()).refuse(f"{quote(url)} {url_problem(url)}", ExitCode.USAGE)
     return Candidate(word, Paper(urls=(url,)), source=url)
 
 
@@ -179,10 +178,10 @@ def _read_entries(path: str, pool: Pool) -> list[Candidate]:
     data, shown = read_bytes(path, path, _LARGEST_BYTES), printable(path, limit=300)
     if len(data) > _LARGEST_BYTES:
         raise DataFileError(f"{shown} is larger than {_LARGEST_BYTES // 2**20} MiB")
-    candidates = []
     items = registry.find("bibtex").read(data, pool.taxonomy, path=path)
     if not items:
         raise DataFileError(f"there are no entries in {shown}", "Nothing can be added.")
+    candidates = []
     for item in items:
         values, _ = completed(item, None)
         key = str(values.get("key", ""))
@@ -250,8 +249,7 @@ def _ask_registry(one: Candidate, service: Service) -> Candidate:
     if not _is_open(one) or identifier is None:
         return one
     if service.offline:
-        problem = f"only arXiv's answers are kept; leave out --offline, {_BY_HAND}"
-        return one.refuse(problem, ExitCode.UPSTREAM)
+        return one.refuse(f"only arXiv's answers are kept; leave out --offline, {_BY_HAND}", ExitCode.UPSTREAM)
     from orchtrace_corpus.corpus.sources import registries
     from orchtrace_corpus.corpus.sources.http import Transport
 

@@ -43,9 +43,6 @@ above 92."""
 PREPRINT = "arXiv"
 """The venue of a paper that is known from arXiv alone."""
 
-_LEAST_WORDS = 3
-"""What stands behind a name is compared by itself if it has this many words: `A Survey` says nothing."""
-
 _LONGEST_NAME = 3
 """What stands before a title's first colon is the work's name if it has at most this many words."""
 
@@ -116,15 +113,9 @@ def from_fields(values: Mapping[str, Value]) -> Paper:
         value = str(values.get(kind.value, ""))
         if is_normal(kind, value):
             paper = with_identifier(paper, Identifier(kind, value))
-            own = ADDRESSES[kind] + value
             if kind is IdentifierKind.ARXIV or not urls:
-                urls.insert(0, own)
+                urls.insert(0, ADDRESSES[kind] + value)
     return paper._replace(urls=tuple(dict.fromkeys(urls)))
-
-
-def from_identifier(identifier: Identifier) -> Paper:
-    """A record that has an identifier, the address it stands for, and nothing else yet."""
-    return with_identifier(Paper(urls=(ADDRESSES[identifier.kind] + identifier.value,)), identifier)
 
 
 def with_identifier(paper: Paper, identifier: Identifier) -> Paper:
@@ -150,8 +141,7 @@ def screened_identifier(paper: Paper) -> str:
 
 def remarks(metadata: Metadata) -> Iterator[str]:
     """What somebody who adds the paper should know of it before."""
-    words = suspected_withdrawal(metadata)
-    if words:
+    if words := suspected_withdrawal(metadata):
         yield f"it seems to be withdrawn: {quote(words)}"
     if metadata.journal_ref:
         yield f"arXiv names a place of publication, {quote(metadata.journal_ref)}; if that is right, give it as --venue"
@@ -215,8 +205,7 @@ def arxiv_misspelling(name: str, pool: Pool) -> str:
         return ""
     month, number = found["month"], found["number"]
     digits = 5 if month >= "1501" else 4
-    recognised = recognise(name)
-    if recognised is not None and len(number) == digits:
+    if len(number) == digits and recognise(name) is not None:
         return ""
     nearest = _nearest(month, number, digits, pool)
     if not 1 <= int(month[2:]) <= 12:
@@ -311,7 +300,8 @@ def _spellings(title: str) -> tuple[str, str]:
     kept = re.sub(r"\s*\([^()]*\)$", "", title)
     name, colon, rest = kept.partition(": ")
     whole, bare = (folded_title(text, between=" ").strip() for text in (kept, rest))
-    is_named = bool(colon) and len(name.split()) <= _LONGEST_NAME and len(bare.split()) >= _LEAST_WORDS
+    # What stands behind a name is compared by itself if it has three words: `A Survey` says nothing.
+    is_named = bool(colon) and len(name.split()) <= _LONGEST_NAME and len(bare.split()) >= 3
     return whole, bare if is_named else ""
 
 

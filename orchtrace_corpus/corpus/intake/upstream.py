@@ -134,7 +134,7 @@ def find_drift(loaded: Loaded, answers: Answers, known: Mapping[str, Metadata]) 
 
 def texts_with_answers(root: str, loaded: Loaded, pool: Pool, fetched: Fetched) -> dict[str, str]:
     """The data files with everything taken over that needs no decision, by their names below the folder."""
-    changes = _harmless(root, loaded, pool, _changes(loaded, fetched.answers, fetched.known))
+    changes = _harmless_changes(root, loaded, pool, fetched)
     every_id = [paper.arxiv_id for paper in pool.papers if paper.arxiv_id]
     return {
         store.PAPERS: change_records(loaded.paper_places.file, changes, paper_style(pool.taxonomy)),
@@ -183,26 +183,20 @@ def try_links(
     return LinkReport(tuple(found), tried, sweep.asked, len(every) - len(wanted))
 
 
-def _changes(loaded: Loaded, answers: Answers, known: Mapping[str, Metadata]) -> dict[int, dict[str, Value | None]]:
-    """What arXiv's answers change in each record without a decision, by the record's number."""
-    codes: defaultdict[str, set[str]] = defaultdict(set)
-    for finding in find_drift(loaded, answers, known):
-        codes[finding.record].add(finding.code)
-    changed = {
-        index: drift.propose_changes(paper, answers.found[paper.arxiv_id or ""], codes[paper.key])
-        for index, paper in enumerate(loaded.papers)
-        if paper.arxiv_id in answers.found
-    }
-    return {index: {**fields} for index, fields in changed.items() if fields}
+def _harmless_changes(root: str, loaded: Loaded, pool: Pool, fetched: Fetched) -> dict[int, dict[str, Value | None]]:
+    """What arXiv's answers change in each record without a decision and without a new error, by the record's number.
 
-
-def _harmless(
-    root: str, loaded: Loaded, pool: Pool, changes: Mapping[int, Mapping[str, Value | None]]
-) -> dict[int, Mapping[str, Value | None]]:
-    """The changes that bring no new error: arXiv's text may be one that no record can hold.
-
-    What is left out stays reported as drift.
+    arXiv's text may be one that no record can hold. What is left out stays reported as drift.
     """
+    found = fetched.answers.found
+    codes: defaultdict[str, set[str]] = defaultdict(set)
+    for finding in find_drift(loaded, fetched.answers, fetched.known):
+        codes[finding.record].add(finding.code)
+    changes: dict[int, dict[str, Value | None]] = {}
+    for index, paper in enumerate(loaded.papers):
+        answer = found.get(paper.arxiv_id or "")
+        if answer and (fields := drift.propose_changes(paper, answer, codes[paper.key])):
+            changes[index] = {**fields}
     before = rules.check(loaded)
 
     def is_harmless(some: Mapping[int, Mapping[str, Value | None]]) -> bool:
@@ -210,5 +204,5 @@ def _harmless(
         return not has_errors(beyond(before, rules.check(store.load(root, instead={store.PAPERS: text.encode()}))))
 
     if not changes or is_harmless(changes):
-        return dict(changes)
+        return changes
     return {index: fields for index, fields in changes.items() if is_harmless({index: fields})}
