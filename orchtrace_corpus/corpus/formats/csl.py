@@ -29,8 +29,7 @@ _VENUES = ("container-title", "publisher", "event-title", "event", "archive")
 
 def write(papers: Sequence[Paper], taxonomy: Taxonomy, _profile: str, _categories: Mapping[str, str]) -> str:
     """The papers as a list of CSL items."""
-    items = [_written(paper, taxonomy) for paper in papers]
-    return json.dumps(items, ensure_ascii=False, indent=2) + "\n"
+    return json.dumps([_written(paper, taxonomy) for paper in papers], ensure_ascii=False, indent=2) + "\n"
 
 
 def read(text: str, _taxonomy: Taxonomy, _profile: str, problems: list[Problem]) -> list[Item]:

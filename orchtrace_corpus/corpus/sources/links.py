@@ -194,7 +194,12 @@ class Sweep:
             else:
                 yield url, tried
         with open_session() as session:
-            for url in _taking_turns(waiting):
+            # One host's addresses stand as far apart as can be.
+            by_host: dict[str, list[str]] = {}
+            for url in sorted(waiting):
+                by_host.setdefault(urlsplit(url).netloc, []).append(url)
+            shares = ((number / len(there), url) for there in by_host.values() for number, url in enumerate(there))
+            for _, url in sorted(shares):
                 tried = self._try(session, url)
                 self._remember(url, tried)
                 yield url, tried
@@ -232,12 +237,11 @@ class Sweep:
 
         host = urlsplit(url).netloc
         headers = {"User-Agent": USER_AGENT, "Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
-        timeout = (self._timeout_seconds, self._timeout_seconds)
         status, location = 0, ""
         for method in ("HEAD", "GET"):
             time.sleep(max(self._next_at.get(host, 0.0) - time.monotonic(), 0.0))
             try:
-                with begin(session, method, url, headers, timeout) as response:
+                with begin(session, method, url, headers, (self._timeout_seconds,) * 2) as response:
                     status, location = response.status_code, session.get_redirect_target(response) or ""
             except (requests.RequestException, OSError, ValueError) as error:
                 if method == "HEAD":
@@ -321,12 +325,3 @@ def _named(error: Exception) -> str:
     if isinstance(error, (requests.exceptions.InvalidURL, requests.exceptions.InvalidSchema, ValueError)):
         return "it is no valid address"
     return "the connection failed"
-
-
-def _taking_turns(urls: Collection[str]) -> Iterator[str]:
-    """The addresses in an order in which those of one host stand as far apart as can be."""
-    by_host: dict[str, list[str]] = {}
-    for url in sorted(urls):
-        by_host.setdefault(urlsplit(url).netloc, []).append(url)
-    for _, url in sorted((number / len(there), url) for there in by_host.values() for number, url in enumerate(there)):
-        yield url

@@ -55,9 +55,8 @@ class CacheError(CorpusError):
     """The cache's folder cannot be used."""
 
     def __init__(self, path: str, error: OSError) -> None:
-        super().__init__(
-            f"cannot write the cache {path}: {error.strerror}", "Name another folder with ORCHTRACE_CACHE."
-        )
+        message = f"cannot write the cache {path}: {error.strerror}"
+        super().__init__(message, "Name another folder with ORCHTRACE_CACHE.")
 
 
 def default_folder() -> str:
