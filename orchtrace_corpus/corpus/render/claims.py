@@ -13,7 +13,6 @@ from orchtrace_corpus.corpus.model.claim_file import Claim, PoolName, Share
 from orchtrace_corpus.corpus.model.tag_rules import Condition
 
 _PIPE_WIDTH = 100
-_FILTER_LIMIT = 1000
 
 
 def overview(
@@ -63,11 +62,10 @@ def flat(verdicts: Sequence[Verdict], robust: Mapping[str, Robustness]) -> Table
     is_double = any(PoolName.PUBLISHED in verdict.pools for verdict in verdicts)
     for verdict in verdicts:
         claim = verdict.claim
-        told = (claim.id, _yes_or_no(verdict.holds), claim.claim, verdict.expected, verdict.found)
+        told = (claim.id, "yes" if verdict.holds else "no", claim.claim, verdict.expected, verdict.found)
         today = verdict.pools.get(PoolName.TODAY)
-        pools = (
-            (None if today is None else _yes_or_no(today.holds), today.falls_by if today else ()) if is_double else ()
-        )
+        over_today = (None, ()) if today is None else ("yes" if today.holds else "no", today.falls_by)
+        pools = over_today if is_double else ()
         stressed = robust.get(claim.id)
         changes = (tuple(str(change) for change in stressed.smallest),) if stressed else ()
         rows.append((*told, verdict.rows, verdict.contested, claim.boundary, claim.source, *pools, *changes))
@@ -100,9 +98,8 @@ def pools_text(pools: Mapping[PoolName, PoolVerdict]) -> str:
         return ""
     published, today = pools[PoolName.PUBLISHED], pools.get(PoolName.TODAY)
     first = f"published pool: {'holds' if published.holds else 'fails'}"
-    if today is None:
-        return f"{first}; today: not asked"
-    return f"{first}; today: {'holds' if today.holds else f'falls{_by(today)}'}"
+    second = "not asked" if today is None else "holds" if today.holds else f"falls{_by(today)}"
+    return f"{first}; today: {second}"
 
 
 def beside_notes(ids: Sequence[str]) -> tuple[str, ...]:
@@ -194,10 +191,6 @@ def _pool_words(verdict: Verdict) -> tuple[str, str]:
 
 def _by(verdict: PoolVerdict) -> str:
     return f", by {', '.join(verdict.falls_by)}" if verdict.falls_by else ""
-
-
-def _yes_or_no(value: bool) -> str:
-    return "yes" if value else "no"
 
 
 def _stress_row(verdict: Verdict, robust: Mapping[str, Robustness]) -> tuple[Cell, ...]:
@@ -322,7 +315,7 @@ def _filters(conditions: Sequence[Condition]) -> list[str]:
     """The conditions as they are written on the command line."""
     fields = (one.field if one.field.endswith(("!", "<", ">", "=", "~")) else f"{one.field}=" for one in conditions)
     written = (f"{field}{','.join(one.alternatives)}" for field, one in zip(fields, conditions, strict=True))
-    return [printable(text, limit=_FILTER_LIMIT) for text in written]
+    return [printable(text, limit=1000) for text in written]
 
 
 def _stress_mapping(found: Robustness) -> dict[str, Any]:

@@ -26,8 +26,6 @@ Entry: TypeAlias = Sequence[Words]
 Document: TypeAlias = Mapping[str, Any]
 
 _PIPE_WIDTH = 100
-_LONGEST = 2000
-_ABSENT = Own("(none)")
 _UNREAD = Own("(cannot be read)")
 _COLON, _ARROW, _COMMA, _SEMICOLON = Own(": "), Own(" -> "), Own(", "), Own("; ")
 _MANY_ALIKE = 3
@@ -178,7 +176,7 @@ def claims_left(document: Document) -> Words:
 
 
 def _shown(words: Words) -> str:
-    return "".join(printable(word, limit=_LONGEST) for word in words)
+    return "".join(printable(word, limit=2000) for word in words)
 
 
 def _joined(parts: Iterable[Words], separator: Own) -> list[str]:
@@ -258,7 +256,7 @@ def _item(item: Mapping[str, object]) -> Words:
 def _value(value: object) -> Words:
     """The value of a field in words."""
     if value is None:
-        return (_ABSENT,)
+        return (Own("(none)"),)
     if isinstance(value, Mapping):
         parts = ([name, Own(" "), *_value(one)] for name, one in value.items())
         return _joined(parts, _COMMA) or (Own("none arises"),)

@@ -37,8 +37,7 @@ def cards(
     records: Sequence[Record], taxonomy: Taxonomy, width: int | None, disputes: Sequence["Dispute"] = ()
 ) -> list[Line]:
     """Several records for people, a blank line between two."""
-    lines = [part for record in records for part in (line(), *card(record, taxonomy, width, disputes))]
-    return lines[1:]
+    return [part for record in records for part in (line(), *card(record, taxonomy, width, disputes))][1:]
 
 
 def card(record: Record, taxonomy: Taxonomy, width: int | None, disputes: Sequence["Dispute"] = ()) -> list[Line]:

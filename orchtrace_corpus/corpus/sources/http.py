@@ -164,16 +164,14 @@ class Transport(AbstractContextManager["Transport"]):
 
     def _read(self, url: str, answer: "requests.Response") -> bytes:
         deadline = self._clock() + self._answer_seconds
-        chunks: list[bytes] = []
-        size = 0
+        body = bytearray()
         while True:
             # As much as is there, not as much as was asked for: a trickle must not outlast the deadline.
             chunk = answer.raw.read1(65536, decode_content=False)
             if not chunk:
-                return b"".join(chunks)
-            chunks.append(chunk)
-            size += len(chunk)
-            if size > self._largest_body_bytes:
+                return bytes(body)
+            body += chunk
+            if len(body) > self._largest_body_bytes:
                 answer.raw.close()
                 raise OverlongError(f"the answer of {_shown(url)} is larger than {self._largest_body_bytes:,} bytes")
             if self._clock() > deadline:

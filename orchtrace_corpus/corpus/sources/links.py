@@ -128,12 +128,7 @@ TIMEOUT_SECONDS = 20.0
 
 MOST_HOPS = 8
 
-LASTS_SECONDS = {
-    Verdict.OK: 14 * 86400,
-    Verdict.MOVED: 7 * 86400,
-    Verdict.REFUSED: 7 * 86400,
-    Verdict.GONE: 86400,
-}
+LASTS_SECONDS = {Verdict.OK: 14 * 86400, Verdict.MOVED: 7 * 86400, Verdict.REFUSED: 7 * 86400, Verdict.GONE: 86400}
 """How long an outcome is taken from the cache. What could not be reached is tried again each time."""
 
 _RESOLVERS = ("doi.org", "dx.doi.org", "www.doi.org")
@@ -221,7 +216,9 @@ class Sweep:
                 return answer
             status, location = answer
             if not location:
-                return _judged(status, _with_fragment(address, url) if permanent and address != url else "")
+                fragment = urlsplit(url).fragment  # which servers never see
+                kept = f"#{fragment}" if fragment and not urlsplit(address).fragment else ""
+                return _judged(status, f"{address}{kept}" if permanent and address != url else "")
             if host in _RESOLVERS:  # the DOI is known, and is what is cited, wherever it leads today
                 return Tried(Verdict.OK, f"HTTP {status}")
             permanent = permanent and status in (301, 308)
@@ -303,12 +300,6 @@ def _judged(status: int, moved_to: str) -> Tried:
     if status in REDIRECTS:
         return Tried(Verdict.UNREACHABLE, f"{reason} to nowhere")
     return Tried(Verdict.MOVED, reason, moved_to) if moved_to else Tried(Verdict.OK, reason)
-
-
-def _with_fragment(address: str, url: str) -> str:
-    """The address with the part of the page that the old one names, which servers never see."""
-    fragment = urlsplit(url).fragment
-    return f"{address}#{fragment}" if fragment and not urlsplit(address).fragment else address
 
 
 def _named(error: Exception) -> str:

@@ -143,10 +143,8 @@ def _bring(folder: str, name: str) -> str:
     if re.fullmatch(_FULL_ID, name.lower()):
         bring = "The clone is shallow; bring" if unshallow else "Bring"
         return f"{bring} the commit with: git fetch --depth=1 {_remote(folder)} {name}"
-    return (
-        unshallow
-        or "Nor is it a folder that holds data/papers.yaml. See git log and git branch --all for what there is."
-    )
+    hint = "Nor is it a folder that holds data/papers.yaml. See git log and git branch --all for what there is."
+    return unshallow or hint
 
 
 def _unshallow(folder: str) -> str:
