@@ -98,8 +98,8 @@ class Corpus:
         }
 
     def to_pandas(self) -> "pandas.DataFrame":
-        """The papers as a frame, indexed by key; see `orchtrace_corpus.corpus.formats.frame.to_pandas`."""
-        from orchtrace_corpus.corpus.formats.frame import to_pandas
+        """The papers as a frame, indexed by key; see `orchtrace_corpus.corpus.formats.table.to_pandas`."""
+        from orchtrace_corpus.corpus.formats.table import to_pandas
 
         return to_pandas(self.papers, self.taxonomy)
 

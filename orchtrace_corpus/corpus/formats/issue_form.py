@@ -126,7 +126,10 @@ def read(body: str, taxonomy: Taxonomy) -> Form:
     evidence: dict[str, Tag] = {}
     remarks: list[str] = []
     answered: set[str] = set()
-    for heading, block in _blocks(body):
+    # The headings of the third level, each with what stands below it up to the next.
+    _, *parts = re.split(r"^### (.*)$", "\n".join(body.splitlines()), flags=re.MULTILINE)
+    for spelled, block in zip(parts[::2], parts[1::2], strict=True):
+        heading = " ".join(spelled.split())
         question = known.get(heading.casefold())
         if question is None or question.label in answered:
             problem = "is answered twice; only the first counts" if question else "is no question of the form"
@@ -159,12 +162,6 @@ def _texts(rows: tuple[tuple[str, str, str], ...]) -> Iterator[Question]:
 def _option(term: Term) -> str:
     """A term as it can be chosen. Its id stands beside its label, also because GitHub refuses the word None."""
     return f"{term.label} ({term.id})"
-
-
-def _blocks(body: str) -> Iterator[tuple[str, str]]:
-    """The headings of the third level, each with what stands below it up to the next."""
-    _, *parts = re.split(r"^### (.*)$", "\n".join(body.splitlines()), flags=re.MULTILINE)
-    return ((" ".join(heading.split()), block) for heading, block in zip(parts[::2], parts[1::2], strict=True))
 
 
 def _plain(text: str, *, only_address: bool = False) -> str:

@@ -123,14 +123,14 @@ FORMATS: dict[str, FileFormat] = {
         FileFormat("json", "JSON", {"records": "whole records, in one document"}, module="records:document"),
         FileFormat("jsonl", "JSON Lines", {"records": "whole records, one on each line"}, module="records:lines"),
         FileFormat("ris", "RIS", {"citation": "what a citation needs, tags as keywords"}),
-        FileFormat("csl", "CSL-JSON", {"citation": "what a citation needs, tags as keywords"}),
+        FileFormat("csl", "CSL-JSON", {"citation": "what a citation needs, tags as keywords"}, module="records:csl"),
         FileFormat(
             "parquet",
             "Parquet",
             {"frame": "the columns of to_pandas()"},
             is_binary=True,
             can_read=False,
-            module="frame",
+            module="table:frame",
         ),
     )
 }

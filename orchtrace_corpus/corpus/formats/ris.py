@@ -14,12 +14,7 @@ from orchtrace_corpus.corpus.formats.citation import Name, VenueKind, keywords, 
 from orchtrace_corpus.corpus.model.records import Paper
 from orchtrace_corpus.corpus.model.taxonomy import Taxonomy
 
-_TYPES = {
-    VenueKind.JOURNAL: "JOUR",
-    VenueKind.CONFERENCE: "CONF",
-    VenueKind.PREPRINT: "UNPB",
-    VenueKind.OTHER: "ELEC",
-}
+_TYPES = {VenueKind.JOURNAL: "JOUR", VenueKind.CONFERENCE: "CONF", VenueKind.PREPRINT: "UNPB", VenueKind.OTHER: "ELEC"}
 _LINE = r"([A-Z][A-Z0-9])  -(?: (.*))?"
 _TITLES = ("TI", "T1", "CT")
 _AUTHORS = ("AU", "A1")
@@ -57,10 +52,7 @@ def _lines(paper: Paper, taxonomy: Taxonomy) -> Iterator[tuple[str, str]]:
 
 def _author(text: str) -> str:
     parts = [part.strip() for part in text.split(",")]
-    if len(parts) == 3:
-        family, given, suffix = parts
-        return Name(family, given, suffix).text
-    return ", ".join(part for part in parts if part)
+    return Name(*parts).text if len(parts) == 3 else ", ".join(filter(None, parts))
 
 
 def _records(text: str, problems: list[Problem]) -> Iterator[tuple[int, dict[str, list[str]]]]:

@@ -6,8 +6,6 @@ from typing import Any
 from orchtrace_corpus.base.text.table import Cell, Table, envelope
 from orchtrace_corpus.corpus.analysis.agreement import CONFIDENCE, Agreement, Disagreement, Estimate
 
-_DIGITS = 3
-
 
 def tables(agreements: Sequence[Agreement], readers: Sequence[str], left_out: int = 0) -> list[Table]:
     """One table of coefficients, and one of disagreements if there are any.
@@ -15,16 +13,7 @@ def tables(agreements: Sequence[Agreement], readers: Sequence[str], left_out: in
     `left_out` is how many cells do not count, since they hold a code that there is not.
     """
     rows: list[tuple[Cell, ...]] = [
-        (
-            one.name,
-            one.cells,
-            _rounded(one.observed),
-            _rounded(one.kappa.value),
-            _interval(one.kappa),
-            _rounded(one.alpha.value),
-            _interval(one.alpha),
-        )
-        for one in agreements
+        (one.name, one.cells, _rounded(one.observed), *_cells(one.kappa), *_cells(one.alpha)) for one in agreements
     ]
     columns = ("field", "cells", "observed", "kappa", "kappa interval", "alpha", "alpha interval")
     found = [Table("agreement", "Agreement", columns, tuple(rows), _notes(agreements, left_out))]
@@ -85,10 +74,10 @@ def _data(estimate: Estimate) -> dict[str, Any]:
 
 
 def _rounded(value: float | None) -> float | None:
-    return None if value is None else round(value, _DIGITS)
+    return None if value is None else round(value, 3)
 
 
-def _interval(estimate: Estimate) -> str | None:
-    if estimate.low is None or estimate.high is None:
-        return None
-    return f"{estimate.low:.2f} to {estimate.high:.2f}"
+def _cells(estimate: Estimate) -> tuple[float | None, str | None]:
+    """A coefficient and its interval."""
+    low, high = estimate.low, estimate.high
+    return _rounded(estimate.value), None if low is None or high is None else f"{low:.2f} to {high:.2f}"

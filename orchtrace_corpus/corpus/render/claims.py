@@ -13,7 +13,6 @@ from orchtrace_corpus.corpus.model.claim_file import Claim, PoolName, Share
 from orchtrace_corpus.corpus.model.tag_rules import Condition
 
 _PIPE_WIDTH = 100
-_FILTER_LIMIT = 1000
 
 
 def overview(
@@ -45,7 +44,11 @@ def overview(
         )
         for verdict in verdicts
     )
-    failing = tuple(_failure(verdict) for verdict in verdicts if not verdict.holds)
+    failing = tuple(
+        f"{one.claim.id} {one.found}" if one.problem else f"{one.claim.id}: expected {one.expected}; found {one.found}"
+        for one in verdicts
+        if not one.holds
+    )
     today = today_summary(verdicts) if is_double else ()
     notes = (*failing, summary(verdicts), *today, *beside_notes(beside), *unread_notes(unread))
     shown = ("claim", *(("published", "today") if is_double else ("verdict",)), "rows", "contested", "sentence")
@@ -59,11 +62,10 @@ def flat(verdicts: Sequence[Verdict], robust: Mapping[str, Robustness]) -> Table
     is_double = any(PoolName.PUBLISHED in verdict.pools for verdict in verdicts)
     for verdict in verdicts:
         claim = verdict.claim
-        told = (claim.id, _yes_or_no(verdict.holds), claim.claim, verdict.expected, verdict.found)
+        told = (claim.id, "yes" if verdict.holds else "no", claim.claim, verdict.expected, verdict.found)
         today = verdict.pools.get(PoolName.TODAY)
-        pools = (
-            (None if today is None else _yes_or_no(today.holds), today.falls_by if today else ()) if is_double else ()
-        )
+        over_today = (None, ()) if today is None else ("yes" if today.holds else "no", today.falls_by)
+        pools = over_today if is_double else ()
         stressed = robust.get(claim.id)
         changes = (tuple(str(change) for change in stressed.smallest),) if stressed else ()
         rows.append((*told, verdict.rows, verdict.contested, claim.boundary, claim.source, *pools, *changes))
@@ -96,9 +98,8 @@ def pools_text(pools: Mapping[PoolName, PoolVerdict]) -> str:
         return ""
     published, today = pools[PoolName.PUBLISHED], pools.get(PoolName.TODAY)
     first = f"published pool: {'holds' if published.holds else 'fails'}"
-    if today is None:
-        return f"{first}; today: not asked"
-    return f"{first}; today: {'holds' if today.holds else f'falls{_by(today)}'}"
+    second = "not asked" if today is None else "holds" if today.holds else f"falls{_by(today)}"
+    return f"{first}; today: {second}"
 
 
 def beside_notes(ids: Sequence[str]) -> tuple[str, ...]:
@@ -106,7 +107,7 @@ def beside_notes(ids: Sequence[str]) -> tuple[str, ...]:
     if not ids:
         return ()
     verb = "holds, but names" if len(ids) == 1 else "hold, but name"
-    named = ", ".join(printable(name) for name in ids)
+    named = ", ".join(map(printable, ids))
     return (f"{len(ids)} of these {verb} records that are not there, or are not counted: {named}",)
 
 
@@ -161,10 +162,10 @@ def data(
     beside: Sequence[str] = (),
 ) -> str:
     """Claims for programs: the verdict, what is behind it, and what breaks it; arguments as for `overview`."""
+    holding = sum(verdict.holds for verdict in verdicts)
+    numbers = {"hold": holding, "fail": len(verdicts) - holding, "unread": len(unread), "flawed": list(beside)}
     told = [_mapping(verdict, robust.get(verdict.claim.id)) for verdict in verdicts]
-    failing = sum(not verdict.holds for verdict in verdicts)
-    numbers = {"hold": len(verdicts) - failing, "fail": failing, "unread": len(unread)}
-    return envelope("claims", {**numbers, "flawed": list(beside), "claims": told})
+    return envelope("claims", {**numbers, "claims": told})
 
 
 _STRESS_NOTES = (
@@ -192,16 +193,6 @@ def _by(verdict: PoolVerdict) -> str:
     return f", by {', '.join(verdict.falls_by)}" if verdict.falls_by else ""
 
 
-def _yes_or_no(value: bool) -> str:
-    return "yes" if value else "no"
-
-
-def _failure(verdict: Verdict) -> str:
-    if verdict.problem:
-        return f"{verdict.claim.id} {verdict.found}"
-    return f"{verdict.claim.id}: expected {verdict.expected}; found {verdict.found}"
-
-
 def _stress_row(verdict: Verdict, robust: Mapping[str, Robustness]) -> tuple[Cell, ...]:
     found = robust[verdict.claim.id]
     if not found.holds:
@@ -218,9 +209,7 @@ def _stress_row(verdict: Verdict, robust: Mapping[str, Robustness]) -> tuple[Cel
 
 
 def _tally(alone: int, at_once: bool | None) -> str:
-    if at_once is None:
-        return "-"
-    return f"{alone}{', all' * at_once}"
+    return "-" if at_once is None else f"{alone}{', all' * at_once}"
 
 
 def _entries(verdict: Verdict, robustness: Robustness | None) -> Iterator[tuple[str, str]]:
@@ -235,7 +224,7 @@ def _entries(verdict: Verdict, robustness: Robustness | None) -> Iterator[tuple[
         yield "over", " and ".join(claim.over)
     for name, conditions in (("scope", claim.scope), ("share of", _share_of(claim)), ("where", claim.where)):
         if conditions:
-            yield name, " ".join(_shown(condition) for condition in conditions)
+            yield name, " ".join(_filters(conditions))
     marked = [f"{key} (contested)" if key in verdict.contested else key for key in verdict.rows]
     yield f"rows ({len(verdict.rows)})", ", ".join(marked) or "none"
     beside = [key for key in verdict.contested if key not in verdict.rows]
@@ -259,10 +248,8 @@ def _share_of(claim: Claim) -> tuple[Condition, ...]:
 
 def _stress_entries(found: Robustness) -> Iterator[tuple[str, str]]:
     if found.smallest:
-        number = len(found.smallest)
         sure = "" if found.is_exact else "at most "
-        text = f"{sure}{pluralize(number, 'change')}: {_said(found.smallest)}"
-        yield "breaks by", text
+        yield "breaks by", f"{sure}{pluralize(len(found.smallest), 'change')}: {_said(found.smallest)}"
     else:
         yield "breaks by", "no set of these changes" if found.is_exact else "no set of these changes that was tried"
     groups = (
@@ -294,11 +281,6 @@ def _said(changes: Sequence[Change]) -> str:
     return "; ".join(f"{', '.join(records)}{what}" for what, records in groups.items())
 
 
-def _shown(condition: Condition) -> str:
-    operator = "" if condition.field.rstrip("!<>=~") != condition.field else "="
-    return printable(f"{condition.field}{operator}{','.join(condition.alternatives)}", limit=_FILTER_LIMIT)
-
-
 def _mapping(verdict: Verdict, robustness: Robustness | None) -> dict[str, Any]:
     claim = verdict.claim
     mapping: dict[str, Any] = {
@@ -320,7 +302,7 @@ def _mapping(verdict: Verdict, robustness: Robustness | None) -> dict[str, Any]:
         "source": claim.source,
     }
     if robustness is not None:
-        mapping["stress"] = _stress_mapping(robustness)
+        mapping["stress"] = _stress_mapping(robustness) if robustness.holds else None
     return mapping
 
 
@@ -330,12 +312,13 @@ def pool_data(verdict: PoolVerdict) -> dict[str, Any]:
 
 
 def _filters(conditions: Sequence[Condition]) -> list[str]:
-    return [_shown(condition) for condition in conditions]
+    """The conditions as they are written on the command line."""
+    fields = (one.field if one.field.endswith(("!", "<", ">", "=", "~")) else f"{one.field}=" for one in conditions)
+    written = (f"{field}{','.join(one.alternatives)}" for field, one in zip(fields, conditions, strict=True))
+    return [printable(text, limit=1000) for text in written]
 
 
-def _stress_mapping(found: Robustness) -> dict[str, Any] | None:
-    if not found.holds:
-        return None
+def _stress_mapping(found: Robustness) -> dict[str, Any]:
     return {
         "disputes": {"alone": _changes(found.flips), "all_break_it": found.breaks_by_all_flips},
         "near_misses": {"alone": _changes(found.near_misses), "all_break_it": found.breaks_by_all_near_misses},

@@ -12,7 +12,8 @@ import json
 import os
 import re
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from orchtrace_corpus.base.findings import printable
@@ -107,7 +108,11 @@ def read(data: bytes, schema: Mapping[str, Any]) -> Document:
         document = json.loads(text, parse_constant=_refuse, parse_float=_refuse)
     except (ValueError, RecursionError) as error:
         raise DocumentError("it is no JSON of texts and whole numbers") from error
-    if _is_deep(document):
+    level = [document]
+    for _ in range(MOST_DEPTH):
+        inner = [one.values() if isinstance(one, dict) else one for one in level if isinstance(one, dict | list)]
+        level = [value for values in inner for value in values]
+    if level:
         raise DocumentError(f"it is nested more than {MOST_DEPTH} deep")
     check(document, schema, schema)
     return document  # type: ignore[no-any-return]  # the schema says that it is a mapping
@@ -132,7 +137,10 @@ def check(value: object, schema: Mapping[str, Any], whole: Mapping[str, Any], pl
         if keyword not in _ANNOTATIONS and not _KEYWORDS[keyword](value, wanted):
             raise DocumentError(f"{place} is not what {keyword!r} asks for")
     if "anyOf" in schema:
-        return _check_any(value, schema["anyOf"], whole, place)
+        for one in schema["anyOf"]:
+            with suppress(DocumentError):
+                return check(value, one, whole, place)
+        raise DocumentError(f"{place} is nothing of what it may be")
     if isinstance(value, Mapping):
         properties, others = schema.get("properties", {}), schema.get("additionalProperties", {})
         for name, one in value.items():
@@ -145,15 +153,6 @@ def check(value: object, schema: Mapping[str, Any], whole: Mapping[str, Any], pl
         for number, one in enumerate(value):
             check(one, schema.get("items", {}), whole, f"{place}[{number}]")
     return None
-
-
-def _check_any(value: object, schemas: Iterable[Mapping[str, Any]], whole: Mapping[str, Any], place: str) -> None:
-    for schema in schemas:
-        try:
-            return check(value, schema, whole, place)
-        except DocumentError:
-            continue
-    raise DocumentError(f"{place} is nothing of what it may be")
 
 
 _TYPES: Mapping[str, Any] = {
@@ -186,15 +185,6 @@ _ANNOTATIONS = frozenset(
 
 def _refuse(text: str) -> None:
     raise ValueError(text)
-
-
-def _is_deep(document: object) -> bool:
-    """Whether a document is nested deeper than `MOST_DEPTH`."""
-    level = [document]
-    for _ in range(MOST_DEPTH):
-        inner = [one.values() if isinstance(one, dict) else one for one in level if isinstance(one, dict | list)]
-        level = [value for values in inner for value in values]
-    return bool(level)
 
 
 def _cut(text: str, longest: int) -> str:

@@ -26,8 +26,6 @@ Entry: TypeAlias = Sequence[Words]
 Document: TypeAlias = Mapping[str, Any]
 
 _PIPE_WIDTH = 100
-_LONGEST = 2000
-_ABSENT = Own("(none)")
 _UNREAD = Own("(cannot be read)")
 _COLON, _ARROW, _COMMA, _SEMICOLON = Own(": "), Own(" -> "), Own(", "), Own("; ")
 _MANY_ALIKE = 3
@@ -90,10 +88,10 @@ def headline(document: Document) -> Own:
         _number(exclusions["changed"], "exclusion changed", "exclusions changed"),
         _number(document["taxonomy"], "change of the taxonomy", "changes of the taxonomy"),
         _number([one for one in claims["changed"] if one["before"] is None], "claim new", "claims new"),
-        _number(_broken(document), "claim broken", "claims broken"),
-        _number(_fallen(document), "claim falls today", "claims fall today"),
-        _number(_made_true(document), "claim made true", "claims made true"),
-        _number(_risen(document), "claim holds today again", "claims hold today again"),
+        _number(_turned(document, holds=False), "claim broken", "claims broken"),
+        _number(_turned(document, holds=False, today=True), "claim falls today", "claims fall today"),
+        _number(_turned(document, holds=True), "claim made true", "claims made true"),
+        _number(_turned(document, holds=True, today=True), "claim holds today again", "claims hold today again"),
         _number(claims["reworded"], "claim changed", "claims changed"),
         _number(claims["gone"], "claim gone", "claims gone"),
         _number(document["other_files"], "other data file changed", "other data files changed"),
@@ -109,8 +107,8 @@ def sections(document: Document) -> Iterator[tuple[Own, list[Entry]]]:
     promoted = {key: name for name, key in document["promoted"].items()}
     demoted = document["demoted"]
     parts: dict[str, list[Entry]] = {
-        "Claims broken": [_claim(one) for one in _broken(document)],
-        "Claims that fall today": [_claim(one) for one in _fallen(document)],
+        "Claims broken": [_claim(one) for one in _turned(document, holds=False)],
+        "Claims that fall today": [_claim(one) for one in _turned(document, holds=False, today=True)],
         "Papers added": [
             _added(paper, "key", _from(promoted.get(str(paper.get("key", ""))), " promoted from "))
             for paper in papers["added"]
@@ -132,8 +130,8 @@ def sections(document: Document) -> Iterator[tuple[Own, list[Entry]]]:
             for one in document["to_judge"]
         ],
         "Taxonomy": [[[f"{sentence[:1].upper()}{sentence[1:]}."]] for sentence in document["taxonomy"]],
-        "Claims made true": [_claim(one) for one in _made_true(document)],
-        "Claims that hold today again": [_claim(one) for one in _risen(document)],
+        "Claims made true": [_claim(one) for one in _turned(document, holds=True)],
+        "Claims that hold today again": [_claim(one) for one in _turned(document, holds=True, today=True)],
         "Claims new": [_claim(one) for one in claims["changed"] if one["before"] is None],
         "Claims changed": [[[one["id"], _COLON, one["claim"]]] for one in claims["reworded"]],
         "Claims gone": [[[one["id"], _COLON, one["claim"]]] for one in claims["gone"]],
@@ -151,13 +149,11 @@ def sections(document: Document) -> Iterator[tuple[Own, list[Entry]]]:
 def shift_tables(document: Document) -> list[Table]:
     """The counts that shifted, and the cells that turned."""
     tables = []
-    totals = ((name, *pair) for name, pair in document["totals"].items())
-    counts = [("total", name, *_numbers(before, after)) for name, before, after in totals if before != after]
-    counts += [
-        (one["fields"][0], one["values"][0], *_numbers(one["before"], one["after"])) for one in document["counts"]
-    ]
-    if counts:
-        tables.append(Table("counts", "Counts", ("field", "value", "before", "after", "change"), tuple(counts)))
+    shifts = [("total", name, *pair) for name, pair in document["totals"].items() if pair[0] != pair[1]]
+    shifts += [(one["fields"][0], one["values"][0], one["before"], one["after"]) for one in document["counts"]]
+    if shifts:
+        counts = tuple((*shift, f"{shift[-1] - shift[-2]:+d}") for shift in shifts)
+        tables.append(Table("counts", "Counts", ("field", "value", "before", "after", "change"), counts))
     cells = tuple(
         (" x ".join(one["fields"]), " x ".join(one["values"]), one["before"], one["after"], one["turn"])
         for one in document["cells"]
@@ -180,7 +176,7 @@ def claims_left(document: Document) -> Words:
 
 
 def _shown(words: Words) -> str:
-    return "".join(printable(word, limit=_LONGEST) for word in words)
+    return "".join(printable(word, limit=2000) for word in words)
 
 
 def _joined(parts: Iterable[Words], separator: Own) -> list[str]:
@@ -194,35 +190,16 @@ def _number(things: Sized, one: str, many: str) -> str:
     return f"{len(things)} {one if len(things) == 1 else many}" if things else ""
 
 
-def _numbers(before: int, after: int) -> tuple[int, int, str]:
-    return before, after, f"{after - before:+d}"
+def _turned(document: Document, *, holds: bool, today: bool = False) -> list[Document]:
+    """The claims that hold, or fail, unlike before: as they are written, or over the pool of today alone.
 
-
-def _is_turned(claim: Document) -> bool:
-    return claim["before"] is not None and claim["before"] != claim["after"]
-
-
-def _broken(document: Document) -> list[Document]:
-    """The claims that fail as they are written, and held before."""
-    return [one for one in document["claims"]["changed"] if _is_turned(one) and not one["after"]]
-
-
-def _made_true(document: Document) -> list[Document]:
-    return [one for one in document["claims"]["changed"] if _is_turned(one) and one["after"]]
-
-
-def _fallen(document: Document) -> list[Document]:
-    """The claims that fall over the pool of today alone, or by other records than before."""
-    return [one for one in _turned_today(document) if not one["pools"]["today"]["after"]]
-
-
-def _risen(document: Document) -> list[Document]:
-    return [one for one in _turned_today(document) if one["pools"]["today"]["after"]]
-
-
-def _turned_today(document: Document) -> Iterator[Document]:
+    Over that pool, a claim that falls by other records than before counts, too.
+    """
     changed = document["claims"]["changed"]
-    yield from (one for one in changed if one["before"] == one["after"] and "today" in one["pools"])
+    if not today:
+        return [one for one in changed if one["before"] not in (None, one["after"]) and one["after"] == holds]
+    alike = [one for one in changed if one["before"] == one["after"] and "today" in one["pools"]]
+    return [one for one in alike if one["pools"]["today"]["after"] == holds]
 
 
 def _claim(claim: Document) -> Entry:
@@ -279,7 +256,7 @@ def _item(item: Mapping[str, object]) -> Words:
 def _value(value: object) -> Words:
     """The value of a field in words."""
     if value is None:
-        return (_ABSENT,)
+        return (Own("(none)"),)
     if isinstance(value, Mapping):
         parts = ([name, Own(" "), *_value(one)] for name, one in value.items())
         return _joined(parts, _COMMA) or (Own("none arises"),)

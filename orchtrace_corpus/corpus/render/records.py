@@ -37,8 +37,7 @@ def cards(
     records: Sequence[Record], taxonomy: Taxonomy, width: int | None, disputes: Sequence["Dispute"] = ()
 ) -> list[Line]:
     """Several records for people, a blank line between two."""
-    lines = [part for record in records for part in (line(), *card(record, taxonomy, width, disputes))]
-    return lines[1:]
+    return [part for record in records for part in (line(), *card(record, taxonomy, width, disputes))][1:]
 
 
 def card(record: Record, taxonomy: Taxonomy, width: int | None, disputes: Sequence["Dispute"] = ()) -> list[Line]:
@@ -84,22 +83,15 @@ def card_markdown(record: Record, taxonomy: Taxonomy, disputes: Sequence["Disput
 
 def records_json(records: Sequence[Record], schema: str, disputes: Sequence["Dispute"] = ()) -> str:
     """Records for programs, whole, each with its kind (`paper` or `exclusion`) and the disputes about it, if any."""
-    mappings = []
-    for record in records:
-        disputed = [_dispute_mapping(dispute) for dispute in disputes_about(record, disputes)]
-        kind = "paper" if isinstance(record, Paper) else "exclusion"
-        mappings.append({"kind": kind, **as_mapping(record), **({"disputes": disputed} if disputed else {})})
+    kinds = ("paper" if isinstance(record, Paper) else "exclusion" for record in records)
+    mappings = [{"kind": kind, **_whole(record, disputes)} for kind, record in zip(kinds, records, strict=True)]
     return envelope(schema, {"records": mappings})
 
 
 def cards_table(records: Sequence[Record], disputes: Sequence["Dispute"] = ()) -> Table:
     """Records and the disputes about each as record, field and value, a line for each value that is no list."""
-    rows: list[tuple[Cell, ...]] = []
-    for record in records:
-        rows += [(record.name, field, value) for field, value in _flat(as_mapping(record))]
-        disputed = [_dispute_mapping(dispute) for dispute in disputes_about(record, disputes)]
-        rows += [(record.name, field, value) for field, value in _flat(disputed, "disputes") if disputed]
-    return Table("records", "", ("record", "field", "value"), tuple(rows))
+    rows = tuple((one.name, field, value) for one in records for field, value in _flat(_whole(one, disputes)))
+    return Table("records", "", ("record", "field", "value"), rows)
 
 
 def as_mapping(record: Record) -> dict[str, Any]:
@@ -122,10 +114,14 @@ def _evidence_mapping(item: Evidence) -> dict[str, Any]:
     return {**fixed, **item.more, "tags": list(item.tags)}
 
 
-def _dispute_mapping(dispute: "Dispute") -> dict[str, Any]:
-    readings = [{"values": list(reading.values), "by": reading.by} for reading in dispute.readings]
-    fixed = {name: value for name, value in dispute._asdict().items() if name != "record"}
-    return {**fixed, "readings": readings, "state": dispute.state.value}
+def _whole(record: Record, disputes: Sequence["Dispute"]) -> dict[str, Any]:
+    """The record with the disputes about it, if any."""
+    disputed = []
+    for dispute in disputes_about(record, disputes):
+        readings = [{"values": list(reading.values), "by": reading.by} for reading in dispute.readings]
+        fixed = {name: value for name, value in dispute._asdict().items() if name != "record"}
+        disputed.append({**fixed, "readings": readings, "state": dispute.state.value})
+    return as_mapping(record) | ({"disputes": disputed} if disputed else {})
 
 
 def _readings(dispute: "Dispute") -> str:

@@ -109,14 +109,16 @@ def form(taxonomy: Taxonomy) -> str:
 
 
 def _lines(question: Question) -> Iterator[str]:
-    options = question.options
+    options, facet = question.options, question.facet
+    answers = () if facet is None else facet.terms if question.term is None else facet.levels
+    described = " ".join((question.about, *(f"{answer.label}: {answer.definition}" for answer in answers)))
     yield f"  - type: {'dropdown' if options else 'textarea' if question.is_long else 'input'}"
     section = "evidence" if question.is_evidence else "paper"
     yield f"    id: {section}-{re.sub('[^A-Za-z0-9]+', '-', question.name)}"
     yield "    attributes:"
     yield f"      label: {scalar_text(question.label)}"
-    yield f"      description: {scalar_text(_description(question))}"
-    if question.facet is not None and question.facet.kind is Kind.MANY:
+    yield f"      description: {scalar_text(described)}"
+    if facet is not None and facet.kind is Kind.MANY:
         yield "      multiple: true"
     if options:
         yield "      options:"
@@ -124,12 +126,3 @@ def _lines(question: Question) -> Iterator[str]:
     if question.name == "identifier":
         yield "    validations:"
         yield "      required: true"
-
-
-def _description(question: Question) -> str:
-    """What to answer, and what each answer means."""
-    if question.facet is None or question.term is not None:
-        levels = question.facet.levels if question.facet is not None else ()
-    else:
-        levels = question.facet.terms
-    return " ".join((question.about, *(f"{level.label}: {level.definition}" for level in levels)))

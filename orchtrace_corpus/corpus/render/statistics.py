@@ -238,13 +238,16 @@ def _matrix(
     regular = [count for cell, count in crosstab.cells.items() if {ABSENT, NOT_APPLICABLE}.isdisjoint(cell)]
     largest = max(regular, default=0)
     head = " ".join(pad(text, width, right=True) for text, width in zip(heads, widths, strict=True))
+    shades = ("", "", *reversed(glyphs.shades))
     lines: list[Line] = [(Span(pad("", label_width) + " " + head, "muted"),)]
     for row, label in zip(crosstab.row_values, row_labels, strict=True):
         spans = []
         for column, width in zip(crosstab.column_values, widths, strict=True):
             number = crosstab.number(row, column)
             applies = {ABSENT, NOT_APPLICABLE}.isdisjoint((row, column))
-            text = _heat_text(number, largest if applies and number > coverage.sparse_limit else 0, glyphs)
+            # For terminals without colour, a shade grows with the count.
+            shade = shades[heat(number, largest)] if applies and number > coverage.sparse_limit else ""
+            text = f"{shade}{number}" if number else glyphs.empty
             style = f"heat{heat(number, largest)}" if applies else "muted"
             spans += [Span(" "), Span(pad(text, width, right=True), style)]
         lines.append((Span(pad(label, label_width)), *spans))
@@ -262,14 +265,6 @@ def _cell_list(name: str, gaps: Sequence[tuple[str, str]], coverage: Coverage, w
         text = "all" if columns == all_columns else ", ".join(columns)
         lines += [line(part) for part in wrap(text, width, first=pad(f"  {row}", label_width), rest=" " * label_width)]
     return lines
-
-
-def _heat_text(number: int, largest: int, glyphs: Glyphs) -> str:
-    """A count with a shade that grows with it, for terminals without colour; none without a scale."""
-    if not number:
-        return glyphs.empty
-    dark, middle, light = glyphs.shades
-    return f"{dict(zip((2, 3, 4), (light, middle, dark), strict=True)).get(heat(number, largest), '')}{number}"
 
 
 def _state(row: str, column: str, coverage: Coverage) -> str:

@@ -1,7 +1,5 @@
 """The page that `corpus stats` opens with: the state of a field at a glance."""
 
-from collections.abc import Sequence
-
 from orchtrace_corpus.base.text.layout import (
     UNICODE,
     Glyphs,
@@ -50,7 +48,11 @@ def page(summary: Summary, width: int, glyphs: Glyphs = UNICODE) -> list[Line]:
     gaps = _gap_lines(summary, width, glyphs)
     if gaps:
         lines += [line(), line(f"Sparse (up to {_SPARSE_LIMIT}) and empty", "heading"), *gaps]
-    return [*_without_double_blanks([*lines, line()]), *(line(text, "muted") for text in wrap(_NEXT_STEPS, width))]
+    lines.append(line())
+    filled = [any(span.text.strip() for span in one) for one in lines]
+    # Of blank lines in a row, the first.
+    kept = [one for one, *near in zip(lines, filled, (True, *filled), strict=False) if any(near)]
+    return [*kept, *(line(text, "muted") for text in wrap(_NEXT_STEPS, width))]
 
 
 def _headline(summary: Summary, width: int, glyphs: Glyphs) -> list[Line]:
@@ -58,10 +60,10 @@ def _headline(summary: Summary, width: int, glyphs: Glyphs) -> list[Line]:
     lines: list[Line] = [line(text, "heading") for text in wrap(totals(summary) + newest, width)]
     lines.append(line())
     years = [value for value in summary.years.counts if value != ABSENT]
-    described: list[tuple[str, list[str]]] = []
-    for counts in summary.descriptions:
-        shown = [f"{value or ABSENT_LABEL} {number}" for value, number in counts.counts.items() if number]
-        described.append((counts.attribute.name, shown))
+    described = [
+        (one.attribute.name, [f"{value or ABSENT_LABEL} {number}" for value, number in one.counts.items() if number])
+        for one in summary.descriptions
+    ]
     if years:
         recent = [f"{year} {summary.years.counts[year]}" for year in years[-4:]]
         earlier = sum(summary.years.counts[year] for year in years[:-4])
@@ -163,12 +165,3 @@ def _gap_lines(summary: Summary, width: int, glyphs: Glyphs) -> list[Line]:
         else:
             lines += entry(name, text, label_width, width)
     return lines
-
-
-def _without_double_blanks(lines: Sequence[Line]) -> list[Line]:
-    kept: list[Line] = []
-    for current in lines:
-        blank = not any(span.text.strip() for span in current)
-        if not (blank and kept and not any(span.text.strip() for span in kept[-1])):
-            kept.append(current)
-    return kept

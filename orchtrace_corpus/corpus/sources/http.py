@@ -10,7 +10,7 @@ requests has it; credentials are never sent, whatever a .netrc says.
 
 import time
 from collections.abc import Callable, Collection, Mapping
-from types import TracebackType
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urljoin, urlsplit
 
@@ -39,7 +39,6 @@ REDIRECTS = (301, 302, 303, 307, 308)
 """The statuses of an answer that sends one elsewhere."""
 
 _DEFAULT_PORTS = {"http": 80, "https": 443}
-_CHUNK_BYTES = 65536
 
 
 class HttpError(UpstreamError):
@@ -82,7 +81,7 @@ class Response(NamedTuple):
     body: bytes
 
 
-class Transport:
+class Transport(AbstractContextManager["Transport"]):
     """A connection that is kept open between requests to one host; to be closed, or used in a `with`."""
 
     def __init__(
@@ -97,12 +96,7 @@ class Transport:
         self._clock = clock
         self._session: requests.Session | None = None
 
-    def __enter__(self) -> "Transport":
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -170,16 +164,14 @@ class Transport:
 
     def _read(self, url: str, answer: "requests.Response") -> bytes:
         deadline = self._clock() + self._answer_seconds
-        chunks: list[bytes] = []
-        size = 0
+        body = bytearray()
         while True:
             # As much as is there, not as much as was asked for: a trickle must not outlast the deadline.
-            chunk = answer.raw.read1(_CHUNK_BYTES, decode_content=False)
+            chunk = answer.raw.read1(65536, decode_content=False)
             if not chunk:
-                return b"".join(chunks)
-            chunks.append(chunk)
-            size += len(chunk)
-            if size > self._largest_body_bytes:
+                return bytes(body)
+            body += chunk
+            if len(body) > self._largest_body_bytes:
                 answer.raw.close()
                 raise OverlongError(f"the answer of {_shown(url)} is larger than {self._largest_body_bytes:,} bytes")
             if self._clock() > deadline:
@@ -192,7 +184,7 @@ def open_session() -> "requests.Session":
     import requests
 
     session = requests.Session()
-    session.auth = _without_credentials
+    session.auth = lambda request: request  # having one keeps requests from looking one up in .netrc
     return session
 
 
@@ -214,11 +206,6 @@ def begin(
     request = session.prepare_request(requests.Request(method, url, headers=headers))
     settings: dict[str, Any] = {**session.merge_environment_settings(request.url, {}, True, None, None)}
     return session.get_adapter(str(request.url)).send(request, timeout=timeout, **settings)
-
-
-def _without_credentials(request: "requests.PreparedRequest") -> "requests.PreparedRequest":
-    """Leave a request as it is; having an authentication keeps requests from looking one up in .netrc."""
-    return request
 
 
 def _redirected(url: str, location: str, allowed_hosts: Collection[str]) -> str:
@@ -249,7 +236,8 @@ def _explained(error: Exception, url: str) -> HttpError:
 
     where = _shown(url)
     causes = _causes(error)
-    reason = _reason(causes)
+    said = (cause.strerror.lower() for cause in causes if isinstance(cause, OSError) and cause.strerror)
+    reason = printable(next(said, "") or str(causes[-1]) or type(causes[-1]).__name__)
 
     def has(*wanted: type[BaseException]) -> bool:
         return any(isinstance(cause, wanted) for cause in causes)
@@ -283,14 +271,6 @@ def _causes(error: BaseException) -> list[BaseException]:
         reason = getattr(cause, "reason", None)
         waiting += [reason if isinstance(reason, BaseException) else None, cause.__cause__, cause.__context__]
     return causes
-
-
-def _reason(causes: list[BaseException]) -> str:
-    """What the system says, else the innermost error, on one line."""
-    for cause in causes:
-        if isinstance(cause, OSError) and cause.strerror:
-            return printable(cause.strerror.lower())
-    return printable(str(causes[-1]) or type(causes[-1]).__name__)
 
 
 def _shown(url: str) -> str:

@@ -128,12 +128,7 @@ TIMEOUT_SECONDS = 20.0
 
 MOST_HOPS = 8
 
-LASTS_SECONDS = {
-    Verdict.OK: 14 * 86400,
-    Verdict.MOVED: 7 * 86400,
-    Verdict.REFUSED: 7 * 86400,
-    Verdict.GONE: 86400,
-}
+LASTS_SECONDS = {Verdict.OK: 14 * 86400, Verdict.MOVED: 7 * 86400, Verdict.REFUSED: 7 * 86400, Verdict.GONE: 86400}
 """How long an outcome is taken from the cache. What could not be reached is tried again each time."""
 
 _RESOLVERS = ("doi.org", "dx.doi.org", "www.doi.org")
@@ -194,7 +189,12 @@ class Sweep:
             else:
                 yield url, tried
         with open_session() as session:
-            for url in _taking_turns(waiting):
+            # One host's addresses stand as far apart as can be.
+            by_host: dict[str, list[str]] = {}
+            for url in sorted(waiting):
+                by_host.setdefault(urlsplit(url).netloc, []).append(url)
+            shares = ((number / len(there), url) for there in by_host.values() for number, url in enumerate(there))
+            for _, url in sorted(shares):
                 tried = self._try(session, url)
                 self._remember(url, tried)
                 yield url, tried
@@ -216,7 +216,9 @@ class Sweep:
                 return answer
             status, location = answer
             if not location:
-                return _judged(status, _with_fragment(address, url) if permanent and address != url else "")
+                fragment = urlsplit(url).fragment  # which servers never see
+                kept = f"#{fragment}" if fragment and not urlsplit(address).fragment else ""
+                return _judged(status, f"{address}{kept}" if permanent and address != url else "")
             if host in _RESOLVERS:  # the DOI is known, and is what is cited, wherever it leads today
                 return Tried(Verdict.OK, f"HTTP {status}")
             permanent = permanent and status in (301, 308)
@@ -232,12 +234,11 @@ class Sweep:
 
         host = urlsplit(url).netloc
         headers = {"User-Agent": USER_AGENT, "Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
-        timeout = (self._timeout_seconds, self._timeout_seconds)
         status, location = 0, ""
         for method in ("HEAD", "GET"):
             time.sleep(max(self._next_at.get(host, 0.0) - time.monotonic(), 0.0))
             try:
-                with begin(session, method, url, headers, timeout) as response:
+                with begin(session, method, url, headers, (self._timeout_seconds,) * 2) as response:
                     status, location = response.status_code, session.get_redirect_target(response) or ""
             except (requests.RequestException, OSError, ValueError) as error:
                 if method == "HEAD":
@@ -301,12 +302,6 @@ def _judged(status: int, moved_to: str) -> Tried:
     return Tried(Verdict.MOVED, reason, moved_to) if moved_to else Tried(Verdict.OK, reason)
 
 
-def _with_fragment(address: str, url: str) -> str:
-    """The address with the part of the page that the old one names, which servers never see."""
-    fragment = urlsplit(url).fragment
-    return f"{address}#{fragment}" if fragment and not urlsplit(address).fragment else address
-
-
 def _named(error: Exception) -> str:
     """What went wrong, in a few words; the libraries' own are long and name their classes."""
     import requests
@@ -321,12 +316,3 @@ def _named(error: Exception) -> str:
     if isinstance(error, (requests.exceptions.InvalidURL, requests.exceptions.InvalidSchema, ValueError)):
         return "it is no valid address"
     return "the connection failed"
-
-
-def _taking_turns(urls: Collection[str]) -> Iterator[str]:
-    """The addresses in an order in which those of one host stand as far apart as can be."""
-    by_host: dict[str, list[str]] = {}
-    for url in sorted(urls):
-        by_host.setdefault(urlsplit(url).netloc, []).append(url)
-    for _, url in sorted((number / len(there), url) for there in by_host.values() for number, url in enumerate(there)):
-        yield url

@@ -30,10 +30,7 @@ if TYPE_CHECKING:
 SERVICES = {
     IdentifierKind.DOI: ("ORCHTRACE_DOI_URL", "https://doi.org"),
     IdentifierKind.ACL: ("ORCHTRACE_ACL_URL", "https://aclanthology.org"),
-    IdentifierKind.OPENREVIEW: (
-        "ORCHTRACE_OPENREVIEW_URL",
-        "https://api2.openreview.net https://api.openreview.net",
-    ),
+    IdentifierKind.OPENREVIEW: ("ORCHTRACE_OPENREVIEW_URL", "https://api2.openreview.net https://api.openreview.net"),
 }
 """Where each kind of id is looked up: the environment variable that names another place, and the usual one.
 
@@ -208,8 +205,7 @@ def _csl_year(item: Mapping[str, Any]) -> int | None:
         date = item.get(name)
         parts = date.get("date-parts") if isinstance(date, dict) else None
         first = parts[0] if isinstance(parts, list) and parts else None
-        year = _year(str(first[0])) if isinstance(first, list) and first else None
-        if year is not None:
+        if isinstance(first, list) and first and (year := _year(str(first[0]))):
             return year
     return None
 
@@ -231,6 +227,5 @@ def _latex(text: str) -> str:
 
     if set(text).isdisjoint("\\{}$~"):
         return text
-    return str(
-        LatexNodes2Text(math_mode="text", strict_latex_spaces=True).latex_to_text(re.sub(r"(?<!\\)%", r"\\%", text))
-    )
+    reader = LatexNodes2Text(math_mode="text", strict_latex_spaces=True)
+    return str(reader.latex_to_text(re.sub(r"(?<!\\)%", r"\\%", text)))

@@ -121,8 +121,7 @@ def find(folder: str, name: str) -> Revision:
     one, other = _commit(folder, first or "HEAD"), _commit(folder, second or "HEAD")
     found = _run(folder, "merge-base", one.commit, other.commit).stdout.decode().split()
     if not found:
-        hint = _unshallow(folder) if _is_shallow(folder) else ""
-        raise DataFileError(f"{one} and {other} have no commit in common here", hint)
+        raise DataFileError(f"{one} and {other} have no commit in common here", _unshallow(folder))
     return Revision(folder, found[0], found[0])
 
 
@@ -140,21 +139,19 @@ def _commit(folder: str, name: str) -> Revision:
 
 def _bring(folder: str, name: str) -> str:
     """How a clone gets a commit that it lacks."""
-    shallow = _is_shallow(folder)
+    unshallow = _unshallow(folder)
     if re.fullmatch(_FULL_ID, name.lower()):
-        bring = "The clone is shallow; bring" if shallow else "Bring"
+        bring = "The clone is shallow; bring" if unshallow else "Bring"
         return f"{bring} the commit with: git fetch --depth=1 {_remote(folder)} {name}"
-    if shallow:
-        return _unshallow(folder)
-    return "Nor is it a folder that holds data/papers.yaml. See git log and git branch --all for what there is."
+    hint = "Nor is it a folder that holds data/papers.yaml. See git log and git branch --all for what there is."
+    return unshallow or hint
 
 
 def _unshallow(folder: str) -> str:
+    """How a shallow clone gets its history; empty for one that is whole."""
+    if _run(folder, "rev-parse", "--is-shallow-repository").stdout.strip() != b"true":
+        return ""
     return f"The clone is shallow; bring its history with: git fetch --unshallow {_remote(folder)}"
-
-
-def _is_shallow(folder: str) -> bool:
-    return _run(folder, "rev-parse", "--is-shallow-repository").stdout.strip() == b"true"
 
 
 def _remote(folder: str) -> str:

@@ -1,7 +1,7 @@
 """Figures that are no tables: the flow of screening, and the scale of systems on a logarithmic axis."""
 
 from collections.abc import Sequence
-from math import log10
+from math import ceil, log10
 from typing import TypeAlias
 
 from orchtrace_corpus.base.text.drawing import SIZE, SMALL, Drawing, text_width, wrap
@@ -160,9 +160,7 @@ def _grid(drawing: Drawing, axis: _Axis, top: float, bottom: float) -> None:
     """A line for each power of ten, with its number where there is room for it."""
     ticks = {decade: _power(decade) for decade in range(axis.first, axis.last + 1)}
     widest = max(text_width(text, SMALL) for text in ticks.values()) + 4
-    step = 1
-    while step * axis.decade_width < widest:
-        step += 1
+    step = max(ceil(widest / axis.decade_width), 1)
     for decade, text in ticks.items():
         x = axis.left + (decade - axis.first) * axis.decade_width
         drawing.line(x, top + 4, x, bottom, "rule", dashed=True)

@@ -164,12 +164,8 @@ def caption(figure: Figure, source: Source) -> Caption:
 
 def called(value: str, terms: Sequence[Term]) -> str:
     """How people call a counted value: a term by its code and label."""
-    if value == ABSENT:
-        return ABSENT_LABEL
-    if value == NOT_APPLICABLE:
-        return "Not applicable"
-    term = next((term for term in terms if term.id == value), None)
-    return value if term is None else f"{term.code} {term.label}".strip()
+    names = {term.id: f"{term.code} {term.label}".strip() for term in terms}
+    return (names | {ABSENT: ABSENT_LABEL, NOT_APPLICABLE: "Not applicable"}).get(value, value)
 
 
 def count_noun(count: int, noun: str) -> str:

@@ -26,7 +26,7 @@ from orchtrace_corpus.corpus.sources.arxiv.feed import (
     UnreadableFeedError,
     parse,
 )
-from orchtrace_corpus.corpus.sources.arxiv.service import Clock, Limiter, Service, Turn
+from orchtrace_corpus.corpus.sources.arxiv.service import Limiter, Service, Turn
 from orchtrace_corpus.corpus.sources.http import (
     DroppedError,
     OverlongError,
@@ -50,9 +50,6 @@ BUSY_SPACINGS = 10
 
 LONGEST_WAIT_SECONDS = 600.0
 JITTER = 0.25
-
-_TOO_LONG = 414
-_BUSY = (408, 425, 429)
 
 
 class Miss(StrEnum):
@@ -95,14 +92,7 @@ class Asker:
     """
 
     def __init__(
-        self,
-        service: Service,
-        cache: Cache,
-        limiter: Limiter,
-        transport: Transport,
-        clock: Clock,
-        patience_seconds: float,
-        pause: Callable[[float, str], None],
+        self, service: Service, cache: Cache, limiter: Limiter, transport: Transport, patience_seconds: float
     ) -> None:
         self.outcomes: dict[str, Outcome] = {}
         self.messages: list[str] = []
@@ -111,9 +101,8 @@ class Asker:
         self._cache = cache
         self._limiter = limiter
         self._transport = transport
-        self._clock = clock
+        self._clock, self._pause = limiter.clock, limiter.pause
         self._patience_seconds = self._left_seconds = patience_seconds
-        self._pause = pause
         self._refusals = 0
         self._is_swept = False
 
@@ -251,9 +240,9 @@ class Asker:
             raise _TooLongError(str(error)) from error
         finally:
             turn.end()
-        if response.status == _TOO_LONG:
-            raise _TooLongError(f"HTTP {_TOO_LONG}: the address is too long")
-        if response.status in _BUSY or response.status >= 500:
+        if response.status == 414:
+            raise _TooLongError("HTTP 414: the address is too long")
+        if response.status in (408, 425, 429) or response.status >= 500:
             least_seconds = self._retry_after(response)
             asks = f"; it asks to wait {least_seconds:.0f} s" if least_seconds else ""
             busy = _BusyError(f"{_shown(response)}{asks}")

@@ -21,7 +21,6 @@ from orchtrace_corpus.corpus.model.metadata import Metadata
 FORM = 1
 """The number of the files' form; files of another are not read."""
 
-_LARGEST_BYTES = 4 * 1024 * 1024
 _TEXTS = ("arxiv_id", "title", "abstract", "published", "updated", "primary_category")
 _MAYBE_TEXTS = ("comment", "journal_ref", "doi")
 _LISTS = ("authors", "categories")
@@ -55,9 +54,8 @@ class CacheError(CorpusError):
     """The cache's folder cannot be used."""
 
     def __init__(self, path: str, error: OSError) -> None:
-        super().__init__(
-            f"cannot write the cache {path}: {error.strerror}", "Name another folder with ORCHTRACE_CACHE."
-        )
+        message = f"cannot write the cache {path}: {error.strerror}"
+        super().__init__(message, "Name another folder with ORCHTRACE_CACHE.")
 
 
 def default_folder() -> str:
@@ -127,7 +125,7 @@ class Cache:
         """What an id's file holds; nothing where there is none of this form."""
         try:
             with open(self._path(asked), "rb") as file:
-                content = json.loads(file.read(_LARGEST_BYTES))
+                content = json.loads(file.read(4 * 1024 * 1024))
         except (OSError, ValueError, RecursionError):
             return {}
         is_ours = isinstance(content, dict) and (content.get("form"), content.get("asked")) == (FORM, asked)

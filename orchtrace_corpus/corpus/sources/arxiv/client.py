@@ -14,10 +14,8 @@ from orchtrace_corpus.base.progress import Progress
 from orchtrace_corpus.corpus.model.metadata import Metadata
 from orchtrace_corpus.corpus.sources.arxiv.batches import Asker, Miss, Outcome, split_by_version
 from orchtrace_corpus.corpus.sources.arxiv.cache import Cache, asked_form, default_folder
-from orchtrace_corpus.corpus.sources.arxiv.service import DEFAULT_URL, Clock, Limiter, base_url, service
+from orchtrace_corpus.corpus.sources.arxiv.service import Clock, Limiter, base_url, service
 from orchtrace_corpus.corpus.sources.http import Transport
-
-__all__ = ["DEFAULT_URL", "MAX_AGE_SECONDS", "PATIENCE_SECONDS", "Answer", "Client", "base_url"]
 
 PATIENCE_SECONDS = 600.0
 """How long to go on after trouble, in one run, before the rest is given up."""
@@ -126,10 +124,8 @@ class Client:
                 outcomes[asked] = metadata
             elif self._offline:
                 outcomes[asked] = Miss.MISSING if self._cache.is_missing(asked) else Miss.UNASKED
-        messages: tuple[str, ...] = ()
-        if len(outcomes) < len(wanted):
-            before = set(map(asked_form, known))
-            messages = self._ask(wanted, outcomes, before, progress)
+        is_done = len(outcomes) == len(wanted)
+        messages = () if is_done else self._ask(wanted, outcomes, set(map(asked_form, known)), progress)
         return _answer(forms, outcomes, messages)
 
     def _cached(self, asked: str) -> Metadata | None:
@@ -158,7 +154,7 @@ class Client:
 
         with self._open_transport() as transport:
             limiter = Limiter(self._time_file, self._service.spacing_seconds, self._clock, pause)
-            asker = Asker(self._service, self._cache, limiter, transport, self._clock, self._patience_seconds, pause)
+            asker = Asker(self._service, self._cache, limiter, transport, self._patience_seconds)
             report()
             meanwhile = None if self._refresh else self._cached
             for ids in split_by_version([asked for asked in wanted if asked not in outcomes]):

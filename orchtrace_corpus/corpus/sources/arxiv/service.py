@@ -24,8 +24,6 @@ DEFAULT_URL = "https://export.arxiv.org/api/query"
 SPACING_SECONDS = 3.0
 """The terms of use ask for no more than one request in three seconds (https://info.arxiv.org/help/api/tou.html)."""
 
-_NOTED_BYTES = 42
-
 
 class Service(NamedTuple):
     """A service that answers as arXiv's query API does.
@@ -119,7 +117,7 @@ class Clock:
         self.sleep = sleep
 
 
-class Limiter:
+class Limiter(NamedTuple):
     """Gives turns to ask, so that from the end of one request to the next at least `spacing_seconds` pass.
 
     A file is locked while a request runs, and another holds the time of the last one. The system drops the lock of a
@@ -127,18 +125,17 @@ class Limiter:
     process counts, too, and again when it has ended: what a connection takes to be made must not bring two requests
     closer together at the server.
 
-    Args:
+    Attributes:
         path: The file with the time, made where it is not there; the locked file is beside it.
         spacing_seconds: The least time from the end of one request to the beginning of the next.
         clock: The times to go by.
         pause: Called to wait for so many seconds, with the reason; empty for the usual spacing.
     """
 
-    def __init__(self, path: str, spacing_seconds: float, clock: Clock, pause: Callable[[float, str], None]) -> None:
-        self._path = path
-        self._spacing_seconds = spacing_seconds
-        self._clock = clock
-        self._pause = pause
+    path: str
+    spacing_seconds: float
+    clock: Clock
+    pause: Callable[[float, str], None]
 
     @contextmanager
     def turn(self, wait_seconds: float) -> Iterator["Turn"]:
@@ -150,30 +147,28 @@ class Limiter:
         """
         from filelock import FileLock, Timeout
 
-        make_folder(os.path.dirname(self._path))
-        lock = FileLock(f"{self._path}.lock")
-        deadline = self._clock.steady() + wait_seconds
+        make_folder(os.path.dirname(self.path))
+        lock = FileLock(f"{self.path}.lock")
+        deadline = self.clock.steady() + wait_seconds
         with ExitStack() as stack:
             while not lock.is_locked:
                 try:
                     stack.enter_context(lock.acquire(timeout=0))
-                    file = stack.enter_context(open(self._path, "r+b", buffering=0, opener=_open_or_create))
+                    file = stack.enter_context(open(self.path, "r+b", buffering=0, opener=_open_or_create))
                 except Timeout:
-                    if self._clock.steady() >= deadline:
+                    if self.clock.steady() >= deadline:
                         raise TimeoutError from None
-                    self._pause(0.05, "another process is asking")
+                    self.pause(0.05, "another process is asking")
                 except OSError as error:
-                    raise CacheError(self._path, error) from error
-            yield Turn(file, self._spacing_seconds, self._clock, self._pause)
+                    raise CacheError(self.path, error) from error
+            yield Turn(file, self)
 
 
 class Turn(NamedTuple):
-    """The time in which one process may ask; made by `Limiter.turn`, whose arguments it has besides the open file."""
+    """The time in which one process may ask; made by `Limiter.turn`, with the open file."""
 
     file: FileIO
-    spacing_seconds: float
-    clock: Clock
-    pause: Callable[[float, str], None]
+    limiter: Limiter
 
     def begin(self) -> None:
         """Wait until the last request is long enough ago, and note that the next one begins.
@@ -183,7 +178,7 @@ class Turn(NamedTuple):
         """
         due_seconds = self._due_seconds()
         if due_seconds > 0:
-            self.pause(due_seconds, "")
+            self.limiter.pause(due_seconds, "")
         self.end()
 
     def end(self) -> None:
@@ -192,9 +187,10 @@ class Turn(NamedTuple):
         Raises:
             CacheError: The file cannot be written.
         """
+        clock = self.limiter.clock
         try:
             self.file.seek(0)
-            self.file.write(f"{self.clock.wall():020.6f} {self.clock.steady():020.6f}\n".encode())
+            self.file.write(f"{clock.wall():020.6f} {clock.steady():020.6f}\n".encode())
         except OSError as error:
             raise CacheError(str(self.file.name), error) from error
 
@@ -206,19 +202,20 @@ class Turn(NamedTuple):
         cannot be read, counts as now.
         """
         self.file.seek(0)
-        noted = self.file.read(_NOTED_BYTES)
+        noted = self.file.read(42)  # two times, as `end` writes them
         if not noted:
             return 0.0
         try:
             wall, steady = map(float, noted.split())
         except ValueError:
             wall = steady = math.nan
+        _, spacing_seconds, clock, _ = self.limiter
         if not (math.isfinite(wall) and math.isfinite(steady)):
-            return self.spacing_seconds
-        passed_seconds = [self.clock.wall() - wall]
-        if steady <= self.clock.steady():
-            passed_seconds.append(self.clock.steady() - steady)
-        return min(max(self.spacing_seconds - min(passed_seconds), 0.0), self.spacing_seconds)
+            return spacing_seconds
+        passed_seconds = [clock.wall() - wall]
+        if steady <= clock.steady():
+            passed_seconds.append(clock.steady() - steady)
+        return min(max(spacing_seconds - min(passed_seconds), 0.0), spacing_seconds)
 
 
 def _open_or_create(path: str, flags: int) -> int:
