@@ -122,7 +122,8 @@ def _stale_line(stale: Sequence[Document], kind: Stale) -> Line:
         names.append(f"{document.name}{inside}" if document.present is not None else f"{document.name} (missing)")
     count = f"{pluralize(len(stale), 'generated file')} {'is' if len(stale) == 1 else 'are'} stale"
     verdict = "failed " if kind is Stale.ERROR else "stale  "
-    text = f"{count}; run corpus build: {first_names_and_more(names, _NAMED_FILES)}"
+    mend = "run corpus build" if kind is Stale.ERROR else "nothing to commit, they are regenerated after the merge"
+    text = f"{count}; {mend}: {first_names_and_more(names, _NAMED_FILES)}"
     return (Span(f"{PartName.BUILD:9} "), Span(verdict, "warning"), Span(text))
 
 
