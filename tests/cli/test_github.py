@@ -616,7 +616,7 @@ def test_the_way_to_a_pull_request_leads_to_a_green_check(tmp_path: Path) -> Non
             said.append(done.stdout)
 
     assert install.endswith("corpus stats")
-    assert "     assert push.strip().startswith("git add data && ")    assert push.strip().startswith("git add data && ") git add data     assert push.strip().startswith("git add data && ")    assert push.strip().startswith("git add data && ") git commit " in push
+    assert " && git add data && git commit " in push
     assert "build     stale" in said[1]
     assert said[2].startswith("1 paper added")
     assert "failed" not in said[-1]
