@@ -319,7 +319,7 @@ def test_of_a_long_critical_path_it_is_said_whose_it_is() -> None:
     text = " ".join(shown(made(*events, edges=edges)).split())
 
     assert (
-        "critical path, 3 min 20 s: b 1 min 40 s (10 times), a 1 min 30 s (10 times); the longest at once b 10 s (Bash); "
+        "critical path, 3 min 20 s: b 1 min 40 s (10 times), a 1 min 30 s (10 times); the longest stretch: b 10 s (Bash); "
         "10 s idle in between. With these steps and no waiting: at least 3 min 10 s." in text
     )
 
@@ -790,6 +790,8 @@ def test_the_screen_advises_the_command_under_the_name_that_was_typed(
     assert "\nMore      orchtrace show LOG --event e10 shows one of these events.\n" in capsys.readouterr().out
     both = [path, str(SESSION)]
     assert run(["doctor", *both], "orchtrace") == 0
+    assert "smaller: orchtrace diff A B --all.\n" in capsys.readouterr().out
+    assert run(["diff", *both], "orchtrace") == 0
     assert "smaller: orchtrace diff A B --all.\n" in capsys.readouterr().out
 
 

@@ -58,6 +58,12 @@ def test_one_event_with_its_place_and_what_depends_on_it() -> None:
     )
 
 
+def test_a_log_names_no_task() -> None:
+    shown = run_corpus("trace", "show", str(ROOT / "tests" / "data" / "session")).stdout
+
+    assert shown.splitlines()[1] == "topology centralized · stated: 46,215 tokens, wall clock 18 min 12 s"
+
+
 def test_an_event_that_is_not_there_and_one_of_several_traces_are_refused() -> None:
     wrong = run_corpus("trace", "show", str(TRACES / "swarm.json"), "--event", "nothing")
     several = run_corpus("trace", "show", str(TRACES / "swarm.json"), str(TRACES / "debate.json"), "--event", "nothing")
@@ -70,7 +76,7 @@ def test_an_event_that_is_not_there_and_one_of_several_traces_are_refused() -> N
 def test_a_trace_on_a_page() -> None:
     assert run_corpus("trace", "show", str(TRACES / "hierarchical.json")).stdout == (
         "hierarchical\n"
-        "task write-a-report · hierarchical · stated: 4,520 tokens, 10 s\n"
+        "task write-a-report · topology hierarchical · stated: 4,520 tokens, wall clock 10 s\n"
         "4 agents, 14 events, 10 s elapsed.\n"
         "\n"
         "                 0                                                                       10 s tokens\n"
@@ -97,7 +103,7 @@ def test_a_page_fits_its_width(path: Path, width: int | None) -> None:
 def test_totals_that_are_not_known_are_said_to_be() -> None:
     head = plain(page(example("mixed"), None)).splitlines()[1]
 
-    assert head == "task plan-a-trip · mixed · tokens unknown · time unknown"
+    assert head == "task plan-a-trip · topology mixed · tokens unknown · time unknown"
 
 
 def test_text_from_a_trace_cannot_reach_the_terminal(tmp_path: Path) -> None:

@@ -65,7 +65,6 @@ def credit(
     \b
     Examples:
       corpus trace credit data/traces/swarm.json
-      corpus trace credit path/to/logs --outcomes outcomes.csv
       corpus trace credit data/traces/swarm.json --unit role --method difference
       corpus trace credit data/traces/swarm.json --channel orchestration --format json
     """

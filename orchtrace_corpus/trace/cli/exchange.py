@@ -46,7 +46,7 @@ def diff_traces(
     \b
     Examples:
       corpus trace diff data/traces/swarm.json data/traces/hierarchical.json
-      corpus trace diff path/to/A path/to/B --cost
+      corpus trace diff data/traces/swarm.json data/traces/hierarchical.json --all
     """
     session = Session(*ctx.obj)
     if first == second == "-":

@@ -88,8 +88,7 @@ def show_list(session: Session, most: int, output_format: Format) -> None:
         for one, trace in logs.Reading(session).traces(small, logs.privacy()):
             rows[by_paths[one.files]] = rows[by_paths[one.files]]._replace(summary=summarize(trace))
     ordered = sorted(rows.values(), key=lambda row: (-row.recent.modified, row.recent.path))
-    more = "More of one: corpus trace doctor --session, with its name or the beginning of that. Times are in UTC."
-    notes = [session.output.renamed(more)]
+    notes = ["More of one: corpus trace doctor --session, with its name or the beginning of that. Times are in UTC."]
     if len(small) < len(sessions):
         notes.append(f"Without figures: larger than {MOST_READ_BYTES >> 20} MB, and not read for a list.")
     if len(known) > most:

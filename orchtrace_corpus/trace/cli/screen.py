@@ -119,8 +119,6 @@ def _show_runs(session: Session, paths: Sequence[str], runs: Iterator[_Run], req
         (one, _), (other, _) = first
         sides, found = ((paths[0], one.trace), (paths[1], other.trace)), _compare(one, other)
         tables.append(difference_table(found, sides, exact=False, most=MOST_DIFFERENCES))
-    notes = [tuple(map(session.output.renamed, one.notes)) for one in tables]
-    tables = [one._replace(notes=own) for one, own in zip(tables, notes, strict=True)]
     session.show_tables(tables, "trace-sessions", Format.TABLE)
 
 

@@ -170,10 +170,11 @@ def timelines(
 def _head(view: TraceView, room: int, glyphs: Glyphs) -> Iterator[Line]:
     trace = view.trace
     yield line(clip(printable(trace.trace_id, limit=200), room, glyphs.ellipsis), "heading")
-    parts = [f"task {printable(trace.task_id)}", trace.topology.value.replace("_", " ")]
+    task = [f"task {printable(trace.task_id)}"] if trace.task_id != trace.trace_id else []  # logs name no task
+    parts = [*task, f"topology {trace.topology.value.replace('_', ' ')}"]
     tokens, seconds = trace.costs.get("tokens"), trace.costs.get("wall_clock_s")
     stated = [] if tokens is None else [f"{tokens:,.10g} tokens"]
-    stated += [] if seconds is None else [duration(seconds)]
+    stated += [] if seconds is None else [f"wall clock {duration(seconds)}"]
     parts += ["tokens unknown"] if tokens is None else []
     parts += ["time unknown"] if seconds is None else []
     parts += [f"stated: {', '.join(stated)}"] if stated else []

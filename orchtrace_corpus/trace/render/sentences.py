@@ -187,7 +187,7 @@ class Sentences:
         rest = sum(sum(all_) for _, all_ in ordered[_MOST_SHARES:])
         more = [keep(f"others {self._time(rest)}")] if rest else []
         longest = max((one for one in stretches if one.agent), key=lambda one: one.seconds)
-        return f"{', '.join([*shown, *more])}; the longest at once {self._stretch(longest)}"
+        return f"{', '.join([*shown, *more])}; the longest stretch: {self._stretch(longest)}"
 
     def _stretch(self, one: Stretch) -> str:
         name = self._name(one.agent) if one.agent else one.activity.value
