@@ -123,12 +123,12 @@ def compare(first: Trace | TraceView, second: Trace | TraceView) -> list[Differe
     return [*stated, *_measured(*views), *_found(*views), *_structural(*views), *_declared(one, other)]
 
 
-_LEADING = frozenset(("rewards", "metrics", "findings"))
+_OUTCOMES = ("rewards", "metrics")
 _LEADING_MEASURES = frozenset(("elapsed", "tokens", "cost"))
 
 
 def largest_first(differences: Sequence[Difference]) -> list[Difference]:
-    """The differences by weight: what came out, elapsed time, tokens, cost and findings; then by their change.
+    """The differences by weight: what came out; elapsed time, tokens, cost and findings; the others, by their change.
 
     A figure weighs the share of the larger side that it changes by; a count that share of all that differs in its
     part, so that many small parts do not come before a large one. A figure that is stated and measured alike is
@@ -139,14 +139,15 @@ def largest_first(differences: Sequence[Difference]) -> list[Difference]:
         sums[one.part] = sums.get(one.part, 0.0) + abs(one.change or 0.0)
     measured = {(one.before, one.after) for one in differences if one.part == "measures"}
 
-    def weight(one: Difference) -> tuple[bool, float]:
-        is_leading = one.part in _LEADING or (one.part == "measures" and one.name in _LEADING_MEASURES)
+    def weight(one: Difference) -> tuple[bool, bool, float]:
+        is_leading = one.part == "findings" or (one.part == "measures" and one.name in _LEADING_MEASURES)
+        tier = one.part not in _OUTCOMES, not is_leading
         if one.change is None or isinstance(one.before, str) or isinstance(one.after, str):
-            return not is_leading, 0.0
+            return *tier, 0.0
         whole = max(abs(one.before or 0.0), abs(one.after or 0.0))
         if one.part in Structure._fields:
             whole = max(whole, sums[one.part])
-        return not is_leading, -abs(one.change) / whole if whole else 0.0
+        return *tier, -abs(one.change) / whole if whole else 0.0
 
     listed = [one for one in differences if one.part != "costs" or (one.before, one.after) not in measured]
     return sorted(listed, key=weight)
