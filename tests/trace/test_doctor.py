@@ -27,6 +27,7 @@ from orchtrace_corpus.trace.model.trace import Trace
 from orchtrace_corpus.trace.render.doctor import as_data as figures
 from orchtrace_corpus.trace.render.doctor import overview, page
 from orchtrace_corpus.trace.render.names import break_lines, duration, money, names
+from orchtrace_corpus.trace.render.page import event_page
 from orchtrace_corpus.trace.view.agent_tree import AgentSpan
 from tests.conftest import ROOT, run_corpus
 from tests.loopback import loopback_only  # noqa: F401 - guards every test here
@@ -276,7 +277,8 @@ def test_text_of_a_log_cannot_reach_the_terminal() -> None:
         reasons={"costs.tokens": hostile},
     )
 
-    assert not {"\x1b", "\ue000", "\u202e", "\r"} & set(shown(trace))
+    told = [shown(trace), *(plain(event_page(trace, one.id, 80)) for one in trace.events)]
+    assert not {"\x1b", "\ue000", "\u202e", "\r"} & set("".join(told))
 
 
 json_values = st.recursive(

@@ -45,13 +45,13 @@ def newest(session: Session) -> logs.Inputs:
 
 
 def named(name: str) -> logs.Inputs:
-    """The sessions below the home folder in whose file's name a name stands; of very many, the newest.
+    """The sessions below the home folder in whose file's name a name stands, or whose file it is; of many, the newest.
 
     Raises:
         CommandUseError: There is none.
         DataFileError: There is no session at all.
     """
-    known = [one for one in _recent() if name in one.path]
+    known = [one for one in _recent() if name in os.path.basename(one.path) or one.path.endswith(os.sep + name)]
     if not known:
         hint = "--list shows the newest. Name a path for a session that is elsewhere."
         raise CommandUseError(f"no session below the home folder has {quote(name)} in its file's name", hint)

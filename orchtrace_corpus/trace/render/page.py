@@ -119,7 +119,8 @@ def _act(event: Event, names: Mapping[str, str]) -> str:
     """What an event is, who did it, and to whom."""
     what = event.type.value.replace("_", " ") + (f" {printable(event.tool, limit=40)}" if event.tool else "")
     target = names.get(event.target) or printable(event.target, limit=40)
-    return f"{what} of {names.get(event.agent, event.agent)}{f' to {target}' if target else ''}"
+    agent = names.get(event.agent) or printable(event.agent, limit=40)
+    return f"{what} of {agent}{f' to {target}' if target else ''}"
 
 
 def _place(event: Event) -> str:
