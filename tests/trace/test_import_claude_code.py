@@ -982,6 +982,34 @@ def test_a_prompt_in_the_middle_of_a_turn_was_not_waited_for(tmp_path: Path, mai
     assert TraceView(checked(trace)).timing.elapsed == 3620
 
 
+def test_a_prompt_that_nobody_answered_ends_the_wait_for_a_person(tmp_path: Path, main: Claude) -> None:
+    """The program was killed before the model answered, and the session goes on an hour later: nobody was waited for."""
+    main.say(0, "Go.")
+    main.answer(10, "m1", text("Done."))
+    main.say(70, "And this.")
+    main.say(3670, "Are you there?")
+    main.answer(3680, "m2", text("Yes."))
+    main.write(tmp_path)
+
+    trace = trace_of(tmp_path)
+    assert waited(trace) == 60
+    assert TraceView(checked(trace)).timing.elapsed == 3620
+
+
+def test_a_shell_command_of_a_person_is_no_prompt(tmp_path: Path, main: Claude) -> None:
+    main.say(0, "Go.")
+    main.answer(10, "m1", text("Done."))
+    main.say(70, "<bash-input>ls</bash-input>")
+    main.say(70, "<bash-stdout>a</bash-stdout><bash-stderr></bash-stderr>")
+    main.say(130, "And this.")
+    main.answer(140, "m2", text("Done."))
+    main.write(tmp_path)
+
+    trace = trace_of(tmp_path)
+    assert of_type(trace, "human_intervention") == ["user human_intervention > main"] * 2
+    assert (waited(trace), TraceView(checked(trace)).timing.elapsed) == (120, 20)
+
+
 def test_a_model_that_a_person_breaks_off_had_worked_until_then(tmp_path: Path, main: Claude) -> None:
     main.say(0, "Go.")
     main.answer(5, "m1", use("t1", "Bash"), stop="tool_use")
