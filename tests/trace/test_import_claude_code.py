@@ -933,6 +933,11 @@ def test_a_blocking_wait_that_a_person_breaks_off_is_no_wait_for_them(tmp_path: 
     trace = trace_of(tmp_path)
     assert waited(trace) == 60
     assert TraceView(checked(trace)).timing.elapsed == 610
+    assert "main tool_result TaskOutput (error interrupted) -> user human_intervention > main (cancelled)" in links(
+        trace, "causal"
+    )
+    lines = plain(page(diagnose(checked(trace)), (100, 24))).splitlines()
+    assert lines[-1] == "Lever     TaskOutput in main: 10 min of 10 min 10 s."
 
 
 def test_a_call_that_a_person_breaks_off_had_worked_until_then(tmp_path: Path, main: Claude) -> None:

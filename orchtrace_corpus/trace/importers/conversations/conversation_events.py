@@ -390,7 +390,7 @@ class _TranscriptEvents:
             content_ref=step.ref,
             status=step.status,
         )
-        self._builder.edge(self._call, event, _CAUSAL)
+        self._builder.edge(self._inputs[-1][0] if self._inputs else self._call, event, _CAUSAL)
         self._inputs.append((event, _CAUSAL))
 
     def _take_delivery(self, step: steps.Delivery) -> None:
