@@ -2,9 +2,8 @@
 
 Four things are concluded rather than read. A model begins to answer when its input is there: with the last message,
 result or return before its answer, or with the end of its answer before. A person is waited for from the end of a turn
-until the first message comes: a turn ends with an answer that calls no tool, or where a person breaks it off or
-refuses a call. A sub-agent without a transcript has worked from its spawn to its return. A spawned agent ends with its
-last act.
+until the first message comes: a turn ends with an answer that calls no tool, or where a person breaks it off or refuses
+a call. A sub-agent without a transcript has worked from spawn to return. A spawned agent ends with its last act.
 """
 
 from bisect import bisect_left, bisect_right
