@@ -373,12 +373,11 @@ class _TranscriptEvents:
         self._inputs.append((event, _TOOL))
 
     def _take_typed(self, step: steps.UserInput) -> None:
-        since = next((time for time in (self._busy, step.since) if time != steps.NO_TIME), step.time)
-        since = step.since if step.asked else since
+        known = (step.since,) if step.asked else (self._busy, step.since)
+        since = next((time for time in known if time != steps.NO_TIME), step.time)
         waited_from = min(since, step.time) if step.asked or (step.waited and self._is_over) else step.time
-        if step.status is Status.CANCELLED:
-            self._busy = max(self._busy, step.time)
         self._is_over = step.status is Status.CANCELLED
+        self._busy = max(self._busy, step.time) if self._is_over else self._busy
         event = self._emit(
             EventType.HUMAN,
             steps.USER,
