@@ -209,7 +209,9 @@ class Tables:
                 if by != "type" or entry.total is not None or entry.cost_usd is not None
             ]  # fmt: skip
             columns = (by, "events", *kinds, "tokens", "events without tokens", "USD")
-            yield _table(f"Tokens by {by}", columns, rows, ["Reasoning is a part of the output."])
+            has_reasoning = any(entry.tokens["reasoning"] for entry in entries)
+            notes = ["Reasoning is a part of the output."] if has_reasoning else []
+            yield _table(f"Tokens by {by}", columns, rows, notes)
         by_tool = [(printable(tool, limit=60) or "(no tool)", _money(usd)) for tool, usd in cost_by_tool(trace)]
         yield _table("Cost by tool", ("tool", "USD"), by_tool)
         report = report_of(trace)

@@ -41,7 +41,8 @@ function clock(moment, exact, unit) {
   const digits = Math.min(Math.max(0, -Math.floor(Math.log10(exact) + 1e-9)), 12);
   const rounded = Number(moment.toFixed(digits));
   if (unit !== "s") return `${rounded.toLocaleString("en", {maximumFractionDigits: 12})} ${rounded === 1 ? unit : `${unit}s`}`;
-  if (rounded < 60) return exact < 0.001 && rounded < 1 ? duration(rounded, unit) : `${rounded} s`;
+  if (rounded < 1 && rounded > 0) return `${Number((rounded * 1000).toFixed(Math.max(digits - 3, 0)))} ms`;
+  if (rounded < 60) return `${rounded} s`;
   const hours = Math.floor(rounded / 3600), minutes = Math.floor(rounded / 60) % 60;
   const seconds = Number((rounded % 60).toFixed(digits));
   const parts = hours ? [`${hours.toLocaleString("en")} h`] : [];
