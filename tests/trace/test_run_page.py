@@ -145,6 +145,27 @@ def test_the_tables_of_a_run() -> None:
     assert [row[0] for row in shown(tables.events())[1:]] == ["run", "ran", "end"]
 
 
+def test_of_many_agents_those_that_worked_most_are_in_the_table_below_their_parents() -> None:
+    spawned = [
+        event(f"s{n}", n, "spawn", "lead" if n % 3 else f"w{n - 1}" if n else "lead", to=f"w{n}") for n in range(300)
+    ]
+    worked = [event(f"i{n}", 300, "inference", f"w{n}", t_end=300 + (n % 7) * 10) for n in range(300)]
+    diagnosis = diagnose(trace(raw([event("first", 0, "inference", "lead", t_end=0), *spawned, *worked])))
+    found = Tables(diagnosis, Sentences(diagnosis).names).agents()
+    rows = shown(found)[1:]
+    below = float(rows[0][-1].rpartition(" = ")[2])
+
+    assert len(rows) == 200
+    assert [note for note in found.notes if "agents that worked most" in note] == [
+        "The 200 of 301 agents that worked most, with all below them. corpus trace doctor --format json has all."
+    ]
+    assert below == sum((n % 7) * 10 for n in range(300))
+    depths = [row[0].count("> ") for row in rows]
+    assert depths[0] == 0
+    assert all(later <= earlier + 1 for earlier, later in pairwise(depths))
+    assert max(depths) == 2
+
+
 def shown(table: Table) -> list[list[str]]:
     """The columns and rows of a table as texts; of numbers, exact values as well."""
 

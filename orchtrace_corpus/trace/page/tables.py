@@ -12,6 +12,7 @@ from orchtrace_corpus.trace.model.trace import Event, EventType, Source, Status,
 from orchtrace_corpus.trace.render import measures as render
 from orchtrace_corpus.trace.render.ledger import KINDS as KIND_WORDS
 from orchtrace_corpus.trace.render.names import duration, money
+from orchtrace_corpus.trace.view.agent_tree import AgentSpan
 from orchtrace_corpus.trace.view.graph import ranks
 
 MOST_ROWS = 200
@@ -115,28 +116,32 @@ class Tables:
             if (parent := parents[place]) is not None:
                 pairs = zip(whole[parent], whole[place], strict=True)
                 whole[parent] = [a if b is None else (a or 0.0) + b for a, b in pairs]
-        rows = []
-        for one, (_, tokens, cost), (worked_below, tokens_below, cost_below) in zip(agents, own, whole, strict=True):
-            spent = times[one.agent]
-            rows.append(
-                (
-                    Name(self._names[one.agent], one.depth),
-                    printable(one.role, limit=60),
-                    *map(self._time, (spent.elapsed, spent.worked, spent.waited, spent.idle)),
-                    self._time(spent.open) if spent.open else "",
-                    _number(tokens),
-                    _money(cost),
-                    self._time(worked_below or 0.0),
-                    _number(tokens_below),
-                    _money(cost_below),
-                )
-            )
+        # Nobody worked more than with all below, so that whoever is shown is shown below its parents.
+        most = sorted(range(len(agents)), key=lambda place: (-(whole[place][0] or 0.0), place))[:MOST_ROWS]
+        rows = [self._agent(agents[place], own[place], whole[place]) for place in sorted(most)]
         columns = ("agent", "role", "elapsed", "worked", "waited", "idle", "open calls", "tokens", "USD",
                    "worked, with all below", "tokens, with all below", "USD, with all below")  # fmt: skip
         notes = ["Worked, waited and idle add up to elapsed. Waited: it did nothing while an agent below it worked."]
         if any(spent.open for spent in times.values()):
             notes.append("Open calls are in worked; if they only waited, that time is waited as well.")
+        if len(agents) > len(rows):
+            notes.append(f"The {len(rows):,} of {len(agents):,} agents that worked most, with all below them. {_ALL}")
         return _table("Agents", columns, rows, notes)
+
+    def _agent(self, one: AgentSpan, own: Sequence[float | None], whole: Sequence[float | None]) -> tuple[Cell, ...]:
+        """The row of an agent: what it worked and spent itself, and with all below it."""
+        spent = self._run.view.agent_times[one.agent]
+        return (
+            Name(self._names[one.agent], one.depth),
+            printable(one.role, limit=60),
+            *map(self._time, (spent.elapsed, spent.worked, spent.waited, spent.idle)),
+            self._time(spent.open) if spent.open else "",
+            _number(own[1]),
+            _money(own[2]),
+            self._time(whole[0]),
+            _number(whole[1]),
+            _money(whole[2]),
+        )
 
     def critical_path(self) -> Table:
         """The steps of the critical path that take the most time, in their order."""
