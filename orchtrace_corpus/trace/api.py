@@ -17,11 +17,11 @@ from msgspec import to_builtins
 
 from orchtrace_corpus.base.findings import Finding
 from orchtrace_corpus.trace import importers, rules
-from orchtrace_corpus.trace.analysis.comparison import Difference, compare
 from orchtrace_corpus.trace.analysis.labels import Label, labels
 from orchtrace_corpus.trace.analysis.replay import State, replay
 from orchtrace_corpus.trace.credit.assign import Assignment, Choices, Method, assign
 from orchtrace_corpus.trace.diagnosis import diagnose, summarize
+from orchtrace_corpus.trace.diagnosis.comparison import Difference, compare
 from orchtrace_corpus.trace.diagnosis.values import Diagnosis, Origin, Summary
 from orchtrace_corpus.trace.exporters import publish
 from orchtrace_corpus.trace.importers import Imported

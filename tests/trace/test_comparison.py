@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from orchtrace_corpus.trace.analysis.comparison import Difference, Structure, compare
+from orchtrace_corpus.trace.diagnosis.comparison import Difference, Structure, compare, largest_first
+from orchtrace_corpus.trace.render.tables import MOST_DIFFERENCES
 from tests.conftest import ROOT, run_corpus
+from tests.trace.conversationlogs import trace_of
 from tests.trace.traces import EXAMPLES, documents, event, example, raw, trace
 
 TRACES = ROOT / "data" / "traces"
@@ -48,7 +50,7 @@ def test_a_run_does_not_differ_from_itself(document: dict[str, Any]) -> None:
     assert compare(trace(document), trace(document)) == []
 
 
-PARTS = ("rewards", "metrics", "costs", "measures", *Structure._fields, "declared")
+PARTS = ("rewards", "metrics", "costs", "measures", "findings", *Structure._fields, "declared")
 """What came out is first, then what it took, then how it came about."""
 
 
@@ -137,16 +139,15 @@ def test_two_runs_side_by_side(tmp_path: Path) -> None:
     assert result.stdout == (
         "part      name          A        B      change  unit\n"
         "rewards   team          1        0.25   -0.75   reward\n"
-        "costs     wall_clock_s  3        5      2       s\n"
-        "measures  worked        3        5      2       s\n"
-        "measures  span          3        5      2       s\n"
         "measures  elapsed       3        5      2       s\n"
-        "measures  brent_bound   3        5      2       s\n"
-        "measures  error_spread           0              1\n"
         "tools     find          1        0      -1      call\n"
         "tools     read          0        1      1       call\n"
         "statuses  error         0        1      1       event\n"
         "statuses  ok            1        0      -1      event\n"
+        "measures  worked        3        5      2       s\n"
+        "measures  span          3        5      2       s\n"
+        "measures  brent_bound   3        5      2       s\n"
+        "measures  error_spread           0              1\n"
         "declared  topology      unknown  swarm\n"
         f"A: first ({tmp_path / 'one.json'})\n"
         f"B: second ({tmp_path / 'two.json'})\n"
@@ -190,6 +191,57 @@ def test_every_figure_of_a_comparison_has_a_change_where_both_are_known(path: Pa
     for found in compare(example("swarm"), example(path.stem)):
         known = isinstance(found.before, int | float) and isinstance(found.after, int | float)
         assert (found.change is not None) == known
+
+
+def test_two_sessions_are_compared_by_what_differs_most_and_are_no_different_tasks(tmp_path: Path) -> None:
+    sessions = [str(ROOT / "tests" / "data" / "findings" / "unread_message"), str(ROOT / "tests" / "data" / "session")]
+    result = run_corpus("trace", "diff", *sessions, "--prices", f"{sessions[1]}/prices.yaml")
+
+    assert (result.code, result.stderr) == (0, "")
+    rows = [line.split()[:2] for line in result.stdout.splitlines()[1:16]]
+    assert rows[:6] == [
+        ["findings", "unread_message"],
+        ["findings", "unread_message_seconds"],
+        ["findings", "unread_message_tokens"],
+        ["measures", "tokens"],
+        ["measures", "elapsed"],
+        ["measures", "cost"],
+    ]
+    everything = compare(*(trace(trace_of(Path(path))) for path in sessions))
+    assert len(rows) == MOST_DIFFERENCES < len(everything)
+    assert "more differences are smaller: corpus trace diff A B --all.\n" in result.stdout
+    assert "smaller" not in run_corpus("trace", "diff", *sessions, "--all").stdout
+    both = json.loads(run_corpus("trace", "doctor", *sessions, "--format", "json").stdout)
+    alone = json.loads(run_corpus("trace", "diff", *sessions, "--format", "json").stdout)
+    assert both["differences"] == alone["differences"]
+    assert "differences" not in json.loads(run_corpus("trace", "doctor", sessions[0], "--format", "json").stdout)
+
+
+@given(documents(prefix="x"), documents(prefix="y"))
+def test_the_largest_first_are_the_same_differences(one: dict[str, Any], other: dict[str, Any]) -> None:
+    found = compare(trace(one), trace(other))
+    ordered = largest_first(found)
+
+    left_out = [one for one in found if one not in ordered]
+    assert {one.part for one in left_out} <= {"costs"}
+    assert len(ordered) + len(left_out) == len(found)
+
+
+def test_findings_and_open_calls_are_compared() -> None:
+    calm = [event("think", 0, "inference", "a", t_end=10), event("edit", 10, "tool_call", "a", tool="Edit", t_end=20)]
+    slow = [calm[0], {**calm[1], "t_end": 110}]
+
+    assert [one[1:4] for one in rows(raw(calm, "think>edit"), raw(slow, "think>edit")) if one[0] == "measures"] == [
+        ("worked", 20.0, 110.0),
+        ("worked_if_waiting", 20.0, 10.0),
+        ("span", 20.0, 110.0),
+        ("span_if_waiting", 20.0, 10.0),
+        ("elapsed", 20.0, 110.0),
+        ("speed_up_if_waiting", 1.0, pytest.approx(1 / 11)),
+        ("efficiency_if_waiting", 1.0, pytest.approx(1 / 11)),
+        ("brent_bound", 20.0, 110.0),
+        ("brent_bound_if_waiting", 20.0, 10.0),
+    ]
 
 
 def test_words_have_no_change() -> None:

@@ -701,7 +701,7 @@ def test_where_no_channel_is_named_it_is_team_or_the_only_one(tmp_path: Path) ->
     none = credited({})
     assert none.stderr.endswith(
         "corpus: the trace 't' has no reward that could be divided\n"
-        'State one in the trace, such as "rewards": {"team": 1}.\n'
+        'Give one with --outcomes FILE, or state it in the trace, such as "rewards": {"team": 1}.\n'
     )
 
 

@@ -1,6 +1,7 @@
 """`corpus trace doctor`: one screen on where the time and the money of a run went, true and readable."""
 
 import json
+import os
 import re
 import shlex
 import shutil
@@ -12,11 +13,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchtrace_corpus.base.text.layout import ASCII, display_width, plain
+from orchtrace_corpus.base.text.layout import ASCII, display_width, line, plain
+from orchtrace_corpus.cli.main import run
 from orchtrace_corpus.trace import importers
 from orchtrace_corpus.trace.diagnosis import diagnose, summarize
+from orchtrace_corpus.trace.diagnosis.findings import FindingKind
 from orchtrace_corpus.trace.diagnosis.lever import Lever, biggest_lever
-from orchtrace_corpus.trace.diagnosis.values import Activity, Origin
+from orchtrace_corpus.trace.diagnosis.values import Activity, Diagnosis, Origin
 from orchtrace_corpus.trace.importers.core.builder import as_data
 from orchtrace_corpus.trace.importers.core.privacy import Privacy
 from orchtrace_corpus.trace.measures.shared_answers import Shared
@@ -24,6 +27,7 @@ from orchtrace_corpus.trace.model.trace import Trace
 from orchtrace_corpus.trace.render.doctor import as_data as figures
 from orchtrace_corpus.trace.render.doctor import overview, page
 from orchtrace_corpus.trace.render.names import break_lines, duration, money, names
+from orchtrace_corpus.trace.render.page import event_page
 from orchtrace_corpus.trace.view.agent_tree import AgentSpan
 from tests.conftest import ROOT, run_corpus
 from tests.loopback import loopback_only  # noqa: F401 - guards every test here
@@ -68,22 +72,20 @@ def test_the_page_says_where_the_time_and_the_money_went() -> None:
         "  Explore      ███████████████r                                            7,975\n"
         "  tester       █░░░░░░░░░░░░░░░░░░░░░░░░░░░░x█░░░░░░░░░███·r               6,260\n"
         "█ model, ░ tool, · idle, s spawn, r return, h a person acts, e stop, x error\n"
-        "Team      main spawned Explore, tester.\n"
-        "Parallel  up to 2 at once 25% of the time, one alone 74%. Worked 6 min 30 s in\n"
-        "          all (models 3 min 13 s, tools 3 min 17 s): speed-up 1.25.\n"
-        "Critical  path, 5 min 12 s: main 18.4 s -> tester 3 min 47 s (mostly Bash) ->\n"
-        "          main 1 min 05 s; 1.2 s idle in between. With these steps and no\n"
-        "          waiting: at least 5 min 11 s.\n"
+        "Parallel  up to 2 at once 25% of the time, one alone 74%. Work in all:\n"
+        "          6 min 30 s (models 3 min 13 s, tools 3 min 17 s); speed-up 1.25.\n"
+        "Path      critical path, 5 min 12 s: main 18.4 s -> tester 3 min 47 s (mostly\n"
+        "          Bash) -> main 1 min 05 s; 1.2 s idle in between. With these steps and\n"
+        "          no waiting: at least 5 min 11 s.\n"
+        "Errors    1 event failed: Bash of tester, tool_error (e22 at 2 min 51 s).\n"
         "Tokens    46,215 (3,870 input, 2,045 output, 27,800 from cache,\n"
-        "          12,500 to cache).\n"
-        "          By agent: main 69%, Explore 17%, tester 14%. By model:\n"
-        "          example-large-20260115 69%, example-small 31%.\n"
-        "          Not counted twice: 20,292 tokens of 4 records, repeats or sums.\n"
+        "          12,500 to cache). By agent: main 69%, Explore 17%, tester 14%.\n"
+        "          By model: example-large-20260115 69%, example-small 31%.\n"
+        "          Not counted twice: 20,292 tokens of 4 records.\n"
         "Cost      0.1100 USD at the prices of 2026-03-01, older than the run of\n"
         "          2026-03-02 (main 0.0969, Explore 0.0076, tester 0.0055).\n"
-        "          By model: example-large-20260115 0.0969, example-small 0.0131. By\n"
-        "          tool: no tool 0.0873, Edit 0.0152, Bash 0.0033, Grep 0.0026, ….\n"
-        "Problems  1 x error in the run (the first: Bash of tester, tool_error)\n"
+        "          By model: example-large-20260115 0.0969, example-small 0.0131.\n"
+        "          By tool: Agent 0.0495, no tool 0.0378, Edit 0.0152, Bash 0.0033, ….\n"
         "Lever     Bash in tester: 3 min 13 s of 5 min 12 s.\n"
     )
 
@@ -100,11 +102,15 @@ def test_the_biggest_lever_is_what_takes_most_of_the_critical_path() -> None:
     idle = made({"type": "inference", "t": 0, "t_end": 2}, {"type": "inference", "t": 10, "t_end": 12})
     instant = made({"type": "inference", "t": 0})
 
+    approving, quick = approved(), approved(seconds=100)
+
+    assert biggest_lever(diagnose(approving)) == Lever("tester", Activity.OPEN, "Bash", 4157.0, 4181.0)
+    assert biggest_lever(diagnose(quick)) == Lever("tester", Activity.TOOL, "Bash", 100.0, 124.0)
     assert biggest_lever(diagnose(waits)) == Lever("main", Activity.TOOL, "Bash", 6.0, 14.0)
     assert biggest_lever(diagnose(idle)) == Lever("", Activity.IDLE, "", 8.0, 12.0)
     assert biggest_lever(diagnose(instant)) is None
     assert shown(waits).endswith("Lever     Bash in main: 6 s of 14 s.\n")
-    assert shown(idle).endswith("Lever     nobody at work: 8 s of 12 s.\n")
+    assert shown(idle).endswith("Lever     idle time: 8 s of 12 s.\n")
     assert "Lever" not in shown(instant)
 
 
@@ -132,10 +138,10 @@ def test_every_log_of_the_tests_fits_one_screen(path: Path, columns: int) -> Non
 @pytest.mark.parametrize("columns", range(30, 101, 7))
 def test_a_figure_and_its_unit_stay_on_one_line(columns: int) -> None:
     text = shown(trace_of(SESSION), columns)
-    lines = [line.strip() for line in text[text.index("Team") :].splitlines()]
+    lines = [line.strip() for line in text[text.index("Parallel") :].splitlines()]
 
     assert [line for line in lines if re.match(r"(s|ms|min|h|agents?|events?|tokens)\b", line)] == []
-    assert "Critical path" in " ".join(text.split())
+    assert "critical path" in " ".join(text.split())
 
 
 def big(team: int) -> Trace:
@@ -174,7 +180,7 @@ def test_a_large_team_fills_the_screen_and_no_more(rows: int) -> None:
 def test_who_is_on_the_critical_path_is_shown_before_who_spent_most() -> None:
     text = shown(big(200))
 
-    assert "Critical path, 7 min: lead 10 s -> kind 1 w1 6 min 29 s -> lead 19 s; 2 s idle in between." in " ".join(
+    assert "critical path, 7 min: lead 10 s -> kind 1 w1 6 min 29 s -> lead 19 s; 2 s idle in between." in " ".join(
         text.split()
     )
     assert re.search(r"^  kind 1 w1 +█", text, re.M)
@@ -185,7 +191,7 @@ def test_where_no_time_passes_nothing_is_said_of_time() -> None:
 
     assert "1 agent, 1 event, no time elapsed: all is of one instant.\n" in text
     assert "Parallel" not in text
-    assert "Critical" not in text
+    assert "Path" not in text
 
 
 def test_where_no_event_has_an_end_it_is_said_and_not_taken_as_nothing() -> None:
@@ -222,7 +228,7 @@ def test_what_is_known_in_part_is_a_least() -> None:
 
     text = shown(trace, has_prices=True)
 
-    assert "Tokens    at least 1,500 (1,000 input, 500 output).\n" in text
+    assert "Tokens    at least 1,500 (1,000 input, 500 output). " in text
     assert "          Not known: 1 call has no usage.\n" in text
     assert "Cost      at least 1.50 USD, as the trace states it.\n" in text
 
@@ -252,11 +258,12 @@ def test_problems_are_told_in_the_order_of_how_many() -> None:
     text = shown(made({"type": "tool_call", "tool": "Bash", "call_id": "c", "status": "error"}, import_report=report))
 
     assert text.endswith(
-        "Problems  1 x error in the run (the first: Bash of main)\n"
-        "          5,000 x often\n"
+        "Log       5,000 x often\n"
         "          3 x row of a kind that is not known\n"
-        "          2 more kinds; corpus trace import tells all.\n"
+        "          2 x cut off (a:9)\n"
+        "          1 more kind; corpus trace import tells all.\n"
     )
+    assert "Errors    1 event failed: Bash of main (e0 at 0 s).\n" in text
 
 
 def test_text_of_a_log_cannot_reach_the_terminal() -> None:
@@ -270,7 +277,8 @@ def test_text_of_a_log_cannot_reach_the_terminal() -> None:
         reasons={"costs.tokens": hostile},
     )
 
-    assert not {"\x1b", "\ue000", "\u202e", "\r"} & set(shown(trace))
+    told = [shown(trace), *(plain(event_page(trace, one.id, 80)) for one in trace.events)]
+    assert not {"\x1b", "\ue000", "\u202e", "\r"} & set("".join(told))
 
 
 json_values = st.recursive(
@@ -285,7 +293,7 @@ parts = st.sampled_from(["problems", "dropped", "unknown_kinds", "token_ledger",
 def test_an_import_report_of_another_form_is_no_trouble(report: dict[str, Any]) -> None:
     text = shown(made({"type": "inference", "t_end": 1}, import_report=report), has_prices=True)
 
-    assert "Problems" in text
+    assert ("Findings  none" in text) != ("Log  " in text)
 
 
 def test_without_unicode_the_lanes_are_drawn_in_ascii() -> None:
@@ -313,7 +321,7 @@ def test_of_a_long_critical_path_it_is_said_whose_it_is() -> None:
     text = " ".join(shown(made(*events, edges=edges)).split())
 
     assert (
-        "Critical path, 3 min 20 s: b 1 min 40 s (10 times), a 1 min 30 s (10 times); the longest at once b 10 s (Bash); "
+        "critical path, 3 min 20 s: b 1 min 40 s (10 times), a 1 min 30 s (10 times); the longest stretch: b 10 s (Bash); "
         "10 s idle in between. With these steps and no waiting: at least 3 min 10 s." in text
     )
 
@@ -336,7 +344,7 @@ def test_the_critical_path_is_what_the_end_waited_for_and_not_the_most_work() ->
     text = " ".join(shown(late()).split())
 
     assert (
-        "Critical path, 1 min 05 s: lead 1 s -> idle 29 s -> late 30 s -> lead 4 s; 1 s idle in between. "
+        "critical path, 1 min 05 s: lead 1 s -> idle 29 s -> late 30 s -> lead 4 s; 1 s idle in between. "
         "With these steps and no waiting: at least 43 s (lead 1 s -> long 38 s -> lead 4 s)." in text
     )
 
@@ -347,7 +355,7 @@ def test_time_before_an_event_that_waited_for_nothing_known_is_unknown() -> None
         {"type": "inference", "agent": "b", "t": 30, "t_end": 50},
     )
 
-    assert "Critical  path, 50 s: unknown 30 s -> b 20 s." in shown(trace)
+    assert "Path      critical path, 50 s: unknown 30 s -> b 20 s." in shown(trace)
 
 
 def test_time_of_an_agent_that_nobody_saw_is_told_as_assumed() -> None:
@@ -361,8 +369,8 @@ def test_time_of_an_agent_that_nobody_saw_is_told_as_assumed() -> None:
 
     text = shown(trace)
 
-    assert "Worked 24 s in all (models 24 s; 16 s of it assumed)." in " ".join(text.split())
-    assert "Critical  path, 24 s: main 4 s -> unseen 16 s (assumed) -> main 4 s." in text
+    assert "Work in all: 24 s (models 24 s; 16 s of it assumed)." in " ".join(text.split())
+    assert "Path      critical path, 24 s: main 4 s -> unseen 16 s (assumed) -> main 4 s." in text
     assert "█ model, ▓ assumed, ░ tool" in text
     assert re.search(r"^  unseen +▓+·?$", text, re.M)
     assert not re.search(r"^main .*▓", text, re.M)
@@ -389,7 +397,7 @@ def test_a_problem_of_two_events_is_shown_at_its_place_in_the_log() -> None:
     second = {"type": "inference", "t": 1, "t_end": 2, "source": {"file": "log.jsonl", "line": 7}}
     trace = made({"type": "inference"}, second, import_report={"problems": {"dependency left out": noted}})
 
-    assert "Problems  2 x dependency left out (log.jsonl:7)\n" in shown(trace)
+    assert "Log       2 x dependency left out (log.jsonl:7)\n" in shown(trace)
 
 
 # Names and figures
@@ -563,7 +571,7 @@ def test_programs_are_given_the_figures_of_all_sessions_or_of_one(tmp_path: Path
     both = json.loads(run_corpus("trace", "doctor", str(tmp_path), "--format", "json").stdout)
     one = json.loads(run_corpus("trace", "doctor", str(tmp_path), "--format", "json", "--session", "swarm").stdout)
 
-    assert (both["schema"], both["version"]) == ("orchtrace-corpus/trace-doctor", 2)
+    assert (both["schema"], both["version"]) == ("orchtrace-corpus/trace-doctor", 3)
     assert [run["session"] for run in both["sessions"]] == ["debate", "swarm"]
     (swarm,) = one["sessions"]
     assert swarm == both["sessions"][1]
@@ -721,29 +729,79 @@ def test_a_call_that_perhaps_waited_makes_ranges_and_is_drawn_as_open() -> None:
         "  reader  █·\n"
         "█ model, ░ tool, · idle, ? open, perhaps waiting\n"
         "Team      lead spawned tester, reader.\n"
-        "Parallel  up to 2 at once 1% of the time, one alone 99%. Worked 1 min 24 s to\n"
-        "          1 h 10 min in all (models 1 min 24 s, tools 0 s to 1 h 09 min):\n"
-        "          speed-up 0.0201 to 1.01.\n"
-        "Critical  path, 1 h 09 min: lead 4 s -> tester 1 h 09 min (mostly Bash, perhaps\n"
-        "          waiting) -> lead 10 s. With these steps and no waiting: at least\n"
-        "          1 min 14 s (lead 4 s -> reader 1 min -> lead 10 s), or 1 h 09 min if\n"
-        "          open calls worked.\n"
-        "Open      1 call far longer than work takes, perhaps waiting:\n"
-        "          Bash of tester 1 h 09 min.\n"
-        "Findings  Lead idle while its team was blocked, if open calls waited: lead\n"
-        "          1 h 08 min.\n"
+        "Parallel  up to 2 at once 0% to 1% of the time, one alone 2% to 99%, nobody\n"
+        "          0% to 98%. Work in all: 1 min 24 s to 1 h 10 min (models 1 min 24 s,\n"
+        "          tools 0 s to 1 h 09 min); speed-up 0.0201 to 1.01.\n"
+        "Path      critical path, 1 h 09 min: lead 4 s -> tester 1 h 09 min (mostly Bash,\n"
+        "          perhaps waiting) -> lead 10 s. With these steps and no waiting: at\n"
+        "          least 1 min 14 s (lead 4 s -> reader 1 min -> lead 10 s), or\n"
+        "          1 h 09 min if open calls worked.\n"
+        "Open      1 call, perhaps waiting instead of working: Bash of tester 1 h 09 min.\n"
+        "Findings  Lead idle while its team was blocked, if open calls waited (lead):\n"
+        "          1 h 08 min; e5 at 1 h 09 min.\n"
+        "More      corpus trace show LOG --event e5 shows one of these events.\n"
         "Tokens    unknown.\n"
         "Cost      unknown without prices: --cost, or a table with --prices FILE.\n"
-        "Problems  none found.\n"
-        "Lever     Bash in tester: 1 h 09 min of 1 h 09 min.\n"
+        "Lever     Bash in tester, perhaps waiting: 1 h 09 min of 1 h 09 min.\n"
     )
+
+
+def test_waste_is_the_lever_from_a_tenth_of_the_time_on() -> None:
+    def searching(seconds: float) -> Trace:
+        """Two searchers, the later of which repeats the first call of the other before one of its own."""
+        call = {"type": "tool_call", "tool": "Search", "content_ref": "x"}
+        return made(
+            {"type": "inference", "agent": "lead", "t_end": 1},
+            {"type": "spawn", "agent": "lead", "to": "one", "t": 1},
+            {"type": "spawn", "agent": "lead", "to": "two", "t": 1},
+            {**call, "agent": "one", "t": 1, "t_end": 1 + seconds},
+            {**call, "agent": "two", "t": 2, "t_end": 2 + seconds},
+            {"type": "tool_call", "agent": "two", "tool": "Fetch", "t": 2 + seconds, "t_end": 22 + seconds},
+            {"type": "return", "agent": "two", "to": "lead", "t": 22 + seconds},
+            {"type": "return", "agent": "one", "to": "lead", "t": 1 + seconds},
+            {"type": "inference", "agent": "lead", "t": 22 + seconds, "t_end": 23 + seconds},
+            edges=[
+                {"src": f"e{a}", "dst": f"e{b}", "type": kind}
+                for a, b, kind in ((0, 1, "causal"), (0, 2, "causal"), (1, 3, "spawn"), (2, 4, "spawn"), (4, 5, "causal"),
+                                   (5, 6, "causal"), (3, 7, "causal"), (6, 8, "return"), (7, 8, "return"))
+            ],
+        )  # fmt: skip
+
+    large, small = searching(6), searching(2)
+
+    assert biggest_lever(diagnose(large)) == Lever("", Activity.FINDING, "", 6.0, 29.0, FindingKind.REPEATED_CALL)
+    assert shown(large).endswith("Lever     calls that siblings repeat: 6 s of 29 s.\n")
+    assert biggest_lever(diagnose(small)) == Lever("two", Activity.TOOL, "Fetch", 20.0, 25.0)
+
+
+@given(documents())
+def test_a_screen_says_that_nothing_is_wrong_only_where_it_shows_nothing_wrong(document: dict[str, Any]) -> None:
+    text = shown(msgspec.convert({**document, "import_report": {}}, Trace))
+
+    assert text.count("Findings  ") <= 1
+    if "Findings  none" in text:
+        assert not re.search(r"^(Errors|Open|Log|More)  ", text, re.M)
+
+
+def test_the_screen_advises_the_command_under_the_name_that_was_typed(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    path = str(ROOT / "tests" / "data" / "findings" / "unread_message")
+
+    assert run(["doctor", path], "orchtrace") == 0
+    assert "\nMore      orchtrace show LOG --event e10 shows one of these events.\n" in capsys.readouterr().out
+    both = [path, str(SESSION)]
+    assert run(["doctor", *both], "orchtrace") == 0
+    assert "smaller: orchtrace diff A B --all.\n" in capsys.readouterr().out
+    assert run(["diff", *both], "orchtrace") == 0
+    assert "smaller: orchtrace diff A B --all.\n" in capsys.readouterr().out
 
 
 def test_without_open_calls_every_time_is_one_value() -> None:
     text = " ".join(shown(approved(seconds=100)).split())
 
-    assert "Worked 3 min 04 s in all (models 1 min 24 s, tools 1 min 40 s): speed-up 1.48." in text
-    assert "With these steps and no waiting: at least 2 min 04 s. Tokens" in text
+    assert "Work in all: 3 min 04 s (models 1 min 24 s, tools 1 min 40 s); speed-up 1.48." in text
+    assert "With these steps and no waiting: at least 2 min 04 s. Findings none: no errors, nothing lost" in text
     assert "perhaps" not in text
 
 
@@ -754,7 +812,7 @@ def test_programs_are_given_both_readings_of_open_calls_and_how_each_agent_spent
         "elapsed": 4181, "waited": 0,
         "worked": {"if_working": 4241, "if_waiting": 84}, "span": {"if_working": 4181, "if_waiting": 74},
         "open_calls": [
-            {"event": "e3", "agent": "tester", "tool": "Bash", "cause": "long", "open": 4157, "usual": None}
+            {"event": "e3", "agent": "tester", "tool": "Bash", "cause": "long", "open": 4157, "begin": 4, "usual": None}
         ],
     }  # fmt: skip
     times = ("elapsed", "worked", "waited", "idle", "open")
@@ -776,6 +834,36 @@ def check_times(trace: Trace) -> None:
     assert sum(stretch.seconds for stretch in path.stretches) + path.gaps == close(elapsed, abs=1e-6)
     assert path.span_if_waiting.length <= path.span.length + 1e-6
     assert run.view.open_calls or path.span_if_waiting == path.span
+    working, waiting = run.parallelism, run.parallelism_if_waiting
+    for one in filter(None, (working, waiting)):
+        assert one.together + one.alone + one.idle == close(1)
+    if working and waiting:
+        assert run.view.open_calls or working == waiting
+        assert waiting.worked == close(working.worked - working.open, abs=1e-6)
+        assert (waiting.idle, -waiting.together) >= (working.idle - 1e-9, -working.together - 1e-9)
+    printed = " ".join(plain(page(run, (100, 60))).replace("\n", " ").split())
+    if elapsed and path.span.length:
+        assert f"critical path, {printed_time(elapsed, run)}:" in printed
+    lever = biggest_lever(run)
+    assert lever is None or 0 < lever.seconds <= elapsed + 1e-6
+
+
+def printed_time(seconds: float, run: Diagnosis) -> str:
+    return plain([line(break_lines(duration(seconds, run.summary.unit), 80)[0])]).strip()
+
+
+SAMPLES = os.environ.get("CORPUS_LOG_SAMPLES", str(LOGS))
+"""A folder of folders of logs: real ones, which are not ours to keep here, where it is named; else those of the tests."""
+
+
+def test_times_of_whole_folders_of_logs_add_up() -> None:
+    read = 0
+    for folder in sorted(entry.path for entry in os.scandir(SAMPLES) if entry.is_dir() and entry.name != "told"):
+        for one in importers.import_sessions(importers.find([folder], "").sessions, Privacy(b"salt")):
+            if one.trace is not None:
+                check_times(one.trace)
+                read += 1
+    assert read
 
 
 @given(documents())

@@ -9,7 +9,9 @@ from xml.etree import ElementTree
 import pytest
 from hypothesis import given
 
+from orchtrace_corpus.trace.diagnosis import diagnose
 from orchtrace_corpus.trace.render import graph as trace_graph
+from orchtrace_corpus.trace.render.doctor import as_data
 from tests.conftest import ROOT, run_corpus
 from tests.trace.traces import EXAMPLES, documents, event, example, raw, trace
 
@@ -34,7 +36,7 @@ TEAM = raw(
 def test_a_trace_as_a_mermaid_flowchart_with_its_critical_path_thick() -> None:
     assert trace_graph.mermaid(trace(TEAM)) == (
         "flowchart LR\n"
-        "  %% Thick: the critical path, 7 s.\n"
+        "  %% Thick: the critical path, 7 s: what the end waited for.\n"
         '  subgraph a0["lead"]\n'
         '    e0["plan: orchestrator_decision"]\n'
         '    e1["hire-1: spawn"]\n'
@@ -70,7 +72,7 @@ def test_a_trace_for_graphviz_with_its_critical_path_thick() -> None:
         "digraph trace {\n"
         "  rankdir=LR;\n"
         "  node [shape=box, fontname=sans];\n"
-        '  label="t\\nThick: the critical path, 7 s.";\n'
+        '  label="t\\nThick: the critical path, 7 s: what the end waited for.";\n'
         "  subgraph cluster_0 {\n"
         '    label="lead";\n'
         '    e0 [label="plan: orchestrator_decision", penwidth=4];\n'
@@ -100,12 +102,25 @@ def test_a_trace_for_graphviz_with_its_critical_path_thick() -> None:
     )
 
 
+def test_the_critical_path_of_graphs_is_that_of_the_doctor_and_people_are_no_agents() -> None:
+    document = {**TEAM, "events": [*TEAM["events"], event("hello", 0, "human_intervention", "ann", to="lead", t_end=0)]}
+    chain = [one["event"] for one in as_data(diagnose(trace(document)))["critical_path"] if one["worked"]]
+
+    drawn = trace_graph.timeline(trace(document))
+
+    assert chain == ["plan", "slow", "merge"]
+    assert "3 agents and 1 person, 9 events, 7 s elapsed. Critical path: plan, slow, merge.</desc>" in drawn
+
+
 def test_graphs_without_durations_say_that_there_is_no_critical_path() -> None:
     run = trace(raw([event("a", 0, "inference", "x"), event("b", 1, "inference", "x")], "a>b"))
 
-    assert trace_graph.mermaid(run).splitlines()[1] == "  %% No critical path: some events have no end."
+    assert (
+        trace_graph.mermaid(run).splitlines()[1]
+        == "  %% No critical path: the log does not say how long anything took."
+    )
     assert "linkStyle" not in trace_graph.mermaid(run)
-    assert '  label="t\\nNo critical path: some events have no end.";\n' in trace_graph.dot(run)
+    assert '  label="t\\nNo critical path: the log does not say how long anything took.";\n' in trace_graph.dot(run)
     assert "penwidth" not in trace_graph.dot(run)
 
 

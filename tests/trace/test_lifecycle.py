@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchtrace_corpus.trace import rules
-from orchtrace_corpus.trace.analysis.comparison import structure
 from orchtrace_corpus.trace.analysis.labels import labels
 from orchtrace_corpus.trace.analysis.replay import replay
+from orchtrace_corpus.trace.diagnosis.comparison import structure
 from orchtrace_corpus.trace.measures import measure
 from orchtrace_corpus.trace.model.decode import Document, decode
 from orchtrace_corpus.trace.model.trace import Event, EventType

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from orchtrace_corpus.base import workers
 from orchtrace_corpus.trace.measures import DEFINITIONS, Measure, measure
-from orchtrace_corpus.trace.measures.ledger import KINDS, leading_model, ledger, spent_by_agent
+from orchtrace_corpus.trace.measures.ledger import GROUPINGS, KINDS, cost_by_tool, leading_model, ledger, spent_by_agent
 from orchtrace_corpus.trace.measures.measure import Run
 from orchtrace_corpus.trace.measures.work import concurrency
 from orchtrace_corpus.trace.view import TraceView
@@ -409,7 +409,7 @@ at once   s  % of time
       4   2       10.0
 """
     )
-    assert table == "trace,at_once,time,unit\nswarm,1,10,s\nswarm,2,7,s\nswarm,3,1,s\nswarm,4,2,s\n"
+    assert table == "trace,at_once,time,time_if_waiting,unit\nswarm,1,10,,s\nswarm,2,7,,s\nswarm,3,1,,s\nswarm,4,2,,s\n"
     (one,) = document["traces"]
     assert sum(part["time"] for part in one["profile"]) == 20
     assert sum(part["time"] * part["at_once"] for part in one["profile"]) == 35
@@ -430,14 +430,16 @@ def test_all_that_a_comparison_lacks_is_said_at_once() -> None:
     events = [event("a", 0, "inference", "x")]
 
     assert reason(raw(events), "error_amplification") == (
-        "no baseline: declare a single agent's run on the same task as `baseline`, with `error_rate`; "
+        "no baseline: declare a single agent's run on the same task, with `error_rate`, as `baseline`, "
+        "or give it with --outcomes; "
         "`metrics.error_rate` is unknown"
     )
     assert reason(raw(events, baseline={"turns": 0}), "coordination_efficiency") == (
         "`baseline.turns` is 0; `metrics.task_success` is unknown"
     )
     assert reason(raw(events, metrics={"error_rate": 0.5}), "error_amplification") == (
-        "no baseline: declare a single agent's run on the same task as `baseline`, with `error_rate`"
+        "no baseline: declare a single agent's run on the same task, with `error_rate`, as `baseline`, "
+        "or give it with --outcomes"
     )
 
 
@@ -515,10 +517,78 @@ def test_every_ledger_holds_all_tokens(document: dict[str, Any]) -> None:
     run = trace(document)
     wanted = sum(sum(one["tokens"].values()) for one in document["events"] if "tokens" in one)
 
-    for by in ("agent", "role", "model", "type"):
+    for by in GROUPINGS:
         entries = ledger(run, by)
-        assert sum(entry.total or 0 for entry in entries) == wanted
+        assert sum(entry.total or 0 for entry in entries) == pytest.approx(wanted)
         assert sum(entry.events for entry in entries) == len(document["events"])
+
+
+def test_by_tool_an_answer_goes_to_what_it_calls_and_a_spawn_shows_what_it_spawned() -> None:
+    tokens = {"input": 90, "output": 10}
+    events = [
+        event("plan", 0, "inference", "lead", t_end=1, tokens=tokens, cost_usd=0.3),
+        event("s", 1, "spawn", "lead", to="child", tool="Agent"),
+        event("m", 1, "message", "lead", to="child", tool="SendMessage"),
+        event("c1", 1, "inference", "child", t_end=2, tokens=tokens, cost_usd=0.2),
+        event("s2", 2, "spawn", "child", to="grandchild", tool="Task"),
+        event("g1", 2, "inference", "grandchild", t_end=3, tokens=tokens),
+        event("read", 3, "tool_call", "grandchild", tool="Read", t_end=4),
+        event("end", 4, "inference", "lead", t_end=5, tokens=tokens, cost_usd=0.1),
+    ]
+    run = trace(raw(events, "plan>s plan>m s>c1:spawn m>c1:message c1>s2 s2>g1:spawn g1>read"))
+
+    assert [
+        (one.name, one.events, one.total, one.cost_usd, one.spawned_tokens, one.spawned_cost_usd)
+        for one in ledger(run, "tool")
+    ] == [
+        ("", 4, 100, 0.1, None, None),
+        ("Read", 1, 100, None, None, None),
+        ("Task", 1, 100, 0.2, 100, None),
+        ("Agent", 1, 50, 0.15, 200, 0.2),
+        ("SendMessage", 1, 50, 0.15, None, None),
+    ]
+    assert cost_by_tool(run) == (("Task", 0.2), ("Agent", 0.15), ("SendMessage", 0.15), ("", 0.1))
+
+
+def test_the_ledger_by_tool_has_columns_for_what_was_spawned(tmp_path: Path) -> None:
+    shown = run_corpus("trace", "measure", str(ROOT / "data" / "traces" / "swarm.json"), "--ledger", "tool",
+                       "--format", "csv").stdout  # fmt: skip
+
+    assert shown.splitlines()[0].endswith(",cost_usd,spawned_tokens,spawned_cost_usd")
+
+
+OPEN = [
+    event("think", 0, "inference", "a", t_end=10),
+    event("edit", 10, "tool_call", "a", tool="Edit", call_id="c", t_end=110),
+    event("beside", 10, "inference", "b", t_end=60),
+]
+
+
+def test_the_profile_beside_an_open_call_has_two_readings(tmp_path: Path) -> None:
+    path = tmp_path / "open.json"
+    path.write_text(json.dumps(raw(OPEN, "think>edit think>beside")), encoding="utf-8")
+    words = ["trace", "measure", str(path)]
+
+    assert run_corpus(*words, "--profile").stdout == (
+        "t: events worked on at once\n"
+        "at once   s  % of time  s *   % *\n"
+        "      0   0        0.0   50  45.5\n"
+        "      1  60       54.5   60  54.5\n"
+        "      2  50       45.5    0   0.0\n"
+        "* if open calls only waited (docs/measures.md).\n"
+    )
+    document = json.loads(run_corpus(*words, "--profile", "--format", "json").stdout)
+    assert (document["version"], document["traces"][0]["profile"]) == (
+        2,
+        [
+            {"at_once": 0, "time": 0.0, "time_if_waiting": 50.0},
+            {"at_once": 1, "time": 60.0, "time_if_waiting": 60.0},
+            {"at_once": 2, "time": 50.0, "time_if_waiting": 0.0},
+        ],
+    )
+    swarm = str(ROOT / "data" / "traces" / "swarm.json")
+    several = run_corpus(*words, swarm, "--only", "speed_up,span").stdout.splitlines()
+    assert [line.split()[:4] for line in several[1:]] == [["t", "0.545455", "to", "1.45455"], ["swarm", "1.75", "20"]]
 
 
 def test_errors_downstream_of_errors_are_spread() -> None:

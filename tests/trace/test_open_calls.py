@@ -56,6 +56,53 @@ def test_a_call_is_open_where_it_takes_far_longer_than_its_tool(
     assert found(calls(*durations, tool=tool)) == open_ones
 
 
+@pytest.mark.parametrize(
+    ("seconds", "fields", "is_open"),
+    [
+        (30, {"tokens": {"output": 0}}, False),
+        (35, {"tokens": {"output": 50}}, False),
+        (35.1, {"tokens": {"output": 50}}, True),
+        (35.1, {"tokens": {"output": 5000, "reasoning": 4000}}, False),
+        (335_424, {"tokens": {"output": 526}}, True),
+        (180, {"model": "m"}, False),
+        (181, {"model": "m"}, True),
+        (181, {"tokens": {"output": 1}, "token_basis": "placeholder"}, True),
+        (179, {"tokens": {"output": 1}, "token_basis": "placeholder"}, False),
+        (181, {}, False),
+    ],
+    ids=["quick", "just quick enough", "slow", "much written", "days", "not counted", "not counted and long",
+         "placeholder and long", "placeholder", "stands for a life"],
+)  # fmt: skip
+@pytest.mark.parametrize("kind", ["inference", "orchestrator_decision"])
+def test_an_answer_is_open_where_it_takes_far_longer_than_its_tokens_need(
+    seconds: float, fields: dict[str, Any], kind: str, *, is_open: bool
+) -> None:
+    said, concluded = ([event("e", 0, kind, "a", t_end=seconds, **fields, **more)] for more in ({}, {"inferred": True}))
+
+    assert found(raw(said)) == []
+    assert found({**raw(concluded), "clock": {"unit": "step"}}) == []
+    assert found(raw(concluded)) == ([("e", None)] if is_open else [])
+    if is_open:
+        (one,) = TraceView(trace(raw(concluded))).open_calls
+        assert one.cause is Cause.ANSWER
+
+
+def test_a_lead_whose_answer_came_late_has_a_range_of_work(tmp_path: Path) -> None:
+    log = Claude()
+    log.say(0, "Wait for them.")
+    log.answer(2, "m1", text("I wait."))
+    log.answer(400, "m2", text("Nobody came."))
+    run = TraceView(trace(trace_of(log.write(tmp_path))))
+
+    found = measure(run, ["worked", "elapsed", "span", "efficiency"])
+
+    assert [one.cause for one in run.open_calls] == [Cause.ANSWER]
+    assert found["worked"].range is not None
+    assert found["elapsed"].range is None
+    least, most = found["worked"].range
+    assert most - least == pytest.approx(398)
+
+
 def test_steps_are_no_seconds_and_nothing_is_far_longer() -> None:
     assert found({**calls(5000), "clock": {"unit": "step"}}) == []
 

@@ -145,7 +145,35 @@ def test_an_outcome_of_no_run_is_said_and_the_runs_are_written(tmp_path: Path) -
 
     assert result.code == 1
     assert json.loads(result.stdout)["rewards"] == {"team": 1.0}
-    assert result.stderr.endswith(f"corpus: {path}:3: no run of this import is called 'other'\n")
+    assert result.stderr.endswith(f"corpus: {path}:3: no run that was read is called 'other'\n")
+
+
+def test_credit_and_measures_take_outcomes_for_logs_that_state_none(tmp_path: Path) -> None:
+    path = written(tmp_path, "o.csv", f"run,reward,error_rate,baseline.error_rate\n{NAME},0.5,0.2,0.1\n")
+    none = run_corpus("trace", "credit", str(SESSION))
+    credited = run_corpus("trace", "credit", str(SESSION), "--outcomes", path, "--format", "json")
+    one = ["trace", "measure", str(SESSION), "--only", "error_amplification", "--format", "csv"]
+
+    assert (none.code, credited.code) == (2, 0)
+    assert none.stderr.endswith(
+        'Give one with --outcomes FILE, or state it in the trace, such as "rewards": {"team": 1}.\n'
+    )
+    assert json.loads(credited.stdout)["traces"][0]["sum"] == pytest.approx(0.5)
+    assert "or give it with --outcomes" in run_corpus(*one).stdout
+    assert "error_amplification,2,1," in run_corpus(*one, "--outcomes", path).stdout
+    several = run_corpus("trace", "measure", str(SESSION), str(ROOT / "data" / "traces" / "swarm.json"), "--outcomes", path,
+                         "--only", "error_amplification", "--format", "csv")  # fmt: skip
+    assert several.stdout.splitlines()[1:] == ["swarm,", f"{NAME},2"]
+
+
+@pytest.mark.parametrize("command", ["credit", "measure"])
+def test_an_outcome_of_no_run_is_said_by_those_who_use_outcomes(tmp_path: Path, command: str) -> None:
+    path = written(tmp_path, "o.csv", f"run,reward\n{NAME},1\nother,1\n")
+
+    result = run_corpus("trace", command, str(SESSION), "--outcomes", path)
+
+    assert result.code == 1
+    assert result.stderr.endswith(f"corpus: {path}:3: no run that was read is called 'other'\n")
 
 
 def graded(tmp_path: Path, stats: Any) -> dict[str, Any]:

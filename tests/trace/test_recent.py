@@ -12,7 +12,7 @@ import pytest
 from orchtrace_corpus.trace.cli import recent
 from tests.conftest import ROOT, run_corpus
 from tests.loopback import loopback_only  # noqa: F401 - guards every test here
-from tests.trace.test_import import LOGS, SESSION
+from tests.trace.test_import import LOGS, SESSION, on_terminal
 
 (MAIN,) = SESSION.glob("*.jsonl")
 CODEX = LOGS / "codex" / "family"
@@ -58,7 +58,20 @@ def test_sessions_are_listed_the_newest_first(home: Path) -> None:
 
     assert result.code == 0
     (claude, codex) = [line.split() for line in result.stdout.splitlines() if line.startswith(("Claude", "Codex"))]
-    assert claude == ["Claude", "Code", "src-shop", "2026-03-02", "3", "46,215", MAIN.stem]
+    assert claude == [
+        "Claude",
+        "Code",
+        "src-shop",
+        "2026-03-02",
+        "10:00",
+        "3",
+        "5",
+        "min",
+        "12",
+        "s",
+        "46,215",
+        MAIN.stem[:13],
+    ]
     assert codex[0] == "Codex"
     assert "2026-03-01" in codex
     only = json.loads(run_corpus("trace", "doctor", "--list", "--limit", "1", "--format", "json").stdout)
@@ -66,8 +79,9 @@ def test_sessions_are_listed_the_newest_first(home: Path) -> None:
         {
             "program": "claude_code",
             "project": "src-shop",
-            "last written": "2026-03-02",
+            "last written": "2026-03-02 10:00",
             "agents": 3,
+            "time": 312.0,
             "tokens": 46215.0,
             "session": MAIN.stem,
             "file": str(next(home.glob(".claude/projects/*/*.jsonl"))),
@@ -80,7 +94,7 @@ def test_a_large_session_is_listed_unread(home: Path, monkeypatch: pytest.Monkey
 
     result = run_corpus("trace", "doctor", "--list")
 
-    assert [line.split()[-1] for line in result.stdout.splitlines() if line.startswith("Claude")] == [MAIN.stem]
+    assert [line.split()[-1] for line in result.stdout.splitlines() if line.startswith("Claude")] == [MAIN.stem[:13]]
     assert "46,215" not in result.stdout
     assert "Without figures: larger than 0 MB, and not read for a list." in result.stdout
 
@@ -101,6 +115,33 @@ def test_the_folders_that_programs_are_told_to_use_come_before_the_home_folder(
         f"'{home}/elsewhere/projects', '{home}/nowhere/sessions'\nName a log or a trace.\n"
     )
     assert there.stderr.startswith("corpus: the newest session, of Claude Code in srv-site: ")
+
+
+def test_a_session_is_found_by_its_name_below_the_home_folder(home: Path) -> None:
+    other = home / ".claude" / "projects" / "-srv-site" / "0ther.jsonl"
+    other.parent.mkdir()
+    other.write_text(MAIN.read_text("utf-8").replace(MAIN.stem, "0ther"), encoding="utf-8")
+
+    one = run_corpus("trace", "doctor", "--session", MAIN.stem[:13])
+    wrong = run_corpus("trace", "doctor", "--session", "nobody")
+
+    assert (one.code, one.stderr) == (0, "")
+    assert one.stdout == run_corpus("trace", "doctor", str(SESSION)).stdout
+    assert run_corpus("trace", "doctor", "--session", "0th").stdout.startswith("Claude Code transcripts 0ther\n")
+    assert (wrong.code, wrong.stdout) == (2, "")
+    assert wrong.stderr == (
+        "corpus: no session below the home folder has 'nobody' in its file's name\n"
+        "--list shows the newest. Name a path for a session that is elsewhere.\n"
+    )
+
+
+def test_a_narrow_list_keeps_what_is_typed_next(home: Path) -> None:
+    listed, code = on_terminal("--list", command="doctor", columns=60, to_file=None, NO_COLOR="1", TERM="dumb")
+
+    assert code == 0
+    heading, claude = (line.split() for line in listed.splitlines()[:2])
+    assert heading == ["project", "last", "written", "time", "tokens", "session"]
+    assert claude == ["src-shop", "2026-03-02", "10:00", "5", "min", "12", "s", "46,215", MAIN.stem[:13]]
 
 
 def test_a_list_is_of_all_sessions(home: Path) -> None:

@@ -12,6 +12,7 @@ from hypothesis import given
 
 from orchtrace_corpus.trace.analysis.replay import replay
 from orchtrace_corpus.trace.diagnosis import diagnose
+from orchtrace_corpus.trace.diagnosis.comparison import compare, largest_first
 from orchtrace_corpus.trace.model.trace import Trace
 from orchtrace_corpus.trace.page import page
 from orchtrace_corpus.trace.page.columns import columns, wait_intervals
@@ -540,11 +541,9 @@ def test_two_runs_are_side_by_side_on_one_scale(browser: Browser, tmp_path: Path
         "2",
     ]
     assert browser.texts("#differences + .scroll caption") == ["What differs"]
-    files = (str(ROOT / "data" / "traces" / f"{name}.json") for name in ("swarm", "hierarchical"))
-    wanted = json.loads(run_corpus("trace", "diff", *files, "--format", "json").stdout)["differences"]
     assert [row[:5] for row in table(browser, "What differs")] == [
-        [one["part"], one["name"], *("" if one[side] is None else one[side] for side in ("A", "B", "change"))]
-        for one in wanted
+        [one.part, one.name, *("" if value is None else value for value in (one.before, one.after, one.change))]
+        for one in largest_first(compare(example("swarm"), example("hierarchical")))
     ]
     assert browser.violations() == []
 

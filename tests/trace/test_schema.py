@@ -25,10 +25,10 @@ from orchtrace_corpus.base.findings import RULES, Finding, has_errors
 from orchtrace_corpus.base.text.layout import plain
 from orchtrace_corpus.base.text.table import envelope
 from orchtrace_corpus.trace import rules
-from orchtrace_corpus.trace.analysis.comparison import compare
 from orchtrace_corpus.trace.analysis.labels import labels
 from orchtrace_corpus.trace.analysis.replay import replay
 from orchtrace_corpus.trace.credit.assign import Choices, Method, assign
+from orchtrace_corpus.trace.diagnosis.comparison import compare
 from orchtrace_corpus.trace.exporters import publish
 from orchtrace_corpus.trace.measures import measure
 from orchtrace_corpus.trace.measures.ledger import GROUPINGS, ledger

@@ -75,7 +75,7 @@ def test_a_raw_log_is_looked_at_once(constructed: Counter[tuple[str, str]], caps
     from orchtrace_corpus.cli.main import run
 
     assert run(["trace", "doctor", str(ROOT / "tests/data/session")]) == ExitCode.DONE
-    assert "Critical" in capsys.readouterr().out
+    assert "critical path" in capsys.readouterr().out
     assert Counter(name for name, _ in constructed) == {"graph": 1, "lifecycle": 1, "Timing": 1, "agent_tree": 1}
     assert set(constructed.values()) == {1}
 

@@ -32,10 +32,51 @@ from tests.trace.traces import EXAMPLES, documents, event, example, raw, trace
 TRACES = ROOT / "data" / "traces"
 
 
+def test_one_event_with_its_place_and_what_depends_on_it() -> None:
+    log = str(ROOT / "tests" / "data" / "findings" / "unread_message")
+    sent, late = (run_corpus("trace", "show", log, "--event", name).stdout for name in ("e10", "e13"))
+
+    assert sent == (
+        "e10: message SendMessage of main to alice (worker)\n"
+        "Time      at 1 min 40 s, no time\n"
+        "Status    ok\n"
+        "Log       5e55104a-0000-4000-8000-0000000000f1.jsonl:10\n"
+        "Follows   e9 (orchestrator decision of main)\n"
+        "Leads to  nothing\n"
+        "Finding   messages that nobody read\n"
+    )
+    assert late == (
+        "e13: orchestrator decision of main\n"
+        "Time      at 1 min 48 s, 1 min 02 s, perhaps waiting\n"
+        "Model     claude-sonnet-4-5-20250929\n"
+        "Tokens    60 input, 50 output, 1,300 from cache\n"
+        "Status    unknown\n"
+        "Log       5e55104a-0000-4000-8000-0000000000f1.jsonl:14\n"
+        "Follows   nothing\n"
+        "Leads to  e14 (message SendMessage of main to alice (worker))\n"
+        "Finding   messages that nobody read\n"
+    )
+
+
+def test_a_log_names_no_task() -> None:
+    shown = run_corpus("trace", "show", str(ROOT / "tests" / "data" / "session")).stdout
+
+    assert shown.splitlines()[1] == "topology centralized · stated: 46,215 tokens, wall clock 18 min 12 s"
+
+
+def test_an_event_that_is_not_there_and_one_of_several_traces_are_refused() -> None:
+    wrong = run_corpus("trace", "show", str(TRACES / "swarm.json"), "--event", "nothing")
+    several = run_corpus("trace", "show", str(TRACES / "swarm.json"), str(TRACES / "debate.json"), "--event", "nothing")
+
+    assert (wrong.code, wrong.stdout) == (2, "")
+    assert wrong.stderr == "corpus: there is no event 'nothing'\ncorpus trace replay lists all.\n"
+    assert several.stderr == "corpus: --event is of one trace, and there are 2\nName one with --session.\n"
+
+
 def test_a_trace_on_a_page() -> None:
     assert run_corpus("trace", "show", str(TRACES / "hierarchical.json")).stdout == (
         "hierarchical\n"
-        "task write-a-report · hierarchical · 4,520 tokens and 10 s as stated by costs\n"
+        "task write-a-report · topology hierarchical · stated: 4,520 tokens, wall clock 10 s\n"
         "4 agents, 14 events, 10 s elapsed.\n"
         "\n"
         "                 0                                                                       10 s tokens\n"
@@ -45,7 +86,7 @@ def test_a_trace_on_a_page() -> None:
         "    worker w2                          ████████████████r                                         450\n"
         "█ model, ░ tool, · idle, s spawn, r return\n"
         "\n"
-        "Critical  path, 10 s: lead (director) 1 s -> manager 2 s -> worker w1 4 s -> manager 2 s ->\n"
+        "Path      critical path, 10 s: lead (director) 1 s -> manager 2 s -> worker w1 4 s -> manager 2 s ->\n"
         "          lead (director) 1 s. With these steps and no waiting: at least 10 s.\n"
     )
 
@@ -62,7 +103,7 @@ def test_a_page_fits_its_width(path: Path, width: int | None) -> None:
 def test_totals_that_are_not_known_are_said_to_be() -> None:
     head = plain(page(example("mixed"), None)).splitlines()[1]
 
-    assert head == "task plan-a-trip · mixed · tokens unknown · time unknown"
+    assert head == "task plan-a-trip · topology mixed · tokens unknown · time unknown"
 
 
 def test_text_from_a_trace_cannot_reach_the_terminal(tmp_path: Path) -> None:

@@ -29,6 +29,7 @@ class Session(NamedTuple):
             return
         for index, one in enumerate(tables):
             blank = [()] if index else []
+            one = one._replace(notes=tuple(map(self.output.renamed, one.notes)))
             self.output.show([*blank, *table.lines(one, self.output.width, self.output.glyphs)])
 
     def show_report(

@@ -25,6 +25,12 @@ LogFormat: TypeAlias = Annotated[
 PriceTable: TypeAlias = Annotated[
     str, typer.Option("--prices", metavar="FILE", help="A dated price table, for costs (see docs/importers.md).")
 ]
+OutcomesFile: TypeAlias = Annotated[
+    str,
+    typer.Option(
+        "--outcomes", metavar="FILE", help="Rewards, success and baselines by run, as CSV or JSON (docs/importers.md)."
+    ),
+]
 Cost: TypeAlias = Annotated[
     bool, typer.Option("--cost", help="Costs by the prices of the package genai-prices (the extra prices).")
 ]

@@ -12,7 +12,8 @@ from orchtrace_corpus.base.errors import CommandUseError, DataFileError, ExitCod
 from orchtrace_corpus.base.findings import printable, quote, quote_path
 from orchtrace_corpus.base.text import Format
 from orchtrace_corpus.base.text.table import envelope
-from orchtrace_corpus.trace.cli.arguments import Files, Name
+from orchtrace_corpus.trace.cli import logs
+from orchtrace_corpus.trace.cli.arguments import Files, Name, OutcomesFile
 from orchtrace_corpus.trace.cli.loading import documents_of, sound_traces
 from orchtrace_corpus.trace.credit.assign import Choices, Method, assign
 from orchtrace_corpus.trace.render.tables import credit_data, credit_tables, exact_credit
@@ -38,6 +39,7 @@ def credit(
             "--values", metavar="FILE", help="Values of coalitions, or of steps, as JSON; - for standard input."
         ),
     ] = "",
+    outcomes_file: OutcomesFile = "",
     gamma: Annotated[float, typer.Option("--gamma", min=0, max=1, help="gae: the discount.")] = 1.0,
     lam: Annotated[float, typer.Option("--lambda", min=0, max=1, help="gae: one step (0) to whole return (1).")] = 0.95,
     samples: Annotated[
@@ -58,6 +60,8 @@ def credit(
     Shapley values by the proxy are exact for any number of players; from --values they are exact up to
     12 players. Beyond, --samples orders are drawn, and each figure has its standard error.
 
+    Logs state no reward: --outcomes gives them, as with import. Exit code 1: an outcome is of no run.
+
     \b
     Examples:
       corpus trace credit data/traces/swarm.json
@@ -67,8 +71,13 @@ def credit(
     session = Session(*ctx.obj)
     if values == _STANDARD_INPUT and _STANDARD_INPUT in paths:
         raise CommandUseError("standard input can be read only once", "Name a file for the traces, or for --values.")
+    known = logs.outcomes(outcomes_file)
     read = list(sound_traces(session, documents_of(session, paths, name)))
     files, traces = tuple(document.path for document, _ in read), [view for _, view in read]
+    for view in traces:
+        if outcome := known.pop(view.trace.trace_id, None):
+            outcome.apply(view.trace)
+    logs.tell_unused(session, known)
     channel = channel or _channel(session, traces)
     shown = _ITS_NAME if values == _STANDARD_INPUT else values
     choices = Choices(channel, _read(values) if values else None, shown, gamma, lam, samples, seed, files, with_people)
@@ -81,7 +90,7 @@ def credit(
     else:
         tables = [exact_credit(assignments, unit)] if output_format.is_exact else credit_tables(assignments, unit)
         session.show_tables(tables, "trace-credit", output_format)
-    return ExitCode.DONE
+    return ExitCode.FINDINGS if known else ExitCode.DONE
 
 
 def _channel(session: Session, traces: Sequence[TraceView]) -> str:

@@ -40,11 +40,11 @@ def doctor(
 
     Who was spawned by whom, what ran in parallel, which steps the end waited for, the tokens by agent and
     model, and what is wrong with the log. Several sessions are a line each, the dearest first; two that are
-    named one by one are compared. With --html, one run or two side by side become a page to open in a browser, with a
-    timeline and a replay; else nothing is written.
+    named one by one are compared, the largest differences first. With --html, one run or two side by side become a
+    page to open in a browser, with a timeline and a replay; else nothing is written.
 
     Without PATH it is the newest session of Claude Code (in CLAUDE_CONFIG_DIR, else ~/.claude) or Codex (in
-    CODEX_HOME, else ~/.codex).
+    CODEX_HOME, else ~/.codex), or with --session the one of that name there.
 
     Exit code 1: some sessions could not be read. 3: there is no session to read.
 

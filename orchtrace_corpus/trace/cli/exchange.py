@@ -10,12 +10,14 @@ from orchtrace_corpus.base.commands.session import Session
 from orchtrace_corpus.base.errors import CommandUseError, ExitCode
 from orchtrace_corpus.base.findings import quote
 from orchtrace_corpus.base.text import Format
-from orchtrace_corpus.trace.analysis.comparison import compare
-from orchtrace_corpus.trace.cli.arguments import File, Name
+from orchtrace_corpus.trace.cli import logs
+from orchtrace_corpus.trace.cli.arguments import Cost, File, Name, PriceTable
 from orchtrace_corpus.trace.cli.loading import deliver, one_trace, refuse_lines
+from orchtrace_corpus.trace.diagnosis.comparison import compare
 from orchtrace_corpus.trace.exporters import losses, publish
 from orchtrace_corpus.trace.model.json_text import loads, text
-from orchtrace_corpus.trace.render.tables import ALIKE, SAME, difference_table
+from orchtrace_corpus.trace.render.tables import ALIKE, MOST_DIFFERENCES, SAME, difference_table
+from orchtrace_corpus.trace.view import TraceView
 
 
 def diff_traces(
@@ -28,18 +30,23 @@ def diff_traces(
         list[str] | None,
         typer.Option("--session", metavar="NAME", help="Which session of A, and given twice, of B; as elsewhere."),
     ] = None,
+    price_table: PriceTable = "",
+    is_cost: Cost = False,
+    is_all: Annotated[bool, typer.Option("--all", help="Show every difference, in a fixed order.")] = False,
     exit_code: Annotated[bool, typer.Option("--exit-code", help="End with 1 if the runs differ.")] = False,
     output_format: OutputFormat = Format.TABLE,
 ) -> int:
-    """Compare two runs of one task: rewards, costs, measures, agents, tools, models, structure.
+    """Compare two runs of one task: rewards, costs, measures, findings, agents, tools, models, structure.
 
-    Only what differs is shown: rewards and stated metrics first, then costs, measures, and counts of events,
-    calls and edges, each with its unit. Ids, times of single events and contents are left aside, since they
-    differ between any two runs. Exit code 0 whether the runs differ or not, unless --exit-code is given.
+    Only what differs is shown, and as a table the largest differences only: rewards, elapsed time, tokens, cost
+    and findings first, then measures and counts of events, calls and edges. Ids, times of single events and
+    contents are left aside, since they differ between any two runs. Exit code 0 whether the runs differ or not,
+    unless --exit-code is given.
 
     \b
     Examples:
       corpus trace diff data/traces/swarm.json data/traces/hierarchical.json
+      corpus trace diff data/traces/swarm.json data/traces/hierarchical.json --all
     """
     session = Session(*ctx.obj)
     if first == second == "-":
@@ -47,16 +54,23 @@ def diff_traces(
     if names and len(names) > 2:
         raise CommandUseError("--session is given more than twice", "Name a session of A, then one of B.")
     of_first, *of_second = names or ("", "")
+    price = logs.pricing(price_table, is_wanted=is_cost)
     (_, before), (_, after) = one_trace(session, first, of_first), one_trace(session, second, *of_second)
     one, other = before.trace, after.trace
-    if one.task_id != other.task_id:
+    if price is not None:
+        price(one)
+        price(other)
+        before, after = TraceView(one), TraceView(other)
+    is_known = any(trace.task_id != trace.trace_id for trace in (one, other))  # logs name no task, only a session
+    if is_known and one.task_id != other.task_id:
         session.output.note(f"corpus: these are different tasks, {quote(one.task_id)} and {quote(other.task_id)}")
     found = compare(before, after)
     code = ExitCode.FINDINGS if exit_code and found else ExitCode.DONE
     if not found and output_format is Format.TABLE:
         session.output.write(SAME if one == other else ALIKE)
         return code
-    table = difference_table(found, ((first, one), (second, other)), exact=output_format.is_exact)
+    most = None if is_all or output_format is not Format.TABLE else MOST_DIFFERENCES
+    table = difference_table(found, ((first, one), (second, other)), exact=output_format.is_exact, most=most)
     session.show_tables([table], "trace-diff", output_format)
     return code
 

@@ -12,9 +12,9 @@ import typer
 
 from orchtrace_corpus.base.commands.session import Session
 from orchtrace_corpus.base.errors import CommandUseError, DataFileError, ExitCode
-from orchtrace_corpus.base.findings import printable, quote, quote_path
+from orchtrace_corpus.base.findings import printable, quote_path
 from orchtrace_corpus.trace.cli import logs
-from orchtrace_corpus.trace.cli.arguments import Cost, LogFormat, PriceTable
+from orchtrace_corpus.trace.cli.arguments import Cost, LogFormat, OutcomesFile, PriceTable
 from orchtrace_corpus.trace.cli.loading import by_ending, refuse_lines
 from orchtrace_corpus.trace.importers.core.builder import as_data
 from orchtrace_corpus.trace.model.json_text import one_line, text
@@ -23,7 +23,7 @@ from orchtrace_corpus.trace.render.imports import Tally
 from orchtrace_corpus.trace.rules import import_error
 
 if TYPE_CHECKING:
-    from orchtrace_corpus.trace.analysis.outcomes import Outcome
+    pass
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
@@ -61,14 +61,7 @@ def import_(
     ] = "",
     price_table: PriceTable = "",
     is_cost: Cost = False,
-    outcomes_file: Annotated[
-        str,
-        typer.Option(
-            "--outcomes",
-            metavar="FILE",
-            help="Rewards, success and baselines by run, as CSV or JSON (docs/importers.md).",
-        ),
-    ] = "",
+    outcomes_file: OutcomesFile = "",
 ) -> int:
     """Make traces of the logs that agent teams already write.
 
@@ -92,11 +85,7 @@ def import_(
     if chosen is Form.JSON:
         refuse_lines(output)
     price = logs.pricing(price_table, is_wanted=is_cost)
-    known: dict[str, Outcome] = {}
-    if outcomes_file:
-        from orchtrace_corpus.trace.analysis import outcomes  # which brings PyYAML, for who has outcomes
-
-        known = outcomes.load(outcomes_file)
+    known = logs.outcomes(outcomes_file)
     if output and os.path.lexists(output):
         raise _there_already(output)
     sessions = logs.found(session, paths, form)
@@ -127,8 +116,7 @@ def import_(
         session.output.note("What was written is kept in full: see to it who gets these traces.")
     if output:
         session.output.note(f"wrote {printable(output, limit=300)}")
-    for name, outcome in known.items():
-        session.output.tell(f"corpus: {outcome.place}: no run of this import is called {quote(name)}")
+    logs.tell_unused(session, known)
     return ExitCode.FINDINGS if reading.failed or refused or known else ExitCode.DONE
 
 

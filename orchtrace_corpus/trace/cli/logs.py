@@ -1,7 +1,7 @@
 """How commands come by the traces of logs: sessions found, read one after another, what fails told."""
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from datetime import date, timedelta
 from functools import partial
@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from orchtrace_corpus.base.commands import progress
 from orchtrace_corpus.base.commands.session import Session
 from orchtrace_corpus.base.errors import CommandUseError, DataFileError
-from orchtrace_corpus.base.findings import printable, quote_path
+from orchtrace_corpus.base.findings import printable, quote, quote_path
 from orchtrace_corpus.trace.model.decode import holds_traces
 from orchtrace_corpus.trace.model.store import trace_files
 
 if TYPE_CHECKING:  # who names traces needs no importer
     from orchtrace_corpus.trace import importers
+    from orchtrace_corpus.trace.analysis.outcomes import Outcome
     from orchtrace_corpus.trace.analysis.prices import AnyPrices
     from orchtrace_corpus.trace.importers.core.logs import LogFile
     from orchtrace_corpus.trace.importers.core.privacy import Privacy
@@ -135,6 +136,25 @@ def price_table(path: str, *, is_wanted: bool = False) -> "AnyPrices | None":
         where, hint = printable(path, limit=300), "Date it by the day on which the prices were looked up."
         raise DataFileError(f"{where}: the day of the prices, {table.date}, has not come yet", hint)
     return table
+
+
+def outcomes(path: str) -> "dict[str, Outcome]":
+    """How runs ended, by their names; nothing where there is no file.
+
+    Raises:
+        DataFileError: The file cannot be read, or has mistakes.
+    """
+    if not path:
+        return {}
+    from orchtrace_corpus.trace.analysis.outcomes import load  # which brings PyYAML, for who has outcomes
+
+    return load(path)
+
+
+def tell_unused(session: Session, unused: "Mapping[str, Outcome]") -> None:
+    """Say which outcomes are of no run that was read."""
+    for name, outcome in unused.items():
+        session.output.tell(f"corpus: {outcome.place}: no run that was read is called {quote(name)}")
 
 
 def found(session: Session, paths: Sequence[str], form: str) -> list["importers.Session"]:

@@ -1,9 +1,9 @@
 """`corpus trace measure` and `label`."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain, islice
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
@@ -14,13 +14,19 @@ from orchtrace_corpus.base.findings import quote, suggestion
 from orchtrace_corpus.base.text import Format
 from orchtrace_corpus.base.text.table import Table, csv, envelope
 from orchtrace_corpus.trace.analysis.labels import GIVEN, Label, labels
-from orchtrace_corpus.trace.cli import loading
-from orchtrace_corpus.trace.cli.arguments import File, Files, Name
+from orchtrace_corpus.trace.cli import loading, logs
+from orchtrace_corpus.trace.cli.arguments import File, Files, Name, OutcomesFile
 from orchtrace_corpus.trace.cli.loading import derive_each, sound_traces
-from orchtrace_corpus.trace.measures import DEFINITIONS, concurrency_profile
+from orchtrace_corpus.trace.measures import DEFINITIONS, Measure, concurrency_profile
 from orchtrace_corpus.trace.measures.ledger import GROUPINGS, ledger
-from orchtrace_corpus.trace.model.decode import Document
+from orchtrace_corpus.trace.model.decode import Document, name_of
+from orchtrace_corpus.trace.model.trace import Trace
 from orchtrace_corpus.trace.render import measures as render
+
+if TYPE_CHECKING:
+    from orchtrace_corpus.trace.analysis.outcomes import Outcome
+
+Form = TypeVar("Form")
 
 
 def measure_traces(
@@ -29,18 +35,21 @@ def measure_traces(
     name: Name = "",
     only: Annotated[str, typer.Option("--only", metavar="A,B,...", help="Which measures, in which order.")] = "",
     spent_by: Annotated[
-        str, typer.Option("--ledger", metavar="BY", help="Tokens and cost instead, by agent, role, model or type.")
+        str,
+        typer.Option("--ledger", metavar="BY", help="Tokens and cost instead, by agent, role, model, type or tool."),
     ] = "",
     profile: Annotated[
         bool, typer.Option("--profile", help="Instead, for how long how many events were worked on at once.")
     ] = False,
+    outcomes_file: OutcomesFile = "",
     output_format: OutputFormat = Format.TABLE,
 ) -> int:
     """Measure traces: work and span, steps, team, tokens, errors.
 
     A measure that a trace does not support has no value, and the reason why. docs/measures.md gives the
     formula and the source of each. Several traces are one row each; one with errors stops them all, and is
-    named.
+    named. Measures against a single agent need its run, which traces state, or --outcomes. Exit code 1: an
+    outcome is of no run.
 
     \b
     Examples:
@@ -52,6 +61,7 @@ def measure_traces(
     """
     session = Session(*ctx.obj)
     refuse_together(ledger=bool(spent_by), only=bool(only), profile=profile)
+    refuse_together(outcomes=bool(outcomes_file), ledger=bool(spent_by), profile=profile)
     names = tuple(dict.fromkeys(split_names(only))) if only else ()
     for one in names:
         if one not in DEFINITIONS:
@@ -64,26 +74,48 @@ def measure_traces(
     elif profile:
         _show_profiles(session, given, output_format)
     else:
-        _show_measures(session, given, names, output_format)
+        known = logs.outcomes(outcomes_file)
+        unused = dict(known)
+        _show_measures(session, _without_used(given, unused), (names, known), output_format)
+        logs.tell_unused(session, unused)
+        return ExitCode.FINDINGS if unused else ExitCode.DONE
     return ExitCode.DONE
 
 
-def _show_measures(session: Session, given: Iterator[Document], names: Sequence[str], output_format: Format) -> None:
+def _without_used(given: Iterator[Document], unused: "dict[str, Outcome]") -> Iterator[Document]:
+    """The documents; outcomes of their runs are taken out of those that are of no run."""
+    for document in given:
+        if unused:
+            unused.pop(name_of(document), None)
+        yield document
+
+
+def _show_measures(
+    session: Session,
+    given: Iterator[Document],
+    wanted: "tuple[Sequence[str], Mapping[str, Outcome]]",
+    output_format: Format,
+) -> None:
+    names, known = wanted
+
+    def each(form: Callable[[Trace, Mapping[str, Measure]], Form]) -> Iterator[Form]:
+        return derive_each(session, given, partial(render.present, names, form, known))
+
     if output_format is Format.JSON:
-        content = list(derive_each(session, given, partial(render.present, names, render.data)))
+        content = list(each(render.data))
         session.output.write(envelope("trace-measures", {"traces": content}, version=2))
         return
     first = list(islice(given, 2))
     given = chain(first, given)
     exact, columns = output_format.is_exact, ("trace", *(names or DEFINITIONS))
     if len(first) == 1:
-        (table,) = derive_each(session, given, partial(render.present, names, partial(render.one, exact=exact)))
+        (table,) = each(partial(render.one, exact=exact))
     elif output_format is Format.CSV:  # lines take less to send, and to hold, than cells
-        lines = "".join(derive_each(session, given, partial(render.present, names, render.csv_line)))
+        lines = "".join(each(render.csv_line))
         session.output.write(csv(columns, ()) + lines)
         return
     else:
-        rows = derive_each(session, given, partial(render.present, names, partial(render.row, exact=exact)))
+        rows = each(partial(render.row, exact=exact))
         table = Table("traces", "", columns, tuple(rows))
     session.show_tables([table], "trace-measures", output_format)
 
@@ -103,7 +135,7 @@ def _show_ledgers(session: Session, given: Iterator[Document], by: str, output_f
 def _show_profiles(session: Session, given: Iterator[Document], output_format: Format) -> None:
     found = [(view.trace.trace_id, concurrency_profile(view)) for _, view in sound_traces(session, given)]
     if output_format is Format.JSON:
-        session.output.write(envelope("trace-concurrency", render.concurrent_data(found)))
+        session.output.write(envelope("trace-concurrency", render.concurrent_data(found), version=2))
         return
     tables = [render.concurrent_exact(found)] if output_format.is_exact else [render.concurrent(*one) for one in found]
     session.show_tables(tables, "trace-concurrency", output_format)

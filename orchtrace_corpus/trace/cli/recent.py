@@ -6,10 +6,10 @@ from datetime import UTC, datetime
 from typing import NamedTuple
 
 from orchtrace_corpus.base.commands.session import Session
-from orchtrace_corpus.base.errors import DataFileError
-from orchtrace_corpus.base.findings import printable, quote_path
+from orchtrace_corpus.base.errors import CommandUseError, DataFileError
+from orchtrace_corpus.base.findings import printable, quote, quote_path
 from orchtrace_corpus.base.text import Format
-from orchtrace_corpus.base.text.layout import first_names_and_more
+from orchtrace_corpus.base.text.layout import display_width, first_names_and_more
 from orchtrace_corpus.base.text.table import Table
 from orchtrace_corpus.trace import importers
 from orchtrace_corpus.trace.cli import logs
@@ -17,8 +17,14 @@ from orchtrace_corpus.trace.diagnosis import summarize
 from orchtrace_corpus.trace.diagnosis.values import Summary
 from orchtrace_corpus.trace.importers import homes
 from orchtrace_corpus.trace.importers.homes import Recent
+from orchtrace_corpus.trace.render.names import break_lines, duration
 
-_COLUMNS = ("program", "project", "last written", "agents", "tokens", "session")
+_COLUMNS = ("program", "project", "last written", "agents", "time", "tokens", "session")
+_DISPENSABLE = ("agents", "program", "project")
+"""The columns that a narrow terminal does without, in this order."""
+
+_MOST_NAMED = 20
+_LEAST_NAME = 13
 MOST_READ_BYTES = 32 << 20
 """A larger session is listed unread: a list is there at once."""
 
@@ -30,16 +36,35 @@ def newest(session: Session) -> logs.Inputs:
         DataFileError: There is none.
     """
     first = _recent()[0]
-    # The sub-agents of Codex are threads of their own, of the same day.
-    near = first.path if first.form == "claude_code" else os.path.dirname(first.path)
-    found = [
-        one for one in importers.find([near], first.form).sessions if first.path in {file.path for file in one.files}
-    ]
+    found = _of_file(first)
     project = f" in {printable(first.project, limit=100)}" if first.project else ""
     session.output.note(
         f"corpus: the newest session, of {_program(first.form)}{project}: {printable(first.path, limit=300)}"
     )
     return logs.Inputs([], found)
+
+
+def named(name: str) -> logs.Inputs:
+    """The sessions below the home folder in whose file's name a name stands, or whose file it is; of many, the newest.
+
+    Raises:
+        CommandUseError: There is none.
+        DataFileError: There is no session at all.
+    """
+    known = [one for one in _recent() if name in os.path.basename(one.path) or one.path.endswith(os.sep + name)]
+    if not known:
+        hint = "--list shows the newest. Name a path for a session that is elsewhere."
+        raise CommandUseError(f"no session below the home folder has {quote(name)} in its file's name", hint)
+    found = {one.files: one for recent in known[:_MOST_NAMED] for one in _of_file(recent)}
+    return logs.Inputs([], list(found.values()))
+
+
+def _of_file(first: Recent) -> list[importers.Session]:
+    """The session that begins in a file, with its sub-agents; those of Codex are threads of their own, of its day."""
+    near = first.path if first.form == "claude_code" else os.path.dirname(first.path)
+    return [
+        one for one in importers.find([near], first.form).sessions if first.path in {file.path for file in one.files}
+    ]
 
 
 def show_list(session: Session, most: int, output_format: Format) -> None:
@@ -63,32 +88,69 @@ def show_list(session: Session, most: int, output_format: Format) -> None:
         for one, trace in logs.Reading(session).traces(small, logs.privacy()):
             rows[by_paths[one.files]] = rows[by_paths[one.files]]._replace(summary=summarize(trace))
     ordered = sorted(rows.values(), key=lambda row: (-row.recent.modified, row.recent.path))
-    notes = ["More of one: corpus trace doctor with its file, which --format json names."]
+    notes = ["More of one: corpus trace doctor --session, with its name or the beginning of that. Times are in UTC."]
     if len(small) < len(sessions):
         notes.append(f"Without figures: larger than {MOST_READ_BYTES >> 20} MB, and not read for a list.")
     if len(known) > most:
         notes.append(f"{len(known) - most:,} more are older; --limit says how many are listed.")
-    is_exact = output_format.is_exact
-    columns = (*_COLUMNS, "file") if is_exact else _COLUMNS
-    table = Table("sessions", "", columns, tuple(row.cells(is_exact=is_exact) for row in ordered), tuple(notes))
+    if output_format.is_exact:
+        cells = [row.exact() for row in ordered]
+        table = Table("sessions", "", (*_COLUMNS, "file"), tuple(cells), tuple(notes))
+    else:
+        least = _distinct([row.name for row in ordered])
+        table = Table("sessions", "", _COLUMNS, tuple(row.cells(least) for row in ordered), tuple(notes))
+        table = _narrowed(table, session.output.width)
     session.show_tables([table], "trace-recent", output_format)
+
+
+def _distinct(names: Sequence[str]) -> int:
+    """How many characters of names tell them apart, since the beginning of a name is enough for --session."""
+    longest = max(map(len, names), default=0)
+    return next((n for n in range(_LEAST_NAME, longest) if len({name[:n] for name in names}) == len(names)), longest)
+
+
+def _narrowed(table: Table, width: int | None) -> Table:
+    """The table without the columns that a narrow terminal has no room for."""
+    for name in _DISPENSABLE:
+        place = table.columns.index(name)
+        columns = zip(*(table.columns, *(map(str, row) for row in table.rows)), strict=True)
+        if width is None or sum(max(map(display_width, texts)) + 1 for texts in columns) <= width + 1:
+            break
+        rows = tuple((*row[:place], *row[place + 1 :]) for row in table.rows)
+        table = table._replace(columns=(*table.columns[:place], *table.columns[place + 1 :]), rows=rows)
+    return table._replace(whole="session")
 
 
 class _Row(NamedTuple):
     recent: Recent
     summary: Summary | None = None
 
-    def cells(self, *, is_exact: bool) -> tuple[str | int | float | None, ...]:
-        """What stands in the line of a session, by column."""
+    @property
+    def name(self) -> str:
+        """The name of the session; of one that was not read, that of its file."""
+        stem = os.path.splitext(os.path.basename(self.recent.path))[0]
+        return printable(self.summary.name if self.summary else stem, limit=60)
+
+    @property
+    def written(self) -> str:
+        """When it was written last, in UTC."""
+        return datetime.fromtimestamp(self.recent.modified, UTC).strftime("%Y-%m-%d %H:%M")
+
+    def exact(self) -> tuple[str | int | float | None, ...]:
+        """The line of a session for programs."""
         recent, summary = self
-        day = datetime.fromtimestamp(recent.modified, UTC).date().isoformat()
-        stem = os.path.splitext(os.path.basename(recent.path))[0]
-        name = summary.name if summary else stem
-        agents, tokens = (summary.agents, summary.tokens) if summary else (None, None)
-        if is_exact:
-            return recent.form, recent.project, day, agents, tokens, name, recent.path
-        counts = "" if agents is None else f"{agents:,}", "" if tokens is None else f"{tokens:,.0f}"
-        return _program(recent.form), printable(recent.project, limit=30), day, *counts, printable(name, limit=60)
+        figures = (summary.agents, summary.elapsed, summary.tokens) if summary else (None, None, None)
+        return recent.form, recent.project, self.written, *figures, self.name, recent.path
+
+    def cells(self, most: int) -> tuple[str, ...]:
+        """What stands in the line of a session, by column, with so many characters of its name."""
+        recent, summary = self
+        figures = ["", "", ""]
+        if summary is not None:
+            time = break_lines(duration(summary.elapsed, summary.unit), 80)[0]
+            figures = [f"{summary.agents:,}", time, "" if summary.tokens is None else f"{summary.tokens:,.0f}"]
+        project = printable(recent.project, limit=30)
+        return _program(recent.form), project, self.written, *figures, self.name[:most]
 
 
 def _recent() -> Sequence[Recent]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from orchtrace_corpus.base.commands.session import Session
 from orchtrace_corpus.base.errors import CommandUseError, ExitCode
 from orchtrace_corpus.base.text import Format
+from orchtrace_corpus.base.text.layout import Line
 from orchtrace_corpus.trace.cli import logs
 from orchtrace_corpus.trace.cli.loading import Named, choose, deliver, in_files, sound_traces
 from orchtrace_corpus.trace.diagnosis import diagnose, summarize
@@ -18,6 +19,7 @@ from orchtrace_corpus.trace.render import doctor as render
 from orchtrace_corpus.trace.view import TraceView
 
 if TYPE_CHECKING:
+    from orchtrace_corpus.trace.diagnosis.comparison import Difference
     from orchtrace_corpus.trace.importers import Session as LogSession
 
 _Run: TypeAlias = tuple[TraceView, Origin]
@@ -50,7 +52,8 @@ def show(session: Session, paths: Sequence[str], request: Request) -> ExitCode:
 
     Args:
         session: Where it is shown.
-        paths: Logs and traces; where there are none, the newest session of the programs that are known.
+        paths: Logs and traces; where there are none, the newest session of the programs that are known, or the one
+            that is asked for by name.
         request: What is asked.
 
     Raises:
@@ -63,7 +66,7 @@ def show(session: Session, paths: Sequence[str], request: Request) -> ExitCode:
     if request.with_content and not request.html:
         raise CommandUseError("--content says what is in a page, and no page is asked for", "Add --html FILE.")
     reading = logs.Reading(session)
-    given = logs.inputs(session, paths, request.form, is_log=True) if paths else _newest(session)
+    given = logs.inputs(session, paths, request.form, is_log=True) if paths else _recent(session, request.name)
     of_traces, of_logs = _of_traces(session, given.traces, request), _of_logs(reading, given.sessions, request)
     runs: Iterator[_Run] = chain(of_logs, of_traces) if _begins_with_logs(paths, given) else chain(of_traces, of_logs)
     if request.name:
@@ -74,14 +77,19 @@ def show(session: Session, paths: Sequence[str], request: Request) -> ExitCode:
     elif request.as_data:
         from orchtrace_corpus.base.text.table import envelope
 
-        data, summaries, shared = [], [], Shared()
+        data, summaries, shared, views = [], [], Shared(), list[TraceView]()
         for view, origin in runs:
             diagnosis = diagnose(view, origin)
             shared.add(view.trace, origin.answers)
             data.append(render.as_data(diagnosis))
             summaries.append(diagnosis.summary)
+            views = [*views, view] if len(summaries) <= 2 == len(paths) else []
         found: dict[str, object] = {"sessions": data, "all": render.sums(summaries, shared)}
-        session.output.write(envelope("trace-doctor", found, version=2))
+        if len(views) == 2:
+            from orchtrace_corpus.trace.render.tables import difference_data
+
+            found["differences"] = difference_data(_compare(*views))
+        session.output.write(envelope("trace-doctor", found, version=3))
     else:
         _show_runs(session, paths, runs, request)
     return ExitCode.FINDINGS if reading.failed else ExitCode.DONE
@@ -121,24 +129,36 @@ def _show_runs(session: Session, paths: Sequence[str], runs: Iterator[_Run], req
     if len(summaries) == 1:
         width = session.output.width
         size = None if width is None else (width, _height())
-        session.output.show(render.page(diagnose(*first[0]), size, session.output.glyphs))
+        lines = render.page(diagnose(*first[0]), size, session.output.glyphs)
+        session.output.show([_renamed(session, one) for one in lines])
         return
     has_prices = any(one.cost_usd is not None for one in summaries)
     tables = [render.overview(summaries, shared, has_prices=has_prices, most=request.limit, width=session.output.width)]
     if len(first) == len(paths) == 2:
-        from orchtrace_corpus.trace.analysis.comparison import compare
-        from orchtrace_corpus.trace.render.tables import difference_table
+        from orchtrace_corpus.trace.render.tables import MOST_DIFFERENCES, difference_table
 
         (one, _), (other, _) = first
-        sides = (paths[0], one.trace), (paths[1], other.trace)
-        tables.append(difference_table(compare(one, other), sides, exact=False))
+        sides, found = ((paths[0], one.trace), (paths[1], other.trace)), _compare(one, other)
+        tables.append(difference_table(found, sides, exact=False, most=MOST_DIFFERENCES))
     session.show_tables(tables, "trace-sessions", Format.TABLE)
 
 
-def _newest(session: Session) -> logs.Inputs:
+def _compare(first: TraceView, second: TraceView) -> "Sequence[Difference]":
+    """In what two runs differ."""
+    from orchtrace_corpus.trace.diagnosis import comparison
+
+    return comparison.compare(first, second)
+
+
+def _renamed(session: Session, one: Line) -> Line:
+    """A line that speaks of commands, under the name by which the program was started."""
+    return tuple(span._replace(text=session.output.renamed(span.text)) for span in one)
+
+
+def _recent(session: Session, name: str) -> logs.Inputs:
     from orchtrace_corpus.trace.cli import recent
 
-    return recent.newest(session)
+    return recent.named(name) if name else recent.newest(session)
 
 
 def _height() -> int:

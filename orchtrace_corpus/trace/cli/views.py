@@ -34,22 +34,35 @@ def show(
     agents: Annotated[int, typer.Option("--agents", metavar="N", min=1, help="Show no more than N agents.")] = 40,
     html: Page = "",
     with_content: Content = False,
+    event: Annotated[
+        str, typer.Option("--event", metavar="ID", help="Show one event instead: what it is, where, what it follows.")
+    ] = "",
 ) -> int:
     """Show who spawned whom, and who worked when.
 
-    One line for each agent, indented below the one that spawned it, with its time from left to right.
+    One line for each agent, indented below the one that spawned it, with its time from left to right. With
+    --event, one event: its time, tokens and place in the log, what it depends on, and what follows from it.
 
     \b
     Examples:
       corpus trace show data/traces/swarm.json
       corpus trace show path/to/logs
+      corpus trace show data/traces/swarm.json --event s1
       corpus trace show data/traces/swarm.json --html run.html
     """
     session = Session(*ctx.obj)
     if html or with_content:
+        if event:
+            raise CommandUseError("--event and --html contradict each other", "Open the page at FILE#a-event-STEP.")
         from orchtrace_corpus.trace.cli import screen
 
         return screen.show(session, paths, screen.Request(name, html=html, with_content=with_content))
+    if event:
+        found = [view for _, view in sound_traces(session, documents_of(session, paths, name))]
+        if len(found) != 1:
+            raise CommandUseError(f"--event is of one trace, and there are {len(found)}", "Name one with --session.")
+        session.output.show(page.event_page(found[0], event, session.output.width))
+        return ExitCode.DONE
     for number, (_, view) in enumerate(sound_traces(session, documents_of(session, paths, name))):
         blank = [()] if number else []
         lines = page.page(view, session.output.width, session.output.glyphs, most_agents=agents)

@@ -188,7 +188,7 @@ def _reward(trace: Trace, choices: Choices) -> float:
     if reward is not None:
         return reward
     if not trace.rewards:
-        hint = 'State one in the trace, such as "rewards": {"team": 1}.'
+        hint = 'Give one with --outcomes FILE, or state it in the trace, such as "rewards": {"team": 1}.'
         raise CommandUseError(f"the trace {quote(trace.trace_id)} has no reward that could be divided", hint)
     asked = f"{quote(choices.channel)}{suggestion(choices.channel, list(trace.rewards))}"
     hint = "Say which is to be divided: --channel NAME."

@@ -10,14 +10,15 @@ from itertools import groupby, pairwise
 from orchtrace_corpus.trace.diagnosis import findings, values
 from orchtrace_corpus.trace.diagnosis.values import Activity, Diagnosis, Match, Origin, ProblemKind, Summary
 from orchtrace_corpus.trace.measures.ledger import KINDS, cost_by_tool, ledger, sum_known
-from orchtrace_corpus.trace.measures.work import concurrency, critical_path
+from orchtrace_corpus.trace.measures.work import concurrency
 from orchtrace_corpus.trace.model.import_report import ImportReport, Outcome, has_all_tokens, report_of
 from orchtrace_corpus.trace.model.trace import AgentKind, Event, EventType, Source, Status, Trace
 from orchtrace_corpus.trace.view import TraceView
 from orchtrace_corpus.trace.view.agent_tree import AgentSpan
-from orchtrace_corpus.trace.view.timing import Chain, Timing, critical_chain
+from orchtrace_corpus.trace.view.timing import Chain, Timing, critical_chain, longest_path
 
-_OF_TOOLS = (Activity.TOOL, Activity.OPEN)
+OF_TOOLS = (Activity.TOOL, Activity.OPEN)
+"""What a tool does, or may do; the tool is named beside it."""
 
 LEAST_GAP = 0.02
 """Gaps of the critical path that take a smaller share of the elapsed time are only added up."""
@@ -52,7 +53,8 @@ def diagnose(trace: Trace | TraceView, origin: Origin | None = None) -> Diagnosi
         tuple(spawned.items()),
         tuple(one for one in team if not one.depth and one.agent not in spawned),
         assumed,
-        _parallelism(view, assumed) if view.timing.elapsed else None,
+        _parallelism(view.timing, view, assumed),
+        _parallelism(view.timing_if_waiting, view, assumed),
         _path(view, assumed),
         _tokens(view),
         _cost(view.trace),
@@ -139,9 +141,10 @@ def _assumed(times: Timing) -> frozenset[int]:
     return frozenset(number for number in found if of.events[number].agent not in seen)
 
 
-def _parallelism(view: TraceView, assumed: frozenset[int]) -> values.Parallelism:
-    times = view.timing
+def _parallelism(times: Timing, view: TraceView, assumed: frozenset[int]) -> values.Parallelism | None:
     profile, wall = concurrency(times), times.elapsed
+    if not wall:
+        return None
     return values.Parallelism(
         max(profile),
         sum(time for number, time in profile.items() if number > 1) / wall,
@@ -164,7 +167,7 @@ def _path(view: TraceView, assumed: frozenset[int]) -> values.CriticalPath:
         return tuple(_stretches(times, of, assumed, opened, least))
 
     def work_path(times: Timing) -> values.WorkPath:
-        path = critical_path(times)
+        path = longest_path(times, times.works, overlapping=True)
         parts = [times.works[number] for number in path.events]
         for place, (number, later) in enumerate(pairwise(path.events)):  # work that goes on beside its successor
             parts[place] -= max(times.starts[number] + times.works[number] - times.starts[later], 0.0)
@@ -185,9 +188,8 @@ def _stretches(
             pieces.append(("", Activity.IDLE if place else Activity.UNKNOWN, "", gap))
         if part > 0:
             event = times.of.events[number]
-            activity = Activity.ASSUMED if number in assumed else activity_of(event)
-            activity = Activity.OPEN if number in opened else activity
-            pieces.append((event.agent, activity, event.tool if activity in _OF_TOOLS else "", part))
+            activity = activity_of(event, is_assumed=number in assumed, is_open=number in opened)
+            pieces.append((event.agent, activity, event.tool if activity in OF_TOOLS else "", part))
     if chain.after >= least and chain.after > 0:
         pieces.append(("", Activity.IDLE, "", chain.after))
     for agent, group in groupby(pieces, key=lambda piece: piece[0]):
@@ -197,9 +199,13 @@ def _stretches(
         yield values.Stretch(agent, sum(took.values()), *max(took, key=took.__getitem__), len(took) > 1)
 
 
-def activity_of(event: Event) -> Activity:
-    """Whether an event is one of a tool or of a model."""
-    return Activity.TOOL if event.type in (EventType.TOOL_CALL, EventType.TOOL_RESULT) else Activity.MODEL
+def activity_of(event: Event, *, is_assumed: bool = False, is_open: bool = False) -> Activity:
+    """Whether an event is one of a tool or of a model, and whether its time is work."""
+    if is_assumed:
+        return Activity.ASSUMED
+    if event.type in (EventType.TOOL_CALL, EventType.TOOL_RESULT):
+        return Activity.OPEN if is_open else Activity.TOOL
+    return Activity.OPEN_MODEL if is_open else Activity.MODEL
 
 
 def _tokens(view: TraceView) -> values.TokenUse:

@@ -13,7 +13,8 @@ from orchtrace_corpus.trace.diagnosis.contexts import Context, contexts
 from orchtrace_corpus.trace.measures.measure import ASKED
 from orchtrace_corpus.trace.model.trace import AgentKind, Event, EventType, Status, Tokens, total
 from orchtrace_corpus.trace.view import TraceView
-from orchtrace_corpus.trace.view.agent_tree import AgentSpan, Intervals, length, union
+from orchtrace_corpus.trace.view.agent_tree import AgentSpan, Intervals, length, union, without
+from orchtrace_corpus.trace.view.open_calls import Cause
 from orchtrace_corpus.trace.view.timing import SECONDS, WORKING
 
 LEAST_SHARE = 0.02
@@ -51,6 +52,7 @@ class TeamFinding(NamedTuple):
         seconds: What it cost in time; None where that is unknown.
         tokens: What it cost in tokens; None where no tokens are known.
         tool: The tool of repeated calls.
+        cost_events: The numbers of the events whose time and tokens the cost is; none where it is idle time.
     """
 
     kind: FindingKind
@@ -59,6 +61,7 @@ class TeamFinding(NamedTuple):
     seconds: float | None
     tokens: float | None
     tool: str = ""
+    cost_events: tuple[int, ...] = ()
 
 
 class Wait(NamedTuple):
@@ -100,7 +103,7 @@ def find(view: TraceView) -> TeamFindings:
     team = _Team(view)
     sizes = contexts(view)
     large = (
-        TeamFinding(FindingKind.LARGE_CONTEXT, (one.agent,), one.past_half, *team.cost(one.past_half))
+        team.finding(FindingKind.LARGE_CONTEXT, (one.agent,), one.past_half, one.past_half)
         for one in sizes
         if one.past_half
     )
@@ -113,6 +116,15 @@ def find(view: TraceView) -> TeamFindings:
         *large,
     )
     return TeamFindings(found, tuple(team.waits()), sizes)
+
+
+def cost(view: TraceView, numbers: Iterable[int]) -> tuple[float | None, float | None]:
+    """The length of the union of the working times of some events, and their tokens; None where these are unknown."""
+    times, numbers = view.timing, frozenset(numbers)
+    spent = [event.tokens for n in numbers if not (event := times.of.events[n]).copied_context]
+    known = [total(tokens) for tokens in spent if isinstance(tokens, Tokens)]
+    seconds = length(union((times.starts[n], times.ends[n]) for n in numbers if times.works[n] > 0))
+    return seconds if numbers else None, sum(known) if known else None
 
 
 class _Team:
@@ -137,13 +149,12 @@ class _Team:
             if steps:
                 self._steps[agent] = [self._times.starts[n] for n in steps]
 
-    def cost(self, numbers: Iterable[int]) -> tuple[float, float | None]:
-        """How long some events worked, one after another or at once, and their tokens as far as any are known."""
-        found = sorted(set(numbers))
-        starts, ends, works = self._times.starts, self._times.ends, self._times.works
-        spent = [event.tokens for n in found if not (event := self._events[n]).copied_context]
-        known = [total(tokens) for tokens in spent if isinstance(tokens, Tokens)]
-        return length(union((starts[n], ends[n]) for n in found if works[n] > 0)), sum(known) if known else None
+    def finding(
+        self, kind: FindingKind, agents: tuple[str, ...], events: Sequence[int], cost_events: Iterable[int]
+    ) -> TeamFinding:
+        """A finding that costs what some events did."""
+        spent = tuple(sorted(set(cost_events)))
+        return TeamFinding(kind, agents, tuple(events), *cost(self._view, spent), cost_events=spent)
 
     def unread_messages(self) -> Iterator[TeamFinding]:
         """Messages after which their target took no step, and those that could not be delivered."""
@@ -157,9 +168,8 @@ class _Team:
             if not is_read:
                 unread.setdefault((event.agent, target), []).append(number)
         for agents, numbers in unread.items():
-            writing = self._causes(numbers)
-            cost = self.cost(writing) if writing else (None, None)
-            yield TeamFinding(FindingKind.UNREAD_MESSAGE, agents, tuple(numbers), *cost)
+            cost_events = self._causes(numbers) | self._answers_awaited(numbers)
+            yield self.finding(FindingKind.UNREAD_MESSAGE, agents, numbers, cost_events)
 
     def _may_have_read(self, target: str, number: int) -> bool:
         """Whether an agent took a step after a message, ends with it, or does nothing that the log shows."""
@@ -190,6 +200,17 @@ class _Team:
             if self._events[source].type in ASKED and self._events[source].agent == self._events[number].agent
         }
 
+    def _answers_awaited(self, messages: Iterable[int]) -> set[int]:
+        """The open calls of models that are what their sender did next: perhaps it waited for an answer."""
+        opened = {one.number for one in self._view.open_calls if one.cause is Cause.ANSWER}
+        found = set()
+        for sent in messages if opened else ():
+            own, start = self._times.by_agent[self._events[sent].agent], self._times.starts[sent]
+            later = islice(own, bisect_left(own, start, key=self._times.starts.__getitem__), None)
+            after = next((n for n in later if n != sent and self._events[n].type in WORKING), -1)
+            found |= {after} & opened
+        return found
+
     def unused_results(self) -> Iterator[TeamFinding]:
         """Returns that led to nothing: no edge to a later event of the receiver, or no later step of it."""
         returns = self._of_type(EventType.RETURN)
@@ -209,7 +230,8 @@ class _Team:
             if not used and ends[receiver] > until:
                 continue  # this trace has no edges from returns: whoever goes on may have used them
             below = [n for n in self._work_below(event.agent) if since <= self._times.starts[n] < until]
-            yield TeamFinding(FindingKind.UNUSED_RESULT, (event.agent, receiver), (number,), *self.cost(below))
+            found = self.finding(FindingKind.UNUSED_RESULT, (event.agent, receiver), (number,), below)
+            yield found._replace(seconds=found.seconds or 0.0)
 
     def without_return(self) -> Iterator[TeamFinding]:
         """Spawns after which nothing came from the agent that was spawned: no return, no message, no edge, no stop."""
@@ -221,8 +243,7 @@ class _Team:
             if any(self._times.starts[n] >= since for n in self._answers(agent)):
                 continue
             below = [n for n in self._work_below(agent) if self._times.starts[n] >= since]
-            cost = self.cost(below) if below else (None, None)
-            yield TeamFinding(FindingKind.NO_RETURN, (agent, self._events[number].agent), (number,), *cost)
+            yield self.finding(FindingKind.NO_RETURN, (agent, self._events[number].agent), (number,), below)
 
     def _answers(self, agent: str) -> Iterator[int]:
         """The events by which something of an agent reaches others."""
@@ -257,9 +278,8 @@ class _Team:
                 for number in numbers:
                     first.setdefault(self._events[number].agent, number)
                 again = [n for n in first.values() if n != numbers[0]]
-                seconds, tokens = sum(self._times.works[n] for n in again), self.cost(again)[1]
-                events = tuple(first.values())
-                yield TeamFinding(FindingKind.REPEATED_CALL, siblings, events, seconds, tokens, tool)
+                found = self.finding(FindingKind.REPEATED_CALL, siblings, tuple(first.values()), again)
+                yield found._replace(tool=tool)
 
     def idle_leads(self) -> Iterator[TeamFinding]:
         """Agents that did nothing while one below them was in the middle of something, and nobody below them worked.
@@ -286,7 +306,7 @@ class _Team:
             team = _joined(parts)
             busy = union([*team.busy, *own])
             alive = union((max(a, one.begin), min(b, one.end)) for a, b in team.alive)
-            gaps = [] if team.has_unknown else _without(alive, union([*busy, *team.told]))
+            gaps = [] if team.has_unknown else without(alive, union([*busy, *team.told]))
             idle = length(gaps)
             told = team.told
             if idle >= self._least and one.agent not in self._people:
@@ -376,21 +396,3 @@ def _joined(parts: Sequence[_Below]) -> _Below:
     alive = union(interval for part in parts for interval in part.alive)
     told = union(interval for part in parts for interval in part.told)
     return _Below(busy, alive, told, events, any(part.has_unknown for part in parts))
-
-
-def _without(intervals: Intervals, others: Intervals) -> Intervals:
-    """The moments of intervals that none of some others holds; both sorted, and touching none of their own."""
-    found, first = [], 0
-    for begin, end in intervals:
-        while first < len(others) and others[first][1] <= begin:
-            first += 1
-        at = first
-        while at < len(others) and others[at][0] < end:
-            start, stop = others[at]
-            if start > begin:
-                found.append((begin, start))
-            begin = max(begin, stop)
-            at += 1
-        if begin < end:
-            found.append((begin, end))
-    return found

@@ -2,18 +2,25 @@
 
 from typing import NamedTuple
 
+from orchtrace_corpus.trace.diagnosis.findings import FindingKind
 from orchtrace_corpus.trace.diagnosis.values import Activity, Diagnosis
+
+LEAST_WASTE = 0.1
+"""Waste that takes a smaller share of the elapsed time is no lever where work takes a larger one."""
+
+_OPEN = (Activity.OPEN, Activity.OPEN_MODEL)
 
 
 class Lever(NamedTuple):
     """What takes the largest part of the critical path.
 
     Attributes:
-        agent: Whose it is; empty where nobody is at work.
+        agent: Whose it is; empty where nobody is at work, and for findings.
         activity: What it is.
         tool: The tool; empty where its name is unknown, and for other activities.
         seconds: How much of the critical path it takes, in the unit of the run.
         elapsed: How long the run took.
+        finding: The findings that it is, all of this kind together; None where it is none.
     """
 
     agent: str
@@ -21,23 +28,51 @@ class Lever(NamedTuple):
     tool: str
     seconds: float
     elapsed: float
+    finding: FindingKind | None = None
 
 
 def biggest_lever(diagnosis: Diagnosis) -> Lever | None:
     """What takes the largest part of the critical path, summed over all its stretches; None where nothing takes time.
 
-    None, too, where it is time that nobody saw, since nobody can say what is in it. The activities of one agent are
-    told apart, and its tools by name; all gaps together are one.
+    Waste goes first, since it can be spared without loss: calls that perhaps waited, and what findings cost. Else it
+    is the largest activity; all gaps together are one. None, too, where it is time that nobody saw, since nobody can
+    say what is in it.
     """
-    from orchtrace_corpus.trace.diagnosis import activity_of
+    from orchtrace_corpus.trace.diagnosis import OF_TOOLS, activity_of
 
-    events, chain, elapsed = diagnosis.view.trace.events, diagnosis.path.chain, diagnosis.summary.elapsed
+    view, chain, elapsed = diagnosis.view, diagnosis.path.chain, diagnosis.summary.elapsed
+    events, opened = view.trace.events, {one.number for one in view.open_calls}
     took: dict[tuple[str, Activity, str], float] = {("", Activity.IDLE, ""): sum((*chain.gaps, chain.after))}
-    for number, part in zip(chain.events, chain.parts, strict=True):
+    parts = dict(zip(chain.events, chain.parts, strict=True))
+    for number, part in parts.items():
         event = events[number]
-        activity = Activity.ASSUMED if number in diagnosis.assumed else activity_of(event)
-        of = event.agent, activity, event.tool if activity is Activity.TOOL else ""
+        activity = activity_of(event, is_assumed=number in diagnosis.assumed, is_open=number in opened)
+        of = event.agent, activity, event.tool if activity in OF_TOOLS else ""
         took[of] = took.get(of, 0.0) + part
-    largest = max(took, key=took.__getitem__)
-    is_known = elapsed and took[largest] and largest[1] is not Activity.ASSUMED
-    return Lever(*largest, took[largest], elapsed) if is_known else None
+    wasted = [
+        Lever("", Activity.FINDING, "", seconds, elapsed, kind) for kind, seconds in _findings(diagnosis, parts).items()
+    ]
+    levers = [Lever(*of, seconds, elapsed) for of, seconds in took.items()]
+    wasted += [one for one in levers if one.activity in _OPEN]
+    most = max(wasted, key=lambda one: one.seconds, default=None)
+    if most is not None and most.seconds >= LEAST_WASTE * elapsed > 0:
+        return most
+    largest = max(levers, key=lambda one: one.seconds)
+    return largest if elapsed and largest.seconds and largest.activity is not Activity.ASSUMED else None
+
+
+def _findings(diagnosis: Diagnosis, parts: dict[int, float]) -> dict[FindingKind, float]:
+    """How much of the critical path findings cost, by their kind; those that nothing can be spared of are left out.
+
+    What a large context does must be done, and who idles beside an open call waits for that.
+    """
+    costs: dict[FindingKind, set[int]] = {}
+    idle = 0.0
+    for one in diagnosis.between.findings:
+        if one.kind is FindingKind.IDLE_LEAD and not diagnosis.view.open_calls:
+            idle += one.seconds or 0.0
+        elif one.kind is not FindingKind.LARGE_CONTEXT:
+            costs.setdefault(one.kind, set()).update(one.cost_events)
+    found = {kind: sum(parts.get(number, 0.0) for number in numbers) for kind, numbers in costs.items()}
+    chain = diagnosis.path.chain
+    return {**found, FindingKind.IDLE_LEAD: min(idle, sum((*chain.gaps, chain.after)))}

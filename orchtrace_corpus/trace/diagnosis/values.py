@@ -70,7 +70,7 @@ class Parallelism(NamedTuple):
         worked: How long all of them took, one after another.
         tools: How much of that tools took.
         assumed: How much of that nobody saw.
-        open: How much of that are open calls, which perhaps did nothing but wait.
+        open: How much of that are open calls, which perhaps did nothing but wait; 0 in the reading in which they did.
     """
 
     most: int
@@ -89,8 +89,10 @@ class Activity(StrEnum):
     MODEL = "model"
     TOOL = "tool"
     OPEN = "perhaps waiting"
+    OPEN_MODEL = "model, perhaps waiting"
     ASSUMED = "assumed"
     IDLE = "idle"
+    FINDING = "finding"
     UNKNOWN = "unknown"
 
 
@@ -239,7 +241,8 @@ class Diagnosis(NamedTuple):
         spawned: Each agent that spawned others, with these.
         unspawned: The agents that nobody is known to have spawned, and that spawned nobody.
         assumed: The numbers of the events whose time nobody saw.
-        parallelism: How much happened at once; None where all is of one instant.
+        parallelism: How much happened at once, if open calls worked; None where all is of one instant.
+        parallelism_if_waiting: The same if they did nothing but wait.
         path: What its end waited for.
         tokens: Who spent the tokens.
         cost: What it cost.
@@ -258,6 +261,7 @@ class Diagnosis(NamedTuple):
     unspawned: tuple[AgentSpan, ...]
     assumed: frozenset[int]
     parallelism: Parallelism | None
+    parallelism_if_waiting: Parallelism | None
     path: CriticalPath
     tokens: TokenUse
     cost: Cost

@@ -49,7 +49,7 @@ def measure(trace: Trace | TraceView, names: Iterable[str] = ()) -> dict[str, Me
 
 
 def concurrency_profile(trace: Trace | TraceView) -> Profile:
-    """For how long how many events of a trace were worked on at once; errors as for `measure`.
+    """For how long how many events of a trace were worked on at once, in both readings; errors as for `measure`.
 
     The times add up to the elapsed time, waits for people taken out; each times its number, they add up to the work.
     """
@@ -57,4 +57,5 @@ def concurrency_profile(trace: Trace | TraceView) -> Profile:
     times = view.timing
     if times.unknown:
         return Profile({}, times.unit, work.unknown_durations(times, view.trace))
-    return Profile(work.concurrency(times), times.unit)
+    if_waiting = work.concurrency(view.timing_if_waiting) if view.open_calls else None
+    return Profile(work.concurrency(times), times.unit, if_waiting=if_waiting)

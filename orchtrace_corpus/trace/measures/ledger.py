@@ -9,8 +9,9 @@ from msgspec.structs import astuple
 
 from orchtrace_corpus.trace.measures.measure import ASKED, Definition, Measure, Run, cite
 from orchtrace_corpus.trace.model.trace import EdgeType, Event, EventType, Tokens, Trace, roles_of, total
+from orchtrace_corpus.trace.view import TraceView
 
-GROUPINGS = ("agent", "role", "model", "type")
+GROUPINGS = ("agent", "role", "model", "type", "tool")
 """What a ledger can be kept by."""
 
 KINDS = ("input", "output", "cache_read", "cache_write", "reasoning")
@@ -18,14 +19,18 @@ KINDS = ("input", "output", "cache_read", "cache_write", "reasoning")
 
 
 class Entry(NamedTuple):
-    """What one agent, role, model or type of event spent.
+    """What one agent, role, model, type of event or tool spent.
 
     Attributes:
+        name: What it is called.
         events: How many events were counted; what was merely copied is not.
         without_tokens: How many inferences, decisions and aggregates among them have no tokens.
         tokens: Tokens by kind; a kind is None where no event gives it.
         total: Input, output and both cache kinds together; None where no event has tokens.
         cost_usd: The sum of the costs that events state; None where none does.
+        spawned_tokens: Of a tool, what the agents spent that it spawned, and those below them; None where none are
+            known. It stands under the tools that these agents called, too.
+        spawned_cost_usd: What these cost.
     """
 
     name: str
@@ -34,14 +39,20 @@ class Entry(NamedTuple):
     tokens: dict[str, float | None]
     total: float | None
     cost_usd: float | None
+    spawned_tokens: float | None = None
+    spawned_cost_usd: float | None = None
 
 
 def ledger(trace: Trace, by: str) -> list[Entry]:
     """The entries of a ledger, the largest total first.
 
+    By tool, what an answer spent goes in equal parts to the tools that it calls.
+
     Of an event that names no role, the role of its agent counts; of one in which a model is asked that it does not
     name, the model that its agent is declared with. Events of which neither is known stand under the empty name.
     """
+    if by == "tool":
+        return _by_tool(trace)
     groups: dict[str, list[Event]] = {}
     for name, event in _named(trace, by):
         groups.setdefault(name, []).append(event)
@@ -49,24 +60,82 @@ def ledger(trace: Trace, by: str) -> list[Entry]:
     return sorted(entries, key=lambda entry: (-(entry.total or 0), entry.name))
 
 
-def cost_by_tool(trace: Trace) -> tuple[tuple[str, float], ...]:
-    """What the tools cost that a model called, in US dollars, highest first; nothing where no event states a cost.
+def _by_tool(trace: Trace) -> list[Entry]:
+    """The entries by tool: what an answer spent goes in equal parts to the tools that it calls."""
+    called, groups, answers = _called(trace), dict[str, list[Event]](), dict[str, list[tuple[Event, int]]]()
+    for event in trace.events:
+        if not event.copied_context:
+            groups.setdefault(event.tool, []).append(event)
+            tools = called.get(event.id) or [event.tool]
+            for tool in tools:
+                answers.setdefault(tool, []).append((event, len(tools)))
+    spawned, entries = _spawned(trace), []
+    for tool in {**groups, **answers}:
+        spent = [(one.tokens, parts) for one, parts in answers.get(tool, ()) if one.tokens and one.tokens.is_known]
+        costs = [one.cost_usd / parts for one, parts in answers.get(tool, ()) if one.cost_usd is not None]
+        kinds = {
+            kind: sum_known([None if (n := getattr(tokens, kind)) is None else n / parts for tokens, parts in spent])
+            for kind in KINDS
+        }
+        events = groups.get(tool, [])
+        lacking = sum(one.type in ASKED and not (one.tokens and one.tokens.is_known) for one in events)
+        whole = sum(total(tokens) / parts for tokens, parts in spent) if spent else None
+        more = spawned.get(tool, (None, None))
+        entries.append(Entry(tool, len(events), lacking, kinds, whole, sum_known(costs), *more))
+    return sorted(entries, key=lambda entry: (-(entry.total or 0), entry.name))
 
-    The cost of an answer goes in equal parts to the tool calls that follow from it by an edge, that of a tool's own
-    event to the tool. Answers that call no tool stand under the empty name.
-    """
-    calls = {event.id: event.tool for event in trace.events if event.type is EventType.TOOL_CALL}
+
+_CALLS = (EventType.TOOL_CALL, EventType.SPAWN, EventType.MESSAGE)
+"""The types of events in which a model has called a tool, if they name one."""
+
+
+def _called(trace: Trace) -> dict[str, list[str]]:
+    """The tools that each answer calls, by the answer's id, as far as an edge leads from it to the call."""
+    calls = {
+        event.id: event.tool
+        for event in trace.events
+        if event.type is EventType.TOOL_CALL or (event.type in _CALLS and event.tool)
+    }
     called: dict[str, list[str]] = {}
     for edge in trace.edges:
         if edge.type is EdgeType.CAUSAL and edge.dst in calls and edge.src not in calls:
             called.setdefault(edge.src, []).append(calls[edge.dst])
-    costs: dict[str, float] = {}
-    for event in trace.events:
-        if event.cost_usd is not None and not event.copied_context:
-            tools = called.get(event.id) or [event.tool]
-            for tool in tools:
-                costs[tool] = costs.get(tool, 0.0) + event.cost_usd / len(tools)
-    return tuple(sorted(costs.items(), key=lambda pair: (-pair[1], pair[0])))
+    return called
+
+
+def _spawned(trace: Trace) -> dict[str, tuple[float | None, float | None]]:
+    """The tokens and the cost of the agents that each tool spawned, and of those below them, each agent once."""
+    view = TraceView.of(trace)
+    events, parents = view.trace.events, view.lifecycle.parents
+    tools = {agent: events[spawns[0]].tool for agent, spawns in view.lifecycle.spawns.items()}
+    spent = {entry.name: entry for entry in ledger(trace, "agent")}
+    agents: dict[str, list[Entry]] = {}
+    for agent, entry in spent.items() if any(tools.values()) else ():
+        above, at = dict[str, None](), agent
+        for _ in range(len(parents) + 1):
+            if tool := tools.get(at, ""):
+                above[tool] = None
+            if at not in parents:
+                break
+            at = parents[at]
+        for tool in above:
+            agents.setdefault(tool, []).append(entry)
+    return {
+        tool: (sum_known(one.total for one in below), sum_known(one.cost_usd for one in below))
+        for tool, below in agents.items()
+    }
+
+
+def cost_by_tool(trace: Trace) -> tuple[tuple[str, float], ...]:
+    """What the tools cost that a model called, in US dollars, highest first; nothing where no event states a cost.
+
+    The cost of an answer goes in equal parts to the calls, spawns and messages that follow from it by an edge, that of
+    a tool's own event to the tool. Answers that call no tool stand under the empty name.
+    """
+    if all(event.cost_usd is None for event in trace.events):
+        return ()
+    costs = [(entry.name, entry.cost_usd) for entry in _by_tool(trace) if entry.cost_usd is not None]
+    return tuple(sorted(costs, key=lambda pair: (-pair[1], pair[0])))
 
 
 def leading_model(trace: Trace) -> str:

@@ -90,7 +90,8 @@ def error_amplification(run: Run) -> Measure:
 def _baseline(run: Run, name: str) -> Measure:
     """A figure of the single agent's run, greater than 0."""
     if not isinstance(run.trace.baseline, Baseline):
-        return Measure(None, f"no baseline: declare a single agent's run on the same task as `baseline`, with `{name}`")
+        wanted = f"a single agent's run on the same task, with `{name}`"
+        return Measure(None, f"no baseline: declare {wanted}, as `baseline`, or give it with --outcomes")
     value = getattr(run.trace.baseline, name)
     if not value:
         return Measure(None, f"`baseline.{name}` is {'0' if value == 0 else 'unknown'}")

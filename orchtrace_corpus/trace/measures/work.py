@@ -21,16 +21,16 @@ def worked(run: Run) -> Measure:
     return _unknown(run) or Measure(sum(run.times.works))
 
 
-def critical_path(times: Timing) -> Path:
-    """The path of the greatest duration: no number of agents could have been faster."""
+def work_path(times: Timing) -> Path:
+    """The longest path of work: with these steps no number of agents could have been faster."""
     return longest_path(times, times.works, overlapping=True)
 
 
 def span(run: Run) -> Measure:
-    """Tinf: the length of the critical path, whose working events are named."""
+    """Tinf: the length of the longest path of work, whose working events are named."""
     if unknown := _unknown(run):
         return unknown
-    path = critical_path(run.times)
+    path = work_path(run.times)
     events, works = run.trace.events, run.times.works
     return Measure(path.length, events=tuple([events[number].id for number in path.events if works[number] > 0]))
 
@@ -71,7 +71,7 @@ def elapsed(run: Run) -> Measure:
 
 def parallelism(run: Run) -> Measure:
     """T1 / Tinf: the number of agents that the run could have kept busy on average."""
-    return _ratio(run.once(worked), run.once(span), "the critical path takes no time")
+    return _ratio(run.once(worked), run.once(span), "no work takes time")
 
 
 def speed_up(run: Run) -> Measure:
@@ -107,11 +107,13 @@ class Profile(NamedTuple):
         times: For each number of events worked on at once, how long it was that many; 0 stands for idle time.
         unit: `s`, or `step` in a trace that counts steps.
         reason: Why nothing is known of it; `times` is empty then.
+        if_waiting: The same as `times` if open calls only waited; None where there are none.
     """
 
     times: dict[int, float]
     unit: str
     reason: str = ""
+    if_waiting: dict[int, float] | None = None
 
 
 def max_concurrency(run: Run) -> Measure:

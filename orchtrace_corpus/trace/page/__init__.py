@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from orchtrace_corpus.base import html
 from orchtrace_corpus.base.files import text_beside
 from orchtrace_corpus.base.findings import printable
-from orchtrace_corpus.trace.analysis.comparison import Difference, compare
+from orchtrace_corpus.trace.diagnosis.comparison import Difference, compare, largest_first
 from orchtrace_corpus.trace.diagnosis.values import Diagnosis
 from orchtrace_corpus.trace.page.columns import columns
 from orchtrace_corpus.trace.page.tables import MOST_ROWS, Figure, Table, Tables
@@ -81,7 +81,7 @@ def page(runs: Sequence[Diagnosis], *, with_content: bool = False) -> str:
     script = "\n".join(text_beside(__file__, name) for name in _SCRIPTS)
     style = "\n".join((html.style_sheet(), text_beside(__file__, "run.css"), *map(_heights, shown)))
     policy = html.content_security_policy([html.source_hash(script)], [html.source_hash(style)], ["data:"])
-    differences = _differences(compare(runs[0].view, runs[1].view), shown) if len(runs) == 2 else None
+    differences = _differences(largest_first(compare(runs[0].view, runs[1].view)), shown) if len(runs) == 2 else None
     return (
         html.environment(__file__)
         .get_template("run.html.jinja")
@@ -153,7 +153,7 @@ def _differences(found: Sequence[Difference], runs: Sequence[RunPage]) -> Table:
     notes = [f"{name}: {run.title}." for name, run in zip("AB", runs, strict=True)]
     notes += ["Empty: not stated or not known."]
     if len(found) > len(rows):
-        notes.append(f"The first {len(rows):,} of {len(found):,}; corpus trace diff has all.")
+        notes.append(f"The largest {len(rows):,} of {len(found):,}; corpus trace diff --all has all.")
     return Table("What differs", ("part", "name", "A", "B", "change", "unit"), rows, tuple(notes))
 
 

@@ -6,7 +6,7 @@ from typing import NamedTuple, TypeAlias
 from orchtrace_corpus.base.findings import printable
 from orchtrace_corpus.trace.diagnosis.values import Diagnosis, ProblemKind
 from orchtrace_corpus.trace.measures import measure
-from orchtrace_corpus.trace.measures.ledger import KINDS, cost_by_tool, ledger
+from orchtrace_corpus.trace.measures.ledger import KINDS, ledger
 from orchtrace_corpus.trace.model.import_report import report_of
 from orchtrace_corpus.trace.model.trace import Event, EventType, Source, Status, total
 from orchtrace_corpus.trace.render import measures as render
@@ -204,21 +204,23 @@ class Tables:
         """Who spent the tokens and the money, and what became of each usage record of the log."""
         trace = self._run.view.trace
         kinds = [KIND_WORDS[kind] for kind in KINDS]
-        for by in ("role", "model", "type"):
+        for by in ("role", "model", "type", "tool"):
             entries = ledger(trace, by)
             rows: list[tuple[Cell, ...]] = [
                 (printable(entry.name, limit=60) or f"(no {by})", _count(entry.events),
                  *(_number(entry.tokens[kind]) for kind in KINDS), _number(entry.total),
-                 _count(entry.without_tokens) if entry.without_tokens else "", _money(entry.cost_usd))
+                 _count(entry.without_tokens) if entry.without_tokens else "", _money(entry.cost_usd),
+                 _number(entry.spawned_tokens), _money(entry.spawned_cost_usd))
                 for entry in entries
-                if by != "type" or entry.total is not None or entry.cost_usd is not None
+                if by not in ("type", "tool") or entry.total is not None or entry.cost_usd is not None
             ]  # fmt: skip
-            columns = (by, "events", *kinds, "tokens", "events without tokens", "USD")
+            columns = (by, "events", *kinds, "tokens", "events without tokens", "USD", "tokens of agents spawned",
+                       "USD of agents spawned")  # fmt: skip
             has_reasoning = any(entry.tokens["reasoning"] for entry in entries)
             notes = ["Reasoning is a part of the output."] if has_reasoning else []
+            if by == "tool" and rows:
+                notes.append("What an answer spent goes in equal parts to the tools that it calls.")
             yield _table(f"Tokens by {by}", columns, rows, notes)
-        by_tool = [(printable(tool, limit=60) or "(no tool)", _money(usd)) for tool, usd in cost_by_tool(trace)]
-        yield _table("Cost by tool", ("tool", "USD"), by_tool)
         report = report_of(trace)
         lines: list[tuple[Cell, ...]] = [
             (printable(one.what or one.outcome, limit=160), _words(one.outcome), _count(one.records),
@@ -232,7 +234,7 @@ class Tables:
         """The measures of the run, and the reason of those that have no value."""
         rows: list[tuple[Cell, ...]] = []
         for name, found in measure(self._run.view).items():
-            value, other = (_rounded(one) for one in (found.value, found.if_waiting))
+            value, other = (_number(one) for one in (found.value, found.if_waiting))
             unit = render.unit_of(name, self._run.view.trace)
             rows.append((name, value, other, unit, printable(found.reason, limit=300)))
         return _table("Measures", ("measure", "value", "if open calls only waited", "unit", "why not known"), rows)
@@ -339,17 +341,13 @@ def _count(number: int) -> Figure:
 
 
 def _number(number: float | None) -> Cell:
-    return "" if number is None else Figure(f"{number:,.15g}", number)
+    if number is None:
+        return ""
+    return Figure(f"{number:,.15g}" if number == int(number) else f"{number:,.6g}", number)
 
 
 def _money(usd: float | None) -> Cell:
     return "" if usd is None else Figure(money(usd), usd)
-
-
-def _rounded(value: float | None) -> Cell:
-    if value is None:
-        return ""
-    return Figure(f"{value:,.15g}" if value == int(value) else f"{value:,.6g}", value)
 
 
 def _known(cell: Cell, *, is_least: bool) -> Cell:

@@ -12,7 +12,7 @@ from orchtrace_corpus.trace.measures.shared_answers import Shared
 from orchtrace_corpus.trace.render import findings
 from orchtrace_corpus.trace.render.names import break_lines, counted, duration, money, quantity
 from orchtrace_corpus.trace.render.page import timelines
-from orchtrace_corpus.trace.render.sentences import Sentences
+from orchtrace_corpus.trace.render.sentences import TEAM, Sentences
 from orchtrace_corpus.trace.view.agent_tree import AgentSpan
 
 if TYPE_CHECKING:  # a screen needs no table
@@ -27,7 +27,8 @@ _WORDS = ("session", "began", "file")
 _DISPENSABLE = ("events", "began", "errors", "agents")
 """The columns that a narrow terminal does without, in this order."""
 
-_MOST_FILE = 40
+_LEAST_AGENTS = 4
+_MOST_FILE = _MOST_NAME = 40
 
 
 def page(diagnosis: Diagnosis, size: tuple[int, int] | None, glyphs: Glyphs = UNICODE) -> list[Line]:
@@ -44,10 +45,17 @@ def page(diagnosis: Diagnosis, size: tuple[int, int] | None, glyphs: Glyphs = UN
     title = f"{origin.form} {printable(diagnosis.summary.name, limit=200)}"
     above = [line(clip(title, room, glyphs.ellipsis), "heading")]
     above += [line(text) for text in break_lines(sentences.head(), room)]
-    below: list[Line] = []
-    for label, text in (*sentences.paragraphs(), *sentences.lever()):
-        below += [line(part) for part in break_lines(text, room, label=f"{label} " if label else "", indent=indent)]
-    most = 16 if size is None else max(size[1] - len(above) - len(below) - 4, 4)
+    paragraphs = [
+        (label, [line(part) for part in break_lines(text, room, label=f"{label} " if label else "", indent=indent)])
+        for label, text in (*sentences.paragraphs(), *sentences.lever())
+    ]
+    free = len(diagnosis.view.agents) if size is None else size[1] - len(above) - 4
+    least = min(len(diagnosis.view.agents), _LEAST_AGENTS)
+    for dispensable in (findings.WAITS, findings.MORE, TEAM):
+        if size is not None and sum(len(part) for _, part in paragraphs) + least > free:
+            paragraphs = [(label, part) for label, part in paragraphs if label != dispensable]
+    below = [one for _, part in paragraphs for one in part]
+    most = 16 if size is None else max(free - len(below), _LEAST_AGENTS)
     return [*above, *_drawn(diagnosis, sentences, most, room, glyphs), *below]
 
 
@@ -114,6 +122,7 @@ def as_data(diagnosis: Diagnosis) -> dict[str, Any]:
         "unknown_durations": path.unknown,
         "span": {"if_working": path.span.length, "if_waiting": path.span_if_waiting.length},
         "speed_up": {"if_working": worked / elapsed, "if_waiting": if_waiting / elapsed} if elapsed else None,
+        "parallelism": _shares(diagnosis),
         "open_calls": [
             {
                 "event": events[one.number].id,
@@ -121,6 +130,7 @@ def as_data(diagnosis: Diagnosis) -> dict[str, Any]:
                 "tool": events[one.number].tool,
                 "cause": one.cause.value,
                 "open": works[one.number],
+                "begin": max(view.timing.starts[one.number] - view.timing.begin, 0.0),
                 "usual": one.usual,
             }
             for one in view.open_calls
@@ -162,6 +172,15 @@ def as_data(diagnosis: Diagnosis) -> dict[str, Any]:
     }
 
 
+def _shares(diagnosis: Diagnosis) -> dict[str, Any] | None:
+    """How much happened at once, in both readings of the open calls: the most events, and shares of the time."""
+    found, waiting = diagnosis.parallelism, diagnosis.parallelism_if_waiting
+    if found is None or waiting is None:
+        return None
+    names = ("most", "together", "alone", "idle")
+    return {name: {"if_working": getattr(found, name), "if_waiting": getattr(waiting, name)} for name in names}
+
+
 def overview(
     summaries: Sequence[Summary], shared: Shared, *, has_prices: bool, most: int, width: int | None = None
 ) -> "Table":
@@ -184,10 +203,10 @@ def overview(
         shown.append(_less(_together("all", found), shared))
     rows = [_texts(one) for one in shown]
     widths = {name: max(len(name), *(len(row[name]) for row in rows)) for name in rows[0]}
-    are_alike = len({one.name for one in found}) < len(found)
+    are_alike = len({clip(one.name, _MOST_NAME) for one in found}) < len(found)
     columns = [name for name in widths if (has_prices or name != _COST) and (are_alike or name != "file")]
     for name in _DISPENSABLE:
-        if width is not None and 12 + sum(widths[one] + 1 for one in columns[1:]) > width:
+        if width is not None and widths["session"] + sum(widths[one] + 1 for one in columns[1:]) > width:
             columns.remove(name)
     cells: list[tuple[Cell, ...]] = [
         tuple(row[name] if name in _WORDS else row[name].rjust(widths[name]) for name in columns) for row in rows
@@ -244,7 +263,7 @@ def sums(summaries: Sequence[Summary], shared: Shared) -> dict[str, Any]:
 def _texts(one: Summary) -> dict[str, str]:
     """What stands in a run's line, by column."""
     return {
-        "session": printable(one.name, limit=60),
+        "session": clip(printable(one.name, limit=60), _MOST_NAME),
         "began": one.day,
         "agents": f"{one.agents:,}",
         "events": f"{one.events:,}",

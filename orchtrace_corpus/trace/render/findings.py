@@ -1,23 +1,40 @@
 """What went wrong between agents, in sentences and as figures."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from orchtrace_corpus.base.findings import printable
 from orchtrace_corpus.base.text.layout import first_names_and_more
 from orchtrace_corpus.trace.diagnosis.contexts import Context
-from orchtrace_corpus.trace.diagnosis.findings import LEAST_SHARE, FindingKind, TeamFinding, Wait
+from orchtrace_corpus.trace.diagnosis.findings import LEAST_SHARE, FindingKind, TeamFinding, Wait, cost
 from orchtrace_corpus.trace.diagnosis.values import Diagnosis
 from orchtrace_corpus.trace.render.names import duration, keep, quantity
 
+WAITS, MORE = "Waits", "More"
+"""The labels of what a low terminal does without."""
+
 _MOST_KINDS = 4
 _MOST_NAMED = 3
+_MOST_WAITS = 2
+_MORE = "{:,} more"
 _NOTABLE_CONTEXT = 100_000
 """A context of so many tokens is mentioned although the window of its model is unknown."""
 
 
+NOUNS = {
+    FindingKind.UNREAD_MESSAGE: "messages that nobody read",
+    FindingKind.UNUSED_RESULT: "work for results that nobody used",
+    FindingKind.NO_RETURN: "agents that never returned",
+    FindingKind.REPEATED_CALL: "calls that siblings repeat",
+    FindingKind.IDLE_LEAD: "lead idle while its team was blocked",
+    FindingKind.LARGE_CONTEXT: "contexts past half their window",
+}
+"""What the findings of a kind are called."""
+
+
 def paragraphs(run: Diagnosis, name: Callable[[str], str]) -> Iterator[tuple[str, str]]:
-    """Sentences on what went wrong between agents, and on who waited for whom, each with a label.
+    """Sentences on what went wrong between agents, each with a label; the last says how to look at one.
 
     Args:
         run: The run.
@@ -29,13 +46,23 @@ def paragraphs(run: Diagnosis, name: Callable[[str], str]) -> Iterator[tuple[str
         yield label, text
         label = ""
     if len(told) > _MOST_KINDS:
-        yield "", f"{quantity(len(told) - _MOST_KINDS, 'more kind')}; --format json has all."
-    is_above = run.view.lineage.is_above  # that a lead waits for those it spawned is what the critical path says
+        yield "", f"{quantity(len(told) - _MOST_KINDS, 'more kind')}; {keep('--format json')} has all."
+    events = [number for one in run.between.findings for number in one.events]
+    if events:
+        first = printable(run.view.trace.events[events[0]].id, limit=60)
+        yield MORE, f"{keep(f'corpus trace show LOG --event {first}')} shows one of these events."
+
+
+def waits(run: Diagnosis, name: Callable[[str], str]) -> Iterator[tuple[str, str]]:
+    """A sentence on who waited for whom longest; nothing where nobody did for long."""
     least = max(LEAST_SHARE * run.summary.elapsed, 1e-9)
-    waits = [one for one in run.between.waits if one.seconds >= least and not is_above(one.agent, one.awaited)]
-    if waits:
-        parts = [f"{name(one.agent)} for {name(one.awaited)} {_time(run, one.seconds)}" for one in waits]
-        yield "Waits", f"{_named(parts)}."
+    parts = [
+        f"{name(one.agent)} for {name(one.awaited)} {_time(run, one.seconds)}"
+        for one in run.between.waits
+        if one.seconds >= least
+    ]
+    if parts:
+        yield WAITS, f"{first_names_and_more(parts, _MOST_WAITS, f' and {keep(_MORE)}')}."
 
 
 def _findings(run: Diagnosis, name: Callable[[str], str]) -> Iterator[str]:
@@ -43,7 +70,8 @@ def _findings(run: Diagnosis, name: Callable[[str], str]) -> Iterator[str]:
     for one in run.between.findings:
         by_kind.setdefault(one.kind, []).append(one)
     for kind, found in by_kind.items():
-        yield f"{_SENTENCES[kind](run, found, name)}."
+        parts = [_cost(run, kind, found), _places(run, found)]
+        yield f"{_SENTENCES[kind](run, found, name)}{': ' if any(parts) else ''}{'; '.join(filter(None, parts))}."
     unknown = [one for one in run.between.contexts if one.window is None and one.tokens >= _NOTABLE_CONTEXT]
     if unknown:
         models = [printable(model, limit=40) or "a model without a name" for model in {one.model: 0 for one in unknown}]
@@ -51,37 +79,56 @@ def _findings(run: Diagnosis, name: Callable[[str], str]) -> Iterator[str]:
         yield f"Context of up to {sizes}, of a window that is unknown: {_named(models)}."
 
 
-def _unread(run: Diagnosis, found: Sequence[TeamFinding], name: Callable[[str], str]) -> str:
+def _places(run: Diagnosis, found: Sequence[TeamFinding]) -> str:
+    """The first and the last of the events concerned, each with its time from the begin of the run."""
+    times, events = run.view.timing, run.view.trace.events
+    numbers = sorted({n for one in found for n in one.events}, key=times.starts.__getitem__)
+    ends = [numbers[0], numbers[-1]] if len(numbers) > 1 else numbers
+    shown = [keep(f"{printable(events[n].id, limit=40)} at {_time(run, _begin(run, n))}") for n in ends]
+    return " to ".join(shown) if len(numbers) > 2 else ", ".join(shown)
+
+
+def _begin(run: Diagnosis, number: int) -> float:
+    times = run.view.timing
+    return max(times.starts[number] - times.begin, 0.0)
+
+
+def _unread(_: Diagnosis, found: Sequence[TeamFinding], name: Callable[[str], str]) -> str:
     number = sum(len(one.events) for one in found)
-    pairs = [
-        f"{name(one.agents[0])} to {name(one.agents[1])}" + (keep(f" {len(one.events):,}") if len(found) > 1 else "")
-        for one in found
-    ]
-    cost = _cost(run, found)
-    return f"{quantity(number, 'message')} that nobody read ({_named(pairs)}){f': {cost} to write' if cost else ''}"
+    counts = [keep(f" {len(one.events):,}") if len(found) > 1 else "" for one in found]
+    return f"{quantity(number, 'message')} that nobody read ({_named(_pairs(found, name, counts))})"
 
 
-def _unused(run: Diagnosis, found: Sequence[TeamFinding], name: Callable[[str], str]) -> str:
-    pairs = [f"{name(one.agents[0])} to {name(one.agents[1])}" for one in found]
-    return f"{quantity(len(found), 'result')} that nobody used ({_named(pairs)}){_after_colon(run, found)}"
+def _pairs(found: Sequence[TeamFinding], name: Callable[[str], str], counts: Sequence[str] = ()) -> list[str]:
+    """From whom to whom, who is named again only where another was in between."""
+    pairs, before = [], ""
+    for one, count in zip(found, counts or [""] * len(found), strict=True):
+        sender, target = one.agents
+        pairs.append(f"{'' if sender == before else f'{name(sender)} '}to {name(target)}{count}")
+        before = sender
+    return pairs
 
 
-def _no_return(run: Diagnosis, found: Sequence[TeamFinding], name: Callable[[str], str]) -> str:
-    number, names = len(found), _named([name(one.agents[0]) for one in found])
-    return f"{quantity(number, 'agent')} spawned that never returned ({names}){_after_colon(run, found)}"
+def _unused(_: Diagnosis, found: Sequence[TeamFinding], name: Callable[[str], str]) -> str:
+    return f"{quantity(len(found), 'result')} that nobody used ({_named(_pairs(found, name))})"
 
 
-def _repeated(run: Diagnosis, found: Sequence[TeamFinding], name: Callable[[str], str]) -> str:
-    calls = [f"{printable(one.tool, limit=30)} by {', '.join(map(name, one.agents[:4]))}" for one in found]
+def _no_return(_: Diagnosis, found: Sequence[TeamFinding], name: Callable[[str], str]) -> str:
+    names = _named([name(one.agents[0]) for one in found])
+    return f"{quantity(len(found), 'agent')} spawned that never returned ({names})"
+
+
+def _repeated(_: Diagnosis, found: Sequence[TeamFinding], name: Callable[[str], str]) -> str:
+    calls = Counter(f"{printable(one.tool, limit=30)} by {', '.join(map(name, one.agents[:4]))}" for one in found)
     again = sum(len(one.events) - 1 for one in found)
     words = "repeats what a sibling" if again == 1 else "repeat what siblings"
-    return f"{quantity(again, 'call')} {words} did with the same arguments ({_named(calls)}){_after_colon(run, found)}"
+    return f"{quantity(again, 'call')} {words} did with the same arguments ({_named(list(calls))})"
 
 
 def _idle(run: Diagnosis, found: Sequence[TeamFinding], name: Callable[[str], str]) -> str:
-    leads = _named([f"{name(one.agents[0])} {_time(run, one.seconds or 0.0)}" for one in found])
     if_waiting = ", if open calls waited" if run.view.open_calls else ""
-    return f"Lead idle while its team was blocked{if_waiting}: {leads}"
+    leads = [f"{name(one.agents[0])}{f' {_time(run, one.seconds or 0.0)}' if len(found) > 1 else ''}" for one in found]
+    return f"Lead idle while its team was blocked{if_waiting} ({_named(leads)})"
 
 
 def _context(run: Diagnosis, found: Sequence[TeamFinding], name: Callable[[str], str]) -> str:
@@ -91,7 +138,7 @@ def _context(run: Diagnosis, found: Sequence[TeamFinding], name: Callable[[str],
         for one in found
         if (context := of[one.agents[0]]).window
     ] or [name(one.agents[0]) for one in found]
-    return f"Context past half its window: {_named(sizes)}{_after_colon(run, found)}"
+    return f"Context past half its window ({_named(sizes)})"
 
 
 _SENTENCES: dict[FindingKind, Callable[[Diagnosis, Sequence[TeamFinding], Callable[[str], str]], str]] = {
@@ -105,21 +152,21 @@ _SENTENCES: dict[FindingKind, Callable[[Diagnosis, Sequence[TeamFinding], Callab
 
 
 def _named(parts: Sequence[str]) -> str:
-    return first_names_and_more(parts, _MOST_NAMED, f" and {keep('{:,} more')}")
+    return first_names_and_more(parts, _MOST_NAMED, f" and {keep(_MORE)}")
 
 
-def _after_colon(run: Diagnosis, found: Sequence[TeamFinding]) -> str:
-    cost = _cost(run, found)
-    return f": {cost}" if cost else ""
-
-
-def _cost(run: Diagnosis, found: Sequence[TeamFinding]) -> str:
+def _cost(run: Diagnosis, kind: FindingKind, found: Sequence[TeamFinding]) -> str:
     """What findings of a kind cost together, as far as it is known."""
-    seconds = [one.seconds for one in found if one.seconds]
-    tokens = [one.tokens for one in found if one.tokens]
-    parts = [_time(run, sum(seconds))] if seconds else []
-    parts += [keep(f"{sum(tokens):,.15g} tokens")] if tokens else []
-    return " and ".join(parts)
+    seconds, tokens = cost(run.view, {number for one in found for number in one.cost_events})
+    seconds = sum(one.seconds or 0.0 for one in found) if kind is FindingKind.IDLE_LEAD else seconds
+    parts = [_time(run, seconds)] if seconds else []
+    parts += [keep(f"{tokens:,.15g} tokens")] if tokens else []
+    text = " and ".join(parts)
+    if not text or kind is not FindingKind.UNREAD_MESSAGE:
+        return text
+    opened = {call.number for call in run.view.open_calls}
+    is_waiting = any(not opened.isdisjoint(one.cost_events) for one in found)
+    return f"{text} to write{', and perhaps to wait for answers' if is_waiting else ''}"
 
 
 def _time(run: Diagnosis, seconds: float) -> str:
@@ -131,8 +178,10 @@ def as_data(run: Diagnosis) -> dict[str, Any]:
     ids = [event.id for event in run.view.trace.events]
 
     def finding(one: TeamFinding) -> dict[str, Any]:
-        figures = {**one._asdict(), "kind": one.kind.value, "agents": list(one.agents)}
-        return {**figures, "events": [ids[number] for number in one.events], "tool": one.tool or None}
+        figures = {**one._asdict(), "kind": one.kind.value, "agents": list(one.agents), "tool": one.tool or None}
+        begin = min((_begin(run, number) for number in one.events), default=None)
+        concerned = {"events": [ids[number] for number in one.events], "begin": begin}
+        return {**figures, **concerned, "cost_events": [ids[number] for number in one.cost_events]}
 
     def wait(one: Wait) -> dict[str, Any]:
         return {**one._asdict(), "events": [ids[number] for number in one.events]}

@@ -6,23 +6,27 @@ from itertools import pairwise
 from orchtrace_corpus.base.findings import printable
 from orchtrace_corpus.base.text.drawing import LARGE, SMALL, Drawing, text_width, wrap
 from orchtrace_corpus.base.text.layout import first_names_and_more
-from orchtrace_corpus.trace.measures.work import critical_path
+from orchtrace_corpus.trace.measures.measure import people
 from orchtrace_corpus.trace.model.trace import EdgeType, Event, EventType, Status, Trace
-from orchtrace_corpus.trace.render.names import break_lines, duration
+from orchtrace_corpus.trace.render.names import break_lines, counted, duration
 from orchtrace_corpus.trace.view import TraceView
 from orchtrace_corpus.trace.view.agent_tree import AgentSpan
-from orchtrace_corpus.trace.view.timing import Timing
+from orchtrace_corpus.trace.view.timing import Timing, critical_chain
 
 _MERMAID_ARROWS = {EdgeType.TEMPORAL: "-.->", EdgeType.SPAWN: "==>"}
 _DOT_STYLES = {EdgeType.TEMPORAL: "dotted", EdgeType.SPAWN: "bold", EdgeType.SAFETY: "dashed"}
 
 
 def _critical(times: Timing) -> tuple[list[int], str]:
-    """The numbers of the events on the critical path, none where durations are unknown; and what is said of it."""
-    if times.unknown:
-        return [], "No critical path: some events have no end."
-    path = critical_path(times)
-    return path.events, f"Thick: the critical path, {_time(path.length, times)}."
+    """The numbers of the events on the critical path, that of `trace doctor`; and what is said of it.
+
+    It is what the end of the run waited for, and as long as the run; there is none where nothing takes time.
+    """
+    if not any(times.works):
+        return [], "No critical path: the log does not say how long anything took."
+    chain = critical_chain(times)
+    unknown = f" {counted(len(times.unknown), 'call')} without an end: taken as 0 s." if times.unknown else ""
+    return chain.events, f"the critical path, {_time(times.elapsed, times)}: what the end waited for.{unknown}"
 
 
 def _time(seconds: float, times: Timing) -> str:
@@ -39,6 +43,7 @@ def mermaid(trace: Trace | TraceView) -> str:
     """
     view = TraceView.of(trace)
     (critical, text), events = _critical(view.timing), view.trace.events
+    text = f"Thick: {text}" if critical else text
     lines = ["flowchart LR", f"  %% {text}"]
     for place, (agent, numbers) in enumerate(_by_agent(view.trace).items()):
         lines.append(f'  subgraph a{place}["{_mermaid_text(agent)}"]')
@@ -71,6 +76,7 @@ def dot(trace: Trace | TraceView) -> str:
     """
     view = TraceView.of(trace)
     (critical, text), events = _critical(view.timing), view.trace.events
+    text = f"Thick: {text}" if critical else text
     thick, steps = set(critical), set(pairwise(critical))
     lines = [
         "digraph trace {",
@@ -135,7 +141,8 @@ def timeline(trace: Trace | TraceView) -> str:
     """
     view = TraceView.of(trace)
     times, events = view.timing, view.trace.events
-    critical = set(_critical(times)[0])
+    on_path, text = _critical(times)
+    critical = set(on_path)
     lanes = view.agents[:_MOST_LANES]
     drawing = Drawing("trace", _WIDTH)
     y = _MARGIN + LARGE
@@ -153,13 +160,17 @@ def timeline(trace: Trace | TraceView) -> str:
     drawing.text(left, y + SMALL, "0", "muted", size=SMALL)
     drawing.text(_WIDTH - _MARGIN, y + SMALL, _time(times.elapsed, times), "muted", size=SMALL, anchor="end")
     y += SMALL * 2
-    for part in wrap(_notes(view, len(critical) > 0, len(lanes)), _WIDTH - 2 * _MARGIN, SMALL, lines=4):
+    for part in wrap(
+        _notes(view, f"Underlined: {text}" if critical else text, len(lanes)), _WIDTH - 2 * _MARGIN, SMALL, lines=4
+    ):
         drawing.text(_MARGIN, y + SMALL, part, "muted", size=SMALL)
         y += SMALL * 1.3
     drawing.height = y + _MARGIN
-    on_path = [n for n in sorted(critical, key=times.starts.__getitem__) if times.works[n] > 0]
-    path = first_names_and_more([printable(events[n].id) for n in on_path], 30)
-    description = f"{len(lanes)} agents, {len(events)} events, {_time(times.elapsed, times)} elapsed."
+    path = first_names_and_more([printable(events[n].id) for n in on_path if times.works[n] > 0], 30)
+    acting = {one.agent for one in view.agents}
+    persons = len(acting & people(view.trace))
+    team = counted(len(acting) - persons, "agent") + (f" and {counted(persons, 'person')}" if persons else "")
+    description = f"{team}, {counted(len(events), 'event')}, {_time(times.elapsed, times)} elapsed."
     return drawing.svg(name, f"{description} Critical path: {path or 'unknown'}.")
 
 
@@ -238,11 +249,11 @@ def _draw_mark(drawing: Drawing, x: float, middle: float, failed: Sequence[bool]
     drawing.text(x, middle + 4, number, "page" if any(failed) else "ink", size=10, anchor="middle")
 
 
-def _notes(view: TraceView, has_path: bool, lanes: int) -> str:
+def _notes(view: TraceView, of_path: str, lanes: int) -> str:
     times, parts = view.timing, ["Blue: a model works. Orange: a tool works."]
-    parts += ["Grey: a call is open, perhaps waiting."] if view.open_calls else []
+    parts += ["Grey: a call that perhaps waits."] if view.open_calls else []
     parts.append("Circle: an event without duration; a number: so many there; red: an error.")
-    parts.append("Underlined: the critical path." if has_path else "No critical path: some events have no end.")
+    parts.append(of_path)
     if times.waited:
         parts.append(f"{_time(times.waited, times)} waited for people are left out.")
     if lanes == _MOST_LANES:

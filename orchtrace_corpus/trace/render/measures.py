@@ -1,7 +1,7 @@
 """Measures and ledgers of traces as tables."""
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from orchtrace_corpus.base.findings import printable
 from orchtrace_corpus.base.text.layout import display_width, plain
@@ -10,6 +10,9 @@ from orchtrace_corpus.trace.measures import DEFINITIONS, Measure, Profile, measu
 from orchtrace_corpus.trace.measures.ledger import KINDS, Entry
 from orchtrace_corpus.trace.model.trace import Trace, Unit
 from orchtrace_corpus.trace.view import TraceView
+
+if TYPE_CHECKING:
+    from orchtrace_corpus.trace.analysis.outcomes import Outcome
 
 Form = TypeVar("Form")
 
@@ -20,12 +23,25 @@ def unit_of(name: str, trace: Trace) -> str:
     return "step" if unit == "s" and trace.clock.unit is Unit.STEP else unit
 
 
-def present(names: Sequence[str], form: Callable[[Trace, Mapping[str, Measure]], Form], view: TraceView) -> Form:
+def present(
+    names: Sequence[str],
+    form: Callable[[Trace, Mapping[str, Measure]], Form],
+    known: "Mapping[str, Outcome]",
+    view: TraceView,
+) -> Form:
     """The measures of a trace in one of the forms below. Workers import it from here, without Typer.
+
+    Args:
+        names: Which measures; all where there are none.
+        form: The form.
+        known: How runs ended that do not say so themselves, by their names.
+        view: The trace.
 
     Raises:
         CycleError: The edges go round in a circle.
     """
+    if outcome := known.get(view.trace.trace_id):
+        outcome.apply(view.trace)
     return form(view.trace, measure(view, names))
 
 
@@ -47,7 +63,15 @@ def _note(found: Measure, *, exact: bool) -> str:
 
 def row(trace: Trace, measures: Mapping[str, Measure], *, exact: bool) -> tuple[Cell, ...]:
     """The measures of one trace of several, as a row of their table."""
-    return (printable(trace.trace_id), *(round_figure(found.value, exact=exact) for found in measures.values()))
+    return (printable(trace.trace_id), *(_cell(found, exact=exact) for found in measures.values()))
+
+
+def _cell(found: Measure, *, exact: bool) -> Cell:
+    """A value; for people both readings of open calls."""
+    if exact or found.range is None:
+        return round_figure(found.value, exact=exact)
+    least, most = (round_figure(one, exact=False) for one in found.range)
+    return f"{least} to {most}"
 
 
 def csv_line(trace: Trace, measures: Mapping[str, Measure]) -> str:
@@ -79,11 +103,12 @@ def spent(trace_id: str, by: str, entries: Sequence[Entry], width: int | None) -
         width: The cells of a terminal. Where they are too few, each figure that is known has a row of its own.
     """
     names = [printable(entry.name) or f"(no {by})" for entry in entries]
-    figures = [_figures(entry, exact=False) for entry in entries]
+    figures = [_figures(entry, by, exact=False) for entry in entries]
     rows = tuple((name, *values) for name, values in zip(names, figures, strict=True))
     title = f"{printable(trace_id)}: tokens and cost by {by}"
-    columns = (by, *(figure.replace("_tokens", " tokens") for figure in _FIGURES))
-    wide = Table(f"ledger_by_{by}", title, columns, rows, (f"Empty: not known. {_COUNTED}",))
+    columns = (by, *(figure.replace("_tokens", " tokens") for figure in _names(by)))
+    counted = f"{_COUNTED} {_BY_TOOL}" if by == "tool" else _COUNTED
+    wide = Table(f"ledger_by_{by}", title, columns, rows, (f"Empty: not known. {counted}",))
     laid_out = plain(lines(wide._replace(title="", notes=()), None)).splitlines()
     if width is None or max(map(display_width, laid_out)) <= width:
         return wide
@@ -91,24 +116,24 @@ def spent(trace_id: str, by: str, entries: Sequence[Entry], width: int | None) -
     for name, values in zip(names, figures, strict=True):
         known = [(figure, value) for figure, value in zip(columns[1:], values, strict=True) if value is not None]
         long += [("" if place else name, *one) for place, one in enumerate(known)]
-    return wide._replace(columns=(by, "figure", "value"), rows=tuple(long), notes=(f"Only what is known. {_COUNTED}",))
+    return wide._replace(columns=(by, "figure", "value"), rows=tuple(long), notes=(f"Only what is known. {counted}",))
 
 
 def spent_exact(ledgers: Sequence[tuple[str, Sequence[Entry]]], by: str) -> Table:
     """The ledgers of several traces with every digit in one table, whose first column names the trace."""
     rows = tuple(
-        (printable(trace_id), printable(entry.name) or None, *_figures(entry, exact=True))
+        (printable(trace_id), printable(entry.name) or None, *_figures(entry, by, exact=True))
         for trace_id, entries in ledgers
         for entry in entries
     )
-    return Table("ledger", "", ("trace", by, *_FIGURES), rows)
+    return Table("ledger", "", ("trace", by, *_names(by)), rows)
 
 
 def spent_data(ledgers: Sequence[tuple[str, Sequence[Entry]]], by: str) -> dict[str, Any]:
     """The ledgers of several traces for programs; the entry of what has no name has null for it."""
 
     def data(entry: Entry) -> dict[str, Cell]:
-        return {"name": entry.name or None, **dict(zip(_FIGURES, _figures(entry, exact=True), strict=True))}
+        return {"name": entry.name or None, **dict(zip(_names(by), _figures(entry, by, exact=True), strict=True))}
 
     traces = [{"trace_id": trace_id, "entries": list(map(data, entries))} for trace_id, entries in ledgers]
     return {"by": by, "traces": traces}
@@ -116,48 +141,78 @@ def spent_data(ledgers: Sequence[tuple[str, Sequence[Entry]]], by: str) -> dict[
 
 def concurrent(trace_id: str, found: Profile) -> Table:
     """The concurrency profile of one trace: how many at once, for how long, and what share of the time that is."""
-    wall = sum(found.times.values())
-    rows = tuple(
-        (number, round_figure(time, exact=False), round(100 * time / wall, 1) if wall else None)
-        for number, time in found.times.items()
-    )
-    notes = (f"No profile: {printable(found.reason, limit=300)}",) if found.reason else ()
+    whole = sum(found.times.values())
+
+    def cells(time: float) -> tuple[Cell, Cell]:
+        return round_figure(time, exact=False), round(100 * time / whole, 1) if whole else None
+
+    columns: tuple[str, ...] = ("at once", found.unit, "% of time")
+    rows: list[tuple[Cell, ...]] = []
+    for number, time, waiting in _readings(found):
+        rows.append((number, *cells(time), *(() if waiting is None else cells(waiting))))
+    notes = [f"No profile: {printable(found.reason, limit=300)}"] if found.reason else []
+    if found.if_waiting is not None:
+        columns = (*columns, f"{found.unit} *", "% *")
+        notes.append("* if open calls only waited (docs/measures.md).")
     title = f"{printable(trace_id)}: events worked on at once"
-    return Table("concurrency", title, ("at once", found.unit, "% of time"), rows, notes)
+    return Table("concurrency", title, columns, tuple(rows), tuple(notes))
+
+
+def _readings(found: Profile) -> Iterator[tuple[int, float, float | None]]:
+    """For each number of events at once, how long; and how long if open calls waited, None where there are none."""
+    for number in sorted({*found.times, *(found.if_waiting or ())}):
+        waiting = None if found.if_waiting is None else found.if_waiting.get(number, 0.0)
+        yield number, found.times.get(number, 0.0), waiting
 
 
 def concurrent_exact(profiles: Sequence[tuple[str, Profile]]) -> Table:
     """The concurrency profiles of several traces with every digit in one table."""
     rows = tuple(
-        (printable(trace_id), number, round_figure(time, exact=True), found.unit)
+        (printable(trace_id), number, *(round_figure(one, exact=True) for one in times), found.unit)
         for trace_id, found in profiles
-        for number, time in found.times.items()
+        for number, *times in _readings(found)
     )
-    return Table("concurrency", "", ("trace", "at_once", "time", "unit"), rows)
+    return Table("concurrency", "", ("trace", "at_once", "time", "time_if_waiting", "unit"), rows)
 
 
 def concurrent_data(profiles: Sequence[tuple[str, Profile]]) -> dict[str, Any]:
-    """The concurrency profiles of several traces for programs."""
+    """The concurrency profiles of several traces for programs; a second reading is null where no call is open."""
     traces = []
     for trace_id, found in profiles:
-        times = [{"at_once": number, "time": time} for number, time in found.times.items()]
+        times = [
+            {"at_once": number, "time": time, "time_if_waiting": waiting} for number, time, waiting in _readings(found)
+        ]
         reason = found.reason or None
         traces.append({"trace_id": trace_id, "unit": found.unit, "reason": reason, "profile": times})
     return {"traces": traces}
 
 
 _FIGURES = ("events", *KINDS, "total", "without_tokens", "cost_usd")
+_OF_SPAWNED = ("spawned_tokens", "spawned_cost_usd")
+_BY_TOOL = (
+    "An answer goes in equal parts to the tools that it calls; spawned: what the agents spent that a tool spawned."
+)
 _COUNTED = "Reasoning is a part of output. Copied context is not counted."
 
 
-def _figures(entry: Entry, *, exact: bool) -> tuple[Cell, ...]:
-    return (
+def _names(by: str) -> tuple[str, ...]:
+    return (*_FIGURES, *_OF_SPAWNED) if by == "tool" else _FIGURES
+
+
+def _figures(entry: Entry, by: str, *, exact: bool) -> tuple[Cell, ...]:
+    def tokens(number: float | None) -> Cell:
+        return round_figure(number if exact or number is None else round(number), exact=True)
+
+    figures = (
         entry.events,
-        *(round_figure(entry.tokens[kind], exact=True) for kind in KINDS),
-        round_figure(entry.total, exact=True),
+        *(tokens(entry.tokens[kind]) for kind in KINDS),
+        tokens(entry.total),
         entry.without_tokens,
         round_figure(entry.cost_usd, exact=exact),
     )
+    if by != "tool":
+        return figures
+    return (*figures, tokens(entry.spawned_tokens), round_figure(entry.spawned_cost_usd, exact=exact))
 
 
 def round_figure(value: float | None, *, exact: bool) -> Cell:

@@ -45,6 +45,13 @@ def duration(seconds: float, unit: str = "s") -> str:
     return keep(f"{minutes} min {rest:02} s" if rest else f"{minutes} min")
 
 
+def between(least: str, most: str, *, is_rising: bool = True) -> str:
+    """A range in words, such as `2 s to 4 s`; what is alike is said once."""
+    if least == most:
+        return most
+    return keep(f"{least} to {most}" if is_rising else f"{most} to {least}")
+
+
 def money(usd: float) -> str:
     """An amount in dollars; one below a dollar with more digits, so that little is not shown as nothing."""
     if usd >= 0.995 or usd == 0:

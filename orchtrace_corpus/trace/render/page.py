@@ -4,13 +4,27 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
 
-from orchtrace_corpus.base.findings import printable
-from orchtrace_corpus.base.text.layout import UNICODE, Glyphs, Line, Span, clip, display_width, line, pad, wrap
+from orchtrace_corpus.base.errors import CommandUseError
+from orchtrace_corpus.base.findings import printable, quote
+from orchtrace_corpus.base.text.layout import (
+    UNICODE,
+    Glyphs,
+    Line,
+    Span,
+    clip,
+    display_width,
+    first_names_and_more,
+    line,
+    pad,
+    wrap,
+)
 from orchtrace_corpus.trace.analysis.replay import State
 from orchtrace_corpus.trace.diagnosis import diagnose
 from orchtrace_corpus.trace.diagnosis.values import Diagnosis
-from orchtrace_corpus.trace.model.trace import Event, EventType, Status, Trace, Unit
-from orchtrace_corpus.trace.render.names import break_lines, duration, keep, quantity
+from orchtrace_corpus.trace.model.trace import Event, EventType, Source, Status, Tokens, Trace, Unit, by_kind
+from orchtrace_corpus.trace.render.findings import NOUNS
+from orchtrace_corpus.trace.render.ledger import KINDS
+from orchtrace_corpus.trace.render.names import break_lines, duration, keep, money, quantity
 from orchtrace_corpus.trace.render.sentences import Sentences
 from orchtrace_corpus.trace.view import TraceView
 from orchtrace_corpus.trace.view.agent_tree import AgentSpan
@@ -51,9 +65,69 @@ def page(trace: Trace | TraceView, width: int | None, glyphs: Glyphs = UNICODE, 
         more = f"{glyphs.ellipsis} and {quantity(len(agents) - most_agents, 'more agent')}; --agents shows more"
         lines += [line(text, "muted") for text in break_lines(more, room)]
     lines.append(())
-    for label, text in list(sentences.path()) or [("Critical", "path unknown: the log does not say how long it took.")]:
+    for label, text in list(sentences.path()) or [("Path", "unknown: the log does not say how long it took.")]:
         lines += [line(part) for part in break_lines(text, room, label=f"{label} ", indent=10 if room >= 50 else 2)]
     return lines
+
+
+def event_page(trace: Trace | TraceView, name: str, width: int | None) -> list[Line]:
+    """One event: what it is, its time, what it spent, where the log has it, and what depends on what.
+
+    Raises:
+        CommandUseError: There is no event of that name.
+        CycleError: The edges go round in a circle.
+    """
+    view, room = TraceView.of(trace), min(width or _PIPE_WIDTH, _PIPE_WIDTH)
+    of, events = view.graph, view.trace.events
+    number = next((place for place, event in enumerate(events) if event.id == name), None)
+    if number is None:
+        raise CommandUseError(f"there is no event {quote(name)}", "corpus trace replay lists all.")
+    event, diagnosis, times = events[number], diagnose(view), view.timing
+    names = Sentences(diagnosis).names
+
+    def others(numbers: list[int]) -> str:
+        shown = [f"{printable(events[n].id, limit=40)} ({_act(events[n], names)})" for n in numbers]
+        return first_names_and_more(shown, 5, ", and {:,} more") or "nothing"
+
+    came_before = [source for source, target in zip(of.sources, of.targets, strict=True) if target == number]
+    follows = [target for source, target in zip(of.sources, of.targets, strict=True) if source == number]
+    took = duration(times.works[number], times.unit) if times.works[number] else "no time"
+    opened = number in {one.number for one in view.open_calls}
+    kinds = [NOUNS[one.kind] for one in diagnosis.between.findings if number in (*one.events, *one.cost_events)]
+    tokens = event.tokens if isinstance(event.tokens, Tokens) else Tokens()
+    spent = [f"{amount:,.10g} {KINDS[kind]}" for kind, amount in by_kind(tokens).items() if amount]
+    rows = {
+        "Time": f"at {duration(max(times.starts[number] - times.begin, 0.0), times.unit)}, {took}",
+        "Model": printable(event.model, limit=60),
+        "Tokens": ", ".join(spent),
+        "Cost": "" if event.cost_usd is None else f"{money(event.cost_usd)} USD",
+        "Status": event.status.value + (f", {printable(event.error_type, limit=60)}" if event.error_type else ""),
+        "Log": _place(event),
+        "Follows": others(came_before),
+        "Leads to": others(follows),
+        "Finding": ", ".join(dict.fromkeys(kinds)),
+    }
+    rows["Time"] += ", perhaps waiting" if opened else ""
+    lines = [line(clip(f"{printable(event.id, limit=60)}: {_act(event, names)}", room), "heading")]
+    for label, text in rows.items():
+        if text:
+            lines += [line(part) for part in break_lines(text, room, label=f"{label} ", indent=10)]
+    return lines
+
+
+def _act(event: Event, names: Mapping[str, str]) -> str:
+    """What an event is, who did it, and to whom."""
+    what = event.type.value.replace("_", " ") + (f" {printable(event.tool, limit=40)}" if event.tool else "")
+    target = names.get(event.target) or printable(event.target, limit=40)
+    agent = names.get(event.agent) or printable(event.agent, limit=40)
+    return f"{what} of {agent}{f' to {target}' if target else ''}"
+
+
+def _place(event: Event) -> str:
+    source = event.source
+    if not isinstance(source, Source) or not source.file:
+        return ""
+    return printable(source.file, limit=200) + (f":{source.line}" if source.line else "")
 
 
 def timelines(
@@ -97,13 +171,14 @@ def timelines(
 def _head(view: TraceView, room: int, glyphs: Glyphs) -> Iterator[Line]:
     trace = view.trace
     yield line(clip(printable(trace.trace_id, limit=200), room, glyphs.ellipsis), "heading")
-    parts = [f"task {printable(trace.task_id)}", trace.topology.value.replace("_", " ")]
+    task = [f"task {printable(trace.task_id)}"] if trace.task_id != trace.trace_id else []  # logs name no task
+    parts = [*task, f"topology {trace.topology.value.replace('_', ' ')}"]
     tokens, seconds = trace.costs.get("tokens"), trace.costs.get("wall_clock_s")
     stated = [] if tokens is None else [f"{tokens:,.10g} tokens"]
-    stated += [] if seconds is None else [duration(seconds)]
+    stated += [] if seconds is None else [f"wall clock {duration(seconds)}"]
     parts += ["tokens unknown"] if tokens is None else []
     parts += ["time unknown"] if seconds is None else []
-    parts += [f"{' and '.join(stated)} as stated by costs"] if stated else []
+    parts += [f"stated: {', '.join(stated)}"] if stated else []
     yield from map(line, break_lines(glyphs.separator.join(parts), room))
 
 

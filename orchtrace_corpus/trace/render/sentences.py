@@ -1,25 +1,30 @@
 """A diagnosis in sentences, for somebody who only wants to know where the time and the money of a run went."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from orchtrace_corpus.base.findings import printable
 from orchtrace_corpus.base.text.layout import first_names_and_more
-from orchtrace_corpus.trace.diagnosis import activity_of
+from orchtrace_corpus.trace.diagnosis import OF_TOOLS, activity_of
 from orchtrace_corpus.trace.diagnosis.lever import biggest_lever
-from orchtrace_corpus.trace.diagnosis.values import Activity, Diagnosis, Problem, ProblemKind, Stretch
+from orchtrace_corpus.trace.diagnosis.values import Activity, Diagnosis, Parallelism, Problem, ProblemKind, Stretch
 from orchtrace_corpus.trace.measures.measure import ASKED
-from orchtrace_corpus.trace.model.trace import Event
+from orchtrace_corpus.trace.model.trace import Event, Tokens
 from orchtrace_corpus.trace.render import findings
 from orchtrace_corpus.trace.render.imports import prices_of, unused_prices
 from orchtrace_corpus.trace.render.ledger import KINDS
-from orchtrace_corpus.trace.render.names import duration, keep, money, names, quantity
+from orchtrace_corpus.trace.render.names import between, duration, keep, money, names, quantity
 from orchtrace_corpus.trace.view.agent_tree import AgentSpan
+from orchtrace_corpus.trace.view.open_calls import Cause, OpenCall
+
+TEAM = "Team"
+"""The label of who spawned whom, which a low terminal does without."""
 
 _MOST_PROBLEMS = 3
 _MOST_SHARES = 4
 _MOST_PLACE = 32
 _MOST_OPEN = 3
+_OPEN = (Activity.OPEN, Activity.OPEN_MODEL)
 _LEAST_IDLE = 1e-6
 """Gaps that take a smaller share of the elapsed time are rounding errors."""
 
@@ -47,22 +52,32 @@ class Sentences:
 
     def paragraphs(self) -> Iterator[tuple[str, str]]:
         """Sentences, each with a word that says what it is about; empty where it goes on."""
-        yield "Team", self._team()
+        yield TEAM, self._team()
         yield from self._parallel()
         yield from self.path()
         yield from findings.paragraphs(self._run, self._name)
+        yield from self._errors()
+        yield from findings.waits(self._run, self._name)
         yield from self._tokens()
         yield from self._cost()
-        yield from self._problems()
+        yield from self._log()
 
     def lever(self) -> Iterator[tuple[str, str]]:
         """What would shorten the run most; nothing where nothing took time."""
         found = biggest_lever(self._run)
         if found is None:
             return
-        what = _tool(found.tool) if found.activity is Activity.TOOL else found.activity.value
-        named = f"{what} in {self._name(found.agent)}" if found.agent else "nobody at work"
+        named = f"{self._what(found.activity, found.tool)} in {self._name(found.agent)}" if found.agent else "idle time"
+        if found.activity in _OPEN:
+            named += ", perhaps waiting"
+        if found.finding is not None:
+            named = findings.NOUNS[found.finding]
         yield "Lever", f"{named}: {self._time(found.seconds)} of {self._time(found.elapsed)}."
+
+    def _what(self, activity: Activity, tool: str) -> str:
+        if activity in OF_TOOLS:
+            return _tool(tool)
+        return Activity.MODEL.value if activity is Activity.OPEN_MODEL else activity.value
 
     def _time(self, seconds: float) -> str:
         return duration(seconds, self._run.summary.unit)
@@ -96,29 +111,33 @@ class Sentences:
         return ", ".join(keep(f"{number:,} x {printable(role or 'agent', limit=30)}") for role, number in roles.items())
 
     def _parallel(self) -> Iterator[tuple[str, str]]:
-        found = self._run.parallelism
-        if found is None:
+        found, waiting = self._run.parallelism, self._run.parallelism_if_waiting
+        if found is None or waiting is None:
             return
         if not found.worked:
             yield "Parallel", "unknown: the log does not say how long anything took."
             return
+
+        def shares(of: Callable[[Parallelism], float]) -> str:
+            return between(f"{of(found):.0%}", f"{of(waiting):.0%}", is_rising=of(found) < of(waiting))
+
         elapsed = self._run.summary.elapsed
-        kinds = f"models {self._time(found.worked - found.tools)}"
-        kinds += f", tools {self._range(found.tools - found.open, found.tools)}" if found.tools else ""
+        models = self._range(waiting.worked - waiting.tools, found.worked - found.tools)
+        kinds = f"models {models}" + (f", tools {self._range(waiting.tools, found.tools)}" if found.tools else "")
         kinds += f"; {self._time(found.assumed)} of it assumed" if found.assumed else ""
-        worked = f"Worked {self._range(found.worked - found.open, found.worked)} in all ({kinds})"
-        speed_up = f"{found.worked / elapsed:.3g}"
-        if found.open:
-            speed_up = f"{(found.worked - found.open) / elapsed:.3g} to {speed_up}"
-        idly = f", nobody {found.idle:.0%}" if found.idle >= 0.005 else ""
-        if found.together:
-            shares = f"up to {found.most} at once {found.together:.0%} of the time, one alone {found.alone:.0%}{idly}."
-            yield "Parallel", f"{shares} {worked}: {keep(f'speed-up {speed_up}')}."
-        else:
-            yield "Parallel", f"nothing ran beside another: one at work {found.alone:.0%} of the time{idly}. {worked}."
+        work = f"Work in all: {self._range(waiting.worked, found.worked)} ({kinds})"
+        is_idle = max(found.idle, waiting.idle) >= 0.005
+        alone, idle = shares(lambda one: one.alone), shares(lambda one: one.idle)
+        idly = f", nobody {idle}" if is_idle else ""
+        if not found.together:
+            yield "Parallel", f"nothing ran beside another: one at work {alone} of the time{idly}. {work}."
+            return
+        together = f"up to {found.most} at once {shares(lambda one: one.together)} of the time, one alone {alone}{idly}"
+        speed_up = between(f"{waiting.worked / elapsed:.3g}", f"{found.worked / elapsed:.3g}")
+        yield "Parallel", f"{together}. {work}; {keep(f'speed-up {speed_up}')}."
 
     def _range(self, least: float, most: float) -> str:
-        return self._time(most) if least == most else f"{self._time(least)} to {self._time(most)}"
+        return between(self._time(least), self._time(most))
 
     def path(self) -> Iterator[tuple[str, str]]:
         """The critical path, how fast the same steps could be, and the calls that make a range of both."""
@@ -137,25 +156,23 @@ class Sentences:
         own = "" if is_same or not least.stretches else f" ({self._chain(least.stretches)})"
         more = f", or {self._time(most.length)} if open calls worked" if most.length != least.length else ""
         bound = f"With these steps and no waiting: at least {self._time(least.length)}{own}{more}."
-        yield "Critical", f"path, {self._time(elapsed)}: {text}. {bound}{note}"
+        yield "Path", f"critical path, {self._time(elapsed)}: {text}. {bound}{note}"
         yield from self._open_calls()
 
     def _open_calls(self) -> Iterator[tuple[str, str]]:
         view = self._run.view
-        works, events = view.timing.works, view.trace.events
-        found = sorted(view.open_calls, key=lambda one: -works[one.number])
-        if not found:
-            return
-        parts = []
-        for one in found[:_MOST_OPEN]:
-            event, usual = events[one.number], f" (usually {self._time(one.usual)})" if one.usual is not None else ""
-            what = f"{_tool(event.tool)} of {self._name(event.agent)}"
-            parts.append(keep(f"{what} {self._time(works[one.number])}{usual}"))
-        more = f" and {keep(f'{len(found) - _MOST_OPEN:,} more')}" if len(found) > _MOST_OPEN else ""
-        yield (
-            "Open",
-            f"{quantity(len(found), 'call')} far longer than work takes, perhaps waiting: {', '.join(parts)}{more}.",
-        )
+        found = sorted(view.open_calls, key=lambda one: -view.timing.works[one.number])
+        if found:
+            parts = first_names_and_more([self._open(one) for one in found], _MOST_OPEN, f" and {keep('{:,} more')}")
+            yield "Open", f"{quantity(len(found), 'call')}, perhaps waiting instead of working: {parts}."
+
+    def _open(self, one: OpenCall) -> str:
+        event, seconds = self._run.view.trace.events[one.number], self._run.view.timing.works[one.number]
+        usual = f" (usually {self._time(one.usual)})" if one.usual is not None else ""
+        if one.cause is Cause.ANSWER and isinstance(event.tokens, Tokens) and event.tokens.output is not None:
+            usual = f" (for {quantity(int(event.tokens.output), 'token')})"
+        what = Activity.MODEL.value if one.cause is Cause.ANSWER else _tool(event.tool)
+        return f"{keep(f'{what} of {self._name(event.agent)}')} {keep(f'{self._time(seconds)}{usual}')}"
 
     def _chain(self, stretches: Sequence[Stretch]) -> str:
         """The stretches of the critical path in their order, or where they are many, whose they are."""
@@ -170,15 +187,15 @@ class Sentences:
         rest = sum(sum(all_) for _, all_ in ordered[_MOST_SHARES:])
         more = [keep(f"others {self._time(rest)}")] if rest else []
         longest = max((one for one in stretches if one.agent), key=lambda one: one.seconds)
-        return f"{', '.join([*shown, *more])}; the longest at once {self._stretch(longest)}"
+        return f"{', '.join([*shown, *more])}; the longest stretch: {self._stretch(longest)}"
 
     def _stretch(self, one: Stretch) -> str:
         name = self._name(one.agent) if one.agent else one.activity.value
         text = keep(f"{name} {self._time(one.seconds)}")
         if not one.agent or one.activity is Activity.MODEL:
             return text
-        what = _tool(one.tool) if one.activity in (Activity.TOOL, Activity.OPEN) else one.activity.value
-        what += ", perhaps waiting" if one.activity is Activity.OPEN else ""
+        what = self._what(one.activity, one.tool)
+        what += ", perhaps waiting" if one.activity in _OPEN else ""
         return f"{text} ({'mostly ' if one.is_mixed else ''}{what})"
 
     def _tokens(self) -> Iterator[tuple[str, str]]:
@@ -189,22 +206,22 @@ class Sentences:
             return
         parts = [keep(f"{number:,.15g} {KINDS[kind]}") for kind, number in found.kinds.items() if number]
         kinds = f" ({', '.join(parts)})" if parts else ""
-        yield "Tokens", f"{'at least ' if found.is_least else ''}{found.known:,.15g}{kinds}."
+        text = f"{'at least ' if found.is_least else ''}{found.known:,.15g}{kinds}."
         models = [(printable(name, limit=40) or "not named", number) for name, number in found.by_model]
-        by_model = f"By model: {_shares(models, found.known)}." if len(models) > 1 else ""
+        by_model = f"{keep('By model:')} {_shares(models, found.known)}." if len(models) > 1 else ""
         if len(models) == 1 and found.by_model[0][0]:
             by_model = f"All on {models[0][0]}."
-        if shares := f"{self._spenders(found.by_agent, found.known)}{by_model}":
-            yield "", shares
-        for one in found.unsure:
-            yield "", f"Not certain: {printable(one, limit=200)}."
+        yield "Tokens", f"{text} {self._spenders(found.by_agent, found.known)}{by_model}".rstrip()
+        notes = [f"{keep('Not certain:')} {printable(one, limit=200)}." for one in found.unsure]
         missing = [keep(f"{number:,} x") + f" {printable(one, limit=120)}" for one, number in found.missing.items()]
         if reason or missing:
-            yield "", f"Not known: {reason or ', '.join(missing)}."
+            notes.append(f"{keep('Not known:')} {reason or ', '.join(missing)}.")
         records, tokens = found.left_out
         if tokens:
             repeats = f"{keep(f'{tokens:,.15g} tokens')} of {quantity(records, 'record')}"
-            yield "", f"Not counted twice: {repeats}, repeats or sums."
+            notes.append(f"{keep('Not counted twice:')} {repeats}.")
+        if notes:
+            yield "", " ".join(notes)
 
     def _spenders(self, spent: Sequence[tuple[str, float]], known: float) -> str:
         """Who spent the tokens: the agents, or where they are many, their roles."""
@@ -213,8 +230,9 @@ class Sentences:
         for agent, number in spent:
             name = self._role(agent) if are_many else self._name(agent)
             sums[name] = sums.get(name, 0.0) + number
+        noun = "role" if are_many else "agent"
         ordered = sorted(sums.items(), key=lambda pair: (-pair[1], pair[0]))
-        return f"By {'role' if are_many else 'agent'}: {_shares(ordered, known)}. " if len(ordered) > 1 else ""
+        return f"{keep(f'By {noun}:')} {_shares(ordered, known)}. " if len(ordered) > 1 else ""
 
     def _cost(self) -> Iterator[tuple[str, str]]:
         cost = self._run.cost
@@ -239,23 +257,37 @@ class Sentences:
             yield "", f"Not in it, for want of a price or a count: {named}{more}."
             yield from unused
 
-    def _problems(self) -> Iterator[tuple[str, str]]:
-        label = "Problems"
-        found = sorted(self._run.problems, key=lambda one: (one.kind is not ProblemKind.FAILED_EVENT, -one.number))
+    def _errors(self) -> Iterator[tuple[str, str]]:
+        """The events that failed; where nothing at all went wrong, that."""
+        run = self._run
+        for one in run.problems:
+            if one.kind is ProblemKind.FAILED_EVENT and one.event is not None:
+                error = printable(one.event.error_type, limit=40)
+                first = f"{_act(one.event)} of {self._name(one.event.agent)}{f', {error}' if error else ''}"
+                place = keep(f"{printable(one.event.id, limit=40)} at {self._time(self._start(one.event))}")
+                of_several = "" if one.number == 1 else "; the first"
+                yield "Errors", f"{quantity(one.number, 'event')} failed{of_several}: {first} ({place})."
+        if not (run.problems or run.between.findings or run.view.open_calls):
+            yield "Findings", "none: no errors, nothing lost between agents, all of the log read."
+
+    def _start(self, event: Event) -> float:
+        times = self._run.view.timing
+        number = next(n for n in times.of.of_type[event.type] if times.of.events[n] is event)
+        return max(times.starts[number] - times.begin, 0.0)
+
+    def _log(self) -> Iterator[tuple[str, str]]:
+        """What the log lacks, or was not understood of it."""
+        of_log = [one for one in self._run.problems if one.kind is not ProblemKind.FAILED_EVENT]
+        found = sorted(of_log, key=lambda one: -one.number)
+        label = "Log"
         for one in found[:_MOST_PROBLEMS]:
             yield label, f"{one.number:,} x {self._problem(one)}"
             label = ""
         more = len(found) - _MOST_PROBLEMS
         if more > 0:
-            yield "", f"{quantity(more, 'more kind')}; corpus trace import tells all."
-        if not found:
-            yield label, "none found."
+            yield "", f"{quantity(more, 'more kind')}; {keep('corpus trace import')} tells all."
 
     def _problem(self, one: Problem) -> str:
-        if one.kind is ProblemKind.FAILED_EVENT and one.event is not None:
-            error = printable(one.event.error_type, limit=40)
-            first = f"{_act(one.event)} of {self._name(one.event.agent)}{f', {error}' if error else ''}"
-            return f"error in the run (the first: {first})"
         if one.kind is ProblemKind.UNKNOWN_RECORD:
             return "row of a kind that is not known"
         if one.kind is ProblemKind.FOREIGN_REPORT:
@@ -273,7 +305,7 @@ def _shares(found: Sequence[tuple[str, float]], known: float) -> str:
 def _costs(kind: str, found: Sequence[tuple[str, float]]) -> str:
     """What the largest of some models or tools cost; nothing where there is no choice."""
     parts = [keep(f"{printable(name, limit=40) or f'no {kind}'} {money(usd)}") for name, usd in found]
-    return f"By {kind}: {first_names_and_more(parts, _MOST_SHARES, ', …')}. " if len(parts) > 1 else ""
+    return f"{keep(f'By {kind}:')} {first_names_and_more(parts, _MOST_SHARES, ', …')}. " if len(parts) > 1 else ""
 
 
 def _tool(name: str) -> str:

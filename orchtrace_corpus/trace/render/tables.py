@@ -6,9 +6,9 @@ from typing import Any
 
 from orchtrace_corpus.base.findings import printable
 from orchtrace_corpus.base.text.table import Cell, Table
-from orchtrace_corpus.trace.analysis.comparison import Difference
 from orchtrace_corpus.trace.analysis.labels import GIVEN, RULES, Label
 from orchtrace_corpus.trace.credit.assign import Assignment
+from orchtrace_corpus.trace.diagnosis.comparison import Difference, largest_first
 from orchtrace_corpus.trace.model.trace import Decision, Trace
 from orchtrace_corpus.trace.render.measures import round_figure
 
@@ -119,35 +119,52 @@ def credit_data(assignments: Sequence[Assignment], unit: str, method: str, chann
     }
 
 
+MOST_DIFFERENCES = 15
+"""So many differences people look at; the others are counted."""
+
 SAME = "The traces are the same.\n"
 ALIKE = "No difference but in ids, times of single events, or contents, which are not compared.\n"
 """What is said where there is nothing to show."""
 
 
-def difference_table(differences: Sequence[Difference], runs: Sequence[tuple[str, Trace]], *, exact: bool) -> Table:
+def difference_table(
+    differences: Sequence[Difference], runs: Sequence[tuple[str, Trace]], *, exact: bool, most: int | None = None
+) -> Table:
     """What differs: a row for each count or figure, with its unit.
 
     Args:
         differences: What was found.
         runs: The file and the trace of each of the two.
         exact: Whether figures have every digit, for programs.
+        most: So many rows, the largest differences first; all, in the order of the comparison, where None.
     """
+    shown = differences if most is None else largest_first(differences)[:most]
     rows = []
-    for one in differences:
+    for one in shown:
         before, after = _side(one.before, exact=exact), _side(one.after, exact=exact)
         change = round_figure(one.change, exact=exact)
         rows.append((one.part, printable(one.name), before, after, change, one.unit or None))
     columns = ("part", "name", "A", "B", "change", "unit")
-    return Table("differences", "", columns, tuple(rows), tuple(_notes(differences, runs)))
+    more = 0 if most is None else len(largest_first(differences)) - len(shown)
+    return Table("differences", "", columns, tuple(rows), tuple(_notes(shown, runs, more)))
 
 
 def _side(value: float | str | None, *, exact: bool) -> Cell:
     return printable(value) if isinstance(value, str) else round_figure(value, exact=exact)
 
 
-def _notes(differences: Sequence[Difference], runs: Sequence[tuple[str, Trace]]) -> Iterator[str]:
+def difference_data(differences: Sequence[Difference]) -> list[dict[str, Cell]]:
+    """The same for programs."""
+    return [{"part": one.part, "name": one.name, "A": one.before, "B": one.after, "change": one.change,
+             "unit": one.unit or None} for one in differences]  # fmt: skip
+
+
+def _notes(differences: Sequence[Difference], runs: Sequence[tuple[str, Trace]], more: int) -> Iterator[str]:
     for side, (file, trace) in zip("AB", runs, strict=True):
         yield f"{side}: {printable(trace.trace_id)} ({printable(file, limit=300)})"
+    if more:
+        noun = "difference is" if more == 1 else "differences are"
+        yield f"{more:,} more {noun} smaller: corpus trace diff A B --all."
     if any(one.before is None or one.after is None for one in differences):
         yield "Empty: not stated or not known."
     for one in differences:

@@ -94,7 +94,7 @@ class TraceView:
 
     @Derived
     def open_calls(self) -> tuple[OpenCall, ...]:
-        """The tool calls that perhaps waited for somebody while they were open.
+        """The calls of tools and models that perhaps waited for somebody while they were open.
 
         Raises:
             CycleError: The edges go round in a circle.

@@ -140,3 +140,21 @@ def union(intervals: Iterable[tuple[float, float]]) -> Intervals:
 def length(intervals: Intervals) -> float:
     """How long intervals that do not touch are together."""
     return sum(end - begin for begin, end in intervals)
+
+
+def without(intervals: Intervals, others: Intervals) -> Intervals:
+    """The moments of intervals that none of some others holds; both sorted, and touching none of their own."""
+    found, first = [], 0
+    for begin, end in intervals:
+        while first < len(others) and others[first][1] <= begin:
+            first += 1
+        at = first
+        while at < len(others) and others[at][0] < end:
+            start, stop = others[at]
+            if start > begin:
+                found.append((begin, start))
+            begin = max(begin, stop)
+            at += 1
+        if begin < end:
+            found.append((begin, end))
+    return found

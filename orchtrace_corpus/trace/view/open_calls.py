@@ -1,15 +1,21 @@
-"""Tool calls that are open far longer than their tool usually takes, or that asked a person: perhaps they waited.
+"""Calls of tools and models that are open far longer than their work takes: perhaps they waited.
 
-A log says when a call was made and when its result came. What lies between is work of the tool, or the time until
-somebody let it begin; few logs say which. Such a call is called open, and times that it takes part in are given
-twice: as if it had worked all the time, and as if it had only waited.
+A log says when a call of a tool was made and when its result came. What lies between is work of the tool, or the time
+until somebody let it begin; few logs say which. Transcripts say when an answer of a model was written, and not when
+the model was asked: an answer is taken to begin with the input before it, which may have come long before the agent
+went on. Such calls are called open, and times that they take part in are given twice: as if they had worked all the
+time, and as if they had only waited.
 
-A call is open where it asked a person and took more than 1 s, or where it took longer than
+A call of a tool is open where it asked a person and took more than 1 s, or where it took longer than
 
 - 30 s, of a tool on files, lists or plans: these never work for minutes;
 - else 180 s and ten times the median of the other calls of its tool in the run. The median holds however long the
   open calls are, as long as they are less than half. Where there are fewer than three other calls, 180 s alone
   counts for commands and searches, and calls of other tools are not judged.
+
+A call of a model is open where its begin is only concluded, and it took longer than 30 s and 0.1 s for each token that
+it wrote, reasoning included; or longer than 180 s where the log does not count what it wrote. The models of these logs
+begin within seconds and write more than ten tokens in a second.
 
 Claude Code stops a command after 120 s unless the call names another limit, hence the 180 s.
 """
@@ -17,12 +23,14 @@ Claude Code stops a command after 120 s unless the call names another limit, hen
 from enum import StrEnum
 from typing import NamedTuple
 
-from orchtrace_corpus.trace.model.trace import EdgeType, EventType, Status
+from orchtrace_corpus.trace.model.trace import EdgeType, Event, EventType, Status, TokenBasis, Tokens
 from orchtrace_corpus.trace.view.timing import Timing
 
 FILE_TOOL_SECONDS = 30.0
 OTHER_TOOL_SECONDS = 180.0
 ASKED_SECONDS = 1.0
+ANSWER_SECONDS = 30.0
+TOKEN_SECONDS = 0.1
 TIMES_THE_MEDIAN = 10.0
 LEAST_OTHER_CALLS = 3
 
@@ -33,6 +41,7 @@ _FILE_TOOLS = frozenset(
         "str_replace_based_edit_tool", "todoread", "todowrite", "update_plan", "view_image", "write", "write_file",
     )
 )  # fmt: skip
+_ANSWERS = (EventType.INFERENCE, EventType.DECISION, EventType.AGGREGATE)
 _COMMANDS_AND_SEARCHES = frozenset(
     (
         "bash", "exec", "exec_command", "local_shell", "powershell", "run_shell_command", "shell", "shell_command",
@@ -46,6 +55,7 @@ class Cause(StrEnum):
 
     LONG = "long"
     ASKED = "asked"
+    ANSWER = "answer"
 
 
 class OpenCall(NamedTuple):
@@ -53,8 +63,9 @@ class OpenCall(NamedTuple):
 
     Attributes:
         number: Its number.
-        cause: Why it is taken for one.
-        usual: The median of the other calls of its tool, in seconds; None where there are fewer than three.
+        cause: Why it is taken for one; `answer` where it is a call of a model.
+        usual: The median of the other calls of its tool, in seconds; None where there are fewer than three, and for
+            models.
     """
 
     number: int
@@ -63,13 +74,14 @@ class OpenCall(NamedTuple):
 
 
 def open_calls(times: Timing) -> tuple[OpenCall, ...]:
-    """The calls of a run that perhaps waited, in the order of their numbers."""
+    """The calls of a run that perhaps waited: those of tools, then those of models, by number."""
     works, events = times.works, times.of.events
+    answers = _answers(times)
     calls = [number for number in times.of.of_type.get(EventType.TOOL_CALL, ()) if works[number] > 0]
     asked = _asked(times)
     long = [number for number in calls if works[number] > FILE_TOOL_SECONDS] if times.unit == "s" else []
     if not asked and not long:
-        return ()
+        return answers
     by_tool: dict[str, list[float]] = {}
     for number in calls:
         by_tool.setdefault(events[number].tool, []).append(works[number])
@@ -82,7 +94,26 @@ def open_calls(times: Timing) -> tuple[OpenCall, ...]:
             found.append(OpenCall(number, Cause.ASKED, usual))
         elif times.unit == "s" and _is_long(events[number].tool, works[number], usual):
             found.append(OpenCall(number, Cause.LONG, usual))
-    return tuple(found)
+    return (*found, *answers)
+
+
+def _answers(times: Timing) -> tuple[OpenCall, ...]:
+    """The answers of models that perhaps waited before they began."""
+    works, events = times.works, times.of.events
+    if times.unit != "s":
+        return ()
+    numbers = [n for kind in _ANSWERS for n in times.of.of_type.get(kind, ()) if works[n] > ANSWER_SECONDS]
+    slow = sorted(n for n in numbers if events[n].inferred and works[n] > _longest_answer(events[n]))
+    return tuple(OpenCall(number, Cause.ANSWER, None) for number in slow)
+
+
+def _longest_answer(event: Event) -> float:
+    """How long a model may take for an answer, in seconds; any time where it only stands for an agent's life."""
+    tokens = event.tokens
+    if not isinstance(tokens, Tokens) or tokens.output is None or event.token_basis is TokenBasis.PLACEHOLDER:
+        is_stand_in = not (event.model or isinstance(tokens, Tokens) or event.content_ref)
+        return float("inf") if is_stand_in else OTHER_TOOL_SECONDS
+    return ANSWER_SECONDS + TOKEN_SECONDS * tokens.output
 
 
 def _is_long(tool: str, seconds: float, usual: float | None) -> bool:

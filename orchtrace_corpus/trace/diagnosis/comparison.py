@@ -1,10 +1,11 @@
 """Two runs of one task side by side: what came out, what it took, who did what, how it hung together."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from orchtrace_corpus.trace.analysis.labels import labels
+from orchtrace_corpus.trace.diagnosis.findings import FindingKind, cost, find
 from orchtrace_corpus.trace.measures import DEFINITIONS, measure
 from orchtrace_corpus.trace.measures.measure import ASKED
 from orchtrace_corpus.trace.model.trace import EventType, Trace, Unit
@@ -39,7 +40,7 @@ class Difference(NamedTuple):
     """One line of a comparison: a count, a figure or a word that is not the same in both runs.
 
     Attributes:
-        part: `rewards`, `metrics`, `costs`, `measures`, a field of `Structure`, or `declared`.
+        part: `rewards`, `metrics`, `costs`, `measures`, `findings`, a field of `Structure`, or `declared`.
         name: What is counted, stated or measured.
         before: In the first run; None where it is not known.
         after: In the second run.
@@ -119,7 +120,37 @@ def compare(first: Trace | TraceView, second: Trace | TraceView) -> list[Differe
         *_stated("metrics", one.metrics, other.metrics, {}),
         *_stated("costs", one.costs, other.costs, _COST_UNITS),
     ]
-    return [*stated, *_measured(*views), *_structural(*views), *_declared(one, other)]
+    return [*stated, *_measured(*views), *_found(*views), *_structural(*views), *_declared(one, other)]
+
+
+_OUTCOMES = ("rewards", "metrics")
+_LEADING_MEASURES = frozenset(("elapsed", "tokens", "cost"))
+
+
+def largest_first(differences: Sequence[Difference]) -> list[Difference]:
+    """The differences by weight: what came out; elapsed time, tokens, cost and findings; the others, by their change.
+
+    A figure weighs the share of the larger side that it changes by; a count that share of all that differs in its
+    part, so that many small parts do not come before a large one. A figure that is stated and measured alike is
+    listed once, as the measure.
+    """
+    sums: dict[str, float] = {}
+    for one in differences:
+        sums[one.part] = sums.get(one.part, 0.0) + abs(one.change or 0.0)
+    measured = {(one.before, one.after) for one in differences if one.part == "measures"}
+
+    def weight(one: Difference) -> tuple[bool, bool, float]:
+        is_leading = one.part == "findings" or (one.part == "measures" and one.name in _LEADING_MEASURES)
+        tier = one.part not in _OUTCOMES, not is_leading
+        if one.change is None or isinstance(one.before, str) or isinstance(one.after, str):
+            return *tier, 0.0
+        whole = max(abs(one.before or 0.0), abs(one.after or 0.0))
+        if one.part in Structure._fields:
+            whole = max(whole, sums[one.part])
+        return *tier, -abs(one.change) / whole if whole else 0.0
+
+    listed = [one for one in differences if one.part != "costs" or (one.before, one.after) not in measured]
+    return sorted(listed, key=weight)
 
 
 def _stated(
@@ -140,6 +171,31 @@ def _measured(first: TraceView, second: TraceView) -> Iterator[Difference]:
         is_comparable = definition.unit != "s" or len(kinds) == 1
         if is_comparable and _differ(before.value, after.value):
             yield Difference("measures", name, before.value, after.value, unit, before.reason or after.reason)
+        if is_comparable and not before.if_waiting is after.if_waiting is None:
+            one, other = (found.value if found.if_waiting is None else found.if_waiting for found in (before, after))
+            if _differ(one, other):
+                yield Difference("measures", f"{name}_if_waiting", one, other, unit, before.reason or after.reason)
+
+
+def _found(first: TraceView, second: TraceView) -> Iterator[Difference]:
+    """How many findings of each kind there are, and what they cost."""
+    found = [find(view).findings for view in (first, second)]
+    sides = [{kind: [one for one in side if one.kind is kind] for kind in FindingKind} for side in found]
+    for kind in FindingKind:
+        before, after = (len(side[kind]) for side in sides)
+        if before != after:
+            yield Difference("findings", kind.value, before, after, "finding")
+        costs = [
+            cost(view, {n for one in side[kind] for n in one.cost_events})
+            for view, side in zip((first, second), sides, strict=True)
+        ]
+        if kind is FindingKind.IDLE_LEAD:
+            costs = [(sum(one.seconds or 0.0 for one in side[kind]), None) for side in sides]
+        (seconds, tokens), (later_seconds, later_tokens) = costs
+        if _differ(seconds or 0.0, later_seconds or 0.0):
+            yield Difference("findings", f"{kind.value}_seconds", seconds or 0.0, later_seconds or 0.0, "s")
+        if _differ(tokens or 0.0, later_tokens or 0.0):
+            yield Difference("findings", f"{kind.value}_tokens", tokens or 0.0, later_tokens or 0.0, "token")
 
 
 def _structural(first: TraceView, second: TraceView) -> Iterator[Difference]:
