@@ -119,6 +119,10 @@ def test_the_tables_of_a_run() -> None:
         ["worked", "6 min 44 s = 404.5", "4.5 s = 4.5"],
         ["path of the most work", "6 min 44 s = 404.5", "4.5 s = 4.5"],
         ["speed-up", "0.996 = 0.996305418719", "0.0111 = 0.0110837438424"],
+        ["most at once", "1 = 1", "1 = 1"],
+        ["several at work", "0% = 0", "0% = 0"],
+        ["one at work", "100% = 0.996305418719", "1% = 0.0110837438424"],
+        ["nobody at work", "0% = 0.00369458128079", "99% = 0.988916256158"],
         ["events", "9 = 9", ""],
         ["errors", "1 = 1", ""],
         ["agents", "2 = 2", ""],
@@ -237,8 +241,10 @@ def test_what_no_page_can_be_is_refused(tmp_path: Path) -> None:
     both = run_corpus("trace", "doctor", swarm, "--html", out, "--format", "json")
     content = run_corpus("trace", "doctor", swarm, "--content")
     listed = run_corpus("trace", "doctor", "--list", "--html", out)
+    event_ = run_corpus("trace", "show", swarm, "--event", "s1", "--html", out)
 
-    assert [one.code for one in (three, both, content, listed)] == [2, 2, 2, 2]
+    assert [one.code for one in (three, both, content, listed, event_)] == [2, 2, 2, 2, 2]
+    assert "--event and --html contradict each other" in event_.stderr
     assert "a page shows one run or two, and there are more" in three.stderr
     assert "--html and --format json contradict each other" in both.stderr
     assert "--content says what is in a page, and no page is asked for" in content.stderr
@@ -354,6 +360,10 @@ def test_all_figures_of_the_page_are_those_of_the_json(browser: Browser, tmp_pat
         "worked": wanted["worked"]["if_working"],
         "path of the most work": wanted["span"]["if_working"],
         "speed-up": wanted["speed_up"]["if_working"],
+        "most at once": wanted["parallelism"]["most"]["if_working"],
+        "several at work": wanted["parallelism"]["together"]["if_working"],
+        "one at work": wanted["parallelism"]["alone"]["if_working"],
+        "nobody at work": wanted["parallelism"]["idle"]["if_working"],
         "events": wanted["events"],
         "errors": wanted["errors"],
         "agents": sum(not one["person"] for one in wanted["agents"]),
@@ -407,6 +417,41 @@ def test_the_replay_has_the_state_after_each_event(browser: Browser, tmp_path: P
     ]
 
     assert found == [*wanted, *wanted[::-1]]
+
+
+@pytest.mark.external
+def test_the_timeline_draws_work_waits_arrows_and_the_critical_path(browser: Browser, tmp_path: Path) -> None:
+    opened(browser, tmp_path, small())
+    counts = browser.run(
+        "return Object.fromEntries(arguments[0].map(s => [s, document.querySelectorAll('.lanes svg ' + s).length]))",
+        [".name", ".bar.model", ".bar.tool", ".bar.open", ".bar.assumed", ".wait", ".arrow.spawn", ".arrow.return",
+         ".critical", ".step", ".cursor"],
+    )  # fmt: skip
+    signs = browser.texts(".lanes .mark, .lanes .count")
+
+    assert counts == {
+        ".name": 3,
+        ".bar.model": 3,
+        ".bar.tool": 0,
+        ".bar.open": 1,  # the call that took 400 s
+        ".bar.assumed": 0,
+        ".wait": 1,  # the lead, for its worker
+        ".arrow.spawn": 1,
+        ".arrow.return": 1,
+        ".critical": 3,  # lead, worker, lead
+        ".step": 3,  # from the person to the lead, to the worker, and back
+        ".cursor": 2,
+    }
+    assert signs == ["●", "▼", "▲", "2"]  # the worker's error and its return are drawn as one
+    assert browser.texts(".axis text") == [
+        "0 s", "1 min", "2 min", "3 min", "4 min", "5 min", "6 min"
+    ]  # fmt: skip
+    click(browser, "[data-do=all]")
+    browser.open(tmp_path / "t.html", "#a-event-6")
+    for _ in range(12):
+        click(browser, "[data-do=in]")
+    assert "✕" in browser.texts(".lanes .mark")
+    assert said(browser) == "Shown: 2 events, each by itself. From 6 min 44.4012 s to 6 min 44.5004 s."
 
 
 @pytest.mark.external

@@ -89,7 +89,12 @@ class Tables:
         if elapsed:
             ratios = worked / elapsed, if_waiting / elapsed
             shown = [Figure(f"{ratio:.3g}", ratio) for ratio in ratios]
-            rows.append(("speed-up", shown[0], shown[1] if run.view.open_calls else ""))
+            rows.append(("speed-up", *shown))
+        if (working := run.parallelism) and (waiting := run.parallelism_if_waiting):
+            rows.append(("most at once", _count(working.most), _count(waiting.most)))
+            shares = (working.together, waiting.together), (working.alone, waiting.alone), (working.idle, waiting.idle)
+            for name, pair in zip(("several at work", "one at work", "nobody at work"), shares, strict=True):
+                rows.append((name, *(Figure(f"{share:.0%}", share) for share in pair)))
         rows += [
             ("events", _count(summary.events), ""),
             ("errors", _count(summary.errors), ""),
