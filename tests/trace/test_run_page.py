@@ -1,6 +1,7 @@
 """The page of a run: one HTML file whose figures are those of the JSON, with a timeline and a replay, in a browser."""
 
 import json
+import random
 import re
 from itertools import pairwise
 from pathlib import Path
@@ -17,6 +18,7 @@ from orchtrace_corpus.trace.model.trace import Trace
 from orchtrace_corpus.trace.page import page
 from orchtrace_corpus.trace.page.columns import columns, wait_intervals
 from orchtrace_corpus.trace.page.tables import Figure, Name, Table, Tables
+from orchtrace_corpus.trace.render.names import duration
 from orchtrace_corpus.trace.render.sentences import Sentences
 from orchtrace_corpus.trace.view import TraceView
 from tests.browser import Browser, _browser, browser  # noqa: F401
@@ -389,6 +391,37 @@ def test_all_figures_of_the_page_are_those_of_the_json(browser: Browser, tmp_pat
         row[0]: None if row[1] == "" else row[1] for row in table(browser, "Measures") if row[0] != "cost"
     } == values
     assert browser.violations() == []
+
+
+@pytest.mark.external
+def test_durations_are_in_the_same_words_as_on_the_screen(browser: Browser, tmp_path: Path) -> None:
+    opened(browser, tmp_path, small())
+    chance = random.Random(1)
+    seconds = [
+        0.0,
+        1.0,
+        0.9994,
+        0.9996,
+        59.94,
+        59.96,
+        60.5,
+        61.5,
+        3599.5,
+        3600.0,
+        86400.0,
+        12.25,
+        12.75,
+        4e6,
+        1e-4,
+        2.125,
+    ]
+    seconds += [round(chance.uniform(0, 10**power) * 4) / 4 for power in range(8) for _ in range(100)]
+    seconds += [chance.uniform(0, 10**power) for power in range(-4, 8) for _ in range(100)]
+
+    for unit in ("s", "step"):
+        shorter = seconds if unit == "s" else [one for one in seconds if one == 0 or 0.001 <= one < 1e6]
+        found = browser.run("return arguments[0].map(time => duration(time, arguments[1]))", shorter, unit)
+        assert found == [duration(one, unit).replace("\ue000", " ") for one in shorter]
 
 
 @pytest.mark.external

@@ -19,9 +19,12 @@ function column(values, length) {
   return Array.isArray(values) ? values : new Array(length).fill(values);
 }
 
-/** A number to so many digits that matter, without needless zeros. */
+/** A number to so many digits that matter, without needless zeros; what lies halfway becomes even, as in Python. */
 function significant(number, digits) {
-  return Number(number.toPrecision(digits)).toLocaleString("en", {maximumFractionDigits: 20});
+  const [mantissa, exponent] = number.toExponential(digits + 40).split("e");
+  const isTie = /^50*$/.test(mantissa.slice(digits + 1)), isEven = mantissa.replace(".", "")[digits - 1] % 2 === 0;
+  const rounded = isTie && isEven ? `${mantissa.slice(0, digits + 1)}e${exponent}` : number.toPrecision(digits);
+  return Number(rounded).toLocaleString("en", {maximumFractionDigits: 20});
 }
 
 /** A duration in words, as the screen has it. */
@@ -29,7 +32,7 @@ function duration(time, unit) {
   if (unit !== "s") return `${significant(time, 6)} ${time === 1 ? unit : `${unit}s`}`;
   if (time > 0 && time < 0.9995) return `${significant(time * 1000, 3)} ms`;
   if (time < 59.95) return `${significant(time, 3)} s`;
-  const whole = Math.round(time);
+  const whole = Math.round(time) - (time % 1 === 0.5 && Math.round(time) % 2);
   const hours = Math.floor(whole / 3600), minutes = Math.floor(whole / 60) % 60, seconds = whole % 60;
   const two = (number) => String(number).padStart(2, "0");
   if (hours) return minutes ? `${hours.toLocaleString("en")} h ${two(minutes)} min` : `${hours.toLocaleString("en")} h`;
