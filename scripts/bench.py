@@ -23,6 +23,7 @@ from pathlib import Path
 import synthesize
 from bench_dataset import dataset_claims
 from bench_importers import import_claims
+from bench_run_page import run_page_claims
 from bench_traces import trace_claims
 from measured import Claim, run
 
@@ -57,6 +58,7 @@ def main() -> None:
     claims += trace_claims((middle, large), arguments.traces, arguments.rounds, arguments.peers)
     claims += dataset_claims(large)
     claims += import_claims(arguments.logs)
+    claims += run_page_claims()
     print(report(claims))
 
 

@@ -173,7 +173,8 @@ def gathered(tmp_path: Path, dataset: Path) -> Path:
     return tmp_path
 
 
-WRITING = ("export", "init", "trace import")  # commands whose examples write into the working folder
+READING_TRACES = ("trace doctor", "trace show")  # and they write pages of them
+WRITING = ("export", "init", "trace import", *READING_TRACES)  # commands whose examples write into the working folder
 LOGS = ROOT / "tests" / "data" / "logs" / "claude_code" / "parallel"
 
 
@@ -194,6 +195,8 @@ def test_the_examples_of_every_help_work(
     monkeypatch.chdir(folder)
     if path == "diff" and not (ROOT / ".git").exists():
         pytest.skip("no history here")
+    if path in READING_TRACES:
+        (tmp_path / "data").symlink_to(ROOT / "data")
     if path == "trace doctor":
         shutil.copytree(ROOT / "tests" / "data" / "session", tmp_path / "projects" / "shop")
         monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path))

@@ -1,7 +1,7 @@
 """A trace run again: the state of the team after each event."""
 
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from operator import itemgetter
 
 from orchtrace_corpus.trace.measures.measure import ASKED
@@ -50,6 +50,14 @@ class State:
         """The ids of the messages that no event depends on yet."""
         return self._team.in_flight.at(self.step)
 
+    @property
+    def changes(self) -> tuple[Sequence[tuple[int, str]], ...]:
+        """All that came and went until the replay is where it is: of `live`, `open_calls` and `in_flight`.
+
+        Each is a step and a name, by step; a name that was there goes, and one that was not comes.
+        """
+        return self._team.live.changes, self._team.open_calls.changes, self._team.in_flight.changes
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, State) and self._values() == other._values()
 
@@ -91,11 +99,14 @@ class _Presence:
     Every coming and going is written down, and all names whenever there have been as many of them since as
     there are names now. So what was there at a step is found in time that grows with what was there, and everything
     written down with the comings and goings.
+
+    Attributes:
+        changes: Every coming and going: its step, and the name, which comes if it was not there.
     """
 
     def __init__(self) -> None:
         self._now: dict[str, None] = {}
-        self._changes: list[tuple[int, str]] = []
+        self.changes: list[tuple[int, str]] = []
         self._known: list[tuple[int, int, tuple[str, ...]]] = [(0, 0, ())]  # step, changes until then, names
 
     def __len__(self) -> int:
@@ -106,18 +117,18 @@ class _Presence:
         if (name in self._now) is present:
             return
         _toggle(self._now, name)
-        self._changes.append((step, name))
-        if len(self._changes) - self._known[-1][1] >= len(self._now):
-            self._known.append((step, len(self._changes), tuple(self._now)))
+        self.changes.append((step, name))
+        if len(self.changes) - self._known[-1][1] >= len(self._now):
+            self._known.append((step, len(self.changes), tuple(self._now)))
 
     def at(self, step: int) -> tuple[str, ...]:
         """What was there after a step, in the order in which it came."""
-        if not self._changes or self._changes[-1][0] <= step:  # so it is for whoever looks at each state as it comes
+        if not self.changes or self.changes[-1][0] <= step:  # so it is for whoever looks at each state as it comes
             return tuple(self._now)
         _, place, names = self._known[bisect_right(self._known, step, key=itemgetter(0)) - 1]
         found = dict.fromkeys(names)
-        while place < len(self._changes) and self._changes[place][0] <= step:
-            _toggle(found, self._changes[place][1])
+        while place < len(self.changes) and self.changes[place][0] <= step:
+            _toggle(found, self.changes[place][1])
             place += 1
         return tuple(found)
 

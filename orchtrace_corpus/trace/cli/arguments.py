@@ -34,3 +34,9 @@ OutcomesFile: TypeAlias = Annotated[
 Cost: TypeAlias = Annotated[
     bool, typer.Option("--cost", help="Costs by the prices of the package genai-prices (the extra prices).")
 ]
+Page: TypeAlias = Annotated[
+    str, typer.Option("--html", metavar="FILE", help="Write the run, or two side by side, as one HTML file.")
+]
+Content: TypeAlias = Annotated[
+    bool, typer.Option("--content", help="With --html: put what was written in the run into the file, too.")
+]

@@ -8,7 +8,7 @@ from orchtrace_corpus.base.commands.session import Session
 from orchtrace_corpus.base.errors import CommandUseError, ExitCode
 from orchtrace_corpus.base.text import Format
 from orchtrace_corpus.trace.cli import logs, screen
-from orchtrace_corpus.trace.cli.arguments import Cost, LogFormat, Name, PriceTable
+from orchtrace_corpus.trace.cli.arguments import Content, Cost, LogFormat, Name, Page, PriceTable
 from orchtrace_corpus.trace.cli.loading import TextOrJson
 
 
@@ -33,12 +33,15 @@ def doctor(
     output_format: Annotated[
         TextOrJson, typer.Option("--format", help="For people; or all figures of all sessions, for programs.")
     ] = TextOrJson.TEXT,
+    html: Page = "",
+    with_content: Content = False,
 ) -> int:
     """Say in a page where the time and the money of a logged run went.
 
     Who was spawned by whom, what ran in parallel, which steps the end waited for, the tokens by agent and
     model, and what is wrong with the log. Several sessions are a line each, the dearest first; two that are
-    named one by one are compared, the largest differences first. Nothing is written.
+    named one by one are compared, the largest differences first. With --html, one run or two side by side become a
+    page to open in a browser, with a timeline and a replay; else nothing is written.
 
     Without PATH it is the newest session of Claude Code (in CLAUDE_CONFIG_DIR, else ~/.claude) or Codex (in
     CODEX_HOME, else ~/.codex), or with --session the one of that name there.
@@ -53,15 +56,17 @@ def doctor(
       corpus trace doctor data/traces/hierarchical.json
       corpus trace doctor data/traces/swarm.json data/traces/hierarchical.json
       corpus trace doctor data/traces/swarm.json --format json
+      corpus trace doctor data/traces/swarm.json --html run.html
     """
     session, as_data = Session(*ctx.obj), output_format is TextOrJson.JSON
     if is_list:
-        if paths or name or form or price_table or is_cost:
+        if paths or name or form or price_table or is_cost or html:
             raise CommandUseError("--list takes no PATH, and of the options only --limit and --format")
         from orchtrace_corpus.trace.cli import recent
 
         recent.show_list(session, limit, Format.JSON if as_data else Format.TABLE)
         return ExitCode.DONE
-    return screen.show(
-        session, paths or (), screen.Request(name, form, logs.pricing(price_table, is_wanted=is_cost), limit, as_data)
-    )
+    if html and as_data:
+        raise CommandUseError("--html and --format json contradict each other", "Give one of them.")
+    price = logs.pricing(price_table, is_wanted=is_cost)
+    return screen.show(session, paths or (), screen.Request(name, form, price, limit, as_data, html, with_content))

@@ -6,11 +6,11 @@ from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from orchtrace_corpus.base.commands.session import Session
-from orchtrace_corpus.base.errors import ExitCode
+from orchtrace_corpus.base.errors import CommandUseError, ExitCode
 from orchtrace_corpus.base.text import Format
 from orchtrace_corpus.base.text.layout import Line
 from orchtrace_corpus.trace.cli import logs
-from orchtrace_corpus.trace.cli.loading import Named, choose, in_files, sound_traces
+from orchtrace_corpus.trace.cli.loading import Named, choose, deliver, in_files, sound_traces
 from orchtrace_corpus.trace.diagnosis import diagnose, summarize
 from orchtrace_corpus.trace.diagnosis.values import Origin, Summary
 from orchtrace_corpus.trace.measures.shared_answers import Shared
@@ -34,6 +34,8 @@ class Request(NamedTuple):
         price: Puts costs on a trace; None where none are wanted.
         limit: So many of several sessions are listed.
         as_data: Whether figures are wanted, for programs.
+        html: The file that a page is written to; empty where none is wanted.
+        with_content: Whether the page holds what was written in the run.
     """
 
     name: str = ""
@@ -41,6 +43,8 @@ class Request(NamedTuple):
     price: logs.Pricing | None = None
     limit: int = 15
     as_data: bool = False
+    html: str = ""
+    with_content: bool = False
 
 
 def show(session: Session, paths: Sequence[str], request: Request) -> ExitCode:
@@ -53,12 +57,14 @@ def show(session: Session, paths: Sequence[str], request: Request) -> ExitCode:
         request: What is asked.
 
     Raises:
-        CommandUseError: There is no session of the name that is asked for, or there are several; or standard input is
-            named.
-        DataFileError: There is nothing to read.
+        CommandUseError: There is no session of the name that is asked for, or there are several; standard input is
+            named; or a page is asked for of more runs than it can hold.
+        DataFileError: There is nothing to read, or the page cannot be written.
         InvalidTraceError: A trace has errors.
     """
     logs.refuse_standard_input(paths)
+    if request.with_content and not request.html:
+        raise CommandUseError("--content says what is in a page, and no page is asked for", "Add --html FILE.")
     reading = logs.Reading(session)
     given = logs.inputs(session, paths, request.form, is_log=True) if paths else _recent(session, request.name)
     of_traces, of_logs = _of_traces(session, given.traces, request), _of_logs(reading, given.sessions, request)
@@ -66,7 +72,9 @@ def show(session: Session, paths: Sequence[str], request: Request) -> ExitCode:
     if request.name:
         named = (Named(view.trace.trace_id, origin.file, (view, origin)) for view, origin in runs)
         runs = iter((choose(named, request.name),))
-    if request.as_data:
+    if request.html:
+        _write_page(session, runs, request)
+    elif request.as_data:
         from orchtrace_corpus.base.text.table import envelope
 
         data, summaries, shared, views = [], [], Shared(), list[TraceView]()
@@ -85,6 +93,19 @@ def show(session: Session, paths: Sequence[str], request: Request) -> ExitCode:
     else:
         _show_runs(session, paths, runs, request)
     return ExitCode.FINDINGS if reading.failed else ExitCode.DONE
+
+
+def _write_page(session: Session, runs: Iterator[_Run], request: Request) -> None:
+    """Write the page of one run or two."""
+    shown: list[_Run] = []
+    for run in runs:
+        shown.append(run)
+        if len(shown) > 2:
+            raise CommandUseError("a page shows one run or two, and there are more", "Choose one with --session.")
+    from orchtrace_corpus.trace.page import page  # which brings all that draws
+
+    text = page([diagnose(*run) for run in shown], with_content=request.with_content)
+    deliver(session, request.html, text)
 
 
 def _begins_with_logs(paths: Sequence[str], given: logs.Inputs) -> bool:
@@ -151,7 +172,7 @@ def _of_logs(reading: logs.Reading, sessions: "Sequence[LogSession]", request: R
         return
     from orchtrace_corpus.trace.importers import FORMATS
 
-    for one, trace in reading.traces(sessions, logs.privacy()):
+    for one, trace in reading.traces(sessions, logs.privacy(keep_content=request.with_content)):
         if request.price is not None:
             request.price(trace)
         source = trace.events[0].source if trace.events else None

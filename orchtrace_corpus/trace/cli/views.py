@@ -14,7 +14,7 @@ from orchtrace_corpus.base.errors import CommandUseError, ExitCode
 from orchtrace_corpus.base.findings import quote, unobeyed
 from orchtrace_corpus.base.text.table import SCHEMA_VERSION
 from orchtrace_corpus.trace.analysis.replay import State, replay
-from orchtrace_corpus.trace.cli.arguments import File, Files, Name
+from orchtrace_corpus.trace.cli.arguments import Content, File, Files, Name, Page
 from orchtrace_corpus.trace.cli.loading import (
     TextOrJson,
     by_ending,
@@ -32,6 +32,8 @@ def show(
     paths: Files,
     name: Name = "",
     agents: Annotated[int, typer.Option("--agents", metavar="N", min=1, help="Show no more than N agents.")] = 40,
+    html: Page = "",
+    with_content: Content = False,
     event: Annotated[
         str, typer.Option("--event", metavar="ID", help="Show one event instead: what it is, where, what it follows.")
     ] = "",
@@ -46,8 +48,15 @@ def show(
       corpus trace show data/traces/swarm.json
       corpus trace show path/to/logs
       corpus trace show data/traces/swarm.json --event s1
+      corpus trace show data/traces/swarm.json --html run.html
     """
     session = Session(*ctx.obj)
+    if html or with_content:
+        if event:
+            raise CommandUseError("--event and --html contradict each other", "Open the page at FILE#a-event-STEP.")
+        from orchtrace_corpus.trace.cli import screen
+
+        return screen.show(session, paths, screen.Request(name, html=html, with_content=with_content))
     if event:
         found = [view for _, view in sound_traces(session, documents_of(session, paths, name))]
         if len(found) != 1:

@@ -1,0 +1,247 @@
+"""A run as columns of numbers, for the script of its page: compact, and built in time that grows with its events.
+
+Events are in the order of their replay, and everywhere known by their place in it, from 0 on. Times are from the
+beginning of the run, waits for people taken out. A column whose values are all the same is that one value.
+"""
+
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from enum import IntFlag
+from math import floor, log10
+from typing import Any, NamedTuple
+
+from orchtrace_corpus.base.findings import printable
+from orchtrace_corpus.trace.analysis.replay import replay
+from orchtrace_corpus.trace.diagnosis.values import Diagnosis
+from orchtrace_corpus.trace.model.trace import Event, EventType, Source, Status
+from orchtrace_corpus.trace.view.graph import ranks
+
+_ENDS = frozenset((EventType.RETURN, EventType.STOP, EventType.DESPAWN))
+_ARROWS = (EventType.SPAWN, EventType.RETURN, EventType.MESSAGE)
+_NAME_LIMIT = 200
+
+
+class Flag(IntFlag):
+    """What an event is beside its type."""
+
+    WORK = 1
+    OPEN = 2
+    ASSUMED = 4
+    OFF_CLOCK = 8
+
+
+class WaitInterval(NamedTuple):
+    """One time in which an agent waited for another.
+
+    Attributes:
+        agent: Who waited.
+        awaited: For whom.
+        begin: Since when, in the unit of the timing.
+        end: Until when.
+        event: The number of the event with which it ended.
+    """
+
+    agent: str
+    awaited: str
+    begin: float
+    end: float
+    event: int
+
+
+def columns(diagnosis: Diagnosis, names: Mapping[str, str], *, with_content: bool) -> dict[str, Any]:
+    """The run, as JSON can hold it.
+
+    Args:
+        diagnosis: What is known of the run.
+        names: What its agents are called.
+        with_content: Whether the contents of its events are in it, as far as the trace has them.
+    """
+    view, times = diagnosis.view, diagnosis.view.timing
+    strings, place = _Strings(), ranks(times.sequence)
+    agents = {one.agent: number for number, one in enumerate(view.agents)}
+    clock = _Clock(times.begin, times.elapsed)
+    events = [view.trace.events[number] for number in times.sequence]
+    chain = diagnosis.path.chain
+    waits = list(wait_intervals(diagnosis))
+    arrows = list(_arrows(diagnosis, agents))
+    return {
+        "unit": times.unit,
+        "elapsed": times.elapsed,
+        "types": [kind.value for kind in EventType],
+        "statuses": [status.value for status in Status],
+        "agents": {
+            "name": [names[one.agent] for one in view.agents],
+            "depth": [one.depth for one in view.agents],
+            "begin": [clock.moment(one.begin) for one in view.agents],
+            "end": [clock.moment(one.end) for one in view.agents],
+            "person": _column([int(one.agent in diagnosis.people) for one in view.agents]),
+        },
+        "events": {
+            "id": [printable(event.id, limit=_NAME_LIMIT) for event in events],
+            "agent": _column([agents[event.agent] for event in events]),
+            "type": _column([_TYPE_PLACES[event.type] for event in events]),
+            "status": _column([_STATUS_PLACES[event.status] for event in events]),
+            "start": [clock.moment(times.starts[number]) for number in times.sequence],
+            "took": _column([_short(times.ends[number] - times.starts[number]) for number in times.sequence]),
+            "flags": _column(_flags(diagnosis)),
+            "tool": _column([strings.number(event.tool) for event in events]),
+            "model": _column([strings.number(event.model) for event in events]),
+            "target": _column([strings.number(names.get(event.target, event.target)) for event in events]),
+            "error": _column([strings.number(event.error_type) for event in events]),
+            **_sources(events, strings),
+            **({"content": _column([event.content_ref for event in events])} if with_content else {}),
+        },
+        "edges": [[place[n] for n in times.of.sources], [place[n] for n in times.of.targets]],
+        "arrows": {
+            "event": [place[number] for number, _, _ in arrows],
+            "agent": [agent for _, agent, _ in arrows],
+            "arrival": [clock.moment(moment) for _, _, moment in arrows],
+        },
+        "critical": {
+            "event": [place[number] for number in chain.events],
+            "worked": [_short(part) for part in chain.parts],
+            "gap": [_short(gap) for gap in chain.gaps],
+        },
+        "waits": {
+            "agent": [agents[one.agent] for one in waits],
+            "awaited": [agents[one.awaited] for one in waits],
+            "begin": [clock.moment(one.begin) for one in waits],
+            "end": [clock.moment(one.end) for one in waits],
+        },
+        "replay": _replay(diagnosis, names, strings, place),
+        "strings": strings.known(),
+    }
+
+
+_TYPE_PLACES = {kind: number for number, kind in enumerate(EventType)}
+_STATUS_PLACES = {status: number for number, status in enumerate(Status)}
+
+
+class _Clock:
+    """Moments from the beginning of a run on, to a billionth of its time or a millionth of a second."""
+
+    def __init__(self, begin: float, elapsed: float) -> None:
+        self._begin = begin
+        self._digits = max(6, 9 - floor(log10(elapsed))) if elapsed > 0 else 6
+
+    def moment(self, time: float) -> float:
+        return _whole(round(time - self._begin, self._digits))
+
+
+class _Strings:
+    """A table of texts, each once; the first is empty."""
+
+    def __init__(self) -> None:
+        self._numbers = {"": 0}
+
+    def number(self, text: str) -> int:
+        return self._numbers.setdefault(text, len(self._numbers))
+
+    def known(self) -> list[str]:
+        return [printable(text, limit=_NAME_LIMIT) for text in self._numbers]
+
+
+def _short(time: float) -> float:
+    """A duration to six digits."""
+    return _whole(float(f"{time:.6g}"))
+
+
+def _whole(number: float) -> float:
+    """A number without a needless fraction."""
+    return int(number) if number == int(number) else number
+
+
+def _column(values: list[Any]) -> Any:
+    """A column; where all its values are the same, that one value."""
+    return values[0] if values and values.count(values[0]) == len(values) else values
+
+
+def _flags(diagnosis: Diagnosis) -> list[int]:
+    view, times = diagnosis.view, diagnosis.view.timing
+    flags = [int(Flag.WORK) if works > 0 else 0 for works in times.works]
+    opened = [one.number for one in view.open_calls]
+    for numbers, flag in ((opened, Flag.OPEN), (diagnosis.assumed, Flag.ASSUMED), (times.off_clock, Flag.OFF_CLOCK)):
+        for number in numbers:
+            flags[number] |= flag
+    return [flags[number] for number in times.sequence]
+
+
+def _sources(events: Sequence[Event], strings: _Strings) -> dict[str, Any]:
+    sources = [event.source if isinstance(event.source, Source) else Source() for event in events]
+    return {
+        "file": _column([strings.number(one.file) for one in sources]),
+        "line": _column([int(one.line or 0) for one in sources]),
+    }
+
+
+def _arrows(diagnosis: Diagnosis, agents: Mapping[str, int]) -> Iterator[tuple[int, int, float]]:
+    """Spawns, returns and messages from one agent to another: event, the other, and when it arrives there.
+
+    It arrives with the first event of the other that an edge leads to; a spawn, where there is none, with the other's
+    next event. What nothing says the arrival of arrives at once.
+    """
+    view, times = diagnosis.view, diagnosis.view.timing
+    events, parents = view.trace.events, view.lifecycle.parents
+    arrivals: dict[int, float] = {}
+    targets = {n: events[n].target for kind in _ARROWS for n in times.of.of_type.get(kind, ())}
+    for number in times.of.of_type.get(EventType.RETURN, ()):
+        targets[number] = targets[number] or parents.get(events[number].agent, "")
+    for source, later in zip(times.of.sources, times.of.targets, strict=True):
+        if events[later].agent == targets.get(source):
+            arrivals[source] = min(times.starts[later], arrivals.get(source, times.starts[later]))
+    for number, target in targets.items():
+        if target in agents and target != events[number].agent and number not in times.off_clock:
+            begin = times.starts[number]
+            if number not in arrivals and events[number].type is EventType.SPAWN:
+                own = times.by_agent.get(target, [])
+                following = bisect_left(own, begin, key=times.starts.__getitem__)
+                begin = times.starts[own[following]] if following < len(own) else begin
+            yield number, agents[target], arrivals.get(number, begin)
+
+
+def wait_intervals(diagnosis: Diagnosis) -> Iterator[WaitInterval]:
+    """The single times behind `diagnosis.between.waits`, whose lengths add up to theirs."""
+    view, times = diagnosis.view, diagnosis.view.timing
+    events, starts, ends = view.trace.events, times.starts, times.ends
+    waits = {(one.agent, number): one for one in diagnosis.between.waits for number in one.events}
+    for agent in dict.fromkeys(one.agent for one in diagnosis.between.waits):
+        free = -1.0
+        for number in times.by_agent[agent]:
+            if wait := waits.get((agent, number)):
+                others = [n for n in times.incoming[number] if events[n].agent == wait.awaited]
+                until = max(min(ends[n], starts[number]) for n in others)
+                yield WaitInterval(agent, wait.awaited, free, until, number)
+            free = -1.0 if events[number].type in _ENDS else max(free, ends[number])
+
+
+def _replay(
+    diagnosis: Diagnosis, names: Mapping[str, str], strings: _Strings, place: Sequence[int]
+) -> dict[str, list[Any] | Any]:
+    """What each event adds to the tokens and costs so far, and who and what comes and goes with which event.
+
+    Tokens that are not known where a model was asked are null. Agents are texts, calls and messages events.
+    """
+    view = diagnosis.view
+    tokens: list[float | None] = []
+    spent, lacking, state = 0.0, 0, None
+    for state in replay(view):
+        tokens.append(None if state.without_tokens > lacking else _whole(state.tokens - spent))
+        spent, lacking = state.tokens, state.without_tokens
+    calls: dict[str, int] = {}
+    for number in view.graph.of_type.get(EventType.TOOL_CALL, ()):
+        event = view.trace.events[number]
+        calls.setdefault(event.call_id or event.id, place[number])
+    live, opened, in_flight = state.changes if state is not None else ((), (), ())
+    costs = [None if event.copied_context else event.cost_usd for event in view.trace.events]
+
+    def changes(found: Iterable[tuple[int, str]], known: Mapping[str, int]) -> list[list[int]]:
+        pairs = [(step - 1, known[name]) for step, name in found]
+        return [[step for step, _ in pairs], [what for _, what in pairs]]
+
+    return {
+        "tokens": _column(tokens),
+        "cost": _column([costs[number] for number in view.sequence]),
+        "live": changes(live, {name: strings.number(names.get(name, name)) for _, name in live}),
+        "calls": changes(opened, calls),
+        "messages": changes(in_flight, {name: place[view.graph.numbers[name]] for _, name in in_flight}),
+    }

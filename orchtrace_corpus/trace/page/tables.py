@@ -1,0 +1,362 @@
+"""A run as tables for its page: what the screen and the JSON of `corpus trace doctor` say, with links to events."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple, TypeAlias
+
+from orchtrace_corpus.base.findings import printable
+from orchtrace_corpus.trace.diagnosis.values import Diagnosis, ProblemKind
+from orchtrace_corpus.trace.measures import measure
+from orchtrace_corpus.trace.measures.ledger import KINDS, ledger
+from orchtrace_corpus.trace.model.import_report import report_of
+from orchtrace_corpus.trace.model.trace import Event, EventType, Source, Status, total
+from orchtrace_corpus.trace.render import measures as render
+from orchtrace_corpus.trace.render.ledger import KINDS as KIND_WORDS
+from orchtrace_corpus.trace.render.names import duration, money
+from orchtrace_corpus.trace.view.agent_tree import AgentSpan
+from orchtrace_corpus.trace.view.graph import ranks
+
+MOST_ROWS = 200
+"""So many rows of a table are on the page; the JSON has them all."""
+
+_MOST_LINKS = 12
+_ALL = "corpus trace doctor --format json has all."
+
+
+class Link(NamedTuple):
+    """A link to an event: its place in the replay, and its id."""
+
+    place: int
+    text: str
+
+
+class Figure(NamedTuple):
+    """A number as it is shown, and exactly as the JSON has it."""
+
+    text: str
+    value: float
+
+
+class Name(NamedTuple):
+    """An agent of a tree: its name, and how many agents are above it."""
+
+    text: str
+    depth: int
+
+
+Cell: TypeAlias = str | Figure | Name | tuple[Link, ...]
+
+
+class Table(NamedTuple):
+    """Rows of cells under named columns; the first cell of a row is what it is about.
+
+    Attributes:
+        title: What it shows.
+        columns: The names of the columns.
+        rows: The rows.
+        notes: Sentences below it.
+    """
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    notes: tuple[str, ...] = ()
+
+
+class Tables:
+    """The tables of a run.
+
+    Attributes:
+        named: The places in the replay of the events that the tables link to.
+    """
+
+    def __init__(self, diagnosis: Diagnosis, names: Mapping[str, str]) -> None:
+        self._run, self._names = diagnosis, names
+        self._events = diagnosis.view.trace.events
+        self._places = ranks(diagnosis.view.sequence)
+        self.named: set[int] = set()
+
+    def figures(self) -> Table:
+        """The figures of the run; two of each where open calls make a range."""
+        run, summary, path = self._run, self._run.summary, self._run.path
+        worked, if_waiting = sum(run.view.timing.works), sum(run.view.timing_if_waiting.works)
+        elapsed = summary.elapsed
+        rows: list[tuple[Cell, ...]] = [
+            ("elapsed", self._time(elapsed), ""),
+            ("waited for people", self._time(run.waited), ""),
+            ("worked", *self._range(worked, if_waiting)),
+            ("path of the most work", *self._range(path.span.length, path.span_if_waiting.length)),
+        ]
+        if elapsed:
+            ratios = worked / elapsed, if_waiting / elapsed
+            shown = [Figure(f"{ratio:.3g}", ratio) for ratio in ratios]
+            rows.append(("speed-up", *shown))
+        if (working := run.parallelism) and (waiting := run.parallelism_if_waiting):
+            rows.append(("most at once", _count(working.most), _count(waiting.most)))
+            shares = (working.together, waiting.together), (working.alone, waiting.alone), (working.idle, waiting.idle)
+            for name, pair in zip(("several at work", "one at work", "nobody at work"), shares, strict=True):
+                rows.append((name, *(Figure(f"{share:.0%}", share) for share in pair)))
+        rows += [
+            ("events", _count(summary.events), ""),
+            ("errors", _count(summary.errors), ""),
+            ("agents", _count(summary.agents), ""),
+            ("tokens", _known(_number(summary.tokens), is_least=summary.has_more_tokens), ""),
+            ("cost in USD", _known(_money(summary.cost_usd), is_least=summary.costs_more), ""),
+        ]
+        if not run.view.open_calls:
+            return Table("Figures", ("figure", "value"), tuple(row[:2] for row in rows))
+        return Table("Figures", ("figure", "if open calls worked", "if they only waited"), tuple(rows))
+
+    def agents(self) -> Table:
+        """The tree of the agents: what each did itself, and with all agents below it."""
+        agents, times, costs = self._run.view.agents, self._run.view.agent_times, dict(self._run.cost.by_agent)
+        own = [(times[one.agent].worked, one.tokens, costs.get(one.agent)) for one in agents]
+        whole = [list(figures) for figures in own]
+        above: list[int] = []
+        parents = []
+        for place, one in enumerate(agents):
+            del above[one.depth :]
+            parents.append(above[-1] if above else None)
+            above.append(place)
+        for place in range(len(agents) - 1, -1, -1):
+            if (parent := parents[place]) is not None:
+                pairs = zip(whole[parent], whole[place], strict=True)
+                whole[parent] = [a if b is None else (a or 0.0) + b for a, b in pairs]
+        # Nobody worked more than with all below, so that whoever is shown is shown below its parents.
+        most = sorted(range(len(agents)), key=lambda place: (-(whole[place][0] or 0.0), place))[:MOST_ROWS]
+        rows = [self._agent(agents[place], own[place], whole[place]) for place in sorted(most)]
+        columns = ("agent", "role", "elapsed", "worked", "waited", "idle", "open calls", "tokens", "USD",
+                   "worked, with all below", "tokens, with all below", "USD, with all below")  # fmt: skip
+        notes = ["Worked, waited and idle add up to elapsed. Waited: it did nothing while an agent below it worked."]
+        if any(spent.open for spent in times.values()):
+            notes.append("Open calls are in worked; if they only waited, that time is waited as well.")
+        if len(agents) > len(rows):
+            notes.append(f"The {len(rows):,} of {len(agents):,} agents that worked most, with all below them. {_ALL}")
+        return _table("Agents", columns, rows, notes)
+
+    def _agent(self, one: AgentSpan, own: Sequence[float | None], whole: Sequence[float | None]) -> tuple[Cell, ...]:
+        """The row of an agent: what it worked and spent itself, and with all below it."""
+        spent = self._run.view.agent_times[one.agent]
+        return (
+            Name(self._names[one.agent], one.depth),
+            printable(one.role, limit=60),
+            *map(self._time, (spent.elapsed, spent.worked, spent.waited, spent.idle)),
+            self._time(spent.open) if spent.open else "",
+            _number(own[1]),
+            _money(own[2]),
+            self._time(whole[0]),
+            _number(whole[1]),
+            _money(whole[2]),
+        )
+
+    def critical_path(self) -> Table:
+        """The steps of the critical path that take the most time, in their order."""
+        chain, opened = self._run.path.chain, {one.number for one in self._run.view.open_calls}
+        steps = [step for step in zip(chain.events, chain.parts, chain.gaps, strict=True) if step[1] or step[2]]
+        longest = sorted(range(len(steps)), key=lambda at: -(steps[at][1] + steps[at][2]))[:MOST_ROWS]
+        rows = []
+        for number, part, gap in (steps[at] for at in sorted(longest)):
+            event = self._events[number]
+            remarks = [*(["perhaps waiting"] if number in opened else []),
+                       *(["time assumed"] if number in self._run.assumed else [])]  # fmt: skip
+            rows.append((self._links([number]), self._name(event.agent), ", ".join([_act(event), *remarks]),
+                         self._time(part), self._time(gap) if gap else ""))  # fmt: skip
+        notes = [
+            "What the end of the run waited for, step by step. In the gap before a step nothing of the path happened."
+        ]
+        if chain.after:
+            notes.append(f"Behind the last step: {_plain(duration(chain.after, self._run.summary.unit))}.")
+        if len(steps) > len(rows):
+            notes.append(f"The longest {len(rows):,} of {len(steps):,} steps. {_ALL}")
+        return Table("Critical path", ("event", "agent", "what", "worked", "gap before"), tuple(rows), tuple(notes))
+
+    def between(self) -> Iterator[Table]:
+        """What went wrong between agents, who waited for whom, open calls, and how full contexts were."""
+        run = self._run
+        rows: list[tuple[Cell, ...]] = [
+            (_words(one.kind), self._agents(one.agents), printable(one.tool, limit=60), self._time(one.seconds),
+             _number(one.tokens), self._links(one.events), _more(one.events))
+            for one in run.between.findings[:MOST_ROWS]
+        ]  # fmt: skip
+        columns = ("finding", "agents", "tool", "time", "tokens", "events", "more events")
+        yield _table("Findings between agents", columns, rows, all_=len(run.between.findings))
+        rows = [
+            (self._name(one.agent), self._name(one.awaited), self._time(one.seconds), self._links(one.events),
+             _more(one.events))
+            for one in run.between.waits[:MOST_ROWS]
+        ]  # fmt: skip
+        yield _table("Waits", ("agent", "waited for", "time", "until", "more events"), rows,
+                     all_=len(run.between.waits))  # fmt: skip
+        works = run.view.timing.works
+        opened = sorted(run.view.open_calls, key=lambda one: -works[one.number])
+        rows = [
+            (self._links([one.number]), self._name(self._events[one.number].agent),
+             printable(self._events[one.number].tool, limit=60), self._time(works[one.number]), self._time(one.usual),
+             _words(one.cause))
+            for one in opened[:MOST_ROWS]
+        ]  # fmt: skip
+        notes = ["Perhaps they worked, perhaps they only waited for somebody; the log does not say."]
+        yield _table("Open calls", ("event", "agent", "tool", "open", "usually", "why"), rows, notes, len(opened))
+        rows = [
+            (self._name(one.agent), printable(one.model, limit=60), _number(one.tokens), _number(one.window),
+             Figure(f"{one.tokens / one.window:.0%}", one.tokens / one.window) if one.window else "",
+             self._links(one.past_half), _more(one.past_half))
+            for one in run.between.contexts[:MOST_ROWS]
+        ]  # fmt: skip
+        columns = ("agent", "model", "largest context", "window", "share", "past half of it", "more events")
+        yield _table("Contexts in tokens", columns, rows, all_=len(run.between.contexts))
+
+    def ledger(self) -> Iterator[Table]:
+        """Who spent the tokens and the money, and what became of each usage record of the log."""
+        trace = self._run.view.trace
+        kinds = [KIND_WORDS[kind] for kind in KINDS]
+        for by in ("role", "model", "type", "tool"):
+            entries = ledger(trace, by)
+            rows: list[tuple[Cell, ...]] = [
+                (printable(entry.name, limit=60) or f"(no {by})", _count(entry.events),
+                 *(_number(entry.tokens[kind]) for kind in KINDS), _number(entry.total),
+                 _count(entry.without_tokens) if entry.without_tokens else "", _money(entry.cost_usd),
+                 _number(entry.spawned_tokens), _money(entry.spawned_cost_usd))
+                for entry in entries
+                if by not in ("type", "tool") or entry.total is not None or entry.cost_usd is not None
+            ]  # fmt: skip
+            columns = (by, "events", *kinds, "tokens", "events without tokens", "USD", "tokens of agents spawned",
+                       "USD of agents spawned")  # fmt: skip
+            has_reasoning = any(entry.tokens["reasoning"] for entry in entries)
+            notes = ["Reasoning is a part of the output."] if has_reasoning else []
+            if by == "tool" and rows:
+                notes.append("What an answer spent goes in equal parts to the tools that it calls.")
+            yield _table(f"Tokens by {by}", columns, rows, notes)
+        report = report_of(trace)
+        lines: list[tuple[Cell, ...]] = [
+            (printable(one.what or one.outcome, limit=160), _words(one.outcome), _count(one.records),
+             *(_number(one.tokens.get(kind)) for kind in KINDS), _number(one.tokens.get("total")))
+            for one in (report.entries() if report else ())
+        ]  # fmt: skip
+        columns = ("usage records of the log", "outcome", "records", *kinds, "not divided")
+        yield _table("Token ledger of the import", columns, lines)
+
+    def measures(self) -> Table:
+        """The measures of the run, and the reason of those that have no value."""
+        rows: list[tuple[Cell, ...]] = []
+        for name, found in measure(self._run.view).items():
+            value, other = (_number(one) for one in (found.value, found.if_waiting))
+            unit = render.unit_of(name, self._run.view.trace)
+            rows.append((name, value, other, unit, printable(found.reason, limit=300)))
+        return _table("Measures", ("measure", "value", "if open calls only waited", "unit", "why not known"), rows)
+
+    def problems(self) -> Iterator[Table]:
+        """Events that failed, and what is wrong with the log."""
+        failed = [n for n in self._run.view.sequence if self._events[n].status is Status.ERROR]
+        rows: list[tuple[Cell, ...]] = [
+            (self._links([n]), self._name(self._events[n].agent), _act(self._events[n]),
+             printable(self._events[n].error_type, limit=60))
+            for n in failed[:MOST_ROWS]
+        ]  # fmt: skip
+        yield _table("Events that failed", ("event", "agent", "what", "error"), rows, all_=len(failed))
+        found = [one for one in self._run.problems if one.kind is not ProblemKind.FAILED_EVENT]
+        of_log: list[tuple[Cell, ...]] = [
+            (printable(one.text, limit=160) or _words(one.kind), _count(one.number), printable(one.place, limit=160))
+            for one in found
+        ]
+        yield _table("Problems of the log", ("problem", "times", "first at"), of_log)
+
+    def events(self) -> Table:
+        """The events that the tables before link to."""
+        times, rows = self._run.view.timing, []
+        for place in sorted(self.named):
+            number = self._run.view.sequence[place]
+            event, source = self._events[number], self._events[number].source
+            at = f"{source.file}:{source.line}" if isinstance(source, Source) and source.file else ""
+            tokens = total(event.tokens) if event.tokens and event.tokens.is_known else None
+            rows.append(
+                ((Link(place, printable(event.id, limit=60)),), Figure(f"{place + 1:,}", place + 1),
+                 self._name(event.agent), _act(event), self._name(event.target) if event.target else "",
+                 self._time(times.starts[number] - times.begin), self._time(times.ends[number] - times.starts[number]),
+                 _number(tokens), "" if event.status is Status.UNKNOWN else event.status.value,
+                 printable(at, limit=200))
+            )  # fmt: skip
+        columns = ("event", "step", "agent", "what", "to", "begins at", "lasts", "tokens", "status", "in the log")
+        return Table("Events named above", columns, tuple(rows))
+
+    def _links(self, numbers: Iterable[int]) -> tuple[Link, ...]:
+        """Links to the first of some events."""
+        shown = list(numbers)[:_MOST_LINKS]
+        self.named.update(self._places[number] for number in shown)
+        return tuple(Link(self._places[n], printable(self._events[n].id, limit=60)) for n in shown)
+
+    def _name(self, agent: str) -> str:
+        return self._names.get(agent) or printable(agent, limit=60)
+
+    def _agents(self, agents: Sequence[str]) -> str:
+        shown = ", ".join(map(self._name, agents[:_MOST_LINKS]))
+        return shown + (f" and {len(agents) - _MOST_LINKS:,} more" if len(agents) > _MOST_LINKS else "")
+
+    def _time(self, time: float | None) -> Cell:
+        return "" if time is None else Figure(_plain(duration(time, self._run.summary.unit)), time)
+
+    def _range(self, most: float, least: float) -> tuple[Cell, Cell]:
+        return self._time(most), self._time(least)
+
+
+def _table(
+    title: str,
+    columns: Sequence[str],
+    rows: Sequence[tuple[Cell, ...]],
+    notes: Sequence[str] = (),
+    all_: int | None = None,
+) -> Table:
+    """The first rows of a table, with a note where there are more; columns in which every cell is empty are left out.
+
+    Args:
+        title: What it shows.
+        columns: The names of the columns.
+        rows: The rows.
+        notes: Sentences below it.
+        all_: How many rows there would be, where not all are given.
+    """
+    kept = [at for at in range(len(columns)) if any(row[at] not in ("", ()) for row in rows)]
+    shown = rows[:MOST_ROWS]
+    most = len(rows) if all_ is None else all_
+    more = [f"The first {len(shown):,} of {most:,}. {_ALL}"] if most > len(shown) else []
+    cells = tuple(tuple(row[at] for at in kept) for row in shown)
+    return Table(title, tuple(columns[at] for at in kept), cells, (*notes, *more))
+
+
+def _more(events: Sequence[int]) -> Cell:
+    return _count(len(events) - _MOST_LINKS) if len(events) > _MOST_LINKS else ""
+
+
+def _act(event: Event) -> str:
+    kind = event.type.value.replace("_", " ")
+    is_call = event.type in (EventType.TOOL_CALL, EventType.TOOL_RESULT)
+    return f"{kind} {printable(event.tool, limit=40)}".rstrip() if is_call else kind
+
+
+def _words(value: str) -> str:
+    return value.replace("_", " ")
+
+
+def _plain(text: str) -> str:
+    """A text whose words stay together."""
+    return text.replace("\ue000", "\u00a0")
+
+
+def _count(number: int) -> Figure:
+    return Figure(f"{number:,}", number)
+
+
+def _number(number: float | None) -> Cell:
+    if number is None:
+        return ""
+    return Figure(f"{number:,.15g}" if number == int(number) else f"{number:,.6g}", number)
+
+
+def _money(usd: float | None) -> Cell:
+    return "" if usd is None else Figure(money(usd), usd)
+
+
+def _known(cell: Cell, *, is_least: bool) -> Cell:
+    """A sum as far as it is known."""
+    if not isinstance(cell, Figure):
+        return "unknown"
+    return cell._replace(text=f"at least {cell.text}") if is_least else cell

@@ -1,0 +1,552 @@
+"use strict";
+// The timeline of a run: a lane for each agent, drawn for the part of the time and of the lanes that is in view.
+// At most MOST_ELEMENTS elements are drawn at a time: what begins and ends within the same few pixels is one of them.
+
+const MOST_ELEMENTS = 2000;
+const LANE = 26;
+const BAR = 14;
+const AXIS = 22;
+const OF_AXIS = 32; // elements set aside for the axis, the definitions and the cursor
+const MOST_ARROWS = 300;
+const LEAST_MARK = 12; // marks that are nearer to each other, in pixels, are counted
+const WORK = 1, OPEN = 2, ASSUMED = 4, OFF_CLOCK = 8;
+const SVG = "http://www.w3.org/2000/svg";
+const KINDS = ["model", "tool", "assumed", "open"];
+const SIGNS = {spawn: "▼", despawn: "▲", return: "▲", stop: "▲", message: "◆", tool_result: "•"};
+
+/** A column of a run: an array, also where all its values are the same. */
+function column(values, length) {
+  return Array.isArray(values) ? values : new Array(length).fill(values);
+}
+
+/** A number to so many digits that matter, without needless zeros; what lies halfway becomes even, as in Python. */
+function significant(number, digits) {
+  const [mantissa, exponent] = number.toExponential(digits + 40).split("e");
+  const isTie = /^50*$/.test(mantissa.slice(digits + 1)), isEven = mantissa.replace(".", "")[digits - 1] % 2 === 0;
+  const rounded = isTie && isEven ? `${mantissa.slice(0, digits + 1)}e${exponent}` : number.toPrecision(digits);
+  return Number(rounded).toLocaleString("en", {maximumFractionDigits: 20});
+}
+
+/** A duration in words, as the screen has it. */
+function duration(time, unit) {
+  if (unit !== "s") return `${significant(time, 6)} ${time === 1 ? unit : `${unit}s`}`;
+  if (time > 0 && time < 0.9995) return `${significant(time * 1000, 3)} ms`;
+  if (time < 59.95) return `${significant(time, 3)} s`;
+  const whole = Math.round(time) - (time % 1 === 0.5 && Math.round(time) % 2);
+  const hours = Math.floor(whole / 3600), minutes = Math.floor(whole / 60) % 60, seconds = whole % 60;
+  const two = (number) => String(number).padStart(2, "0");
+  if (hours) return minutes ? `${hours.toLocaleString("en")} h ${two(minutes)} min` : `${hours.toLocaleString("en")} h`;
+  return seconds ? `${minutes} min ${two(seconds)} s` : `${minutes} min`;
+}
+
+/** A moment of the run, exact to a part of a second or of a step, such as `12 h 24 min 05.3 s`. */
+function clock(moment, exact, unit) {
+  const digits = Math.min(Math.max(0, -Math.floor(Math.log10(exact) + 1e-9)), 12);
+  const rounded = Number(moment.toFixed(digits));
+  if (unit !== "s") return `${rounded.toLocaleString("en", {maximumFractionDigits: 12})} ${rounded === 1 ? unit : `${unit}s`}`;
+  if (rounded < 1 && rounded > 0) return `${Number((rounded * 1000).toFixed(Math.max(digits - 3, 0)))} ms`;
+  if (rounded < 60) return `${rounded} s`;
+  const hours = Math.floor(rounded / 3600), minutes = Math.floor(rounded / 60) % 60;
+  const seconds = Number((rounded % 60).toFixed(digits));
+  const parts = hours ? [`${hours.toLocaleString("en")} h`] : [];
+  if (minutes || !seconds) parts.push(`${minutes} min`);
+  if (seconds) parts.push(`${seconds} s`);
+  return hours && !minutes && !seconds ? parts[0] : parts.join(" ");
+}
+
+/** How many of something there are, in words. */
+function counted(number, noun) {
+  return `${number.toLocaleString("en")} ${number === 1 ? noun : `${noun}s`}`;
+}
+
+/** The first place in a rising array whose value is not below a limit. */
+function firstFrom(values, limit) {
+  let low = 0, high = values.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (values[middle] < limit) low = middle + 1; else high = middle;
+  }
+  return low;
+}
+
+/** A run: its columns, and what the drawing needs to look up. */
+class Run {
+  constructor(data) {
+    const {events} = data, length = events.id.length;
+    Object.assign(this, {length, unit: data.unit, elapsed: data.elapsed, id: events.id, strings: data.strings});
+    Object.assign(this, {critical: data.critical, waits: data.waits, arrows: data.arrows, edges: data.edges});
+    Object.assign(this, {types: data.types, statuses: data.statuses, replay: data.replay});
+    for (const name of ["agent", "type", "status", "took", "flags", "tool", "model", "target", "error", "file", "line"]) {
+      this[name] = column(events[name], length);
+    }
+    this.start = events.start;
+    this.content = "content" in events ? column(events.content, length) : null;
+    this.names = data.agents.name;
+    this.depth = data.agents.depth;
+    this.begins = data.agents.begin;
+    this.ends = data.agents.end;
+    this.onPath = new Set(data.critical.event);
+    this.lanes = this.names.map(() => []);
+    for (let event = 0; event < length; event++) {
+      if (!(this.flags[event] & OFF_CLOCK)) this.lanes[this.agent[event]].push(event);
+    }
+    this.starts = [];
+    this.reach = []; // for each event of a lane, the latest end of it and those before it
+    for (const lane of this.lanes) {
+      lane.sort((one, other) => this.start[one] - this.start[other] || one - other);
+      let latest = -Infinity;
+      this.starts.push(Float64Array.from(lane, (event) => this.start[event]));
+      this.reach.push(Float64Array.from(lane, (event) => (latest = Math.max(latest, this.end(event)))));
+    }
+  }
+
+  end(event) {
+    return this.start[event] + this.took[event];
+  }
+
+  /** Which of the events of a lane touch a time: the first place, and the one behind the last. */
+  range(lane, begin, end) {
+    const from = firstFrom(this.reach[lane], begin);
+    let to = firstFrom(this.starts[lane], end);
+    while (to < this.starts[lane].length && this.starts[lane][to] === end) to++;
+    return [from, Math.max(from, to)];
+  }
+
+  /** How an event is drawn: a place in KINDS for those that work, -1 for the others. */
+  kind(event) {
+    const flags = this.flags[event];
+    if (!(flags & WORK)) return -1;
+    if (flags & OPEN) return 3;
+    if (flags & ASSUMED) return 2;
+    return this.types[this.type[event]] === "tool_call" ? 1 : 0;
+  }
+
+  sign(event) {
+    if (this.statuses[this.status[event]] === "error") return "✕";
+    return SIGNS[this.types[this.type[event]]] || "●";
+  }
+}
+
+/** What part of the time is seen; timelines that are compared share one. */
+class Period {
+  constructor(elapsed) {
+    this.elapsed = elapsed || 1;
+    this.least = this.elapsed * 1e-9;
+    this.listeners = [];
+    this.begin = 0;
+    this.end = this.elapsed;
+  }
+
+  set(begin, end) {
+    const length = Math.min(Math.max(end - begin, this.least), this.elapsed);
+    this.begin = Math.min(Math.max(begin, 0), this.elapsed - length);
+    this.end = this.begin + length;
+    for (const listener of this.listeners) listener();
+  }
+
+  zoom(factor, at = 0.5) {
+    const length = this.end - this.begin, next = Math.min(Math.max(length * factor, this.least), this.elapsed);
+    const begin = this.begin + (length - next) * at;
+    this.set(begin, begin + next);
+  }
+
+  pan(share) {
+    const move = (this.end - this.begin) * share;
+    const begin = Math.min(Math.max(this.begin + move, 0), this.elapsed - (this.end - this.begin));
+    this.set(begin, begin + this.end - this.begin);
+  }
+
+  /** Bring a moment into view. */
+  show(moment) {
+    const length = this.end - this.begin;
+    if (moment < this.begin || moment > this.end) this.set(moment - length / 2, moment + length / 2);
+  }
+}
+
+/** Distances between the marks of an axis that people can read. */
+function tickDistance(length, most, unit) {
+  const least = length / most;
+  const clock = unit === "s" ? [60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400] : [];
+  const fine = 10 ** Math.floor(Math.log10(least));
+  const found = [1, 2, 5, 10].map((times) => times * fine).find((one) => one >= least * 0.999);
+  if (unit === "s" && least > 30) return clock.find((one) => one >= least) || Math.ceil(least / 86400) * 86400;
+  if (unit === "s" && found > 10) return least <= 15 ? 15 : 30;
+  return unit === "s" ? found : Math.max(found, 1);
+}
+
+class Timeline {
+  constructor(section, side, run, period, choose) {
+    Object.assign(this, {section, side, run, period, choose});
+    this.box = section.querySelector(".lanes");
+    this.svg = this.box.querySelector("svg");
+    this.axis = section.querySelector(".axis");
+    this.said = section.querySelector(".drawn");
+    this.group = this.svg.appendChild(document.createElementNS(SVG, "g"));
+    this.cursor = this.svg.appendChild(document.createElementNS(SVG, "g"));
+    this.grain = 1;
+    this.showsMessages = section.querySelector("[data-show=messages]").checked;
+    this.showsPresent = section.querySelector("[data-show=present]").checked;
+    this.chosen = -1;
+    this.pointers = new Map();
+    period.listeners.push(() => this.plan());
+    this.box.addEventListener("scroll", () => this.plan());
+    this.box.addEventListener("wheel", (event) => this.wheel(event), {passive: false});
+    this.box.addEventListener("pointerdown", (event) => this.press(event));
+    this.box.addEventListener("pointermove", (event) => this.drag(event));
+    for (const name of ["pointerup", "pointercancel"]) this.box.addEventListener(name, (event) => this.release(event));
+    this.box.addEventListener("dblclick", (event) => period.zoom(1 / 3, this.share(event)));
+    new ResizeObserver(() => this.plan()).observe(this.box);
+    this.draw();
+  }
+
+  plan() {
+    if (this.planned) return;
+    this.planned = true;
+    requestAnimationFrame(() => this.draw());
+  }
+
+  get scale() {
+    return (this.width - this.left - 8) / (this.period.end - this.period.begin);
+  }
+
+  x(moment) {
+    return this.left + (moment - this.period.begin) * this.scale;
+  }
+
+  moment(x) {
+    return this.period.begin + (x - this.left) / this.scale;
+  }
+
+  /** Give each agent its lane; where only those are wanted that are there in the period, the others have none: -1. */
+  arrange() {
+    const {run, period} = this;
+    this.agents = run.names.map((_, agent) => agent);
+    if (this.showsPresent) {
+      this.agents = this.agents.filter((agent) => run.begins[agent] <= period.end && run.ends[agent] >= period.begin);
+    }
+    this.lane = new Int32Array(run.names.length).fill(-1);
+    this.agents.forEach((agent, lane) => (this.lane[agent] = lane));
+    this.svg.style.height = `${this.agents.length * LANE}px`;
+  }
+
+  /** A lane in view; all above it are one, and all below it. */
+  edge(lane) {
+    return Math.min(Math.max(lane, this.first - 1), this.last);
+  }
+
+  draw() {
+    this.planned = false;
+    this.width = Math.max(this.box.clientWidth, 200);
+    this.left = this.width < 600 ? 96 : 190;
+    this.arrange();
+    this.first = Math.floor(this.box.scrollTop / LANE);
+    this.last = Math.min(this.agents.length, Math.ceil((this.box.scrollTop + this.box.clientHeight) / LANE));
+    let shapes, tally;
+    for (this.grain = Math.max(1, this.grain / 2); ; this.grain *= 2) {
+      tally = {events: 0, groups: 0, grouped: 0, arrows: 0, arrowShapes: 0};
+      shapes = this.shapes(tally);
+      if (shapes.length <= MOST_ELEMENTS - OF_AXIS || this.grain > this.width) break;
+    }
+    this.group.replaceChildren(...shapes.slice(0, MOST_ELEMENTS - OF_AXIS).map(element));
+    this.axis.replaceChildren(...this.ticks().map(element));
+    this.drawCursor();
+    this.say(shapes.length, tally);
+  }
+
+  /** What is in view, as elements to draw: `[tag, class, attributes, text]`. */
+  shapes(tally) {
+    const found = [];
+    for (let lane = this.first; lane < this.last; lane++) this.drawLane(lane, found, tally);
+    this.drawPath(found);
+    this.drawArrows(found, tally);
+    for (let lane = this.first; lane < this.last; lane++) this.drawMarks(lane, found, tally);
+    return found;
+  }
+
+  drawLane(lane, found, tally) {
+    const {run, period, grain} = this, middle = lane * LANE + LANE / 2, agent = this.agents[lane];
+    const indent = Math.min(run.depth[agent] * (this.left > 100 ? 12 : 6), this.left / 2);
+    const most = Math.floor((this.left - indent - 12) / 7.2), name = run.names[agent];
+    const label = name.length > most ? `${name.slice(0, most - 1)}…` : name;
+    found.push(["text", run.depth[agent] ? "name" : "name top", {x: 4 + indent, y: middle + 5}, label]);
+    const [begin, end] = [Math.max(run.begins[agent], period.begin), Math.min(run.ends[agent], period.end)];
+    if (end >= begin) found.push(["line", "life", {x1: this.x(begin), x2: this.x(end), y1: middle, y2: middle}]);
+    this.drawWaits(lane, found);
+    const groups = new Map(), columns = Math.ceil(this.width / grain) + 2;
+    const [from, to] = run.range(agent, period.begin, period.end), own = run.lanes[agent];
+    for (let at = from; at < to; at++) {
+      const event = own[at], kind = run.kind(event);
+      if (kind < 0 || run.end(event) < period.begin) continue;
+      const left = this.x(Math.max(run.start[event], period.begin));
+      const right = this.x(Math.min(run.end(event), period.end));
+      const key = (Math.floor(left / grain) * columns + Math.floor(right / grain)) * KINDS.length + kind;
+      const group = groups.get(key);
+      if (group === undefined) groups.set(key, {kind, left, right, number: 1});
+      else {
+        group.number++;
+        if (left < group.left) group.left = left;
+        if (right > group.right) group.right = right;
+      }
+    }
+    const ordered = [...groups.values()].sort((one, other) => one.kind - other.kind);
+    for (const {kind, left, right, number} of ordered) {
+      const height = kind === 0 ? BAR : BAR - 4, width = Math.max(right - left, Math.max(1.5, grain > 1 ? grain - 0.5 : 0));
+      const place = {x: left, y: middle - height / 2, width, height};
+      found.push(["rect", `bar ${KINDS[kind]}`, kind === 3 ? {...place, fill: `url(#${this.side}-hatch)`} : place]);
+      count(tally, number);
+    }
+  }
+
+  drawWaits(lane, found) {
+    const {run, period, grain} = this, y = lane * LANE + LANE / 2, {waits} = run;
+    let reached = -Infinity;
+    for (const wait of this.waitsOf(this.agents[lane])) {
+      if (waits.end[wait] < period.begin || waits.begin[wait] > period.end) continue;
+      const left = this.x(Math.max(waits.begin[wait], period.begin)), right = this.x(Math.min(waits.end[wait], period.end));
+      if (right - left < 2 || right < reached + grain) continue;
+      found.push(["line", "wait", {x1: left, x2: right, y1: y, y2: y}]);
+      reached = right;
+    }
+  }
+
+  waitsOf(agent) {
+    if (!this.waiting) {
+      this.waiting = this.run.names.map(() => []);
+      this.run.waits.agent.forEach((waiting, wait) => this.waiting[waiting].push(wait));
+    }
+    return this.waiting[agent];
+  }
+
+  drawMarks(lane, found, tally) {
+    const {run, period} = this, middle = lane * LANE + LANE / 2, grain = Math.max(this.grain, LEAST_MARK);
+    const agent = this.agents[lane], own = run.lanes[agent];
+    const groups = new Map(), [from, to] = run.range(agent, period.begin, period.end);
+    for (let at = from; at < to; at++) {
+      const event = own[at], start = run.start[event];
+      const failed = run.statuses[run.status[event]] === "error";
+      if (start < period.begin || (run.kind(event) >= 0 && !failed)) continue;
+      const key = Math.floor(this.x(start) / grain), group = groups.get(key);
+      if (group === undefined) groups.set(key, {event, failed, x: this.x(start), number: 1});
+      else {
+        group.number++;
+        group.failed ||= failed;
+      }
+    }
+    for (const {event, failed, x, number} of groups.values()) {
+      if (number === 1) found.push(["text", failed ? "mark failed" : "mark", {x, y: middle + 4}, run.sign(event)]);
+      else {
+        const text = number < 1000 ? String(number) : `${Math.floor(number / 1000)}k`;
+        const width = 6 + 6.5 * text.length;
+        found.push(["rect", failed ? "many failed" : "many", {x: x - width / 2, y: middle - 7, width, height: 14, rx: 7}]);
+        found.push(["text", "count", {x, y: middle + 4}, text]);
+      }
+      count(tally, number);
+    }
+  }
+
+  /** The critical path: a line below the bars that are on it, and between lanes where it goes from one to another. */
+  drawPath(found) {
+    const {run, period, grain} = this, {event: events, worked} = run.critical;
+    const reached = new Map(), lines = [], steps = new Set();
+    let before = -1;
+    for (let at = 0; at < events.length; at++) {
+      const event = events[at], lane = this.lane[run.agent[event]], begin = run.start[event], end = begin + worked[at];
+      const isSeen = lane >= this.first && lane < this.last && end >= period.begin && begin <= period.end;
+      if (isSeen && worked[at] > 0) {
+        const left = this.x(Math.max(begin, period.begin)), right = Math.max(this.x(Math.min(end, period.end)), left + 1.5);
+        const last = reached.get(lane);
+        if (last !== undefined && left <= last.right + grain) last.right = Math.max(last.right, right);
+        else {
+          const line = {left, right, lane};
+          reached.set(lane, line);
+          lines.push(line);
+        }
+      }
+      const other = before < 0 ? -1 : this.lane[run.agent[before]];
+      if (lane >= 0 && other >= 0 && other !== lane && begin >= period.begin && begin <= period.end) {
+        const x = this.x(begin), from = this.edge(other), to = this.edge(lane);
+        const key = `${Math.floor(x / Math.max(grain, 3))} ${from} ${to}`;
+        if (from !== to && !steps.has(key)) {
+          steps.add(key);
+          const y1 = from * LANE + LANE / 2 + BAR / 2 + 3, y2 = to * LANE + LANE / 2 + BAR / 2 + 3;
+          found.push(["line", "step", {x1: x, x2: x, y1, y2}]);
+        }
+      }
+      before = event;
+    }
+    for (const {left, right, lane} of lines) {
+      const y = lane * LANE + LANE / 2 + BAR / 2 + 1.5;
+      found.push(["rect", "critical", {x: left, y, width: right - left, height: 3}]);
+    }
+  }
+
+  drawArrows(found, tally) {
+    const {run, period} = this, {event: events, agent, arrival} = run.arrows;
+    let grain = this.grain, drawn;
+    do {
+      drawn = new Map();
+      tally.arrows = 0;
+      for (let at = 0; at < events.length; at++) {
+        const event = events[at], kind = run.types[run.type[event]];
+        if (kind === "message" && !this.showsMessages) continue;
+        if (arrival[at] < period.begin || run.start[event] > period.end) continue;
+        const from = this.edge(this.lane[run.agent[event]]), to = this.edge(this.lane[agent[at]]);
+        if (from === to || this.lane[run.agent[event]] < 0 || this.lane[agent[at]] < 0) continue;
+        const x1 = this.x(run.start[event]), x2 = this.x(arrival[at]);
+        tally.arrows++;
+        const key = `${Math.floor(x1 / grain)} ${Math.floor(x2 / grain)} ${from} ${to} ${kind}`;
+        if (!drawn.has(key)) drawn.set(key, {x1, x2, from, to, kind});
+      }
+      grain *= 2;
+    } while (drawn.size > MOST_ARROWS && grain < 2 * this.width);
+    const shown = [...drawn.values()].slice(0, MOST_ARROWS);
+    tally.arrowShapes = shown.length;
+    for (const {x1, x2, from, to, kind} of shown) {
+      const down = to > from ? 1 : -1;
+      const y1 = from * LANE + LANE / 2, y2 = to * LANE + LANE / 2 - down * (BAR / 2 + 1);
+      const [a, b] = clipped(x1, y1, x2, y2, this.left - 4, this.width);
+      const place = {x1: a[0], y1: a[1], x2: b[0], y2: b[1], "marker-end": `url(#${this.side}-head)`};
+      found.push(["line", `arrow ${kind}`, place]);
+    }
+  }
+
+  ticks() {
+    const {period, run} = this, most = Math.max(2, Math.min(10, Math.floor((this.width - this.left) / 90)));
+    const distance = tickDistance(period.end - period.begin, most, run.unit), found = [];
+    for (let n = Math.ceil(period.begin / distance - 1e-9); n * distance <= period.end && found.length < 24; n++) {
+      const x = this.x(n * distance);
+      found.push(["line", "tick", {x1: x, x2: x, y1: AXIS - 6, y2: AXIS}]);
+      const anchor = x > this.width - 60 ? "end" : "start";
+      found.push(["text", "tick", {x: anchor === "end" ? x - 3 : x + 3, y: AXIS - 8, "text-anchor": anchor},
+                  clock(n * distance, distance, run.unit)]);
+    }
+    return found;
+  }
+
+  drawCursor() {
+    const {run, chosen} = this;
+    if (chosen < 0) return;
+    const x = this.x(run.start[chosen]), lane = this.lane[run.agent[chosen]];
+    const inside = lane >= 0 && x >= this.left - 1 && x <= this.width;
+    const right = Math.min(this.x(run.end(chosen)), this.width);
+    const height = this.agents.length * LANE;
+    const box = {x: x - 3, y: lane * LANE + 2, width: Math.max(right - x, 0) + 6, height: LANE - 4, rx: 3};
+    this.cursor.replaceChildren(...(inside ? [
+      element(["line", "cursor", {x1: x, x2: x, y1: 0, y2: height}]), element(["rect", "cursor", box]),
+    ] : []));
+  }
+
+  say(number, {events, groups, grouped, arrows, arrowShapes}) {
+    const {run} = this, parts = [`Shown: ${counted(events, "event")}`];
+    parts.push(grouped ? `, ${grouped.toLocaleString("en")} of them in ${counted(groups, "group")} of neighbours that are `
+      + `too close to draw apart; zoom in to see each.` : ", each by itself.");
+    if (arrowShapes < arrows) parts.push(` ${counted(arrows, "arrow")} as ${arrowShapes.toLocaleString("en")}.`);
+    const lanes = this.last - this.first;
+    if (lanes < this.agents.length) {
+      const all = this.agents.length.toLocaleString("en");
+      parts.push(` Agents ${(this.first + 1).toLocaleString("en")} to ${this.last.toLocaleString("en")} of ${all}; scroll for the others.`);
+    }
+    const whole = this.period.begin === 0 && this.period.end === this.period.elapsed;
+    const [begin, end] = [this.period.begin, this.period.end].map((moment) => clock(moment, (this.period.end - this.period.begin) / 100, run.unit));
+    parts.push(whole ? "" : ` From ${begin} to ${end}.`);
+    const text = parts.join("");
+    if (this.said.textContent !== text) this.said.textContent = text;
+  }
+
+  /** Mark an event, and bring it into view. */
+  mark(event) {
+    this.chosen = event;
+    this.period.show(this.run.start[event]);
+    this.arrange();
+    const top = this.lane[this.run.agent[event]] * LANE;
+    if (top < this.box.scrollTop) this.box.scrollTop = top;
+    const below = top + LANE - this.box.clientHeight;
+    if (below > this.box.scrollTop) this.box.scrollTop = below;
+    this.drawCursor();
+  }
+
+  share(event) {
+    const x = event.clientX - this.box.getBoundingClientRect().left;
+    return Math.min(Math.max((x - this.left) / (this.width - this.left - 8), 0), 1);
+  }
+
+  wheel(event) {
+    if (event.ctrlKey || event.metaKey) {
+      event.preventDefault();
+      this.period.zoom(event.deltaY > 0 ? 1.25 : 0.8, this.share(event));
+    } else if (event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY)) {
+      event.preventDefault();
+      this.period.pan((event.deltaX || event.deltaY) / this.width);
+    }
+  }
+
+  press(event) {
+    if (event.button) return;
+    this.pointers.set(event.pointerId, event.clientX);
+    this.moved = 0;
+  }
+
+  drag(event) {
+    const before = this.pointers.get(event.pointerId);
+    if (before === undefined) return;
+    const others = [...this.pointers].filter(([id]) => id !== event.pointerId).map(([, x]) => x);
+    const move = event.clientX - before;
+    this.moved += Math.abs(move);
+    if (this.moved >= 4 && !this.box.hasPointerCapture(event.pointerId)) this.box.setPointerCapture(event.pointerId);
+    if (others.length === 1) {
+      const distance = Math.abs(before - others[0]), next = Math.abs(event.clientX - others[0]);
+      if (distance > 8 && next > 8) this.period.zoom(distance / next, this.share(event));
+    } else if (!others.length && this.moved >= 4) this.period.pan(-move / (this.width - this.left - 8));
+    this.pointers.set(event.pointerId, event.clientX);
+  }
+
+  release(event) {
+    const isClick = event.type === "pointerup" && this.pointers.size === 1 && this.moved < 4;
+    this.pointers.delete(event.pointerId);
+    if (!isClick) return;
+    const frame = this.svg.getBoundingClientRect(), found = this.at(event.clientX - frame.left, event.clientY - frame.top);
+    if (found >= 0) this.choose(found);
+  }
+
+  /** The event at a place of the drawing: one that goes on there, the latest to begin, else the nearest; -1 for none. */
+  at(x, y) {
+    const {run} = this, agent = this.agents[Math.floor(y / LANE)];
+    if (x < this.left - 6 || agent === undefined) return -1;
+    const moment = this.moment(x), near = 8 / this.scale;
+    const [from, to] = run.range(agent, moment - near, moment + near);
+    let best = -1, nearest = Infinity;
+    for (let at = from; at < to; at++) {
+      const event = run.lanes[agent][at], isBar = run.kind(event) >= 0;
+      const ends = isBar ? run.end(event) : run.start[event];
+      const away = Math.max(run.start[event] - moment, moment - ends, 0) + (isBar ? near / 4 : 0);
+      if (away <= nearest && away <= near) [best, nearest] = [event, away];
+    }
+    return best;
+  }
+}
+
+/** Add a shape that stands for so many events to what is said of the drawing. */
+function count(tally, number) {
+  tally.events += number;
+  if (number > 1) {
+    tally.groups++;
+    tally.grouped += number;
+  }
+}
+
+/** A line cut off at two edges, as its two ends. */
+function clipped(x1, y1, x2, y2, left, right) {
+  const at = (x) => [x, x2 === x1 ? y1 : y1 + (y2 - y1) * (x - x1) / (x2 - x1)];
+  const end = (x, y) => x < left ? at(left) : x > right ? at(right) : [x, y];
+  return [end(x1, y1), end(x2, y2)];
+}
+
+function element([tag, name, attributes, text]) {
+  const made = document.createElementNS(SVG, tag);
+  made.setAttribute("class", name);
+  for (const [key, value] of Object.entries(attributes)) {
+    made.setAttribute(key, typeof value === "number" ? Math.round(value * 100) / 100 : value);
+  }
+  if (text !== undefined) made.textContent = text;
+  return made;
+}

@@ -1,0 +1,673 @@
+"""The page of a run: one HTML file whose figures are those of the JSON, with a timeline and a replay, in a browser."""
+
+import json
+import random
+import re
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+
+from orchtrace_corpus.trace.analysis.replay import replay
+from orchtrace_corpus.trace.diagnosis import diagnose
+from orchtrace_corpus.trace.diagnosis.comparison import compare, largest_first
+from orchtrace_corpus.trace.model.trace import Trace
+from orchtrace_corpus.trace.page import page
+from orchtrace_corpus.trace.page.columns import columns, wait_intervals
+from orchtrace_corpus.trace.page.tables import Figure, Name, Table, Tables
+from orchtrace_corpus.trace.render.names import duration
+from orchtrace_corpus.trace.render.sentences import Sentences
+from orchtrace_corpus.trace.view import TraceView
+from tests.browser import Browser, _browser, browser  # noqa: F401
+from tests.conftest import ROOT, run_corpus
+from tests.effort import tries
+from tests.trace.test_import import SESSION
+from tests.trace.traces import documents, event, example, raw, trace
+
+HOSTILE = "</script><script>document.title = 'run'</script><img src=x onerror=document.title='run'>"
+HALF_LINE = "${alert(1)} ‮ 'n\" {{ 7 * 7 }} \u2028"
+
+
+def small() -> Trace:
+    """A lead that asks a person, spawns a worker, waits for it, and is answered; the worker's call stays open long."""
+    return trace(
+        raw(
+            [
+                event("ask", 10, "human_intervention", "user", t_end=10, to="lead"),
+                event("plan", 10, "inference", "lead", t_end=12, model="large", tokens={"input": 100, "output": 20}),
+                event("s", 12, "spawn", "lead", to="w", role="helper"),
+                event("think", 13, "inference", "w", t_end=14.5, model="small"),
+                event("run", 14.5, "tool_call", "w", tool="Bash", call_id="c1", cost_usd=0.25),
+                event(
+                    "ran", 414.5, "tool_result", "w", tool="Bash", call_id="c1", status="error", error_type="timeout"
+                ),
+                event("r", 415, "return", "w", to="lead"),
+                event("end", 415, "inference", "lead", t_end=416, model="large", tokens={"input": 300}, cost_usd=0.5),
+                event("stop", 416, "stop", "lead"),
+            ],
+            "ask>plan plan>s s>think:spawn think>run run>ran:tool_dependency ran>r r>end:return end>stop",
+            agents=[{"id": "user", "kind": "human"}],
+        )
+    )
+
+
+def made_columns(run: Trace | TraceView, *, with_content: bool = False) -> dict[str, Any]:
+    diagnosis = diagnose(run)
+    found = columns(diagnosis, Sentences(diagnosis).names, with_content=with_content)
+    return dict(json.loads(json.dumps(found)))  # as the script has it
+
+
+def test_a_run_as_columns() -> None:
+    assert made_columns(small()) == {
+        "unit": "s",
+        "elapsed": 406.0,
+        "types": ["orchestrator_decision", "spawn", "despawn", "message", "tool_call", "tool_result", "return",
+                  "aggregate", "human_intervention", "safety_event", "stop", "inference"],
+        "statuses": ["ok", "error", "cancelled", "unknown"],
+        "agents": {
+            "name": ["user", "lead", "w (helper)"],
+            "depth": [0, 0, 1],
+            "begin": [0, 0, 2],
+            "end": [0, 406, 405],
+            "person": [1, 0, 0],
+        },
+        "events": {
+            "id": ["ask", "plan", "s", "think", "run", "ran", "r", "end", "stop"],
+            "agent": [0, 1, 1, 2, 2, 2, 2, 1, 1],
+            "type": [8, 11, 1, 11, 4, 5, 6, 11, 10],
+            "status": [3, 3, 3, 3, 3, 1, 3, 3, 3],
+            "start": [0, 0, 2, 3, 4.5, 404.5, 405, 405, 406],
+            "took": [0, 2, 0, 1.5, 400, 0, 0, 1, 0],
+            "flags": [0, 1, 0, 1, 3, 0, 0, 1, 0],  # works; the call is open, too
+            "tool": [0, 0, 0, 0, 1, 1, 0, 0, 0],
+            "model": [0, 2, 0, 3, 0, 0, 0, 2, 0],
+            "target": [4, 0, 5, 0, 0, 0, 4, 0, 0],
+            "error": [0, 0, 0, 0, 0, 6, 0, 0, 0],
+            "file": 0,
+            "line": 0,
+        },
+        "edges": [[0, 1, 2, 3, 4, 5, 6, 7], [1, 2, 3, 4, 5, 6, 7, 8]],
+        "arrows": {"event": [2, 6], "agent": [2, 1], "arrival": [3, 405]},
+        "critical": {
+            "event": [0, 1, 2, 3, 4, 5, 6, 7, 8],
+            "worked": [0, 2, 0, 1.5, 400, 0, 0, 1, 0],
+            "gap": [0, 0, 0, 1, 0, 0, 0.5, 0, 0],
+        },
+        "waits": {"agent": [1], "awaited": [2], "begin": [2], "end": [405]},
+        "replay": {
+            "tokens": [0, 120, 0, None, 0, 0, 0, 300, 0],
+            "cost": [None, None, None, None, 0.25, None, None, 0.5, None],
+            "live": [[0, 1, 2, 8], [7, 4, 5, 4]],
+            "calls": [[4, 5], [4, 4]],
+            "messages": [[], []],
+        },
+        "strings": ["", "Bash", "large", "small", "lead", "w (helper)", "timeout", "user"],
+    }  # fmt: skip
+
+
+def test_the_tables_of_a_run() -> None:
+    diagnosis = diagnose(small())
+    tables = Tables(diagnosis, Sentences(diagnosis).names)
+    found = {one.title: shown(one) for one in [tables.figures(), tables.agents(), *tables.between()]}
+    problems = [shown(one) for one in tables.problems()]
+
+    assert found["Figures"] == [
+        ["figure", "if open calls worked", "if they only waited"],
+        ["elapsed", "6 min 46 s = 406", ""],
+        ["waited for people", "0 s = 0", ""],
+        ["worked", "6 min 44 s = 404.5", "4.5 s = 4.5"],
+        ["path of the most work", "6 min 44 s = 404.5", "4.5 s = 4.5"],
+        ["speed-up", "0.996 = 0.996305418719", "0.0111 = 0.0110837438424"],
+        ["most at once", "1 = 1", "1 = 1"],
+        ["several at work", "0% = 0", "0% = 0"],
+        ["one at work", "100% = 0.996305418719", "1% = 0.0110837438424"],
+        ["nobody at work", "0% = 0.00369458128079", "99% = 0.988916256158"],
+        ["events", "9 = 9", ""],
+        ["errors", "1 = 1", ""],
+        ["agents", "2 = 2", ""],
+        ["tokens", "at least 420 = 420", ""],
+        ["cost in USD", "at least 0.7500 = 0.75", ""],
+    ]
+    assert found["Agents"] == [
+        ["agent", "role", "elapsed", "worked", "waited", "idle", "open calls", "tokens", "USD",
+         "worked, with all below", "tokens, with all below", "USD, with all below"],
+        ["user", "", "0 s = 0", "0 s = 0", "0 s = 0", "0 s = 0", "", "", "", "0 s = 0", "", ""],
+        ["lead", "", "6 min 46 s = 406", "3 s = 3", "6 min 42 s = 401.5", "1.5 s = 1.5", "", "420 = 420",
+         "0.5000 = 0.5", "6 min 44 s = 404.5", "420 = 420", "0.7500 = 0.75"],
+        ["> w (helper)", "helper", "6 min 43 s = 403", "6 min 42 s = 401.5", "0 s = 0", "1.5 s = 1.5",
+         "6 min 40 s = 400", "", "0.2500 = 0.25", "6 min 42 s = 401.5", "", "0.2500 = 0.25"],
+    ]  # fmt: skip
+    assert found["Waits"] == [
+        ["agent", "waited for", "time", "until"],
+        ["lead", "w (helper)", "6 min 43 s = 403", "end"],
+    ]
+    assert found["Open calls"] == [
+        ["event", "agent", "tool", "open", "why"],
+        ["run", "w (helper)", "Bash", "6 min 40 s = 400", "long"],
+    ]
+    assert problems[0] == [["event", "agent", "what", "error"], ["ran", "w (helper)", "tool result Bash", "timeout"]]
+    assert [row[0] for row in shown(tables.events())[1:]] == ["run", "ran", "end"]
+
+
+def test_of_many_agents_those_that_worked_most_are_in_the_table_below_their_parents() -> None:
+    spawned = [
+        event(f"s{n}", n, "spawn", "lead" if n % 3 else f"w{n - 1}" if n else "lead", to=f"w{n}") for n in range(300)
+    ]
+    worked = [event(f"i{n}", 300, "inference", f"w{n}", t_end=300 + (n % 7) * 10) for n in range(300)]
+    diagnosis = diagnose(trace(raw([event("first", 0, "inference", "lead", t_end=0), *spawned, *worked])))
+    found = Tables(diagnosis, Sentences(diagnosis).names).agents()
+    rows = shown(found)[1:]
+    below = float(rows[0][-1].rpartition(" = ")[2])
+
+    assert len(rows) == 200
+    assert [note for note in found.notes if "agents that worked most" in note] == [
+        "The 200 of 301 agents that worked most, with all below them. corpus trace doctor --format json has all."
+    ]
+    assert below == sum((n % 7) * 10 for n in range(300))
+    depths = [row[0].count("> ") for row in rows]
+    assert depths[0] == 0
+    assert all(later <= earlier + 1 for earlier, later in pairwise(depths))
+    assert max(depths) == 2
+
+
+def shown(table: Table) -> list[list[str]]:
+    """The columns and rows of a table as texts; of numbers, exact values as well."""
+
+    def text(cell: Any) -> str:
+        if isinstance(cell, Figure):
+            return f"{cell.text} = {cell.value:.12g}".replace("\u00a0", " ")
+        if isinstance(cell, Name):
+            return f"{'> ' * cell.depth}{cell.text}"
+        return cell if isinstance(cell, str) else ", ".join(link.text for link in cell)
+
+    return [list(table.columns), *([text(cell) for cell in row] for row in table.rows)]
+
+
+@given(documents())
+def test_the_single_waits_add_up_to_those_of_the_diagnosis(document: dict[str, Any]) -> None:
+    diagnosis = diagnose(trace(document))
+    found: dict[tuple[str, str], float] = {}
+    for one in wait_intervals(diagnosis):
+        found[one.agent, one.awaited] = found.get((one.agent, one.awaited), 0.0) + one.end - one.begin
+
+    assert found == pytest.approx({(one.agent, one.awaited): one.seconds for one in diagnosis.between.waits})
+
+
+@given(documents())
+def test_comings_and_goings_give_the_states_of_the_replay(document: dict[str, Any]) -> None:
+    run = trace(document)
+    found = made_columns(run)
+    there: dict[str, set[int]] = {"live": set(), "calls": set(), "messages": set()}
+    for state in replay(run):
+        for what, names in there.items():
+            names.symmetric_difference_update(
+                name for step, name in zip(*found["replay"][what], strict=True) if step == state.step - 1
+            )
+        assert {found["strings"][name] for name in there["live"]} == set(state.live)
+        assert {found["events"]["id"][name] for name in there["calls"]} == set(state.open_calls)
+        assert {found["events"]["id"][name] for name in there["messages"]} == set(state.in_flight)
+
+
+def test_a_column_of_one_value_is_that_value() -> None:
+    found = made_columns(example("unknown"))
+
+    assert found["events"]["file"] == 0
+    assert found["events"]["line"] == 0
+
+
+# The command
+
+
+def test_doctor_writes_a_page_and_says_so(tmp_path: Path) -> None:
+    wanted, other = tmp_path / "run.html", tmp_path / "other.html"
+    swarm = str(ROOT / "data" / "traces" / "swarm.json")
+
+    result = run_corpus("trace", "doctor", swarm, "--html", str(wanted))
+    again = run_corpus("trace", "show", swarm, "--html", str(other))
+    third = run_corpus("trace", "doctor", swarm, "--html", str(wanted))
+
+    assert (result.code, result.stdout, result.stderr) == (0, "", f"wrote {wanted}\n")
+    assert again.code == 0
+    assert other.read_bytes() == wanted.read_bytes()
+    assert third.code == 3
+    assert "exists already" in third.stderr
+
+
+def test_what_no_page_can_be_is_refused(tmp_path: Path) -> None:
+    swarm, out = str(ROOT / "data" / "traces" / "swarm.json"), str(tmp_path / "run.html")
+
+    three = run_corpus("trace", "doctor", swarm, swarm, swarm, "--html", out)
+    both = run_corpus("trace", "doctor", swarm, "--html", out, "--format", "json")
+    content = run_corpus("trace", "doctor", swarm, "--content")
+    listed = run_corpus("trace", "doctor", "--list", "--html", out)
+    event_ = run_corpus("trace", "show", swarm, "--event", "s1", "--html", out)
+
+    assert [one.code for one in (three, both, content, listed, event_)] == [2, 2, 2, 2, 2]
+    assert "--event and --html contradict each other" in event_.stderr
+    assert "a page shows one run or two, and there are more" in three.stderr
+    assert "--html and --format json contradict each other" in both.stderr
+    assert "--content says what is in a page, and no page is asked for" in content.stderr
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_was_said_is_in_the_page_only_on_request(tmp_path: Path) -> None:
+    said = "Find where the checkout rounds prices."
+    assert said in next(SESSION.glob("*.jsonl")).read_text(encoding="utf-8")
+    without, with_it = tmp_path / "without.html", tmp_path / "with.html"
+
+    run_corpus("trace", "doctor", str(SESSION), "--html", str(without))
+    run_corpus("trace", "doctor", str(SESSION), "--html", str(with_it), "--content")
+
+    assert said not in without.read_text(encoding="utf-8")
+    assert "Nothing of what was said or written in the run is in this file." in without.read_text(encoding="utf-8")
+    assert said in with_it.read_text(encoding="utf-8")
+    assert "The contents of the log are in this file." in with_it.read_text(encoding="utf-8")
+
+
+def test_who_wants_no_page_pays_for_none() -> None:
+    import subprocess
+    import sys
+
+    code = (
+        "import sys; from orchtrace_corpus.cli.main import run; "
+        f"run(['trace', 'doctor', {str(ROOT / 'data' / 'traces' / 'swarm.json')!r}]); "
+        "sys.exit(any(name in sys.modules for name in ('jinja2', 'orchtrace_corpus.trace.page')))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=False).returncode == 0
+
+
+def test_a_page_is_the_same_each_time_and_names_what_may_run() -> None:
+    first, second = page([diagnose(small())]), page([diagnose(small())])
+
+    assert first == second
+    (policy,) = re.findall(r'<meta http-equiv="Content-Security-Policy" content="([^"]*)">', first)
+    assert re.fullmatch(
+        r"default-src &#39;none&#39;; script-src &#39;sha256-[\w+/]{43}=&#39;; style-src &#39;sha256-[\w+/]{43}=&#39;; "
+        r"img-src data:; base-uri &#39;none&#39;; form-action &#39;none&#39;",
+        policy,
+    )
+    assert re.findall(r"<script[^>]*>", first) == ['<script type="application/json" id="runs">', "<script>"]
+    assert not re.search(r" (?:style|on\w+)=", first)
+    assert not re.search(r'(?:src|href)="(?!#|data:image/svg\+xml;base64,)', first)
+
+
+# In a browser
+
+
+def opened(browser: Browser, folder: Path, *runs: Trace, **how: Any) -> Path:
+    """The page of some runs, opened."""
+    path = folder / f"{'-'.join(run.trace_id for run in runs)[:20].replace('/', '_').replace('<', '_')}.html"
+    path.write_text(page([diagnose(run) for run in runs], **how), encoding="utf-8")
+    browser.open(path)
+    return path
+
+
+def table(browser: Browser, name: str, number: int = 0) -> list[list[Any]]:
+    """The rows of a table of the page by its title: texts, or exact numbers."""
+    return list(
+        browser.run(
+            "return [...[...document.querySelectorAll('table')].filter(t => t.caption.textContent === arguments[0])"
+            "[arguments[1]].tBodies[0].rows].map(r => [...r.cells].map(c => c.querySelector('data')"
+            " ? Number(c.querySelector('data').value) : c.textContent))",
+            name,
+            number,
+        )
+    )
+
+
+def click(browser: Browser, selector: str) -> None:
+    """Click on an element in the middle of the window; pages scroll smoothly, and tests do not wait for that."""
+    one = browser.one(selector)
+    browser.run("arguments[0].scrollIntoView({behavior: 'instant', block: 'center'})", one)
+    one.click()
+
+
+def settle(browser: Browser) -> None:
+    """Wait until what was planned to be drawn is drawn."""
+    browser.driver.execute_async_script(
+        "const done = arguments[0]; requestAnimationFrame(() => requestAnimationFrame(() => done()))"
+    )
+
+
+def said(browser: Browser) -> str:
+    """What the timeline says of what it shows."""
+    settle(browser)
+    return str(browser.texts(".drawn")[0])
+
+
+def elements(browser: Browser) -> int:
+    settle(browser)
+    return int(browser.run("return document.querySelectorAll('.lanes svg *, .axis *').length"))
+
+
+@pytest.mark.external
+def test_all_figures_of_the_page_are_those_of_the_json(browser: Browser, tmp_path: Path) -> None:
+    path, prices = tmp_path / "run.html", str(SESSION / "prices.yaml")
+    run_corpus("trace", "doctor", str(SESSION), "--prices", prices, "--html", str(path))
+    data = json.loads(run_corpus("trace", "doctor", str(SESSION), "--prices", prices, "--format", "json").stdout)
+    (wanted,) = data["sessions"]
+
+    browser.open(path)
+    figures = {row[0]: row[1] for row in table(browser, "Figures")}
+    agents = table(browser, "Agents")
+    steps = table(browser, "Critical path")
+    waits = table(browser, "Waits")
+
+    assert figures == {
+        "elapsed": wanted["elapsed"],
+        "waited for people": wanted["waited"],
+        "worked": wanted["worked"]["if_working"],
+        "path of the most work": wanted["span"]["if_working"],
+        "speed-up": wanted["speed_up"]["if_working"],
+        "most at once": wanted["parallelism"]["most"]["if_working"],
+        "several at work": wanted["parallelism"]["together"]["if_working"],
+        "one at work": wanted["parallelism"]["alone"]["if_working"],
+        "nobody at work": wanted["parallelism"]["idle"]["if_working"],
+        "events": wanted["events"],
+        "errors": wanted["errors"],
+        "agents": sum(not one["person"] for one in wanted["agents"]),
+        "tokens": wanted["tokens"]["known"],
+        "cost in USD": wanted["cost_usd"]["known"],
+    }
+    columns = ["elapsed", "worked", "waited", "idle"]
+    assert [row[2:6] for row in agents] == [[one[name] for name in columns] for one in wanted["agents"]]
+    assert [row[6] for row in agents] == [one["tokens"] or "" for one in wanted["agents"]]
+    below = sum(one["tokens"] or 0 for one in wanted["agents"]), sum(wanted["cost_usd"]["by_agent"].values())
+    assert [row[9:] for row in agents if row[0] == "main"] == [pytest.approx(below)]
+    assert [[row[0], row[3], row[4] or 0] for row in steps] == [
+        [one["event"], one["worked"], one["gap_before"]]
+        for one in wanted["critical_path"]
+        if one["worked"] or one["gap_before"]
+    ]
+    assert [[row[2], row[3]] for row in waits] == [
+        [one["seconds"], ", ".join(one["events"])] for one in wanted["waits"]
+    ]
+    measured = json.loads(run_corpus("trace", "measure", str(SESSION), "--format", "json").stdout)
+    values = {name: one["value"] for name, one in measured["traces"][0]["measures"].items() if name != "cost"}
+    assert {
+        row[0]: None if row[1] == "" else row[1] for row in table(browser, "Measures") if row[0] != "cost"
+    } == values
+    assert browser.violations() == []
+
+
+@pytest.mark.external
+def test_durations_are_in_the_same_words_as_on_the_screen(browser: Browser, tmp_path: Path) -> None:
+    opened(browser, tmp_path, small())
+    chance = random.Random(1)
+    seconds = [
+        0.0,
+        1.0,
+        0.9994,
+        0.9996,
+        59.94,
+        59.96,
+        60.5,
+        61.5,
+        3599.5,
+        3600.0,
+        86400.0,
+        12.25,
+        12.75,
+        4e6,
+        1e-4,
+        2.125,
+    ]
+    seconds += [round(chance.uniform(0, 10**power) * 4) / 4 for power in range(8) for _ in range(100)]
+    seconds += [chance.uniform(0, 10**power) for power in range(-4, 8) for _ in range(100)]
+
+    for unit in ("s", "step"):
+        shorter = seconds if unit == "s" else [one for one in seconds if one == 0 or 0.001 <= one < 1e6]
+        found = browser.run("return arguments[0].map(time => duration(time, arguments[1]))", shorter, unit)
+        assert found == [duration(one, unit).replace("\ue000", " ") for one in shorter]
+
+
+@pytest.mark.external
+def test_the_replay_has_the_state_after_each_event(browser: Browser, tmp_path: Path) -> None:
+    path = str(ROOT / "data" / "traces" / "hierarchical.json")
+    opened(browser, tmp_path, example("hierarchical"))
+    lines = run_corpus("trace", "replay", path, "--format", "json").stdout.splitlines()[1:]
+    states = [json.loads(line) for line in lines]
+
+    found = browser.run(
+        "const slider = document.querySelector('input[type=range]'), found = [];"
+        "for (const way of [1, -1]) for (let n = 0; n < slider.max; n++) {"
+        "  slider.value = way > 0 ? n + 1 : slider.max - n; slider.dispatchEvent(new Event('input'));"
+        "  found.push(Object.fromEntries([...document.querySelectorAll('.state data')].map(e => [e.dataset.name, e.value])))"
+        "} return found"
+    )
+    wanted = [
+        {
+            "live": str(len(one["live"])),
+            "calls": str(len(one["open_calls"])),
+            "messages": str(len(one["in_flight"])),
+            "tokens": f"{one['tokens']:g}",
+            **({} if one["cost_usd"] is None else {"cost": f"{one['cost_usd']:.17g}"}),
+        }
+        for one in states
+    ]
+
+    assert found == [*wanted, *wanted[::-1]]
+
+
+@pytest.mark.external
+def test_the_timeline_draws_work_waits_arrows_and_the_critical_path(browser: Browser, tmp_path: Path) -> None:
+    opened(browser, tmp_path, small())
+    counts = browser.run(
+        "return Object.fromEntries(arguments[0].map(s => [s, document.querySelectorAll('.lanes svg ' + s).length]))",
+        [".name", ".bar.model", ".bar.tool", ".bar.open", ".bar.assumed", ".wait", ".arrow.spawn", ".arrow.return",
+         ".critical", ".step", ".cursor"],
+    )  # fmt: skip
+    signs = browser.texts(".lanes .mark, .lanes .count")
+
+    assert counts == {
+        ".name": 3,
+        ".bar.model": 3,
+        ".bar.tool": 0,
+        ".bar.open": 1,  # the call that took 400 s
+        ".bar.assumed": 0,
+        ".wait": 1,  # the lead, for its worker
+        ".arrow.spawn": 1,
+        ".arrow.return": 1,
+        ".critical": 3,  # lead, worker, lead
+        ".step": 3,  # from the person to the lead, to the worker, and back
+        ".cursor": 2,
+    }
+    assert signs == ["●", "▼", "▲", "2"]  # the worker's error and its return are drawn as one
+    assert browser.texts(".axis text") == [
+        "0 s", "1 min", "2 min", "3 min", "4 min", "5 min", "6 min"
+    ]  # fmt: skip
+    click(browser, "[data-do=all]")
+    browser.open(tmp_path / "t.html", "#a-event-6")
+    for _ in range(12):
+        click(browser, "[data-do=in]")
+    assert "✕" in browser.texts(".lanes .mark")
+    assert said(browser) == "Shown: 2 events, each by itself. From 6 min 44.4012 s to 6 min 44.5004 s."
+
+
+@pytest.mark.external
+def test_keys_buttons_and_the_mouse_zoom_move_and_choose(browser: Browser, tmp_path: Path) -> None:
+    opened(browser, tmp_path, example("hierarchical"))
+    whole = said(browser)
+    assert whole.startswith("Shown: ")
+    assert " From " not in whole
+    browser.run("document.querySelector('.lanes').focus()")
+
+    browser.press("+")
+    zoomed = said(browser)
+    browser.press("\ue014")  # to the right
+    moved = said(browser)
+    browser.press("0")
+    back = said(browser)
+    for name in ("in", "later", "earlier", "out"):
+        click(browser, f"[data-do={name}]")
+    buttons = said(browser)
+    browser.run(
+        "const box = document.querySelector('.lanes'), at = box.getBoundingClientRect();"
+        "box.dispatchEvent(new WheelEvent('wheel', {ctrlKey: true, deltaY: -100, clientX: at.left + at.width * 0.6,"
+        " clientY: at.top + 20, bubbles: true, cancelable: true}))"
+    )
+    wheel = said(browser)
+    from selenium.webdriver.common.action_chains import ActionChains
+
+    box = browser.one(".lanes")
+    ActionChains(browser.driver).move_to_element(box).click_and_hold().move_by_offset(-150, 0).release().perform()
+    dragged = said(browser)
+
+    assert back == buttons == whole
+    texts = [re.search(r"From (.*) to (.*)\.$", text) for text in (zoomed, moved, wheel, dragged)]
+    assert all(texts)
+    assert len({text[0] for text in texts if text}) == 4
+
+
+@pytest.mark.external
+def test_the_chosen_event_follows_keys_clicks_links_and_the_address(browser: Browser, tmp_path: Path) -> None:
+    path = opened(browser, tmp_path, small())
+
+    def step() -> str:
+        return str(browser.texts(".state dd")[0]).partition(" of ")[0]
+
+    found = [step()]
+    browser.run("document.querySelector('.lanes').focus()")
+    for key in ("n", "n", "p", "c", "C", "\ue010", "\ue011"):  # the last two: End, Home
+        browser.press(key)
+        found.append(step())
+    click(browser, "a[href='#a-event-5']")
+    found.append(step())
+    browser.run("history.back()")
+    settle(browser)
+    browser.open(path, "#a-event-8")
+    browser.driver.refresh()
+    found.append(step())
+    browser.run("document.querySelector('.lanes').scrollIntoView({behavior: 'instant', block: 'center'})")
+    places = browser.run(
+        "const bar = document.querySelectorAll('.bar.open')[0].getBoundingClientRect();"
+        "return [bar.left + bar.width / 2, bar.top + bar.height / 2]"
+    )
+    for kind in ("mousePressed", "mouseReleased"):
+        browser.driver.execute_cdp_cmd(
+            "Input.dispatchMouseEvent",
+            {"type": kind, "x": places[0], "y": places[1], "button": "left", "clickCount": 1},
+        )
+    found.append(step())
+
+    assert found == ["1", "2", "3", "2", "3", "2", "9", "1", "5", "8", "5"]
+    assert "on the critical path; an open call: perhaps it only waited" in browser.texts(".state dl")[0]
+    assert browser.run("return document.querySelector('input[type=range]').getAttribute('aria-valuetext')") == (
+        "step 5 of 9: tool call Bash of w (helper) at 4.5 s"
+    )
+
+
+@pytest.mark.external
+@pytest.mark.parametrize("with_content", [False, True])
+def test_hostile_texts_neither_run_nor_break_the_page(browser: Browser, tmp_path: Path, with_content: bool) -> None:
+    document = json.loads(msgspec.json.encode(small()))
+    document["trace_id"] = "hostile"
+    for number, one in enumerate(document["events"]):
+        for name in ("id", "agent", "tool", "model", "to", "error_type", "content_ref", "role"):
+            if name in one or name == "content_ref":
+                one[name] = f"{number if name == 'id' else ''}{one.get(name, '')}{HOSTILE}{HALF_LINE}"
+    document["edges"] = []
+    document["agents"] = []
+
+    opened(browser, tmp_path, msgspec.convert(document, Trace), with_content=with_content)
+    steps = len(document["events"])
+    for number in range(steps):
+        browser.run(
+            "const slider = document.querySelector('input[type=range]');"
+            "slider.value = arguments[0]; slider.dispatchEvent(new Event('input'))",
+            number + 1,
+        )
+
+    assert browser.driver.title == "hostile"
+    assert browser.all("img") == []
+    assert "</script>" in browser.texts(".state")[0]
+    assert (HALF_LINE in browser.texts(".state")[0]) is with_content
+    assert browser.violations() == []
+
+
+@pytest.mark.external
+def test_without_scripts_there_are_a_picture_and_all_tables(browser: Browser, tmp_path: Path) -> None:
+    browser.scripts(False)
+    path = tmp_path / "run.html"
+    path.write_text(page([diagnose(small())]), encoding="utf-8")
+    browser.open(path)
+
+    (picture,) = browser.all("img")
+    assert picture.is_displayed()
+    assert [one.is_displayed() for one in browser.all(".scripted")] == [False, False]
+    assert browser.one("#a-event-5").is_displayed()
+    assert browser.one("a[href='#a-event-5']").text == "run"
+    browser.scripts(True)
+
+
+@pytest.mark.external
+def test_two_runs_are_side_by_side_on_one_scale(browser: Browser, tmp_path: Path) -> None:
+    opened(browser, tmp_path, example("swarm"), example("hierarchical"))
+    before = [str(one) for one in browser.texts(".axis")]
+    click(browser, "#b-run [data-do=in]")
+    settle(browser)
+    after = [str(one) for one in browser.texts(".axis")]
+    click(browser, "#b-run [data-do=next]")
+
+    assert before[0] == before[1]
+    assert after[0] == after[1] != before[0]
+    assert [str(text).partition(" of ")[0] for text in browser.texts(".state div:first-child dd:first-of-type")] == [
+        "1",
+        "2",
+    ]
+    assert browser.texts("#differences + .scroll caption") == ["What differs"]
+    assert [row[:5] for row in table(browser, "What differs")] == [
+        [one.part, one.name, *("" if value is None else value for value in (one.before, one.after, one.change))]
+        for one in largest_first(compare(example("swarm"), example("hierarchical")))
+    ]
+    assert browser.violations() == []
+
+
+@pytest.mark.external
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [360, 768, 1200, 1600])
+def test_a_page_fits_every_screen_and_nothing_on_it_moves(
+    browser: Browser, tmp_path: Path, width: int, scheme: str
+) -> None:
+    browser.resize(width)
+    browser.scheme(scheme)
+    opened(browser, tmp_path, small())
+    settle(browser)
+
+    shift = browser.driver.execute_async_script(
+        "const done = arguments[0]; let sum = 0; new PerformanceObserver(list => { for (const e of list.getEntries())"
+        " sum += e.value }).observe({type: 'layout-shift', buffered: true}); setTimeout(() => done(sum), 50)"
+    )
+
+    assert shift == 0
+    assert browser.run("return document.documentElement.scrollWidth <= document.documentElement.clientWidth") is True
+    assert browser.violations() == []
+
+
+@pytest.mark.external
+def test_a_very_long_run_draws_few_elements_and_says_what_they_stand_for(browser: Browser, tmp_path: Path) -> None:
+    import synthesize_traces
+
+    path, size = tmp_path / "long.json", tries(100_000, 20_000)
+    synthesize_traces.write(path, size)
+    out = tmp_path / "long.html"
+    assert run_corpus("trace", "doctor", str(path), "--html", str(out)).code == 0
+
+    browser.open(out)
+    counts, texts = [elements(browser)], [said(browser)]
+    click(browser, "[data-show=messages]")
+    browser.run("document.querySelector('.lanes').focus()")
+    for key in [*"++++++++++++++", "\ue014", "\ue014", *"-----", "\ue011"]:
+        browser.press(key)
+        counts.append(elements(browser))
+        texts.append(said(browser))
+
+    assert max(counts) <= 2000
+    assert re.match(r"Shown: [\d,]+ events, [\d,]+ of them in [\d,]+ groups of neighbours", texts[0])
+    assert any("each by itself" in text for text in texts)
+    assert all("scroll for the others" in text for text in texts[:3])
+    shown_events = [int(text.split()[1].replace(",", "")) for text in texts]
+    assert all(later <= earlier for earlier, later in pairwise(shown_events[:14]))
