@@ -21,8 +21,8 @@ from orchtrace_corpus.corpus.model.metadata import Metadata
 from orchtrace_corpus.corpus.model.record_fields import Value, paper_style
 from orchtrace_corpus.corpus.model.records import Loaded, Paper, Pool
 from orchtrace_corpus.corpus.sources import links
-from orchtrace_corpus.corpus.sources.arxiv.cache import default_folder
 from orchtrace_corpus.corpus.sources.arxiv.client import Answer, Client
+from orchtrace_corpus.corpus.sources.limiter import default_folder
 from orchtrace_corpus.corpus.sources.links import Tried
 
 

@@ -13,10 +13,11 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from orchtrace_corpus.base.errors import CorpusError, DataFileError
+from orchtrace_corpus.base.errors import DataFileError
 from orchtrace_corpus.base.files import sweep, write_atomic
 from orchtrace_corpus.base.identifiers import IdentifierKind, recognise
 from orchtrace_corpus.corpus.model.metadata import Metadata
+from orchtrace_corpus.corpus.sources.limiter import CacheError, make_folder
 
 FORM = 1
 """The number of the files' form; files of another are not read."""
@@ -48,25 +49,6 @@ def stored_form(arxiv_id: str) -> str:
 def is_versioned(asked: str) -> bool:
     """Whether an id, as arXiv is asked for it, names a version."""
     return re.search(r"v\d+$", asked) is not None
-
-
-class CacheError(CorpusError):
-    """The cache's folder cannot be used."""
-
-    def __init__(self, path: str, error: OSError) -> None:
-        message = f"cannot write the cache {path}: {error.strerror}"
-        super().__init__(message, "Name another folder with ORCHTRACE_CACHE.")
-
-
-def default_folder() -> str:
-    """`ORCHTRACE_CACHE`, else orchtrace-corpus in `XDG_CACHE_HOME`, else in ~/.cache.
-
-    Reference: XDG Base Directory Specification 0.8, which has relative paths ignored.
-    """
-    own, shared = os.environ.get("ORCHTRACE_CACHE", ""), os.environ.get("XDG_CACHE_HOME", "")
-    if own:
-        return os.path.abspath(own)
-    return os.path.join(shared if os.path.isabs(shared) else os.path.expanduser("~/.cache"), "orchtrace-corpus")
 
 
 class Cache:
@@ -134,18 +116,6 @@ class Cache:
     def _path(self, asked: str) -> str:
         # Ids have no underscore, and of what may not stand in a name only the slash.
         return os.path.join(self._folder, f"{asked.replace('/', '_')}.json")
-
-
-def make_folder(folder: str) -> None:
-    """Make a folder of the cache where it is not there.
-
-    Raises:
-        CacheError: The disk does not allow it.
-    """
-    try:
-        os.makedirs(folder, exist_ok=True)
-    except OSError as error:
-        raise CacheError(folder, error) from error
 
 
 def _metadata(values: Any, asked: str) -> Metadata:

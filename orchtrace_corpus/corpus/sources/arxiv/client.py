@@ -13,9 +13,10 @@ from typing import NamedTuple
 from orchtrace_corpus.base.progress import Progress
 from orchtrace_corpus.corpus.model.metadata import Metadata
 from orchtrace_corpus.corpus.sources.arxiv.batches import Asker, Miss, Outcome, split_by_version
-from orchtrace_corpus.corpus.sources.arxiv.cache import Cache, asked_form, default_folder
-from orchtrace_corpus.corpus.sources.arxiv.service import Clock, Limiter, base_url, service
+from orchtrace_corpus.corpus.sources.arxiv.cache import Cache, asked_form
+from orchtrace_corpus.corpus.sources.arxiv.service import base_url, service
 from orchtrace_corpus.corpus.sources.http import Transport
+from orchtrace_corpus.corpus.sources.limiter import Clock, Limiter, default_folder
 
 PATIENCE_SECONDS = 600.0
 """How long to go on after trouble, in one run, before the rest is given up."""
