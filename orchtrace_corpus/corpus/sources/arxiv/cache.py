@@ -10,7 +10,7 @@ as a whole. One that cannot be read, or is not ours, is none: the id is asked fo
 import json
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from orchtrace_corpus.base.errors import DataFileError
@@ -71,17 +71,14 @@ class Cache:
             max_age_seconds: The oldest answer to give; None for any age. One from the future is of no
                 known age.
         """
-        content = self._content(asked)
         try:
-            metadata = _metadata(content["metadata"], asked)
-            age_seconds = self._wall() - float(content["asked_at"])
+            return metadata_of(self.read_content(self._name(asked), asked, max_age_seconds)["metadata"], asked)
         except (ValueError, KeyError, TypeError):
             return None
-        return metadata if max_age_seconds is None or 0 <= age_seconds <= max_age_seconds else None
 
     def is_missing(self, asked: str) -> bool:
         """Whether the last answer about an id was that there is no such paper. Online, it is asked for again."""
-        return self._content(asked).get("metadata", "") is None
+        return self.read_content(self._name(asked), asked).get("metadata", "") is None
 
     def write(self, asked: str, metadata: Metadata | None) -> None:
         """Keep an answer; None where there is no such paper, which ends what was kept of one.
@@ -89,36 +86,51 @@ class Cache:
         Raises:
             CacheError: The disk does not allow it.
         """
-        make_folder(self._folder)
-        path = self._path(asked)
-        values = None if metadata is None else metadata._asdict()
-        entry = {"form": FORM, "asked": asked, "asked_at": self._wall(), "metadata": values}
+        self.write_content(self._name(asked), asked, {"metadata": None if metadata is None else metadata._asdict()})
+
+    def sweep(self) -> None:
+        """Remove what killed writers left. Only for who is sure that nobody is writing."""
+        sweep(self._folder)
+
+    def read_content(self, name: str, asked: str, max_age_seconds: float | None = None) -> dict[str, Any]:
+        """What a file of the cache holds; nothing where there is none of this form, for that request, of that age.
+
+        Args:
+            name: The file's name below the folder, without its suffix.
+            asked: The request that it must be the answer to.
+            max_age_seconds: As for `read`.
+        """
+        try:
+            with open(self._path(name), "rb") as file:
+                content = json.loads(file.read(16 * 1024 * 1024))
+            is_ours = isinstance(content, dict) and (content.get("form"), content.get("asked")) == (FORM, asked)
+            if not is_ours:
+                return {}
+            age_seconds = self._wall() - float(content["asked_at"])
+        except (OSError, ValueError, KeyError, TypeError, RecursionError):
+            return {}
+        return content if max_age_seconds is None or 0 <= age_seconds <= max_age_seconds else {}
+
+    def write_content(self, name: str, asked: str, content: Mapping[str, Any]) -> None:
+        """Keep the answer to a request as a file; arguments as for `read_content`, errors as for `write`."""
+        path = self._path(name)
+        make_folder(os.path.dirname(path))
+        entry = {"form": FORM, "asked": asked, "asked_at": self._wall(), **content}
         try:
             write_atomic(path, json.dumps(entry, indent=1) + "\n")
         except DataFileError as error:
             cause = error.__cause__
             raise CacheError(path, cause if isinstance(cause, OSError) else OSError(str(error))) from error
 
-    def sweep(self) -> None:
-        """Remove what killed writers left. Only for who is sure that nobody is writing."""
-        sweep(self._folder)
-
-    def _content(self, asked: str) -> dict[str, Any]:
-        """What an id's file holds; nothing where there is none of this form."""
-        try:
-            with open(self._path(asked), "rb") as file:
-                content = json.loads(file.read(4 * 1024 * 1024))
-        except (OSError, ValueError, RecursionError):
-            return {}
-        is_ours = isinstance(content, dict) and (content.get("form"), content.get("asked")) == (FORM, asked)
-        return content if is_ours else {}
-
-    def _path(self, asked: str) -> str:
+    def _name(self, asked: str) -> str:
         # Ids have no underscore, and of what may not stand in a name only the slash.
-        return os.path.join(self._folder, f"{asked.replace('/', '_')}.json")
+        return asked.replace("/", "_")
+
+    def _path(self, name: str) -> str:
+        return os.path.join(self._folder, f"{name}.json")
 
 
-def _metadata(values: Any, asked: str) -> Metadata:
+def metadata_of(values: Any, asked: str) -> Metadata:
     """The metadata in a file; a `ValueError`, `KeyError` or `TypeError` where it is none, or of another paper."""
     typed = (
         type(values["version"]) is int
