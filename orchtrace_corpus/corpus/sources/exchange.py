@@ -58,15 +58,18 @@ class Protocol(NamedTuple, Generic[Answer]):
 
     Attributes:
         accept: The media types wanted.
-        read: What an answer of status 200 to 299 or 400 says; raises an `UpstreamError` where asking again is no use.
+        read: What an answer says that is one: of status 200 to 299 or 400, or of `read_statuses`; raises an
+            `UpstreamError` where asking again is no use.
         describe: What came with a status, in words.
         busy_statuses: The statuses beside those of every service that mean that it is busy.
+        read_statuses: The statuses beside those of every service that are answers.
     """
 
     accept: str
     read: Callable[[Response], Answer | Trouble]
     describe: Callable[[Response], str]
     busy_statuses: tuple[int, ...] = ()
+    read_statuses: tuple[int, ...] = ()
 
 
 class Exchange(Generic[Answer]):
@@ -144,7 +147,7 @@ class Exchange(Generic[Answer]):
             asks = f"; it asks to wait {least_seconds:.0f} s" if least_seconds else ""
             busy = BusyError(f"{self._protocol.describe(response)}{asks}")
             return Trouble(busy, BUSY_SPACINGS * spacing_seconds, MOST_RETRIES, least_seconds)
-        if status != 400 and not 200 <= status < 300:
+        if status not in (400, *self._protocol.read_statuses) and not 200 <= status < 300:
             raise refusal(name, response, self._protocol.describe(response))
         return self._protocol.read(response)
 

@@ -1,17 +1,19 @@
-"""How politely a service is asked: one request at a time, and no two too close together.
+"""How politely a service is asked: one request at a time, no two too close together, and nothing twice.
 
-That holds across all processes that use one cache, whose folder is found here, too.
+That holds across all processes that use one cache. What was answered is kept in it, so that it is not asked again.
 """
 
+import json
 import math
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from io import FileIO
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from orchtrace_corpus.base.errors import CorpusError
+from orchtrace_corpus.base.errors import CorpusError, DataFileError
+from orchtrace_corpus.base.files import sweep, write_atomic
 
 
 class Service(NamedTuple):
@@ -61,6 +63,64 @@ def make_folder(folder: str) -> None:
         os.makedirs(folder, exist_ok=True)
     except OSError as error:
         raise CacheError(folder, error) from error
+
+
+FORM = 1
+"""The number of the files' form; files of another are not read."""
+
+
+class AnswerFolder:
+    """A folder of the cache with the answers of one service, a file for each.
+
+    Args:
+        folder: The service's own folder; made when something is written.
+        wall: Gives the time in seconds since the epoch.
+    """
+
+    def __init__(self, folder: str, wall: Callable[[], float]) -> None:
+        self._folder = folder
+        self._wall = wall
+
+    def sweep(self) -> None:
+        """Remove what killed writers left. Only for who is sure that nobody is writing."""
+        sweep(self._folder)
+
+    def read_content(self, name: str, asked: str, max_age_seconds: float | None = None) -> dict[str, Any]:
+        """What a file of the cache holds; nothing where there is none of this form, for that request, of that age.
+
+        Args:
+            name: The file's name below the folder, without its suffix.
+            asked: The request that it must be the answer to.
+            max_age_seconds: As for `read`.
+        """
+        try:
+            with open(self._path(name), "rb") as file:
+                content = json.loads(file.read(16 * 1024 * 1024))
+            is_ours = isinstance(content, dict) and (content.get("form"), content.get("asked")) == (FORM, asked)
+            if not is_ours:
+                return {}
+            age_seconds = self._wall() - float(content["asked_at"])
+        except (OSError, ValueError, KeyError, TypeError, RecursionError):
+            return {}
+        return content if max_age_seconds is None or 0 <= age_seconds <= max_age_seconds else {}
+
+    def write_content(self, name: str, asked: str, content: Mapping[str, Any]) -> None:
+        """Keep the answer to a request as a file; arguments as for `read_content`.
+
+        Raises:
+            CacheError: The disk does not allow it.
+        """
+        path = self._path(name)
+        make_folder(os.path.dirname(path))
+        entry = {"form": FORM, "asked": asked, "asked_at": self._wall(), **content}
+        try:
+            write_atomic(path, json.dumps(entry, indent=1) + "\n")
+        except DataFileError as error:
+            cause = error.__cause__
+            raise CacheError(path, cause if isinstance(cause, OSError) else OSError(str(error))) from error
+
+    def _path(self, name: str) -> str:
+        return os.path.join(self._folder, f"{name}.json")
 
 
 class Clock:

@@ -7,20 +7,12 @@ Files lie in a folder of the service that answered, so that a mirror's answers n
 as a whole. One that cannot be read, or is not ours, is none: the id is asked for again, and the file replaced.
 """
 
-import json
-import os
 import re
-from collections.abc import Callable, Mapping
 from typing import Any
 
-from orchtrace_corpus.base.errors import DataFileError
-from orchtrace_corpus.base.files import sweep, write_atomic
 from orchtrace_corpus.base.identifiers import IdentifierKind, recognise
 from orchtrace_corpus.corpus.model.metadata import Metadata
-from orchtrace_corpus.corpus.sources.limiter import CacheError, make_folder
-
-FORM = 1
-"""The number of the files' form; files of another are not read."""
+from orchtrace_corpus.corpus.sources.limiter import AnswerFolder
 
 _TEXTS = ("arxiv_id", "title", "abstract", "published", "updated", "primary_category")
 _MAYBE_TEXTS = ("comment", "journal_ref", "doi")
@@ -51,17 +43,8 @@ def is_versioned(asked: str) -> bool:
     return re.search(r"v\d+$", asked) is not None
 
 
-class Cache:
-    """The answers of one service.
-
-    Args:
-        folder: The service's own folder; made when something is written.
-        wall: Gives the time in seconds since the epoch.
-    """
-
-    def __init__(self, folder: str, wall: Callable[[], float]) -> None:
-        self._folder = folder
-        self._wall = wall
+class Cache(AnswerFolder):
+    """The answers of one service about papers."""
 
     def read(self, asked: str, max_age_seconds: float | None = None) -> Metadata | None:
         """The answer kept for an id, with its version if it was asked for with one; None if there is none.
@@ -88,46 +71,9 @@ class Cache:
         """
         self.write_content(self._name(asked), asked, {"metadata": None if metadata is None else metadata._asdict()})
 
-    def sweep(self) -> None:
-        """Remove what killed writers left. Only for who is sure that nobody is writing."""
-        sweep(self._folder)
-
-    def read_content(self, name: str, asked: str, max_age_seconds: float | None = None) -> dict[str, Any]:
-        """What a file of the cache holds; nothing where there is none of this form, for that request, of that age.
-
-        Args:
-            name: The file's name below the folder, without its suffix.
-            asked: The request that it must be the answer to.
-            max_age_seconds: As for `read`.
-        """
-        try:
-            with open(self._path(name), "rb") as file:
-                content = json.loads(file.read(16 * 1024 * 1024))
-            is_ours = isinstance(content, dict) and (content.get("form"), content.get("asked")) == (FORM, asked)
-            if not is_ours:
-                return {}
-            age_seconds = self._wall() - float(content["asked_at"])
-        except (OSError, ValueError, KeyError, TypeError, RecursionError):
-            return {}
-        return content if max_age_seconds is None or 0 <= age_seconds <= max_age_seconds else {}
-
-    def write_content(self, name: str, asked: str, content: Mapping[str, Any]) -> None:
-        """Keep the answer to a request as a file; arguments as for `read_content`, errors as for `write`."""
-        path = self._path(name)
-        make_folder(os.path.dirname(path))
-        entry = {"form": FORM, "asked": asked, "asked_at": self._wall(), **content}
-        try:
-            write_atomic(path, json.dumps(entry, indent=1) + "\n")
-        except DataFileError as error:
-            cause = error.__cause__
-            raise CacheError(path, cause if isinstance(cause, OSError) else OSError(str(error))) from error
-
     def _name(self, asked: str) -> str:
         # Ids have no underscore, and of what may not stand in a name only the slash.
         return asked.replace("/", "_")
-
-    def _path(self, name: str) -> str:
-        return os.path.join(self._folder, f"{name}.json")
 
 
 def metadata_of(values: Any, asked: str) -> Metadata:
