@@ -44,6 +44,7 @@ COMMANDS: dict[str, dict[str, Command]] = {
         "exclude": Command(
             "corpus.cli.change:exclude", "Put a paper on record that was screened and left out, with the reason."
         ),
+        "screen": Command("corpus.cli.screen:screen", "Decide on candidates, one after another."),
         "promote": Command(
             "corpus.cli.change:promote",
             "Take an excluded paper into the pool; the exclusion stays, and says what it became.",
@@ -53,12 +54,17 @@ COMMANDS: dict[str, dict[str, Command]] = {
             "Take a paper out of the pool and put it on record as excluded, with the reason.",
         ),
         "tag": Command("corpus.cli.change:tag", "Set tags of one record."),
-        "import": Command("corpus.cli.exchange:import_", "Bring records of another format into the pool."),
+        "import": Command(
+            "corpus.cli.exchange:import_", "Bring records of another format into the pool, or among the candidates."
+        ),
         "remove": Command("corpus.cli.change:remove", "Remove one record, and the comments directly above it."),
         "merge-file": Command("corpus.cli.exchange:merge_file", "Merge three versions of a data file, for git."),
         "fetch": Command(
             "corpus.cli.upstream:fetch",
             "Ask arXiv about the papers that have an arXiv id, and report what has changed.",
+        ),
+        "discover": Command(
+            "corpus.cli.discover:discover", "Look for new papers by the protocol, and put them down as candidates."
         ),
         "links": Command("corpus.cli.upstream:links", "Look for dead links: try each address once, politely."),
         "init": Command("corpus.cli.generate:init", "Start a corpus of your own, with your own axes."),

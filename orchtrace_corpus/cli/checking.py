@@ -27,10 +27,19 @@ _MENDS = {
     PartName.DISPUTES: "see above",
     PartName.CODEBOOK: "see above",
     PartName.PROTOCOL: "see above",
+    PartName.SEARCHES: "see above",
     PartName.FMT: "corpus fmt",
     PartName.ARXIV: "corpus fetch --offline --write",
 }
 """What mends each part."""
+
+
+_COUNTED = {
+    PartName.CODEBOOK: ("entry", "entries"),
+    PartName.PROTOCOL: ("query", "queries"),
+    PartName.SEARCHES: ("run", "runs"),
+}
+"""What is counted in the parts that hold entries against the data."""
 
 
 class Stale(StrEnum):
@@ -113,9 +122,8 @@ def _part_line(part: Part) -> Line:
         summary += f"; {sums.contradicted} contradicted" if sums.contradicted else ""
     elif part.name is PartName.CLAIMS:
         summary = f"{part.total} hold{'s' * (part.total == 1)}"
-    elif part.name in (PartName.CODEBOOK, PartName.PROTOCOL):
-        plurals = ("entry", "entries") if part.name is PartName.CODEBOOK else ("query", "queries")
-        summary = pluralize(part.total, *plurals)
+    elif part.name in _COUNTED:
+        summary = pluralize(part.total, *_COUNTED[part.name])
     elif part.name is PartName.DISPUTES:
         summary = f"{part.total}, as in the data"
     else:

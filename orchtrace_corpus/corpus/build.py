@@ -31,6 +31,7 @@ from orchtrace_corpus.corpus.model.store import (
     PROTOCOL,
     PUBLISHED,
     SCALE,
+    SEARCHES,
     read_arxiv,
     read_candidates,
     read_claims,
@@ -39,6 +40,7 @@ from orchtrace_corpus.corpus.model.store import (
     read_file,
     read_protocol,
     read_scale,
+    read_searches,
 )
 from orchtrace_corpus.corpus.model.taxonomy import Taxonomy
 from orchtrace_corpus.corpus.readme import readme
@@ -198,6 +200,7 @@ def figure_source(
     pool: Pool,
     scale: "ScaleFile | None" = None,
     disputes: "DisputeFile | None" = None,
+    candidates: "CandidateFile | None" = None,
 ) -> "Source":
     """What the figures are drawn from; what the caller has read already is not read again.
 
@@ -208,9 +211,16 @@ def figure_source(
     from orchtrace_corpus.corpus.model.disputes import contested
     from orchtrace_corpus.corpus.render.figures.plan import Source, contested_values
 
+    screening = None
+    if runs := read_searches(root).sound():
+        from orchtrace_corpus.corpus.analysis import flow
+
+        awaiting = (candidates or read_candidates(root, pool.taxonomy)).candidates
+        screening = flow.screening(pool, runs, awaiting, read_protocol(root, pool.taxonomy).sound())
     observations = (scale or read_scale(root, pool)).sound()
     disputed = contested((disputes or read_disputes(root, pool.taxonomy)).sound())
-    return Source(pool, summarise(pool, include_empty=True), observations, contested_values(pool, disputed))
+    summary = summarise(pool, include_empty=True)
+    return Source(pool, summary, observations, contested_values(pool, disputed), screening)
 
 
 def schema_documents(root: str, taxonomy: Taxonomy) -> list[Document]:
@@ -219,7 +229,7 @@ def schema_documents(root: str, taxonomy: Taxonomy) -> list[Document]:
 
     wanted = [(PAPERS_SCHEMA, "papers"), (EXCLUSIONS_SCHEMA, "exclusions")]
     further = {CANDIDATES: "candidates", SCALE: "scale", CLAIMS: "claims", DISPUTES: "disputes"}
-    further |= {PUBLISHED: "published pool", CODEBOOK: "codebook", PROTOCOL: "protocol"}
+    further |= {PUBLISHED: "published pool", CODEBOOK: "codebook", PROTOCOL: "protocol", SEARCHES: "searches"}
     for data, name in further.items():
         if os.path.lexists(os.path.join(root, data)):
             wanted.append((f"docs/schema/{name.split()[0]}.schema.json", name))
@@ -261,7 +271,7 @@ def generated(
 ) -> list[Document]:
     """Every generated file of a corpus; the files that are given are not read again."""
     disputes = disputes or read_disputes(root, pool.taxonomy)
-    source = figure_source(root, pool, scale, disputes)
+    source = figure_source(root, pool, scale, disputes, candidates)
     front = readme_document(root, pool, disputes, candidates)
     return [
         *((front,) if front else ()),

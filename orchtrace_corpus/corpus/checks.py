@@ -30,6 +30,7 @@ class PartName(StrEnum):
     DISPUTES = "disputes"
     CODEBOOK = "codebook"
     PROTOCOL = "protocol"
+    SEARCHES = "searches"
     FMT = "fmt"
     BUILD = "build"
     ARXIV = "arxiv"
@@ -44,7 +45,8 @@ class Part(NamedTuple):
         findings: What is wrong, for the parts that look at the data.
         stale: The files that differ from what the data gives, for the parts that compare.
         failure: What kept the part from comparing.
-        total: How many claims, disputes, entries of the codebook or queries of the protocol were held against the data.
+        total: How many claims, disputes, entries of the codebook, queries of the protocol or runs of searches were held
+            against the data.
         coverage: How far the tags of sourced fields are covered by evidence.
         is_skipped: Whether errors in the data kept it from being asked.
     """
@@ -120,6 +122,7 @@ def check_parts(root: str) -> Iterator[Part]:
     if loaded.pool is None or has_errors(findings):
         files = {PartName.CLAIMS: store.CLAIMS, PartName.DISPUTES: store.DISPUTES, PartName.ARXIV: store.ARXIV}
         files |= {PartName.CODEBOOK: store.CODEBOOK, PartName.PROTOCOL: store.PROTOCOL}
+        files[PartName.SEARCHES] = store.SEARCHES
         asked = (name for name in PartName if name not in (PartName.VALIDATE, PartName.EVIDENCE))
         present = (name for name in asked if os.path.lexists(os.path.join(root, files.get(name, ""))))
         yield from (Part(name, is_skipped=True) for name in present)
@@ -130,7 +133,7 @@ def check_parts(root: str) -> Iterator[Part]:
     if coverage := cover(pool.papers, pool.taxonomy):
         yield Part(PartName.EVIDENCE, coverage=coverage[-1])
     disputes = store.read_disputes(root, pool.taxonomy)
-    yield from _check_statements(root, pool, disputes)
+    yield from _check_statements(root, pool, disputes, candidates)
     yield _compare(PartName.FMT, lambda: build.data_documents(root, pool.taxonomy, loaded, candidates))
     yield _compare(PartName.BUILD, lambda: build.generated(root, pool, scale, disputes, candidates))
     if os.path.lexists(os.path.join(root, store.ARXIV)):
@@ -203,7 +206,9 @@ def _exit_code(findings: Sequence[Finding], *, failed: bool) -> ExitCode:
     return ExitCode.UNREADABLE if is_malformed(findings) else ExitCode.FINDINGS
 
 
-def _check_statements(root: str, pool: Pool, disputes: "DisputeFile") -> Iterator[Part]:
+def _check_statements(
+    root: str, pool: Pool, disputes: "DisputeFile", candidates: "CandidateFile | None"
+) -> Iterator[Part]:
     """Hold claims and disputes against the data, for each of these files that there is."""
     if os.path.lexists(os.path.join(root, store.CLAIMS)):
         from orchtrace_corpus.corpus.analysis.claims import check
@@ -225,6 +230,12 @@ def _check_statements(root: str, pool: Pool, disputes: "DisputeFile") -> Iterato
         protocol, found = store.read_protocol(root, pool.taxonomy)
         number = len(protocol.queries) if protocol else 0
         yield Part(PartName.PROTOCOL, _exit_code(found, failed=bool(found)), found, total=number)
+    if os.path.lexists(os.path.join(root, store.SEARCHES)):
+        from orchtrace_corpus.corpus.analysis.flow import check as check_searches
+
+        searches = store.read_searches(root)
+        found = check_searches(searches, pool, candidates.candidates if candidates else ())
+        yield Part(PartName.SEARCHES, _exit_code(found, failed=has_errors(found)), found, total=len(searches.runs))
 
 
 def _compare(name: PartName, make_documents: "Callable[[], Sequence[Document]]") -> Part:

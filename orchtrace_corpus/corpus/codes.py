@@ -66,12 +66,14 @@ register(
         "C206": "tag disputed twice",
         "C207": "agreed reading that is no other one",
         "C208": "agreed reading by a rule that is not there",
-        # B: the codebook and the protocol
+        # B: the codebook, the protocol and the searches
         "B101": "tag coded by two entries",
         "B102": "case of a value that is no term",
         "B103": "case of a paper that is not there",
         "B104": "case that its record contradicts",
         "B105": "query of no family",
+        "B106": "query that arXiv cannot read",
+        "B107": "counts of a run that do not add up",
         # S: what is known of the scale of systems
         "S101": "not an amount",
         "S102": "quantity given twice",
@@ -101,6 +103,7 @@ register(
         "M108": "name taken apart",
         "M109": "summary to be written",
         "M110": "name without a comma",
+        "B108": "paper of a run that is nowhere",
         "E102": "paper without evidence",
         "E103": "sparse term without evidence",
         "E104": "sourced tag without evidence",
@@ -131,7 +134,7 @@ register(
         "M": "Markup and text",
         "E": "Evidence",
         "C": "Claims and disputes",
-        "B": "Codebook and protocol",
+        "B": "Codebook, protocol and searches",
         "S": "Scale",
         "A": "Drift from arXiv",
         "L": "Links",

@@ -97,7 +97,7 @@ def test_help_names_every_command_with_its_help_line() -> None:
             assert command.help in " ".join(result.stdout.split())
 
 
-ASKING = ("fetch", "links")  # commands that ask others: their examples run on a copy, and ask this machine
+ASKING = ("fetch", "links", "discover")  # commands that ask others: their examples run on a copy, and ask this machine
 
 
 @pytest.fixture
@@ -124,6 +124,7 @@ def exported(tmp_path: Path, real: Corpus) -> Path:
     shutil.copytree(ROOT / "data", folder / "data")
     for name, profile, file in (
         ("bibtex", "", "references.bib"),
+        ("bibtex", "", "library.bib"),
         ("csv", "published", "table.csv"),
         ("jsonl", "", "papers.jsonl"),
     ):
@@ -148,6 +149,7 @@ def entering(monkeypatch: pytest.MonkeyPatch, outside: Path, real: Corpus) -> It
     (outside / "references.bib").write_text(
         "@article{dogs, title={Dogs and Their Data}, author={Doe, Jo}, year=2026, journal={J}, url={https://example.org/dogs}}"
     )
+    (outside / "library.bib").write_text("@misc{cats, title={Cats}, author={Doe, Jo}, year=2026}")
     answers = {"identifier": "2605.08689", **{f.field: f.terms[0].id for f in real.taxonomy.papers}}
     body = (f"### {q.label}\n\n{answers.get(q.name, '_No response_')}\n\n" for q in questions(real.taxonomy))
     (outside / "issue.md").write_text("".join(body))
@@ -155,6 +157,18 @@ def entering(monkeypatch: pytest.MonkeyPatch, outside: Path, real: Corpus) -> It
     with ArxivServer([*papers, record("2308.00352", title="MetaGPT: Meta Programming")]) as server:
         monkeypatch.setenv("ORCHTRACE_ARXIV_URL", server.url)
         yield outside
+
+
+@pytest.fixture
+def screening(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """A copy of the corpus, and somebody at a terminal who quits at once."""
+    from orchtrace_corpus.corpus.cli import screen
+    from orchtrace_corpus.corpus.cli.questions import Questions
+
+    shutil.copytree(ROOT / "data", tmp_path / "corpus" / "data")
+    monkeypatch.setattr(screen, "can_ask", lambda: True)
+    monkeypatch.setattr(Questions, "_line", lambda self, prompt: "q")
+    return tmp_path / "corpus"
 
 
 @pytest.fixture(scope="module")
@@ -189,7 +203,7 @@ def examples(path: str) -> list[str]:
 def test_the_examples_of_every_help_work(
     path: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
-    fixture = "outside" if path in ASKING else "exported" if path == "import" else ""
+    fixture = {"import": "exported", "screen": "screening"}.get(path, "outside" if path in ASKING else "")
     fixture = "entering" if path in ENTERING else "gathered" if path.startswith("trace dataset") else fixture
     folder = request.getfixturevalue(fixture) if fixture else tmp_path if path in WRITING else ROOT
     monkeypatch.chdir(folder)

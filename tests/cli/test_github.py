@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import tomllib
+from datetime import date
 from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,7 @@ MEANING = next(step["run"] for step in ACTION["runs"]["steps"] if step.get("id")
 WRITERS = {
     ("build.yml", "push"): {"contents": "write", "pull-requests": "write"},
     ("fetch.yml", "propose"): {"contents": "write", "pull-requests": "write"},
+    ("discover.yml", "propose"): {"contents": "write", "pull-requests": "write"},
     ("comment.yml", "render"): {"actions": "read"},
     ("comment.yml", "post"): {"pull-requests": "write"},
 }
@@ -378,7 +380,7 @@ def work(job: Any, folder: Path, gh: Path) -> subprocess.CompletedProcess[str]:
             script.append(f"mkdir {gh}/artifact && tar cf - {' '.join(present)} | tar xf - -C {gh}/artifact")
         elif "download-artifact" in step.get("uses", ""):
             script.append(f"cp -R {gh}/artifact {step['with']['path']}")
-        elif "pip install" not in step.get("run", "") and "fetch --write" not in step.get("run", ""):
+        elif not re.search("pip install|fetch --write|corpus discover", step.get("run", "")):
             script.append(step.get("run", ":"))
     settings = {"GITHUB_SERVER_URL": f"file://{gh}", "GITHUB_OUTPUT": str(gh / "output"), **SETTINGS}
     return bash("\n".join(script), folder, **settings)
@@ -463,6 +465,44 @@ def test_the_weekly_run_proposes_what_has_changed(gh: Path) -> None:
     shown = git(bare, "show", "--stat", "--format=%s", "arxiv-drift")
     assert shown.startswith("fix(data): take over what arXiv says now\n\n")
     assert " data/papers.yaml " in shown
+
+
+@pytest.mark.posix
+def test_the_weekly_search_proposes_its_candidates_in_one_pull_request(gh: Path) -> None:
+    """With a title that would mention somebody if it stood as text; what is proposed is data, and nothing enters the pool."""
+    bare = upstream(gh)
+    folder = clone(bare, "discover")
+    day = date.today().isoformat()
+    candidate = (
+        f'- key: moss\n  title: "@moss & [b](c)"\n  year: 2021\n  proposal: unread\n  found: "{day}"\n  found_by: [q]\n'
+    )
+    (folder / "data" / "candidates.yaml").write_text(candidate, encoding="utf-8")
+    (folder / "searches.txt").write_text("query  found\n@q     1\n", encoding="utf-8")
+    for name, job in workflow(GITHUB / "workflows" / "discover.yml")["jobs"].items():
+        done = work(job, folder if name == "discover" else clone(bare, name), gh)
+        assert done.returncode == 0, done.stderr
+
+    assert (gh / "written").read_text(encoding="utf-8") == (
+        "pr create --head new-candidates --title data: candidates that the searches have found --body-file found/body.md\n"
+    )
+    body = (gh / "o" / "propose" / "found" / "body.md").read_text(encoding="utf-8")
+    assert [line for line in body.splitlines() if "@" in line] == ["    moss,q,'@moss & [b](c)", "    @q     1"]
+    shown = git(bare, "show", "--stat", "--format=%s", "new-candidates")
+    assert " data/candidates.yaml " in shown
+    assert " data/papers.yaml " not in shown
+
+
+@pytest.mark.parametrize(("code", "passes"), [(0, True), (1, True), (4, True), (3, False)])
+def test_the_weekly_search_takes_an_absent_service_for_no_failure(gh: Path, code: int, passes: bool) -> None:
+    script = next(s["run"] for s in steps(GITHUB / "workflows" / "discover.yml") if "--since last" in s.get("run", ""))
+    program = f"#!/usr/bin/env bash\necho searches\necho notes >&2\nexit {code}\n"
+    (gh / "bin" / "corpus").write_text(program, encoding="utf-8")
+    (gh / "bin" / "corpus").chmod(0o755)
+    done = bash(script, gh, GITHUB_STEP_SUMMARY=str(gh / "summary"))
+
+    assert (done.returncode == 0) is passes
+    assert ("::notice::" in done.stdout) is (code == 4)
+    assert (gh / "summary").read_text(encoding="utf-8") == "    searches\n    notes\n"
 
 
 @pytest.mark.parametrize(("code", "passes"), [(0, True), (1, True), (4, True), (3, False)])

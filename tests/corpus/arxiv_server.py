@@ -14,7 +14,7 @@ try a command by hand, with ORCHTRACE_ARXIV_SPACING=0 to make waits short:
 
 What it does as arXiv does: ids are looked up as they were sent, and refused only where nothing in them
 looks like one, the first of them failing the whole request; what is not there is left out; the order is
-not that of the request; ten results unless `max_results` says otherwise; a long GET gets 414 from the
+not that of the request; a search is evaluated (`arxiv_query`), and answered page by page; ten results unless `max_results` says otherwise; a long GET gets 414 from the
 web server in front. Feeds come in the shapes of three eras: before November 2025 (`Era.OLD`), on the
 day of the change (`Era.LAUNCH`), and since (`Era.CURRENT`).
 """
@@ -34,6 +34,7 @@ from typing import Any, NamedTuple
 from urllib.parse import parse_qs, urlsplit
 
 from orchtrace_corpus.corpus.model.metadata import Metadata
+from tests.corpus import arxiv_query
 from tests.corpus.arxiv_feeds import Era, error_feed, feed, record, records, records_of
 
 __all__ = ["ArxivServer", "Era", "Fault", "feed", "record", "records", "records_of"]
@@ -74,6 +75,7 @@ class Fault(NamedTuple):
         empty: Find nothing, whatever was asked.
         no_id_named: Refuse the request without naming an id.
         error_status: The status of a feed that refuses a request, 0 for arXiv's own 400.
+        entries: How many entries a page of a search has at most.
     """
 
     status: int = 0
@@ -88,6 +90,7 @@ class Fault(NamedTuple):
     empty: bool = False
     no_id_named: bool = False
     error_status: int = 0
+    entries: int | None = None
 
 
 def fine() -> Fault:
@@ -153,6 +156,11 @@ def empty() -> Fault:
     return Fault(empty=True)
 
 
+def short_page(entries: int) -> Fault:
+    """A page of a search with fewer entries than it should have."""
+    return Fault(entries=entries)
+
+
 def redirect(location: str, status: int = 301) -> Fault:
     """Another address to ask."""
     return Fault(status, b"", _HTML, (("Location", location),))
@@ -181,6 +189,9 @@ class ArxivServer:
         requests: What was asked, in order.
         refused: Ids that it takes for none, although they look like one.
         longest_line_bytes: A longer address gets 414.
+        before_search: Called with the server and the number of the search, from 0, before it is answered: the place
+            to change what there is.
+        searches: The parameters of every search, in order.
     """
 
     def __init__(self, papers: Iterable[Metadata] = (), *, era: Era = Era.CURRENT, port: int = 0) -> None:
@@ -193,6 +204,8 @@ class ArxivServer:
         self.requests: list[Request] = []
         self.refused: set[str] = set()
         self.longest_line_bytes = LONGEST_LINE_BYTES
+        self.before_search: Callable[[ArxivServer, int], None] | None = None
+        self.searches: list[dict[str, str]] = []
         self.stopping = threading.Event()
         self._lock = threading.Lock()
         self._http = _Server(("127.0.0.1", port), _Handler)
@@ -246,6 +259,8 @@ class ArxivServer:
             return 500, _HTML, b"<html><title>500 Internal Server Error</title></html>"
         known = [] if fault.empty else [found for each in asked if (found := self.lookup(each)) is not None]
         missing = [] if fault.empty else [each for each in asked if self.lookup(each) is None]
+        if "search_query" in given and not asked:
+            return self._search(given, limit, fault)
         # Neither the order of the request nor any that means something.
         known.sort(key=lambda paper: hashlib.sha1(f"{paper.arxiv_id}v{paper.version}".encode()).digest())
         query_text = (
@@ -253,6 +268,26 @@ class ArxivServer:
             f"&start={given.get('start', '0')}&max_results={limit}"
         )
         return fault.status or 200, _ATOM, feed(known[:limit], missing, self.era, query_text, total=len(known))
+
+    def _search(self, given: dict[str, str], limit: int, fault: Fault) -> tuple[int, str, bytes]:
+        """A page of the answers to a search, in the order of submission or the reverse."""
+        with self._lock:
+            number = len(self.searches)
+            self.searches.append(given)
+        if self.before_search is not None:
+            self.before_search(self, number)
+        try:
+            matches = arxiv_query.parse(given["search_query"])
+        except arxiv_query.QueryError as error:
+            return 400, _ATOM, error_feed(str(error), "invalid_query_string", self.era)
+        found = [] if fault.empty else [papers[-1] for papers in self.papers.values() if matches(papers[-1])]
+        is_reverse = given.get("sortOrder") != "ascending"
+        found.sort(key=lambda paper: (paper.published, paper.arxiv_id), reverse=is_reverse)
+        start = int(given.get("start", 0))
+        size = fault.entries if fault.entries is not None else limit
+        page = found[start : start + size]
+        query_text = f"search_query={given['search_query']}&id_list=&start={start}&max_results={limit}"
+        return fault.status or 200, _ATOM, feed(page, (), self.era, query_text, total=len(found))
 
     def lookup(self, asked: str) -> Metadata | None:
         """The version asked for, else the newest, of an id as it was sent."""

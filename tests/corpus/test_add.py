@@ -527,10 +527,10 @@ def test_what_is_no_issue_is_refused(data: bytes, code: int, message: str, corpu
 class Terminal:
     """A process on a terminal of its own, answered prompt by prompt."""
 
-    def __init__(self, *arguments: str) -> None:
+    def __init__(self, *arguments: str, command: str = "add") -> None:
         self._controller, terminal = pty.openpty()
         self._child = subprocess.Popen(
-            [sys.executable, "-m", "orchtrace_corpus", "add", *arguments],
+            [sys.executable, "-m", "orchtrace_corpus", command, *arguments],
             stdin=terminal,
             stdout=terminal,
             stderr=terminal,
@@ -558,6 +558,9 @@ class Terminal:
 
     def press(self, keys: bytes) -> None:
         os.write(self._controller, keys)
+
+    def send(self, number: signal.Signals) -> None:
+        self._child.send_signal(number)
 
     def end(self) -> int:
         while part := self._read():

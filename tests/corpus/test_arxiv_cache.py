@@ -15,13 +15,12 @@ from hypothesis import strategies as st
 from orchtrace_corpus.base.errors import CommandUseError, ExitCode
 from orchtrace_corpus.corpus.sources.arxiv.cache import (
     Cache,
-    CacheError,
     asked_form,
-    default_folder,
     is_versioned,
     stored_form,
 )
-from orchtrace_corpus.corpus.sources.arxiv.service import DEFAULT_URL, Clock, Limiter, base_url, service
+from orchtrace_corpus.corpus.sources.arxiv.service import DEFAULT_URL, base_url, service
+from orchtrace_corpus.corpus.sources.limiter import CacheError, Clock, Limiter, default_folder
 from tests.corpus.arxiv_feeds import record
 
 PAPER = record("2401.00001", title="Ünïcode 𝒜", version=2, doi="10.1000/x")
@@ -379,7 +378,7 @@ def test_a_lock_that_cannot_be_made_is_said_so(tmp_path: Path) -> None:
 
 HOLDER = """
 import sys, time
-from orchtrace_corpus.corpus.sources.arxiv.service import Clock, Limiter
+from orchtrace_corpus.corpus.sources.limiter import Clock, Limiter
 from tests.loopback import loopback_only  # noqa: F401 - guards every test here
 with Limiter(sys.argv[1], 0.5, Clock(), lambda seconds, reason: time.sleep(seconds)).turn(10) as turn:
     turn.begin()

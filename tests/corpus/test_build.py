@@ -54,7 +54,18 @@ def test_the_repository_itself_is_built() -> None:
         0,
         [
             [name, "ok"]
-            for name in ("validate", "evidence", "claims", "disputes", "codebook", "protocol", "fmt", "build", "traces")
+            for name in (
+                "validate",
+                "evidence",
+                "claims",
+                "disputes",
+                "codebook",
+                "protocol",
+                "searches",
+                "fmt",
+                "build",
+                "traces",
+            )
         ],
     )
 

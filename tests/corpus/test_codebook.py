@@ -254,7 +254,7 @@ def test_all_mistakes_of_a_protocol_are_reported_at_their_places(root: Path) -> 
 
 
 def test_a_query_of_no_family_is_reported(root: Path) -> None:
-    families = 'families:\n  - {id: beds, label: Beds, terms: [bed]}\nqueries:\n  - {name: gate, family: bed, query: "x", by: ours}\n'
+    families = 'families:\n  - {id: beds, label: Beds, terms: [bed]}\nqueries:\n  - {name: gate, family: bed, query: "all:x", by: ours}\n'
 
     assert problems(root, "protocol", PROTOCOL.replace("stages:", f"query_field: stage\n{families}stages:")) == [
         "14 B105 there is no family 'bed' (did you mean 'beds'? allowed: beds)"

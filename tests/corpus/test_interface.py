@@ -52,6 +52,7 @@ def test_check_of_a_sound_corpus() -> None:
         "disputes",
         "codebook",
         "protocol",
+        "searches",
         "fmt",
         "build",
     ]

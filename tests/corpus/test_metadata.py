@@ -114,10 +114,13 @@ def test_the_schema_is_one() -> None:
     Draft202012Validator.check_schema(SCHEMA)
 
 
-def test_an_abstract_is_kept_only_where_it_withdraws_the_paper() -> None:
+def test_an_abstract_is_kept_with_what_arxiv_says() -> None:
     withdrawn = ROSES._replace(abstract="This paper has been withdrawn by the authors.")
 
-    assert "abstract" not in encode({"2101.00001": ROSES._replace(abstract="On roses.")})
+    roses = ROSES._replace(abstract="On roses.")
+
+    assert decode(encode({"2101.00001": roses}), "x") == {"2101.00001": roses}
+    assert "abstract" not in encode({"2101.00001": ROSES._replace(abstract="")})
     assert decode(encode({"2101.00001": withdrawn}), "x") == {"2101.00001": withdrawn}
 
 

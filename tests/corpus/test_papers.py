@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchtrace_corpus.base.identifiers import recognise
+from orchtrace_corpus.corpus.analysis.matching import Sign
 from orchtrace_corpus.corpus.api import Corpus
 from orchtrace_corpus.corpus.intake import papers as intake
-from orchtrace_corpus.corpus.intake.papers import Sign
 from orchtrace_corpus.corpus.model.fields import is_key
 from orchtrace_corpus.corpus.model.records import Evidence, Exclusion, Paper, Pool
 from orchtrace_corpus.corpus.rules.texts import LATEX

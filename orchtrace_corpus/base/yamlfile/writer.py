@@ -191,14 +191,16 @@ def _field_lines(name: str, node: Node, style: Style) -> Iterator[tuple[str, lis
     elif type(node) is Mapping:
         yield f"{scalar_text(name)}: {_flow(node)}", [(node, (name,))]
     elif type(node) is Sequence:
-        yield from _list_lines(name, scalar_text(name), node)
+        yield from _list_lines(name, scalar_text(name), node, style.bare)
 
 
 def _scalar_line(name: str, node: Scalar, style: Style) -> str:
     return f"{scalar_text(name)}: {scalar_text(node.text, bare=name in style.bare)}".rstrip()
 
 
-def _list_lines(name: str, key: str, node: Sequence) -> Iterator[tuple[str, list[tuple[Node, Path]]]]:
+def _list_lines(
+    name: str, key: str, node: Sequence, bare: frozenset[str]
+) -> Iterator[tuple[str, list[tuple[Node, Path]]]]:
     if all(type(item) is Scalar for item in node.items):
         one_line = f"{key}: {_flow(node)}"
         if not node.items or len(one_line) + 2 <= FLOW_WIDTH:
@@ -211,7 +213,8 @@ def _list_lines(name: str, key: str, node: Sequence) -> Iterator[tuple[str, list
             for position, (field, (_, value)) in enumerate(item.entries.items()):
                 mark = "    " if position else "  - "
                 head: list[tuple[Node, Path]] = [] if position else [(Scalar("", item.at), path)]
-                text = f"{mark}{scalar_text(field)}: {_flow(value, top=True)}".rstrip()
+                shown = scalar_text(value.text, bare=field in bare) if type(value) is Scalar else _flow(value, top=True)
+                text = f"{mark}{scalar_text(field)}: {shown}".rstrip()
                 yield text, [*head, (value, (*path, field))]
         else:
             yield f"  - {_flow(item, top=True)}", [(item, path)]

@@ -103,8 +103,10 @@ def candidate_attributes(taxonomy: Taxonomy) -> Attributes:
     attributes = {name: one._replace(values=of_paper(one.values)) for name, one in papers.items()}
     decisions = tuple(Term(decision.value, decision.capitalize(), "") for decision in Decision)
     attributes["proposal"] = Attribute("proposal", "Proposal", ValueKind.TERM, _fixed_values("proposal"), decisions)
-    for name in ("reason", "found"):
-        attributes[name] = Attribute(name, name.capitalize(), _KINDS.get(name, ValueKind.TEXT), _fixed_values(name))
+    for name in ("reason", "found", "found_by", "screened"):
+        attributes[name] = Attribute(
+            name, name.replace("_", " ").capitalize(), _KINDS.get(name, ValueKind.TEXT), _fixed_values(name)
+        )
     for facet in screening_facets(taxonomy):
         values = _screening_values(facet.field)
         attributes[facet.field] = Attribute(facet.field, facet.label, ValueKind.TERM, values, facet.terms, facet)

@@ -181,7 +181,9 @@ def blank(papers: Iterable[Paper], wanted: Sequence[Column]) -> str:
     return text.getvalue()
 
 
-def decode(text: str, path: str, wanted: Sequence[Column], keys: Iterable[str]) -> tuple[Sheet, list[Finding]]:
+def decode(
+    text: str, path: str, wanted: Sequence[Column], keys: Iterable[str], also: Sequence[str] = ()
+) -> tuple[Sheet, list[Finding]]:
     """Read a filled-in sheet, with everything that is wrong with it.
 
     A cell with a wrong code counts as not coded. Columns may stand in any order and be left out.
@@ -191,8 +193,9 @@ def decode(text: str, path: str, wanted: Sequence[Column], keys: Iterable[str]) 
         path: The path to show; it names the reader, too.
         wanted: What a sheet may code.
         keys: The keys of the corpus.
+        also: Columns that a sheet may have beside these.
     """
-    reading = _Reading(path, wanted, frozenset(keys))
+    reading = _Reading(path, wanted, frozenset(keys), also)
     reading.read(text)
     return Sheet(path, reading.codes, reading.empty), reading.findings
 
@@ -200,7 +203,7 @@ def decode(text: str, path: str, wanted: Sequence[Column], keys: Iterable[str]) 
 class _Reading:
     """One sheet while it is read."""
 
-    def __init__(self, path: str, wanted: Sequence[Column], keys: frozenset[str]) -> None:
+    def __init__(self, path: str, wanted: Sequence[Column], keys: frozenset[str], also: Sequence[str]) -> None:
         self.codes: dict[str, dict[str, str]] = {}
         self.empty: dict[str, tuple[int, tuple[str, ...]]] = {}
         self.findings: list[Finding] = []
@@ -208,6 +211,7 @@ class _Reading:
         self._columns = {column.published: column for column in wanted if column.published}
         self._columns |= {column.name: column for column in wanted}
         self._keys = keys
+        self._also = also
 
     def read(self, text: str) -> None:
         heading = text.partition("\n")[0]
@@ -232,7 +236,7 @@ class _Reading:
             message = f"not a coding sheet: no column 'key', only {given}" if given else "not a coding sheet: empty"
             self._refuse("K101", 1, f"{message}; begin one with corpus audit sample")
             return False
-        known = (*GIVEN, *self._columns, NOTES)
+        known = (*GIVEN, *self._columns, *self._also, NOTES)
         for number, name in enumerate(header):
             column = self._columns.get(name)
             if name in header[:number] or column in map(self._columns.get, header[:number] if column else ()):

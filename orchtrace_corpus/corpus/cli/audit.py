@@ -25,6 +25,7 @@ from orchtrace_corpus.corpus.cli.outcome import apply
 from orchtrace_corpus.corpus.cli.session import CorpusSession, paper_query
 from orchtrace_corpus.corpus.edit import edits, tags
 from orchtrace_corpus.corpus.edit.proposal import Proposal, load_editable
+from orchtrace_corpus.corpus.intake.screening import SHEET_TEXTS, is_screening_sheet, sheet_columns, sheet_keys
 from orchtrace_corpus.corpus.model import disputes, store
 from orchtrace_corpus.corpus.model.claim_file import Claim, ClaimFile, PoolName
 from orchtrace_corpus.corpus.model.record_fields import dispute_style
@@ -220,7 +221,7 @@ def sample(
     drawn = coding.sample(papers, size, stratify=stratum, always=always, seed=seed)
     text = coding.blank(drawn, coding.select_columns(pool.taxonomy, fields))
     if output:
-        _write_new(output, text)
+        write_new(output, text)
     else:
         session.output.write(text)
     session.output.note(f"{len(drawn)} of {len(papers)} papers; definitions: corpus terms FIELD")
@@ -253,7 +254,7 @@ def compare(
     and count as not coded (exit code 1 if any is an error); a file that is no sheet ends with 3. A
     --merge name may stand in the sheets, too, where a reader coded on a coarser scale. --record keeps
     what the corpus has, and puts the other readings on record as open disputes, so that they are
-    marked as contested.
+    marked as contested. Sheets of "corpus screen" are compared by their decisions, too.
 
     \b
     Examples:
@@ -269,11 +270,13 @@ def compare(
     if len(set(sheets)) < len(sheets):
         raise CommandUseError("a sheet is named twice, and a reader always agrees with himself")
     names = coding.name_readers(sheets)
+    if all(is_screening_sheet(read_sheet(path)) for path in sheets):
+        return _compare_screening(session, sheets, pool, resamples, seed, output_format)
     readers: list[Sheet] = []
     found: list[Finding] = []
     for path in sheets:
         sheet, problems = coding.decode(
-            _read(path), path, coding.merged(columns, merges), [paper.key for paper in pool.papers]
+            read_sheet(path), path, coding.merged(columns, merges), [paper.key for paper in pool.papers]
         )
         readers.append(sheet)
         found += problems
@@ -300,6 +303,29 @@ def compare(
         session.show_report(views, lambda: render.tables(agreements, shown, left_out), "audit", output_format)
     else:
         session.output.note("corpus: no cell was coded by two readers")
+    return ExitCode.FINDINGS if has_errors(found) else ExitCode.DONE
+
+
+def _compare_screening(
+    session: CorpusSession, sheets: Sequence[str], pool: Pool, resamples: int, seed: int, output_format: Format
+) -> int:
+    """Measure how far readers agree in screening; the keys are those of the sheets, decided on or not."""
+    if len(sheets) < 2:
+        raise CommandUseError(f"{sheets[0]} is a sheet of screening, and needs a second reader's", "Name two sheets.")
+    names, wanted = coding.name_readers(sheets), sheet_columns(pool.taxonomy)
+    readers, found = [], []
+    for path in sheets:
+        text = read_sheet(path)
+        sheet, problems = coding.decode(text, path, wanted, sheet_keys(text), also=SHEET_TEXTS)
+        readers.append(sheet._replace(name=names[path]))
+        found += problems
+    _tell(session, found)
+    if any(finding.code == "K101" for finding in found):
+        return ExitCode.UNREADABLE
+    agreements = agreement.compare(readers, wanted, resamples=resamples, seed=seed)
+    left_out, shown = sum(finding.code == "K105" for finding in found), [reader.name for reader in readers]
+    views = {Format.JSON: lambda: render.document(agreements, shown, left_out)}
+    session.show_report(views, lambda: render.tables(agreements, shown, left_out), "audit", output_format)
     return ExitCode.FINDINGS if has_errors(found) else ExitCode.DONE
 
 
@@ -330,7 +356,12 @@ def _record(session: CorpusSession, pool: Pool, sheets: Sequence[Sheet], merges:
     return apply(session, load_editable(root), Proposal({store.DISPUTES: text}))
 
 
-def _read(path: str) -> str:
+def read_sheet(path: str) -> str:
+    """The text of a reader's sheet.
+
+    Raises:
+        DataFileError: It cannot be read, or is not UTF-8.
+    """
     try:
         with open(path, encoding="utf-8-sig", newline="") as file:
             return file.read(64 * 1024 * 1024)
@@ -340,7 +371,12 @@ def _read(path: str) -> str:
         raise DataFileError(f"cannot read {quote(path)}: not UTF-8", "Save the sheet as CSV in UTF-8.") from error
 
 
-def _write_new(path: str, text: str) -> None:
+def write_new(path: str, text: str) -> None:
+    """Write a sheet to a new file; one that is there may hold a reader's work.
+
+    Raises:
+        DataFileError: The file is there, or cannot be written.
+    """
     try:
         with open(path, "x", encoding="utf-8", newline="") as file:
             file.write(text)

@@ -1,5 +1,6 @@
 """The commands that change records: `corpus add`, `exclude`, `promote`, `demote`, `tag` and `remove`."""
 
+import os
 import sys
 from collections.abc import Sequence
 from functools import partial
@@ -14,12 +15,21 @@ from orchtrace_corpus.base.yamlfile.reader import read_bytes
 from orchtrace_corpus.corpus.cli import options as shared
 from orchtrace_corpus.corpus.cli.facets import EvidenceCommand, ExclusionCommand, PaperCommand, read_coding
 from orchtrace_corpus.corpus.cli.interview import Interview
-from orchtrace_corpus.corpus.cli.options import DetailOptions, IntakeOptions, argument, command, option
+from orchtrace_corpus.corpus.cli.options import (
+    Destination,
+    DetailOptions,
+    IntakeOptions,
+    To,
+    argument,
+    command,
+    option,
+)
 from orchtrace_corpus.corpus.cli.outcome import apply
 from orchtrace_corpus.corpus.cli.session import CorpusSession
 from orchtrace_corpus.corpus.edit import proposal as edit
 from orchtrace_corpus.corpus.edit import tags as tagging
 from orchtrace_corpus.corpus.edit.proposal import Proposal, Target, find_target, load_editable
+from orchtrace_corpus.corpus.formats import registry
 from orchtrace_corpus.corpus.formats.issue_form import LARGEST_BODY_BYTES
 from orchtrace_corpus.corpus.intake.drafts import Details, Form, read_form, refuse_details, screening_day
 from orchtrace_corpus.corpus.intake.lookup import NamedPaper, name_exclusion, name_paper, name_papers
@@ -39,6 +49,7 @@ def add(
     issue: Annotated[
         str, option("--from-issue", "FILE", "Take the answers of an issue form; - is standard input.")
     ] = "",
+    to: To = Destination.POOL,
     *,
     said: DetailOptions,
     options: IntakeOptions,
@@ -54,18 +65,22 @@ def add(
     with definitions. What the pool has or has excluded is refused, with the reason. Nothing is
     written unless every paper that is not refused is complete and without errors; each is then
     added at its place, and the diff shown. Exit code 0: all added; 1: some refused; 2: something is
-    missing or misspelt; 4: a service could not be asked.
+    missing or misspelt; 4: a service could not be asked. --to candidates takes all entries of .bib files
+    in as candidates that nobody has read; no service is asked, and nothing else is.
 
     \b
     Examples:
       corpus add 2605.08686
       corpus add https://arxiv.org/abs/2605.08687v2 arXiv:2605.08688 --tier supporting
       corpus add references.bib --category benchmark --rl none
+      corpus add library.bib --to candidates
       corpus add https://example.org/team --title "A Team" --authors "Example, Ada" --year 2026 --venue Blog
       corpus add --from-issue issue.md --dry-run
     """
     interview = Interview(ctx, options)
     corpus, pool = interview.corpus, interview.corpus.pool
+    if to is Destination.CANDIDATES:
+        return _take_libraries(interview, names or [], dry_run=options.dry_run)
     coding, details = read_coding(ctx, pool.taxonomy.papers, options.tags), _details(said)
     awaiting = corpus.awaiting.candidates
     candidates = name_papers(names or [], pool, awaiting)
@@ -85,6 +100,19 @@ def add(
         return edit.take_over(corpus, edit.add(corpus, papers), decided)
 
     return interview.take_in(candidates, pool, details, propose)
+
+
+def _take_libraries(interview: Interview, paths: Sequence[str], *, dry_run: bool) -> int:
+    from orchtrace_corpus.corpus.cli.discover import take_library
+
+    if not paths or not all(path.lower().endswith(".bib") for path in paths):
+        raise CommandUseError(
+            "--to candidates takes .bib files", "Of other formats: corpus import FORMAT FILE --to candidates"
+        )
+    read = registry.find("bibtex").read
+    items = [item for path in paths for item in read(read_bytes(path, path), interview.corpus.pool.taxonomy, path=path)]
+    name = ", ".join(map(os.path.basename, paths))
+    return take_library(interview.session, interview.corpus, items, name, dry_run=dry_run)
 
 
 @command(ExclusionCommand)

@@ -42,6 +42,9 @@ def stats(
     listed: Annotated[
         EvidenceState | None, typer.Option("--list", help="With --evidence: the tags that it counts so, one by one.")
     ] = None,
+    screening: Annotated[
+        bool, typer.Option("--screening", help="Count what was searched, found, screened and decided, by run.")
+    ] = False,
     full: Annotated[bool, typer.Option("--full", help="All published statistics instead of one page.")] = False,
     include_empty: shared.IncludeEmpty = False,
     reading: Reading = ReadingName.PUBLISHED,
@@ -61,9 +64,14 @@ def stats(
     none. Beside that it is supported, partly or contradicted, by the evidence that supports it least.
     --list shows the tags of one of these six kinds, with note and source of the evidence.
 
+    --screening counts, from data/searches.yaml, the records that each run identified, those removed
+    before screening (found twice, known, refused), screened, excluded, included, and awaiting a
+    decision. What was included with open tags is "open". The published pool stays as published.
+
     \b
     Examples:
       corpus stats
+      corpus stats --screening
       corpus stats --by reward_family --include-empty
       corpus stats --cross topology year
       corpus stats --where rl=full --where "year>=2025"
@@ -82,6 +90,8 @@ def stats(
     if evidence and (by or crossed or reading is not ReadingName.PUBLISHED):
         message = "--evidence counts what the published tags rest on; leave out --by, --cross and --reading"
         raise CommandUseError(message)
+    if screening and (by or crossed or where or evidence or full or write or check):
+        raise CommandUseError("--screening counts runs of searches; leave out other options but --format")
     if listed and not evidence:
         raise CommandUseError("--list shows tags by their evidence; give it with --evidence")
     refuse_together(write=write, check=check)
@@ -94,6 +104,8 @@ def stats(
         root = session.writable_root()
         documents = [statistics_document(root, session.pool())]
         return write_or_check(session, root, documents, check=check, mend="corpus stats --write")
+    if screening:
+        return _show_screening(session, output_format)
     pool, published = session.pool(), None
     views: dict[Format, Callable[[], str | Sequence[Line]]]
     if reading is ReadingName.SOURCES:
@@ -132,6 +144,20 @@ def stats(
         session.show_report(views, lambda: statistics.summary_tables(summary, other), "stats", output_format)
     if query.filters and not selected.papers:
         session.output.note("corpus: no paper passes the filters")
+    return ExitCode.DONE
+
+
+def _show_screening(session: CorpusSession, output_format: Format) -> int:
+    from orchtrace_corpus.corpus.analysis import flow
+    from orchtrace_corpus.corpus.render import screening as render
+
+    root, pool = session.root_folder(), session.pool()
+    runs, protocol = store.read_searches(root).sound(), store.read_protocol(root, pool.taxonomy).sound()
+    found = flow.screening(pool, runs, store.read_candidates(root, pool.taxonomy).candidates, protocol)
+    published = found.included, found.excluded
+    views = {Format.JSON: lambda: render.data(found.flows, found.whole, published)}
+    tables = lambda: render.tables(found.flows, found.whole, published, found.stage)  # noqa: E731
+    session.show_report(views, tables, "screening", output_format)
     return ExitCode.DONE
 
 

@@ -19,7 +19,7 @@ from orchtrace_corpus.base.yamlfile import reader
 from orchtrace_corpus.corpus.analysis.attributes import exclusion_attributes
 from orchtrace_corpus.corpus.analysis.query import parse
 from orchtrace_corpus.corpus.build import canonical_document
-from orchtrace_corpus.corpus.cli.options import Where, argument, option
+from orchtrace_corpus.corpus.cli.options import Destination, To, Where, argument, option
 from orchtrace_corpus.corpus.cli.outcome import apply
 from orchtrace_corpus.corpus.cli.session import CorpusSession, paper_query
 from orchtrace_corpus.corpus.edit.edits import raw_records
@@ -118,19 +118,23 @@ def import_(
     name: Annotated[str, typer.Argument(metavar="FORMAT", help=f"One of {', '.join(registry.readable())}.")],
     path: Annotated[str, argument("[FILE]", "The file, or - for standard input.")] = _STANDARD_STREAM,
     profile: Annotated[str, option("--profile", "NAME", "The variant of the format, as for corpus export.")] = "",
+    to: To = Destination.POOL,
     dry_run: DryRun = False,
 ) -> int:
-    """Bring records of another format into the pool.
+    """Bring records of another format into the pool, or among the candidates.
 
     Papers are found by key. Of one that is there, those fields change that the file has and that
     say something else; all others stay. One that is not there is added, if it has all that a paper
-    needs. Nothing is written unless everything in the file is right.
+    needs. Nothing is written unless everything in the file is right. --to candidates takes a whole
+    library, such as one of Zotero or JabRef, in as candidates that nobody has read: what the corpus
+    knows is left out and counted, and the run goes to data/searches.yaml.
 
     \b
     Examples:
       corpus import bibtex references.bib --dry-run
       corpus import csv table.csv --profile published
       corpus import jsonl papers.jsonl
+      corpus import bibtex library.bib --to candidates
     """
     session = CorpusSession(*ctx.obj)
     one = registry.find(name, to_read=True)
@@ -139,6 +143,10 @@ def import_(
     items = one.read(_data(path), corpus.pool.taxonomy, profile, shown)
     if not items:
         raise DataFileError(f"there are no entries in {printable(shown, limit=300)}", "Nothing can be brought in.")
+    if to is Destination.CANDIDATES:
+        from orchtrace_corpus.corpus.cli.discover import take_library
+
+        return take_library(session, corpus, items, os.path.basename(path), dry_run=dry_run)
     merged = merge(corpus.files[store.PAPERS], items, corpus.pool.taxonomy, today().isoformat())
     if merged.problems:
         lines = (f"{printable(shown, limit=300)}:{problem.line}: {problem.message}" for problem in merged.problems)

@@ -14,6 +14,7 @@ from orchtrace_corpus.base.commands import progress
 from orchtrace_corpus.base.commands.options import refuse_together
 from orchtrace_corpus.base.errors import CommandUseError, CorpusError, ExitCode
 from orchtrace_corpus.base.findings import printable
+from orchtrace_corpus.corpus.analysis.matching import Match
 from orchtrace_corpus.corpus.cli.facets import coding_words, metavar_of, option_name, option_words, values_of
 from orchtrace_corpus.corpus.cli.options import IntakeOptions
 from orchtrace_corpus.corpus.cli.outcome import apply
@@ -23,7 +24,7 @@ from orchtrace_corpus.corpus.edit.proposal import Proposal, load_editable
 from orchtrace_corpus.corpus.intake import drafts
 from orchtrace_corpus.corpus.intake.drafts import Coding, Details, Gap
 from orchtrace_corpus.corpus.intake.lookup import NamedPaper, Service, resolve
-from orchtrace_corpus.corpus.intake.papers import Match, describe_match
+from orchtrace_corpus.corpus.intake.papers import describe_match
 from orchtrace_corpus.corpus.model.records import Exclusion, Paper, Pool
 from orchtrace_corpus.corpus.model.taxonomy import Kind
 
@@ -187,7 +188,7 @@ def _given_options(ctx: Any) -> Iterator[str]:
     """The options that the command was given."""
     for param in ctx.command.params:
         value = ctx.params.get(param.name)
-        if param.param_type_name != "option" or not value or param.name in ("dry_run", "refresh", "yes"):
+        if param.param_type_name != "option" or not value or param.name in ("dry_run", "refresh", "to", "yes"):
             continue
         for one in value if isinstance(value, (list, tuple)) else (value,):
             yield from (param.opts[0],) if one is True else (param.opts[0], str(one))

@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Callable
+from enum import StrEnum
 from functools import wraps
 from typing import Annotated, Any, NamedTuple, TypeAlias
 
@@ -23,6 +24,23 @@ def argument(metavar: str, text: str) -> Any:
     return typer.Argument(metavar=metavar, help=text, show_default=False)
 
 
+class ReadingOrder(StrEnum):
+    """In which order candidates are shown to be read."""
+
+    DATE = "date"
+    LIKELY = "likely"
+
+
+class Destination(StrEnum):
+    """Where papers are taken in."""
+
+    POOL = "pool"
+    CANDIDATES = "candidates"
+
+
+To: TypeAlias = Annotated[
+    Destination, typer.Option("--to", help="Where they go: to the pool, or to the candidates, to be decided on.")
+]
 Where: TypeAlias = Annotated[
     list[str] | None,
     typer.Option(

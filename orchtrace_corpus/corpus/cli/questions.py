@@ -185,13 +185,13 @@ class Questions:
 
     def _term(self, facet: Facet) -> Tag | None:
         names = [term.id for term in facet.terms] + ([NOT_APPLICABLE] if facet.allows_na else [])
-        self._say(_numbered(names))
+        self._say(numbered(names))
         proposal = "" if facet.required else "none"  # that a field does not apply is for somebody to say
 
         def read(answer: str) -> Tag | None:
             if not answer and not proposal:
                 raise CommandUseError("An answer is needed here: a number or a name.")
-            return read_tag(facet, _spelled(answer, names)) if answer else None
+            return read_tag(facet, spelled(answer, names)) if answer else None
 
         several = ", several with commas" if facet.kind is Kind.MANY else ""
         prompt = f"{facet.field}{several}{f' [{proposal}]' if proposal else ''}, {_HELP} explains: "
@@ -200,7 +200,7 @@ class Questions:
     def _levels(self, facet: Facet, awaiting: Candidate | None) -> dict[str, str]:
         """The levels that are answered; of a candidate for what is open, which takes an answer where it was read."""
         names = [*(level.id for level in facet.levels), NO_TERM]
-        self._say(_numbered(names))
+        self._say(numbered(names))
         levels = {}
         for term in (term for term in facet.terms if awaiting is None or awaiting.is_open(term.id)):
             is_read = awaiting is not None and bool(awaiting.readers_of(term.id))
@@ -208,7 +208,7 @@ class Questions:
             def read(answer: str, is_read: bool = is_read) -> str:
                 if is_read and not answer:
                     raise CommandUseError(f"Readers have read it, so an answer is needed: a level, or {NO_TERM}.")
-                return read_level(facet, _spelled(answer, names)) if answer else ""
+                return read_level(facet, spelled(answer, names)) if answer else ""
 
             code = f" ({term.code})" if term.code else ""
             proposal = "" if is_read else " [does not arise]"
@@ -269,11 +269,12 @@ def _read_key(taken: Collection[str], answer: str) -> str:
     return answer
 
 
-def _numbered(names: Iterable[str]) -> str:
+def numbered(names: Iterable[str]) -> str:
+    """Names with the numbers that stand for them, on one line."""
     return "  " + " ".join(f"{number}{_GLUE}{name}" for number, name in enumerate(names, 1))
 
 
-def _spelled(answer: str, names: Sequence[str]) -> str:
+def spelled(answer: str, names: Sequence[str]) -> str:
     """The answer with numbers replaced by the names that they stand for."""
     numbers = {str(number): name for number, name in enumerate(names, 1)}
     parts = (part.strip() for part in answer.split(","))

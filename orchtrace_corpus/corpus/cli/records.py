@@ -18,13 +18,14 @@ from orchtrace_corpus.corpus.analysis.attributes import (
 )
 from orchtrace_corpus.corpus.analysis.query import parse
 from orchtrace_corpus.corpus.cli import reports
-from orchtrace_corpus.corpus.cli.options import Where
+from orchtrace_corpus.corpus.cli.options import ReadingOrder, Where
 from orchtrace_corpus.corpus.cli.session import CorpusSession, paper_query
 from orchtrace_corpus.corpus.model import store
 from orchtrace_corpus.corpus.model.records import Record
 from orchtrace_corpus.corpus.render.records import listing
 
 if TYPE_CHECKING:
+    from orchtrace_corpus.corpus.analysis.reading_order import Place
     from orchtrace_corpus.corpus.model.candidates import Candidate
 
 
@@ -63,6 +64,10 @@ def candidates(
     where: Where = None,
     sort: Sort = "",
     columns: Columns = "",
+    order: Annotated[
+        ReadingOrder | None,
+        typer.Option("--order", help="The order of reading: newest first, or likeliest first."),
+    ] = None,
     limit: Annotated[int | None, typer.Option("--limit", "-n", min=1, help="At most this many rows.")] = None,
     output_format: OutputFormat = Format.TABLE,
 ) -> int:
@@ -70,7 +75,10 @@ def candidates(
 
     From data/candidates.yaml, by the decision that is proposed. A tag is settled where readers
     agree; the others are open: "--where open~stop". "corpus show KEY" has the reason and every
-    reading, "corpus add KEY" and "corpus exclude KEY" take a candidate over.
+    reading, "corpus add KEY" and "corpus exclude KEY" take a candidate over, and "corpus screen" goes
+    through them. --order likely needs the extra "screen": a classifier that has learnt from the titles,
+    and stored abstracts, of what was included and excluded; each place is explained by words. How much
+    an order is worth, docs/discovery.md says.
 
     \b
     Examples:
@@ -78,6 +86,7 @@ def candidates(
       corpus candidates --where proposal=unclear --columns key,reason
       corpus candidates --where credit_unit=orchestrator --where query_family=orchestration
       corpus candidates --where "found>=2026-11-01" --format csv
+      corpus candidates --order date --where proposal=unread
     """
     session = CorpusSession(*ctx.obj)
     pool = session.pool_as_read()
@@ -88,7 +97,15 @@ def candidates(
 
     attributes = candidate_attributes(pool.taxonomy)
     query = parse(where or [], attributes)
+    if order and sort:
+        raise CommandUseError("--order and --sort contradict each other", "Give one of them.")
     found = lookup.sort_records(query.select(file.candidates), sort or "proposal", attributes)
+    places: tuple[Place, ...] = ()
+    if order:
+        from orchtrace_corpus.corpus.intake import screening
+
+        known = store.read_arxiv(session.root_folder())
+        found, places = screening.in_order(found, pool, known, likely=order is ReadingOrder.LIKELY)
     asked = (condition.attribute.name for condition in query.filters if condition.attribute.terms)
     names = split_names(columns) if columns else tuple(dict.fromkeys(("key", "proposal", *asked, "title")))
     shown = tuple(attributes.values()) if columns == "all" else find_all(names, attributes, "column")
@@ -96,7 +113,7 @@ def candidates(
     if output_format is Format.JSON and not columns:
         session.output.write(render.cards_json((), records, "candidates"))
     else:
-        session.show_tables([render.listing(records, shown)], "candidates", output_format)
+        session.show_tables([render.listing(records, shown, places=places)], "candidates", output_format)
     left_out = f", {len(records)} shown" if len(records) < len(found) else ""
     session.output.note(f"{pluralize(len(found), 'candidate')}{left_out}")
     return ExitCode.DONE

@@ -64,7 +64,7 @@ def fetch(
         fetched = upstream.fetch(root, ids, arxiv_url=arxiv_url, offline=offline, refresh=refresh, progress=show)
     refused = False
     if write and not fetched.failure:
-        texts = upstream.texts_with_answers(root, loaded, pool, fetched)
+        texts = upstream.texts_with_answers(root, loaded, pool, fetched, corpus.awaiting.candidates)
         refused = apply(session, corpus, Proposal(texts), show=session.output.tell) != ExitCode.DONE
         loaded = store.load(root)
     findings = upstream.find_drift(loaded, fetched.reported, fetched.known)

@@ -8,10 +8,10 @@ from orchtrace_corpus.base.errors import DataFileError, ExitCode, UpstreamError
 from orchtrace_corpus.base.findings import printable, quote
 from orchtrace_corpus.base.identifiers import ADDRESSES, Identifier, IdentifierKind, recognise
 from orchtrace_corpus.base.yamlfile.reader import read_bytes
+from orchtrace_corpus.corpus.analysis.matching import Match
 from orchtrace_corpus.corpus.analysis.search import find_records
 from orchtrace_corpus.corpus.edit.fixes import FIXES
 from orchtrace_corpus.corpus.intake import papers as intake
-from orchtrace_corpus.corpus.intake.papers import Match
 from orchtrace_corpus.corpus.model.candidates import Candidate
 from orchtrace_corpus.corpus.model.decoders import url_problem
 from orchtrace_corpus.corpus.model.fields import is_cite_key, is_key

@@ -8,9 +8,8 @@ import unicodedata
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from difflib import get_close_matches
-from enum import StrEnum
 from itertools import chain, count
-from typing import Any, NamedTuple
+from typing import Any
 
 from orchtrace_corpus.base.errors import CommandUseError
 from orchtrace_corpus.base.findings import RULES, Severity, quote
@@ -24,62 +23,33 @@ from orchtrace_corpus.base.identifiers import (
     recognise_url,
 )
 from orchtrace_corpus.corpus.analysis.attributes import paper_attributes
+from orchtrace_corpus.corpus.analysis.matching import (
+    LONGEST_NAME,
+    Match,
+    RecordIndex,
+    Sign,
+    identifier_text,
+    identifiers_of,
+)
 from orchtrace_corpus.corpus.analysis.query import parse_mapping
 from orchtrace_corpus.corpus.edit.fixes import FIXES
 from orchtrace_corpus.corpus.model.author_names import bibliographic, people
 from orchtrace_corpus.corpus.model.decoders import url_problem
 from orchtrace_corpus.corpus.model.metadata import Metadata, suspected_withdrawal
 from orchtrace_corpus.corpus.model.record_fields import Value
-from orchtrace_corpus.corpus.model.records import Exclusion, Paper, Pool, Record, address, folded_title, identities
+from orchtrace_corpus.corpus.model.records import Exclusion, Paper, Pool
 from orchtrace_corpus.corpus.model.tag_rules import ANY_EVIDENCE, TagRule
 from orchtrace_corpus.corpus.model.taxonomy import Taxonomy
 from orchtrace_corpus.corpus.rules.texts import LATEX
 
-SAME_TITLE_PERCENT = 90
-"""From which likeness on two titles are taken for one: rapidfuzz's `ratio`, the length of the longest common
-subsequence of both, doubled, to the sum of their lengths. Of the 6,670 pairs among the 116 titles of the published
-corpus, the most alike reaches 79; titles of one work in two wordings, such as those of two of its versions, mostly lie
-above 92."""
-
 PREPRINT = "arXiv"
 """The venue of a paper that is known from arXiv alone."""
-
-_LONGEST_NAME = 3
-"""What stands before a title's first colon is the work's name if it has at most this many words."""
 
 _KEY_WORDS = 3
 _SMALL_WORDS = frozenset("a an and as at by for from in into is of on or the to towards via when with your".split())
 _ARXIV_LIKE = (
     r"(?i:(?:https?://)?(?:\w+\.)*arxiv\.org/\w+/|arxiv:\s*)?(?P<month>\d{4})\.?(?P<number>\d{3,6})(?:v\d+)?(?:\.pdf)?"
 )
-_REGISTRIES = {
-    IdentifierKind.ARXIV: "arXiv",
-    IdentifierKind.DOI: "DOI",
-    IdentifierKind.OPENREVIEW: "OpenReview",
-    IdentifierKind.ACL: "ACL",
-}
-
-
-class Sign(StrEnum):
-    """What two records have in common, the surest first."""
-
-    IDENTIFIER = "identifier"
-    ADDRESS = "address"
-    TITLE = "title"
-
-
-class Match(NamedTuple):
-    """A record of the corpus that a paper seems to be.
-
-    Attributes:
-        record: The record.
-        sign: What both have in common.
-        shared: That, as the record has it.
-    """
-
-    record: Record
-    sign: Sign
-    shared: str
 
 
 def from_metadata(metadata: Metadata) -> Paper:
@@ -136,8 +106,7 @@ def from_exclusion(exclusion: Exclusion) -> Paper:
 
 def screened_identifier(paper: Paper) -> str:
     """What the log of exclusions calls a paper: its first identifier such as `arXiv:2305.14325`, else a name."""
-    named = (f"{_REGISTRIES[identifier.kind]}:{identifier.value}" for identifier, _ in identities(paper))
-    return next(named, "") or key_for(paper, ()).upper()
+    return identifier_text(paper) or key_for(paper, ()).upper()
 
 
 def remarks(metadata: Metadata) -> Iterator[str]:
@@ -168,18 +137,7 @@ def find_match(paper: Paper, pool: Pool, *, by_title: bool = True) -> Match | No
         pool: The corpus.
         by_title: Whether a title that is nearly the same is a sign.
     """
-    records: list[Record] = [*pool.papers, *pool.exclusions]
-    wanted = dict.fromkeys(identifier for identifier, _ in identities(paper))
-    for record in records:
-        for identifier in _identities(record):
-            if identifier in wanted:
-                return Match(record, Sign.IDENTIFIER, f"{_REGISTRIES[identifier.kind]}:{identifier.value}")
-    own = address(paper.urls[0]) if paper.urls else ""
-    for record in records if own else ():
-        url = next(iter(record.urls), "") if isinstance(record, Paper) else record.url
-        if address(url) == own:
-            return Match(record, Sign.ADDRESS, url)
-    return _title_match(paper.title, records) if by_title else None
+    return RecordIndex([*pool.papers, *pool.exclusions]).find(paper, by_title=by_title)
 
 
 def describe_match(found: Match) -> str:
@@ -221,7 +179,7 @@ def key_for(paper: Paper, taken: Collection[str]) -> str:
     """
     head = re.split(r"[?!] ", paper.title.partition(": ")[0])[-1]
     words = _key_words(head) if ": " in paper.title else []
-    if not words or len(words) > _LONGEST_NAME:
+    if not words or len(words) > LONGEST_NAME:
         every = _key_words(paper.title)
         words = [word for word in every if word not in _SMALL_WORDS][:_KEY_WORDS] or every[:_KEY_WORDS]
     stem = "-".join(words)[:60].strip("-") or "-".join(_key_words(paper.first_author.partition(",")[0])) or "paper"
@@ -269,49 +227,11 @@ def _items(values: Mapping[str, Value], name: str) -> list[str]:
     return [str(item) for item in items] if isinstance(items, (list, tuple)) else []
 
 
-def _identities(record: Record) -> Iterator[Identifier]:
-    if isinstance(record, Paper):
-        return (identifier for identifier, _ in identities(record))
-    return filter(None, (recognise(record.identifier), recognise_url(record.url)))
-
-
-def _title_match(title: str, records: Sequence[Record]) -> Match | None:
-    """The record whose title is nearest to one, if it is near enough.
-
-    A name before a colon may be missing on one side; two names before the same words are two works.
-    """
-    from rapidfuzz import fuzz, process
-
-    whole, bare = _spellings(title)
-    others = [_spellings(record.title) for record in records]
-    pairs = [(whole, {place: theirs for place, (theirs, _) in enumerate(others)})]
-    if bare:
-        pairs.append((bare, {place: theirs for place, (theirs, named) in enumerate(others) if not named}))
-    else:
-        pairs.append((whole, {place: named for place, (_, named) in enumerate(others) if named}))
-    hits = [
-        process.extractOne(spelling, choices, scorer=fuzz.ratio, score_cutoff=SAME_TITLE_PERCENT)
-        for spelling, choices in (pairs if whole else ())
-    ]
-    _, _, place = max(filter(None, hits), key=lambda hit: hit[1], default=("", 0.0, None))
-    return None if place is None else Match(records[place], Sign.TITLE, records[place].title)
-
-
-def _spellings(title: str) -> tuple[str, str]:
-    """A title to compare, and the same without the name before its colon if it has one; brackets at its end go."""
-    kept = re.sub(r"\s*\([^()]*\)$", "", title)
-    name, colon, rest = kept.partition(": ")
-    whole, bare = (folded_title(text, between=" ").strip() for text in (kept, rest))
-    # What stands behind a name is compared by itself if it has three words: `A Survey` says nothing.
-    is_named = bool(colon) and len(name.split()) <= _LONGEST_NAME and len(bare.split()) >= 3
-    return whole, bare if is_named else ""
-
-
 def _nearest(month: str, number: str, digits: int, pool: Pool) -> str:
     """The end of a message: the id that was meant, and what it is here."""
     known = {paper.arxiv_id: f"in the pool as {quote(paper.key)}" for paper in pool.papers if paper.arxiv_id}
     for exclusion in pool.exclusions:
-        for identifier in _identities(exclusion):
+        for identifier in identifiers_of(exclusion):
             if identifier.kind is IdentifierKind.ARXIV:
                 known.setdefault(identifier.value, f"excluded as {exclusion.id}")
     zero = digits - len(number) == 1

@@ -17,12 +17,13 @@ from orchtrace_corpus.corpus.intake import drift
 from orchtrace_corpus.corpus.intake.drift import Answers
 from orchtrace_corpus.corpus.model import store
 from orchtrace_corpus.corpus.model.arxiv_file import encode, merged
+from orchtrace_corpus.corpus.model.candidates import Candidate
 from orchtrace_corpus.corpus.model.metadata import Metadata
 from orchtrace_corpus.corpus.model.record_fields import Value, paper_style
 from orchtrace_corpus.corpus.model.records import Loaded, Paper, Pool
 from orchtrace_corpus.corpus.sources import links
-from orchtrace_corpus.corpus.sources.arxiv.cache import default_folder
 from orchtrace_corpus.corpus.sources.arxiv.client import Answer, Client
+from orchtrace_corpus.corpus.sources.limiter import default_folder
 from orchtrace_corpus.corpus.sources.links import Tried
 
 
@@ -132,10 +133,16 @@ def find_drift(loaded: Loaded, answers: Answers, known: Mapping[str, Metadata]) 
     return tuple(sorted(kept, key=lambda finding: (finding.location, finding.code)))
 
 
-def texts_with_answers(root: str, loaded: Loaded, pool: Pool, fetched: Fetched) -> dict[str, str]:
-    """The data files with everything taken over that needs no decision, by their names below the folder."""
+def texts_with_answers(
+    root: str, loaded: Loaded, pool: Pool, fetched: Fetched, candidates: Sequence[Candidate] = ()
+) -> dict[str, str]:
+    """The data files with everything taken over that needs no decision, by their names below the folder.
+
+    What arXiv has said of candidates stays.
+    """
     changes = _harmless_changes(root, loaded, pool, fetched)
-    every_id = [paper.arxiv_id for paper in pool.papers if paper.arxiv_id]
+    papers = (*pool.papers, *(candidate.paper for candidate in candidates))
+    every_id = [paper.arxiv_id for paper in papers if paper.arxiv_id]
     return {
         store.PAPERS: change_records(loaded.paper_places.file, changes, paper_style(pool.taxonomy)),
         store.ARXIV: encode(merged(fetched.known, fetched.answers.found, every_id)),

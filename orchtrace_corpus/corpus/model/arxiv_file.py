@@ -12,7 +12,7 @@ from typing import Any
 from orchtrace_corpus.base.errors import DataFileError
 from orchtrace_corpus.base.findings import quote
 from orchtrace_corpus.base.identifiers import IdentifierKind, is_normal
-from orchtrace_corpus.corpus.model.metadata import Metadata, suspected_withdrawal
+from orchtrace_corpus.corpus.model.metadata import Metadata
 
 SCHEMA = "orchtrace-corpus/arxiv"
 VERSION = 1
@@ -24,13 +24,11 @@ _OPTIONAL = ("comment", "journal_ref", "doi", "abstract")
 
 
 def encode(papers: Mapping[str, Metadata]) -> str:
-    """The file's text. An abstract is kept only where it is what withdraws the paper."""
+    """The file's text."""
     head = f'{{\n  "schema": {_json(SCHEMA)},\n  "version": {VERSION},\n  "papers": {{'
     blocks = []
     for name in sorted(papers):
         values = papers[name]._asdict()
-        if not suspected_withdrawal(papers[name]._replace(comment=None)):
-            values["abstract"] = None
         present = (field for field in (*_REQUIRED, *_OPTIONAL) if field in _REQUIRED or values[field])
         lines = ",\n".join(f"      {_json(field)}: {_json(values[field])}" for field in present)
         blocks.append(f"\n    {_json(name)}: {{\n{lines}\n    }}")

@@ -47,6 +47,12 @@ class Decision(StrEnum):
     INCLUDE = "include"
     UNCLEAR = "unclear"
     EXCLUDE = "exclude"
+    UNREAD = "unread"
+    """Nothing is proposed: nobody has read it."""
+
+
+READ = tuple(decision.value for decision in Decision if decision is not Decision.UNREAD)
+"""What a reader can propose."""
 
 
 class SourceReading(NamedTuple):
@@ -84,6 +90,8 @@ class Candidate(NamedTuple):
         proposal: The decision that is proposed.
         reason: Why.
         found: The day of the search that found it, as `YYYY-MM-DD`.
+        found_by: What it came by: the names of queries, `cites KEY`, `cited by KEY`, or a file.
+        screened: The day on which a person decided to take it in, while tags are open.
         screening: Facets of exclusions that are known already, such as the family of the query.
         readings: Who reads what.
         open_tags: The names of the tags that are open: facets, and terms of a facet of levels beside that facet.
@@ -93,6 +101,8 @@ class Candidate(NamedTuple):
     proposal: Decision
     reason: str = ""
     found: str = ""
+    found_by: tuple[str, ...] = ()
+    screened: str = ""
     screening: Mapping[str, Tag] = {}
     readings: tuple[SourceReading, ...] = ()
     open_tags: frozenset[str] = frozenset()
@@ -247,7 +257,7 @@ def candidate_schema(taxonomy: Taxonomy) -> Schema:
         "",
         {
             "by": fields.text("by"),
-            "inclusion": decoders.choice("inclusion", Decision),
+            "inclusion": decoders.terms("inclusion", "inclusion", READ),
             "tags": _read_tags(taxonomy),
             "level": evidence.get("level", fields.text("level")),
             "confidence": evidence.get("confidence", fields.text("confidence")),
@@ -264,10 +274,12 @@ def candidate_schema(taxonomy: Taxonomy) -> Schema:
         "reason": fields.text("reason"),
         **{facet.field: facet_decoder(facet) for facet in screening_facets(taxonomy)},
         "found": fields.iso_date("found"),
+        "found_by": fields.text_list("found_by"),
+        "screened": fields.iso_date("screened"),
         "readings": fields.record_list("readings", reading, _reading),
         "waive": waive,
     }
-    return Schema("a candidate", "key", decoded, ("key", "title", "proposal", "reason", "found"))
+    return Schema("a candidate", "key", decoded, ("key", "title", "proposal", "found"))
 
 
 def screening_facets(taxonomy: Taxonomy) -> tuple[Facet, ...]:
@@ -290,8 +302,12 @@ def decode_candidates(file: YamlFile, taxonomy: Taxonomy) -> CandidateFile:
         known = {name: value for name, value in values.items() if value is not None}
         given = {name: known.pop(name) for name in facets if name in known}
         screened = {name: known.pop(name) for name in screening if name in known}
-        own = {name: known.pop(name) for name in ("reason", "found", "readings") if name in known}
+        own = {
+            name: known.pop(name) for name in ("reason", "found", "found_by", "screened", "readings") if name in known
+        }
         proposal = known.pop("proposal", Decision.UNCLEAR)
+        if proposal != Decision.UNREAD and "reason" not in values and node.at != file.cut_off:
+            report.add("F101", node.at, "missing field 'reason'")
         paper = Paper(tags={field: arising(tag) for field, tag in given.items()}, **known)
         open_tags = frozenset(_open_tags(given, facets.values()))
         candidates.append(Candidate(paper, Decision(proposal), screening=screened, open_tags=open_tags, **own))

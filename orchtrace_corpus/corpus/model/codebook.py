@@ -13,6 +13,7 @@ from orchtrace_corpus.corpus.model import decoders, fields
 from orchtrace_corpus.corpus.model.disputes import disputable, value_of, values_for
 from orchtrace_corpus.corpus.model.fields import Report, Schema, decode_record
 from orchtrace_corpus.corpus.model.records import Paper, Pool, require_none
+from orchtrace_corpus.corpus.model.searches import QuerySyntaxError, check_query, count
 from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Taxonomy
 
 
@@ -116,7 +117,14 @@ class Carries(NamedTuple):
 
 
 class Protocol(NamedTuple):
-    """How a corpus searches, screens and updates; the attributes are the fields of the file."""
+    """How a corpus searches, screens and updates; the attributes are the fields of the file.
+
+    Attributes:
+        search_from: The first day that searches are about, where no run says otherwise.
+        search_categories: The categories of arXiv that are searched; all without any.
+        citing: Filters on the papers whose citations are followed; none are without any.
+        citing_least: How many of these papers a work must cite, or be cited by, to be a candidate.
+    """
 
     kind: str
     day: str
@@ -131,6 +139,10 @@ class Protocol(NamedTuple):
     queries: tuple[Query, ...] = ()
     stages: tuple[Stage, ...] = ()
     evidence: tuple[Carries, ...] = ()
+    search_from: str | None = None
+    search_categories: tuple[str, ...] = ()
+    citing: tuple[str, ...] = ()
+    citing_least: int = 2
 
 
 class ProtocolFile(NamedTuple):
@@ -208,6 +220,7 @@ def decode_protocol(file: YamlFile, taxonomy: Taxonomy) -> ProtocolFile:
     values = None if node is None else decode_record(node, schema, report)
     if values is not None and not file.findings:
         _check_families(values, node, report)
+        _check_queries(node, report)
     protocol = None if values is None or file.findings else Protocol(**values)
     return ProtocolFile(protocol, tuple(sorted(file.findings, key=lambda finding: finding.location)))
 
@@ -226,6 +239,20 @@ def _check_families(values: dict[str, Any], node: Node | None, report: Report) -
         if query.family not in known and type(item) is Mapping:
             message = f"there is no family {quote(query.family)}{suggestion(query.family, known)}"
             report.add("B105", item.entries["family"][1].at, message)
+
+
+def _check_queries(node: Node | None, report: Report) -> None:
+    """Every query string is one that arXiv can read."""
+    listed = node.entries["queries"][1] if type(node) is Mapping and "queries" in node.entries else None
+    for item in listed.items if type(listed) is Sequence else ():
+        query = item.entries["query"][1] if type(item) is Mapping else None
+        if type(query) is Scalar:
+            try:
+                check_query(query.text)
+            except QuerySyntaxError as error:
+                before, rest = query.text[: error.at], query.text[error.at :]
+                place = f"at {quote(rest[:30])}" if rest else f"behind {quote(before[-30:])}"
+                report.add("B106", query.at, f"arXiv cannot read the query {place}: {error}")
 
 
 def _protocol_schema(facets: Collection[str], names: tuple[str, ...], stages: tuple[str, ...]) -> Schema:
@@ -256,6 +283,10 @@ def _protocol_schema(facets: Collection[str], names: tuple[str, ...], stages: tu
         "evidence": listed(
             "evidence", "a kind of source", {"kind": fields.text("kind"), "carries": fields.text("carries")}, Carries
         ),
+        "search_from": fields.iso_date("search_from"),
+        "search_categories": fields.text_list("search_categories"),
+        "citing": fields.text_list("citing"),
+        "citing_least": count("citing_least"),
         "update": fields.text_list("update"),
     }
     return Schema("a protocol", "", decoded, ("kind", "day", "source", "sources", "include", "exclude", "update"))

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
 from orchtrace_corpus.base.yamlfile.writer import Style
-from orchtrace_corpus.corpus.model.candidates import candidate_schema
+from orchtrace_corpus.corpus.model.candidates import Candidate, candidate_schema
 from orchtrace_corpus.corpus.model.decode import exclusion_schema, paper_schema
 from orchtrace_corpus.corpus.model.disputes import Dispute
 from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE
@@ -19,6 +19,9 @@ _EVIDENCE = ("tags", "note", "source", "location", "level", "confidence")
 """The fixed fields of an item of evidence that are texts, in canonical order; verdict, copy and facets follow."""
 
 
+_CANDIDATE = ("reason", "found", "found_by", "screened")
+
+
 def fields(record: Record, taxonomy: Taxonomy) -> dict[str, Value]:
     """A record as its YAML fields, in canonical order; fields that it does not have are left out."""
     schema = paper_schema(taxonomy) if isinstance(record, Paper) else exclusion_schema(taxonomy)
@@ -29,6 +32,15 @@ def fields(record: Record, taxonomy: Taxonomy) -> dict[str, Value]:
         elif name in record._fields and getattr(record, name):
             present[name] = _value(getattr(record, name))
     return present
+
+
+def candidate_fields(candidate: Candidate, taxonomy: Taxonomy) -> dict[str, Value]:
+    """A candidate without readings as its YAML fields, in canonical order."""
+    own: dict[str, Value] = {"proposal": candidate.proposal.value}
+    own |= {name: _value(getattr(candidate, name)) for name in _CANDIDATE if getattr(candidate, name)}
+    own |= {field: tag_value(tag) for field, tag in candidate.screening.items()}
+    present = fields(candidate.paper, taxonomy) | own
+    return {name: present[name] for name in candidate_schema(taxonomy).decoders if name in present}
 
 
 def tag_value(tag: Tag) -> Value:

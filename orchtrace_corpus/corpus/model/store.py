@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from orchtrace_corpus.corpus.model.disputes import DisputeFile
     from orchtrace_corpus.corpus.model.metadata import Metadata
     from orchtrace_corpus.corpus.model.scale import ScaleFile
+    from orchtrace_corpus.corpus.model.searches import SearchFile
 
 PAPERS = "data/papers.yaml"
 EXCLUSIONS = "data/exclusions.yaml"
@@ -38,6 +39,7 @@ SCALE = "data/scale.yaml"
 PUBLISHED = "data/published.yaml"
 CODEBOOK = "data/codebook.yaml"
 PROTOCOL = "data/protocol.yaml"
+SEARCHES = "data/searches.yaml"
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
@@ -255,6 +257,20 @@ def read_protocol(root: str, taxonomy: Taxonomy) -> "ProtocolFile":
         return ProtocolFile()
     with _collector_paused():
         return decode_protocol(read_file(root, PROTOCOL), taxonomy)
+
+
+def read_searches(root: str, instead: bytes | None = None) -> "SearchFile":
+    """What was searched and found, as read, mistakes included; nothing where a corpus has no file of it.
+
+    Raises:
+        DataFileError: The file cannot be read.
+    """
+    from orchtrace_corpus.corpus.model.searches import SearchFile, decode_searches  # only for who searches or counts it
+
+    if instead is None and not os.path.lexists(os.path.join(root, *SEARCHES.split("/"))):
+        return SearchFile()
+    with _collector_paused():
+        return decode_searches(read_file(root, SEARCHES, instead))
 
 
 def read_arxiv(root: str) -> "dict[str, Metadata]":

@@ -1,25 +1,91 @@
 """Candidates: a listing, and single ones with the proposal, the reason and what each reader reads."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from orchtrace_corpus.base.text.layout import Line, Span, display_width, entry, line, wrap
+from orchtrace_corpus.base.text.layout import Line, Span, display_width, entry, first_names_and_more, line, wrap
 from orchtrace_corpus.base.text.table import Table, envelope, markdown_text
 from orchtrace_corpus.corpus.analysis.attributes import Attribute
-from orchtrace_corpus.corpus.model.candidates import Candidate, SourceReading, screening_facets
+from orchtrace_corpus.corpus.model.candidates import Candidate, Decision, SourceReading, screening_facets
 from orchtrace_corpus.corpus.model.disputes import NOT_ARISING, Dispute
-from orchtrace_corpus.corpus.model.records import Record
+from orchtrace_corpus.corpus.model.records import Exclusion, Record
 from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Taxonomy
 from orchtrace_corpus.corpus.render import records as records_render
 from orchtrace_corpus.corpus.render.records import as_mapping, column_value, evidence_texts, fixed_entries, tag_text
 
+if TYPE_CHECKING:
+    from orchtrace_corpus.corpus.analysis.reading_order import Place
+    from orchtrace_corpus.corpus.intake.screening import Neighbours
+    from orchtrace_corpus.corpus.model.codebook import Protocol
+
 _PIPE_WIDTH = 100
 
 
-def listing(candidates: Sequence[Candidate], columns: Sequence[Attribute], title: str = "") -> Table:
-    """Candidates as rows, the values of attributes as columns."""
-    rows = tuple(tuple(column_value(one, column) for column in columns) for one in candidates)
-    return Table("candidates", title, tuple(column.name for column in columns), rows, whole="key")
+def listing(
+    candidates: Sequence[Candidate], columns: Sequence[Attribute], title: str = "", places: "Sequence[Place]" = ()
+) -> Table:
+    """Candidates as rows, the values of attributes as columns; with places, their scores and what these rest on."""
+    rows = [tuple(column_value(one, column) for column in columns) for one in candidates]
+    names = tuple(column.name for column in columns)
+    if places:
+        names = (*names, "likely", "by_words")
+        rows = [(*row, f"{one.score:.2f}", words_text(one)) for row, one in zip(rows, places, strict=False)]
+    return Table("candidates", title, names, tuple(rows), whole="key")
+
+
+def screening_card(
+    candidate: Candidate,
+    abstract: str,
+    neighbours: "Neighbours",
+    protocol: "Protocol | None",
+    taxonomy: Taxonomy,
+    width: int | None,
+    place: "Place | None" = None,
+) -> list[Line]:
+    """What a person needs to decide on a candidate: what it is, why it came, what is like it, and the rules.
+
+    Args:
+        candidate: The candidate.
+        abstract: Its abstract; empty where none is stored.
+        neighbours: The records that are most like it.
+        protocol: The rules of inclusion and exclusion, if the corpus has any on record.
+        taxonomy: What records are tagged with.
+        width: How many cells a line may take.
+        place: Its place in the likely order, if that is the order.
+    """
+    available, paper = min(width or _PIPE_WIDTH, _PIPE_WIDTH), candidate.paper
+    lines: list[Line] = [line(text, "heading") for text in wrap(paper.title, available)]
+    authors = first_names_and_more(list(paper.authors), 6, " and {} more")
+    venue = " ".join(part for part in (paper.venue, str(paper.year or "")) if part)
+    entries = [("key", candidate.name), ("by", "; ".join(part for part in (authors, venue) if part))]
+    entries += [("at", url) for url in paper.urls[:2]]
+    entries += [("came by", ", ".join(candidate.found_by) or "a search by hand"), ("found", candidate.found)]
+    if candidate.proposal is not Decision.UNREAD:
+        entries.append(("proposed", f"{candidate.proposal}: {candidate.reason}"))
+    entries += [("likely", f"{place.score:.2f} by {words_text(place)}")] if place else []
+    entries.append(("abstract", abstract or "None is stored; corpus discover stores abstracts."))
+    for label, records in (("alike", neighbours.papers), ("excluded", neighbours.exclusions)):
+        for record, likeness in records:
+            entries.append((label, f"{likeness:.2f} {record.name}: {record.title}. {_verdict(record, taxonomy)}"))
+            label = ""
+    for label, rules in (("include if", protocol.include), ("exclude if", protocol.exclude)) if protocol else ():
+        for rule in rules:
+            entries.append((label, rule.rule))
+            label = ""
+    return lines + [part for label, text in entries for part in entry(label, text, 12, available)]
+
+
+def _verdict(record: Record, taxonomy: Taxonomy) -> str:
+    """What the corpus says of a record that is like a candidate: its tags, or why it was excluded."""
+    if isinstance(record, Exclusion):
+        return record.reason
+    tagged = [facet for facet in taxonomy.papers if facet.field in record.tags]
+    return "; ".join(f"{facet.field} {tag_text(record.tags[facet.field], facet)}" for facet in tagged)
+
+
+def words_text(place: "Place") -> str:
+    """The words that a place in the likely order rests on: those for it with a plus, those against it with a minus."""
+    return ", ".join(f"{'+' if share > 0 else '-'}{word}" for word, share in place.words)
 
 
 def cards(

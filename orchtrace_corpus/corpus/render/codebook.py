@@ -91,6 +91,7 @@ def protocol_page(protocol: Protocol, taxonomy: Taxonomy) -> str:
             "In the search syntax of arXiv's API. `ours` marks a string of this project; the survey published none.",
             _table(("name", "family", "query", "by"), queries),
         ),
+        ("Searching", "", _bullets(list(_searching(protocol)))),
         ("Screening", "", _table(("stage", "a paper is left out where"), screening)),
         ("Evidence", "", _table(("source", "carries"), protocol.evidence)),
         ("Updates", "", _bullets(protocol.update)),
@@ -98,6 +99,23 @@ def protocol_page(protocol: Protocol, taxonomy: Taxonomy) -> str:
     head = f"{markdown_text(protocol.kind)} The published pool is of {protocol.day}: <{protocol.source}>."
     body = [f"## {heading}\n\n{lead}{lead and chr(10) * 2}{text}" for heading, lead, text in sections if text]
     return "\n".join((f"# Protocol: {markdown_text(taxonomy.title)}\n", f"{head}\n", *body))
+
+
+def _searching(protocol: Protocol) -> Iterator[str]:
+    """What a run of searches asks, and how often; nothing where the protocol has no queries."""
+    if not protocol.queries:
+        return
+    within = f" in {', '.join(protocol.search_categories)}" if protocol.search_categories else ""
+    first = protocol.search_from or protocol.day
+    yield f"corpus discover asks arXiv every query{within}, about papers submitted since {first}."
+    yield "Later runs begin two weeks before the last day that a query was asked about, and end with yesterday."
+    if protocol.citing:
+        least = protocol.citing_least
+        yield (
+            f"With a key, it asks OpenAlex for works that cite, or are cited by, at least {least} of the papers with "
+            f"{' and '.join(protocol.citing)}."
+        )
+    yield "Every run is on record in data/searches.yaml; corpus stats --screening and the figure of screening count it."
 
 
 def _rules(rules: Sequence[tuple[str, str]]) -> list[str]:

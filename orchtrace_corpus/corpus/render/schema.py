@@ -28,15 +28,16 @@ def data_schema(name: str, taxonomy: Taxonomy) -> str:
     which is in its own `$defs` or made here; what is written has no references.
 
     Args:
-        name: `papers`, `candidates`, `exclusions`, `scale`, `claims`, `disputes` or `codebook`; or `published pool` or
-            `protocol`, which are one mapping.
+        name: `papers`, `candidates`, `exclusions`, `scale`, `claims`, `disputes`, `codebook` or `searches`; or
+            `published pool` or `protocol`, which are one mapping.
         taxonomy: What the records of the corpus are tagged with.
     """
-    from orchtrace_corpus.corpus.model.candidates import Decision, screening_facets
+    from orchtrace_corpus.corpus.model.candidates import READ, Decision, screening_facets
     from orchtrace_corpus.corpus.model.claim_file import Over, Strength
     from orchtrace_corpus.corpus.model.codebook import Origin
     from orchtrace_corpus.corpus.model.disputes import NOT_ARISING, State, disputable, values_for
     from orchtrace_corpus.corpus.model.scale import Group, Support
+    from orchtrace_corpus.corpus.model.searches import Maker
 
     templates = _templates()
     tags = disputable(taxonomy)
@@ -53,7 +54,9 @@ def data_schema(name: str, taxonomy: Taxonomy) -> str:
         "facets of exclusions, by name": [facet.field for facet in taxonomy.exclusions],
         "terms of exclusions": [term.id for facet in taxonomy.exclusions for term in facet.terms],
         "origins": list(Origin),
-        "decisions": list(Decision),
+        "decisions": list(READ),
+        "proposals": list(Decision),
+        "makers": list(Maker),
     }
     facets = {"papers": taxonomy.papers, "exclusions": taxonomy.exclusions, "evidence": taxonomy.evidence}
     definitions = {

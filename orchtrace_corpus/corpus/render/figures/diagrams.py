@@ -25,13 +25,14 @@ def draw_screening(figure: Figure, caption: Caption, source: Source) -> str:
     """The flow of records as far as the corpus records it, after figure 1 of Page et al., PRISMA 2020 (BMJ 372:n71).
 
     A corpus holds decided records. How many were found, and how many fell away before anybody decided
-    on them, is shown as not recorded.
+    on them, is shown as not recorded. With runs of searches on record, the flow is that of an updated review: what
+    was published is the previous one, and stays as it was.
     """
     retained, excluded, stages = len(source.pool.papers), len(source.pool.exclusions), source.stages
     parts: tuple[tuple[str, int], ...] = ()
     if stages is not None:
         parts = tuple((called(value, stages.attribute.terms), found) for value, found in stages.counts.items())
-    steps: tuple[tuple[list[_Row], ...], ...] = (
+    steps: tuple[tuple[list[_Row], ...], ...] = _steps_since(source) or (
         (_unrecorded("Records identified"), _unrecorded("Removed before screening")),
         (_recorded("Records audited", retained + excluded), _recorded("Excluded", excluded, parts)),
         (_recorded("Retained", retained),),
@@ -53,6 +54,36 @@ def draw_screening(figure: Figure, caption: Caption, source: Source) -> str:
     promoted = sum(exclusion.promoted_to is not None for exclusion in source.pool.exclusions)
     notes = (f"Taken in later, and counted among the retained, too: {promoted:,} of the excluded.",) if promoted else ()
     return finish(drawing, y, caption, notes)
+
+
+def _steps_since(source: Source) -> tuple[tuple[list[_Row], ...], ...]:
+    """The boxes of an updated review; none where no run is on record."""
+    screening = source.screening
+    if screening is None:
+        return ()
+    whole, stages = screening.whole, source.stages
+    terms = stages.attribute.terms if stages is not None else ()
+    excluded: dict[str, int] = {}
+    for (stage, _), count in whole.excluded.items():
+        excluded[called(stage, terms)] = excluded.get(called(stage, terms), 0) + count
+    identified = _unrecorded("Records identified")
+    if whole.found is not None:
+        identified = _recorded("Records identified", whole.found, tuple(whole.by_source.items()))
+    removed = (("Duplicate records", whole.repeated), ("Known to the corpus", whole.known), ("Other", whole.refused))
+    screened = (("Included, tags open", whole.coding), ("Awaiting a decision", whole.awaiting))
+    return (
+        (
+            _recorded("Studies included in previous version of review", screening.included),
+            _recorded("Excluded in previous version", screening.excluded),
+        ),
+        (identified, _recorded("Records removed before screening", whole.removed, removed)),
+        (
+            _recorded("Records screened", whole.screened, screened),
+            _recorded("Records excluded", sum(excluded.values()), tuple(excluded.items())),
+        ),
+        (_recorded("New studies included", whole.included),),
+        (_recorded("Total studies included in review", len(source.pool.papers)),),
+    )
 
 
 def _unrecorded(title: str) -> list[_Row]:

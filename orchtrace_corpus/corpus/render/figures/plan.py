@@ -13,6 +13,7 @@ from orchtrace_corpus.corpus.model.taxonomy import Kind, Role, Taxonomy, Term
 from orchtrace_corpus.corpus.render.statistics import ABSENT_LABEL, lower_first, totals
 
 if TYPE_CHECKING:
+    from orchtrace_corpus.corpus.analysis.flow import Screening
     from orchtrace_corpus.corpus.model.scale import Observation
 
 FOLDER = "docs/figures"
@@ -57,12 +58,14 @@ class Source(NamedTuple):
         scale: What is known about the scale of systems.
         contested: How many papers have each value of a tag in open dispute: by tag, which is a facet or
             a term with levels, then by value.
+        screening: The flow of records through runs of searches; None where none is on record.
     """
 
     pool: Pool
     summary: Summary
     scale: "Sequence[Observation]" = ()
     contested: Mapping[str, Mapping[str, int]] = {}
+    screening: "Screening | None" = None
 
     def counts(self, field: str) -> Counts:
         """The counts of a facet of kind `single` or `many`."""
@@ -235,7 +238,23 @@ def _screening(source: Source) -> Caption:
         f"{retained + excluded:,} records audited: {excluded:,} excluded{by_stage}, {retained:,} retained. "
         f"How many were identified, and removed before screening, is {NOT_RECORDED}."
     )
+    if source.screening is not None:
+        return _screening_since(source.screening, source)
     return Caption("From screened to retained records", f"{totals(source.summary)}.", text)
+
+
+def _screening_since(screening: "Screening", source: Source) -> Caption:
+    whole, previous = screening.whole, screening.included
+    found = NOT_RECORDED if whole.found is None else f"{whole.found:,}"
+    text = (
+        f"Previous review: {count_noun(previous, 'paper')} included, {screening.excluded:,} records excluded. "
+        f"Since then, in {count_noun(len(screening.flows), 'run')}: identified {found}, "
+        f"removed before screening {whole.removed:,}, new {whole.new:,}, screened {whole.screened:,}, "
+        f"excluded {sum(whole.excluded.values()):,}, included {whole.included:,}, included with open tags "
+        f"{whole.coding:,}, awaiting a decision {whole.awaiting:,}. "
+        f"In all {count_noun(len(source.pool.papers), 'paper')}."
+    )
+    return Caption("From identified to included records", f"{totals(source.summary)}.", text)
 
 
 def _scale(source: Source) -> Caption:

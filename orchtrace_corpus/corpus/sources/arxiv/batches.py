@@ -1,55 +1,28 @@
 """Asks for batches of ids until each has an outcome, whatever the service answers.
 
-What a trouble is about decides what happens. About one id: the id gets its outcome, and the rest is
-asked again without it. About the moment (busy, broken, cut short): the same again, after a wait that
-doubles. About the service (refused, unreachable, redirected elsewhere): an error, since the next batch
-would fare no better. A request that was refused as malformed is never repeated: arXiv penalises that.
+What is wrong with one id is its outcome, and the rest is asked again without it; `exchange` deals with the moment and
+with the service. A request that was refused as malformed is never repeated: arXiv penalises that.
 """
 
-import random
 import re
-from collections import Counter
 from collections.abc import Callable, Sequence
 from enum import StrEnum
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
-from orchtrace_corpus.base.errors import UpstreamError
 from orchtrace_corpus.base.findings import quote
 from orchtrace_corpus.base.text.layout import pluralize
 from orchtrace_corpus.corpus.model.metadata import Metadata
 from orchtrace_corpus.corpus.sources.arxiv.cache import Cache, is_versioned, stored_form
-from orchtrace_corpus.corpus.sources.arxiv.feed import (
-    Feed,
-    FeedError,
-    Received,
-    RefusedQueryError,
-    UnreadableFeedError,
-    parse,
-)
-from orchtrace_corpus.corpus.sources.arxiv.service import Limiter, Service, Turn
-from orchtrace_corpus.corpus.sources.http import (
-    DroppedError,
-    OverlongError,
-    Response,
-    TimedOutError,
-    Transport,
-    UnreachableError,
-)
+from orchtrace_corpus.corpus.sources.arxiv.feed import Feed, FeedError, RefusedQueryError, feed_protocol
+from orchtrace_corpus.corpus.sources.exchange import BusyError, Exchange, TooLongError
+from orchtrace_corpus.corpus.sources.http import Transport
+from orchtrace_corpus.corpus.sources.limiter import Limiter, Service
 
 MOST_IDS = 100
 """In one request. arXiv refuses an address of more than about 640 of them."""
 
 MOST_REFUSALS = 10
 """How often a query may be refused for one of its ids, and be sent again without it."""
-
-MOST_RETRIES = 7
-MOST_RETRIES_UNREADABLE = 3
-MOST_RETRIES_UNREACHABLE = 2
-BUSY_SPACINGS = 10
-"""The first wait for a busy service, in units of its spacing: 30 s for arXiv. Each further one is twice as long."""
-
-LONGEST_WAIT_SECONDS = 600.0
-JITTER = 0.25
 
 
 class Miss(StrEnum):
@@ -63,23 +36,6 @@ class Miss(StrEnum):
 
 
 Outcome: TypeAlias = Metadata | Miss
-
-
-class _BusyError(UpstreamError):
-    """The service has no answer now."""
-
-
-class _TooLongError(UpstreamError):
-    """The request or its answer is too long; half of it may not be."""
-
-
-class _Trouble(NamedTuple):
-    """Something that may go better next time: what to raise if it does not, and the waits (the service's own last)."""
-
-    error: UpstreamError
-    first_seconds: float
-    most_retries: int
-    least_seconds: float = 0.0
 
 
 class Asker:
@@ -100,9 +56,8 @@ class Asker:
         self._service = service
         self._cache = cache
         self._limiter = limiter
-        self._transport = transport
-        self._clock, self._pause = limiter.clock, limiter.pause
-        self._patience_seconds = self._left_seconds = patience_seconds
+        self._patience_seconds = patience_seconds
+        self._exchange = Exchange(service, limiter, transport, patience_seconds, feed_protocol(service))
         self._refusals = 0
         self._is_swept = False
 
@@ -131,9 +86,11 @@ class Asker:
                         self._is_swept = True
                     batch, rest = self._next_batch(waiting, size, cached)
                     if batch:
-                        self._settle(batch, self._feed(batch, turn))
+                        subject = pluralize(len(batch), "paper")
+                        url = f"{self._service.url}?id_list={','.join(batch)}&max_results={len(batch)}"
+                        self._settle(batch, self._exchange.ask(url, subject, turn))
                 waiting = rest
-            except _TooLongError as error:
+            except TooLongError as error:
                 size = max(len(batch) // 2, 1)
                 if len(batch) == 1:
                     self._give_up(batch, Miss.UNPARSEABLE, str(error))
@@ -144,7 +101,7 @@ class Asker:
             except FeedError as error:
                 self._give_up(batch, Miss.UNPARSEABLE, str(error))
                 waiting = rest
-            except (_BusyError, TimeoutError) as error:
+            except (BusyError, TimeoutError) as error:
                 reason = str(error) or f"another process was asking for more than {self._patience_seconds:g} s"
                 self._give_up(batch + rest, Miss.THROTTLED, reason)
                 waiting = []
@@ -200,95 +157,6 @@ class Asker:
         self.messages.append(f"{self._service.name} takes {quote(error.bad_id)} for no id")
         return [asked for asked in batch if asked != error.bad_id]
 
-    def _feed(self, batch: list[str], turn: Turn) -> Feed:
-        """Ask for a batch until there is an answer, or no patience: a `_BusyError` where there might be one later."""
-        retries: Counter[type[UpstreamError]] = Counter()
-        while True:
-            began = self._clock.steady()
-            answer = self._once(batch, turn)
-            if isinstance(answer, Feed):
-                return answer
-            error, first_seconds, most_retries, least_seconds = answer
-            retried = retries[type(error)]
-            backoff_seconds = first_seconds * 2**retried * (1 + JITTER * random.random())
-            wait_seconds = max(min(backoff_seconds, LONGEST_WAIT_SECONDS), least_seconds)
-            self._left_seconds -= self._clock.steady() - began
-            if retried >= most_retries or wait_seconds > self._left_seconds:
-                raise error
-            retries[type(error)] += 1
-            self._left_seconds -= wait_seconds
-            self._pause(wait_seconds, str(error))
-
-    def _once(self, batch: list[str], turn: Turn) -> Feed | _Trouble:
-        """Ask for a batch once; an `UpstreamError` where the next time would be no better."""
-        spacing_seconds = self._service.spacing_seconds
-        url = f"{self._service.url}?id_list={','.join(batch)}&max_results={len(batch)}"
-        try:
-            response = self._transport.get(
-                url,
-                accept="application/atom+xml",
-                allowed_hosts=self._service.hosts,
-                before_request=lambda _: turn.begin(),
-            )
-        except UnreachableError as error:
-            message = f"{self._service.name} could not be asked about {pluralize(len(batch), 'paper')}: {error}"
-            hint = "Check the network and try again; --offline answers from the cache alone."
-            return _Trouble(UpstreamError(message, hint), min(spacing_seconds, 1.0), MOST_RETRIES_UNREACHABLE)
-        except (DroppedError, TimedOutError) as error:
-            return _Trouble(_BusyError(str(error)), spacing_seconds, MOST_RETRIES)
-        except OverlongError as error:
-            raise _TooLongError(str(error)) from error
-        finally:
-            turn.end()
-        if response.status == 414:
-            raise _TooLongError("HTTP 414: the address is too long")
-        if response.status in (408, 425, 429) or response.status >= 500:
-            least_seconds = self._retry_after(response)
-            asks = f"; it asks to wait {least_seconds:.0f} s" if least_seconds else ""
-            busy = _BusyError(f"{_shown(response)}{asks}")
-            return _Trouble(busy, BUSY_SPACINGS * spacing_seconds, MOST_RETRIES, least_seconds)
-        if response.status != 400 and not 200 <= response.status < 300:
-            raise self._refusal(response)
-        return self._read(response)
-
-    def _read(self, response: Response) -> Feed | _Trouble:
-        try:
-            feed = parse(response.body)
-        except UnreadableFeedError as error:
-            if response.status == 400 or error.received in (Received.DECLARATIONS, Received.OTHER_XML):
-                raise
-            if error.received is Received.OVERLONG:
-                raise _TooLongError(str(error)) from error
-            # A page or a text is about us, not about this batch.
-            final = self._refusal(response) if error.received in (Received.PAGE, Received.TEXT) else error
-            return _Trouble(final, self._service.spacing_seconds, MOST_RETRIES_UNREADABLE)
-        if response.status == 400:
-            raise RefusedQueryError("HTTP 400", None)
-        return feed
-
-    def _refusal(self, response: Response) -> UpstreamError:
-        what = "refuses to answer"
-        hint = "Wait an hour before you try again; what it has answered so far is kept."
-        if 200 <= response.status < 300:
-            what = "sends something else than metadata"
-            hint = (
-                "The login page of a network or a proxy may stand between, or the service is at work on itself. "
-                "Open its address in a browser, or try again in an hour; what it has answered so far is kept."
-            )
-        return UpstreamError(f"{self._service.name} {what}: {_shown(response)}", hint)
-
-    def _retry_after(self, response: Response) -> float:
-        """How long the service asks to wait: seconds, or until a time (RFC 9110, section 10.2.3); 0 if it does not."""
-        from email.utils import parsedate_to_datetime
-
-        given = response.headers.get("retry-after", "").strip()
-        if re.fullmatch(r"[0-9]{1,9}", given):
-            return float(given)
-        try:
-            return max(parsedate_to_datetime(given).timestamp() - self._clock.wall(), 0.0)
-        except (ValueError, TypeError, OverflowError):
-            return 0.0
-
 
 def split_by_version(ids: Sequence[str]) -> tuple[list[str], list[str]]:
     """The ids without a version and those with one.
@@ -297,13 +165,3 @@ def split_by_version(ids: Sequence[str]) -> tuple[list[str], list[str]]:
     an id without a version means the newest.
     """
     return [asked for asked in ids if not is_versioned(asked)], [asked for asked in ids if is_versioned(asked)]
-
-
-def _shown(response: Response) -> str:
-    """A status and what came with it."""
-    try:
-        parse(response.body)
-    except FeedError as error:
-        what = f"{error.received}{error.detail}" if isinstance(error, UnreadableFeedError) else str(error)
-        return f"HTTP {response.status} ({what})"
-    return f"HTTP {response.status}"

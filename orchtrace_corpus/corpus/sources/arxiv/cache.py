@@ -7,19 +7,12 @@ Files lie in a folder of the service that answered, so that a mirror's answers n
 as a whole. One that cannot be read, or is not ours, is none: the id is asked for again, and the file replaced.
 """
 
-import json
-import os
 import re
-from collections.abc import Callable
 from typing import Any
 
-from orchtrace_corpus.base.errors import CorpusError, DataFileError
-from orchtrace_corpus.base.files import sweep, write_atomic
 from orchtrace_corpus.base.identifiers import IdentifierKind, recognise
 from orchtrace_corpus.corpus.model.metadata import Metadata
-
-FORM = 1
-"""The number of the files' form; files of another are not read."""
+from orchtrace_corpus.corpus.sources.limiter import AnswerFolder
 
 _TEXTS = ("arxiv_id", "title", "abstract", "published", "updated", "primary_category")
 _MAYBE_TEXTS = ("comment", "journal_ref", "doi")
@@ -50,36 +43,8 @@ def is_versioned(asked: str) -> bool:
     return re.search(r"v\d+$", asked) is not None
 
 
-class CacheError(CorpusError):
-    """The cache's folder cannot be used."""
-
-    def __init__(self, path: str, error: OSError) -> None:
-        message = f"cannot write the cache {path}: {error.strerror}"
-        super().__init__(message, "Name another folder with ORCHTRACE_CACHE.")
-
-
-def default_folder() -> str:
-    """`ORCHTRACE_CACHE`, else orchtrace-corpus in `XDG_CACHE_HOME`, else in ~/.cache.
-
-    Reference: XDG Base Directory Specification 0.8, which has relative paths ignored.
-    """
-    own, shared = os.environ.get("ORCHTRACE_CACHE", ""), os.environ.get("XDG_CACHE_HOME", "")
-    if own:
-        return os.path.abspath(own)
-    return os.path.join(shared if os.path.isabs(shared) else os.path.expanduser("~/.cache"), "orchtrace-corpus")
-
-
-class Cache:
-    """The answers of one service.
-
-    Args:
-        folder: The service's own folder; made when something is written.
-        wall: Gives the time in seconds since the epoch.
-    """
-
-    def __init__(self, folder: str, wall: Callable[[], float]) -> None:
-        self._folder = folder
-        self._wall = wall
+class Cache(AnswerFolder):
+    """The answers of one service about papers."""
 
     def read(self, asked: str, max_age_seconds: float | None = None) -> Metadata | None:
         """The answer kept for an id, with its version if it was asked for with one; None if there is none.
@@ -89,17 +54,14 @@ class Cache:
             max_age_seconds: The oldest answer to give; None for any age. One from the future is of no
                 known age.
         """
-        content = self._content(asked)
         try:
-            metadata = _metadata(content["metadata"], asked)
-            age_seconds = self._wall() - float(content["asked_at"])
+            return metadata_of(self.read_content(self._name(asked), asked, max_age_seconds)["metadata"], asked)
         except (ValueError, KeyError, TypeError):
             return None
-        return metadata if max_age_seconds is None or 0 <= age_seconds <= max_age_seconds else None
 
     def is_missing(self, asked: str) -> bool:
         """Whether the last answer about an id was that there is no such paper. Online, it is asked for again."""
-        return self._content(asked).get("metadata", "") is None
+        return self.read_content(self._name(asked), asked).get("metadata", "") is None
 
     def write(self, asked: str, metadata: Metadata | None) -> None:
         """Keep an answer; None where there is no such paper, which ends what was kept of one.
@@ -107,48 +69,14 @@ class Cache:
         Raises:
             CacheError: The disk does not allow it.
         """
-        make_folder(self._folder)
-        path = self._path(asked)
-        values = None if metadata is None else metadata._asdict()
-        entry = {"form": FORM, "asked": asked, "asked_at": self._wall(), "metadata": values}
-        try:
-            write_atomic(path, json.dumps(entry, indent=1) + "\n")
-        except DataFileError as error:
-            cause = error.__cause__
-            raise CacheError(path, cause if isinstance(cause, OSError) else OSError(str(error))) from error
+        self.write_content(self._name(asked), asked, {"metadata": None if metadata is None else metadata._asdict()})
 
-    def sweep(self) -> None:
-        """Remove what killed writers left. Only for who is sure that nobody is writing."""
-        sweep(self._folder)
-
-    def _content(self, asked: str) -> dict[str, Any]:
-        """What an id's file holds; nothing where there is none of this form."""
-        try:
-            with open(self._path(asked), "rb") as file:
-                content = json.loads(file.read(4 * 1024 * 1024))
-        except (OSError, ValueError, RecursionError):
-            return {}
-        is_ours = isinstance(content, dict) and (content.get("form"), content.get("asked")) == (FORM, asked)
-        return content if is_ours else {}
-
-    def _path(self, asked: str) -> str:
+    def _name(self, asked: str) -> str:
         # Ids have no underscore, and of what may not stand in a name only the slash.
-        return os.path.join(self._folder, f"{asked.replace('/', '_')}.json")
+        return asked.replace("/", "_")
 
 
-def make_folder(folder: str) -> None:
-    """Make a folder of the cache where it is not there.
-
-    Raises:
-        CacheError: The disk does not allow it.
-    """
-    try:
-        os.makedirs(folder, exist_ok=True)
-    except OSError as error:
-        raise CacheError(folder, error) from error
-
-
-def _metadata(values: Any, asked: str) -> Metadata:
+def metadata_of(values: Any, asked: str) -> Metadata:
     """The metadata in a file; a `ValueError`, `KeyError` or `TypeError` where it is none, or of another paper."""
     typed = (
         type(values["version"]) is int

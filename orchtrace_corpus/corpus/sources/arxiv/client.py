@@ -13,9 +13,11 @@ from typing import NamedTuple
 from orchtrace_corpus.base.progress import Progress
 from orchtrace_corpus.corpus.model.metadata import Metadata
 from orchtrace_corpus.corpus.sources.arxiv.batches import Asker, Miss, Outcome, split_by_version
-from orchtrace_corpus.corpus.sources.arxiv.cache import Cache, asked_form, default_folder
-from orchtrace_corpus.corpus.sources.arxiv.service import Clock, Limiter, base_url, service
+from orchtrace_corpus.corpus.sources.arxiv.cache import Cache, asked_form
+from orchtrace_corpus.corpus.sources.arxiv.search import SearchAnswer, Searcher
+from orchtrace_corpus.corpus.sources.arxiv.service import base_url, service
 from orchtrace_corpus.corpus.sources.http import Transport
+from orchtrace_corpus.corpus.sources.limiter import Clock, Limiter, default_folder
 
 PATIENCE_SECONDS = 600.0
 """How long to go on after trouble, in one run, before the rest is given up."""
@@ -128,6 +130,58 @@ class Client:
         messages = () if is_done else self._ask(wanted, outcomes, set(map(asked_form, known)), progress)
         return _answer(forms, outcomes, messages)
 
+    def search(
+        self,
+        queries: Mapping[str, str],
+        *,
+        count_only: bool = False,
+        progress: Callable[[Progress], None] | None = None,
+    ) -> SearchAnswer:
+        """Find all papers that queries have: pages from the cache, and the rest from the service.
+
+        Args:
+            queries: In arXiv's syntax, by name.
+            count_only: Ask how many answers each has, and for no more.
+            progress: As for `fetch`; it counts queries.
+
+        Raises:
+            UpstreamError: The service cannot be reached, refuses us, or redirects to another host.
+            CacheError: The cache cannot be written.
+        """
+        done = 0
+
+        def report(waiting_seconds: float = 0.0, reason: str = "") -> None:
+            if progress is not None:
+                progress(Progress(done, len(queries), waiting_seconds, reason))
+
+        def settle(count: int) -> None:
+            nonlocal done
+            done = count
+            report()
+
+        max_age_seconds = None if self._offline else -1.0 if self._refresh else self._max_age_seconds
+        limiter = self._limiter(report)
+        with self._open_transport() as transport:
+            asked = None if self._offline else transport
+            settings = (asked, self._patience_seconds, max_age_seconds)
+            report()
+            return Searcher(self._service, self._cache, limiter, *settings).search(
+                queries, settle, count_only=count_only
+            )
+
+    def _limiter(self, report: Callable[[float, str], None]) -> Limiter:
+        """Turns to ask, with waits that are reported every second."""
+
+        def pause(seconds: float, reason: str) -> None:
+            left_seconds = seconds
+            while left_seconds > 0:
+                report(left_seconds, reason)
+                self._clock.sleep(min(left_seconds, _TICK_SECONDS))
+                left_seconds -= _TICK_SECONDS
+            report(0.0, "")
+
+        return Limiter(self._time_file, self._service.spacing_seconds, self._clock, pause)
+
     def _cached(self, asked: str) -> Metadata | None:
         return self._cache.read(asked, None if self._offline else self._max_age_seconds)
 
@@ -144,16 +198,8 @@ class Client:
             if progress is not None:
                 progress(Progress(len(outcomes) + len(asker.outcomes), len(wanted), waiting_seconds, reason))
 
-        def pause(seconds: float, reason: str) -> None:
-            left_seconds = seconds
-            while left_seconds > 0:
-                report(left_seconds, reason)
-                self._clock.sleep(min(left_seconds, _TICK_SECONDS))
-                left_seconds -= _TICK_SECONDS
-            report()
-
         with self._open_transport() as transport:
-            limiter = Limiter(self._time_file, self._service.spacing_seconds, self._clock, pause)
+            limiter = self._limiter(report)
             asker = Asker(self._service, self._cache, limiter, transport, self._patience_seconds)
             report()
             meanwhile = None if self._refresh else self._cached

@@ -16,6 +16,15 @@ from orchtrace_corpus.base.errors import UpstreamError
 from orchtrace_corpus.base.findings import quote
 from orchtrace_corpus.base.identifiers import IdentifierKind, is_normal, recognise
 from orchtrace_corpus.corpus.model.metadata import Metadata
+from orchtrace_corpus.corpus.sources.exchange import (
+    MOST_RETRIES_UNREADABLE,
+    Protocol,
+    TooLongError,
+    Trouble,
+    refusal,
+)
+from orchtrace_corpus.corpus.sources.http import Response
+from orchtrace_corpus.corpus.sources.limiter import Service
 
 LARGEST_BYTES = 16 * 1024 * 1024
 """A hundred records take about 300 kB."""
@@ -25,6 +34,7 @@ DEEPEST_ELEMENT = 16
 
 _ATOM = "{http://www.w3.org/2005/Atom}"
 _ARXIV = "{http://arxiv.org/schemas/atom}"
+_OPENSEARCH = "{http://a9.com/-/spec/opensearch/1.1/}"
 
 _ERROR_ID = r"https?://(?:[a-z]+\.)?arxiv\.org/api/errors(?:[#/?].*)?"
 _ENTRY_ID = r"https?://[^/\s]+/abs/(.+)v([1-9][0-9]{0,3})"
@@ -49,10 +59,14 @@ class Feed(NamedTuple):
     Attributes:
         entries: A version of a paper each, in no order that means anything.
         problems: The entries that are no description of a paper.
+        total: How many papers the query has in all; None where the feed does not say.
+        size: How many entries the feed has, with those that are none of a paper.
     """
 
     entries: tuple[Metadata, ...]
     problems: tuple[Problem, ...] = ()
+    total: int | None = None
+    size: int = 0
 
 
 class Received(StrEnum):
@@ -127,7 +141,9 @@ def parse(body: bytes) -> Feed:
             problems.append(read)
         else:
             entries.append(read)
-    return Feed(tuple(entries), tuple(problems))
+    total = _text(root, f"{_OPENSEARCH}totalResults")
+    is_number = re.fullmatch(r"[0-9]{1,9}", total, re.ASCII)
+    return Feed(tuple(entries), tuple(problems), int(total) if is_number else None, len(entries) + len(problems))
 
 
 class _BoundedBuilder(TreeBuilder):
@@ -249,3 +265,35 @@ def _text(element: Element, tag: str) -> str:
 
 def _collapsed(text: str) -> str:
     return " ".join(text.split())
+
+
+def feed_protocol(service: Service) -> Protocol[Feed]:
+    """How a service speaks that answers as arXiv's query API does: feeds, and feeds that refuse a query."""
+
+    def read(response: Response) -> Feed | Trouble:
+        try:
+            feed = parse(response.body)
+        except UnreadableFeedError as error:
+            if response.status == 400 or error.received in (Received.DECLARATIONS, Received.OTHER_XML):
+                raise
+            if error.received is Received.OVERLONG:
+                raise TooLongError(str(error)) from error
+            # A page or a text is about us, not about this request.
+            is_about_us = error.received in (Received.PAGE, Received.TEXT)
+            final = refusal(service.name, response, _describe(response)) if is_about_us else error
+            return Trouble(final, service.spacing_seconds, MOST_RETRIES_UNREADABLE)
+        if response.status == 400:
+            raise RefusedQueryError("HTTP 400", None)
+        return feed
+
+    return Protocol("application/atom+xml", read, _describe)
+
+
+def _describe(response: Response) -> str:
+    """A status and what came with it."""
+    try:
+        parse(response.body)
+    except FeedError as error:
+        what = f"{error.received}{error.detail}" if isinstance(error, UnreadableFeedError) else str(error)
+        return f"HTTP {response.status} ({what})"
+    return f"HTTP {response.status}"

@@ -1,0 +1,178 @@
+"""The flow of records through searching and screening, run by run and in all.
+
+The names are those of PRISMA 2020 (Page et al., BMJ 372:n71): records identified, removed before screening, screened,
+excluded, included. A run lists the papers that it brought; what became of each is what the corpus says of it now. The
+published pool is the previous review, of which nobody has counted what was identified.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from orchtrace_corpus.base.findings import Finding, quote
+from orchtrace_corpus.corpus.analysis.matching import RecordIndex
+from orchtrace_corpus.corpus.model.candidates import Candidate
+from orchtrace_corpus.corpus.model.codebook import Protocol
+from orchtrace_corpus.corpus.model.records import Exclusion, Paper, Pool
+from orchtrace_corpus.corpus.model.searches import Run, SearchFile
+from orchtrace_corpus.corpus.model.taxonomy import Facet
+
+OTHER_REASON = "other"
+"""Stands for a reason that is none of the protocol's rules."""
+
+
+class Flow(NamedTuple):
+    """What became of the records of a run, or of several.
+
+    Attributes:
+        name: The day of the run and what made it; empty for all together.
+        found: How many records were identified; None where nobody counted.
+        by_source: How many of them each source gave, of those that were counted.
+        repeated: How many of them were found twice within a run.
+        known: How many the corpus knew: in the pool, in the log, or awaiting a decision.
+        refused: How many could not be recorded.
+        new: How many papers were brought.
+        included: How many of these are in the pool.
+        coding: How many were taken in, and have open tags.
+        excluded: How many were left out, by stage and by the protocol's rule, or `OTHER_REASON`.
+        awaiting: How many nobody has decided on.
+    """
+
+    name: str
+    found: int | None
+    by_source: Mapping[str, int]
+    repeated: int
+    known: int
+    refused: int
+    new: int
+    included: int
+    coding: int
+    excluded: Mapping[tuple[str, str], int]
+    awaiting: int
+
+    @property
+    def screened(self) -> int:
+        """How many were decided on."""
+        return self.included + self.coding + sum(self.excluded.values())
+
+    @property
+    def removed(self) -> int:
+        """How many were removed before screening: duplicates, known and refused records."""
+        return self.repeated + self.known + self.refused
+
+
+def count_runs(
+    runs: Sequence[Run], pool: Pool, candidates: Sequence[Candidate], rules: Mapping[str, str], stage: Facet | None
+) -> tuple[Flow, ...]:
+    """The flow of each run.
+
+    Args:
+        runs: The runs.
+        pool: The corpus.
+        candidates: What awaits a decision in it.
+        rules: The protocol's rules of exclusion, id by rule.
+        stage: The facet of exclusions that names stages of screening.
+    """
+    index = RecordIndex([*pool.papers, *pool.exclusions])
+    awaiting = RecordIndex(candidate.paper for candidate in candidates)
+    settled = {candidate.name for candidate in candidates if candidate.screened}
+    flows = []
+    for run in runs:
+        included = coding = undecided = 0
+        excluded: Counter[tuple[str, str]] = Counter()
+        for name in run.new:
+            record = index.named(name)
+            if isinstance(record, Exclusion) and not record.promoted_to:
+                tag = record.tags.get(stage.field, "") if stage else ""
+                excluded[str(tag), rules.get(record.reason, OTHER_REASON)] += 1
+            elif record is not None:
+                included += 1
+            elif isinstance(found := awaiting.named(name), Paper):
+                coding += found.key in settled
+                undecided += found.key not in settled
+        by_source: Counter[str] = Counter()
+        for search in run.searches:
+            by_source[search.source] += search.found or 0
+        flows.append(
+            Flow(
+                f"{run.day} {run.by}",
+                run.found,
+                dict(by_source) if run.found is not None else {},
+                run.repeated,
+                run.known,
+                run.refused,
+                len(run.new),
+                included,
+                coding,
+                dict(excluded),
+                undecided,
+            )
+        )
+    return tuple(flows)
+
+
+class Screening(NamedTuple):
+    """The flow of a corpus: the published pool, each run, and all runs together.
+
+    Attributes:
+        included: How many papers the published pool has; all papers where a corpus has no published pool.
+        excluded: How many exclusions it has, likewise.
+        flows: The flow of each run.
+        whole: All runs together.
+        stage: The facet of exclusions that names stages of screening.
+    """
+
+    included: int
+    excluded: int
+    flows: tuple[Flow, ...]
+    whole: Flow
+    stage: Facet | None
+
+
+def screening(pool: Pool, runs: Sequence[Run], candidates: Sequence[Candidate], protocol: Protocol | None) -> Screening:
+    """The flow of a corpus.
+
+    Args:
+        pool: The corpus.
+        runs: Its runs of searches.
+        candidates: What awaits a decision in it.
+        protocol: Its protocol, which has the rules and names the facet of stages.
+    """
+    rules = {rule.rule: rule.id for rule in protocol.exclude} if protocol else {}
+    field = protocol.stage_field if protocol else None
+    stage = next((facet for facet in pool.taxonomy.exclusions if facet.field == field), None)
+    flows = count_runs(runs, pool, candidates, rules, stage)
+    papers = sum(paper.published is not False for paper in pool.papers)
+    exclusions = sum(exclusion.published is not False for exclusion in pool.exclusions)
+    return Screening(papers, exclusions, flows, total(flows), stage)
+
+
+def total(flows: Sequence[Flow]) -> Flow:
+    """All runs together; what nobody counted is left out of what was found."""
+    by_source: Counter[str] = Counter()
+    excluded: Counter[tuple[str, str]] = Counter()
+    for flow in flows:
+        by_source.update(flow.by_source)
+        excluded.update(flow.excluded)
+    counted = [flow.found for flow in flows if flow.found is not None]
+    fields = ("repeated", "known", "refused", "new", "included", "coding", "awaiting")
+    sums = {name: sum(getattr(flow, name) for flow in flows) for name in fields}
+    found = sum(counted) if counted else None
+    return Flow("", found, dict(by_source), excluded=dict(excluded), **sums)
+
+
+def check(file: SearchFile, pool: Pool, candidates: Sequence[Candidate]) -> tuple[Finding, ...]:
+    """The findings of the file, and the papers of its runs that are nowhere."""
+    return (*file.findings, *_nowhere(file, pool, candidates))
+
+
+def _nowhere(file: SearchFile, pool: Pool, candidates: Sequence[Candidate]) -> Iterator[Finding]:
+    if file.places is None or file.findings:
+        return
+    index = RecordIndex([*pool.papers, *pool.exclusions, *(candidate.paper for candidate in candidates)])
+    for place, run in enumerate(file.runs):
+        for number, name in enumerate(run.new):
+            if index.named(name) is None:
+                message = f"{quote(name)} is neither in the pool nor in the log nor a candidate"
+                mend = "add it, or exclude it with the reason"
+                yield Finding("B108", f"{message}; {mend}", file.places.locate(place, "new", number))

@@ -1,0 +1,228 @@
+"""In which order candidates are best read, and what an order is worth.
+
+The likely order is that of a classifier that has seen the titles, and abstracts where they are stored, of what was
+included and of what was excluded: TF-IDF of words and pairs of words, and logistic regression with balanced classes, as
+scikit-learn has them. It reads nothing of our own about a paper, no summary, tag or reason. What a place in the order
+rests on is shown as the words that weigh most in it.
+
+Measures are those of screening in systematic reviews: recall after a part is read, and work saved over sampling at 95 %
+recall, WSS@95 = (N - n) / N - 0.05, where n of N must be read in this order to have seen 95 % of what is relevant
+(A. M. Cohen et al., "Reducing workload in systematic review preparation using automated citation classification", JAMIA
+13, 2006).
+"""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from math import ceil, log, sqrt
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from orchtrace_corpus.base.errors import CommandUseError, MissingLibraryError
+from orchtrace_corpus.corpus.model.records import Exclusion, Paper, Pool, Record
+
+if TYPE_CHECKING:
+    from orchtrace_corpus.corpus.model.candidates import Candidate
+
+RECALL = 0.95
+"""The recall at which saved work is measured."""
+
+FEWEST = 5
+"""From how many included and excluded records on a classifier is trained."""
+
+_WORDS_SHOWN = 5
+_STOP = frozenset(
+    "a an and are as at be by can for from how in into is it its new of on or our over than that the their these this "
+    "to toward towards under via we what when which while with without".split()
+)
+
+
+class Place(NamedTuple):
+    """The place of a text in the likely order.
+
+    Attributes:
+        score: How likely it is to be included, from 0 to 1; good for ordering, no probability to quote.
+        words: The words that raise the score most, then those that lower it, each with its share of the log odds.
+    """
+
+    score: float
+    words: tuple[tuple[str, float], ...]
+
+
+class Measures(NamedTuple):
+    """What an order is worth.
+
+    Attributes:
+        recall: The share of the relevant texts that is seen, by the share of all that is read.
+        saved: WSS@95, from -0.05 to 0.95.
+    """
+
+    recall: Mapping[float, float]
+    saved: float
+
+
+def text_of(record: Record, abstracts: Mapping[str, str]) -> str:
+    """What the order knows of a record: its title, and its abstract where one is stored.
+
+    Args:
+        record: The record.
+        abstracts: By arXiv id.
+    """
+    arxiv_id = record.arxiv_id if isinstance(record, Paper) else record.identifier.removeprefix("arXiv:")
+    return f"{record.title}. {abstracts.get(arxiv_id or '', '')}".strip()
+
+
+def training_texts(pool: Pool, abstracts: Mapping[str, str]) -> tuple[list[str], list[bool]]:
+    """The texts of all decided records, and whether each was included; one that was promoted counts as its paper."""
+    excluded = [record for record in pool.exclusions if not record.promoted_to]
+    records: list[Record] = [*pool.papers, *excluded]
+    return [text_of(record, abstracts) for record in records], [isinstance(record, Paper) for record in records]
+
+
+def likely(
+    candidates: "Sequence[Candidate]", pool: Pool, abstracts: Mapping[str, str]
+) -> "list[tuple[Candidate, Place]]":
+    """Candidates in the likely order, each with its place; equal ones as they came.
+
+    Raises:
+        CommandUseError: Too few records are decided on.
+        MissingLibraryError: scikit-learn is not installed.
+    """
+    places = rank(*training_texts(pool, abstracts), [text_of(one.paper, abstracts) for one in candidates])
+    return sorted(zip(candidates, places, strict=True), key=lambda pair: -pair[1].score)
+
+
+def by_date(candidates: "Sequence[Candidate]") -> "list[Candidate]":
+    """Candidates with the newest first: by arXiv id, which counts up within its month, else by year."""
+
+    def moment(candidate: "Candidate") -> str:
+        arxiv_id = candidate.paper.arxiv_id or ""
+        return f"20{arxiv_id[:2]}-{arxiv_id[2:]}" if re.match(r"\d{4}\.", arxiv_id) else str(candidate.paper.year)
+
+    return sorted(candidates, key=moment, reverse=True)
+
+
+def rank(texts: Sequence[str], included: Sequence[bool], others: Sequence[str]) -> list[Place]:
+    """The places of texts, by a classifier that is trained on others.
+
+    Args:
+        texts: What was decided on.
+        included: Whether each was included.
+        others: What is to be placed.
+
+    Raises:
+        CommandUseError: There are fewer than `FEWEST` texts of either kind.
+        MissingLibraryError: scikit-learn is not installed.
+    """
+    if min(sum(included), len(included) - sum(included)) < FEWEST:
+        message = f"the likely order needs at least {FEWEST} included and {FEWEST} excluded records to learn from"
+        raise CommandUseError(message, "Write --order date.")
+    if not others:
+        return []
+    try:
+        from sklearn.feature_extraction.text import TfidfVectorizer
+        from sklearn.linear_model import LogisticRegression
+    except ImportError as error:
+        raise MissingLibraryError("the likely order", "scikit-learn", "screen") from error
+    vectorizer = TfidfVectorizer(
+        tokenizer=_tokens, preprocessor=str, token_pattern=None, ngram_range=(1, 2), sublinear_tf=True
+    )
+    matrix = vectorizer.fit_transform(texts)
+    model = LogisticRegression(class_weight="balanced", C=10.0, max_iter=1000, random_state=0)
+    model.fit(matrix, list(included))
+    names, weights = vectorizer.get_feature_names_out(), model.coef_[0]
+    placed = vectorizer.transform(others)
+    scores = model.predict_proba(placed)[:, 1]
+    return [Place(float(score), _words(placed[row], names, weights)) for row, score in enumerate(scores)]
+
+
+def _words(row: Any, names: Any, weights: Any) -> tuple[tuple[str, float], ...]:
+    """The words of a row of the matrix that move its score most, the strongest first."""
+    pairs = zip(row.indices, row.data, strict=True)
+    shares = [(str(names[column]), float(value * weights[column])) for column, value in pairs]
+    moving = [(word, round(share, 3)) for word, share in shares if abs(share) >= 0.001]
+    return tuple(sorted(moving, key=lambda pair: (-abs(pair[1]), pair[0]))[:_WORDS_SHOWN])
+
+
+def measure(relevant: Sequence[bool], parts: Sequence[float] = (0.1, 0.2, 0.5)) -> Measures:
+    """What an order is worth.
+
+    Args:
+        relevant: In the order of reading, whether each text is relevant; at least one must be.
+        parts: The shares of all texts after which recall is taken, rounded up to whole texts.
+    """
+    size, wanted = len(relevant), sum(relevant)
+    recall = {part: sum(relevant[: ceil(part * size)]) / wanted for part in parts}
+    read = next(count for count in range(1, size + 1) if sum(relevant[:count]) >= RECALL * wanted)
+    return Measures(recall, (size - read) / size - (1 - RECALL))
+
+
+def mean(measures: Sequence[Measures]) -> Measures:
+    """The mean of several measures of the same parts."""
+    parts = measures[0].recall
+    recall = {part: sum(one.recall[part] for one in measures) / len(measures) for part in parts}
+    return Measures(recall, sum(one.saved for one in measures) / len(measures))
+
+
+@lru_cache(maxsize=8192)
+def _tokens(text: str) -> tuple[str, ...]:
+    """The words of a text in lower case, without the commonest and without plain plurals."""
+    words = re.findall(r"[^\W_]+", text.casefold())
+    return tuple(_singular(word) for word in words if word not in _STOP and len(word) > 1)
+
+
+def _singular(word: str) -> str:
+    return word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith(("ss", "us", "is")) else word
+
+
+class Similarity:
+    """Finds the records that are most like a text, by the cosine of TF-IDF vectors; needs no library.
+
+    Args:
+        records: The records to compare with.
+        abstracts: By arXiv id.
+    """
+
+    def __init__(self, records: Sequence[Record], abstracts: Mapping[str, str]) -> None:
+        self._records = records
+        counts = [Counter(_tokens(text_of(record, abstracts))) for record in records]
+        seen = Counter(word for words in counts for word in words)
+        self._rarity = {word: log((1 + len(records)) / (1 + number)) + 1 for word, number in seen.items()}
+        self._vectors = [self._vector(words) for words in counts]
+
+    def nearest(
+        self, text: str, number: int, accept: Callable[[Record], bool] = lambda _: True
+    ) -> list[tuple[Record, float]]:
+        """The records that are most like a text, each with its likeness from 0 to 1; those without any are left out."""
+        vector = self._vector(Counter(_tokens(text)))
+        found = [
+            (record, sum(weight * other.get(word, 0.0) for word, weight in vector.items()))
+            for record, other in zip(self._records, self._vectors, strict=True)
+            if accept(record)
+        ]
+        ordered = sorted(found, key=lambda pair: -pair[1])
+        return [(record, likeness) for record, likeness in ordered[:number] if likeness > 0]
+
+    def _vector(self, words: Counter[str]) -> dict[str, float]:
+        weights = {word: (1 + log(number)) * self._rarity.get(word, 0.0) for word, number in words.items()}
+        length = sqrt(sum(weight * weight for weight in weights.values()))
+        return {word: weight / length for word, weight in weights.items()} if length else {}
+
+
+def is_excluded(record: Record) -> bool:
+    """Whether a record is one of the log that stands as excluded."""
+    return isinstance(record, Exclusion) and not record.promoted_to
+
+
+def folds(included: Sequence[bool], number: int, seed: int) -> Iterator[list[int]]:
+    """Divide texts into parts with the same share of included ones, by chance that a seed decides."""
+    import random
+
+    generator = random.Random(seed)
+    parts: list[list[int]] = [[] for _ in range(number)]
+    for kind in (True, False):
+        members = [place for place, one in enumerate(included) if one is kind]
+        generator.shuffle(members)
+        for at, place in enumerate(members):
+            parts[at % number].append(place)
+    yield from (sorted(part) for part in parts)

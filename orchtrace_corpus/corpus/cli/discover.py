@@ -1,0 +1,177 @@
+"""The command that looks for new papers by the protocol: `corpus discover`."""
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Annotated
+
+import typer
+
+from orchtrace_corpus.base.commands import progress
+from orchtrace_corpus.base.commands.options import DryRun, OutputFormat, refuse_together
+from orchtrace_corpus.base.dates import today
+from orchtrace_corpus.base.errors import DataFileError, ExitCode
+from orchtrace_corpus.base.findings import printable
+from orchtrace_corpus.base.text import Format
+from orchtrace_corpus.base.text.layout import first_and_more, pluralize
+from orchtrace_corpus.base.text.table import Table
+from orchtrace_corpus.corpus.cli.options import ArxivUrl, Offline, Refresh, option
+from orchtrace_corpus.corpus.cli.session import CorpusSession
+from orchtrace_corpus.corpus.edit.proposal import Editable, judge, load_editable, write
+from orchtrace_corpus.corpus.formats import Item
+from orchtrace_corpus.corpus.intake import deduplication, discovery
+from orchtrace_corpus.corpus.intake.deduplication import Discovery
+from orchtrace_corpus.corpus.intake.discovery import PlannedSearch
+from orchtrace_corpus.corpus.model import store
+from orchtrace_corpus.corpus.model.searches import OPENALEX
+from orchtrace_corpus.corpus.sources.arxiv.client import Client
+from orchtrace_corpus.corpus.sources.openalex import KEY, OpenAlex
+
+_SHOWN = 10
+
+
+def discover(
+    ctx: typer.Context,
+    since: Annotated[
+        str, option("--since", "DATE|last", "Papers of this day and later (else since each query was last asked).")
+    ] = "",
+    family: Annotated[
+        list[str] | None, option("--family", "NAME", "Only this query, or the queries of this family (repeatable).")
+    ] = None,
+    dry_run: DryRun = False,
+    offline: Offline = False,
+    refresh: Refresh = False,
+    arxiv_url: ArxivUrl = "",
+    output_format: OutputFormat = Format.TABLE,
+) -> int:
+    """Look for new papers by the protocol, and put them down as candidates.
+
+    Asks arXiv every query of data/protocol.yaml, in its categories, about a window of days that ends
+    yesterday; and OpenAlex for works that cite, or are cited by, the papers that the protocol names,
+    if OPENALEX_API_KEY holds a key. What is in the pool, in the log or among the candidates, under any
+    identifier or nearly the same title, is left out and counted. New ones go to data/candidates.yaml,
+    the run to data/searches.yaml, and what arXiv says of them to data/arxiv.json. --dry-run asks how
+    many answers each query has, and writes nothing. An interrupted run goes on where it was.
+    Exit code 0: everything was asked; 1: something found could not be recorded; 4: a service could
+    not be asked, or not about everything; what was answered is recorded.
+
+    \b
+    Examples:
+      corpus discover --dry-run
+      corpus discover --since last
+      corpus discover --since 2026-05-01 --family orchestration
+      corpus discover --since 2026-05-01 --format json
+    """
+    session = CorpusSession(*ctx.obj)
+    refuse_together(offline=offline, refresh=refresh)
+    root = session.root_folder() if dry_run else session.writable_root()
+    corpus = load_editable(root)
+    protocol = store.read_protocol(root, corpus.pool.taxonomy).sound()
+    if protocol is None:
+        raise DataFileError(f"this corpus has no {store.PROTOCOL}", "docs/data.md of orchtrace-corpus describes it.")
+    runs = store.read_searches(root).sound()
+    planned = discovery.plan_searches(protocol, runs, today(), since=since, names=family or ())
+    client = Client(arxiv_url, offline=offline, refresh=refresh)
+    cited = () if family else discovery.citing_papers(protocol, corpus.pool)
+    if dry_run:
+        return _count(session, client, planned, len(cited), output_format)
+    key = os.environ.get(KEY, "")
+    if cited and not key:
+        session.output.note(f"corpus: citations are left out: {KEY} holds no key; one is free at openalex.org")
+    if cited and key and offline:
+        session.output.note("corpus: citations are left out: --offline asks nobody")
+    openalex = OpenAlex(key, refresh=refresh) if cited and key and not offline else None
+    until = planned[0].until
+    first = discovery.window_start(protocol, runs, discovery.CITATIONS, OPENALEX, since, until)
+    with progress.shown(session.output, "queries") as show:
+        found = discovery.discover(
+            corpus,
+            protocol,
+            planned,
+            today(),
+            client=client,
+            openalex=openalex,
+            citations_since=first,
+            progress=show,
+        )
+    written = write(judge(corpus, deduplication.propose(corpus, found))).written
+    rows = tuple(
+        (one.query, one.source, one.since or "", one.until or "", one.found, one.new) for one in found.run.searches
+    )
+    columns = ("query", "source", "from", "to", "found", "new")
+    session.show_tables([Table("searches", "", columns, rows)], "discover", output_format)
+    for name in written:
+        session.output.note(f"wrote {name}")
+    return report(session, found)
+
+
+def take_library(
+    session: CorpusSession, corpus: Editable, items: Sequence[Item], name: str, *, dry_run: bool = False
+) -> int:
+    """Take the entries of a library in as candidates, and put the run on record; return the exit code.
+
+    Args:
+        session: Where the output goes.
+        corpus: The corpus.
+        items: The entries.
+        name: The name of the file; its folder is nobody's business.
+        dry_run: Whether to write nothing.
+    """
+    taken = deduplication.take_items(corpus, items, name, today())
+    proposal = deduplication.propose(corpus, taken)
+    judgement = judge(corpus, proposal)
+    if dry_run:
+        session.output.write(judgement.diff)
+        session.output.note("corpus: nothing was written (--dry-run)")
+    else:
+        for written in write(judgement).written:
+            session.output.note(f"wrote {written}")
+    return report(session, taken)
+
+
+def _count(
+    session: CorpusSession, client: Client, planned: Sequence[PlannedSearch], cited: int, output_format: Format
+) -> int:
+    """Show the queries, and how many answers each has."""
+    with progress.shown(session.output, "queries") as show:
+        answer = client.search({one.query: one.asked for one in planned}, count_only=True, progress=show)
+    rows = tuple(
+        (one.query, answer.found[one.query].total if one.query in answer.found else None, one.asked) for one in planned
+    )
+    session.show_tables([Table("searches", "", ("query", "answers", "asked"), rows)], "discover", output_format)
+    if cited:
+        session.output.note(f"{pluralize(cited, 'paper')} whose citations are followed at OpenAlex")
+    session.output.note("corpus: nothing was written (--dry-run)")
+    return _tell_failed(session, {name: text for name, (_, text) in answer.failed.items()})
+
+
+def report(session: CorpusSession, found: Discovery) -> int:
+    """Say what a run has brought and what it has left out; return the exit code."""
+    run, output = found.run, session.output
+    known = f"{run.in_pool} in the pool, {run.in_log} excluded before, {run.in_candidates} among the candidates"
+    output.note(f"{pluralize(len(found.new), 'new candidate')}; left out: {known}, {run.repeated} found more than once")
+    if found.by_title:
+        output.note("left out by a title that is nearly the same:")
+    pairs = ((printable(title), match.record.name, printable(match.shared)) for title, match in found.by_title)
+    near = [f"  {title} (as {name}: {shared})" for title, name, shared in pairs]
+    for line in first_and_more(near, _SHOWN, "  ... and {} more"):
+        output.note(line)
+    for message in found.messages:
+        output.tell(f"corpus: {printable(message, limit=300)}")
+    for title, findings in found.refused:
+        said = "; ".join(f"{finding.code} {finding.message}" for finding in findings)
+        output.tell(f"corpus: {printable(title)} is left out: {printable(said, limit=300)}")
+    code = _tell_failed(session, found.failed)
+    if found.error is not None:
+        output.tell("corpus: not everything could be asked; what was answered before is kept")
+        output.tell(f"corpus: {found.error}")
+        code = ExitCode.UPSTREAM
+    return max(code, ExitCode.FINDINGS if found.refused else ExitCode.DONE)
+
+
+def _tell_failed(session: CorpusSession, failed: Mapping[str, str]) -> int:
+    """Say which queries have no answer, and why; return the exit code."""
+    for name, text in failed.items():
+        session.output.tell(f"corpus: no answer to the query {printable(name)}: {printable(text, limit=300)}")
+    if failed:
+        session.output.tell("Run the command again later; what was answered is kept.")
+    return ExitCode.UPSTREAM if failed else ExitCode.DONE

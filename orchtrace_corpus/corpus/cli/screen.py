@@ -1,0 +1,342 @@
+"""The command that decides on candidates, one after another or from spreadsheets: `corpus screen`."""
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, NamedTuple
+
+import typer
+
+from orchtrace_corpus.base.dates import today
+from orchtrace_corpus.base.errors import CommandUseError, CorpusError, DataFileError, ExitCode
+from orchtrace_corpus.base.files import Document, write_stale
+from orchtrace_corpus.base.findings import has_errors, printable
+from orchtrace_corpus.base.text.layout import pluralize
+from orchtrace_corpus.corpus.analysis.attributes import candidate_attributes
+from orchtrace_corpus.corpus.analysis.query import parse
+from orchtrace_corpus.corpus.analysis.reading_order import Place, Similarity
+from orchtrace_corpus.corpus.cli.audit import read_sheet, write_new
+from orchtrace_corpus.corpus.cli.options import ReadingOrder, Where, option
+from orchtrace_corpus.corpus.cli.questions import Questions, can_ask, numbered, spelled
+from orchtrace_corpus.corpus.cli.session import CorpusSession
+from orchtrace_corpus.corpus.edit.proposal import Editable, Judgement, Proposal, judge, load_editable, write
+from orchtrace_corpus.corpus.intake import screening
+from orchtrace_corpus.corpus.intake.screening import Choice, Verdict
+from orchtrace_corpus.corpus.model import store
+from orchtrace_corpus.corpus.model.candidates import Candidate
+from orchtrace_corpus.corpus.model.codebook import Protocol
+from orchtrace_corpus.corpus.model.records import Exclusion, Tag
+from orchtrace_corpus.corpus.model.tagging import NO_TERM, read_level, read_tag
+from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind
+from orchtrace_corpus.corpus.render import candidates as render
+
+_KEYS = "i include, e exclude, l later, b back, q quit"
+
+
+def screen(
+    ctx: typer.Context,
+    where: Where = None,
+    order: Annotated[
+        ReadingOrder, typer.Option("--order", help="The order of reading: newest first, or likeliest first.")
+    ] = ReadingOrder.DATE,
+    sheet: Annotated[str, option("--sheet", "FILE", "Write a sheet for screening in a spreadsheet instead.")] = "",
+    decisions: Annotated[
+        list[str] | None,
+        option("--decisions", "FILE", "Take the decisions of a sheet; of several, what all agree on (repeatable)."),
+    ] = None,
+) -> int:
+    """Decide on candidates, one after another.
+
+    Shows title, abstract where one is stored, why the candidate came, the records most like it with
+    their tags, the excluded ones like it with their reasons, and the protocol's rules. Then asks: i to
+    include (with tags, of which any may stay open), e to exclude (with a reason: a number of the list,
+    or a sentence), l for later, b to go back and take the last decision back, q to quit. Every decision
+    is written at once, in one edit; whenever you leave, nothing is lost. A candidate that is included and
+    lacks nothing becomes a paper; "corpus add KEY" finishes one with open tags.
+
+    For two readers: --sheet writes a CSV file for each, "corpus audit compare" measures how far they
+    agree, and --decisions, once for each sheet, takes over what they agree on. Exit code 1: some
+    decisions could not be taken over.
+
+    \b
+    Examples:
+      corpus screen --order likely
+      corpus screen --where "found>=2026-11-01"
+      corpus screen --sheet first.csv
+      corpus screen --sheet second.csv
+      corpus screen --decisions first.csv --decisions second.csv
+    """
+    session = CorpusSession(*ctx.obj)
+    if sheet and decisions:
+        raise CommandUseError("--sheet and --decisions contradict each other", "Give one of them.")
+    root = session.writable_root()
+    corpus = load_editable(root)
+    if corpus.awaiting.places is None:
+        raise DataFileError(f"this corpus has no {store.CANDIDATES}", "corpus discover finds candidates.")
+    if decisions:
+        return _take_over(session, root, decisions)
+    known = store.read_arxiv(root)
+    chosen = parse(where or [], candidate_attributes(corpus.pool.taxonomy)).select(corpus.awaiting.candidates)
+    waiting, places = screening.in_order(
+        screening.undecided(chosen), corpus.pool, known, likely=order is ReadingOrder.LIKELY
+    )
+    abstracts = screening.abstracts(known)
+    if sheet:
+        write_new(sheet, screening.blank_sheet(waiting, abstracts, corpus.pool.taxonomy))
+        session.output.note(f"wrote {printable(sheet, limit=300)}: {pluralize(len(waiting), 'candidate')}")
+        return ExitCode.DONE
+    if not waiting:
+        session.output.note("no candidate awaits a decision")
+        return ExitCode.DONE
+    if not can_ask():
+        hint = "Write a sheet with --sheet FILE, and give it back with --decisions FILE."
+        raise CommandUseError("screen asks at a terminal, and there is none", hint)
+    protocol = store.read_protocol(root, corpus.pool.taxonomy).sound()
+    run = _Run(session, root, protocol, abstracts, dict(zip((one.name for one in waiting), places, strict=False)))
+    return run.go_through([one.name for one in waiting])
+
+
+class _Step(NamedTuple):
+    """A candidate that was shown, and what deciding on it changed."""
+
+    name: str
+    choice: Choice
+    documents: tuple[Document, ...] = ()
+
+
+class _Run:
+    """One sitting."""
+
+    def __init__(
+        self,
+        session: CorpusSession,
+        root: str,
+        protocol: Protocol | None,
+        abstracts: Mapping[str, str],
+        places: Mapping[str, Place],
+    ) -> None:
+        self._session = session
+        self._root = root
+        self._protocol = protocol
+        self._abstracts = abstracts
+        self._places = places
+        self._steps: list[_Step] = []
+
+    def go_through(self, names: Sequence[str]) -> int:
+        """Show candidates and ask about each, until all are shown or somebody quits; return the exit code."""
+        at, code = 0, ExitCode.DONE
+        try:
+            while at < len(names):
+                corpus = load_editable(self._root)
+                candidate = next((one for one in corpus.awaiting.candidates if one.name == names[at]), None)
+                if candidate is None or candidate.screened:  # decided on elsewhere meanwhile
+                    at += 1
+                    continue
+                answer = self._ask(corpus, candidate, at + 1, len(names))
+                if answer == "q":
+                    break
+                if answer == "b":
+                    at = self._go_back(names, at)
+                    continue
+                at += 1
+        except typer.Exit:
+            code = ExitCode.INTERRUPTED
+        finally:
+            self._sum_up()
+        return code
+
+    def _ask(self, corpus: Editable, candidate: Candidate, number: int, total: int) -> str:
+        """Show a candidate, and act on the answer; return it."""
+        output, taxonomy = self._session.output, corpus.pool.taxonomy
+        likeness = Similarity([*corpus.pool.papers, *corpus.pool.exclusions], self._abstracts)
+        neighbours = screening.find_neighbours(candidate, likeness, self._abstracts)
+        abstract = self._abstracts.get(candidate.paper.arxiv_id or "", "")
+        place = self._places.get(candidate.name)
+        card = render.screening_card(candidate, abstract, neighbours, self._protocol, taxonomy, output.width, place)
+        output.show([(), *card, ()])
+        questions = _Questions(output, taxonomy)
+        while True:
+            answer = questions.choose(f"[{number}/{total}] {_KEYS}: ")
+            if answer in ("b", "q"):
+                return answer
+            if answer == "l":
+                self._steps.append(_Step(candidate.name, Choice.LATER))
+                return answer
+            try:
+                choice, proposal = self._propose(corpus, candidate, answer, questions)
+                judgement = judge(corpus, proposal)
+                if not judgement.is_allowed:
+                    output.tell("\n".join(("nothing was written; the decision would bring:", *map(str, judgement.new))))
+                    continue
+                write(judgement)
+            except CorpusError as error:
+                output.tell(f"nothing was written: {error}")
+                continue
+            self._steps.append(_Step(candidate.name, choice, judgement.documents))
+            output.tell(_outcome(candidate, choice, judgement))
+            return answer
+
+    def _propose(
+        self, corpus: Editable, candidate: Candidate, answer: str, questions: "_Questions"
+    ) -> tuple[Choice, Proposal]:
+        day = today().isoformat()
+        if answer == "i":
+            rules = [rule.rule for rule in self._protocol.include] if self._protocol else []
+            reason = questions.reason(rules, candidate.reason)
+            return Choice.INCLUDE, screening.include(corpus, candidate, reason, questions.tags(candidate), day)
+        rules = [rule.rule for rule in self._protocol.exclude] if self._protocol else []
+        said = Exclusion(screened=day, reason=questions.reason(rules, ""))
+        draft, gaps = screening.draft_exclusion(corpus, candidate, said)
+        record = questions.complete_exclusion(candidate.name, draft) if gaps else draft
+        named = record._replace(identifier=draft.identifier)
+        proposal, _ = screening.exclude(corpus, candidate, said, named)
+        assert proposal is not None
+        return Choice.EXCLUDE, proposal
+
+    def _go_back(self, names: Sequence[str], at: int) -> int:
+        """Take the last decision back, and return to its candidate."""
+        if not self._steps:
+            self._session.output.tell("this is the first one")
+            return at
+        step = self._steps[-1]
+        if step.documents:
+            back = [Document(one.name, one.wanted, one.present or "[]\n") for one in reversed(step.documents)]
+            write_stale(self._root, back)
+            self._session.output.tell(f"taken back: {step.name}")
+        self._steps.pop()
+        return names.index(step.name)
+
+    def _sum_up(self) -> None:
+        counts = {choice: sum(step.choice is choice for step in self._steps) for choice in Choice}
+        self._session.output.note(_counted(counts))
+        if counts[Choice.INCLUDE] or counts[Choice.EXCLUDE]:
+            self._session.output.note("corpus build regenerates what is made from the data")
+
+
+class _Questions(Questions):
+    """Asks for decisions, and for tags of which any may stay open."""
+
+    def choose(self, prompt: str) -> str:
+        """One of the keys."""
+
+        def read(answer: str) -> str:
+            key = answer[:1].lower()
+            if key not in ("i", "e", "l", "b", "q"):
+                raise CommandUseError(f"Type one of: {_KEYS}.")
+            return key
+
+        return self._ask(prompt, read)
+
+    def reason(self, rules: Sequence[str], known: str) -> str:
+        """A sentence, or the rule of a number; Enter keeps what is known."""
+        for number, rule in enumerate(rules, 1):
+            self._say(f"  {number} {rule}")
+
+        def read(answer: str) -> str:
+            if answer.isdecimal():
+                if not 1 <= int(answer) <= len(rules):
+                    raise CommandUseError(f"There is no rule {answer}.")
+                return rules[int(answer) - 1]
+            if not answer and not known:
+                raise CommandUseError("A reason is needed: a number of the list, or a sentence.")
+            return answer or known
+
+        enter = f" [{printable(known)}]" if known else ""
+        return self._ask(f"Reason, a number or a sentence{enter}: ", read)
+
+    def tags(self, candidate: Candidate) -> dict[str, Tag]:
+        """The tags that are open, as far as they are answered."""
+        given: dict[str, Tag] = {}
+        for facet in self._taxonomy.papers:
+            if facet.kind is Kind.LEVELS:
+                levels = {
+                    term.id: level
+                    for term in facet.terms
+                    if candidate.is_open(term.id) and (level := self._open(facet, term.id))
+                }
+                given |= {facet.field: levels} if levels else {}
+            elif facet.field not in candidate.tags and (tag := self._open(facet)):
+                given[facet.field] = read_tag(facet, tag)
+        return given
+
+    def _open(self, facet: Facet, term: str = "") -> str:
+        """A term, or the level of a term; empty where it stays open."""
+        names = [*(level.id for level in facet.levels), NO_TERM] if term else list(facet.values)
+        asked = next((one for one in facet.terms if one.id == term), None)
+
+        def read(answer: str) -> str:
+            if not answer:
+                return ""
+            if term:
+                return read_level(facet, spelled(answer, names))
+            read_tag(facet, spelled(answer, names))
+            return spelled(answer, names)
+
+        self._say(numbered(names))
+        explained = (*([asked] if asked else ()), *(facet.levels if term else facet.terms))
+        return self._ask(f"{term or facet.field} [open], ? explains: ", read, explained)
+
+
+def _counted(counts: Mapping[Choice, int]) -> str:
+    return f"{counts[Choice.INCLUDE]} included, {counts[Choice.EXCLUDE]} excluded, {counts[Choice.LATER]} for later"
+
+
+def _outcome(candidate: Candidate, choice: Choice, judgement: Judgement) -> str:
+    """What became of a candidate."""
+    added = judgement.proposal.added
+    if choice is Choice.EXCLUDE:
+        return f"excluded as {added[0].name}: {printable(candidate.paper.title)}"
+    if added:
+        return f"added {added[0].name}: {printable(candidate.paper.title)}"
+    return f"included; corpus add {candidate.name} asks for what is open"
+
+
+def _take_over(session: CorpusSession, root: str, paths: Sequence[str]) -> int:
+    """Take over the decisions of sheets, each in an edit of its own; return the exit code."""
+    output, corpus = session.output, load_editable(root)
+    protocol = store.read_protocol(root, corpus.pool.taxonomy).sound()
+    keys = [one.name for one in screening.undecided(corpus.awaiting.candidates)]
+    sheets, code = [], ExitCode.DONE
+    for path in paths:
+        verdicts, findings = screening.read_sheet(read_sheet(path), path, corpus.pool.taxonomy, keys)
+        for finding in findings:
+            output.tell(str(finding))
+        if any(finding.code == "K101" for finding in findings):
+            return ExitCode.UNREADABLE
+        code = ExitCode.FINDINGS if has_errors(findings) else code
+        sheets.append(verdicts)
+    decided, differing = screening.agreed(sheets)
+    for key in differing:
+        output.tell(f"corpus: {key}: the readers differ, so nothing is decided")
+    counts = dict.fromkeys(Choice, 0)
+    for verdict in decided:
+        try:
+            if verdict.choice is not Choice.LATER:
+                _decide(root, screening.check_verdict(verdict, protocol))
+            counts[verdict.choice] += 1
+        except CorpusError as error:
+            output.tell(f"corpus: {verdict.key}: nothing was written: {error}")
+            code = ExitCode.FINDINGS
+    output.note(_counted(counts))
+    return ExitCode.FINDINGS if differing else code
+
+
+def _decide(root: str, verdict: Verdict) -> None:
+    """Write one decision.
+
+    Raises:
+        CommandUseError: The decision lacks something, or would bring an error.
+        DataFileError: A file cannot be written.
+    """
+    corpus, day = load_editable(root), today().isoformat()
+    candidate = next(one for one in corpus.awaiting.candidates if one.name == verdict.key)
+    if verdict.choice is Choice.INCLUDE:
+        proposal = screening.include(corpus, candidate, verdict.reason, verdict.tags, day)
+    else:
+        said = Exclusion(tags=verdict.tags, screened=day, reason=verdict.reason)
+        excluded, gaps = screening.exclude(corpus, candidate, said)
+        if excluded is None:
+            raise CommandUseError(f"the log needs {', '.join(gap.field for gap in gaps)}", "Give it in the sheet.")
+        proposal = excluded
+    judgement = judge(corpus, proposal)
+    if not judgement.is_allowed:
+        raise CommandUseError("\n".join(("the decision would bring:", *map(str, judgement.new))))
+    write(judgement)

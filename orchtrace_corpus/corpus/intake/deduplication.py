@@ -1,0 +1,253 @@
+"""What of the papers that searches have found is new, and the edit that puts it on record.
+
+What the corpus knows, under any identifier, address or near title, is left out and counted; a preprint and its
+published version are one. What comes from outside becomes plain text before it is compared or written.
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import date
+from enum import StrEnum
+from html import unescape
+from typing import NamedTuple
+
+from orchtrace_corpus.base.errors import DataFileError, UpstreamError
+from orchtrace_corpus.base.findings import Finding, Severity
+from orchtrace_corpus.base.yamlfile.reader import YamlFile
+from orchtrace_corpus.corpus.analysis.matching import Match, RecordIndex, Sign, identifier_text
+from orchtrace_corpus.corpus.edit.edits import add_records
+from orchtrace_corpus.corpus.edit.proposal import Editable, Proposal
+from orchtrace_corpus.corpus.formats import Item, completed
+from orchtrace_corpus.corpus.intake import papers as intake
+from orchtrace_corpus.corpus.model import store
+from orchtrace_corpus.corpus.model.arxiv_file import encode, merged
+from orchtrace_corpus.corpus.model.candidates import Candidate, Decision, screening_facets
+from orchtrace_corpus.corpus.model.fields import is_key
+from orchtrace_corpus.corpus.model.metadata import Metadata
+from orchtrace_corpus.corpus.model.record_fields import candidate_fields, candidate_style
+from orchtrace_corpus.corpus.model.records import Exclusion, Paper, Pool, Tag
+from orchtrace_corpus.corpus.model.searches import (
+    Maker,
+    Run,
+    Search,
+    run_fields,
+    search_style,
+)
+from orchtrace_corpus.corpus.rules import candidates as candidate_rules
+
+
+class Known(StrEnum):
+    """Where the corpus has a record that a search has found."""
+
+    POOL = "pool"
+    LOG = "log"
+    CANDIDATES = "candidates"
+
+
+class SearchResult(NamedTuple):
+    """What one search has found: the search, without counts, and the papers, each with what it came by."""
+
+    search: Search
+    papers: tuple[tuple[Paper, tuple[str, ...]], ...]
+
+
+class Discovery(NamedTuple):
+    """What a run found.
+
+    Attributes:
+        run: The run as it goes on record, with the searches that were answered in full.
+        new: The candidates that are new.
+        by_title: What was left out by its title alone, with the record that has nearly the same.
+        refused: What could not be recorded: its title, and the findings that it raises.
+        failed: The searches without an answer, each with what happened.
+        messages: What went wrong, and did not end the run.
+        metadata: What arXiv says of the new candidates.
+        error: What ended the asking early.
+    """
+
+    run: Run
+    new: tuple[Candidate, ...] = ()
+    by_title: tuple[tuple[str, Match], ...] = ()
+    refused: tuple[tuple[str, tuple[Finding, ...]], ...] = ()
+    failed: Mapping[str, str] = {}
+    messages: tuple[str, ...] = ()
+    metadata: Mapping[str, Metadata] = {}
+    error: UpstreamError | None = None
+
+
+def take_items(corpus: Editable, items: Sequence[Item], name: str, day: date) -> Discovery:
+    """What of the entries of a file is new, as a run of its own.
+
+    Args:
+        corpus: The corpus.
+        items: The entries.
+        name: The file's name.
+        day: The current day.
+    """
+    papers = []
+    for item in items:
+        values, _ = completed(item, None)
+        paper, key = intake.from_fields(values), str(values.get("key", ""))
+        papers.append((paper._replace(key=key if is_key(key) else ""), (name,)))
+    found = SearchResult(Search(name, name, 0, found=len(papers)), tuple(papers))
+    return deduplicate(corpus, [found], day, Maker.IMPORT, None)
+
+
+def deduplicate(
+    corpus: Editable, results: Sequence[SearchResult], day: date, maker: Maker, query_field: str | None
+) -> Discovery:
+    """What of the papers that searches have found is new, as candidates, with counts of the rest.
+
+    Args:
+        corpus: The corpus.
+        results: What was found.
+        day: The current day.
+        maker: What makes the run.
+        query_field: The facet of exclusions that names queries.
+    """
+    pool = corpus.pool
+    awaiting = [one.paper for one in corpus.awaiting.candidates]
+    index = RecordIndex([*pool.papers, *pool.exclusions, *awaiting])
+    places = {id(paper): Known.POOL for paper in pool.papers} | {id(paper): Known.CANDIDATES for paper in awaiting}
+    fresh = RecordIndex()
+    drafts: list[tuple[int, Paper, list[str], str]] = []
+    by_title: dict[str, tuple[str, Match]] = {}
+    known = dict.fromkeys(Known, 0)
+    repeated = 0
+    seen = RecordIndex()
+    for number, result in enumerate(results):
+        for given, ties in result.papers:
+            paper = _defused(given)
+            again = fresh.find(paper)
+            if again is not None:
+                repeated += 1
+                at = fresh.records.index(again.record)
+                drafts[at][2].extend(tie for tie in ties if tie not in drafts[at][2])
+                continue
+            match = index.find(paper)
+            if match is not None:
+                if seen.find(paper) is not None:
+                    repeated += 1
+                    continue
+                seen.add(paper)
+                known[_place(match, places)] += 1
+                if match.sign is Sign.TITLE:
+                    by_title.setdefault(paper.title, (paper.title, match))
+                continue
+            fresh.add(paper)
+            drafts.append((number, paper, list(ties), result.search.source))
+    taken = {paper.key for paper in (*pool.papers, *awaiting)}
+    candidates: list[Candidate] = []
+    for _, paper, came_by, source in drafts:
+        key = paper.key if paper.key not in ("", *taken) else intake.key_for(paper, taken)
+        taken.add(key)
+        tags = _screening(pool, (came_by[0], source), query_field)
+        draft = Candidate(paper._replace(key=key, tags={}, evidence=()), Decision.UNREAD, found=day.isoformat())
+        candidates.append(draft._replace(found_by=tuple(dict.fromkeys(came_by)), screening=tags))
+    errors = _errors(corpus, candidates)
+    kept = [place for place, one in enumerate(candidates) if one.name not in errors]
+    new = tuple(candidates[place] for place in kept)
+    counts = [sum(drafts[place][0] == number for place in kept) for number in range(len(results))]
+    searches = tuple(result.search._replace(new=count) for result, count in zip(results, counts, strict=True))
+    run = Run(
+        day.isoformat(),
+        maker,
+        searches,
+        repeated,
+        known[Known.POOL],
+        known[Known.LOG],
+        known[Known.CANDIDATES],
+        len(errors),
+        tuple(_name(one.paper) for one in new),
+    )
+    refused = tuple((one.paper.title, errors[one.name]) for one in candidates if one.name in errors)
+    return Discovery(run, new, tuple(by_title.values()), refused)
+
+
+def propose(corpus: Editable, found: Discovery) -> Proposal:
+    """The edit that puts a run on record: its new candidates, the run itself, and what arXiv says of the candidates.
+
+    Raises:
+        DataFileError: A file cannot be read, or is not written record below record.
+        InvalidCorpusError: The searches on record have errors.
+    """
+    taxonomy = corpus.pool.taxonomy
+    texts: dict[str, str] = {}
+    if found.new:
+        records = [candidate_fields(one, taxonomy) for one in found.new]
+        texts[store.CANDIDATES] = add_records(_candidate_file(corpus), records, candidate_style(taxonomy))
+    searches = store.read_searches(corpus.root)
+    searches.sound()
+    file = searches.places.file if searches.places else YamlFile(store.SEARCHES, b"[]\n")
+    if found.run.searches:
+        texts[store.SEARCHES] = add_records(file, [run_fields(found.run)], search_style())
+    if found.metadata:
+        texts[store.ARXIV] = arxiv_text(corpus, found.metadata)
+    return Proposal(texts)
+
+
+def arxiv_text(corpus: Editable, found: Mapping[str, Metadata]) -> str:
+    """What arXiv says, with new answers, of the papers and the candidates, and of these answers.
+
+    Raises:
+        DataFileError: What it said before cannot be read.
+    """
+    papers = (*corpus.pool.papers, *(one.paper for one in corpus.awaiting.candidates))
+    ids = [paper.arxiv_id for paper in papers if paper.arxiv_id]
+    return encode(merged(store.read_arxiv(corpus.root), found, dict.fromkeys((*ids, *found))))
+
+
+def _candidate_file(corpus: Editable) -> YamlFile:
+    return corpus.awaiting.places.file if corpus.awaiting.places else YamlFile(store.CANDIDATES, b"[]\n")
+
+
+def _errors(corpus: Editable, candidates: Sequence[Candidate]) -> dict[str, tuple[Finding, ...]]:
+    """The errors that new candidates would bring, by their keys."""
+    if not candidates:
+        return {}
+    taxonomy = corpus.pool.taxonomy
+    records = [candidate_fields(one, taxonomy) for one in candidates]
+    text = add_records(_candidate_file(corpus), records, candidate_style(taxonomy))
+    file = store.read_candidates(corpus.root, taxonomy, text.encode())
+    keys = {one.name for one in candidates}
+    if len(file.candidates) < len(corpus.awaiting.candidates) + len(candidates):
+        raise DataFileError(f"{store.CANDIDATES} cannot be added to", "See corpus validate.")
+    errors: dict[str, tuple[Finding, ...]] = {}
+    for finding in candidate_rules.check(file, corpus.loaded):
+        if finding.record in keys and finding.severity is Severity.ERROR:
+            errors[finding.record] = (*errors.get(finding.record, ()), finding)
+    return errors
+
+
+def _place(match: Match, places: Mapping[int, Known]) -> Known:
+    return Known.LOG if isinstance(match.record, Exclusion) else places[id(match.record)]
+
+
+def _name(paper: Paper) -> str:
+    """What a run calls a paper: its first identifier, else its address, else its title."""
+    return identifier_text(paper) or next(iter(paper.urls), "") or paper.title
+
+
+def _screening(pool: Pool, names: Iterable[str], query_field: str | None) -> dict[str, Tag]:
+    """The tags of the log that are known of a candidate: those whose term is the name of its query or its source."""
+    known: dict[str, Tag] = {}
+    query, source = names
+    for facet in screening_facets(pool.taxonomy):
+        name = query if facet.field == query_field else source
+        if name in facet.values:
+            known[facet.field] = name
+    return known
+
+
+def _defused(paper: Paper) -> Paper:
+    """A paper whose title and authors are plain text: what would be markup anywhere is taken apart."""
+    return paper._replace(title=_plain(paper.title), authors=tuple(filter(None, map(_plain, paper.authors))))
+
+
+def _plain(text: str) -> str:
+    text = intake.plain(text)
+    if re.search(r"[<`]|\]\(|&[#\w]+;", text):
+        text = re.sub(r"<[^<>]*>|[<>`]", " ", unescape(text)).replace("](", "] (")
+    if text.count('"') % 2:
+        text = text.replace('"', "")
+    return " ".join(text.split())

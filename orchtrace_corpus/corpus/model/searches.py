@@ -1,0 +1,275 @@
+"""What was searched and found, run by run (`data/searches.yaml`), and whether a query can be asked at all.
+
+A run keeps counts and the names of the papers that it brought, no decision: what became of a paper is what the corpus
+says of it now. `analysis.flow` puts the two together.
+"""
+
+import re
+from collections.abc import Iterable
+from enum import StrEnum
+from typing import Any, NamedTuple
+
+from orchtrace_corpus.base.findings import Finding, quote
+from orchtrace_corpus.base.yamlfile.reader import Mapping, Node, YamlFile
+from orchtrace_corpus.base.yamlfile.writer import Style
+from orchtrace_corpus.corpus.model import decoders, fields
+from orchtrace_corpus.corpus.model.fields import Report, Schema, decode_record
+from orchtrace_corpus.corpus.model.records import Places, require_none
+
+ARXIV = "arXiv"
+OPENALEX = "OpenAlex"
+"""The sources of searches by the names that the protocol and the runs have for them."""
+
+FIELDS = ("ti", "au", "abs", "co", "jr", "cat", "rn", "all")
+"""What a term of a query can be looked for in, by arXiv's user manual."""
+
+_TOKEN = (
+    r"\s*(?:(?P<open>\()|(?P<close>\))|(?P<operator>AND|OR|ANDNOT)(?![\w:\"])"
+    r'|(?P<term>(?P<field>[A-Za-z]+):(?:"(?P<phrase>[^"]*)"|\[(?P<span>[^\]]*)\]|(?P<word>[^\s()"\[\]:]+))))'
+)
+
+
+class Maker(StrEnum):
+    """What made a run."""
+
+    DISCOVER = "discover"
+    IMPORT = "import"
+    HAND = "hand"
+
+
+class Search(NamedTuple):
+    """One search of a run.
+
+    Attributes:
+        query: The name of the query.
+        source: Where it was asked, such as `arXiv` or the name of a file.
+        since: The first day of its window; None where it has none.
+        until: The last day.
+        asked: The query string as it was asked.
+        found: How many records it brought up; None where nobody counted.
+        new: How many of them were new; one that several searches of the run found counts for the first.
+    """
+
+    query: str
+    source: str
+    new: int
+    since: str | None = None
+    until: str | None = None
+    asked: str | None = None
+    found: int | None = None
+
+
+class Run(NamedTuple):
+    """One run of searches.
+
+    Attributes:
+        day: When it was made.
+        by: What made it.
+        searches: What was searched.
+        repeated: How many records other searches of the run had found.
+        in_pool, in_log, in_candidates: How many were known already, and where.
+        refused: How many could not be recorded, such as those without a usable title.
+        new: The papers that it brought, each by its first identifier, else its address, else its title.
+    """
+
+    day: str
+    by: Maker
+    searches: tuple[Search, ...]
+    repeated: int = 0
+    in_pool: int = 0
+    in_log: int = 0
+    in_candidates: int = 0
+    refused: int = 0
+    new: tuple[str, ...] = ()
+
+    @property
+    def found(self) -> int | None:
+        """How many records were brought up in all; None where nobody counted."""
+        counts = [search.found for search in self.searches]
+        return None if None in counts else sum(count or 0 for count in counts)
+
+    @property
+    def known(self) -> int:
+        """How many of them were in the corpus already."""
+        return self.in_pool + self.in_log + self.in_candidates
+
+
+COUNTS = ("repeated", "in_pool", "in_log", "in_candidates", "refused")
+"""The fields of a run that say what became of records that were not new."""
+
+
+class SearchFile(NamedTuple):
+    """The runs as read, where each stands, and the mistakes; no places where there is no file."""
+
+    runs: tuple[Run, ...] = ()
+    places: Places | None = None
+    findings: tuple[Finding, ...] = ()
+
+    def sound(self) -> tuple[Run, ...]:
+        """The runs of a file without mistakes.
+
+        Raises:
+            InvalidCorpusError: There are mistakes; the message lists them.
+        """
+        require_none("the searches have errors:", self.findings)
+        return self.runs
+
+
+def decode_searches(file: YamlFile) -> SearchFile:
+    """Decode a list of runs; problems become findings."""
+    report = Report(file)
+    runs, starts = [], []
+    for node in file.records():
+        report.record = ""
+        values = decode_record(node, _run_schema(), report)
+        if values is None or None in values.values() or not values.keys() >= {"day", "by", "searches"}:
+            continue
+        run = Run(**{**values, "by": Maker(values["by"])})
+        _check_sums(run, node, report)
+        runs.append(run)
+        starts.append(node.at)
+    return SearchFile(tuple(runs), Places(file, starts), tuple(sorted(file.findings, key=lambda one: one.location)))
+
+
+def _check_sums(run: Run, node: Node, report: Report) -> None:
+    """What was found is what was repeated, known, refused or new, and the searches have all that is new."""
+    at = node.entries["searches"][1].at if type(node) is Mapping else node.at
+    each = sum(search.new for search in run.searches)
+    whole = run.repeated + run.known + run.refused + len(run.new)
+    if each != len(run.new):
+        report.add("B107", at, f"the searches have {each} new papers, and 'new' lists {len(run.new)}; mend either")
+    elif run.found is not None and run.found != whole:
+        message = f"{run.found} records were found, and {whole} are repeated, known, refused or new; mend the counts"
+        report.add("B107", at, message)
+
+
+def _run_schema() -> Schema:
+    search = {
+        "query": fields.text("query"),
+        "source": fields.text("source"),
+        "from": fields.iso_date("from"),
+        "to": fields.iso_date("to"),
+        "asked": fields.text("asked"),
+        "found": count("found"),
+        "new": count("new"),
+    }
+    decoded = {
+        "day": fields.iso_date("day"),
+        "by": decoders.choice("by", Maker),
+        "searches": fields.record_list("searches", Schema("a search", "", search, ("query", "source", "new")), _search),
+        **{name: count(name) for name in COUNTS},
+        "new": fields.text_list("new"),
+    }
+    return Schema("a run", "", decoded, ("day", "by", "searches"))
+
+
+def _search(**values: Any) -> Search:
+    return Search(since=values.pop("from", None), until=values.pop("to", None), **values)
+
+
+def count(name: str) -> fields.Decoder:
+    """A count."""
+
+    def parse(text: str) -> int:
+        if text.isascii() and text.isdigit() and len(text) < 10:
+            return int(text)
+        raise ValueError(f"{quote(name)} must be a count such as 12, not {quote(text)}")
+
+    return fields.parsed(name, "F103", parse)
+
+
+def search_style() -> Style:
+    """How runs are written."""
+    bare = frozenset(("found", "new", *COUNTS))
+    return Style(tuple(_run_schema().decoders), bare)
+
+
+def run_fields(run: Run) -> dict[str, Any]:
+    """A run as its YAML fields, in canonical order; what is zero or absent is left out."""
+    searches = []
+    for search in run.searches:
+        texts = {"query": search.query, "source": search.source, "from": search.since, "to": search.until}
+        numbers = {"asked": search.asked, "found": search.found, "new": search.new}
+        searches.append({name: value for name, value in (texts | numbers).items() if value is not None})
+    counts = {name: number for name in COUNTS if (number := getattr(run, name))}
+    new = {"new": list(run.new)} if run.new else {}
+    return {"day": run.day, "by": run.by.value, "searches": searches, **counts, **new}
+
+
+def last_day(runs: Iterable[Run], query: str, source: str) -> str | None:
+    """The last day that a query was asked about at a source; None where it never was."""
+    days = [
+        search.until
+        for run in runs
+        for search in run.searches
+        if (search.query, search.source) == (query, source) and search.until
+    ]
+    return max(days, default=None)
+
+
+class QuerySyntaxError(ValueError):
+    """A query string that arXiv could not read, or would read otherwise than it looks; `at` is the place in it."""
+
+    def __init__(self, at: int, message: str) -> None:
+        super().__init__(message)
+        self.at = at
+
+
+def check_query(query: str) -> None:
+    """Hold a query string against the syntax of arXiv's query API.
+
+    The grammar of the manual (https://info.arxiv.org/help/api/user-manual.html#query_details), with operators between
+    all terms, since arXiv takes a missing one for OR, and parentheses where AND or ANDNOT meet OR:
+
+        query = part {("AND" | "ANDNOT") part} | part {"OR" part}
+        part  = "(" query ")" | field ":" (word | phrase) | "submittedDate:[" digits " TO " digits "]"
+
+    Raises:
+        QuerySyntaxError: It is none.
+    """
+    # For each parenthesis that is open, and for the whole: the operators so far, and whether a part comes next.
+    levels: list[tuple[set[bool], bool]] = [(set(), True)]
+    at = 0
+    while query[at:].strip():
+        found = re.match(_TOKEN, query[at:])
+        begin = at + len(query[at:]) - len(query[at:].lstrip())
+        if found is None:
+            rest = query[begin:].split()[0]
+            raise QuerySyntaxError(begin, f"{quote(rest)} is no term; write a field before it, such as all:{rest}")
+        operators, wants_part = levels[-1]
+        if found["operator"]:
+            if wants_part:
+                raise QuerySyntaxError(begin, f"{found['operator']} has nothing before it")
+            operators.add(found["operator"] == "OR")
+            if len(operators) > 1:
+                raise QuerySyntaxError(begin, "OR stands beside AND or ANDNOT; put one of them in parentheses")
+            levels[-1] = (operators, True)
+        elif found["close"]:
+            if wants_part or len(levels) == 1:
+                raise QuerySyntaxError(begin, "')' closes nothing" if len(levels) == 1 else "')' follows no term")
+            levels.pop()
+        else:
+            if not wants_part:
+                raise QuerySyntaxError(begin, "an operator is missing; write AND, OR or ANDNOT")
+            levels[-1] = (operators, False)
+            if found["open"]:
+                levels.append((set(), True))
+            else:
+                _check_term(found, begin)
+        at += found.end()
+    if levels[-1][1]:
+        raise QuerySyntaxError(len(query), "a term is missing at the end")
+    if len(levels) > 1:
+        raise QuerySyntaxError(len(query), "a '(' is not closed")
+
+
+def _check_term(found: re.Match[str], at: int) -> None:
+    """Refuse a field that there is not, and a value that holds nothing to look for."""
+    field, span = found["field"], found["span"]
+    if field == "submittedDate":
+        if span is None or not re.fullmatch(r"\d{8}(?:\d{4})? TO \d{8}(?:\d{4})?", span, re.ASCII):
+            raise QuerySyntaxError(at, "submittedDate takes [YYYYMMDDHHMM TO YYYYMMDDHHMM]")
+    elif field not in FIELDS:
+        raise QuerySyntaxError(at, f"there is no field {quote(field)}; fields: {', '.join(FIELDS)}, submittedDate")
+    elif not re.search(r"\w", found["phrase"] or found["word"] or ""):
+        raise QuerySyntaxError(at, f"{field} looks for nothing")

@@ -1,0 +1,63 @@
+"""The flow of records through searching and screening, as tables and as values for programs."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from orchtrace_corpus.base.text.table import Cell, Table, envelope
+from orchtrace_corpus.corpus.analysis.flow import OTHER_REASON, Flow
+from orchtrace_corpus.corpus.model.taxonomy import Facet
+
+_COLUMNS = (
+    *("run", "identified", "duplicates", "known", "refused", "new"),
+    *("screened", "excluded", "included", "open", "awaiting"),
+)
+_COUNTS = ("found", "repeated", "known", "refused", "new", "screened")
+
+
+def tables(flows: Sequence[Flow], whole: Flow, published: tuple[int, int], stage: Facet | None) -> list[Table]:
+    """The flow of each run and of all, and what was excluded by stage and reason.
+
+    Args:
+        flows: The flow of each run.
+        whole: All runs together.
+        published: How many papers and exclusions the published pool has.
+        stage: The facet of exclusions that names stages of screening.
+    """
+    included, excluded = published
+    unknown = (None,) * 5
+    rows: list[tuple[Cell, ...]] = [("published", *unknown, included + excluded, excluded, included, 0, 0)]
+    rows += [_row(flow, flow.name) for flow in flows]
+    rows += [_row(whole, "all runs")] if flows else []
+    shown = [Table("runs", "Screening", _COLUMNS, tuple(rows))]
+    if whole.excluded:
+        labels = {term.id: term.label for term in stage.terms} if stage else {}
+        reasons = tuple(
+            (labels.get(tag, tag) or None, reason, count) for (tag, reason), count in sorted(whole.excluded.items())
+        )
+        shown.append(Table("excluded", "Excluded since", ("stage", "rule", "records"), reasons))
+    return shown
+
+
+def _row(flow: Flow, name: str) -> tuple[Cell, ...]:
+    counts = (getattr(flow, field) for field in _COUNTS)
+    return (name, *counts, sum(flow.excluded.values()), flow.included, flow.coding, flow.awaiting)
+
+
+def data(flows: Sequence[Flow], whole: Flow, published: tuple[int, int]) -> str:
+    """The same for programs."""
+    included, excluded = published
+    document: dict[str, object] = {
+        "published": {"included": included, "excluded": excluded},
+        "runs": [_mapping(flow) for flow in flows],
+        "all": _mapping(whole),
+    }
+    return envelope("screening", document)
+
+
+def _mapping(flow: Flow) -> dict[str, Any]:
+    counts = {name: getattr(flow, name) for name in (*_COUNTS, "included", "coding", "awaiting")}
+    excluded = [
+        {"stage": stage, "rule": None if rule == OTHER_REASON else rule, "records": count}
+        for (stage, rule), count in sorted(flow.excluded.items())
+    ]
+    return {"run": flow.name, **counts, "by_source": dict(flow.by_source), "excluded": excluded}

@@ -1,0 +1,254 @@
+"""Searches arXiv, page by page, until everything that a query has was seen once.
+
+Pages are asked for in the order of submission, the oldest first, so that what is new comes at the end. The answers can
+change all the same while they are paged through: each page begins with the last paper of the one before, and where that
+is another paper the pages are gone through again. Each page is kept as soon as it is there, so that a run that is
+interrupted goes on where it was.
+"""
+
+import os
+from collections.abc import Callable, Mapping
+from enum import StrEnum
+from hashlib import sha256
+from typing import NamedTuple
+from urllib.parse import quote_plus
+
+from orchtrace_corpus.base.findings import quote
+from orchtrace_corpus.base.text.layout import pluralize
+from orchtrace_corpus.corpus.model.metadata import Metadata
+from orchtrace_corpus.corpus.sources.arxiv.cache import Cache, metadata_of, stored_form
+from orchtrace_corpus.corpus.sources.arxiv.feed import Feed, FeedError, RefusedQueryError, feed_protocol
+from orchtrace_corpus.corpus.sources.exchange import BusyError, Exchange, TooLongError
+from orchtrace_corpus.corpus.sources.http import Transport
+from orchtrace_corpus.corpus.sources.limiter import Limiter, Service
+
+PAGE_SIZE = 100
+"""How many papers a page has. arXiv allows 2,000 and has been seen to cut long pages short."""
+
+MOST_ANSWERS = 10_000
+"""How many answers of one query arXiv lets anybody page through."""
+
+MOST_SWEEPS = 3
+"""How often the pages are gone through before the answers count as unsettled."""
+
+MOST_SHORT = 2
+"""How often a page is asked for again that is shorter than it should be."""
+
+
+class Failure(StrEnum):
+    """Why a query has no answer."""
+
+    THROTTLED = "throttled"
+    REFUSED = "refused"
+    UNREADABLE = "unreadable"
+    UNSETTLED = "unsettled"
+    TOO_MANY = "too_many"
+    UNASKED = "unasked"
+
+
+class Results(NamedTuple):
+    """Everything that a query has.
+
+    Attributes:
+        papers: By arXiv id, in the order of submission.
+        total: How many answers the service counts.
+        messages: What could not be read of single entries.
+    """
+
+    papers: Mapping[str, Metadata]
+    total: int
+    messages: tuple[str, ...] = ()
+
+
+class SearchAnswer(NamedTuple):
+    """What a service says to several queries, each by its name in one of the two mappings.
+
+    Attributes:
+        found: Those that were answered in full.
+        failed: The others, each with the kind of failure and what happened in words.
+    """
+
+    found: Mapping[str, Results]
+    failed: Mapping[str, tuple[Failure, str]] = {}
+
+
+class _Page(NamedTuple):
+    """The papers of a page in their order, with the number of its entries, readable or not, and of all answers."""
+
+    papers: tuple[Metadata, ...]
+    size: int
+    total: int
+    messages: tuple[str, ...] = ()
+
+
+class _FailedError(Exception):
+    """A query has no answer, for a reason that is about this query alone."""
+
+    def __init__(self, failure: Failure, reason: str) -> None:
+        super().__init__(reason)
+        self.failure = failure
+
+
+class Searcher:
+    """One run of searches.
+
+    Args:
+        service: The service.
+        cache: The answers that are kept; pages lie in a folder in it.
+        limiter: How often it is asked.
+        transport: What to ask with; None to answer from what is kept.
+        patience_seconds: How long to go on after trouble, for all queries together.
+        max_age_seconds: How old a kept page may be; None for any age, less than 0 for none.
+    """
+
+    def __init__(
+        self,
+        service: Service,
+        cache: Cache,
+        limiter: Limiter,
+        transport: Transport | None,
+        patience_seconds: float,
+        max_age_seconds: float | None,
+    ) -> None:
+        self._service = service
+        self._cache = cache
+        self._limiter = limiter
+        self._patience_seconds = patience_seconds
+        self._max_age_seconds = max_age_seconds
+        self._exchange = (
+            Exchange(service, limiter, transport, patience_seconds, feed_protocol(service)) if transport else None
+        )
+
+    def search(
+        self, queries: Mapping[str, str], settled: Callable[[int], None], *, count_only: bool = False
+    ) -> SearchAnswer:
+        """Answer queries, one after the other. Once the service is busy beyond patience, the rest is given up, too.
+
+        Args:
+            queries: In arXiv's syntax, by name.
+            settled: Called after each page with the number of queries that are done.
+            count_only: Ask how many answers there are, and for none of them but the first.
+
+        Raises:
+            UpstreamError: The service cannot be reached, or refuses us.
+            CacheError: The cache cannot be written.
+        """
+        found: dict[str, Results] = {}
+        failed: dict[str, tuple[Failure, str]] = {}
+        is_busy = ""
+        for name, query in queries.items():
+
+            def after_page() -> None:
+                settled(len(found) + len(failed))
+
+            try:
+                if is_busy:
+                    raise _FailedError(Failure.THROTTLED, is_busy)
+                found[name] = self._count(query) if count_only else self._collect(query, after_page)
+            except _FailedError as error:
+                failed[name] = error.failure, str(error)
+            except (BusyError, TimeoutError) as error:
+                waited = f"another process was asking for more than {self._patience_seconds:g} s"
+                is_busy = str(error) or waited
+                failed[name] = Failure.THROTTLED, is_busy
+            except RefusedQueryError as error:
+                failed[name] = Failure.REFUSED, str(error)
+            except (FeedError, TooLongError) as error:
+                failed[name] = Failure.UNREADABLE, str(error)
+            after_page()
+        return SearchAnswer(found, failed)
+
+    def _count(self, query: str) -> Results:
+        page = self._page(query, 0, 1, is_fresh=False)
+        return Results({paper.arxiv_id: paper for paper in page.papers}, page.total, page.messages)
+
+    def _collect(self, query: str, after_page: Callable[[], None]) -> Results:
+        """All answers to a query."""
+        papers: dict[str, Metadata] = {}
+        messages: dict[str, None] = {}
+        total = 0
+        for sweep in range(MOST_SWEEPS):
+            total, is_settled = self._sweep(query, papers, messages, after_page, is_fresh=sweep > 0)
+            # Papers of one moment may stand in another order on each page: then the rounds have them all together.
+            if is_settled or (sweep and len(papers) + len(messages) == total):
+                ordered = sorted(papers.values(), key=lambda paper: (paper.published, paper.arxiv_id))
+                return Results({paper.arxiv_id: paper for paper in ordered}, total, tuple(messages))
+        seen = f"{len(papers)} of {pluralize(total, 'answer')}"
+        reason = f"the answers changed whenever they were paged through; {seen} were seen in {MOST_SWEEPS} attempts"
+        raise _FailedError(Failure.UNSETTLED, reason)
+
+    def _sweep(
+        self,
+        query: str,
+        papers: dict[str, Metadata],
+        messages: dict[str, None],
+        after_page: Callable[[], None],
+        *,
+        is_fresh: bool,
+    ) -> tuple[int, bool]:
+        """Go through the pages once; return the number of answers, and whether each of them was seen."""
+        start, last, seen = 0, "", set[str]()
+        unreadable: dict[str, None] = {}
+        while True:
+            page = self._page(query, start, PAGE_SIZE, is_fresh=is_fresh)
+            after_page()
+            if page.total > MOST_ANSWERS:
+                reason = f"{page.total:,} answers are more than the {MOST_ANSWERS:,} that can be paged through"
+                raise _FailedError(Failure.TOO_MANY, f"{reason}; narrow the query or the days")
+            ids = [paper.arxiv_id for paper in page.papers]
+            messages |= dict.fromkeys(page.messages)
+            unreadable |= dict.fromkeys(page.messages)
+            papers |= {paper.arxiv_id: paper for paper in page.papers}
+            is_shifted = start > 0 and not page.messages and ids[:1] != [last]
+            seen |= set(ids)
+            end = start + page.size
+            if is_shifted or end >= page.total or page.size < 2:
+                is_whole = end >= page.total and len(seen) + len(unreadable) >= page.total
+                return page.total, is_whole and not is_shifted
+            start, last = end - 1, ids[-1] if ids else ""
+
+    def _page(self, query: str, start: int, size: int, *, is_fresh: bool) -> _Page:
+        """A page, from the cache if it may be; one that is shorter than it should be is asked for again."""
+        name = f"{self._service.url} {query} {start} {size}"
+        path = os.path.join("searches", sha256(name.encode()).hexdigest()[:40])
+        if not is_fresh or self._exchange is None:
+            kept = self._kept(path, name)
+            if kept is not None:
+                return kept
+        page = self._ask(query, start, size)
+        for _ in range(MOST_SHORT):
+            # None at all is most often true, and has been seen to be wrong.
+            if page.size >= max(min(page.total - start, size), 1):
+                break
+            page = self._ask(query, start, size)
+            if not page.total:
+                break
+        values = {"papers": [paper._asdict() for paper in page.papers], "size": page.size, "total": page.total}
+        self._cache.write_content(path, name, {"page": {**values, "messages": page.messages}})
+        return page
+
+    def _ask(self, query: str, start: int, size: int) -> _Page:
+        if self._exchange is None:
+            raise _FailedError(Failure.UNASKED, "nothing is kept of it")
+        url = (
+            f"{self._service.url}?search_query={quote_plus(query)}&start={start}&max_results={size}"
+            "&sortBy=submittedDate&sortOrder=ascending"
+        )
+        with self._limiter.turn(self._patience_seconds) as turn:
+            return _page_of(self._exchange.ask(url, f"the query {quote(query)}", turn))
+
+    def _kept(self, path: str, name: str) -> _Page | None:
+        content = self._cache.read_content(path, name, self._max_age_seconds)
+        try:
+            page = content["page"]
+            papers = tuple(metadata_of(values, stored_form(values["arxiv_id"])) for values in page["papers"])
+            messages = tuple(map(str, page["messages"]))
+            return _Page(papers, int(page["size"]), int(page["total"]), messages)
+        except (KeyError, TypeError, ValueError):
+            return None
+
+
+def _page_of(feed: Feed) -> _Page:
+    if feed.total is None:
+        raise _FailedError(Failure.UNREADABLE, "the feed does not say how many answers there are")
+    return _Page(feed.entries, feed.size, feed.total, tuple(problem.message for problem in feed.problems))

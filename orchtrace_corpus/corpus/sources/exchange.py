@@ -1,0 +1,183 @@
+"""Asks a service for one address until there is an answer, whatever goes wrong on the way.
+
+What a trouble is about decides what happens. About the moment (busy, broken, cut short): the same again, after a wait
+that doubles. About the service (refused, unreachable, redirected elsewhere): an error, since the next request would
+fare no better. What an answer says is for the caller's `read` to decide.
+"""
+
+import random
+import re
+from collections import Counter
+from collections.abc import Callable
+from typing import Generic, NamedTuple, TypeVar
+
+from orchtrace_corpus.base.errors import UpstreamError
+from orchtrace_corpus.corpus.sources.http import (
+    DroppedError,
+    OverlongError,
+    Response,
+    TimedOutError,
+    Transport,
+    UnreachableError,
+)
+from orchtrace_corpus.corpus.sources.limiter import Limiter, Service, Turn
+
+MOST_RETRIES = 7
+MOST_RETRIES_UNREADABLE = 3
+MOST_RETRIES_UNREACHABLE = 2
+BUSY_SPACINGS = 10
+"""The first wait for a busy service, in units of its spacing: 30 s for arXiv. Each further one is twice as long."""
+
+LONGEST_WAIT_SECONDS = 600.0
+JITTER = 0.25
+
+_BUSY = (408, 425, 429)
+
+Answer = TypeVar("Answer")
+
+
+class BusyError(UpstreamError):
+    """The service has no answer now."""
+
+
+class TooLongError(UpstreamError):
+    """The request or its answer is too long; a part of it may not be."""
+
+
+class Trouble(NamedTuple):
+    """Something that may go better next time: what to raise if it does not, and the waits (the service's own last)."""
+
+    error: UpstreamError
+    first_seconds: float
+    most_retries: int
+    least_seconds: float = 0.0
+
+
+class Protocol(NamedTuple, Generic[Answer]):
+    """How a kind of service speaks.
+
+    Attributes:
+        accept: The media types wanted.
+        read: What an answer says that is one: of status 200 to 299 or 400, or of `read_statuses`; raises an
+            `UpstreamError` where asking again is no use.
+        describe: What came with a status, in words.
+        busy_statuses: The statuses beside those of every service that mean that it is busy.
+        read_statuses: The statuses beside those of every service that are answers.
+    """
+
+    accept: str
+    read: Callable[[Response], Answer | Trouble]
+    describe: Callable[[Response], str]
+    busy_statuses: tuple[int, ...] = ()
+    read_statuses: tuple[int, ...] = ()
+
+
+class Exchange(Generic[Answer]):
+    """One run of requests to a service, with patience for all of them together."""
+
+    def __init__(
+        self,
+        service: Service,
+        limiter: Limiter,
+        transport: Transport,
+        patience_seconds: float,
+        protocol: Protocol[Answer],
+    ) -> None:
+        self._service = service
+        self._transport = transport
+        self._clock, self._pause = limiter.clock, limiter.pause
+        self._left_seconds = patience_seconds
+        self._protocol = protocol
+
+    def ask(self, url: str, subject: str, turn: Turn) -> Answer:
+        """Ask until there is an answer, or no patience.
+
+        Args:
+            url: The address.
+            subject: What it is about, for messages.
+            turn: The time in which this process may ask.
+
+        Raises:
+            BusyError: The service is busy or breaks off; there might be an answer later.
+            TooLongError: The address or the answer is too long.
+            UpstreamError: The service cannot be reached, refuses us, or answers with something else.
+        """
+        retries: Counter[type[UpstreamError]] = Counter()
+        while True:
+            began = self._clock.steady()
+            answer = self._once(url, subject, turn)
+            if not isinstance(answer, Trouble):
+                return answer
+            error, first_seconds, most_retries, least_seconds = answer
+            retried = retries[type(error)]
+            backoff_seconds = first_seconds * 2**retried * (1 + JITTER * random.random())
+            wait_seconds = max(min(backoff_seconds, LONGEST_WAIT_SECONDS), least_seconds)
+            self._left_seconds -= self._clock.steady() - began
+            if retried >= most_retries or wait_seconds > self._left_seconds:
+                raise error
+            retries[type(error)] += 1
+            self._left_seconds -= wait_seconds
+            self._pause(wait_seconds, str(error))
+
+    def _once(self, url: str, subject: str, turn: Turn) -> Answer | Trouble:
+        """Ask once; an `UpstreamError` where the next time would be no better."""
+        name, spacing_seconds = self._service.name, self._service.spacing_seconds
+        try:
+            response = self._transport.get(
+                url,
+                accept=self._protocol.accept,
+                allowed_hosts=self._service.hosts,
+                before_request=lambda _: turn.begin(),
+            )
+        except UnreachableError as error:
+            message = f"{name} could not be asked about {subject}: {error}"
+            hint = "Check the network and try again; --offline answers from the cache alone."
+            return Trouble(UpstreamError(message, hint), min(spacing_seconds, 1.0), MOST_RETRIES_UNREACHABLE)
+        except (DroppedError, TimedOutError) as error:
+            return Trouble(BusyError(str(error)), spacing_seconds, MOST_RETRIES)
+        except OverlongError as error:
+            raise TooLongError(str(error)) from error
+        finally:
+            turn.end()
+        status = response.status
+        if status == 414:
+            raise TooLongError("HTTP 414: the address is too long")
+        if status in _BUSY or status in self._protocol.busy_statuses or status >= 500:
+            least_seconds = self._retry_after(response)
+            asks = f"; it asks to wait {least_seconds:.0f} s" if least_seconds else ""
+            busy = BusyError(f"{self._protocol.describe(response)}{asks}")
+            return Trouble(busy, BUSY_SPACINGS * spacing_seconds, MOST_RETRIES, least_seconds)
+        if status not in (400, *self._protocol.read_statuses) and not 200 <= status < 300:
+            raise refusal(name, response, self._protocol.describe(response))
+        return self._protocol.read(response)
+
+    def _retry_after(self, response: Response) -> float:
+        """How long the service asks to wait: seconds, or until a time (RFC 9110, section 10.2.3); 0 if it does not."""
+        from email.utils import parsedate_to_datetime
+
+        given = response.headers.get("retry-after", "").strip()
+        if re.fullmatch(r"[0-9]{1,9}", given):
+            return float(given)
+        try:
+            return max(parsedate_to_datetime(given).timestamp() - self._clock.wall(), 0.0)
+        except (ValueError, TypeError, OverflowError):
+            return 0.0
+
+
+def refusal(name: str, response: Response, description: str) -> UpstreamError:
+    """The error that says that a service refuses us, or that something else answers in its place.
+
+    Args:
+        name: The service.
+        response: What came.
+        description: The same in words.
+    """
+    problem = "refuses to answer"
+    hint = "Wait an hour before you try again; what it has answered so far is kept."
+    if 200 <= response.status < 300:
+        problem = "sends something else than metadata"
+        hint = (
+            "The login page of a network or a proxy may stand between, or the service is at work on itself. "
+            "Open its address in a browser, or try again in an hour; what it has answered so far is kept."
+        )
+    return UpstreamError(f"{name} {problem}: {description}", hint)

@@ -1,0 +1,248 @@
+"""How politely a service is asked: one request at a time, no two too close together, and nothing twice.
+
+That holds across all processes that use one cache. What was answered is kept in it, so that it is not asked again.
+"""
+
+import json
+import math
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from io import FileIO
+from typing import Any, NamedTuple
+
+from orchtrace_corpus.base.errors import CorpusError, DataFileError
+from orchtrace_corpus.base.files import sweep, write_atomic
+
+
+class Service(NamedTuple):
+    """A service that is asked over HTTP.
+
+    Attributes:
+        url: Its address.
+        name: What to call it in messages.
+        folder: The name of its own folder and lock in the cache.
+        spacing_seconds: The least time from one request to the next.
+        hosts: The hosts that it may redirect to besides its own.
+    """
+
+    url: str
+    name: str
+    folder: str
+    spacing_seconds: float
+    hosts: tuple[str, ...]
+
+
+class CacheError(CorpusError):
+    """The cache's folder cannot be used."""
+
+    def __init__(self, path: str, error: OSError) -> None:
+        message = f"cannot write the cache {path}: {error.strerror}"
+        super().__init__(message, "Name another folder with ORCHTRACE_CACHE.")
+
+
+def default_folder() -> str:
+    """`ORCHTRACE_CACHE`, else orchtrace-corpus in `XDG_CACHE_HOME`, else in ~/.cache.
+
+    Reference: XDG Base Directory Specification 0.8, which has relative paths ignored.
+    """
+    own, shared = os.environ.get("ORCHTRACE_CACHE", ""), os.environ.get("XDG_CACHE_HOME", "")
+    if own:
+        return os.path.abspath(own)
+    return os.path.join(shared if os.path.isabs(shared) else os.path.expanduser("~/.cache"), "orchtrace-corpus")
+
+
+def make_folder(folder: str) -> None:
+    """Make a folder of the cache where it is not there.
+
+    Raises:
+        CacheError: The disk does not allow it.
+    """
+    try:
+        os.makedirs(folder, exist_ok=True)
+    except OSError as error:
+        raise CacheError(folder, error) from error
+
+
+FORM = 1
+"""The number of the files' form; files of another are not read."""
+
+
+class AnswerFolder:
+    """A folder of the cache with the answers of one service, a file for each.
+
+    Args:
+        folder: The service's own folder; made when something is written.
+        wall: Gives the time in seconds since the epoch.
+    """
+
+    def __init__(self, folder: str, wall: Callable[[], float]) -> None:
+        self._folder = folder
+        self._wall = wall
+
+    def sweep(self) -> None:
+        """Remove what killed writers left. Only for who is sure that nobody is writing."""
+        sweep(self._folder)
+
+    def read_content(self, name: str, asked: str, max_age_seconds: float | None = None) -> dict[str, Any]:
+        """What a file of the cache holds; nothing where there is none of this form, for that request, of that age.
+
+        Args:
+            name: The file's name below the folder, without its suffix.
+            asked: The request that it must be the answer to.
+            max_age_seconds: As for `read`.
+        """
+        try:
+            with open(self._path(name), "rb") as file:
+                content = json.loads(file.read(16 * 1024 * 1024))
+            is_ours = isinstance(content, dict) and (content.get("form"), content.get("asked")) == (FORM, asked)
+            if not is_ours:
+                return {}
+            age_seconds = self._wall() - float(content["asked_at"])
+        except (OSError, ValueError, KeyError, TypeError, RecursionError):
+            return {}
+        return content if max_age_seconds is None or 0 <= age_seconds <= max_age_seconds else {}
+
+    def write_content(self, name: str, asked: str, content: Mapping[str, Any]) -> None:
+        """Keep the answer to a request as a file; arguments as for `read_content`.
+
+        Raises:
+            CacheError: The disk does not allow it.
+        """
+        path = self._path(name)
+        make_folder(os.path.dirname(path))
+        entry = {"form": FORM, "asked": asked, "asked_at": self._wall(), **content}
+        try:
+            write_atomic(path, json.dumps(entry, indent=1) + "\n")
+        except DataFileError as error:
+            cause = error.__cause__
+            raise CacheError(path, cause if isinstance(cause, OSError) else OSError(str(error))) from error
+
+    def _path(self, name: str) -> str:
+        return os.path.join(self._folder, f"{name}.json")
+
+
+class Clock:
+    """The times that waiting depends on; tests have their own.
+
+    Attributes:
+        wall: Seconds since the epoch, which may jump when somebody sets the clock.
+        steady: Seconds that never jump, since the machine was started.
+        sleep: Waits for so many seconds.
+    """
+
+    def __init__(
+        self,
+        wall: Callable[[], float] = time.time,
+        steady: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self.wall = wall
+        self.steady = steady
+        self.sleep = sleep
+
+
+class Limiter(NamedTuple):
+    """Gives turns to ask, so that from the end of one request to the next at least `spacing_seconds` pass.
+
+    A file is locked while a request runs, and another holds the time of the last one. The system drops the lock of a
+    process that ends, however it ends. The time is written before a request is sent, so that the request of a killed
+    process counts, too, and again when it has ended: what a connection takes to be made must not bring two requests
+    closer together at the server.
+
+    Attributes:
+        path: The file with the time, made where it is not there; the locked file is beside it.
+        spacing_seconds: The least time from the end of one request to the beginning of the next.
+        clock: The times to go by.
+        pause: Called to wait for so many seconds, with the reason; empty for the usual spacing.
+    """
+
+    path: str
+    spacing_seconds: float
+    clock: Clock
+    pause: Callable[[float, str], None]
+
+    @contextmanager
+    def turn(self, wait_seconds: float) -> Iterator["Turn"]:
+        """Be the only process that asks.
+
+        Raises:
+            TimeoutError: Another process had its turn for all of `wait_seconds`.
+            CacheError: The files cannot be opened or written.
+        """
+        from filelock import FileLock, Timeout
+
+        make_folder(os.path.dirname(self.path))
+        lock = FileLock(f"{self.path}.lock")
+        deadline = self.clock.steady() + wait_seconds
+        with ExitStack() as stack:
+            while not lock.is_locked:
+                try:
+                    stack.enter_context(lock.acquire(timeout=0))
+                    file = stack.enter_context(open(self.path, "r+b", buffering=0, opener=_open_or_create))
+                except Timeout:
+                    if self.clock.steady() >= deadline:
+                        raise TimeoutError from None
+                    self.pause(0.05, "another process is asking")
+                except OSError as error:
+                    raise CacheError(self.path, error) from error
+            yield Turn(file, self)
+
+
+class Turn(NamedTuple):
+    """The time in which one process may ask; made by `Limiter.turn`, with the open file."""
+
+    file: FileIO
+    limiter: Limiter
+
+    def begin(self) -> None:
+        """Wait until the last request is long enough ago, and note that the next one begins.
+
+        Raises:
+            CacheError: The file cannot be written.
+        """
+        due_seconds = self._due_seconds()
+        if due_seconds > 0:
+            self.limiter.pause(due_seconds, "")
+        self.end()
+
+    def end(self) -> None:
+        """Note that a request has ended.
+
+        Raises:
+            CacheError: The file cannot be written.
+        """
+        clock = self.limiter.clock
+        try:
+            self.file.seek(0)
+            self.file.write(f"{clock.wall():020.6f} {clock.steady():020.6f}\n".encode())
+        except OSError as error:
+            raise CacheError(str(self.file.name), error) from error
+
+    def _due_seconds(self) -> float:
+        """How long to wait yet, from 0 to the spacing.
+
+        The last request was as recently as the nearer of two clocks says: the wall clock may have been
+        set forward since, the steady one begins anew with the machine. A time that lies ahead, or that
+        cannot be read, counts as now.
+        """
+        self.file.seek(0)
+        noted = self.file.read(42)  # two times, as `end` writes them
+        if not noted:
+            return 0.0
+        try:
+            wall, steady = map(float, noted.split())
+        except ValueError:
+            wall = steady = math.nan
+        _, spacing_seconds, clock, _ = self.limiter
+        if not (math.isfinite(wall) and math.isfinite(steady)):
+            return spacing_seconds
+        passed_seconds = [clock.wall() - wall]
+        if steady <= clock.steady():
+            passed_seconds.append(clock.steady() - steady)
+        return min(max(spacing_seconds - min(passed_seconds), 0.0), spacing_seconds)
+
+
+def _open_or_create(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_CREAT, 0o666)

@@ -1,0 +1,272 @@
+"""Follows citations at OpenAlex: which works cite papers, and which works these papers cite.
+
+Reference: https://docs.openalex.org. OpenAlex asks for a key, which is free; it is read from `OPENALEX_API_KEY` alone,
+goes into requests and nowhere else: not into the cache, not into messages. What comes is text from outside.
+"""
+
+import json
+import os
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from hashlib import sha256
+from typing import Any, NamedTuple
+from urllib.parse import quote as escaped
+from urllib.parse import quote_plus, urlsplit
+
+from orchtrace_corpus.base.errors import CommandUseError, UpstreamError
+from orchtrace_corpus.base.findings import quote
+from orchtrace_corpus.base.identifiers import IdentifierKind, recognise, recognise_url
+from orchtrace_corpus.base.progress import Progress
+from orchtrace_corpus.corpus.model.records import Paper
+from orchtrace_corpus.corpus.sources.exchange import (
+    MOST_RETRIES_UNREADABLE,
+    BusyError,
+    Exchange,
+    Protocol,
+    Trouble,
+)
+from orchtrace_corpus.corpus.sources.http import Response, Transport
+from orchtrace_corpus.corpus.sources.limiter import AnswerFolder, Clock, Limiter, Service, default_folder
+
+KEY = "OPENALEX_API_KEY"
+"""The environment variable that holds the key."""
+
+SPACING_SECONDS = 0.2
+PATIENCE_SECONDS = 600.0
+MAX_AGE_SECONDS = 86400.0
+PAGE_SIZE = 100
+MOST_PAGES = 20
+"""How many pages of works that cite one paper are read; a paper with more is too general to follow."""
+
+BATCH = 50
+"""How many works are asked about in one request."""
+
+_URL = "https://api.openalex.org"
+_SELECT = "id,doi,title,publication_date,ids,locations,authorships"
+_MOST_AUTHORS = 100
+
+
+class Work(NamedTuple):
+    """A work as OpenAlex describes it, and the keys of the papers that it cites, or that cite it.
+
+    Attributes:
+        values: The fields of a record that it gives.
+        cites: The papers that it cites.
+        cited_by: The papers that cite it.
+    """
+
+    values: Mapping[str, Any]
+    cites: tuple[str, ...] = ()
+    cited_by: tuple[str, ...] = ()
+
+
+class Citations(NamedTuple):
+    """What citations bring: works with what ties them to papers, and the keys of papers that OpenAlex does not know."""
+
+    works: tuple[Work, ...]
+    unknown: tuple[str, ...] = ()
+
+
+class OpenAlex:
+    """The service.
+
+    Args:
+        key: The key of its user.
+        cache_folder: Where answers are kept; empty for `limiter.default_folder()`.
+        refresh: Whether to ask again for what was answered of late.
+        spacing_seconds: The time between requests; None for `ORCHTRACE_OPENALEX_SPACING`, else a fifth of a second.
+        clock: The times to go by.
+
+    Raises:
+        CommandUseError: `ORCHTRACE_OPENALEX_URL` is no web address, or `ORCHTRACE_OPENALEX_SPACING` no number.
+    """
+
+    def __init__(
+        self,
+        key: str,
+        *,
+        cache_folder: str = "",
+        refresh: bool = False,
+        spacing_seconds: float | None = None,
+        clock: Clock | None = None,
+    ) -> None:
+        url = (os.environ.get("ORCHTRACE_OPENALEX_URL") or _URL).rstrip("/")
+        host = urlsplit(url).hostname
+        if urlsplit(url).scheme not in ("http", "https") or not host:
+            raise CommandUseError(f"ORCHTRACE_OPENALEX_URL is no web address: {quote(url)}", "Begin it with https://.")
+        given = os.environ.get("ORCHTRACE_OPENALEX_SPACING") or str(SPACING_SECONDS)
+        if not re.fullmatch(r"\d{1,4}(\.\d{1,6})?", given, re.ASCII):
+            message = f"ORCHTRACE_OPENALEX_SPACING is no number of seconds: {quote(given)}"
+            raise CommandUseError(message, "Write such as 0.5.")
+        spacing = float(given) if spacing_seconds is None else spacing_seconds
+        name = "openalex.org" if url == _URL else f"{host[:60]}-{sha256(url.encode()).hexdigest()[:12]}"
+        self._service = Service(url, "OpenAlex", name, spacing, ())
+        self._key = key
+        self._max_age_seconds = -1.0 if refresh else MAX_AGE_SECONDS
+        self._clock = clock or Clock()
+        folder = os.path.join(cache_folder or default_folder(), "openalex", name)
+        self._cache = AnswerFolder(folder, self._clock.wall)
+        self._time_file = f"{folder}.time"
+
+    def follow(
+        self, papers: Sequence[Paper], since: str, progress: Callable[[Progress], None] | None = None
+    ) -> Citations:
+        """The works that cite papers since a day, and those that the papers cite.
+
+        Args:
+            papers: Papers with an arXiv id or a DOI; others are left out.
+            since: The first day of publication of works that cite, as `YYYY-MM-DD`.
+            progress: Called with how many papers are done.
+
+        Raises:
+            UpstreamError: The service cannot be reached, refuses us, or has no time; what was answered is kept.
+            CacheError: The cache cannot be written.
+        """
+        done = 0
+
+        def pause(seconds: float, reason: str) -> None:
+            if progress is not None:
+                progress(Progress(done, len(papers), seconds, reason))
+            self._clock.sleep(seconds)
+
+        works: dict[str, Mapping[str, Any]] = {}
+        cites: defaultdict[str, list[str]] = defaultdict(list)
+        cited: defaultdict[str, list[str]] = defaultdict(list)
+        unknown = []
+        with Transport() as transport:
+            limiter = Limiter(self._time_file, self._service.spacing_seconds, self._clock, pause)
+            self._limiter = limiter
+            self._exchange = Exchange(self._service, limiter, transport, PATIENCE_SECONDS, self._protocol())
+            for paper in papers:
+                own = self._work_of(paper)
+                if own is None:
+                    unknown.append(paper.key)
+                else:
+                    name = _short(own["id"])
+                    for work in self._listed(f"cites:{name},from_publication_date:{since}"):
+                        works[work["id"]] = work
+                        cites[work["id"]].append(paper.key)
+                    for reference in own.get("referenced_works") or ():
+                        if isinstance(reference, str) and _short(reference):
+                            cited[reference].append(paper.key)
+                done += 1
+                if progress is not None:
+                    progress(Progress(done, len(papers)))
+            wanted = [name for name, keys in cited.items() if len(keys) > 1 and name not in works]
+            for at in range(0, len(wanted), BATCH):
+                names = "|".join(map(_short, wanted[at : at + BATCH]))
+                works |= {work["id"]: work for work in self._listed(f"ids.openalex:{names}")}
+        found = (Work(_values(work), tuple(cites[name]), tuple(cited.get(name, ()))) for name, work in works.items())
+        return Citations(tuple(work for work in found if work.values.get("title")), tuple(unknown))
+
+    def _work_of(self, paper: Paper) -> Mapping[str, Any] | None:
+        """What OpenAlex has of a paper; None where it does not know it."""
+        names = [f"10.48550/arxiv.{paper.arxiv_id}"] if paper.arxiv_id else []
+        for doi in (*names, *([paper.doi] if paper.doi else [])):
+            found = self._ask(f"/works/doi:{escaped(doi, safe='/:;()._-')}?select=id,doi,referenced_works")
+            if isinstance(found.get("id"), str) and _short(found["id"]):
+                return found
+        return None
+
+    def _listed(self, condition: str) -> Iterator[Mapping[str, Any]]:
+        """All works that a filter lets through, page by page."""
+        cursor: object = "*"
+        for _ in range(MOST_PAGES):
+            if not isinstance(cursor, str) or not cursor:
+                return
+            path = f"/works?filter={escaped(condition, safe=':,|')}&select={_SELECT}&per_page={PAGE_SIZE}"
+            page = self._ask(f"{path}&cursor={quote_plus(cursor)}")
+            results, meta = page.get("results"), page.get("meta")
+            if not isinstance(results, list) or not isinstance(meta, dict):
+                raise UpstreamError("OpenAlex answers with a list that has no results", "Try again later.")
+            for work in results:
+                if isinstance(work, dict) and isinstance(work.get("id"), str) and _short(work["id"]):
+                    yield work
+            cursor = meta.get("next_cursor") if results else None
+
+    def _ask(self, path: str) -> Mapping[str, Any]:
+        """The answer to a request, from the cache if it may be; empty where there is no such work."""
+        name = sha256(f"{self._service.url}{path}".encode()).hexdigest()[:40]
+        kept = self._cache.read_content(name, path, self._max_age_seconds).get("answer")
+        if isinstance(kept, dict):
+            return kept
+        separator = "&" if "?" in path else "?"
+        url = f"{self._service.url}{path}{separator}api_key={quote_plus(self._key)}"
+        try:
+            with self._limiter.turn(PATIENCE_SECONDS) as turn:
+                answer: Mapping[str, Any] = self._exchange.ask(url, f"{quote(path.partition('?')[0])}", turn)
+        except TimeoutError as error:
+            raise BusyError("another process was asking OpenAlex all the time") from error
+        except UpstreamError as error:
+            raise UpstreamError(self._without_key(str(error))) from None
+        self._cache.write_content(name, path, {"answer": answer})
+        return answer
+
+    def _without_key(self, text: str) -> str:
+        """A message in which nothing shows the key, not even an address that a server sent back."""
+        for shown in {self._key, quote_plus(self._key), escaped(self._key, safe="")}:
+            text = text.replace(shown, "***") if shown else text
+        return text
+
+    def _protocol(self) -> Protocol[Mapping[str, Any]]:
+        def read(response: Response) -> Mapping[str, Any] | Trouble:
+            if response.status == 404:
+                return {}
+            try:
+                document = json.loads(response.body)
+            except (ValueError, RecursionError):
+                document = None
+            if response.status == 400:
+                raise UpstreamError(f"OpenAlex refuses the request: {_describe(response)}")
+            if not isinstance(document, dict):
+                final = UpstreamError(f"OpenAlex sends something else than JSON: {_describe(response)}")
+                return Trouble(final, self._service.spacing_seconds, MOST_RETRIES_UNREADABLE)
+            return document
+
+        # 403 stands for an allowance that is used up as well as for asking too fast.
+        return Protocol("application/json", read, _describe, busy_statuses=(403,), read_statuses=(404,))
+
+
+def _describe(response: Response) -> str:
+    """A status, and the message that came with it."""
+    try:
+        document = json.loads(response.body)
+        message = document["message"] if isinstance(document["message"], str) else ""
+    except (ValueError, RecursionError, KeyError, TypeError):
+        message = ""
+    return f"HTTP {response.status}{f' ({quote(message[:200])})' if message else ''}"
+
+
+def _short(name: str) -> str:
+    """The id of a work, such as `W2741809807`, without its address; empty where it is none."""
+    found = re.fullmatch(r"(?:https://openalex\.org/)?(W[0-9]{1,12})", name, re.ASCII)
+    return found[1] if found else ""
+
+
+def _values(work: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a record that a work gives; what is of another type than documented is left out."""
+    title, date = work.get("title"), work.get("publication_date")
+    locations = work.get("locations")
+    addresses = [
+        str(place.get("landing_page_url") or "")
+        for place in (locations if isinstance(locations, list) else ())
+        if isinstance(place, dict)
+    ]
+    doi = recognise(str(work.get("doi") or ""))
+    named = [doi, *map(recognise_url, addresses)]
+    identifiers = {one.kind.value: one.value for one in reversed(named) if one is not None}
+    authorships = work.get("authorships")
+    names = [
+        str(one["author"].get("display_name") or "")
+        for one in (authorships if isinstance(authorships, list) else ())[:_MOST_AUTHORS]
+        if isinstance(one, dict) and isinstance(one.get("author"), dict)
+    ]
+    own = [str(work["doi"])] if doi is not None and doi.kind is IdentifierKind.DOI else []
+    return {
+        "title": title if isinstance(title, str) else "",
+        "authors": [name for name in names if name],
+        "year": date[:4] if isinstance(date, str) else "",
+        "urls": [*own, *addresses, str(work["id"])],
+        **identifiers,
+    }

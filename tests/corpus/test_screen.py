@@ -1,0 +1,423 @@
+"""`corpus screen`: what it shows, what each key does, that nothing is lost, and two readers with spreadsheets."""
+
+import shutil
+import signal
+from pathlib import Path
+
+import pytest
+
+from orchtrace_corpus.corpus.analysis.reading_order import Similarity, by_date, measure, rank
+from orchtrace_corpus.corpus.model import store
+from orchtrace_corpus.corpus.model.candidates import Candidate, Decision
+from orchtrace_corpus.corpus.model.records import Exclusion, Paper
+from tests.conftest import TOY, Result, run_corpus
+from tests.corpus.test_add import Terminal
+from tests.corpus.test_discover import PROTOCOL
+from tests.loopback import loopback_only  # noqa: F401 - guards every test here
+
+CANDIDATES = """\
+# What awaits a decision.
+
+- key: rose-bed
+  title: A Rose Bed for Beginners
+  authors: ["Beet, Rosa"]
+  year: 2024
+  venue: arXiv
+  arxiv_id: "2401.00011"
+  urls: [https://arxiv.org/abs/2401.00011]
+  proposal: unread
+  stage: gate
+  found: "2024-02-01"
+  found_by: [gate, cites rose-garden]
+
+- key: window-shelf
+  title: A Window Shelf
+  authors: ["Glass, Ida"]
+  year: 2024
+  venue: arXiv
+  arxiv_id: "2401.00012"
+  urls: [https://arxiv.org/abs/2401.00012]
+  proposal: unread
+  found: "2024-02-01"
+  found_by: [path]
+
+- key: sand
+  title: Sand
+  urls: [https://example.org/sand]
+  style: gravel  # as seen
+  proposal: exclude
+  reason: Nothing grows in sand.
+  found: "2023-12-03"
+"""
+ARXIV = """\
+{
+  "schema": "orchtrace-corpus/arxiv",
+  "version": 1,
+  "papers": {
+    "2401.00011": {
+      "version": 1,
+      "title": "A Rose Bed for Beginners",
+      "authors": ["Rosa Beet"],
+      "published": "2024-01-10T10:00:00Z",
+      "updated": "2024-01-10T10:00:00Z",
+      "primary_category": "cs.MA",
+      "categories": ["cs.MA"],
+      "abstract": "Roses in a bed, step by step."
+    }
+  }
+}
+"""
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The toy corpus with three candidates and a protocol, on the first of March 2024."""
+    root = tmp_path / "corpus"
+    shutil.copytree(TOY, root)
+    (root / "data" / "protocol.yaml").write_text(PROTOCOL, encoding="utf-8")
+    (root / "data" / "candidates.yaml").write_text(CANDIDATES, encoding="utf-8")
+    (root / "data" / "arxiv.json").write_text(ARXIV, encoding="utf-8")
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1709251200")
+    monkeypatch.setenv("ORCHTRACE_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.chdir(root)
+    return root
+
+
+def text(root: Path, name: str) -> str:
+    return (root / "data" / f"{name}.yaml").read_text(encoding="utf-8")
+
+
+def screen(*words: str) -> Result:
+    return run_corpus("screen", *words)
+
+
+@pytest.fixture
+def terminal(root: Path) -> Terminal:
+    """`corpus screen` at a terminal."""
+    return Terminal(command="screen")
+
+
+def ended(terminal: Terminal) -> str:
+    """All that was shown, when the command has ended."""
+    terminal.end()
+    return terminal.shown
+
+
+PROMPT = "i include, e exclude, l later, b back, q quit: "
+
+
+def test_a_card_has_everything_at_hand(terminal: Terminal) -> None:
+    terminal.answer([(f"[1/3] {PROMPT}", "q")])
+    shown = ended(terminal)
+
+    for line in (
+        "A Window Shelf",
+        "key         window-shelf",
+        "by          Glass, Ida; arXiv 2024",
+        "at          https://arxiv.org/abs/2401.00012",
+        "came by     path",
+        "abstract    None is stored; corpus discover stores abstracts.",
+        "excluded    ",
+        "E001: A Window Box. Too small to count as a garden.",
+        "include if  It is open to visitors.",
+        "exclude if  It is a car park.",
+        "0 included, 0 excluded, 0 for later",
+    ):
+        assert line in shown
+
+
+def test_the_abstract_is_shown_and_the_most_alike_records_with_their_tags(terminal: Terminal) -> None:
+    terminal.answer([(f"[1/3] {PROMPT}", "l"), (f"[2/3] {PROMPT}", "q")])
+    shown = ended(terminal)
+
+    assert "came by     gate, cites rose-garden" in shown
+    assert "abstract    Roses in a bed, step by step." in shown
+    assert "rose-garden: Röses: A Garden in Four Beds. style" in shown
+    assert "0 included, 0 excluded, 1 for later" in shown
+
+
+def test_an_abstract_from_outside_moves_no_cursor(root: Path) -> None:
+    path = root / "data" / "arxiv.json"
+    path.write_text(ARXIV.replace("step by step", "\\u001b[2J\\u202estep\\u0007 by step"), encoding="utf-8")
+    terminal = Terminal(command="screen")
+    terminal.answer([(f"[1/3] {PROMPT}", "l"), (f"[2/3] {PROMPT}", "q")])
+
+    assert "abstract    Roses in a bed, [2Jstep by step." in ended(terminal)
+
+
+def test_excluding_takes_a_rule_by_its_number_and_asks_only_for_what_is_missing(root: Path, terminal: Terminal) -> None:
+    before = text(root, "exclusions")
+    terminal.answer(
+        [(f"[1/3] {PROMPT}", "e"), ("Reason, a number or a sentence: ", "1"), ("stage, ? explains: ", "path")]
+    )
+    terminal.answer([(f"[2/3] {PROMPT}", "q")])
+
+    assert "excluded as E004: A Window Shelf" in ended(terminal)
+    assert text(root, "exclusions") == (
+        f"{before}\n"
+        "- id: E004\n"
+        "  title: A Window Shelf\n"
+        "  identifier: arXiv:2401.00012\n"
+        "  url: https://arxiv.org/abs/2401.00012\n"
+        "  stage: path\n"
+        '  screened: "2024-03-01"\n'
+        "  reason: It is a car park.\n"
+    )
+    start, end = CANDIDATES.index("- key: window-shelf"), CANDIDATES.index("- key: sand")
+    assert text(root, "candidates") == CANDIDATES[:start] + CANDIDATES[end:]
+
+
+def test_including_leaves_open_what_is_not_answered(root: Path, terminal: Terminal) -> None:
+    terminal.answer([(f"[1/3] {PROMPT}", "i"), ("Reason, a number or a sentence: ", "It lets light in.")])
+    terminal.answer([("style [open], ? explains: ", "gravel"), ("water [open], ? explains: ", "none")])
+    terminal.answer(
+        [("prune [open], ? explains: ", ""), ("tools [open], ? explains: ", ""), ("size [open], ? explains: ", "")]
+    )
+    terminal.answer([(f"[2/3] {PROMPT}", "q")])
+
+    assert "included; corpus add window-shelf asks for what is open" in ended(terminal)
+    old = CANDIDATES[CANDIDATES.index("- key: window-shelf") : CANDIDATES.index("- key: sand")]
+    new = old.replace(
+        "  proposal: unread\n",
+        "  style: gravel\n  care: {water: none}\n  proposal: include\n  reason: It lets light in.\n",
+    )
+    new = new.replace("  found_by: [path]\n", '  found_by: [path]\n  screened: "2024-03-01"\n')
+    assert text(root, "candidates") == CANDIDATES.replace(old, new)
+    assert run_corpus("validate").code == 0
+
+
+def test_what_lacks_nothing_becomes_a_paper(root: Path, terminal: Terminal) -> None:
+    terminal.answer([(f"[1/3] {PROMPT}", "i"), ("Reason, a number or a sentence: ", "1")])
+    for field, answer in (
+        ("style", "gravel"),
+        ("water", "weekly"),
+        ("prune", "none"),
+        ("tools", ""),
+        ("size", "small"),
+    ):
+        terminal.answer([(f"{field} [open], ? explains: ", answer)])
+    terminal.answer([(f"[2/3] {PROMPT}", "q")])
+
+    assert "added window-shelf: A Window Shelf" in ended(terminal)
+    assert "- key: window-shelf\n  title: A Window Shelf\n" in text(root, "papers")
+    assert "window-shelf" not in text(root, "candidates")
+
+
+def test_going_back_takes_the_last_decision_back_to_the_byte(root: Path, terminal: Terminal) -> None:
+    before = {path: path.read_bytes() for path in root.rglob("*.yaml")}
+    terminal.answer([(f"[1/3] {PROMPT}", "l"), (f"[2/3] {PROMPT}", "e"), ("Reason, a number or a sentence: ", "1")])
+    terminal.answer(
+        [(f"[3/3] {PROMPT}", "b"), (f"[2/3] {PROMPT}", "b"), (f"[1/3] {PROMPT}", "b"), (f"[1/3] {PROMPT}", "q")]
+    )
+
+    shown = ended(terminal)
+    assert "taken back: rose-bed" in shown
+    assert "this is the first one" in shown
+    assert {path: path.read_bytes() for path in root.rglob("*.yaml")} == before
+
+
+@pytest.mark.parametrize("end", ["end of input", "interrupt", "killed"])
+def test_whatever_ends_it_keeps_the_decisions_so_far(root: Path, terminal: Terminal, end: str) -> None:
+    terminal.answer(
+        [(f"[1/3] {PROMPT}", "l"), (f"[2/3] {PROMPT}", "e"), ("Reason, a number or a sentence: ", "Too thorny.")]
+    )
+    terminal.until(f"[3/3] {PROMPT}")
+    if end == "killed":
+        terminal.send(signal.SIGKILL)
+    else:
+        terminal.press(b"\x04" if end == "end of input" else b"\x03")
+    assert terminal.end() == (-signal.SIGKILL if end == "killed" else 130)
+
+    assert "reason: Too thorny.\n" in text(root, "exclusions")
+    assert "rose-bed" not in text(root, "candidates")
+    assert run_corpus("validate").code == 0
+
+
+def test_without_a_terminal_it_says_what_to_do(root: Path) -> None:
+    assert screen() == (
+        2,
+        "",
+        "corpus: screen asks at a terminal, and there is none\n"
+        "Write a sheet with --sheet FILE, and give it back with --decisions FILE.\n",
+    )
+
+
+# Two readers
+
+
+def test_a_sheet_has_an_empty_column_for_each_decision(root: Path) -> None:
+    assert screen("--sheet", "first.csv") == (0, "", "wrote first.csv: 3 candidates\n")
+    assert (root / "first.csv").read_text(encoding="utf-8") == (
+        "key,title,links,abstract,decision,stage,reason\n"
+        "window-shelf,A Window Shelf,https://arxiv.org/abs/2401.00012,,,,\n"
+        'rose-bed,A Rose Bed for Beginners,https://arxiv.org/abs/2401.00011,"Roses in a bed, step by step.",,gate,\n'
+        "sand,Sand,https://example.org/sand,,,,\n"
+    )
+    assert screen("--sheet", "first.csv").code == 3, "a reader's work is not overwritten"
+
+
+def test_a_spreadsheet_takes_no_title_for_a_formula(root: Path) -> None:
+    path = root / "data" / "candidates.yaml"
+    path.write_text(CANDIDATES.replace("title: Sand\n", 'title: "=HYPERLINK(1)"\n'), encoding="utf-8")
+
+    screen("--sheet", "first.csv")
+
+    assert "sand,'=HYPERLINK(1),https" in (root / "first.csv").read_text(encoding="utf-8")
+
+
+FIRST = """\
+key,title,links,abstract,decision,stage,reason,style,water,prune,tools,size
+window-shelf,,,,include,,open,gravel,weekly,none,,small
+rose-bed,,,,exclude,path,Nothing but roses.,,,,,
+sand,,,,exclude,gate,shut,,,,,
+"""
+SECOND = """\
+key;decision;stage;reason
+window-shelf;include;;It is light.
+rose-bed;later;;
+sand;exclude;path;It is sand.
+"""
+
+
+def test_decisions_on_which_two_readers_agree_are_taken_over(root: Path) -> None:
+    (root / "first.csv").write_text(FIRST, encoding="utf-8")
+    (root / "second.csv").write_text(SECOND, encoding="utf-8")
+
+    result = screen("--decisions", "first.csv", "--decisions", "second.csv")
+
+    assert result == (
+        1,
+        "",
+        "corpus: rose-bed: the readers differ, so nothing is decided\n1 included, 1 excluded, 0 for later\n",
+    )
+    assert "  key: window-shelf" not in text(root, "candidates")
+    assert "- key: window-shelf" in text(root, "papers")
+    assert "  title: Sand\n  identifier: SAND\n  url: https://example.org/sand\n  stage: gate\n" in text(
+        root, "exclusions"
+    )
+    assert "  reason: It is a car park.\n" in text(root, "exclusions"), "the id of a rule stands for it"
+    assert "- key: rose-bed" in text(root, "candidates")
+    assert run_corpus("validate").code == 0
+
+
+def test_mistakes_of_a_sheet_are_reported_at_their_lines_and_the_rest_is_taken_over(root: Path) -> None:
+    sheet = "key,decision,stage,reason\nwindow-shelf,maybe,,\nmoss,include,,x\nrose-bed,exclude,path,\nsand,exclude,roof,shut\n"
+    (root / "first.csv").write_text(sheet, encoding="utf-8")
+
+    result = screen("--decisions", "first.csv")
+
+    assert result.code == 1
+    assert [line.split(" ")[:2] for line in result.stderr.splitlines()[:3]] == [
+        ["first.csv:2:1:", "K105"],
+        ["first.csv:3:1:", "K103"],
+        ["first.csv:5:1:", "K105"],
+    ]
+    assert "corpus: rose-bed: nothing was written: rose-bed has no reason\n" in result.stderr
+    assert "corpus: sand: nothing was written: the log needs stage\nGive it in the sheet.\n" in result.stderr
+    assert text(root, "candidates") == CANDIDATES
+
+
+def test_audit_measures_how_far_two_readers_agree(root: Path) -> None:
+    (root / "first.csv").write_text(FIRST, encoding="utf-8")
+    (root / "second.csv").write_text(SECOND, encoding="utf-8")
+
+    result = run_corpus("audit", "compare", "first.csv", "second.csv", "--resamples", "0", "--format", "csv")
+
+    rows = [line.split(",")[:3] for line in result.stdout.splitlines()]
+    assert ["decision", "3", "0.667"] in rows
+    one = run_corpus("audit", "compare", "first.csv")
+    assert (one.code, one.stderr) == (
+        2,
+        "corpus: first.csv is a sheet of screening, and needs a second reader's\nName two sheets.\n",
+    )
+
+
+# The order
+
+
+def made(title: str, arxiv_id: str = "") -> Candidate:
+    return Candidate(
+        Paper(key=title.lower().replace(" ", "-"), title=title, arxiv_id=arxiv_id or None), Decision.UNREAD
+    )
+
+
+def test_the_newest_come_first_by_id_and_else_by_year() -> None:
+    old, new, last = made("Old", "2301.00001"), made("New", "2401.00001"), made("Last", "2401.10001")
+    undated = Candidate(Paper(key="undated", title="Undated", year=2020), Decision.UNREAD)
+
+    ordered = by_date([undated, old, new, last])
+
+    assert [one.name for one in ordered] == ["last", "new", "old", "undated"]
+
+
+TEXTS = [f"{word} of agents trained as a team" for word in "credit reward routing debate delegation".split()]
+OTHERS = [f"{word} of a prompted product page" for word in "menu price login banner cookie".split()]
+
+
+def test_the_likely_order_says_by_which_words() -> None:
+    places = rank(TEXTS + OTHERS, [True] * 5 + [False] * 5, ["A team of trained agents", "A product page"])
+
+    assert places[0].score > 0.5 > places[1].score
+    assert {"trained", "team"} <= {word for word, share in places[0].words if share > 0}
+    assert {"product", "page"} <= {word for word, share in places[1].words if share < 0}
+
+
+def test_an_order_is_measured_by_recall_and_saved_work() -> None:
+    perfect, worst = measure([True] * 2 + [False] * 18), measure([False] * 18 + [True] * 2)
+
+    assert perfect.recall == {0.1: 1.0, 0.2: 1.0, 0.5: 1.0}
+    assert perfect.saved == pytest.approx(0.9 - 0.05)
+    assert worst.recall == {0.1: 0.0, 0.2: 0.0, 0.5: 0.0}
+    assert worst.saved == pytest.approx(-0.05)
+
+
+def test_the_nearest_records_share_rare_words() -> None:
+    papers = [Paper(title="Credit in Teams"), Paper(title="Credit of Banks"), Paper(title="Roses")]
+    likeness = Similarity([*papers, Exclusion(title="Teams without Credit")], {})
+
+    nearest = likeness.nearest("Teams and Credit", 2, lambda record: isinstance(record, Paper))
+
+    assert [record.title for record, _ in nearest] == ["Credit in Teams", "Credit of Banks"]
+    assert nearest[0][1] > nearest[1][1] > 0
+
+
+def test_candidates_can_be_listed_in_either_order(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    dated = run_corpus("candidates", "--order", "date", "--columns", "key", "--format", "csv")
+    assert dated.stdout == "key\nwindow-shelf\nrose-bed\nsand\n"
+
+    likely = run_corpus("candidates", "--order", "likely")
+    assert (likely.code, likely.stderr) == (
+        2,
+        "corpus: the likely order needs at least 5 included and 5 excluded records to learn from\nWrite --order date.\n",
+    )
+    monkeypatch.setattr("orchtrace_corpus.corpus.analysis.reading_order.FEWEST", 2)
+    shown = run_corpus("candidates", "--order", "likely", "--columns", "key", "--format", "csv").stdout.splitlines()
+    assert shown[0] == "key,likely,by_words"
+    assert shown[1].startswith("rose-bed,0.")
+    assert "+bed" in shown[1]
+
+
+def test_the_likely_order_names_what_it_lacks(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("orchtrace_corpus.corpus.analysis.reading_order.FEWEST", 2)
+    monkeypatch.setitem(__import__("sys").modules, "sklearn.linear_model", None)
+
+    result = run_corpus("candidates", "--order", "likely")
+
+    assert result.code == 2
+    assert result.stderr.startswith("corpus: the likely order needs scikit-learn, which is not installed\nInstall it: ")
+    assert "[screen]" in result.stderr
+
+
+def test_the_order_reads_no_words_of_our_own(root: Path) -> None:
+    """Summaries, reasons, notes and tags of candidates and papers change nothing."""
+    from orchtrace_corpus.corpus.analysis.reading_order import text_of, training_texts
+
+    pool = store.load(str(root)).pool
+    assert pool is not None
+    own = pool._replace(
+        papers=tuple(one._replace(summary="X", notes="Y", tags={}) for one in pool.papers),
+        exclusions=tuple(one._replace(reason="Z", tags={}) for one in pool.exclusions),
+    )
+    assert training_texts(pool, {}) == training_texts(own, {})
+    assert text_of(Paper(title="T", arxiv_id="2401.00001", summary="S"), {"2401.00001": "A"}) == "T. A"
