@@ -134,7 +134,7 @@ def _killed_at_half(place: Path, log: Path) -> Run:
     process.wait()
     again = run(build)
     shutil.rmtree(folder)
-    return Run(half + again.seconds, again.peak_mib)
+    return Run(half + again.seconds, again.peak_mib, again.cpu_seconds)
 
 
 def _against(one: Run, other: Run) -> str:

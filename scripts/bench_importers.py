@@ -11,7 +11,9 @@ from pathlib import Path
 from measured import Claim, Run, run
 
 ROOT = Path(__file__).resolve().parents[1]
-COMMAND = (str(Path(sys.executable).parent / "corpus"), "--quiet", "trace", "import")
+CORPUS = str(Path(sys.executable).parent / "corpus")
+COMMAND = (CORPUS, "--quiet", "trace", "import")
+SCREEN = (CORPUS, "--quiet", "trace", "doctor")
 IMPORT = """\
 import gc, sys
 from orchtrace_corpus.trace import importers
@@ -42,10 +44,13 @@ LOGS = {
 
 ROUNDS = 3
 IMPORT_LIMIT = 3.0
+SCREEN_LIMIT = 3.3
 
 
 def import_claims(size: int, forms: Sequence[str] = tuple(LOGS)) -> Iterator[Claim]:
-    """Making traces of made-up logs, in memory, against `json.loads` alone over the same lines.
+    """Making traces of made-up logs, in memory, and their screen, against `json.loads` alone over the same lines.
+
+    The screen is measured whole, from the start of the process to its end, in time of the processor.
 
     Args:
         size: How many MB (10^6 bytes) of each format, at least.
@@ -56,12 +61,21 @@ def import_claims(size: int, forms: Sequence[str] = tuple(LOGS)) -> Iterator[Cla
             folder = Path(name) / "logs"
             run((sys.executable, str(ROOT / "scripts" / "synthesize_logs.py"), form, str(size), str(folder)))
             megabytes = sum(file.stat().st_size for file in folder.rglob("*.jsonl")) / 1e6
-            ours, plain, commands = [], [], []
+            ours, plain, commands, screens = [], [], [], []
             for number in range(ROUNDS):  # in turns, so that a busy moment hits all
                 ours.append(run((sys.executable, "-c", IMPORT, str(folder))))
                 plain.append(run((sys.executable, "-c", JSON_LINES, str(folder))))
                 commands.append(run((*COMMAND, str(folder), "-o", f"{name}/{number}.jsonl")))
+                screens.append(run((*SCREEN, str(folder))))
             yield _claim(LOGS[form], megabytes, min(ours), min(plain), min(commands))
+            screen, lines = (min(one.cpu_seconds for one in runs) for runs in (screens, plain))
+            yield Claim(
+                f"`corpus trace doctor`, {megabytes:.0f} MB of logs, {LOGS[form]}, against `json.loads` alone on the "
+                "same lines, time of the processor",
+                screen / lines,
+                SCREEN_LIMIT,
+                f"{screen:.2f} s and {min(screens).peak_mib:.0f} MiB against {lines:.2f} s",
+            )
 
 
 def _claim(what: str, megabytes: float, ours: Run, plain: Run, command: Run) -> Claim:

@@ -8,10 +8,11 @@ from typing import NamedTuple
 
 
 class Run(NamedTuple):
-    """The cost of a process: wall time in seconds, peak memory in MiB."""
+    """The cost of a process: wall time and time of the processor in seconds, peak memory in MiB."""
 
     seconds: float
     peak_mib: float
+    cpu_seconds: float
 
 
 class Claim(NamedTuple):
@@ -37,4 +38,5 @@ def run(command: Sequence[str]) -> Run:
     seconds = time.perf_counter() - begin
     if status:
         raise RuntimeError(f"{' '.join(command)} ended with status {status}")
-    return Run(seconds, usage.ru_maxrss / (1024 if sys.platform != "darwin" else 1024 * 1024))
+    peak = usage.ru_maxrss / (1024 if sys.platform != "darwin" else 1024 * 1024)
+    return Run(seconds, peak, usage.ru_utime + usage.ru_stime)

@@ -60,7 +60,7 @@ def claude_code(number: int, rounds: list[Round]) -> Files:
     files = {f"{session}.jsonl": main.rows}
     main.user(0, "Review the reader, and say what is slow.")
     for one in rounds:
-        uses = [(f"toolu_{session[:8]}{work.name}", work) for work in one.works]
+        uses = [(_use(f"{session[:8]}{work.name}"), work) for work in one.works]
         calls = [("Agent", use, {"subagent_type": "reader", "prompt": work.task}) for use, work in uses]
         main.answer(one.lead, f"lead{one.lead.start:.0f}", calls)
         for use, work in uses:
@@ -69,7 +69,7 @@ def claude_code(number: int, rounds: list[Round]) -> Files:
             files[f"{session}/subagents/agent-{agent}.jsonl"] = below.rows
             below.user(work.turns[0].start, work.task)
             for place, turn in enumerate(work.turns):
-                read = f"toolu_{agent}{place}"
+                read = _use(f"{agent}{place}")
                 called = [("Read", read, {"file_path": f"/home/someone/project/{read}.py"})] if turn.printed else []
                 below.answer(turn, f"{agent}{place}", called)
                 if turn.printed:
@@ -78,6 +78,11 @@ def claude_code(number: int, rounds: list[Round]) -> Files:
             told = {"agentId": agent, "status": "completed", "totalTokens": 9, "usage": _claude_usage(last.usage)}
             main.result(last.done, use, last.text, {**told, "content": [{"type": "text", "text": last.text}]})
     return files
+
+
+def _use(call: str) -> str:
+    """The id of a call: letters and digits, as the service makes it."""
+    return f"toolu_{call.replace('-', 'x')}"
 
 
 def _claude_usage(usage: tuple[int, int, int, int]) -> dict[str, int]:

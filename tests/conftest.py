@@ -27,7 +27,7 @@ sys.dont_write_bytecode = False
 os.environ["GIT_TEMPLATE_DIR"] = ""
 
 # A deadline would be the wall clock's.
-settings.register_profile("corpus", deadline=None, max_examples=tries(100, 25))
+settings.register_profile("corpus", deadline=None, max_examples=tries(100, 15))
 settings.load_profile("corpus")
 
 ROOT = Path(__file__).parents[1]

@@ -20,8 +20,15 @@ def tries(full: int, quick: int) -> int:
 
 
 def mostly_slow(values: Iterable[Any], quick: Collection[Any]) -> list[Any]:
-    """Parameters of a test, of which the default run takes only some; the others are `slow`."""
-    return [value if value in quick else pytest.param(value, marks=pytest.mark.slow) for value in values]
+    """Parameters of a test, of which the default run takes only some; the others are `slow`.
+
+    A tuple has a value for each of several names.
+    """
+
+    def slow(value: Any) -> Any:
+        return pytest.param(*(value if isinstance(value, tuple) else (value,)), marks=pytest.mark.slow)
+
+    return [value if value in quick else slow(value) for value in values]
 
 
 def cpu_seconds(work: Callable[[], object]) -> float:

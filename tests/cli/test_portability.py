@@ -7,6 +7,7 @@ import sys
 import pytest
 
 from tests.conftest import ROOT
+from tests.test_architecture import read_trees
 
 POSIX_ONLY = ("fcntl", "grp", "pwd", "resource", "termios")
 
@@ -33,9 +34,9 @@ def test_commands_that_read_say_the_same_without_modules_of_posix(words: str) ->
 
 def test_no_module_imports_what_only_posix_has() -> None:
     found = []
-    for path in (ROOT / "orchtrace_corpus").rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_bytes())):
+    for module, tree in read_trees().items():
+        for node in ast.walk(tree):
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
-            found += [f"{path.name}: {name}" for name in names if name in POSIX_ONLY]
+            found += [f"{module}: {name}" for name in names if name in POSIX_ONLY]
     assert found == []

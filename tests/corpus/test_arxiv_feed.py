@@ -344,7 +344,7 @@ def check_mutation(body: bytes) -> type[object]:
 
 def test_mutated_feeds_are_read_or_refused() -> None:
     bodies = mutations(random.Random(1))
-    outcomes = {check_mutation(next(bodies)) for _ in range(tries(1500, 500))}
+    outcomes = {check_mutation(next(bodies)) for _ in range(tries(1500, 250))}
 
     assert outcomes == {Feed, RefusedQueryError, UnreadableFeedError}
 
@@ -362,11 +362,10 @@ def test_mutated_feeds_are_read_or_refused_for_a_minute() -> None:
 
 def test_the_bounds_leave_room_for_the_largest_real_feed() -> None:
     # Papers of large experiments have three thousand authors.
-    large = [
-        record(f"2401.{number:05}", authors=[f"Author {index}" for index in range(3000)]) for number in range(1, 41)
-    ]
+    number = tries(40, 10)
+    large = [record(f"2401.{n:05}", authors=[f"Author {index}" for index in range(3000)]) for n in range(number)]
 
     body = feed(large)
 
-    assert len(parse(body).entries) == 40
-    assert len(body) < module.LARGEST_BYTES
+    assert len(parse(body).entries) == number
+    assert len(body) * 40 < module.LARGEST_BYTES * number

@@ -277,7 +277,7 @@ FIELDS = (
 TYPES = {"article": "journal", "inproceedings": "booktitle", "incollection": "booktitle", "phdthesis": "school"}
 
 
-@settings(max_examples=tries(200, 40), deadline=None)
+@settings(max_examples=tries(200, 20), deadline=None)
 @given(
     st.from_regex(r"[A-Za-z][A-Za-z0-9:+-]{0,9}", fullmatch=True),
     st.sampled_from([*TYPES, "misc"]),

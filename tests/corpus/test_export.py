@@ -188,7 +188,10 @@ def test_the_category_that_arxiv_gives_goes_into_bibtex(copied: Path) -> None:
 
 @pytest.mark.parametrize(
     ("name", "profile"),
-    [(one.name, profile) for one in FORMATS.values() if one.can_read for profile in one.profiles],
+    mostly_slow(
+        [(one.name, profile) for one in FORMATS.values() if one.can_read for profile in one.profiles],
+        [("bibtex", "bibtex"), ("csv", "published"), ("jsonl", "records")],
+    ),
 )
 def test_export_and_import_leave_the_data_as_it_is(name: str, profile: str, tmp_path: Path) -> None:
     shutil.copytree(ROOT / "data", tmp_path / "data")

@@ -30,6 +30,7 @@ from orchtrace_corpus.corpus.render.figures.plan import (
 )
 from tests.base.test_drawing import HOSTILE
 from tests.conftest import ROOT, TOY, run_corpus
+from tests.effort import tries
 from tests.svg import NAMESPACE, backgrounds, collisions, colors, contrast, labels, parse, rows
 
 TOY_FIGURES = ["style-by-size", "style", "care", "tools", "size", "papers-by-year", "screening-flow"]
@@ -391,7 +392,7 @@ LETTERS = st.characters(exclude_categories=["Cc", "Cn", "Cs"])
 """What a label can hold: the reader of the data refuses control characters."""
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=tries(40, 12))
 @given(
     st.lists(st.text(LETTERS, min_size=1, max_size=60).filter(str.strip), min_size=1, max_size=7),
     st.lists(st.sampled_from([0, 1, 2, 7, 40]), min_size=1, max_size=12),

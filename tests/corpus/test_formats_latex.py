@@ -15,7 +15,7 @@ LATEX = (
 )
 
 
-@settings(max_examples=tries(300, 75), deadline=None)
+@settings(max_examples=tries(300, 30), deadline=None)
 @given(texts(), st.booleans())
 def test_what_is_encoded_is_decoded_as_it_was(text: str, unicode: bool) -> None:
     assert decoded(encoded(text, unicode=unicode)) == text
@@ -27,7 +27,7 @@ def test_every_character_of_latin_greek_and_signs_comes_back() -> None:
     assert [c for c in characters if decoded(encoded(f"x{c} y")) != f"x{c} y"] == []
 
 
-@settings(max_examples=tries(300, 75), deadline=None)
+@settings(max_examples=tries(300, 30), deadline=None)
 @given(texts(), st.booleans())
 def test_nothing_encoded_opens_or_closes_a_group_or_a_comment(text: str, unicode: bool) -> None:
     latex = encoded(text, unicode=unicode)
@@ -95,7 +95,7 @@ def test_latex_that_stands_for_no_characters_is_refused_by_name(latex: str, name
     assert str(raised.value) == f"holds LaTeX that stands for no characters: '{named}'; write it as plain text"
 
 
-@settings(max_examples=tries(300, 75), deadline=None)
+@settings(max_examples=tries(300, 30), deadline=None)
 @given(st.lists(st.sampled_from(LATEX.split(" ")), max_size=12).map("".join))
 def test_broken_latex_never_crashes_the_reader(latex: str) -> None:
     with suppress(LatexError):

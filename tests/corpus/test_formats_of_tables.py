@@ -43,7 +43,7 @@ COMMANDS = {
     "claims": "<table ",
     "claims {claim}": "<table ",
     "scale": "<table ",
-    "audit compare {sheet}": "<table agreement audit>",
+    "audit compare {sheet} --resamples 20": "<table agreement audit>",
 }
 
 

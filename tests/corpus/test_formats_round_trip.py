@@ -75,7 +75,7 @@ def test_every_toy_paper_comes_back(name: str, profile: str, toy: Corpus) -> Non
 
 
 def test_hostile_papers_come_back(toy: Corpus) -> None:
-    @settings(max_examples=tries(60, 20), deadline=None)
+    @settings(max_examples=tries(60, 10), deadline=None)
     @given(POOLS)
     def check(papers: list[Paper]) -> None:
         for name, profile in CARRIED:
@@ -118,7 +118,7 @@ PIECES = (
 def test_a_damaged_file_is_read_or_refused_but_never_crashes_the_reader(name: str, profile: str, real: Corpus) -> None:
     whole = str(FORMATS[name].write(real.papers[:2], real.taxonomy, profile))
 
-    @settings(max_examples=tries(100, 25), deadline=None)
+    @settings(max_examples=tries(100, 15), deadline=None)
     @given(
         st.lists(
             st.tuples(st.integers(0, len(whole)), st.integers(0, 40), st.sampled_from(("", *PIECES))),

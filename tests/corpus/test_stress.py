@@ -240,7 +240,7 @@ def stressed(claim: Claim, pool: Pool, disputes: tuple[Dispute, ...]) -> Robustn
     return found
 
 
-@settings(deadline=None, max_examples=tries(400, 50))
+@settings(deadline=None, max_examples=tries(400, 25))
 @given(cases())
 def test_no_smaller_set_breaks_the_claim(case: tuple[Claim, Pool, tuple[Dispute, ...]]) -> None:
     claim, pool, _ = case
@@ -258,7 +258,7 @@ def test_no_smaller_set_breaks_the_claim(case: tuple[Claim, Pool, tuple[Dispute,
         assert [changes for changes in sets_of(size, options) if breaks(claim, pool, changes)] == []
 
 
-@settings(deadline=None, max_examples=tries(150, 37))
+@settings(deadline=None, max_examples=tries(150, 15))
 @given(cases())
 def test_single_changes_and_all_at_once(case: tuple[Claim, Pool, tuple[Dispute, ...]]) -> None:
     claim, pool, disputes = case

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import pytest
 
 from orchtrace_corpus.trace.view import TraceView
+from orchtrace_corpus.trace.view.timing import longest_path
 from tests.conftest import ROOT
 from tests.trace.conversationlogs import tokens, trace_of
 from tests.trace.traces import trace
@@ -30,6 +31,9 @@ class Counted(NamedTuple):
         returns: Results that came back to a spawner.
         errors: Calls that failed.
         elapsed: Seconds from first to last event, without what people were waited for.
+        waited: Seconds that people were waited for.
+        worked: Seconds of work of all agents: the least, if open calls only waited, and the most.
+        span: The same of the longest chain of work.
     """
 
     path: str
@@ -43,7 +47,18 @@ class Counted(NamedTuple):
     returns: int
     errors: int
     elapsed: float
+    waited: float
+    worked: tuple[float, float]
+    span: tuple[float, float]
 
+
+def sure(*seconds: float) -> tuple[float, float]:
+    """A time in which no open call has a part: one value."""
+    return sum(seconds), sum(seconds)
+
+
+LEAD, WORKER = 0.010575 + 0.010562, 0.020801 + 0.020979 + 0.041709  # of parallel: its lead, and the slowest of its five
+TEAM = LEAD + WORKER + 0.010912 + 0.072081 + 0.083475 + 0.074196 + 0.08333
 
 SESSIONS = (
     Counted(
@@ -54,6 +69,9 @@ SESSIONS = (
         6000 + 1100 + 500 + 200 + (1500 + 900 + 300) + (1400 + 400 + 200),
         3, 2, 2, 1,  # main, e1, f2; the calls t1 and t2, and their results; b1 failed
         1092 - 780,  # 09:00:00 to 09:18:12, less 09:04:35 to 09:17:35, when nobody answered the question
+        780,
+        sure(18.4 + 28 + 24 + 1 + 12, 11.5 + 2 + 23 + 1 + 42, 7.4 + 145 + 9 + 48 + 18),  # main, e1, f2
+        sure(18.4, 7.4 + 145 + 9 + 48 + 18, 28 + 24 + 1 + 12),  # main, f2, main
     ),
     Counted(
         "logs/claude_code/parallel", "Claude Code 2.1.180",
@@ -63,6 +81,21 @@ SESSIONS = (
         50 + 20 + 10 + 5 + (100 + 90 + 100) + 100 + 10,
         4, 3, 3, 1,  # main, a111, b222, c333 below a111; the user refused toolu_rm
         3742.1 - 60 - 3600.5 - 30,  # a question, an hour until the next prompt, a call that was refused
+        60 + 3600.5 + 30,
+        sure(6 + 5 + 3 + 3.5, 3.5 + 2 + 8 + 2, 32, 5),  # main, a111, b222, c333
+        sure(6, 32, 5 + 3 + 3.5),  # main, b222, main
+    ),
+    Counted(
+        "logs/claude_code/waits.jsonl", "Claude Code 2.1.180",
+        10 + 4 * 5,
+        20 + 10 + 6 + 9 + 7,
+        100 + 105 + 110 + 120,
+        100,
+        1, 0, 0, 1,  # the wait for a task was broken off
+        4190 - 120 - 60,  # without the 79 minutes until /exit, and with the hour between two prompts, when nothing ran
+        (460 - 340) + (4186 - 4126),  # until the first of two prompts, and behind the interruption; not the shell command
+        (4 + 4 + 3 + 3 + 6 + 60 + 4, 4 + 326 + 4 + 3 + 3 + 6 + 60 + 4),  # an Edit of 326 s perhaps waited
+        (4 + 4 + 3 + 3 + 6 + 60 + 4, 4 + 326 + 4 + 3 + 3 + 6 + 60 + 4),
     ),
     Counted(
         "logs/codex/family", "Codex 0.150.0",
@@ -72,6 +105,21 @@ SESSIONS = (
         0,
         3, 2, 2, 1,  # two spawn_agent, both completed in the output of wait; call_1 ended with exit code 1
         109 - 60.5,  # 09:00:01 to 09:01:50, less 09:00:47 to 09:01:47.5, when the user had the last word
+        60.5,
+        sure(3 + 2.1 + 1.4 + 0.7 + 2.9 + 2.5 + 2.5, 3.4 + 2 + 17.5, 2.2 + 26 + 5),  # main, Ada, Bob
+        sure(3 + 2.1, 2.2 + 26 + 5, 2.9 + 2.5 + 2.5),  # main, Bob, main
+    ),
+    Counted(
+        "logs/codex/approvals", "Codex 0.150.0",
+        100 + (150 - 50) + (200 - 100),
+        10 + 12 + 20,
+        50 + 100,
+        0,
+        1, 0, 0, 0,
+        87 - 9,
+        9,  # the second approval, which a row follows; of the first the log does not say when it was given
+        (4 + 4 + 5 + 4, 4 + 61 + 4 + 5 + 4),  # the first call was open for 61 s; it says 2.1 s itself
+        (4 + 4 + 5 + 4, 4 + 61 + 4 + 5 + 4),
     ),
     Counted(
         "logs/openai_agents/parallel.json", "OpenAI Agents SDK 0.24.0",
@@ -81,6 +129,9 @@ SESSIONS = (
         0,
         6, 5, 5, 1,  # lead and five workers; break_down failed
         0.121712,  # 51.064116, the first generation, to 51.185828, the end of lead
+        0,
+        sure(TEAM),  # 12 generations and five calls
+        sure(LEAD, WORKER),
     ),
     Counted(
         "logs/otlp/parallel.genai.json", "OpenTelemetry GenAI, opentelemetry-sdk 1.45.2",
@@ -90,6 +141,9 @@ SESSIONS = (
         0,
         6, 5, 5, 1,
         0.121712,
+        0,
+        sure(TEAM),
+        sure(LEAD, WORKER),
     ),
     Counted(
         "logs/langsmith/send.jsonl", "LangGraph 1.2.22, langsmith 0.14.17",
@@ -99,6 +153,9 @@ SESSIONS = (
         0,
         5, 3, 0, 0,  # lead sends to three workers; these hand on to merge, and nothing goes back to lead
         0.08092,  # 53.039031, the call of lead, to 53.119951, the end of merge
+        0,
+        sure(0.015983, 0.017747 + 0.011107, 0.020676 + 0.013252, 0.031427 + 0.010753, 0.010747),  # lead, workers, merge
+        sure(0.015983, 0.031427 + 0.010753, 0.010747),  # lead, the slowest worker, merge
     ),
 )  # fmt: skip
 
@@ -109,6 +166,9 @@ def test_an_import_has_what_a_person_counted(session: Counted) -> None:
     found = Counter(event["type"] for event in document["events"])
     people = {agent["id"] for agent in document["agents"] if agent.get("kind") == "human"}
     spent = tokens(document)
+    view = TraceView(trace(document))
+    times, readings = view.timing, (view.timing_if_waiting, view.timing)
+    spans = [longest_path(one, one.works, overlapping=True).length for one in readings]
 
     assert session == session._replace(
         **{kind: spent[kind] for kind in ("input", "output", "cache_read", "cache_write")},
@@ -116,8 +176,12 @@ def test_an_import_has_what_a_person_counted(session: Counted) -> None:
         spawns=found["spawn"],
         returns=found["return"],
         errors=sum(event.get("status") == "error" for event in document["events"]),
-        elapsed=pytest.approx(TraceView(trace(document)).timing.elapsed, abs=1e-6),
+        elapsed=pytest.approx(times.elapsed, abs=1e-6),
+        waited=pytest.approx(times.waited, abs=1e-6),
+        worked=pytest.approx(tuple(sum(one.works) for one in readings), abs=1e-6),
+        span=pytest.approx(tuple(spans), abs=1e-6),
     )
+    assert bool(view.open_calls) == (session.worked[0] < session.worked[1])
 
 
 def test_the_page_of_accuracy_shows_the_figures_that_are_tested() -> None:
@@ -131,10 +195,17 @@ def test_the_page_of_accuracy_shows_the_figures_that_are_tested() -> None:
             one.path,
             one.program,
             *(f"{number:,}" for number in one[2:10]),
-            f"{one.elapsed:,.6g} s",
+            *(f"{seconds:,.6g} s" for seconds in (one.elapsed, one.waited)),
+            *map(shown_range, (one.worked, one.span)),
         )
         for one in SESSIONS
     ]
+
+
+def shown_range(seconds: tuple[float, float]) -> str:
+    """A time as the page shows it."""
+    least, most = seconds
+    return f"{most:,.6g} s" if least == most else f"{least:,.6g} to {most:,.6g} s"
 
 
 def test_every_format_is_counted() -> None:

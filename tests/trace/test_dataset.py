@@ -313,7 +313,7 @@ def forked(log: Path, path: Path) -> None:
     path.write_text("".join(json.dumps(row) + "\n" for row in copied), encoding="utf-8")
 
 
-@pytest.mark.parametrize("in_a_unit", [1, 2, 100])
+@pytest.mark.parametrize("in_a_unit", mostly_slow([1, 2, 100], [2]))
 def test_an_answer_that_several_sessions_have_counts_once_in_whatever_units_they_are(
     in_a_unit: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -384,7 +384,7 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[st
     return folder / "logs", rows(folder / "d")
 
 
-@pytest.mark.parametrize("moment", mostly_slow(KILLS, ["replace=5", "replace=12", "replace=30", "write=2", "units=2"]))
+@pytest.mark.parametrize("moment", mostly_slow(KILLS, ["replace=5", "replace=30", "units=2"]))
 def test_a_killed_build_goes_on_where_it_was(
     moment: str, undisturbed: tuple[Path, dict[str, list[str]]], tmp_path: Path
 ) -> None:

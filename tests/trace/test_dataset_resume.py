@@ -25,7 +25,7 @@ pytestmark = pytest.mark.posix  # builds are killed
 JOBS = 2
 UNIT = 7
 SESSIONS = 80
-MOMENTS = tries(12, 3)
+MOMENTS = tries(12, 2)
 
 
 @pytest.fixture(scope="module")

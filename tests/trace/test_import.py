@@ -728,7 +728,7 @@ def damaged(lines: list[str], done: list[tuple[str, int, int]]) -> str:
     return "\n".join(lines)
 
 
-@settings(max_examples=tries(60, 25), deadline=None)
+@settings(max_examples=tries(60, 12), deadline=None)
 @given(damage(), damage(), st.sampled_from(["claude_code/parallel", "codex/family", "langsmith/send.jsonl"]))
 def test_of_a_damaged_log_the_ledger_still_adds_up(first: Any, second: Any, name: str) -> None:
     with tempfile.TemporaryDirectory() as folder:

@@ -68,6 +68,7 @@ TRUTH: dict[str, dict[str, list[tuple[int, int, int, int]]]] = {
         "ann": [(7, 33, 0, 0), (8, 9, 40, 0)],
         "ben": [(7, 33, 0, 0)],
     },
+    "waits": {"main": [(10, 20, 0, 100), (5, 10, 100, 0), (5, 6, 105, 0), (5, 9, 110, 0), (5, 7, 120, 0)]},
     "workflow": {
         "main": [(5, 20, 0, 0), (5, 5, 20, 0), (5, 7, 30, 0)],
         "w1": [(2, 11, 0, 0)],
@@ -933,6 +934,11 @@ def test_a_blocking_wait_that_a_person_breaks_off_is_no_wait_for_them(tmp_path: 
     trace = trace_of(tmp_path)
     assert waited(trace) == 60
     assert TraceView(checked(trace)).timing.elapsed == 610
+    assert "main tool_result TaskOutput (error interrupted) -> user human_intervention > main (cancelled)" in links(
+        trace, "causal"
+    )
+    lines = plain(page(diagnose(checked(trace)), (100, 24))).splitlines()
+    assert lines[-1] == "Lever     TaskOutput in main: 10 min of 10 min 10 s."
 
 
 def test_a_call_that_a_person_breaks_off_had_worked_until_then(tmp_path: Path, main: Claude) -> None:
@@ -980,6 +986,34 @@ def test_a_prompt_in_the_middle_of_a_turn_was_not_waited_for(tmp_path: Path, mai
     trace = trace_of(tmp_path)
     assert waited(trace) == 0
     assert TraceView(checked(trace)).timing.elapsed == 3620
+
+
+def test_a_prompt_that_nobody_answered_ends_the_wait_for_a_person(tmp_path: Path, main: Claude) -> None:
+    """The program was killed before the model answered, and the session goes on an hour later: nobody was waited for."""
+    main.say(0, "Go.")
+    main.answer(10, "m1", text("Done."))
+    main.say(70, "And this.")
+    main.say(3670, "Are you there?")
+    main.answer(3680, "m2", text("Yes."))
+    main.write(tmp_path)
+
+    trace = trace_of(tmp_path)
+    assert waited(trace) == 60
+    assert TraceView(checked(trace)).timing.elapsed == 3620
+
+
+def test_a_shell_command_of_a_person_is_no_prompt(tmp_path: Path, main: Claude) -> None:
+    main.say(0, "Go.")
+    main.answer(10, "m1", text("Done."))
+    main.say(70, "<bash-input>ls</bash-input>")
+    main.say(70, "<bash-stdout>a</bash-stdout><bash-stderr></bash-stderr>")
+    main.say(130, "And this.")
+    main.answer(140, "m2", text("Done."))
+    main.write(tmp_path)
+
+    trace = trace_of(tmp_path)
+    assert of_type(trace, "human_intervention") == ["user human_intervention > main"] * 2
+    assert (waited(trace), TraceView(checked(trace)).timing.elapsed) == (120, 20)
 
 
 def test_a_model_that_a_person_breaks_off_had_worked_until_then(tmp_path: Path, main: Claude) -> None:

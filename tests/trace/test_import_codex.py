@@ -36,6 +36,7 @@ from tests.trace.spanlogs import checked
 FIXTURES = sorted((LOGS / "codex").iterdir())
 NAMES = [path.stem for path in FIXTURES]
 TRUTH: dict[str, dict[str, list[tuple[int, int, int, int]]]] = {
+    "approvals": {"main": [(100, 0, 10, 0), (150, 50, 12, 0), (200, 100, 20, 5)]},
     "family": {
         "main": [
             (1000, 400, 90, 30), (1200, 1000, 60, 10), (1300, 1200, 20, 0), (1400, 1300, 20, 0), (1500, 1100, 30, 10),

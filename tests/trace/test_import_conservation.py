@@ -7,6 +7,7 @@ from typing import NamedTuple
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
+from tests.effort import tries
 from tests.trace.conversationlogs import Claude, Codex, by_agent, moment, spawn, spawned, text, trace_of, write
 
 AMOUNT = st.integers(0, 5000)
@@ -24,7 +25,9 @@ class Spent(NamedTuple):
 SPENT = st.builds(Spent, st.integers(1, 5000), AMOUNT, AMOUNT, st.integers(1, 3))
 ANSWERS = st.lists(SPENT, min_size=1, max_size=4)
 WAYS = st.sampled_from(["fresh", "replayed", "replayed under the old times", "from the parent's total"])
-CHECKED = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+CHECKED = settings(
+    max_examples=tries(40, 15), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 
 
 def fresh(folder: Path) -> Path:

@@ -240,7 +240,7 @@ def _check_bundle(bundle: Bundle) -> None:
 
 
 @given(bundles())
-@settings(max_examples=tries(200, 50), deadline=None)
+@settings(max_examples=tries(200, 25), deadline=None)
 def test_any_spans_give_a_sound_trace_whose_ledger_adds_up(bundle: Bundle) -> None:
     _check_bundle(bundle)
 

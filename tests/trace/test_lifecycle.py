@@ -154,7 +154,7 @@ def test_a_spawn_that_lasts_as_long_as_its_child_does_not_shorten_the_path() -> 
 
 def test_long_chains_and_many_lives_take_time_that_grows_with_them() -> None:
     """Were any of this quadratic, it would take minutes."""
-    length = tries(5_000, 2_000)
+    length = tries(5_000, 1_000)
     events = [event("e", 0, "inference", "a0", t_end=0.5)]
     for n in range(length):
         events.append(event(f"s{n}", n + 0.5, "spawn", f"a{n}", to=f"a{n + 1}"))

@@ -258,7 +258,7 @@ PIECES = (
 
 
 @given(st.lists(st.sampled_from((*PIECES, "scratch", "://", *SHAPES.values())), max_size=6).map("".join))
-@settings(max_examples=tries(2_000, 500))
+@settings(max_examples=tries(2_000, 200))
 def test_what_is_private_is_never_missed_by_the_quick_look(name: str) -> None:
     if re.search(privacy._PRIVATE, name):
         assert masked(name) != name

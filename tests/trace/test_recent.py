@@ -75,6 +75,7 @@ def test_sessions_are_listed_the_newest_first(home: Path) -> None:
     assert codex[0] == "Codex"
     assert "2026-03-01" in codex
     only = json.loads(run_corpus("trace", "doctor", "--list", "--limit", "1", "--format", "json").stdout)
+    assert (only["schema"], only["version"]) == ("orchtrace-corpus/trace-recent", 2)
     assert only["sessions"] == [
         {
             "program": "claude_code",

@@ -287,13 +287,13 @@ RANDOM = st.randoms(use_true_random=False)
 A_SOURCE = st.one_of(st.sampled_from(SOURCES), documents())
 
 
-@settings(max_examples=tries(150, 37))
+@settings(max_examples=tries(150, 20))
 @given(A_SOURCE, RANDOM)
 def test_decoder_and_schema_agree_on_mutated_traces(document: dict[str, Any], chance: random.Random) -> None:
     check_agreement(sample(chance, document))
 
 
-@settings(max_examples=tries(60, 25))
+@settings(max_examples=tries(60, 12))
 @given(A_SOURCE, RANDOM)
 def test_nothing_that_is_done_with_a_sound_trace_ends_in_a_traceback(
     document: dict[str, Any], chance: random.Random
@@ -342,7 +342,7 @@ def check_strictness(document: Any, chance: random.Random) -> bool:
     return True
 
 
-@settings(max_examples=tries(150, 37))
+@settings(max_examples=tries(150, 20))
 @given(st.sampled_from(PUBLISHED_SOURCES), RANDOM)
 def test_of_published_fields_we_take_nothing_that_the_published_schema_refuses(
     document: dict[str, Any], chance: random.Random
@@ -358,7 +358,7 @@ def test_of_published_fields_we_take_nothing_that_the_published_schema_refuses_o
     assert 0 < taken < inputs
 
 
-@settings(max_examples=tries(150, 37))
+@settings(max_examples=tries(150, 20))
 @given(st.sampled_from(PUBLISHED_SOURCES), RANDOM)
 def test_what_the_published_schema_takes_we_can_decode(document: dict[str, Any], chance: random.Random) -> None:
     data = written(mutated(document, chance, only_published=True)).encode()

@@ -111,6 +111,7 @@ def test_the_counted_parts_of_the_chain_do_not_overlap_and_lie_within_their_even
 @given(documents())
 def test_each_event_of_the_chain_was_released_by_the_one_before(document: dict[str, Any]) -> None:
     times, chain = chain_of(document)
+    ended, by_then = times.ended
 
     def acts(number: int) -> str:
         return times.of.events[number].agent
@@ -118,10 +119,10 @@ def test_each_event_of_the_chain_was_released_by_the_one_before(document: dict[s
     ends = [start + work for start, work in zip(times.starts, times.works, strict=True)]
     for before, number in zip(chain.events, chain.events[1:], strict=False):
         start, agent = times.starts[number], times.of.events[number].agent
-        own = [one for one in times.ended[: times.ended_before[times.sequence.index(number)]] if acts(one) == agent]
+        own = [one for one in ended[: by_then[times.sequence.index(number)]] if acts(one) == agent]
         assert before in (*times.incoming[number], *own)
         assert all(min(ends[one], start) <= min(ends[before], start) for one in (*times.incoming[number], *own))
         assert before in own or times.of.times[before] <= times.of.times[number]
     first = chain.events[0]
     assert not times.incoming[first]
-    assert all(acts(one) != acts(first) for one in times.ended[: times.ended_before[times.sequence.index(first)]])
+    assert all(acts(one) != acts(first) for one in ended[: by_then[times.sequence.index(first)]])

@@ -10,7 +10,7 @@ from orchtrace_corpus.base.errors import CommandUseError, DataFileError
 from orchtrace_corpus.base.findings import printable, quote, quote_path
 from orchtrace_corpus.base.text import Format
 from orchtrace_corpus.base.text.layout import display_width, first_names_and_more
-from orchtrace_corpus.base.text.table import Table
+from orchtrace_corpus.base.text.table import Table, envelope, records
 from orchtrace_corpus.trace import importers
 from orchtrace_corpus.trace.cli import logs
 from orchtrace_corpus.trace.diagnosis import summarize
@@ -93,14 +93,13 @@ def show_list(session: Session, most: int, output_format: Format) -> None:
         notes.append(f"Without figures: larger than {MOST_READ_BYTES >> 20} MB, and not read for a list.")
     if len(known) > most:
         notes.append(f"{len(known) - most:,} more are older; --limit says how many are listed.")
-    if output_format.is_exact:
-        cells = [row.exact() for row in ordered]
-        table = Table("sessions", "", (*_COLUMNS, "file"), tuple(cells), tuple(notes))
-    else:
-        least = _distinct([row.name for row in ordered])
-        table = Table("sessions", "", _COLUMNS, tuple(row.cells(least) for row in ordered), tuple(notes))
-        table = _narrowed(table, session.output.width)
-    session.show_tables([table], "trace-recent", output_format)
+    if output_format is Format.JSON:
+        table = Table("sessions", "", (*_COLUMNS, "file"), tuple(row.exact() for row in ordered))
+        session.output.write(envelope("trace-recent", {table.name: records(table)}, version=2))
+        return
+    least = _distinct([row.name for row in ordered])
+    table = Table("sessions", "", _COLUMNS, tuple(row.cells(least) for row in ordered), tuple(notes))
+    session.show_tables([_narrowed(table, session.output.width)], "trace-recent", output_format)
 
 
 def _distinct(names: Sequence[str]) -> int:

@@ -12,7 +12,7 @@ from orchtrace_corpus.trace.diagnosis.values import Activity, Diagnosis, Match, 
 from orchtrace_corpus.trace.measures.ledger import KINDS, cost_by_tool, ledger, sum_known
 from orchtrace_corpus.trace.measures.work import concurrency
 from orchtrace_corpus.trace.model.import_report import ImportReport, Outcome, has_all_tokens, report_of
-from orchtrace_corpus.trace.model.trace import AgentKind, Event, EventType, Source, Status, Trace
+from orchtrace_corpus.trace.model.trace import AgentKind, Event, EventType, Source, Status, Trace, total
 from orchtrace_corpus.trace.view import TraceView
 from orchtrace_corpus.trace.view.agent_tree import AgentSpan
 from orchtrace_corpus.trace.view.timing import Chain, Timing, critical_chain, longest_path
@@ -72,7 +72,8 @@ def summarize(trace: Trace | TraceView, file: str = "") -> Summary:
     view = TraceView.of(trace)
     run, times = view.trace, view.timing
     people = {agent.id for agent in run.agents if agent.kind is AgentKind.HUMAN}
-    entries = ledger(run, "type")
+    own = [event for event in run.events if not event.copied_context]
+    spent = [event.tokens for event in own if event.tokens and event.tokens.is_known]
     has_all, prices = has_all_tokens(run), (report_of(run) or ImportReport()).prices
     return Summary(
         run.trace_id,
@@ -82,8 +83,8 @@ def summarize(trace: Trace | TraceView, file: str = "") -> Summary:
         times.elapsed,
         times.unit,
         sum(event.status is Status.ERROR for event in run.events),
-        sum_known(entry.total for entry in entries),
-        sum_known(entry.cost_usd for entry in entries),
+        float(sum(map(total, spent))) if spent else None,
+        sum_known([event.cost_usd for event in own]),
         not has_all,
         not has_all or bool(prices and prices.without),
         file,

@@ -132,10 +132,14 @@ def cost_by_tool(trace: Trace) -> tuple[tuple[str, float], ...]:
     The cost of an answer goes in equal parts to the calls, spawns and messages that follow from it by an edge, that of
     a tool's own event to the tool. Answers that call no tool stand under the empty name.
     """
-    if all(event.cost_usd is None for event in trace.events):
-        return ()
-    costs = [(entry.name, entry.cost_usd) for entry in _by_tool(trace) if entry.cost_usd is not None]
-    return tuple(sorted(costs, key=lambda pair: (-pair[1], pair[0])))
+    priced = [event for event in trace.events if event.cost_usd is not None and not event.copied_context]
+    called = _called(trace) if priced else {}
+    costs: dict[str, float] = {}
+    for event in priced:
+        tools = called.get(event.id) or [event.tool]
+        for tool in tools:
+            costs[tool] = costs.get(tool, 0.0) + (event.cost_usd or 0.0) / len(tools)
+    return tuple(sorted(costs.items(), key=lambda pair: (-pair[1], pair[0])))
 
 
 def leading_model(trace: Trace) -> str:

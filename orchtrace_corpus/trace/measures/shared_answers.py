@@ -66,8 +66,8 @@ class Shared:
                 one = max(before, one, key=_order)
             known[mark] = one
         if trace.system in _COPYING:
-            spent = [event for event in events if isinstance(event.tokens, Tokens) and not event.copied_context]
-            self.without_ids += len(spent) - counted
+            spent = [event.copied_context for event in events if isinstance(event.tokens, Tokens)]
+            self.without_ids += spent.count(False) - counted
         self.answers += len(copies)
         self.tokens += sum(total(one.tokens) for one in copies)
         prices = [one.usd for one in copies if one.usd is not None]

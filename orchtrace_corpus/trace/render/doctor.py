@@ -51,7 +51,7 @@ def page(diagnosis: Diagnosis, size: tuple[int, int] | None, glyphs: Glyphs = UN
     ]
     free = len(diagnosis.view.agents) if size is None else size[1] - len(above) - 4
     least = min(len(diagnosis.view.agents), _LEAST_AGENTS)
-    for dispensable in (findings.WAITS, findings.MORE, TEAM):
+    for dispensable in (findings.WAITS, TEAM, findings.MORE):
         if size is not None and sum(len(part) for _, part in paragraphs) + least > free:
             paragraphs = [(label, part) for label, part in paragraphs if label != dispensable]
     below = [one for _, part in paragraphs for one in part]

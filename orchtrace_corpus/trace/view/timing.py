@@ -14,6 +14,7 @@ too, and does not get longer by it.
 import copy
 from bisect import bisect_right
 from collections.abc import Iterable
+from functools import cached_property
 from itertools import accumulate
 from typing import NamedTuple
 
@@ -51,13 +52,6 @@ class Timing:
         unit: `s`, or `step` where the trace counts steps.
         begin: When the first event begins that is on the clock.
         end: When the last of them ends.
-        incoming: For each event the numbers of those that edges lead from.
-        by_agent: The numbers of each agent's events, by time, those off the clock left out.
-        finished: The numbers of each agent's events by their ends, those of one end by their starts.
-        ended: The events in the order in which, along the sequence, they turn out to have ended before the next event
-            of their agent.
-        ended_before: For each place of the sequence, how many of `ended` there are then: those between the numbers of
-            the place before and of this one are events of this one's agent, by their ends.
     """
 
     def __init__(self, trace: Trace, of: Graph, sequence: list[int]) -> None:
@@ -89,23 +83,36 @@ class Timing:
             self.works[number] = 0.0
         lasting = [n for kind in _LASTING for n in of.of_type.get(kind, ()) if finished[n] is None]
         self.unknown = sorted([number for number in lasting if number not in self.off_clock])
-        acting, self.begin, self.end = sequence, min(starts), max(ends)
+        self._acting, self.begin, self.end = sequence, min(starts), max(ends)
         if self.off_clock:
-            acting = [number for number in sequence if number not in self.off_clock] or sequence
-            self.begin, self.end = min([starts[n] for n in acting]), max([ends[n] for n in acting])
-        self.incoming: list[list[int]] = [[] for _ in sequence]
-        for source, target in zip(of.sources, of.targets, strict=True):
-            self.incoming[target].append(source)
-        self.by_agent: dict[str, list[int]] = {}
-        for number in sorted(acting, key=starts.__getitem__):
-            self.by_agent.setdefault(of.agents[number], []).append(number)
-        self.finished = {agent: sorted(numbers, key=ends.__getitem__) for agent, numbers in self.by_agent.items()}
-        self.ended, self.ended_before = self._ended()
+            self._acting = [number for number in sequence if number not in self.off_clock] or sequence
+            self.begin, self.end = min([starts[n] for n in self._acting]), max([ends[n] for n in self._acting])
 
     @property
     def elapsed(self) -> float:
         """From the first beginning to the last end."""
         return self.end - self.begin
+
+    @cached_property
+    def incoming(self) -> list[list[int]]:
+        """For each event the numbers of those that edges lead from."""
+        found: list[list[int]] = [[] for _ in self.sequence]
+        for source, target in zip(self.of.sources, self.of.targets, strict=True):
+            found[target].append(source)
+        return found
+
+    @cached_property
+    def by_agent(self) -> dict[str, list[int]]:
+        """The numbers of each agent's events, by time, those off the clock left out."""
+        found: dict[str, list[int]] = {}
+        for number in sorted(self._acting, key=self.starts.__getitem__):
+            found.setdefault(self.of.agents[number], []).append(number)
+        return found
+
+    @cached_property
+    def finished(self) -> dict[str, list[int]]:
+        """The numbers of each agent's events by their ends, those of one end by their starts."""
+        return {agent: sorted(numbers, key=self.ends.__getitem__) for agent, numbers in self.by_agent.items()}
 
     def if_waiting(self, calls: Iterable[int]) -> "Timing":
         """The same run, some of its calls taken as waits: they are as long, and are no work."""
@@ -115,11 +122,14 @@ class Timing:
             found.works[number] = 0.0
         return found
 
-    def _ended(self) -> tuple[list[int], list[int]]:
-        """`ended` and `ended_before`.
+    @cached_property
+    def ended(self) -> tuple[list[int], list[int]]:
+        """The events in the order in which, along the sequence, they turn out to have ended before their agent's next.
 
-        Of two that began at one instant, `seq` decides, or they are concurrent. What comes later in the sequence
-        does not count, and neither does anything that ended behind it.
+        With them, for each place of the sequence, how many of these there are then: those between the numbers of the
+        place before and of this one are events of this one's agent, by their ends. Of two that began at one instant,
+        `seq` decides, or they are concurrent. What comes later in the sequence does not count, and neither does
+        anything that ended behind it.
         """
         ended: list[int] = []
         before: list[int] = []
@@ -238,12 +248,13 @@ def longest_path(times: Timing, weights: list[float], *, overlapping: bool) -> P
         overlapping: Whether weights are durations, so that what began before the end of what it depends on
             adds only the time behind that end.
     """
-    agents, starts, incoming, ended = times.of.agents, times.starts, times.incoming, times.ended
+    agents, starts, incoming = times.of.agents, times.starts, times.incoming
+    ended, befores = times.ended
     place = 0
     reached = [start + weight for start, weight in zip(starts, weights, strict=True)] if overlapping else starts
     best, before = [0.0] * len(weights), [-1] * len(weights)
     heaviest: dict[str, int] = {}  # among each agent's events that have ended so far
-    for number, ended_before in zip(times.sequence, times.ended_before, strict=True):
+    for number, ended_before in zip(times.sequence, befores, strict=True):
         longest, previous = 0.0, -1
         for source in incoming[number]:
             length = best[source]
@@ -305,10 +316,11 @@ def critical_chain(times: Timing) -> Chain:
 
     released_by = list(rank)  # the event of its own agent that ended last before each; itself where there is none
     last_of_own: dict[str, int] = {}
+    ended, befores = times.ended
     place = 0
-    for number, ended_before in zip(times.sequence, times.ended_before, strict=True):
+    for number, ended_before in zip(times.sequence, befores, strict=True):
         agent = happened[number].agent
-        for candidate in times.ended[place:ended_before]:
+        for candidate in ended[place:ended_before]:
             if agent not in last_of_own or lastly(candidate) > lastly(last_of_own[agent]):
                 last_of_own[agent] = candidate
         place = ended_before

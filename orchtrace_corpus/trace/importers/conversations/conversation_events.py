@@ -2,8 +2,8 @@
 
 Four things are concluded rather than read. A model begins to answer when its input is there: with the last message,
 result or return before its answer, or with the end of its answer before. A person is waited for from the end of a turn
-until the message comes: a turn ends with an answer that calls no tool, or where a person breaks it off or refuses a
-call. A sub-agent without a transcript has worked from its spawn to its return. A spawned agent ends with its last act.
+until the first message comes: a turn ends with an answer that calls no tool, or where a person breaks it off or refuses
+a call. A sub-agent without a transcript has worked from spawn to return. A spawned agent ends with its last act.
 """
 
 from bisect import bisect_left, bisect_right
@@ -244,7 +244,7 @@ class _TranscriptEvents:
         self._inputs: list[tuple[str, EdgeType]] = []  # events that the next answer depends on, and how
         self._deliveries: list[steps.Delivery] = []
         self._returned = False
-        self._is_over = True  # whether its turn is: it is a person's
+        self._is_over = True  # whether its turn is: it is a person's, until they have written
 
     def add(self) -> None:
         self._thread.steps.sort(key=attrgetter("time", "order"))
@@ -373,11 +373,11 @@ class _TranscriptEvents:
         self._inputs.append((event, _TOOL))
 
     def _take_typed(self, step: steps.UserInput) -> None:
-        since = next((time for time in (self._busy, step.since) if time != steps.NO_TIME), step.time)
-        since = step.since if step.asked else since
+        known = (step.since,) if step.asked else (self._busy, step.since)
+        since = next((time for time in known if time != steps.NO_TIME), step.time)
         waited_from = min(since, step.time) if step.asked or (step.waited and self._is_over) else step.time
-        if step.status is Status.CANCELLED:
-            self._busy, self._is_over = max(self._busy, step.time), True
+        self._is_over = step.status is Status.CANCELLED
+        self._busy = max(self._busy, step.time) if self._is_over else self._busy
         event = self._emit(
             EventType.HUMAN,
             steps.USER,
@@ -388,7 +388,7 @@ class _TranscriptEvents:
             content_ref=step.ref,
             status=step.status,
         )
-        self._builder.edge(self._call, event, _CAUSAL)
+        self._builder.edge(self._inputs[-1][0] if self._inputs else self._call, event, _CAUSAL)
         self._inputs.append((event, _CAUSAL))
 
     def _take_delivery(self, step: steps.Delivery) -> None:

@@ -23,7 +23,6 @@ from orchtrace_corpus.trace.model.trace import (
     Tokens,
     Topology,
     Trace,
-    by_kind,
     total,
 )
 
@@ -261,20 +260,17 @@ def seconds(text: Any) -> float | None:
 
 def _totals(events: Iterable[Event]) -> dict[str, dict[str, dict[str, float]]]:
     """The tokens counted, by agent and by model, each by kind."""
-    both: dict[tuple[str, str], dict[str, float]] = {}
+    both: dict[tuple[str, str], list[Tokens]] = {}
     for event in events:
         if isinstance(event.tokens, Tokens):
-            _add(both.setdefault((event.agent, event.model), {}), by_kind(event.tokens))
+            both.setdefault((event.agent, event.model), []).append(event.tokens)
     agents, models = dict[str, dict[str, float]](), dict[str, dict[str, float]]()
-    for (agent, model), kinds in both.items():
-        _add(agents.setdefault(agent, {}), kinds)
-        _add(models.setdefault(model, {}), kinds)
+    for (agent, model), spent in both.items():
+        for kind in Tokens.__struct_fields__:
+            numbers = [number for one in spent if (number := getattr(one, kind)) is not None]
+            for known in (agents.setdefault(agent, {}), models.setdefault(model, {})) if numbers else ():
+                known[kind] = known.get(kind, 0) + sum(numbers)
     return {"agent": agents, "model": models}
-
-
-def _add(known: dict[str, float], more: Mapping[str, float]) -> None:
-    for kind, number in more.items():
-        known[kind] = known.get(kind, 0) + number
 
 
 _FIRST = ("id", "t", "type", "agent", "t_end")

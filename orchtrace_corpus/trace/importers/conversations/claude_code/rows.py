@@ -105,7 +105,7 @@ _PUT_THERE = (
     "<local-command-stdout", "<local-command-stderr", "<local-command-caveat", "<bash-stdout", "<bash-stderr",
     "<system-reminder", "Caveat: The messages below", "This session is being continued from a previous conversation",
 )  # fmt: skip
-_COMMANDS = ("<command-name>", "<command-message>")
+_COMMANDS = ("<command-name>", "<command-message>", "<bash-input>")
 _INTERRUPTED = "[Request interrupted by user"
 _REFUSALS = (
     "The user doesn't want to",
