@@ -1,0 +1,260 @@
+"""The papers of a site: the page that lists them, with what its script needs, and a page for each."""
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import quote
+
+from orchtrace_corpus.base.html import web_address
+from orchtrace_corpus.corpus.analysis.attributes import paper_attributes
+from orchtrace_corpus.corpus.formats import registry
+from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE, bare_author
+from orchtrace_corpus.corpus.model.records import TEXT_LISTS, Paper
+from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Taxonomy, Term
+from orchtrace_corpus.corpus.render.records import evidence_about
+from orchtrace_corpus.corpus.site.fields import CODE, Field, Group, papers_address, term_label
+from orchtrace_corpus.corpus.site.source import Source
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+ROWS_OF_A_PAGE = 250
+"""How many papers a page lists; a script shows as many, and more when asked."""
+
+MOST_RELATED = 12
+
+_TEXTS = ("authors", "affiliation", "venue", "code", "arxiv_id", "added", "summary")
+"""Fixed fields that can be columns of the table."""
+
+
+class Column(NamedTuple):
+    """A column of the table, beside the one of titles.
+
+    Attributes:
+        name: As in filters and in `corpus list --columns`.
+        fields: The indices of the fields that it shows: one, or the terms of a facet with levels; none for a text.
+        is_list: Whether programs read a list from it.
+        is_shown: Whether it is shown unless others are chosen.
+    """
+
+    name: str
+    label: str
+    fields: tuple[int, ...] = ()
+    is_list: bool = False
+    is_levels: bool = False
+    is_shown: bool = False
+
+
+def read_columns(fields: Sequence[Field], taxonomy: Taxonomy) -> tuple[Column, ...]:
+    """The columns that a reader can choose: the axes are shown, with the year and the code."""
+    attributes = paper_attributes(taxonomy)
+    columns: dict[str, Column] = {}
+    for index, field in enumerate(fields):
+        if field.facet is not None:
+            before = columns.get(field.facet.field)
+            indices = (*(before.fields if before else ()), index)
+            columns[field.facet.field] = Column(field.facet.field, field.facet.label, indices, True, True, True)
+        elif field.name != CODE:
+            facet = attributes[field.name].facet
+            is_shown = field.group is Group.AXIS or field.name == "year"
+            is_list = facet is not None and facet.kind is Kind.MANY
+            columns[field.name] = Column(field.name, field.label, (index,), is_list, is_shown=is_shown)
+    for name in _TEXTS:
+        columns[name] = Column(name, attributes[name].label, is_list=name in TEXT_LISTS, is_shown=name == CODE)
+    order = ["year", *(name for name in columns if name != "year")]
+    return tuple(columns[name] for name in order)
+
+
+def table_data(source: Source, fields: Sequence[Field], columns: Sequence[Column]) -> dict[str, Any]:
+    """What the script of the table needs: every paper with all that it is looked for, filtered, sorted or shown by."""
+    papers = source.pool.papers
+    numbers = {field.name: index for index, field in enumerate(fields)}
+    marks: dict[int, list[int]] = {}
+    for row, paper in enumerate(papers):
+        own = [numbers[tag] for key, tag in _contested_of(paper, source) if tag in numbers]
+        if own:
+            marks[row] = own
+    texts = {name: [getattr(paper, name) or "" for paper in papers] for name in ("key", "title", *_TEXTS)}
+    texts["authors"] = [list(map(bare_author, paper.authors)) for paper in papers]
+    return {
+        "fields": [field.data() for field in fields],
+        "columns": [[one.name, one.label, one.fields, one.is_list, one.is_levels, one.is_shown] for one in columns],
+        "texts": texts,
+        "more": [_further_text(paper) for paper in papers],
+        "contested": marks,
+        "rows": ROWS_OF_A_PAGE,
+    }
+
+
+def _contested_of(paper: Paper, source: Source) -> Iterator[tuple[str, str]]:
+    return (
+        (one.record, one.tag)
+        for one in source.disputes_of.get(paper.key, ())
+        if (one.record, one.tag) in source.contested
+    )
+
+
+def _further_text(paper: Paper) -> str:
+    """What a paper is found by beside its columns."""
+    return " ".join(filter(None, (*paper.base_models, *paper.benchmarks, paper.algorithm, paper.notes)))
+
+
+class Cell(NamedTuple):
+    """What a column shows of a paper: labels, each with whether it is contested, and says nothing; or a text, an address."""
+
+    labels: tuple[tuple[str, bool, bool], ...] = ()
+    text: str = ""
+    address: str = ""
+
+
+class Row(NamedTuple):
+    """A paper in the table."""
+
+    key: str
+    title: str
+    byline: str
+    cells: tuple[Cell, ...]
+
+
+def table_rows(source: Source, fields: Sequence[Field], columns: Sequence[Column]) -> Iterator[Row]:
+    """The papers as rows of the columns that are shown, as the script shows them."""
+    for number, paper in enumerate(source.pool.papers):
+        marks = {tag for _, tag in _contested_of(paper, source)}
+        cells = tuple(_cell(paper, number, column, fields, marks) for column in columns)
+        yield Row(paper.key, paper.title, byline(paper), cells)
+
+
+def _cell(paper: Paper, number: int, column: Column, fields: Sequence[Field], marks: set[str]) -> Cell:
+    if not column.fields:
+        value = getattr(paper, column.name) or ""
+        text = "; ".join(map(bare_author, value)) if column.name == "authors" else value
+        return Cell(address=text) if column.name == CODE and web_address(text) else Cell(text=text)
+    labels = []
+    for index in column.fields:
+        field = fields[index]
+        for value in (field.values[one] for one in field.column[number]):
+            if value.is_aside and (column.is_levels or not value.id):
+                continue
+            label = f"{field.label} {value.label.lower()}" if column.is_levels else value.label
+            labels.append((label, field.name in marks, value.is_aside))
+    return Cell(labels=tuple(labels))
+
+
+def byline(paper: Paper) -> str:
+    """The authors in short: up to three, as the script writes them, too."""
+    names = [bare_author(author) for author in paper.authors]
+    if "others" in names or len(names) > 3:
+        return f"{'; '.join([name for name in names if name != 'others'][:2])} et al."
+    return "; ".join(names)
+
+
+class PaperPages:
+    """The pages of single papers, which share what is the same on many of them."""
+
+    def __init__(self, source: Source, environment: "Environment", repository: str) -> None:
+        self._source = source
+        self._repository = repository
+        self._tags = environment.get_template("tag.html.jinja")
+        self._known: dict[tuple[str, str], str] = {}
+        pair = source.taxonomy.crosstabs[0] if source.taxonomy.crosstabs else ()
+        self._axes = [facet for facet in source.taxonomy.papers if facet.field in pair and facet.kind is Kind.SINGLE]
+        self._cells: dict[tuple[str, ...], list[Paper]] = {}
+        for paper in source.pool.papers:
+            if cell := self._cell(paper):
+                self._cells.setdefault(cell, []).append(paper)
+        self._bibtex, self._csl = registry.find("bibtex"), registry.find("csl")
+
+    def bibtex(self, paper: Paper) -> str:
+        """The paper's entry, as `corpus export bibtex` writes it."""
+        return str(self._bibtex.write((paper,), self._source.taxonomy, "", self._source.categories))
+
+    def values(self, paper: Paper, bibtex: str) -> dict[str, Any]:
+        """What the template of a paper's page is filled with.
+
+        Args:
+            paper: The paper.
+            bibtex: Its entry.
+        """
+        source = self._source
+        cell = self._cell(paper)
+        near = [one for one in self._cells.get(cell, ())[: MOST_RELATED + 1] if one is not paper][:MOST_RELATED]
+        pairs = [(facet.field, term) for facet, term in zip(self._axes, cell, strict=False)]
+        return {
+            "paper": paper,
+            "title": paper.title,
+            "description": paper.summary,
+            "authors": [bare_author(author) for author in paper.authors],
+            "links": list(_links(paper)),
+            "tags": [self._tag(facet, paper) for facet in source.taxonomy.papers],
+            "evidence": [(item, evidence_about(item)) for item in paper.evidence],
+            "disputes": source.disputes_of.get(paper.key, ()),
+            "claims": [(one.claim.id, one.claim.claim) for one in source.verdicts_of.get(paper.key, ())],
+            "near": [(one.key, one.title) for one in near],
+            "cell": " and ".join(
+                next(term_label(term) for term in facet.terms if term.id == value)
+                for facet, value in zip(self._axes, cell, strict=False)
+            ),
+            "cell_size": len(self._cells.get(cell, ())),
+            "cell_address": papers_address(*pairs),
+            "bibtex": bibtex,
+            "csl": self._csl.write((paper,), source.taxonomy),
+            "issue": issue_address(self._repository, paper.key),
+        }
+
+    def _cell(self, paper: Paper) -> tuple[str, ...]:
+        """The paper's terms on the two axes that the taxonomy crosses first; empty where one does not apply."""
+        values = tuple(str(paper.tags.get(facet.field, NOT_APPLICABLE)) for facet in self._axes)
+        return () if NOT_APPLICABLE in values else values
+
+    def _tag(self, facet: Facet, paper: Paper) -> str:
+        """The rows of the tags of a facet, made once for each value."""
+        tag = paper.tags.get(facet.field)
+        contested = tuple(name for _, name in _contested_of(paper, self._source))
+        known = (facet.field, f"{tag} {contested}")
+        if known not in self._known:
+            shown = list(_meanings(facet, tag, contested))
+            self._known[known] = self._tags.module.rows(facet.label, facet.field, shown)  # type: ignore[attr-defined]
+        return self._known[known]
+
+
+def _meanings(facet: Facet, tag: Any, contested: tuple[str, ...]) -> Iterator[tuple[str, str, str, bool]]:
+    """Each value of a tag: its label, what it means, the papers that have it, and whether it is contested."""
+    terms = {term.id: term for term in facet.terms}
+    if tag is None:
+        yield "Not recorded", "", papers_address((facet.field, "")), facet.field in contested
+    elif isinstance(tag, dict):
+        levels = {level.id: level for level in facet.levels}
+        for name, level in tag.items():
+            term, how = terms[name], levels[level]
+            label = f"{term_label(term)}: {term_label(how).lower()}"
+            yield label, f"{term.definition} {how.definition}", papers_address((name, level)), name in contested
+        if not tag:
+            yield "None arises", "", "", facet.field in contested
+    else:
+        for name in tag if isinstance(tag, tuple) else (tag,):
+            term = terms.get(name, Term(name, "Not applicable", "The facet does not apply to the record."))
+            yield term_label(term), term.definition, papers_address((facet.field, name)), facet.field in contested
+
+
+def _links(paper: Paper) -> Iterator[tuple[str, str]]:
+    """Where the paper is to be found: what to call the place, and its address; each address once."""
+    found = {address: re.sub(r"^https?://(www\.)?|/$", "", address) for address in paper.urls}
+    if paper.arxiv_id:
+        found[f"https://arxiv.org/abs/{paper.arxiv_id}"] = f"arXiv {paper.arxiv_id}"
+    if paper.doi:
+        found.setdefault(f"https://doi.org/{quote(paper.doi, safe='/')}", f"doi {paper.doi}")
+    if paper.openreview_id:
+        found.setdefault(f"https://openreview.net/forum?id={quote(paper.openreview_id)}", "OpenReview")
+    if paper.acl_id:
+        found.setdefault(f"https://aclanthology.org/{quote(paper.acl_id)}/", "ACL Anthology")
+    if paper.code:
+        found[paper.code] = f"Code: {re.sub(r'^https?://(www[.])?|/$', '', paper.code)}"
+    return ((label, address) for address, label in found.items())
+
+
+def issue_address(repository: str, key: str) -> str:
+    """The address of a new issue about a record, with its words in place; empty without a repository."""
+    if not repository:
+        return ""
+    body = f"Record: {key} (data/papers.yaml)\n\nWhat is wrong:\n\nWhat it should say:\n\nSource (address and place):\n"
+    return f"{repository}/issues/new?title={quote(f'Fix {key}: ', safe='')}&body={quote(body, safe='')}"
