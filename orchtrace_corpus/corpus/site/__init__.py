@@ -6,7 +6,7 @@ run. Nothing in a page depends on anything but the data and where the site will 
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from orchtrace_corpus.base import __version__
@@ -142,12 +142,15 @@ class Site:
     def _papers(self) -> Iterator[tuple[str, str]]:
         """A page for each paper, and the entries for BibTeX that the script exports."""
         made = PaperPages(self._source, self._environment, self._place.repository)
+        template = self._environment.get_template("paper.html.jinja")
+        shell = self._shell("../")
         entries = []
         for paper in self._source.pool.papers:
             entry = made.bibtex(paper)
             entries.append(entry)
             name = f"papers/{paper.key}.html"
-            yield name, self._render("paper", name, made.values(paper, entry), root="../")
+            values = made.values(paper, entry)
+            yield name, shell(name, paper.title, paper.summary, template.render(values))
         yield "bibtex.js", f"window.corpusEntries = {inert_json(entries)};\n"
 
     def _for_programs(self) -> Iterator[tuple[str, str | bytes]]:
@@ -175,10 +178,31 @@ class Site:
         counted = zip(rows.values, count_pairs(rows, columns), strict=True)
         return [[numbers[at] for at in kept] for value, numbers in counted if not value.is_aside]
 
+    def _shell(self, root: str) -> Callable[[str, str, str, str], str]:
+        """What is around the main part of a page, as a function of its name, its title, its description and that part.
+
+        Made once for many pages: a frame costs as much as what is in it.
+        """
+        from markupsafe import escape
+
+        marks = ("name", "title", "description", "main")
+        frame = self._render("shell", "", {mark: f"\0{mark}\0" for mark in marks}, root)
+        parts = frame.split("\0")  # which no text of the data holds: its reader refuses it
+        places = [(at, marks.index(part)) for at, part in enumerate(parts) if at % 2]
+
+        def fill(name: str, title: str, description: str, main: str) -> str:
+            values = (str(escape(name)), str(escape(title)), str(escape(description)), main)
+            filled = parts.copy()
+            for at, mark in places:
+                filled[at] = values[mark]
+            return "".join(filled)
+
+        return fill
+
     def _render(self, template: str, name: str, values: Mapping[str, Any], root: str = "") -> str:
         """A page from its template. A missing page is shown at any address, so its links are whole if they can be."""
         base = f"{self._place.base_url}/" if name == "404.html" and self._place.base_url else root
-        context = {"name": name, "root": base, **values}
+        context = {"root": base, "name": name, **values}
         return self._environment.get_template(f"{template}.html.jinja").render(context)
 
 

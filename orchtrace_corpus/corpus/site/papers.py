@@ -1,5 +1,6 @@
 """The papers of a site: the page that lists them, with what its script needs, and a page for each."""
 
+import json
 import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -8,6 +9,7 @@ from urllib.parse import quote
 from orchtrace_corpus.base.html import web_address
 from orchtrace_corpus.corpus.analysis.attributes import paper_attributes
 from orchtrace_corpus.corpus.formats import registry
+from orchtrace_corpus.corpus.formats.records import csl_item
 from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE, bare_author
 from orchtrace_corpus.corpus.model.records import TEXT_LISTS, Paper
 from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Taxonomy, Term
@@ -100,7 +102,7 @@ def _further_text(paper: Paper) -> str:
 
 
 class Cell(NamedTuple):
-    """What a column shows of a paper: labels, each with whether it is contested, and says nothing; or a text, an address."""
+    """What a column shows: a text, an address, or labels, each with whether it is contested and says nothing."""
 
     labels: tuple[tuple[str, bool, bool], ...] = ()
     text: str = ""
@@ -162,7 +164,7 @@ class PaperPages:
         for paper in source.pool.papers:
             if cell := self._cell(paper):
                 self._cells.setdefault(cell, []).append(paper)
-        self._bibtex, self._csl = registry.find("bibtex"), registry.find("csl")
+        self._bibtex = registry.find("bibtex")
 
     def bibtex(self, paper: Paper) -> str:
         """The paper's entry, as `corpus export bibtex` writes it."""
@@ -181,11 +183,9 @@ class PaperPages:
         pairs = [(facet.field, term) for facet, term in zip(self._axes, cell, strict=False)]
         return {
             "paper": paper,
-            "title": paper.title,
-            "description": paper.summary,
             "authors": [bare_author(author) for author in paper.authors],
             "links": list(_links(paper)),
-            "tags": [self._tag(facet, paper) for facet in source.taxonomy.papers],
+            "tags": self._tag_rows(paper),
             "evidence": [(item, evidence_about(item)) for item in paper.evidence],
             "disputes": source.disputes_of.get(paper.key, ()),
             "claims": [(one.claim.id, one.claim.claim) for one in source.verdicts_of.get(paper.key, ())],
@@ -197,7 +197,7 @@ class PaperPages:
             "cell_size": len(self._cells.get(cell, ())),
             "cell_address": papers_address(*pairs),
             "bibtex": bibtex,
-            "csl": self._csl.write((paper,), source.taxonomy),
+            "csl": json.dumps([csl_item(paper, source.taxonomy)], ensure_ascii=False),
             "issue": issue_address(self._repository, paper.key),
         }
 
@@ -206,15 +206,21 @@ class PaperPages:
         values = tuple(str(paper.tags.get(facet.field, NOT_APPLICABLE)) for facet in self._axes)
         return () if NOT_APPLICABLE in values else values
 
-    def _tag(self, facet: Facet, paper: Paper) -> str:
-        """The rows of the tags of a facet, made once for each value."""
-        tag = paper.tags.get(facet.field)
+    def _tag_rows(self, paper: Paper) -> str:
+        """The rows of the paper's tags as HTML, those of a facet made once for each value."""
+        from markupsafe import Markup
+
         contested = tuple(name for _, name in _contested_of(paper, self._source))
-        known = (facet.field, f"{tag} {contested}")
-        if known not in self._known:
-            shown = list(_meanings(facet, tag, contested))
-            self._known[known] = self._tags.module.rows(facet.label, facet.field, shown)  # type: ignore[attr-defined]
-        return self._known[known]
+        rows = []
+        for facet in self._source.taxonomy.papers:
+            tag = paper.tags.get(facet.field)
+            known = (facet.field, f"{tag} {contested}")
+            if known not in self._known:
+                shown = list(_meanings(facet, tag, contested))
+                made = self._tags.module.rows(facet.label, facet.field, shown)  # type: ignore[attr-defined]
+                self._known[known] = made
+            rows.append(self._known[known])
+        return Markup("".join(rows))  # each of them is Markup
 
 
 def _meanings(facet: Facet, tag: Any, contested: tuple[str, ...]) -> Iterator[tuple[str, str, str, bool]]:
