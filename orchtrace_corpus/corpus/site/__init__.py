@@ -106,7 +106,7 @@ class Site:
         text = f"{title}: {papers}, tagged and sourced."
         yield START, "Start", "start", title, text, pages.start(source, self._fields)
         columns = read_columns(self._fields, source.taxonomy)
-        rows = list(table_rows(source, self._fields, [one for one in columns if one.is_shown]))
+        rows = list(table_rows(source, self._fields, [one for one in columns if one.is_shown], self._environment))
         parts = [rows[at : at + ROWS_OF_A_PAGE] for at in range(0, len(rows), ROWS_OF_A_PAGE)] or [[]]
         for number, part in enumerate(parts, 1):
             name = PAPERS_PAGE if number == 1 else f"papers-{number}.html"

@@ -101,45 +101,50 @@ def _further_text(paper: Paper) -> str:
     return " ".join(filter(None, (*paper.base_models, *paper.benchmarks, paper.algorithm, paper.notes)))
 
 
-class Cell(NamedTuple):
-    """What a column shows: a text, an address, or labels, each with whether it is contested and says nothing."""
-
-    labels: tuple[tuple[str, bool, bool], ...] = ()
-    text: str = ""
-    address: str = ""
-
-
 class Row(NamedTuple):
-    """A paper in the table."""
+    """A paper in the table: what heads its row, and its cells as HTML."""
 
     key: str
     title: str
     byline: str
-    cells: tuple[Cell, ...]
+    cells: str
 
 
-def table_rows(source: Source, fields: Sequence[Field], columns: Sequence[Column]) -> Iterator[Row]:
-    """The papers as rows of the columns that are shown, as the script shows them."""
+def table_rows(
+    source: Source, fields: Sequence[Field], columns: Sequence[Column], environment: "Environment"
+) -> Iterator[Row]:
+    """The papers as rows of the columns that are shown, as the script shows them.
+
+    A cell of tags is made once for all papers that have the same ones.
+    """
+    from markupsafe import Markup
+
+    template: Any = environment.get_template("cell.html.jinja").module
+    known: dict[tuple[Any, ...], str] = {}
     for number, paper in enumerate(source.pool.papers):
-        marks = {tag for _, tag in _contested_of(paper, source)}
-        cells = tuple(_cell(paper, number, column, fields, marks) for column in columns)
-        yield Row(paper.key, paper.title, byline(paper), cells)
+        marks = frozenset(tag for _, tag in _contested_of(paper, source))
+        cells = []
+        for column in columns:
+            if column.fields:
+                had = (column.name, marks, *(fields[index].column[number] for index in column.fields))
+                if had not in known:
+                    labels = list(_labels(column, [fields[index] for index in column.fields], number, marks))
+                    known[had] = template.tags(column.label, labels)
+                cells.append(known[had])
+            else:
+                cells.append(template.text(column.label, getattr(paper, column.name) or "", paper.title))
+        yield Row(paper.key, paper.title, byline(paper), Markup("".join(cells)))  # each of them is Markup
 
 
-def _cell(paper: Paper, number: int, column: Column, fields: Sequence[Field], marks: set[str]) -> Cell:
-    if not column.fields:
-        value = getattr(paper, column.name) or ""
-        text = "; ".join(map(bare_author, value)) if column.name == "authors" else value
-        return Cell(address=text) if column.name == CODE and web_address(text) else Cell(text=text)
-    labels = []
-    for index in column.fields:
-        field = fields[index]
+def _labels(
+    column: Column, fields: Sequence[Field], number: int, marks: frozenset[str]
+) -> Iterator[tuple[str, bool, bool]]:
+    """What a column shows of a paper's tags: labels, each with whether it is contested and whether it says nothing."""
+    for field in fields:
         for value in (field.values[one] for one in field.column[number]):
-            if value.is_aside and (column.is_levels or not value.id):
-                continue
-            label = f"{field.label} {value.label.lower()}" if column.is_levels else value.label
-            labels.append((label, field.name in marks, value.is_aside))
-    return Cell(labels=tuple(labels))
+            if not (value.is_aside if column.is_levels else not value.id):
+                label = f"{field.label} {value.label.lower()}" if column.is_levels else value.label
+                yield label, field.name in marks, value.is_aside
 
 
 def byline(paper: Paper) -> str:
@@ -148,6 +153,17 @@ def byline(paper: Paper) -> str:
     if "others" in names or len(names) > 3:
         return f"{'; '.join([name for name in names if name != 'others'][:2])} et al."
     return "; ".join(names)
+
+
+class Related(NamedTuple):
+    """The papers that have the same terms on the two axes that the taxonomy crosses first."""
+
+    label: str
+    address: str
+    papers: list[Paper]
+
+
+_NOTHING_RELATED = Related("", "", [])
 
 
 class PaperPages:
@@ -160,10 +176,12 @@ class PaperPages:
         self._known: dict[tuple[str, str], str] = {}
         pair = source.taxonomy.crosstabs[0] if source.taxonomy.crosstabs else ()
         self._axes = [facet for facet in source.taxonomy.papers if facet.field in pair and facet.kind is Kind.SINGLE]
-        self._cells: dict[tuple[str, ...], list[Paper]] = {}
+        self._related: dict[tuple[str, ...], Related] = {}
         for paper in source.pool.papers:
             if cell := self._cell(paper):
-                self._cells.setdefault(cell, []).append(paper)
+                if cell not in self._related:
+                    self._related[cell] = self._relation(cell)
+                self._related[cell].papers.append(paper)
         self._bibtex = registry.find("bibtex")
 
     def bibtex(self, paper: Paper) -> str:
@@ -178,28 +196,31 @@ class PaperPages:
             bibtex: Its entry.
         """
         source = self._source
-        cell = self._cell(paper)
-        near = [one for one in self._cells.get(cell, ())[: MOST_RELATED + 1] if one is not paper][:MOST_RELATED]
-        pairs = [(facet.field, term) for facet, term in zip(self._axes, cell, strict=False)]
+        related = self._related.get(self._cell(paper), _NOTHING_RELATED)
+        near = [one for one in related.papers[: MOST_RELATED + 1] if one is not paper][:MOST_RELATED]
         return {
             "paper": paper,
             "authors": [bare_author(author) for author in paper.authors],
             "links": list(_links(paper)),
             "tags": self._tag_rows(paper),
-            "evidence": [(item, evidence_about(item)) for item in paper.evidence],
-            "disputes": source.disputes_of.get(paper.key, ()),
+            "evidence": [(item, evidence_about(item), linked_parts(item.source)) for item in paper.evidence],
+            "disputes": [
+                (one, linked_parts(one.source), linked_parts(one.agreed.source) if one.agreed else ())
+                for one in source.disputes_of.get(paper.key, ())
+            ],
             "claims": [(one.claim.id, one.claim.claim) for one in source.verdicts_of.get(paper.key, ())],
             "near": [(one.key, one.title) for one in near],
-            "cell": " and ".join(
-                next(term_label(term) for term in facet.terms if term.id == value)
-                for facet, value in zip(self._axes, cell, strict=False)
-            ),
-            "cell_size": len(self._cells.get(cell, ())),
-            "cell_address": papers_address(*pairs),
+            "related": related,
             "bibtex": bibtex,
             "csl": json.dumps([csl_item(paper, source.taxonomy)], ensure_ascii=False),
             "issue": issue_address(self._repository, paper.key),
         }
+
+    def _relation(self, cell: tuple[str, ...]) -> Related:
+        """What the papers of a cell are called, and where they are listed; its papers are still to come."""
+        pairs = list(zip(self._axes, cell, strict=True))
+        labels = [next(term_label(term) for term in facet.terms if term.id == value) for facet, value in pairs]
+        return Related(" and ".join(labels), papers_address(*((facet.field, value) for facet, value in pairs)), [])
 
     def _cell(self, paper: Paper) -> tuple[str, ...]:
         """The paper's terms on the two axes that the taxonomy crosses first; empty where one does not apply."""
@@ -242,6 +263,11 @@ def _meanings(facet: Facet, tag: Any, contested: tuple[str, ...]) -> Iterator[tu
             yield term_label(term), term.definition, papers_address((facet.field, name)), facet.field in contested
 
 
+def linked_parts(text: str) -> list[tuple[str, str]]:
+    """The words of a text, each with itself as the address if it is one of the web, so that sources become links."""
+    return [(part, web_address(part)) for part in text.split(" ")]
+
+
 def _links(paper: Paper) -> Iterator[tuple[str, str]]:
     """Where the paper is to be found: what to call the place, and its address; each address once."""
     found = {address: re.sub(r"^https?://(www\.)?|/$", "", address) for address in paper.urls}
@@ -255,7 +281,7 @@ def _links(paper: Paper) -> Iterator[tuple[str, str]]:
         found.setdefault(f"https://aclanthology.org/{quote(paper.acl_id)}/", "ACL Anthology")
     if paper.code:
         found[paper.code] = f"Code: {re.sub(r'^https?://(www[.])?|/$', '', paper.code)}"
-    return ((label, address) for address, label in found.items())
+    return ((label, address) for address, label in found.items() if web_address(address))
 
 
 def issue_address(repository: str, key: str) -> str:
