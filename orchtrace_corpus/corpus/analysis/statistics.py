@@ -165,7 +165,7 @@ def coverage(records: Sequence[Record], rows: Attribute, columns: Attribute, *, 
 def summarise(
     pool: Pool, *, include_empty: bool = False, with_exclusions: bool = True, with_evidence: bool = True
 ) -> Summary:
-    """All statistics of a corpus at once; how far evidence covers the tags takes most of the time, and can be left out."""
+    """All statistics of a corpus at once; what evidence covers takes most of the time, and can be left out."""
     attributes = paper_attributes(pool.taxonomy)
     excluding = exclusion_attributes(pool.taxonomy)
     papers = pool.papers

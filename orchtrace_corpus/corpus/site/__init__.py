@@ -15,6 +15,7 @@ from orchtrace_corpus.base.html import (
     OWN_FILES,
     content_security_policy,
     environment,
+    escaped,
     inert_json,
     style_sheet,
     web_address,
@@ -183,15 +184,13 @@ class Site:
 
         Made once for many pages: a frame costs as much as what is in it.
         """
-        from markupsafe import escape
-
         marks = ("name", "title", "description", "main")
         frame = self._render("shell", "", {mark: f"\0{mark}\0" for mark in marks}, root)
         parts = frame.split("\0")  # which no text of the data holds: its reader refuses it
         places = [(at, marks.index(part)) for at, part in enumerate(parts) if at % 2]
 
         def fill(name: str, title: str, description: str, main: str) -> str:
-            values = (str(escape(name)), str(escape(title)), str(escape(description)), main)
+            values = (escaped(name), escaped(title), escaped(description), main)
             filled = parts.copy()
             for at, mark in places:
                 filled[at] = values[mark]

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote
 
-from orchtrace_corpus.base.html import web_address
+from orchtrace_corpus.base.html import joined, web_address
 from orchtrace_corpus.corpus.analysis.attributes import paper_attributes
 from orchtrace_corpus.corpus.formats import registry
 from orchtrace_corpus.corpus.formats.records import csl_item
@@ -117,8 +117,6 @@ def table_rows(
 
     A cell of tags is made once for all papers that have the same ones.
     """
-    from markupsafe import Markup
-
     template: Any = environment.get_template("cell.html.jinja").module
     known: dict[tuple[Any, ...], str] = {}
     for number, paper in enumerate(source.pool.papers):
@@ -133,7 +131,7 @@ def table_rows(
                 cells.append(known[had])
             else:
                 cells.append(template.text(column.label, getattr(paper, column.name) or "", paper.title))
-        yield Row(paper.key, paper.title, byline(paper), Markup("".join(cells)))  # each of them is Markup
+        yield Row(paper.key, paper.title, byline(paper), joined(cells))
 
 
 def _labels(
@@ -229,8 +227,6 @@ class PaperPages:
 
     def _tag_rows(self, paper: Paper) -> str:
         """The rows of the paper's tags as HTML, those of a facet made once for each value."""
-        from markupsafe import Markup
-
         contested = tuple(name for _, name in _contested_of(paper, self._source))
         rows = []
         for facet in self._source.taxonomy.papers:
@@ -241,7 +237,7 @@ class PaperPages:
                 made = self._tags.module.rows(facet.label, facet.field, shown)  # type: ignore[attr-defined]
                 self._known[known] = made
             rows.append(self._known[known])
-        return Markup("".join(rows))  # each of them is Markup
+        return joined(rows)
 
 
 def _meanings(facet: Facet, tag: Any, contested: tuple[str, ...]) -> Iterator[tuple[str, str, str, bool]]:
