@@ -57,6 +57,9 @@ class Browser:
     def scheme(self, name: str) -> None:
         """Prefer a colour scheme: `light` or `dark`."""
         features = [{"name": "prefers-color-scheme", "value": name}]
+        features.append(
+            {"name": "prefers-reduced-motion", "value": "reduce"}
+        )  # so that clicks find what they scroll to
         self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
 
     def scripts(self, allowed: bool) -> None:

@@ -123,6 +123,9 @@ document.documentElement.classList.add("scripted"); // before anything is painte
 
   const folded = (text) => text.normalize("NFKD").replace(/\p{M}/gu, "").toLowerCase();
 
+  // What forms of a word have in common, for the most frequent endings: "stopping" and "stop", "delegation" and "delegate".
+  const stem = (word) => word.replace(/(?:ations?|ions?|ing|ed|es|s|e|ers?)$/, "").replace(/(.)\1$/, "$1").replace(/at$/, "");
+
   // How many bits of a word are set: https://graphics.stanford.edu/~seander/bithacks.html#CountBitsSetParallel
   function bitsOf(word) {
     word -= (word >>> 1) & 0x55555555;
@@ -143,8 +146,10 @@ document.documentElement.classList.add("scripted"); // before anything is painte
         });
         return sets;
       });
-      this.meanings = data.fields.map((field) =>
-        field.values.map(([id, label, definition]) => folded([field.label, id, label, definition].join(" "))));
+      this.meanings = data.fields.map((field) => field.values.map(([id, label, definition]) => {
+        const text = folded([field.label, id, label, definition].join(" "));
+        return { text, stems: new Set((text.match(/[\p{L}\p{N}]{3,}/gu) || []).map(stem)) };
+      }));
       const texts = data.texts;
       this.texts = texts.key.map((key, paper) =>
         folded([key, texts.title[paper], texts.authors[paper].join(" "), texts.affiliation[paper], texts.venue[paper],
@@ -158,7 +163,7 @@ document.documentElement.classList.add("scripted"); // before anything is painte
     search(word) {
       const found = new Uint32Array(this.words);
       this.meanings.forEach((values, field) => values.forEach((meaning, value) => {
-        if (this.fields[field].values[value][0] !== ABSENT && meaning.includes(word)) {
+        if (this.fields[field].values[value][0] !== ABSENT && (meaning.text.includes(word) || meaning.stems.has(stem(word)))) {
           this.having[field][value].forEach((bits, at) => { found[at] |= bits; });
         }
       }));
