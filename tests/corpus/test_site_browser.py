@@ -207,6 +207,7 @@ def test_a_state_is_in_the_address_and_back_leaves_it(site: Path, browser: Brows
 
 
 def test_malformed_addresses_show_what_they_can(site: Path, browser: Browser) -> None:
+    implicit = [paper.key for paper in load(str(ROOT)).where("stop=implicit").papers]
     for address in (
         "#%E0%A4%A&stop=implicit",
         "#stop=implicit,nonsense&nothing=1",
