@@ -6,12 +6,10 @@ It needs `chromium`, `chromedriver` and `pip install selenium`. Fonts differ bet
 pictures with what is on disk.
 """
 
-import shutil
 import tempfile
 from pathlib import Path
 
-from selenium.webdriver import Chrome, ChromeOptions
-from selenium.webdriver.chrome.service import Service
+from chromium import window
 
 from orchtrace_corpus.base.commands.output import Output
 from orchtrace_corpus.base.files import replace_folder, write_atomic
@@ -36,19 +34,10 @@ def main() -> None:
 
 def picture(address: str, size: tuple[int, int]) -> bytes:
     """A page as a PNG."""
-    options = ChromeOptions()
-    options.binary_location = shutil.which("chromium") or "chromium"
-    for argument in ("--headless=new", "--no-sandbox", "--hide-scrollbars", "--force-color-profile=srgb"):
-        options.add_argument(argument)
-    driver = Chrome(options=options, service=Service(shutil.which("chromedriver") or "chromedriver"))
-    try:
-        width, height = size
-        metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
-        driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+    with window(*size) as driver:
         driver.get(address)
-        return driver.get_screenshot_as_png()
-    finally:
-        driver.quit()
+        taken: bytes = driver.get_screenshot_as_png()
+        return taken
 
 
 if __name__ == "__main__":
