@@ -1,13 +1,12 @@
 """The claims about the page of a long run: how long it takes to write, and how much of it a browser draws."""
 
-import shutil
 import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import synthesize_traces
+from chromium import window
 from measured import Claim, run
 
 DOCTOR = (str(Path(sys.executable).parent / "corpus"), "trace", "doctor")
@@ -33,7 +32,11 @@ press();
 
 
 def run_page_claims() -> Iterator[Claim]:
-    """All claims about the page of a run; those about a browser are left out where there is none."""
+    """All claims about the page of a run.
+
+    Raises:
+        RuntimeError: Chromium or its driver is not installed.
+    """
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         seconds: dict[int, tuple[float, float]] = {}
@@ -61,13 +64,12 @@ def run_page_claims() -> Iterator[Claim]:
             f"{shown[0]}, {growths[0]:.2f} times as much; as JSON {shown[1]}, {growths[1]:.2f} times",
         )
         counts = _counts(folder / f"{EVENTS}.html")
-        if counts:
-            yield Claim(
-                f"elements that a page of {EVENTS:,} events draws at a time in Chromium, against {MOST_ELEMENTS:,}",
-                max(counts) / MOST_ELEMENTS,
-                1.0,
-                f"{min(counts):,} to {max(counts):,}, in {len(counts)} steps of zoom",
-            )
+        yield Claim(
+            f"elements that a page of {EVENTS:,} events draws at a time in Chromium, against {MOST_ELEMENTS:,}",
+            max(counts) / MOST_ELEMENTS,
+            1.0,
+            f"{min(counts):,} to {max(counts):,}, in {len(counts)} steps of zoom",
+        )
 
 
 def _page_and_figures(folder: Path, size: int) -> tuple[float, float]:
@@ -82,23 +84,7 @@ def _page_and_figures(folder: Path, size: int) -> tuple[float, float]:
 
 
 def _counts(page: Path) -> list[int]:
-    """How many elements the timeline of a page has, at each step of zoom; none where there is no Chromium."""
-    chromium, driver_path = shutil.which("chromium"), shutil.which("chromedriver")
-    try:
-        from selenium.webdriver import Chrome, ChromeOptions
-        from selenium.webdriver.chrome.service import Service
-    except ImportError:
-        return []
-    if not chromium or not driver_path:
-        return []
-    options = ChromeOptions()
-    options.binary_location = chromium
-    for argument in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--window-size=1200,900"):
-        options.add_argument(argument)
-    driver: Any = Chrome(options=options, service=Service(driver_path))
-    try:
-        driver.set_script_timeout(120)
+    """How many elements the timeline of a page has, at each step of zoom."""
+    with window() as driver:
         driver.get(page.as_uri())
         return list(driver.execute_async_script(ZOOM))
-    finally:
-        driver.quit()

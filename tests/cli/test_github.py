@@ -33,6 +33,8 @@ WRITERS = {
     ("build.yml", "push"): {"contents": "write", "pull-requests": "write"},
     ("fetch.yml", "propose"): {"contents": "write", "pull-requests": "write"},
     ("comment.yml", "render"): {"actions": "read"},
+    ("site.yml", "make"): {"pages": "read"},
+    ("site.yml", "publish"): {"pages": "write", "id-token": "write"},
     ("comment.yml", "post"): {"pull-requests": "write"},
 }
 """What some jobs of our workflows may do beyond reading the repository."""
