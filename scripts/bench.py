@@ -23,6 +23,7 @@ from pathlib import Path
 import synthesize
 from bench_dataset import dataset_claims
 from bench_importers import import_claims
+from bench_pages import page_claims
 from bench_run_page import run_page_claims
 from bench_traces import trace_claims
 from measured import Claim, run
@@ -35,6 +36,7 @@ START_UP_LIMIT = 10.0
 CHECK_LIMIT = 13.0
 CHECK_TO_VALIDATE_LIMIT = 2.0
 BUILD_TO_VALIDATE_LIMIT = 3.0
+SITE_TO_VALIDATE_LIMIT = 3.0
 LOADER_LIMIT = 1 / 3
 GROWTH_LIMIT = 1.3
 
@@ -48,6 +50,7 @@ def main() -> None:
     parser.add_argument("--traces", type=int, default=100_000, help="how many small traces")
     parser.add_argument("--logs", type=int, default=100, help="size of the made-up logs of each format, in MB")
     parser.add_argument("--peers", type=Path, default=Path(sys.prefix), help="where the other programs are installed")
+    parser.add_argument("--without-pages", action="store_true", help="leave out what is measured in Chromium")
     arguments = parser.parse_args()
     arguments.peers = arguments.peers.absolute()
     os.chdir(ROOT)
@@ -58,7 +61,8 @@ def main() -> None:
     claims += trace_claims((middle, large), arguments.traces, arguments.rounds, arguments.peers)
     claims += dataset_claims(large)
     claims += import_claims(arguments.logs)
-    claims += run_page_claims()
+    claims += [] if arguments.without_pages else page_claims(min(arguments.records), CORPUS)
+    claims += [] if arguments.without_pages else run_page_claims()
     print(report(claims))
 
 
@@ -133,6 +137,7 @@ def whole_corpus_claims(root: Path, size: int) -> list[Claim]:
     validate = min(run((*base, "validate")).seconds for _ in range(3))
     build = run((*base, "build")).seconds
     check = min(run((*base, "check")).seconds for _ in range(3))
+    site = min(run((*base, "site", "-o", str(root / f"site-{number}"))).seconds for number in range(3))
     return [
         Claim(
             f"`corpus check`, {size:,} records, against `corpus validate`",
@@ -145,6 +150,12 @@ def whole_corpus_claims(root: Path, size: int) -> list[Claim]:
             build / validate,
             BUILD_TO_VALIDATE_LIMIT,
             f"{build:.2f} s against {validate:.2f} s",
+        ),
+        Claim(
+            f"`corpus site`, {size:,} records, a page for each, against `corpus validate`",
+            site / validate,
+            SITE_TO_VALIDATE_LIMIT,
+            f"{site:.2f} s against {validate:.2f} s",
         ),
     ]
 

@@ -4,7 +4,7 @@ Nothing else in the package writes below a corpus's folder.
 """
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from itertools import accumulate
 from typing import NamedTuple
@@ -158,6 +158,73 @@ def write_together(contents: Mapping[str, str | bytes]) -> None:
         for temporary in targets:
             with suppress(OSError):
                 os.unlink(temporary)
+
+
+def replace_folder(path: str, files: Iterable[tuple[str, str | bytes]], is_ours: Callable[[str], bool]) -> int:
+    """Write many files as one folder, in place of the one that was there: whole or not at all.
+
+    They are written into a folder beside it, which then takes its name. Nothing is flushed to the disk file by file:
+    what is written can be made again.
+
+    Args:
+        path: The folder; made if it is absent.
+        files: The files, each with its path below the folder.
+        is_ours: Whether a folder that is there, and not empty, may be replaced.
+
+    Returns:
+        How many files were written.
+
+    Raises:
+        DataFileError: There is something else at the path, or it cannot be written; then nothing has changed.
+    """
+    import shutil
+    import tempfile
+
+    target = os.path.realpath(path)
+    parent, name = os.path.split(target)
+    prefix = f"{_TEMPORARY_PREFIX}{name}-"
+    shown = os.path.relpath(path)
+    try:
+        os.makedirs(parent, exist_ok=True)
+        if os.path.lexists(target) and not (os.path.isdir(target) and (not os.listdir(target) or is_ours(target))):
+            raise DataFileError(f"{shown} holds something else", "Name a new folder, or an empty one.")
+    except OSError as error:
+        raise DataFileError(f"cannot write {shown}: {error.strerror}") from error
+    with locked(parent):
+        for left in os.listdir(parent):  # by killed writers: nobody else is writing
+            if left.startswith(prefix) and left.endswith(_TEMPORARY_SUFFIX):
+                shutil.rmtree(os.path.join(parent, left), ignore_errors=True)
+        staged, old = (tempfile.mkdtemp(dir=parent, prefix=prefix, suffix=_TEMPORARY_SUFFIX) for _ in range(2))
+        try:
+            number = _write_all(staged, files)
+            umask = os.umask(0)  # the only way to read it
+            os.umask(umask)
+            os.chmod(staged, 0o777 & ~umask)
+            if os.path.lexists(target):
+                os.replace(target, os.path.join(old, name))
+            os.replace(staged, target)
+        except OSError as error:
+            if not os.path.lexists(target) and os.path.lexists(os.path.join(old, name)):
+                os.replace(os.path.join(old, name), target)
+            raise DataFileError(f"cannot write {shown}: {error.strerror}", "Nothing was changed.") from error
+        finally:
+            for folder in (staged, old):
+                shutil.rmtree(folder, ignore_errors=True)
+    return number
+
+
+def _write_all(folder: str, files: Iterable[tuple[str, str | bytes]]) -> int:
+    made = {""}
+    number = 0
+    for name, content in files:
+        number += 1
+        below = name.rpartition("/")[0]
+        if below not in made:
+            os.makedirs(os.path.join(folder, below), exist_ok=True)
+            made.add(below)
+        with open(os.path.join(folder, name), "wb", buffering=0) as file:
+            file.write(content.encode("utf-8") if isinstance(content, str) else content)
+    return number
 
 
 @contextmanager

@@ -71,6 +71,7 @@ COMMANDS: dict[str, dict[str, Command]] = {
     },
     "Hand on": {
         "export": Command("corpus.cli.exchange:export", "Write papers in another format."),
+        "site": Command("corpus.cli.site:site", "Write the corpus as a static site."),
         "diff": Command(
             "corpus.cli.exchange:diff",
             "Say what a change to the data means: papers, tags, counts, cells, claims and findings.",

@@ -35,6 +35,8 @@ WRITERS = {
     ("fetch.yml", "propose"): {"contents": "write", "pull-requests": "write"},
     ("discover.yml", "propose"): {"contents": "write", "pull-requests": "write"},
     ("comment.yml", "render"): {"actions": "read"},
+    ("site.yml", "make"): {"pages": "read"},
+    ("site.yml", "publish"): {"pages": "write", "id-token": "write"},
     ("comment.yml", "post"): {"pull-requests": "write"},
 }
 """What some jobs of our workflows may do beyond reading the repository."""

@@ -1,5 +1,6 @@
 """The page of a run: one HTML file whose figures are those of the JSON, with a timeline and a replay, in a browser."""
 
+import html
 import json
 import random
 import re
@@ -27,6 +28,7 @@ from tests.effort import tries
 from tests.trace.test_import import SESSION
 from tests.trace.traces import documents, event, example, raw, trace
 
+FINDINGS = ROOT / "tests" / "data" / "findings"
 HOSTILE = "</script><script>document.title = 'run'</script><img src=x onerror=document.title='run'>"
 HALF_LINE = "${alert(1)} ‮ 'n\" {{ 7 * 7 }} \u2028"
 
@@ -277,6 +279,18 @@ def test_who_wants_no_page_pays_for_none() -> None:
         "sys.exit(any(name in sys.modules for name in ('jinja2', 'orchtrace_corpus.trace.page')))"
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=False).returncode == 0
+
+
+def test_the_page_says_what_the_screen_says_and_links_to_events_instead_of_naming_a_command() -> None:
+    diagnosis = diagnose(trace(json.loads((FINDINGS / "repeated_call.json").read_text(encoding="utf-8"))))
+    said = re.findall(r"<d[td]>(.*?)</d[td]>", page([diagnosis]))
+    sentences = Sentences(diagnosis)
+    wanted = [(label, text) for label, text in (*sentences.paragraphs(), *sentences.lever()) if label != "More"]
+
+    assert any("--event" in text for _, text in sentences.paragraphs())
+    assert [html.unescape(one) for one in said] == [
+        part.replace("\ue000", "\u00a0").replace(" -> ", " → ") for pair in wanted for part in pair if part
+    ]
 
 
 def test_a_page_is_the_same_each_time_and_names_what_may_run() -> None:

@@ -6,7 +6,7 @@ Templates use Jinja2, which only this module imports. A page takes its styles an
 
 import os
 from base64 import b64encode
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
 from hashlib import sha256
 from typing import TYPE_CHECKING
@@ -88,6 +88,20 @@ def content_security_policy(scripts: Sequence[str] = (), styles: Sequence[str] =
 def source_hash(text: str) -> str:
     """The source, in a policy, of a script or a style inside the page that has exactly this text."""
     return f"'sha256-{b64encode(sha256(text.encode('utf-8')).digest()).decode('ascii')}'"
+
+
+def joined(parts: Iterable[str]) -> str:
+    """Pieces of HTML that templates have made, as one that templates do not escape again."""
+    from markupsafe import Markup
+
+    return Markup("").join(parts)
+
+
+def escaped(text: str) -> str:
+    """A text as a template would write it."""
+    from markupsafe import escape
+
+    return str(escape(text))
 
 
 @cache

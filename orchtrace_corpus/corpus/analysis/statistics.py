@@ -162,8 +162,10 @@ def coverage(records: Sequence[Record], rows: Attribute, columns: Attribute, *, 
     return Coverage(crosstab, empty, sparse, sparse_limit)
 
 
-def summarise(pool: Pool, *, include_empty: bool = False, with_exclusions: bool = True) -> Summary:
-    """All statistics of a corpus at once."""
+def summarise(
+    pool: Pool, *, include_empty: bool = False, with_exclusions: bool = True, with_evidence: bool = True
+) -> Summary:
+    """All statistics of a corpus at once; what evidence covers takes most of the time, and can be left out."""
     attributes = paper_attributes(pool.taxonomy)
     excluding = exclusion_attributes(pool.taxonomy)
     papers = pool.papers
@@ -179,7 +181,7 @@ def summarise(pool: Pool, *, include_empty: bool = False, with_exclusions: bool 
         crosstabs=tuple(tabulate(papers, attributes[one], attributes[two]) for one, two in pool.taxonomy.crosstabs),
         exclusions=tuple(tally(pool.exclusions, excluding[facet.field]) for facet in screened),
         newest=max((paper.added for paper in papers), default=""),
-        evidence=cover(papers, pool.taxonomy),
+        evidence=cover(papers, pool.taxonomy) if with_evidence else (),
     )
 
 

@@ -9,6 +9,7 @@ BeaST, 2009, section 11).
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from enum import StrEnum
+from functools import lru_cache
 from typing import NamedTuple
 
 from orchtrace_corpus.base.identifiers import IdentifierKind, recognise_url
@@ -154,6 +155,7 @@ VENUE_FIELDS = ("journal", "journaltitle", "booktitle", "howpublished", "school"
 """The fields of an entry of BibTeX that name the venue; the first that there is does."""
 
 
+@lru_cache(maxsize=1024)
 def venue_kind(venue: str) -> VenueKind:
     """The kind of a venue such as `ICML 2025`, `Nature 2025`, `arXiv` or `Tech Blog`.
 

@@ -22,6 +22,7 @@ _NAMED, _ACCENTS = _TABLES["named"], _TABLES["accents"]
 _SPECIAL = {c: f"\\{c}" for c in "&%#_$"} | {c: f"{{\\text{name}}}" for c, name in _NAMED.items()}
 # Two of these side by side would be one character to LaTeX, or one blank.
 _JOINED = frozenset(("--", "''", ",,", "  "))
+_AS_IT_IS = re.compile(r"(?!.*(?:--|  ))[A-Za-z0-9.: -]*")
 _COMMANDS = {character: f"\\{name}" for character, name in (_TABLES["letters"] | _TABLES["signs"]).items()}
 _COMMANDS |= {character: f"$\\{name}$" for character, name in _TABLES["formulas"].items()}
 _COMMANDS |= {character: f"$^{plain}$" for character, plain in _TABLES["raised"].items()}
@@ -49,6 +50,8 @@ def encoded(text: str, *, unicode: bool = False) -> str:
         text: One line of plain text.
         unicode: Leave letters and signs beyond ASCII as they are.
     """
+    if _AS_IT_IS.fullmatch(text):  # most words of most texts: without a look at each character
+        return text
     parts = []
     for here, after in pairwise(f"{text}\0"):
         parts.append(_SPECIAL.get(here, here) if here.isascii() or unicode else _command(here))

@@ -165,7 +165,7 @@ _VENUES = ("container-title", "publisher", "event-title", "event", "archive")
 
 def write_csl(papers: Sequence[Paper], taxonomy: Taxonomy, _profile: str, _categories: Mapping[str, str]) -> str:
     """The papers as a list of CSL items."""
-    return json.dumps([_csl_item(paper, taxonomy) for paper in papers], ensure_ascii=False, indent=2) + "\n"
+    return json.dumps([csl_item(paper, taxonomy) for paper in papers], ensure_ascii=False, indent=2) + "\n"
 
 
 def read_csl(text: str, _taxonomy: Taxonomy, _profile: str, problems: list[Problem]) -> list[Item]:
@@ -181,7 +181,8 @@ def read_csl(text: str, _taxonomy: Taxonomy, _profile: str, problems: list[Probl
     return [_item(item, line, problems) for item, line in zip(document, item_lines(text, ()), strict=False)]
 
 
-def _csl_item(paper: Paper, taxonomy: Taxonomy) -> dict[str, Any]:
+def csl_item(paper: Paper, taxonomy: Taxonomy) -> dict[str, Any]:
+    """The paper as a CSL item."""
     kind = paper_kind(paper)
     venue = "publisher" if kind in PUBLISHED_BY else "container-title"
     month = month_of(paper)

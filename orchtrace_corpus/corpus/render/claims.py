@@ -273,7 +273,7 @@ def _entries(
         yield "against", f"{counter.strength}; {about}{counter.note} ({counter.source.rstrip('.')})"
     yield "source", claim.source
     if robustness is not None and robustness.holds:
-        yield from _stress_entries(robustness)
+        yield from stress_entries(robustness)
 
 
 def _counted(reading: NarrowReading, verdict: Verdict) -> tuple[list[str], list[str]]:
@@ -294,7 +294,8 @@ def _share_of(claim: Claim) -> tuple[Condition, ...]:
     return claim.expect.of if isinstance(claim.expect, Share) else ()
 
 
-def _stress_entries(found: Robustness) -> Iterator[tuple[str, str]]:
+def stress_entries(found: Robustness) -> Iterator[tuple[str, str]]:
+    """What breaks a claim, as labels and texts."""
     if found.smallest:
         sure = "" if found.is_exact else "at most "
         yield "breaks by", f"{sure}{pluralize(len(found.smallest), 'change')}: {_said(found.smallest)}"

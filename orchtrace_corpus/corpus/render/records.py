@@ -69,7 +69,7 @@ def card_markdown(record: Record, taxonomy: Taxonomy, disputes: Sequence["Disput
     entries += [(facet.field, tag_text(record.tags.get(facet.field), facet)) for facet in facets]
     items = [f"- **{markdown_text(label)}**: {markdown_text(text)}" for label, text in entries]
     for item in record.evidence if isinstance(record, Paper) else ():
-        about = _about(item)
+        about = evidence_about(item)
         where = f", {markdown_text(item.location)}" if item.location else ""
         items.append(f"- **evidence** for {markdown_text(f'{about}: {item.note}')} <{item.source}>{where}")
     told = (f"{_readings(dispute)}. {dispute.why} ({dispute.source})" for dispute in disputes_about(record, disputes))
@@ -184,7 +184,7 @@ def _term_text(term: str, terms: Sequence[Term]) -> str:
 
 def evidence_texts(item: Evidence) -> tuple[str, str, str]:
     """What an item is for and how far it goes, its note, and its source."""
-    return f"for {_about(item)}", item.note, f"{item.source}, {item.location}" if item.location else item.source
+    return f"for {evidence_about(item)}", item.note, f"{item.source}, {item.location}" if item.location else item.source
 
 
 _VERDICTS = {
@@ -195,7 +195,7 @@ _VERDICTS = {
 """What a reader is told of a verdict; support is what evidence is for."""
 
 
-def _about(item: Evidence) -> str:
+def evidence_about(item: Evidence) -> str:
     """The tags that an item is about, and how much it says of them."""
     copy = ("read in a copy",) if item.copy else ()
     weight = ", ".join((item.level, f"{item.confidence} confidence", *copy))

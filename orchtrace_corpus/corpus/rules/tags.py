@@ -1,16 +1,18 @@
 """The taxonomy's own rules: tags that must go together, tags that must have evidence, and what evidence must be."""
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import product
 
 from orchtrace_corpus.base.errors import CommandUseError
 from orchtrace_corpus.base.findings import Finding, Severity, quote
-from orchtrace_corpus.corpus.analysis.attributes import Attributes, paper_attributes
+from orchtrace_corpus.corpus.analysis.attributes import Attribute, Attributes, paper_attributes
 from orchtrace_corpus.corpus.analysis.evidence import asks_for_own_work, evidence_for, is_own, is_tagged
-from orchtrace_corpus.corpus.analysis.query import Filter, Query, is_open, parse_mapping
+from orchtrace_corpus.corpus.analysis.query import Filter, Operator, Query, is_open, parse_mapping
 from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE
-from orchtrace_corpus.corpus.model.records import Loaded, Paper
+from orchtrace_corpus.corpus.model.records import Loaded, Paper, Tag
 from orchtrace_corpus.corpus.model.tag_rules import ANY_EVIDENCE, Condition, TagRule
+from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Taxonomy
 
 
 def check_rules(loaded: Loaded, open_tags: Sequence[Collection[str]] = ()) -> Iterator[Finding]:
@@ -77,6 +79,65 @@ def _wrong_conditions(rule: TagRule, attributes: Attributes) -> Iterator[Finding
 
 def _query(conditions: tuple[Condition, ...], attributes: Attributes) -> Query:
     return parse_mapping({condition.field: condition.alternatives for condition in conditions}, attributes)
+
+
+def cannot_arise(taxonomy: Taxonomy, rows: Attribute, columns: Attribute) -> frozenset[tuple[str, str]]:
+    """The pairs of terms of two attributes that no paper can have, since a rule of the taxonomy forbids them.
+
+    A rule counts if it is an error to break it and its filters are about the tags behind the two attributes only. Of
+    tags with several values it counts only where no further value could change what it says of the pair.
+    """
+    tags = [_tag_of(attribute, taxonomy) for attribute in (rows, columns)]
+    behind = [facet for facet, _ in tags if facet is not None]
+    if len({facet.field for facet in behind}) < 2:
+        return frozenset()
+    names = {name: facet for facet in behind for name in (facet.field, *_terms_with_levels(facet))}
+    rules = [rule for rule in taxonomy.rules if rule.severity is Severity.ERROR and _is_certain(rule, names)]
+    attributes = paper_attributes(taxonomy) if rules else {}
+    asked = [(_query(rule.when, attributes), _query(rule.require, attributes)) for rule in rules]
+    found = set()
+    for pair in product(rows.allowed, columns.allowed):
+        paper = Paper(
+            tags={
+                facet.field: _tag(facet, term, value) for (facet, term), value in zip(tags, pair, strict=True) if facet
+            }
+        )
+        if any(when.matches(paper) and not require.matches(paper) for when, require in asked):
+            found.add(pair)
+    return frozenset(found)
+
+
+def _tag_of(attribute: Attribute, taxonomy: Taxonomy) -> tuple[Facet | None, str]:
+    """The facet of papers that an attribute is about, and its term with levels, if it is one."""
+    if attribute.facet is not None:
+        return (attribute.facet if attribute.facet in taxonomy.papers else None), ""
+    facets = (facet for facet in taxonomy.papers if attribute.name in _terms_with_levels(facet))
+    return next(facets, None), attribute.name
+
+
+def _terms_with_levels(facet: Facet) -> tuple[str, ...]:
+    return tuple(term.id for term in facet.terms) if facet.kind is Kind.LEVELS else ()
+
+
+def _tag(facet: Facet, term: str, value: str) -> Tag:
+    return {term: value} if facet.kind is Kind.LEVELS else (value,) if facet.kind is Kind.MANY else value
+
+
+def _is_certain(rule: TagRule, facets: Mapping[str, Facet]) -> bool:
+    """Whether a rule is about these facets only, and no further value of theirs changes what it says."""
+    if not rule.when or not rule.require:
+        return False
+    wanted = ((rule.when, Operator.EQUAL), (rule.require, Operator.UNEQUAL))
+    return all(_is_settled(condition, kind, facets) for conditions, kind in wanted for condition in conditions)
+
+
+def _is_settled(condition: Condition, kind: Operator, facets: Mapping[str, Facet]) -> bool:
+    name = condition.field.rstrip("!<>=~ ")
+    facet = facets.get(name)
+    if facet is None or facet.kind is Kind.SINGLE:
+        return facet is not None
+    asked = condition.field[len(name) :].strip() or Operator.EQUAL
+    return asked == kind and "" not in condition.alternatives
 
 
 def check_sparse(loaded: Loaded) -> Iterator[Finding]:

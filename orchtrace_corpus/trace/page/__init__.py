@@ -15,7 +15,7 @@ from orchtrace_corpus.trace.diagnosis.comparison import Difference, compare, lar
 from orchtrace_corpus.trace.diagnosis.values import Diagnosis
 from orchtrace_corpus.trace.page.columns import columns
 from orchtrace_corpus.trace.page.tables import MOST_ROWS, Figure, Table, Tables
-from orchtrace_corpus.trace.render import graph
+from orchtrace_corpus.trace.render import findings, graph
 from orchtrace_corpus.trace.render.sentences import Sentences
 
 LANE = 26
@@ -108,7 +108,7 @@ def _run(side: str, run: Diagnosis, *, with_content: bool) -> RunPage:
         run.origin.form,
         printable(run.summary.name, limit=200),
         _plain(sentences.head()),
-        tuple((label, _plain(text)) for label, text in lines),
+        tuple((label, _plain(text)) for label, text in lines if label != findings.MORE),  # the page has links instead
         blocks,
         tables.events(),
         f"data:image/svg+xml;base64,{b64encode(graph.timeline(run.view).encode()).decode()}",

@@ -1,0 +1,64 @@
+"""The command that writes the corpus as a static site: `site`."""
+
+import gc
+import os
+from typing import Annotated
+
+import typer
+
+from orchtrace_corpus.base.errors import CommandUseError, ExitCode
+from orchtrace_corpus.base.files import replace_folder
+from orchtrace_corpus.base.findings import printable, quote
+from orchtrace_corpus.base.text.layout import pluralize
+from orchtrace_corpus.corpus.cli.options import option
+from orchtrace_corpus.corpus.cli.session import CorpusSession
+from orchtrace_corpus.corpus.site import Site, check_address, is_site
+from orchtrace_corpus.corpus.site.source import Place, Source
+
+
+def site(
+    ctx: typer.Context,
+    output: Annotated[
+        str, typer.Option("--output", "-o", metavar="DIR", help="The site's folder; one made before is replaced.")
+    ] = "site",
+    base_url: Annotated[str, option("--base-url", "URL", "Where the site will be, for link previews and maps.")] = "",
+    repository: Annotated[str, option("--repository", "URL", "The repository, for links that report a mistake.")] = "",
+) -> int:
+    """Write the corpus as a static site.
+
+    A folder of pages that work from the file system, a web server or GitHub Pages: the papers with
+    search, filters and export, a page for each paper, two fields crossed, claims, scale, screening,
+    candidates, taxonomy and protocol, and a feed. The pages load nothing from elsewhere. The same
+    data gives the same files.
+
+    With --base-url there are also a sitemap and pictures in link previews. The folder is replaced as
+    a whole: a file of your own in it is gone afterwards.
+
+    \b
+    Examples:
+      corpus site
+      corpus site -o public --base-url https://owner.github.io/corpus
+      corpus site --repository https://github.com/owner/corpus
+    """
+    session = CorpusSession(*ctx.obj)
+    place = Place(*(_address(name, url) for name, url in (("--base-url", base_url), ("--repository", repository))))
+    root = session.root_folder()
+    target = os.path.realpath(output)
+    if not output or os.path.commonpath((target, os.path.realpath(root))) == target:
+        raise CommandUseError(f"{quote(output)} cannot hold the site: the corpus is in it", "Name a folder: -o site")
+    made = Site(Source(root, session.pool()), place)
+    gc.freeze()  # the collector would look at the whole corpus again and again while pages are made
+    try:
+        number = replace_folder(output, made.files(), is_site)
+    finally:
+        gc.unfreeze()
+    session.output.note(f"wrote {printable(output, limit=300)}: {pluralize(number, 'file')}")
+    session.output.note(f"Open {printable(os.path.join(output, 'index.html'), limit=300)} in a browser.")
+    return ExitCode.DONE
+
+
+def _address(option_name: str, text: str) -> str:
+    address = check_address(text)
+    if text and not address:
+        raise CommandUseError(f"{option_name} is no web address: {quote(text)}", "Write one that begins with https://")
+    return address

@@ -1,0 +1,219 @@
+"""The corpus as a static site: a folder of pages that need no server, no network and no build step.
+
+Pages are HTML that says everything without a script; one script adds filters. Data is embedded as JSON that cannot
+run. Nothing in a page depends on anything but the data and where the site will be read.
+"""
+
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from orchtrace_corpus.base import __version__
+from orchtrace_corpus.base.files import text_beside
+from orchtrace_corpus.base.html import (
+    OWN_FILES,
+    content_security_policy,
+    environment,
+    escaped,
+    inert_json,
+    style_sheet,
+    web_address,
+)
+from orchtrace_corpus.base.text.layout import pluralize
+from orchtrace_corpus.corpus.render.figures import draw, plan
+from orchtrace_corpus.corpus.site import feed, pages
+from orchtrace_corpus.corpus.site.fields import PAPERS_PAGE, Field, Group, count_pairs, read_fields, term_label
+from orchtrace_corpus.corpus.site.papers import ROWS_OF_A_PAGE, PaperPages, read_columns, table_data, table_rows
+from orchtrace_corpus.corpus.site.source import Place, Source
+
+START = "index.html"
+GENERATOR = "orchtrace-corpus"
+"""What the start page names as its maker; a folder without it is none of ours."""
+
+_FIGURES = (plan.FigureKind.YEARS, plan.FigureKind.SCREENING, plan.FigureKind.SCALE)
+
+
+class Drawn(NamedTuple):
+    """A figure of a page: its path, its picture, its title, its numbers in words, and its size in pixels."""
+
+    path: str
+    svg: str
+    title: str
+    text: str
+    width: int
+    height: int
+
+
+def _figures(source: Source) -> list[plan.Figure]:
+    """The figures that pages show."""
+    figures = plan.plan(source.taxonomy, with_scale=bool(source.scale))
+    return [figure for figure in figures if figure.kind in _FIGURES]
+
+
+def _drawn(figure: plan.Figure, source: Source) -> Drawn:
+    caption = plan.caption(figure, source.drawn)
+    svg = draw(figure, source.drawn, caption)
+    width, height = (int(number) for number in re.findall(r'viewBox="0 0 (\d+) (\d+)"', svg)[0])
+    return Drawn(f"figures/{figure.name}.svg", svg, caption.title, caption.text, width, height)
+
+
+class Site:
+    """A site in the making: its pages by name, each made when it is asked for."""
+
+    def __init__(self, source: Source, place: Place) -> None:
+        """Take what it is made from.
+
+        Args:
+            source: The corpus and what is recorded about it.
+            place: Where the site will be read.
+        """
+        self._source = source
+        self._place = place
+        self._environment = environment(__file__)
+        self._fields = read_fields(source.pool.papers, source.taxonomy)
+        self._figures = {one.kind.value: _drawn(one, source) for one in _figures(source)}
+        self._pages = list(self._named_pages())
+        title = source.taxonomy.title
+        self._environment.globals |= {
+            "site": title,
+            "version": __version__,
+            "generator": GENERATOR,
+            "policy": content_security_policy([OWN_FILES], [OWN_FILES], [OWN_FILES]),
+            "navigation": [(name, label) for name, label, *_ in self._pages if label],
+            "place": place,
+            "has_claims": bool(source.verdicts),
+            "term_label": term_label,
+            "pluralize": pluralize,
+            "figures": self._figures,
+        }
+
+    def files(self) -> Iterator[tuple[str, str | bytes]]:
+        """Every file of the site, by its path below the site's folder."""
+        yield "site.css", style_sheet() + text_beside(__file__, "site.css")
+        yield "site.js", text_beside(__file__, "site.js")
+        yield "icon.svg", text_beside(__file__, "icon.svg")
+        for drawn in self._figures.values():
+            yield drawn.path, drawn.svg
+        for name, _, template, heading, description, values in self._pages:
+            yield name, self._render(template, name, {"title": heading, "description": description, **values})
+        yield from self._papers()
+        yield from self._for_programs()
+
+    def _named_pages(self) -> Iterator[tuple[str, str, str, str, str, Mapping[str, Any]]]:
+        """The pages with a name of their own: file, label in the menu, template, heading, description, values."""
+        source, title = self._source, self._source.taxonomy.title
+        papers = pluralize(len(source.pool.papers), "paper")
+        text = f"{title}: {papers}, tagged and sourced."
+        yield START, "Start", "start", title, text, pages.start(source, self._fields)
+        columns = read_columns(self._fields, source.taxonomy)
+        rows = list(table_rows(source, self._fields, [one for one in columns if one.is_shown], self._environment))
+        parts = [rows[at : at + ROWS_OF_A_PAGE] for at in range(0, len(rows), ROWS_OF_A_PAGE)] or [[]]
+        for number, part in enumerate(parts, 1):
+            name = PAPERS_PAGE if number == 1 else f"papers-{number}.html"
+            values = {
+                "columns": columns,
+                "groups": [(group, [one for one in self._fields if one.group is group]) for group in Group],
+                "part": part,
+                "parts": len(parts),
+                "number": number,
+                "total": len(rows),
+                "data": table_data(source, self._fields, columns) if number == 1 else None,
+            }
+            label = "Papers" if number == 1 else ""
+            yield name, label, "papers", "Papers", f"{papers}, to search, filter and export.", values
+        if source.verdicts:
+            text = "What the corpus claims about itself, held against its records."
+            yield "claims.html", "Claims", "claims", "Claims", text, pages.claims(source)
+        if source.scale:
+            text = "How large systems in use are, and how large experiments are."
+            yield "scale.html", "Scale", "scale", "Scale", text, pages.scale_page(source)
+        text = "What was screened, and what was left out, with the reason."
+        yield "screening.html", "Screening", "screening", "Screening", text, pages.screening(source)
+        if source.has_candidates:
+            text = "What was found, and awaits a decision."
+            yield "candidates.html", "Candidates", "candidates", "Candidates", text, pages.candidates(source)
+        text = "What papers are tagged with, and what each tag means."
+        yield "taxonomy.html", "Taxonomy", "taxonomy", "Taxonomy", text, pages.taxonomy(source, self._fields)
+        if source.protocol is not None:
+            values = pages.protocol(source.protocol, source.pool)
+            yield "protocol.html", "Protocol", "protocol", "Protocol", "How papers come into the corpus.", values
+        yield "404.html", "", "missing", "Not found", "There is no such page.", {}
+
+    def _papers(self) -> Iterator[tuple[str, str]]:
+        """A page for each paper, and the entries for BibTeX that the script exports."""
+        made = PaperPages(self._source, self._environment, self._place.repository)
+        template = self._environment.get_template("paper.html.jinja")
+        shell = self._shell("../")
+        entries = []
+        for paper in self._source.pool.papers:
+            entry = made.bibtex(paper)
+            entries.append(entry)
+            name = f"papers/{paper.key}.html"
+            values = made.values(paper, entry)
+            yield name, shell(name, paper.title, paper.summary, template.render(values))
+        yield "bibtex.js", f"window.corpusEntries = {inert_json(entries)};\n"
+
+    def _for_programs(self) -> Iterator[tuple[str, str | bytes]]:
+        newest = feed.newest_first(self._source.pool.papers)
+        title, origin = self._source.taxonomy.title, self._source.taxonomy.source
+        values = {
+            "id": feed.feed_id(title, origin),
+            "updated": newest[0].added if newest else "1970-01-01",
+            "entries": [(feed.entry_id(paper), paper) for paper in newest[: feed.MOST_ENTRIES]],
+        }
+        yield "feed.xml", self._environment.get_template("feed.xml.jinja").render(values)
+        yield "card.png", feed.picture(self._counts())
+        if self._place.base_url:
+            keys = (f"papers/{paper.key}.html" for paper in self._source.pool.papers)
+            names = [name for name, *_ in self._pages if name != "404.html"]
+            values = {"addresses": [f"{self._place.base_url}/{name}" for name in (*names, *keys)]}
+            yield "sitemap.xml", self._environment.get_template("sitemap.xml.jinja").render(values)
+
+    def _counts(self) -> list[list[int]]:
+        """The fields of the start page crossed, without the values that say that there is nothing to say."""
+        start = self._pages[0][-1]
+        rows: Field = start["rows"]
+        columns: Field = start["columns"]
+        kept = [number for number, value in enumerate(columns.values) if not value.is_aside]
+        counted = zip(rows.values, count_pairs(rows, columns), strict=True)
+        return [[numbers[at] for at in kept] for value, numbers in counted if not value.is_aside]
+
+    def _shell(self, root: str) -> Callable[[str, str, str, str], str]:
+        """What is around the main part of a page, as a function of its name, its title, its description and that part.
+
+        Made once for many pages: a frame costs as much as what is in it.
+        """
+        marks = ("name", "title", "description", "main")
+        frame = self._render("shell", "", {mark: f"\0{mark}\0" for mark in marks}, root)
+        parts = frame.split("\0")  # which no text of the data holds: its reader refuses it
+        places = [(at, marks.index(part)) for at, part in enumerate(parts) if at % 2]
+
+        def fill(name: str, title: str, description: str, main: str) -> str:
+            values = (escaped(name), escaped(title), escaped(description), main)
+            filled = parts.copy()
+            for at, mark in places:
+                filled[at] = values[mark]
+            return "".join(filled)
+
+        return fill
+
+    def _render(self, template: str, name: str, values: Mapping[str, Any], root: str = "") -> str:
+        """A page from its template. A missing page is shown at any address, so its links are whole if they can be."""
+        base = f"{self._place.base_url}/" if name == "404.html" and self._place.base_url else root
+        context = {"root": base, "name": name, **values}
+        return self._environment.get_template(f"{template}.html.jinja").render(context)
+
+
+def check_address(address: str) -> str:
+    """An address without the slashes at its end; empty if it is no address of the web."""
+    return web_address(address).rstrip("/")
+
+
+def is_site(folder: str) -> bool:
+    """Whether a folder holds a site that was made here: its start page names its maker."""
+    try:
+        with open(os.path.join(folder, START), encoding="utf-8", errors="replace") as file:
+            return f'<meta name="generator" content="{GENERATOR} ' in file.read(10_000)
+    except OSError:
+        return False

@@ -1,0 +1,250 @@
+"""The pages of a site that are not about papers one by one: what the template of each is filled with."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from orchtrace_corpus.base.html import web_address
+from orchtrace_corpus.base.text.table import Cell, Table, cell_text
+from orchtrace_corpus.corpus.analysis.attributes import candidate_attributes
+from orchtrace_corpus.corpus.analysis.claims import Verdict
+from orchtrace_corpus.corpus.analysis.statistics import LevelCounts
+from orchtrace_corpus.corpus.model.candidates import Candidate
+from orchtrace_corpus.corpus.model.claim_file import PoolName
+from orchtrace_corpus.corpus.model.codebook import Protocol
+from orchtrace_corpus.corpus.model.records import Exclusion, Pool
+from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Taxonomy
+from orchtrace_corpus.corpus.render import scale
+from orchtrace_corpus.corpus.render.claims import stress_entries
+from orchtrace_corpus.corpus.render.figures import plan
+from orchtrace_corpus.corpus.render.pools import pool_summary, pool_word, pools_of, reach_text
+from orchtrace_corpus.corpus.render.records import column_value
+from orchtrace_corpus.corpus.render.statistics import totals
+from orchtrace_corpus.corpus.site.fields import Field, Value, impossible_pairs, matrix, papers_address, term_label
+from orchtrace_corpus.corpus.site.source import Source
+
+_LATEST = 8
+
+
+class Grid(NamedTuple):
+    """A table of a page.
+
+    Attributes:
+        rows: Each cell a text and the address behind it, empty for none.
+        numeric: Which columns hold numbers.
+    """
+
+    caption: str
+    columns: tuple[str, ...]
+    rows: Sequence[Sequence[tuple[str, str]]]
+    numeric: tuple[bool, ...]
+    notes: tuple[str, ...] = ()
+
+
+def grid(table: Table, links: Mapping[str, str] = {}) -> Grid:
+    """A table of a report as one of a page; a cell whose text has a link becomes one, and so does a web address."""
+    rows = [[_linked(cell, links) for cell in row] for row in table.rows]
+    numeric = tuple(
+        bool(table.rows) and all(isinstance(row[index], (int, float)) for row in table.rows)
+        for index in range(len(table.columns))
+    )
+    names = tuple(name.replace("_", " ").capitalize() for name in table.columns)
+    return Grid(table.title, names, rows, numeric, table.notes)
+
+
+def _linked(cell: Cell, links: Mapping[str, str]) -> tuple[str, str]:
+    text = cell_text(cell)
+    return text, links.get(text, "") or ("" if " " in text else web_address(text))
+
+
+def start(source: Source, fields: Sequence[Field]) -> dict[str, Any]:
+    """The start page: what the field has and lacks, two fields crossed, levels, years, what is new."""
+    named = {field.name: field for field in fields}
+    pairs = [pair for pair in source.taxonomy.crosstabs if {*pair} <= named.keys()]
+    rows, columns = (named[name] for name in pairs[0]) if pairs else (fields[0], fields[1 if len(fields) > 1 else 0])
+    impossible = impossible_pairs(fields, source.taxonomy)
+    newest = sorted(source.pool.papers, key=lambda paper: paper.added, reverse=True)[:_LATEST]
+    return {
+        "totals": totals(source.summary),
+        "sentences": list(_sentences(source)),
+        "source": web_address(source.taxonomy.source),
+        "fields": fields,
+        "rows": rows,
+        "columns": columns,
+        "matrix": matrix(rows, columns, impossible.get((rows.name, columns.name), frozenset())),
+        "levels": [level_grid(one) for one in source.summary.levels],
+        "years": [(one.id, number) for one, number in zip(named["year"].values, named["year"].counts(), strict=True)],
+        "newest": newest,
+        "data": {
+            "fields": [_without_definitions(field) for field in fields],
+            "impossible": {" ".join(names): sorted(pairs) for names, pairs in impossible.items()},
+        },
+    }
+
+
+def _without_definitions(field: Field) -> dict[str, Any]:
+    return field._replace(values=tuple(Value(one.id, one.label) for one in field.values)).data()
+
+
+def _sentences(source: Source) -> Iterator[tuple[str, str]]:
+    """What the corpus has and lacks, each with the address behind it: claims that hold, else what the axes come to.
+
+    Of the claims that hold over the pool of today, too, the one with the most records, and two with none.
+    """
+    general = [one for one in source.verdicts if one.holds and _holds_today(one)]
+    most = sorted((one for one in general if one.rows), key=lambda one: -len(one.rows))[:1]
+    for verdict in (*most, *[one for one in general if not one.rows][:2]):
+        yield verdict.claim.claim, f"claims.html#{verdict.claim.id}"
+    if not general:
+        kinds = (plan.FigureKind.COVERAGE, plan.FigureKind.TERMS, plan.FigureKind.LEVELS)
+        figures = [one for one in plan.plan(source.taxonomy, with_scale=False) if one.kind in kinds]
+        yield from ((plan.caption(figure, source.drawn).text, "taxonomy.html") for figure in figures[:3])
+
+
+def _holds_today(verdict: Verdict) -> bool:
+    today = verdict.pools.get(PoolName.TODAY)
+    return today is not None and today.holds
+
+
+def level_grid(levels: LevelCounts) -> Grid:
+    """The terms of a facet with levels, by level, each number with a link to its papers."""
+    facet = levels.facet
+    rows = [
+        [
+            (term_label(term), f"taxonomy.html#{facet.field}"),
+            *(_count(levels.counts[term.id][level.id], term.id, level.id) for level in facet.levels),
+        ]
+        for term in facet.terms
+    ]
+    columns = ("", *(level.label for level in facet.levels))
+    return Grid(f"{facet.label}: papers by level", columns, rows, (False, *(True,) * len(facet.levels)))
+
+
+def _count(number: int, name: str, value: str) -> tuple[str, str]:
+    return str(number), papers_address((name, value)) if number else ""
+
+
+def claims(source: Source) -> dict[str, Any]:
+    """Every claim with its verdicts, the records behind it, what speaks against it and what would break it."""
+    pools = pools_of(source.verdicts)
+    shown = []
+    for verdict in source.verdicts:
+        claim, robust = verdict.claim, source.robust.get(verdict.claim.id)
+        awaited = verdict.pools.get(PoolName.CANDIDATES)
+        shown.append(
+            {
+                "verdict": verdict,
+                "words": [(name.value, pool_word(verdict, name)) for name in pools],
+                "records": [(name, source.keys.get(name)) for name in verdict.rows],
+                "beside": [name for name in verdict.contested if name not in verdict.rows],
+                "readings": claim.readings,
+                "awaited": reach_text(awaited) if awaited else "",
+                "stress": list(stress_entries(robust)) if robust is not None and robust.holds else [],
+            }
+        )
+    later = (name for name in pools if name is not PoolName.PUBLISHED)
+    notes = [note for name in later for note in pool_summary(source.verdicts, name)]
+    return {"claims": shown, "pools": [name.value for name in pools], "notes": notes}
+
+
+def scale_page(source: Source) -> dict[str, Any]:
+    """What is known of the scale of systems: comparisons, then every observation with its sources."""
+    records = {key: f"papers/{key}.html" for key in source.keys}
+    rows = [
+        [
+            (one.system, records.get(one.record or "", "")),
+            (one.quantity, ""),
+            (f"{scale.amount(one.value)} {one.unit}" if one.value else scale.amount(one.value), ""),
+            (scale.status(one), ""),
+            (one.note or "", ""),
+        ]
+        for one in source.scale
+    ]
+    return {
+        "tables": [grid(table) for table in scale.tables(source.scale)],
+        "observations": list(zip(rows, (one.sources for one in source.scale), strict=True)),
+    }
+
+
+def screening(source: Source) -> dict[str, Any]:
+    """From screened to retained records: by the facets of exclusions, then every exclusion."""
+    facets = source.taxonomy.exclusions
+    counts = [
+        Grid(
+            f"Exclusions by {one.attribute.label.lower()}",
+            (one.attribute.label, "Records"),
+            [
+                [(plan.called(value, one.attribute.terms), ""), (str(number), "")]
+                for value, number in one.counts.items()
+            ],
+            (False, True),
+        )
+        for one in source.summary.exclusions
+    ]
+    return {
+        "counts": counts,
+        "facets": facets,
+        "exclusions": [_excluded(one, facets) for one in source.pool.exclusions],
+    }
+
+
+def _excluded(exclusion: Exclusion, facets: Sequence[Facet]) -> tuple[Exclusion, list[str]]:
+    names = [{term.id: term.label for term in facet.terms} for facet in facets]
+    values = [exclusion.tags.get(facet.field, "") for facet in facets]
+    return exclusion, [
+        "; ".join(labels.get(one, one) for one in ((value,) if isinstance(value, str) else value))
+        for labels, value in zip(names, values, strict=True)
+    ]
+
+
+def candidates(source: Source) -> dict[str, Any]:
+    """What was found and awaits a decision, with what each reader reads."""
+    attributes = candidate_attributes(source.taxonomy)
+    return {
+        "candidates": [
+            (one, list(_candidate_tags(one, source.taxonomy)), cell_text(column_value(one, attributes["open"])))
+            for one in source.candidates
+        ],
+        "proposals": sorted({one.proposal.value for one in source.candidates}),
+    }
+
+
+def _candidate_tags(candidate: Candidate, taxonomy: Taxonomy) -> Iterator[tuple[str, str]]:
+    for facet in taxonomy.papers:
+        tag = candidate.tags.get(facet.field)
+        names = {term.id: term_label(term) for term in facet.terms}
+        if isinstance(tag, str):
+            yield facet.label, names.get(tag, tag)
+        elif isinstance(tag, tuple):
+            yield facet.label, ", ".join(names.get(one, one) for one in tag)
+        elif tag:
+            yield facet.label, ", ".join(f"{names[term]} {level}" for term, level in tag.items())
+
+
+def taxonomy(source: Source, fields: Sequence[Field]) -> dict[str, Any]:
+    """Every facet with its terms, how many papers have each, and how it is coded."""
+    counts = {field.name: dict(zip((one.id for one in field.values), field.counts(), strict=True)) for field in fields}
+    by_tag = {coding.tag: coding for coding in source.codings}
+    sections = []
+    for facet in source.taxonomy.papers:
+        if facet.kind is Kind.LEVELS:
+            numbers = [
+                (term, [(level, counts[term.id].get(level.id, 0)) for level in facet.levels]) for term in facet.terms
+            ]
+        else:
+            numbers = [(term, [(term, counts[facet.field].get(term.id, 0))]) for term in facet.terms]
+        names = (facet.field, *(term.id for term in facet.terms if facet.kind is Kind.LEVELS))
+        codings = [by_tag[name] for name in names if name in by_tag]
+        sections.append((facet, numbers, codings))
+    return {"sections": sections, "others": (*source.taxonomy.exclusions, *source.taxonomy.evidence)}
+
+
+def protocol(protocol: Protocol, pool: Pool) -> dict[str, Any]:
+    """How papers come into the corpus."""
+    labels = {family.id: family.label for family in protocol.families}
+    stages = {term.id: term.label for facet in pool.taxonomy.exclusions for term in facet.terms}
+    return {
+        "protocol": protocol,
+        "source": web_address(protocol.source),
+        "queries": [(one.name, labels[one.family], one.query, one.by.value) for one in protocol.queries],
+        "stages": [(stages[one.stage], one.rule) for one in protocol.stages],
+    }

@@ -1,0 +1,288 @@
+"""The papers of a site: the page that lists them, with what its script needs, and a page for each."""
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import quote
+
+from orchtrace_corpus.base.html import joined, web_address
+from orchtrace_corpus.corpus.analysis.attributes import paper_attributes
+from orchtrace_corpus.corpus.formats import registry
+from orchtrace_corpus.corpus.formats.records import csl_item
+from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE, bare_author
+from orchtrace_corpus.corpus.model.records import TEXT_LISTS, Paper
+from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Taxonomy, Term
+from orchtrace_corpus.corpus.render.records import evidence_about
+from orchtrace_corpus.corpus.site.fields import CODE, Field, Group, papers_address, term_label
+from orchtrace_corpus.corpus.site.source import Source
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+ROWS_OF_A_PAGE = 250
+"""How many papers a page lists; a script shows as many, and more when asked."""
+
+MOST_RELATED = 12
+
+_TEXTS = ("authors", "affiliation", "venue", "code", "arxiv_id", "added", "summary")
+"""Fixed fields that can be columns of the table."""
+
+
+class Column(NamedTuple):
+    """A column of the table, beside the one of titles.
+
+    Attributes:
+        name: As in filters and in `corpus list --columns`.
+        fields: The indices of the fields that it shows: one, or the terms of a facet with levels; none for a text.
+        is_list: Whether programs read a list from it.
+        is_shown: Whether it is shown unless others are chosen.
+    """
+
+    name: str
+    label: str
+    fields: tuple[int, ...] = ()
+    is_list: bool = False
+    is_levels: bool = False
+    is_shown: bool = False
+
+
+def read_columns(fields: Sequence[Field], taxonomy: Taxonomy) -> tuple[Column, ...]:
+    """The columns that a reader can choose: the axes are shown, with the year and the code."""
+    attributes = paper_attributes(taxonomy)
+    columns: dict[str, Column] = {}
+    for index, field in enumerate(fields):
+        if field.facet is not None:
+            before = columns.get(field.facet.field)
+            indices = (*(before.fields if before else ()), index)
+            columns[field.facet.field] = Column(field.facet.field, field.facet.label, indices, True, True, True)
+        elif field.name != CODE:
+            facet = attributes[field.name].facet
+            is_shown = field.group is Group.AXIS or field.name == "year"
+            is_list = facet is not None and facet.kind is Kind.MANY
+            columns[field.name] = Column(field.name, field.label, (index,), is_list, is_shown=is_shown)
+    for name in _TEXTS:
+        columns[name] = Column(name, attributes[name].label, is_list=name in TEXT_LISTS, is_shown=name == CODE)
+    order = ["year", *(name for name in columns if name != "year")]
+    return tuple(columns[name] for name in order)
+
+
+def table_data(source: Source, fields: Sequence[Field], columns: Sequence[Column]) -> dict[str, Any]:
+    """What the script of the table needs: every paper with all that it is looked for, filtered, sorted or shown by."""
+    papers = source.pool.papers
+    numbers = {field.name: index for index, field in enumerate(fields)}
+    marks: dict[int, list[int]] = {}
+    for row, paper in enumerate(papers):
+        own = [numbers[tag] for key, tag in _contested_of(paper, source) if tag in numbers]
+        if own:
+            marks[row] = own
+    texts = {name: [getattr(paper, name) or "" for paper in papers] for name in ("key", "title", *_TEXTS)}
+    texts["authors"] = [list(map(bare_author, paper.authors)) for paper in papers]
+    return {
+        "fields": [field.data() for field in fields],
+        "columns": [[one.name, one.label, one.fields, one.is_list, one.is_levels, one.is_shown] for one in columns],
+        "texts": texts,
+        "more": [_further_text(paper) for paper in papers],
+        "contested": marks,
+        "rows": ROWS_OF_A_PAGE,
+    }
+
+
+def _contested_of(paper: Paper, source: Source) -> Iterator[tuple[str, str]]:
+    return (
+        (one.record, one.tag)
+        for one in source.disputes_of.get(paper.key, ())
+        if (one.record, one.tag) in source.contested
+    )
+
+
+def _further_text(paper: Paper) -> str:
+    """What a paper is found by beside its columns."""
+    return " ".join(filter(None, (*paper.base_models, *paper.benchmarks, paper.algorithm, paper.notes)))
+
+
+class Row(NamedTuple):
+    """A paper in the table: what heads its row, and its cells as HTML."""
+
+    key: str
+    title: str
+    byline: str
+    cells: str
+
+
+def table_rows(
+    source: Source, fields: Sequence[Field], columns: Sequence[Column], environment: "Environment"
+) -> Iterator[Row]:
+    """The papers as rows of the columns that are shown, as the script shows them.
+
+    A cell of tags is made once for all papers that have the same ones.
+    """
+    template: Any = environment.get_template("cell.html.jinja").module
+    known: dict[tuple[Any, ...], str] = {}
+    for number, paper in enumerate(source.pool.papers):
+        marks = frozenset(tag for _, tag in _contested_of(paper, source))
+        cells = []
+        for column in columns:
+            if column.fields:
+                had = (column.name, marks, *(fields[index].column[number] for index in column.fields))
+                if had not in known:
+                    labels = list(_labels(column, [fields[index] for index in column.fields], number, marks))
+                    known[had] = template.tags(column.label, labels)
+                cells.append(known[had])
+            else:
+                cells.append(template.text(column.label, getattr(paper, column.name) or "", paper.title))
+        yield Row(paper.key, paper.title, byline(paper), joined(cells))
+
+
+def _labels(
+    column: Column, fields: Sequence[Field], number: int, marks: frozenset[str]
+) -> Iterator[tuple[str, bool, bool]]:
+    """What a column shows of a paper's tags: labels, each with whether it is contested and whether it says nothing."""
+    for field in fields:
+        for value in (field.values[one] for one in field.column[number]):
+            if not (value.is_aside if column.is_levels else not value.id):
+                label = f"{field.label} {value.label.lower()}" if column.is_levels else value.label
+                yield label, field.name in marks, value.is_aside
+
+
+def byline(paper: Paper) -> str:
+    """The authors in short: up to three, as the script writes them, too."""
+    names = [bare_author(author) for author in paper.authors]
+    if "others" in names or len(names) > 3:
+        return f"{'; '.join([name for name in names if name != 'others'][:2])} et al."
+    return "; ".join(names)
+
+
+class Related(NamedTuple):
+    """The papers that have the same terms on the two axes that the taxonomy crosses first."""
+
+    label: str
+    address: str
+    papers: list[Paper]
+
+
+_NOTHING_RELATED = Related("", "", [])
+
+
+class PaperPages:
+    """The pages of single papers, which share what is the same on many of them."""
+
+    def __init__(self, source: Source, environment: "Environment", repository: str) -> None:
+        self._source = source
+        self._repository = repository
+        self._tags = environment.get_template("tag.html.jinja")
+        self._known: dict[tuple[str, str], str] = {}
+        pair = source.taxonomy.crosstabs[0] if source.taxonomy.crosstabs else ()
+        self._axes = [facet for facet in source.taxonomy.papers if facet.field in pair and facet.kind is Kind.SINGLE]
+        self._related: dict[tuple[str, ...], Related] = {}
+        for paper in source.pool.papers:
+            if cell := self._cell(paper):
+                if cell not in self._related:
+                    self._related[cell] = self._relation(cell)
+                self._related[cell].papers.append(paper)
+        self._bibtex = registry.find("bibtex")
+
+    def bibtex(self, paper: Paper) -> str:
+        """The paper's entry, as `corpus export bibtex` writes it."""
+        return str(self._bibtex.write((paper,), self._source.taxonomy, "", self._source.categories))
+
+    def values(self, paper: Paper, bibtex: str) -> dict[str, Any]:
+        """What the template of a paper's page is filled with.
+
+        Args:
+            paper: The paper.
+            bibtex: Its entry.
+        """
+        source = self._source
+        related = self._related.get(self._cell(paper), _NOTHING_RELATED)
+        near = [one for one in related.papers[: MOST_RELATED + 1] if one is not paper][:MOST_RELATED]
+        return {
+            "paper": paper,
+            "authors": [bare_author(author) for author in paper.authors],
+            "links": list(_links(paper)),
+            "tags": self._tag_rows(paper),
+            "evidence": [(item, evidence_about(item), linked_parts(item.source)) for item in paper.evidence],
+            "disputes": [
+                (one, linked_parts(one.source), linked_parts(one.agreed.source) if one.agreed else ())
+                for one in source.disputes_of.get(paper.key, ())
+            ],
+            "claims": [(one.claim.id, one.claim.claim) for one in source.verdicts_of.get(paper.key, ())],
+            "near": [(one.key, one.title) for one in near],
+            "related": related,
+            "bibtex": bibtex,
+            "csl": json.dumps([csl_item(paper, source.taxonomy)], ensure_ascii=False),
+            "issue": issue_address(self._repository, paper.key),
+        }
+
+    def _relation(self, cell: tuple[str, ...]) -> Related:
+        """What the papers of a cell are called, and where they are listed; its papers are still to come."""
+        pairs = list(zip(self._axes, cell, strict=True))
+        labels = [next(term_label(term) for term in facet.terms if term.id == value) for facet, value in pairs]
+        return Related(" and ".join(labels), papers_address(*((facet.field, value) for facet, value in pairs)), [])
+
+    def _cell(self, paper: Paper) -> tuple[str, ...]:
+        """The paper's terms on the two axes that the taxonomy crosses first; empty where one does not apply."""
+        values = tuple(str(paper.tags.get(facet.field, NOT_APPLICABLE)) for facet in self._axes)
+        return () if NOT_APPLICABLE in values else values
+
+    def _tag_rows(self, paper: Paper) -> str:
+        """The rows of the paper's tags as HTML, those of a facet made once for each value."""
+        contested = tuple(name for _, name in _contested_of(paper, self._source))
+        rows = []
+        for facet in self._source.taxonomy.papers:
+            tag = paper.tags.get(facet.field)
+            known = (facet.field, f"{tag} {contested}")
+            if known not in self._known:
+                shown = list(_meanings(facet, tag, contested))
+                made = self._tags.module.rows(facet.label, facet.field, shown)  # type: ignore[attr-defined]
+                self._known[known] = made
+            rows.append(self._known[known])
+        return joined(rows)
+
+
+def _meanings(facet: Facet, tag: Any, contested: tuple[str, ...]) -> Iterator[tuple[str, str, str, bool]]:
+    """Each value of a tag: its label, what it means, the papers that have it, and whether it is contested."""
+    terms = {term.id: term for term in facet.terms}
+    if tag is None:
+        yield "Not recorded", "", papers_address((facet.field, "")), facet.field in contested
+    elif isinstance(tag, dict):
+        levels = {level.id: level for level in facet.levels}
+        for name, level in tag.items():
+            term, how = terms[name], levels[level]
+            label = f"{term_label(term)}: {term_label(how).lower()}"
+            yield label, f"{term.definition} {how.definition}", papers_address((name, level)), name in contested
+        if not tag:
+            yield "None arises", "", "", facet.field in contested
+    else:
+        for name in tag if isinstance(tag, tuple) else (tag,):
+            term = terms.get(name, Term(name, "Not applicable", "The facet does not apply to the record."))
+            yield term_label(term), term.definition, papers_address((facet.field, name)), facet.field in contested
+
+
+def linked_parts(text: str) -> list[tuple[str, str]]:
+    """The words of a text, each with itself as the address if it is one of the web, so that sources become links."""
+    return [(part, web_address(part)) for part in text.split(" ")]
+
+
+def _links(paper: Paper) -> Iterator[tuple[str, str]]:
+    """Where the paper is to be found: what to call the place, and its address; each address once."""
+    found = {address: re.sub(r"^https?://(www\.)?|/$", "", address) for address in paper.urls}
+    if paper.arxiv_id:
+        found[f"https://arxiv.org/abs/{paper.arxiv_id}"] = f"arXiv {paper.arxiv_id}"
+    if paper.doi:
+        found.setdefault(f"https://doi.org/{quote(paper.doi, safe='/')}", f"doi {paper.doi}")
+    if paper.openreview_id:
+        found.setdefault(f"https://openreview.net/forum?id={quote(paper.openreview_id)}", "OpenReview")
+    if paper.acl_id:
+        found.setdefault(f"https://aclanthology.org/{quote(paper.acl_id)}/", "ACL Anthology")
+    if paper.code:
+        found[paper.code] = f"Code: {re.sub(r'^https?://(www[.])?|/$', '', paper.code)}"
+    return ((label, address) for address, label in found.items() if web_address(address))
+
+
+def issue_address(repository: str, key: str) -> str:
+    """The address of a new issue about a record, with its words in place; empty without a repository."""
+    if not repository:
+        return ""
+    body = f"Record: {key} (data/papers.yaml)\n\nWhat is wrong:\n\nWhat it should say:\n\nSource (address and place):\n"
+    return f"{repository}/issues/new?title={quote(f'Fix {key}: ', safe='')}&body={quote(body, safe='')}"

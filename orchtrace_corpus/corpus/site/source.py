@@ -1,0 +1,99 @@
+"""What a site is made from: the corpus with all that is recorded about it, read once."""
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import NamedTuple
+
+from orchtrace_corpus.corpus.analysis.claims import Verdict, evaluate
+from orchtrace_corpus.corpus.analysis.statistics import Summary, summarise
+from orchtrace_corpus.corpus.analysis.stress import Robustness, stress
+from orchtrace_corpus.corpus.model import store
+from orchtrace_corpus.corpus.model.candidates import Candidate
+from orchtrace_corpus.corpus.model.codebook import Coding, Protocol
+from orchtrace_corpus.corpus.model.disputes import Dispute, contested
+from orchtrace_corpus.corpus.model.records import Paper, Pool, require_none
+from orchtrace_corpus.corpus.model.scale import Observation
+from orchtrace_corpus.corpus.render.figures import plan
+
+
+class Place(NamedTuple):
+    """Where a site will be read, as far as that is known; both may be empty, and end without a slash.
+
+    Attributes:
+        base_url: The address of its start page's folder.
+        repository: The address of the repository that holds the data, as GitHub has it.
+    """
+
+    base_url: str = ""
+    repository: str = ""
+
+
+class Source:
+    """A corpus and what is recorded about it. What a corpus has no file of is empty."""
+
+    def __init__(self, root: str, pool: Pool) -> None:
+        """Read what belongs to a corpus.
+
+        Args:
+            root: Its folder.
+            pool: Its records, without errors.
+
+        Raises:
+            DataFileError: A file cannot be read.
+            InvalidCorpusError: A file has errors; the message lists them.
+        """
+        self.pool = pool
+        self.taxonomy = pool.taxonomy
+        self.disputes: tuple[Dispute, ...] = store.read_disputes(root, pool.taxonomy).sound()
+        self.scale: Sequence[Observation] = store.read_scale(root, pool).sound()
+        self.codings: Sequence[Coding] = store.read_codebook(root, pool).sound()
+        self.protocol: Protocol | None = store.read_protocol(root, pool.taxonomy).sound()
+        awaiting = store.read_candidates(root, pool.taxonomy)
+        self.has_candidates = awaiting.places is not None
+        self.candidates: tuple[Candidate, ...] = awaiting.sound()
+        claim_file = store.read_claims(root)
+        require_none("the claims have errors:", claim_file.findings)
+        self.verdicts: tuple[Verdict, ...] = evaluate(
+            claim_file.claims, pool, self.disputes, self.candidates if self.has_candidates else None
+        )
+        self.robust: Mapping[str, Robustness] = {
+            one.claim.id: one for one in stress(claim_file.claims, pool, self.disputes)
+        }
+        self.categories = {arxiv_id: metadata.primary_category for arxiv_id, metadata in store.read_arxiv(root).items()}
+
+    @cached_property
+    def summary(self) -> Summary:
+        """The statistics of the corpus, terms that no record has included; without those of evidence."""
+        return summarise(self.pool, include_empty=True, with_evidence=False)
+
+    @cached_property
+    def contested(self) -> frozenset[tuple[str, str]]:
+        """The tags in open dispute, as pairs of a paper's key and a tag."""
+        return contested(self.disputes)
+
+    @cached_property
+    def drawn(self) -> plan.Source:
+        """What figures are drawn from."""
+        return plan.Source(self.pool, self.summary, self.scale, plan.contested_values(self.pool, self.contested))
+
+    @cached_property
+    def keys(self) -> Mapping[str, Paper]:
+        """The papers by key."""
+        return {paper.key: paper for paper in self.pool.papers}
+
+    @cached_property
+    def disputes_of(self) -> Mapping[str, Sequence[Dispute]]:
+        """The disputes by the key of their paper."""
+        grouped: dict[str, list[Dispute]] = {}
+        for dispute in self.disputes:
+            grouped.setdefault(dispute.record, []).append(dispute)
+        return grouped
+
+    @cached_property
+    def verdicts_of(self) -> Mapping[str, Sequence[Verdict]]:
+        """The claims that count a record, by its key or id."""
+        grouped: dict[str, list[Verdict]] = {}
+        for verdict in self.verdicts:
+            for name in verdict.rows:
+                grouped.setdefault(name, []).append(verdict)
+        return grouped

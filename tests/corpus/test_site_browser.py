@@ -1,0 +1,375 @@
+"""The site in a real browser, from the file system: its script agrees with the command line, and nothing else runs."""
+
+import csv
+import io
+import json
+import random
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import synthesize
+
+from orchtrace_corpus.corpus.analysis.attributes import paper_attributes
+from orchtrace_corpus.corpus.analysis.query import parse
+from orchtrace_corpus.corpus.api import Corpus, load
+from orchtrace_corpus.corpus.site.fields import Field, read_fields
+from orchtrace_corpus.corpus.site.source import Place
+from tests.browser import Browser, _browser, browser  # noqa: F401
+from tests.conftest import ROOT, TOY, run_corpus
+from tests.corpus.sites import HOSTILE, files_of, hostile_source, source_of, write_site
+from tests.effort import FULL, tries
+
+pytestmark = pytest.mark.external
+
+FOUND = "return window.corpusPapers.found().map(i => JSON.parse(document.getElementById('papers-data').textContent).texts.key[i])"
+PAGES = "index papers claims scale screening candidates taxonomy protocol 404 papers/puppeteer papers/agent-lightning".split()
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The site of the real corpus."""
+    folder = tmp_path_factory.mktemp("site")
+    write_site(folder, files_of(source_of(load(str(ROOT)), ROOT), Place(repository="https://github.com/owner/corpus")))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def toy_site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The site of the toy corpus, whose axes are others."""
+    folder = tmp_path_factory.mktemp("toy-site")
+    write_site(folder, files_of(source_of(load(str(TOY)), TOY)))
+    return folder
+
+
+def random_filters(fields: tuple[Field, ...], chance: random.Random) -> dict[str, list[str]]:
+    """One to four fields, each with one or more of its values."""
+    chosen = chance.sample(fields, chance.randint(1, 4))
+    return {
+        field.name: [value.id for value in chance.sample(field.values, min(len(field.values), chance.randint(1, 3)))]
+        for field in chosen
+    }
+
+
+def where(filters: dict[str, list[str]]) -> list[str]:
+    """The same as the command line has it."""
+    written = []
+    for name, values in filters.items():
+        if name != "code":
+            written.append(f"{name}={','.join(values)}")
+        elif len(values) == 1:
+            written.append("code!=" if values == ["yes"] else "code=")
+    return written
+
+
+def fragment(filters: dict[str, list[str]]) -> str:
+    return "#" + "&".join(f"{name}={','.join(values)}" for name, values in filters.items())
+
+
+def found(browser: Browser) -> list[str]:
+    """The keys of the papers that the page has found, in their order."""
+    return list(browser.run(FOUND))
+
+
+def wait_until(condition: Callable[[], Any]) -> Any:
+    """What a condition comes to once it holds."""
+    for _ in range(200):
+        if result := condition():
+            return result
+        time.sleep(0.05)
+    raise AssertionError("it did not come to that")
+
+
+@pytest.mark.parametrize(("name", "root"), [("site", ROOT), ("toy_site", TOY)])
+def test_filters_agree_with_the_command_line(
+    name: str, root: Path, browser: Browser, request: pytest.FixtureRequest
+) -> None:
+    folder, corpus, chance = request.getfixturevalue(name), load(str(root)), random.Random(18)
+    fields = read_fields(corpus.papers, corpus.taxonomy)
+    attributes = paper_attributes(corpus.taxonomy)
+    sizes = set()
+
+    for number in range(tries(200, 20)):
+        filters = random_filters(fields, chance)
+        browser.open(folder / "papers.html", fragment(filters))
+        keys = found(browser)
+        if number < 3:
+            listed = run_corpus(
+                "--root", str(root), "list", *(p for f in where(filters) for p in ("--where", f)), "--format", "json"
+            )
+            assert keys == [record["key"] for record in json.loads(listed.stdout)["records"]], filters
+        assert keys == [paper.key for paper in parse(where(filters), attributes).select(corpus.papers)], filters
+        sizes.add(len(keys))
+        # Live counts: what a further value of a field would find, its other values aside.
+        field = chance.choice(fields)
+        others = {one: values for one, values in filters.items() if one != field.name}
+        counts = browser.run(
+            "return [...document.querySelectorAll('#facets [data-field]')].find(e => e.dataset.field === arguments[0])"
+            ".innerText && [...[...document.querySelectorAll('#facets [data-field]')]"
+            ".find(e => e.dataset.field === arguments[0]).querySelectorAll('.count')].map(e => Number(e.textContent))",
+            field.name,
+        )
+        wanted = [
+            len(parse(where({**others, field.name: [value.id]}), attributes).select(corpus.papers))
+            for value in field.values
+        ]
+        assert counts == wanted, (filters, field.name)
+        browser.open("about:blank")
+
+    assert len(sizes) > 2
+
+
+def test_every_cell_leads_to_its_papers(site: Path, browser: Browser) -> None:
+    corpus = load(str(ROOT))
+    fields = [field for field in read_fields(corpus.papers, corpus.taxonomy) if field.name != "code"]
+    pairs = [(one, other) for one in fields for other in fields]
+    chance = random.Random(7)
+    asked = [(fields[0], fields[1]), *chance.sample(pairs, len(pairs) if FULL else 12)]
+
+    browser.open(site / "index.html")
+    for one, other in asked:
+        browser.run("location.hash = arguments[0]", f"matrix-rows={one.name}&matrix-columns={other.name}")
+        wait_until(lambda: browser.texts("#matrix-caption") == [f"{one.label} and {other.label}"])  # noqa: B023
+        cells = browser.run(
+            "return [...document.querySelectorAll('#matrix-table tbody tr')].map(r => [...r.querySelectorAll('td')].map("
+            "d => d.className === 'impossible' ? -1 : Number(d.textContent)))"
+        )
+        crossed = corpus.cross(one.name, other.name)
+        assert [[max(0, number) for number in row] for row in cells] == [
+            [crossed.get(row.id, {}).get(column.id, 0) for column in other.values] for row in one.values
+        ], (one.name, other.name)
+    gaps = json.loads(run_corpus("--root", str(ROOT), "gaps", "--format", "json").stdout)
+    assert gaps  # the default pair is that of the start page
+    browser.open(site / "index.html")
+    links = browser.run(
+        "return [...document.querySelectorAll('#matrix-table td a')].map(a => [a.href, Number(a.textContent)])"
+    )
+    for address, number in links[:: 1 if FULL else 5]:
+        browser.open(address)
+        assert len(found(browser)) == number, address
+
+
+def test_cells_that_cannot_arise_are_told_apart(site: Path, browser: Browser) -> None:
+    browser.open(site / "index.html", "#matrix-rows=rl&matrix-columns=stop")
+
+    classes = browser.run(
+        "return [...document.querySelectorAll('#matrix-table tbody tr')].map(r => [...r.querySelectorAll('td')].map(d => d.className))"
+    )
+
+    crossed = load(str(ROOT)).cross("rl", "stop")
+    kinds = {"explicit": "impossible", "implicit": "impossible", "designed": "empty", "": "empty"}
+    assert [shown if shown in ("impossible", "empty") else "number" for shown in classes[2]] == [
+        "number" if crossed["none"].get(value) else kind for value, kind in kinds.items()
+    ]
+    assert "impossible" not in (*classes[0], *classes[1])
+    assert browser.texts("#matrix-table td.impossible")[0] == "cannot arise"
+
+
+def test_a_state_is_in_the_address_and_back_leaves_it(site: Path, browser: Browser) -> None:
+    browser.open(site / "papers.html")
+    everything = found(browser)
+
+    browser.run("document.querySelector('[data-field=stop]').open = true")
+    browser.one("input[name=stop][value=implicit]").click()
+    filtered = found(browser)
+    browser.one("input[name=code][value=yes]").find_element("xpath", "./ancestor::details[1]/summary").click()
+    browser.one("input[name=code][value=yes]").click()
+    browser.one("#search").send_keys("agent")
+    browser.one("#papers thead [data-sort=year]").click()
+    browser.one("#column-menu summary").click()
+    browser.one("#column-menu input[value=venue]").click()
+    both, address = found(browser), browser.driver.current_url
+    rows = browser.texts("#papers tbody tr")
+
+    assert address.endswith(
+        "papers.html#stop=implicit&code=yes&search-text=agent&sort-by=year"
+        "&show-columns=year,reward_family,credit_unit,sub_decisions,venue,code"
+    )
+    assert 0 < len(both) <= len(filtered) < len(everything)
+    browser.open("about:blank")
+    browser.open(address)
+    assert (found(browser), browser.texts("#papers tbody tr")) == (both, rows)
+    assert browser.texts("#command") == ["corpus list --where stop=implicit --where code!= --sort year"]
+    assert browser.one("#search").get_attribute("value") == "agent"
+    browser.open(site / "papers.html")
+    browser.run("document.querySelector('[data-field=stop]').open = true")
+    browser.one("input[name=stop][value=implicit]").click()
+    browser.one("input[name=stop][value=designed]").click()
+    browser.driver.back()
+    wait_until(lambda: found(browser) == filtered)
+    browser.driver.back()
+    wait_until(lambda: found(browser) == everything)
+    assert browser.driver.current_url.endswith("papers.html")
+    browser.driver.forward()
+    wait_until(lambda: found(browser) == filtered)
+
+
+def test_malformed_addresses_show_what_they_can(site: Path, browser: Browser) -> None:
+    implicit = [paper.key for paper in load(str(ROOT)).where("stop=implicit").papers]
+    for address in (
+        "#%E0%A4%A&stop=implicit",
+        "#stop=implicit,nonsense&nothing=1",
+        "#stop=implicit&sort-by=nothing&show-columns=",
+    ):
+        browser.open("about:blank")
+        browser.open(site / "papers.html", address)
+        assert found(browser) == implicit, address
+
+
+def test_search_finds_words_of_records_and_meanings_of_tags(site: Path, browser: Browser) -> None:
+    corpus = load(str(ROOT))
+    stops = [paper.key for paper in corpus.where("stop!=").papers]
+    everything = [paper.key for paper in corpus.papers]
+
+    browser.open(site / "papers.html", "#search-text=stopping")
+    stopping = found(browser)
+    for word in ("delegation", "aggregating", "Spawned"):
+        browser.open("about:blank")
+        browser.open(site / "papers.html", f"#search-text={word}")
+        tag = {"d": "delegate", "a": "aggregate", "S": "spawn"}[word[0]]
+        assert {paper.key for paper in corpus.where(f"{tag}!=").papers} <= set(found(browser)) < {*everything}, word
+    browser.open("about:blank")
+    browser.open(site / "papers.html", "#search-text=PUPPETEER")
+    assert found(browser) == ["puppeteer"]
+    browser.open("about:blank")
+    browser.open(site / "papers.html", "#search-text=M%C3%9CLLER%20nothing-has-this")
+    assert found(browser) == []
+    assert browser.texts("#found") == [f"0 of {len(everything)} papers"]
+    assert set(stops) <= set(stopping)
+
+
+def test_sorting_agrees_with_the_command_line(site: Path, browser: Browser) -> None:
+    for column in ("title", "year", "reward_family", "credit_unit", "affiliation", "authors", "category"):
+        for sort in (column, f"-{column}"):
+            browser.open("about:blank")
+            browser.open(site / "papers.html", f"#sort-by={sort}")
+            listed = json.loads(run_corpus("--root", str(ROOT), "list", "--sort", sort, "--format", "json").stdout)
+            assert found(browser) == [record["key"] for record in listed["records"]], sort
+
+
+def exported(browser: Browser, form: str, name: str) -> str:
+    """Export what is shown, and read the file."""
+    path = browser.downloads / name
+    path.unlink(missing_ok=True)
+    browser.driver.execute_cdp_cmd(
+        "Browser.setDownloadBehavior", {"behavior": "allow", "downloadPath": str(browser.downloads)}
+    )
+    browser.run("document.getElementById('export-menu').open = true")
+    browser.one(f"[data-export={form}]").click()
+    wait_until(lambda: path.exists() and not list(browser.downloads.glob("*.crdownload")))
+    return path.read_text(encoding="utf-8")
+
+
+def test_what_is_shown_is_exported_as_the_command_line_writes_it(site: Path, browser: Browser) -> None:
+    filters = ["--where", "topology=centralized,debate", "--where", "code!="]
+    columns = "year,reward_family,credit_unit,sub_decisions,trains,authors,venue,code,summary"
+    browser.open(site / "papers.html", f"#topology=centralized,debate&code=yes&show-columns={columns}")
+    shown = browser.run("return [...document.querySelectorAll('#column-menu input:checked')].map(e => e.value)")
+    listing = ("--root", str(ROOT), "list", *filters, "--columns", ",".join(["key", "title", *shown]), "--format")
+
+    assert set(shown) == set(columns.split(","))
+    assert exported(browser, "csv", "papers.csv") == run_corpus(*listing, "csv").stdout
+    assert json.loads(exported(browser, "json", "papers.json")) == json.loads(run_corpus(*listing, "json").stdout)
+    assert (
+        exported(browser, "bibtex", "papers.bib")
+        == run_corpus("--root", str(ROOT), "export", "bibtex", *filters).stdout
+    )
+
+
+def test_pages_say_the_same_without_a_script(site: Path, browser: Browser) -> None:
+    browser.open(site / "papers.html")
+    with_script = browser.run("return document.querySelector('#papers tbody').innerHTML.replace(/\\n/g, '')")
+    browser.open(site / "index.html", "#matrix-rows=reward_family&matrix-columns=credit_unit")
+    matrix = browser.run("return document.querySelector('#matrix-table').innerHTML.replace(/\\n/g, '')")
+
+    browser.scripts(False)
+    browser.open("about:blank")
+    browser.open(site / "papers.html")
+    assert browser.run("return document.querySelector('#papers tbody').innerHTML.replace(/\\n/g, '')") == with_script
+    assert [one.is_displayed() for one in browser.all("#facets, #search, #export-menu")] == [False] * 3
+    browser.open(site / "index.html")
+    assert browser.run("return document.querySelector('#matrix-table').innerHTML.replace(/\\n/g, '')") == matrix
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_axe_finds_no_violation(page: str, site: Path, browser: Browser) -> None:
+    for scheme, width in (("light", 1200), ("dark", 360)):
+        browser.scheme(scheme)
+        browser.resize(width)
+        browser.open(site / f"{page}.html")
+        browser.run("document.querySelectorAll('details').forEach(e => { e.open = true; })")
+        assert browser.violations() == [], (scheme, width)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_no_page_is_wider_than_the_screen(page: str, site: Path, browser: Browser) -> None:
+    for width in (360, 768, 1200, 1600):
+        browser.resize(width)
+        browser.open(site / f"{page}.html")
+        assert browser.run("return document.documentElement.scrollWidth <= document.documentElement.clientWidth"), width
+
+
+def test_keys_alone_reach_a_paper(site: Path, browser: Browser) -> None:
+    from selenium.webdriver.common.keys import Keys
+
+    browser.open(site / "papers.html")
+    browser.press(Keys.TAB)
+    assert browser.run("return document.activeElement.textContent") == "Skip to the content"
+    browser.one("#search").send_keys("puppeteer")
+    seen = []
+    while "papers/puppeteer.html" not in (browser.run("return document.activeElement.href") or ""):
+        browser.press(Keys.TAB)
+        seen.append(browser.run("return document.activeElement.textContent"))
+        assert len(seen) < 20, seen
+    browser.press(Keys.ENTER)
+    wait_until(lambda: browser.driver.current_url.endswith("papers/puppeteer.html"))
+
+
+def test_hostile_texts_neither_run_nor_load(browser: Browser, tmp_path: Path) -> None:
+    start = write_site(tmp_path, files_of(hostile_source(tmp_path), Place(repository="https://github.com/o/c")))
+
+    for page in sorted(tmp_path.rglob("*.html")):
+        browser.open(page)
+        browser.run("document.querySelectorAll('details').forEach(e => { e.open = true; })")
+        assert browser.run("return window.hacked") is None, page.name
+        assert browser.problems() == [], page.name
+    browser.open(start.parent / "papers.html")
+    keys = found(browser)
+    for box in browser.run("return [...document.querySelectorAll('#facets input')].map((_, i) => i)"):
+        browser.run("document.querySelectorAll('#facets input')[arguments[0]].click()", box)
+        browser.run("document.querySelectorAll('#facets input')[arguments[0]].click()", box)
+    assert found(browser) == keys
+    browser.run("document.querySelectorAll('#column-menu input').forEach(e => { if (!e.checked) e.click(); })")
+    assert HOSTILE in browser.texts("#papers tbody th a")[0]
+    rows = list(csv.reader(io.StringIO(exported(browser, "csv", "papers.csv"))))
+    assert rows[1][1] == f"0 {HOSTILE}"
+    assert browser.run("return window.hacked") is None
+    browser.open(start, "#matrix-rows=tools&matrix-columns=water")
+    assert browser.run("return window.hacked") is None
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Corpus]:
+    """A large made-up corpus, and its site."""
+    folder = tmp_path_factory.mktemp("large")
+    synthesize.synthesize(folder / "corpus", tries(10_000, 1_000))
+    corpus = load(str(folder / "corpus"))
+    write_site(folder / "site", files_of(source_of(corpus, folder / "corpus")))
+    return folder / "site", corpus
+
+
+def test_a_large_corpus_is_filtered_and_drawn_in_part(large: tuple[Path, Corpus], browser: Browser) -> None:
+    folder, corpus = large
+    total = len(corpus.papers)
+
+    browser.open(folder / "papers.html", "#stop=explicit,implicit&topology=swarm")
+
+    assert found(browser) == [paper.key for paper in corpus.where("stop=explicit,implicit", "topology=swarm").papers]
+    browser.one("#clear").click()
+    assert browser.texts("#found") == [f"{total:,} papers"]
+    assert browser.run("return document.querySelectorAll('#papers tbody tr').length") == 250
+    assert browser.texts("#more") == ["Show 250 more papers"]
+    browser.one("#more").click()
+    assert browser.run("return document.querySelectorAll('#papers tbody tr').length") == 500
