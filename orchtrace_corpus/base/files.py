@@ -222,7 +222,7 @@ def _write_all(folder: str, files: Iterable[tuple[str, str | bytes]]) -> int:
         if below not in made:
             os.makedirs(os.path.join(folder, below), exist_ok=True)
             made.add(below)
-        with open(os.path.join(folder, name), "wb", buffering=0) as file:
+        with open(os.path.join(folder, name), "xb") as file:
             file.write(content.encode("utf-8") if isinstance(content, str) else content)
     return number
 

@@ -91,10 +91,10 @@ def source_hash(text: str) -> str:
 
 
 def joined(parts: Iterable[str]) -> str:
-    """Pieces of HTML that templates have made, as one that templates do not escape again."""
+    """Pieces of HTML, all of which templates have made, as one that templates do not escape again."""
     from markupsafe import Markup
 
-    return Markup("").join(parts)
+    return Markup("".join(parts))
 
 
 def escaped(text: str) -> str:

@@ -253,8 +253,10 @@ def keywords(paper: Paper, taxonomy: Taxonomy) -> Iterator[str]:
     """The tags as filters are written: `credit_unit=agent`, `stop=explicit`; those that are NA are left out."""
     for facet in taxonomy.papers:
         tag = paper.tags.get(facet.field, ())
-        if isinstance(tag, Mapping):
+        if isinstance(tag, str):  # most are
+            if tag != NOT_APPLICABLE:
+                yield f"{facet.field}={tag}"
+        elif isinstance(tag, Mapping):
             yield from (f"{term}={level}" for term, level in tag.items())
         else:
-            terms = (tag,) if isinstance(tag, str) else tag
-            yield from (f"{facet.field}={term}" for term in terms if term != NOT_APPLICABLE)
+            yield from (f"{facet.field}={term}" for term in tag if term != NOT_APPLICABLE)

@@ -138,12 +138,17 @@ def claims(source: Source) -> dict[str, Any]:
                 "beside": [name for name in verdict.contested if name not in verdict.rows],
                 "readings": claim.readings,
                 "awaited": reach_text(awaited) if awaited else "",
+                "falls": [
+                    ("Falls by", awaited.falls_by if awaited else ()),
+                    ("Could fall by", awaited.could_fall_by if awaited else ()),
+                ],
                 "stress": list(stress_entries(robust)) if robust is not None and robust.holds else [],
             }
         )
     later = (name for name in pools if name is not PoolName.PUBLISHED)
     notes = [note for name in later for note in pool_summary(source.verdicts, name)]
-    return {"claims": shown, "pools": [name.value for name in pools], "notes": notes}
+    keys = {candidate.name for candidate in source.candidates}
+    return {"claims": shown, "pools": [name.value for name in pools], "notes": notes, "candidate_keys": keys}
 
 
 def scale_page(source: Source) -> dict[str, Any]:
