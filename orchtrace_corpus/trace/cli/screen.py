@@ -129,14 +129,14 @@ def _height() -> int:
 def _of_logs(reading: logs.Reading, sessions: "Sequence[LogSession]", request: Request) -> Iterator[_Run]:
     if not sessions:
         return
-    from orchtrace_corpus.trace.importers import FORMATS
+    from orchtrace_corpus.trace.importers import title
 
     for one, trace in reading.traces(sessions, logs.privacy()):
         if request.price is not None:
             request.price(trace)
         source = trace.events[0].source if trace.events else None
         file = source.file if isinstance(source, Source) else ""
-        form = FORMATS[one.form].partition(" (")[0]
+        form = title(one.form).partition(" (")[0]
         yield TraceView(trace), Origin(form, file, request.price is not None, answers=one.answers)
 
 
