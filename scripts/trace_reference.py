@@ -22,11 +22,13 @@ _PARTS: Mapping[str, Sequence[str]] = {
     "event": EVENT_FIELDS,
     "tokens": (),
     "source": (),
+    "token_refs": (),
     "edge": ("src", "dst", "type"),
     "costs": ("tokens", "wall_clock_s", "tool_calls", "messages"),
     "clock": (),
     "agent": (),
     "baseline": (),
+    "run": (),
 }
 """The parts of a trace, each with its fields that the published schema has, too."""
 

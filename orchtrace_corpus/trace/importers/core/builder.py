@@ -144,6 +144,10 @@ class Builder:
             event.t = round(event.t - zero, 6)
             if event.t_end is not None:
                 event.t_end = round(event.t_end - zero, 6)
+            if event.t_request is not None:
+                event.t_request = max(round(event.t_request - zero, 6), 0.0)
+            if event.t_first_token is not None:
+                event.t_first_token = max(round(event.t_first_token - zero, 6), 0.0)
         edges = list(self._forward_edges())
         events = _ordered(events, edges)
         for place, event in enumerate(events):
@@ -334,11 +338,13 @@ def as_data(trace: Trace) -> dict[str, Any]:
         "edges": data["edges"],
         "rewards": data["rewards"],
         "costs": data["costs"],
-        **{name: data[name] for name in ("metrics", "baseline") if data.get(name)},
+        **{name: data[name] for name in ("metrics", "baseline", "run") if data.get(name)},
         **({"reasons": trace.reasons} if trace.reasons else {}),
         "import_report": report,
     }
 
 
 def _select(fields: Mapping[str, Any], order: Sequence[str]) -> dict[str, Any]:
-    return {name: fields[name] for name in order if name in fields}
+    """Fields in an order; those that it does not name come last, as the schema has them."""
+    found = {name: fields[name] for name in order if name in fields}
+    return found if len(found) == len(fields) else {**found, **fields}
