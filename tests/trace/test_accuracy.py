@@ -100,6 +100,15 @@ SESSIONS = (
         5, 3, 0, 0,  # lead sends to three workers; these hand on to merge, and nothing goes back to lead
         0.08092,  # 53.039031, the call of lead, to 53.119951, the end of merge
     ),
+    Counted(
+        "logs/atif/team.json", "ATIF 1.7",
+        (2000 - 1200 - 300) + (2300 - 2000) + (2500 - 2300) + (900 - 500) + (1000 - 900) + 800 + (870 - 700),
+        150 + 45 + 70 + (40 + 60) + (30 + 25),
+        1200 + 2000 + 2300 + (500 + 900) + 700,
+        300,
+        3, 2, 2, 1,  # planner, reader, tester; the shell of tester failed
+        60,  # 09:00:00 to 09:01:00
+    ),
 )  # fmt: skip
 
 

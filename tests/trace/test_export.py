@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchtrace_corpus.trace.exporters import bridge, losses, publish
+from orchtrace_corpus.trace.exporters.published import bridge, losses, publish
 from tests.conftest import ROOT, run_corpus
 from tests.effort import assert_grows
 from tests.trace.traces import event, raw

@@ -29,7 +29,7 @@ from orchtrace_corpus.trace.analysis.comparison import compare
 from orchtrace_corpus.trace.analysis.labels import labels
 from orchtrace_corpus.trace.analysis.replay import replay
 from orchtrace_corpus.trace.credit.assign import Choices, Method, assign
-from orchtrace_corpus.trace.exporters import publish
+from orchtrace_corpus.trace.exporters.published import publish
 from orchtrace_corpus.trace.measures import measure
 from orchtrace_corpus.trace.measures.ledger import GROUPINGS, ledger
 from orchtrace_corpus.trace.model import trace as model

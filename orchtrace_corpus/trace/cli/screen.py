@@ -137,7 +137,8 @@ def _of_logs(reading: logs.Reading, sessions: "Sequence[LogSession]", request: R
         source = trace.events[0].source if trace.events else None
         file = source.file if isinstance(source, Source) else ""
         form = title(one.form).partition(" (")[0]
-        yield TraceView(trace), Origin(form, file, request.price is not None, answers=one.answers)
+        has_prices = request.price is not None or any(event.cost_usd is not None for event in trace.events)
+        yield TraceView(trace), Origin(form, file, has_prices, answers=one.answers)
 
 
 def _of_traces(session: Session, files: Sequence[str], request: Request) -> Iterator[_Run]:

@@ -28,13 +28,15 @@ FORMATS: Mapping[str, str] = {
     "openai_agents": "OpenAI Agents SDK export (JSON)",
     "otlp": "OpenTelemetry GenAI or OpenInference spans (OTLP JSON)",
     "langsmith": "LangSmith or LangGraph run trees (JSON)",
+    "atif": "ATIF trajectories (JSON)",
 }
 """Our own formats by name, and what people call them. The first that recognises a file has it."""
 
 ENTRY_POINTS = "orchtrace_corpus.importers"
 """The group of entry points by which other packages add importers; the name of each is that of its format."""
 
-_CONVERSATIONS = ("claude_code", "codex")
+_FOLDERS = {"claude_code": "conversations.", "codex": "conversations.", "atif": ""}
+"""Where the modules of formats are, if not with those of spans."""
 
 
 @runtime_checkable
@@ -115,8 +117,8 @@ def importer(form: str) -> Importer:
         CommandUseError: There is no such format.
     """
     if form in FORMATS:
-        family = "conversations" if form in _CONVERSATIONS else "spans"
-        own: Importer = import_module(f"orchtrace_corpus.trace.importers.{family}.{form}")
+        folder = _FOLDERS.get(form, "spans.")
+        own: Importer = import_module(f"orchtrace_corpus.trace.importers.{folder}{form}")
         return own
     found = installed().importers.get(form)
     if found is None:

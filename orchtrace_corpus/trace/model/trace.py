@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import Annotated, Any, TypeAlias
 
 from msgspec import UNSET, Meta, Struct, UnsetType, field
+from msgspec.structs import astuple
 
 Name: TypeAlias = Annotated[str, Meta(min_length=1)]
 Amount: TypeAlias = Annotated[float, Meta(ge=0)]
@@ -300,7 +301,9 @@ def roles_of(trace: Trace) -> Mapping[str, str]:
     return found
 
 
+_KINDS = Tokens.__struct_fields__
+
+
 def by_kind(tokens: Tokens) -> dict[str, float]:
     """The tokens of an event, those of kinds that are known."""
-    kinds = Tokens.__struct_fields__
-    return {kind: number for kind in kinds if (number := getattr(tokens, kind)) is not None}
+    return {kind: number for kind, number in zip(_KINDS, astuple(tokens), strict=True) if number is not None}

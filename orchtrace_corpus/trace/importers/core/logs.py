@@ -184,6 +184,22 @@ def _lines(file: LogFile, report: ImportReport) -> Iterator[tuple[int, bytes]]:
         raise DataFileError(f"cannot read {quote_path(file.path)}: {error.strerror}") from error
 
 
+def contents(file: LogFile) -> bytes:
+    """All that is in a file.
+
+    Raises:
+        DataFileError: The file cannot be read, or is too large.
+    """
+    try:
+        if os.path.getsize(file.path) > MOST_DOCUMENT_BYTES:
+            limit = f"{MOST_DOCUMENT_BYTES >> 20} MiB"
+            raise DataFileError(f"{quote_path(file.name)} is larger than {limit}", "Convert it to JSON Lines.")
+        with open(file.path, "rb") as handle:
+            return handle.read().removeprefix(BOM_UTF8)
+    except OSError as error:
+        raise DataFileError(f"cannot read {quote_path(file.path)}: {error.strerror}") from error
+
+
 class JsonDocument:
     """A JSON file that is one value.
 
@@ -196,15 +212,7 @@ class JsonDocument:
 
     def __init__(self, file: LogFile) -> None:
         try:
-            if os.path.getsize(file.path) > MOST_DOCUMENT_BYTES:
-                limit = f"{MOST_DOCUMENT_BYTES >> 20} MiB"
-                raise DataFileError(f"{quote_path(file.name)} is larger than {limit}", "Convert it to JSON Lines.")
-            with open(file.path, "rb") as handle:
-                data = handle.read().removeprefix(BOM_UTF8)
-        except OSError as error:
-            raise DataFileError(f"cannot read {quote_path(file.path)}: {error.strerror}") from error
-        try:
-            self.top = parts.whole(data)
+            self.top = parts.whole(contents(file))
         except (msgspec.DecodeError, RecursionError) as error:
             raise DataFileError(f"{quote_path(file.name)} is no JSON: {error}") from error
 
@@ -308,6 +316,14 @@ class Opened:
         if self._whole is None:
             self._whole = Head(self._first(_HEAD_BYTES), HEAD_ROWS)
         return self._whole
+
+    def contents(self) -> bytes:
+        """All that is in it.
+
+        Raises:
+            DataFileError: The file cannot be read.
+        """
+        return self._first(MOST_DOCUMENT_BYTES)
 
     def rows(self, shape: type[_Shape]) -> list[_Shape]:
         """The first records of a JSON Lines file as structs of a shape, from which follows what the file is.
