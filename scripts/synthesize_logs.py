@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from made_up_teams import Files, Round, Turn, end_of, moment, round_
+from made_up_teams import START, Files, Round, Turn, end_of, moment, round_
 from synthesize_spans import langsmith, openai_agents, otlp_genai, otlp_openinference
 
 SESSION_BYTES = 4_000_000
@@ -45,7 +45,8 @@ def write(form: str, folder: Path, least_bytes: int, seed: int = 1) -> None:
             path = folder / name
             path.parent.mkdir(parents=True, exist_ok=True)
             is_plain = form in ("claude_code", "codex")  # written by JavaScript and Rust, which escape less
-            text = "".join(json.dumps(row, ensure_ascii=not is_plain) + "\n" for row in rows)
+            indent = 2 if form == "atif" else None  # as Harbor and NVIDIA write them
+            text = "".join(json.dumps(row, ensure_ascii=not is_plain, indent=indent) + "\n" for row in rows)
             written += path.write_bytes(text.encode("utf-8"))
         number += 1
 
@@ -235,6 +236,107 @@ class _Rollout:
         self.rows.append({"timestamp": moment(second), "type": kind, "payload": payload})
 
 
+# ATIF
+
+
+def atif(number: int, rounds: list[Round]) -> Files:
+    """A trajectory with those of all workers embedded."""
+    session = f"{number:08x}-0000-4000-8000-000000000000"
+    lead = _Trajectory(session, "lead", "user", "Review the reader, and say what is slow.", 0)
+    below = []
+    for one in rounds:
+        uses = [f"call_{number:08x}{work.name.replace('-', 'x')}" for work in one.works]
+        calls = [(use, "delegate", {"task": work.task}) for use, work in zip(uses, one.works, strict=True)]
+        step = lead.answer(one.lead, calls)
+        for use, work in zip(uses, one.works, strict=True):
+            worker = _Trajectory(session, work.name, "user", work.task, work.turns[0].start)
+            below.append(worker.document)
+            for place, turn in enumerate(work.turns):
+                read = f"{use}x{place}"
+                if turn.printed:
+                    answer = worker.answer(turn, [(read, "read_file", {"path": f"/home/someone/project/{read}.py"})])
+                    answer["observation"] = {"results": [{"source_call_id": read, "content": turn.printed}]}
+                else:
+                    worker.answer(turn, [])
+            told: dict[str, Any] = {"source_call_id": use, "content": work.turns[-1].text}
+            told["subagent_trajectory_ref"] = [{"trajectory_id": work.name}]
+            step.setdefault("observation", {"results": []})["results"].append(told)
+    lead.document["subagent_trajectories"] = below
+    return {f"{session}.json": [lead.document]}
+
+
+def _definition(tool: str) -> dict[str, Any]:
+    given = {"path": {"type": "string", "description": "Absolute path of the file, inside the project."}}
+    parameters = {"type": "object", "properties": given, "required": ["path"]}
+    described = "Gives the content of a file, with numbers of lines; at most 2,000 lines from an offset on."
+    return {"type": "function", "function": {"name": tool, "description": described, "parameters": parameters}}
+
+
+class _Trajectory:
+    """A trajectory of ATIF in the making."""
+
+    def __init__(self, session: str, name: str, source: str, task: str, second: float) -> None:
+        self._steps: list[dict[str, Any]] = [
+            {"step_id": 1, "timestamp": moment(second), "source": source, "message": task}
+        ]
+        self.document: dict[str, Any] = {
+            "schema_version": "ATIF-v1.7",
+            "session_id": session,
+            "trajectory_id": name,
+            "agent": {
+                "name": name,
+                "version": "1.0",
+                "model_name": "example-large",
+                "tool_definitions": [_definition(name) for name in ("read_file", "search", "delegate")],
+            },
+            "steps": self._steps,
+        }
+
+    def answer(self, turn: Turn, calls: list[tuple[str, str, dict[str, Any]]]) -> dict[str, Any]:
+        read, written, cached, _ = turn.usage
+        step: dict[str, Any] = {
+            "step_id": len(self._steps) + 1,
+            "timestamp": moment(turn.end),
+            "source": "agent",
+            "model_name": "example-large",
+            "message": turn.text,
+            "reasoning_content": turn.text[::-1],
+            "metrics": {
+                "prompt_tokens": read,
+                "completion_tokens": written,
+                "cached_tokens": cached,
+                "cost_usd": read / 1e6,
+            },
+        }
+        step["extra"] = self._extra(f"model-{len(self._steps)}", "example-large", turn.start, turn.end)
+        if calls:
+            step["tool_calls"] = [
+                {
+                    "tool_call_id": use,
+                    "function_name": tool,
+                    "arguments": given,
+                    "extra": self._extra(use, tool, turn.end, turn.done),
+                }
+                for use, tool, given in calls
+            ]
+        self._steps.append(step)
+        return step
+
+    def _extra(self, key: str, what: str, begin: float, end: float) -> dict[str, Any]:
+        """Who called, and when, by the convention of NVIDIA."""
+        name = self.document["trajectory_id"]
+        return {
+            "ancestry": {"function_id": key, "function_name": what, "parent_id": name, "parent_name": name},
+            "invocation": {
+                "invocation_id": key,
+                "framework": "langchain",
+                "status": "completed",
+                "start_timestamp": START + begin,
+                "end_timestamp": START + end,
+            },
+        }
+
+
 WRITERS: dict[str, Callable[[int, list[Round]], Files]] = {
     "claude_code": claude_code,
     "codex": codex,
@@ -242,6 +344,7 @@ WRITERS: dict[str, Callable[[int, list[Round]], Files]] = {
     "otlp_genai": otlp_genai,
     "otlp_openinference": otlp_openinference,
     "langsmith": langsmith,
+    "atif": atif,
 }
 
 

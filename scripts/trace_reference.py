@@ -12,7 +12,7 @@ from orchtrace_corpus.base.text.rules import anchor
 from orchtrace_corpus.trace.analysis.labels import RULES as LABELS
 from orchtrace_corpus.trace.credit.assign import UNITS
 from orchtrace_corpus.trace.dataset.columns import TABLES
-from orchtrace_corpus.trace.exporters import EVENT_FIELDS, TRACE_FIELDS
+from orchtrace_corpus.trace.exporters.published import EVENT_FIELDS, TRACE_FIELDS
 from orchtrace_corpus.trace.measures import DEFINITIONS
 from orchtrace_corpus.trace.model.refusal import schema
 from orchtrace_corpus.trace.model.trace import CREDIT_UNITS
@@ -22,11 +22,13 @@ _PARTS: Mapping[str, Sequence[str]] = {
     "event": EVENT_FIELDS,
     "tokens": (),
     "source": (),
+    "token_refs": (),
     "edge": ("src", "dst", "type"),
     "costs": ("tokens", "wall_clock_s", "tool_calls", "messages"),
     "clock": (),
     "agent": (),
     "baseline": (),
+    "run": (),
 }
 """The parts of a trace, each with its fields that the published schema has, too."""
 

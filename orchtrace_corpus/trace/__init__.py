@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _NAMES = frozenset(
     "DEFINITIONS AgentSpan Assignment Choices Definition Diagnosis Difference Entry Event Finding Imported "
     "InvalidTraceError Label Measure Method Origin Profile State Summary Trace TraceView agent_tree as_data "
-    "as_published as_text assign compare concurrency_profile diagnose import_logs labels ledger load measure "
+    "as_atif as_published as_text assign compare concurrency_profile diagnose import_logs labels ledger load measure "
     "parse_trace read_traces replay summarize validate validate_traces".split()
 )
 

@@ -23,7 +23,7 @@ from orchtrace_corpus.trace.credit.assign import Assignment, Choices, Method, as
 from orchtrace_corpus.trace.diagnosis import diagnose, summarize
 from orchtrace_corpus.trace.diagnosis.comparison import Difference, compare
 from orchtrace_corpus.trace.diagnosis.values import Diagnosis, Origin, Summary
-from orchtrace_corpus.trace.exporters import publish
+from orchtrace_corpus.trace.exporters.published import publish
 from orchtrace_corpus.trace.importers import Imported
 from orchtrace_corpus.trace.importers.core.privacy import Privacy
 from orchtrace_corpus.trace.measures import DEFINITIONS, Definition, Measure, Profile, concurrency_profile, measure
@@ -37,7 +37,7 @@ from orchtrace_corpus.trace.view.agent_tree import AgentSpan
 
 __all__ = ["Event", "Finding", "Imported", "InvalidTraceError", "Trace", "TraceView", "import_logs"]
 __all__ += ["load", "parse_trace", "read_traces", "validate", "validate_traces"]
-__all__ += ["as_data", "as_published", "as_text"]
+__all__ += ["as_atif", "as_data", "as_published", "as_text"]
 __all__ += ["DEFINITIONS", "Definition", "Entry", "Measure", "Profile", "concurrency_profile", "ledger", "measure"]
 __all__ += ["Diagnosis", "Origin", "Summary", "diagnose", "summarize"]
 __all__ += ["AgentSpan", "Difference", "Label", "State", "agent_tree", "compare", "labels", "replay"]
@@ -135,8 +135,18 @@ def as_published(trace: Trace) -> dict[str, Any]:
     return publish(as_data(trace))
 
 
+def as_atif(trace: Trace) -> dict[str, Any]:
+    """The trace in plain values as an ATIF trajectory, version 1.7, with those of sub-agents embedded.
+
+    What ATIF has no field for is kept in `extra`, from which `import_logs` restores the trace: see docs/importers.md.
+    """
+    from orchtrace_corpus.trace.exporters import atif  # which brings the importer that restores it
+
+    return atif.as_atif(as_data(trace))
+
+
 def as_text(data: Mapping[str, Any]) -> str:
-    """What `as_data` or `as_published` gave as JSON, with an event or an edge on each line."""
+    """What `as_data`, `as_published` or `as_atif` gave as JSON, with an event or an edge on each line."""
     return write.text(data)
 
 

@@ -59,7 +59,7 @@ def test_synthesized_traces_validate_and_are_reproducible(events: int, tmp_path:
 
 READERS = ("Read", "shell", "read_file")
 KINDS = ("input", "output", "cache_read")
-LOGS = ("claude_code", "codex", "openai_agents", "otlp_genai", "otlp_openinference", "langsmith")
+LOGS = ("claude_code", "codex", "openai_agents", "otlp_genai", "otlp_openinference", "langsmith", "atif")
 
 
 def test_synthesized_logs_of_all_formats_are_of_one_run_and_reproducible(
@@ -76,7 +76,7 @@ def test_synthesized_logs_of_all_formats_are_of_one_run_and_reproducible(
     facts = set()
     for form in LOGS:
         synthesize_logs.write(form, tmp_path / "one" / form, 1)
-        files = sorted((tmp_path / "one" / form).rglob("*.jsonl"))
+        files = sorted((tmp_path / "one" / form).rglob("*.json*"))
         assert [(tmp_path / "two" / path.relative_to(tmp_path / "one")).read_bytes() for path in files] == [
             path.read_bytes() for path in files
         ]
@@ -125,4 +125,4 @@ def test_the_bench_reports_ratios_and_verdicts() -> None:
     report = subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
     assert report.startswith("# Performance\n")
-    assert report.count("| holds |") + report.count("| **missed** |") == 30
+    assert report.count("| holds |") + report.count("| **missed** |") == 31

@@ -157,6 +157,20 @@ SESSIONS = (
         sure(0.015983, 0.017747 + 0.011107, 0.020676 + 0.013252, 0.031427 + 0.010753, 0.010747),  # lead, workers, merge
         sure(0.015983, 0.031427 + 0.010753, 0.010747),  # lead, the slowest worker, merge
     ),
+    Counted(
+        "logs/atif/team.json", "ATIF 1.7",
+        (2000 - 1200 - 300) + (2300 - 2000) + (2500 - 2300) + (900 - 500) + (1000 - 900) + 800 + (870 - 700),
+        150 + 45 + 70 + (40 + 60) + (30 + 25),
+        1200 + 2000 + 2300 + (500 + 900) + 700,
+        300,
+        3, 2, 2, 1,  # planner, reader, tester; the shell of tester failed
+        60,  # 09:00:00 to 09:01:00
+        0,
+        # planner to 20, from 31 (reader's return is there; the request goes out at 33) to 40, from 52 to 60; reader
+        # from 21 to 25 and to 31; tester from 21 to 24, its shell from 24.5 to 44.5, and to 50
+        sure(20 + 9 + 8, 4 + 6, 3 + 20 + 5.5),
+        sure(20, 3 + 20 + 5.5, 8),  # planner, tester, planner
+    ),
 )  # fmt: skip
 
 

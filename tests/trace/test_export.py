@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchtrace_corpus.trace.exporters import bridge, losses, publish
+from orchtrace_corpus.trace.exporters.published import bridge, losses, publish
 from tests.conftest import ROOT, run_corpus
 from tests.effort import assert_grows
 from tests.trace.traces import event, raw
@@ -50,6 +50,22 @@ def test_what_the_published_form_lacks_is_said_kind_by_kind(tmp_path: Path) -> N
         "figures that are null: metrics.task_success"
     )
     assert len(json.loads(result.stdout)["events"]) == 3
+
+
+def test_what_trainers_keep_is_no_part_of_the_published_form() -> None:
+    plain = raw([event("a", 0, "message", "x", t_end=1)], costs=COSTS)
+    kept = raw(
+        [event("a", 0, "message", "x", t_end=1, reward=1, finish_reason="stop", t_request=0, token_refs={})],
+        costs=COSTS,
+        run={"group": "g"},
+        agents=[{"id": "x", "reward": 1}],
+    )
+
+    assert publish(kept) == publish(plain)
+    assert left_out(kept) == [
+        "fields of the trace: reasons, run, agents",
+        "fields of the events kept: 1 finish_reason, 1 reward, 1 t_end, 1 t_request, 1 token_refs",
+    ]
 
 
 def test_a_trace_in_the_published_form_loses_nothing(tmp_path: Path) -> None:

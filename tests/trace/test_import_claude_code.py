@@ -913,7 +913,9 @@ def test_warm_ups_are_told_apart_on_the_page(tmp_path: Path, main: Claude) -> No
         ["aaaa1111", "w", "520"], ["bbbb2222", "w", "520"],
     ]  # fmt: skip
     assert "w warm-up, off the clock" in "\n".join(lines)
-    assert "Critical  path, 10 s: main 10 s. With these steps and no waiting: at least 10 s." in lines
+    assert "critical path, 10 s: main 10 s. With these steps and no waiting: at least 10 s." in " ".join(
+        " ".join(lines).split()
+    )
 
 
 def test_a_sub_agent_that_is_asked_more_is_no_warm_up(tmp_path: Path, main: Claude) -> None:

@@ -409,6 +409,8 @@ import gc, sys
 from orchtrace_corpus.trace import importers
 from orchtrace_corpus.trace.importers.core.privacy import Privacy
 from orchtrace_corpus.trace.importers.conversations.transcript import Step
+importers.installed()  # which leaves some of `importlib.metadata` behind, once
+gc.collect()
 gc.disable()
 for session in importers.sessions(sys.argv[1]):
     for trace in importers.read(session, Privacy(b"salt")):

@@ -67,7 +67,6 @@ OTHERS: dict[str, tuple[str, Content]] = {
         {"type": "metadata", "protocol_version": "1.5", "created_at": 1}, {"type": "turn.prompt", "time": 2},
     ]),
     "kimi-state": ("Kimi Code", {"id": "session_1", "version": 2, "createdAt": 1, "archived": False, "agents": {}}),
-    "atif": ("ATIF", {"schema_version": "ATIF-v1.7", "session_id": "s", "agent": {"name": "a"}, "steps": []}),
     "inspect": ("Inspect AI", {"version": 2, "status": "success", "eval": {"task": "t"}, "plan": {}}),
     "autogen-events": ("AutoGen", [
         {"payload": "{}", "sender": None, "receiver": "r", "kind": "k", "delivery_stage": "SEND", "type": "Message"},

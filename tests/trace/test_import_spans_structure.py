@@ -494,7 +494,7 @@ def test_doctor_and_the_tables_count_a_crash(tmp_path: Path) -> None:
 
     screen = run_corpus("trace", "doctor", str(path)).stdout
     assert "none found" not in screen
-    assert "2 x error" in screen
+    assert "2 events failed" in screen
     assert run_corpus("trace", "import", str(path), "-o", str(tmp_path / "tables.parquet")).code == 0
     statuses = parquet.read_table(tmp_path / "tables.parquet" / "events.parquet")["status"].to_pylist()
     assert statuses.count("error") == 2

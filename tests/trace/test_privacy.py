@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from orchtrace_corpus.base.errors import DataFileError
 from orchtrace_corpus.trace import importers
+from orchtrace_corpus.trace.importers import atif
 from orchtrace_corpus.trace.importers.conversations import claude_code, codex
 from orchtrace_corpus.trace.importers.core import privacy
 from orchtrace_corpus.trace.importers.core.builder import as_data
@@ -23,6 +24,7 @@ from tests.trace.conversationlogs import LOGS, Claude, text, use, write
 
 FORMS: dict[str, importers.Importer] = {
     "claude_code": claude_code, "codex": codex, "openai_agents": openai_agents, "otlp": otlp, "langsmith": langsmith,
+    "atif": atif,
 }  # fmt: skip
 KEYS = (
     "sk-ant-api03-JaNeDoEkLmNoPqRsTuVwXyZ0123456789-ABCDEFGH",

@@ -29,7 +29,7 @@ from orchtrace_corpus.trace.analysis.labels import labels
 from orchtrace_corpus.trace.analysis.replay import replay
 from orchtrace_corpus.trace.credit.assign import Choices, Method, assign
 from orchtrace_corpus.trace.diagnosis.comparison import compare
-from orchtrace_corpus.trace.exporters import publish
+from orchtrace_corpus.trace.exporters.published import publish
 from orchtrace_corpus.trace.measures import measure
 from orchtrace_corpus.trace.measures.ledger import GROUPINGS, ledger
 from orchtrace_corpus.trace.model import trace as model
@@ -46,7 +46,21 @@ from tests.effort import tries
 from tests.trace.test_views import PUBLISHED
 from tests.trace.traces import EXAMPLES, documents, event, raw
 
-SOURCES = [json.loads(path.read_text(encoding="utf-8")) for path in EXAMPLES]
+TRAINED = raw(
+    [
+        event(
+            "a", 0, "inference", "x", t_end=2, reward=-0.5, finish_reason="stop", t_request=0.5, t_first_token=1,
+            token_refs={"input_ids": "x.json#/0", "output_ids": "x.json#/1", "logprobs": "x.json#/2"},
+        ),
+        event("b", 2, "tool_call", "x", tool="run", t_end=9, run_time=3),
+    ],
+    "a>b",
+    run={"group": "prompt-7", "attempt": 3, "seed": "18446744073709551615", "checkpoint": "step-1200"},
+    agents=[{"id": "x", "reward": 1}],
+)  # fmt: skip
+"""A rollout with the fields that trainers keep."""
+
+SOURCES = [*(json.loads(path.read_text(encoding="utf-8")) for path in EXAMPLES), TRAINED]
 
 
 class Word:
@@ -411,7 +425,8 @@ def test_the_fields_of_the_schema_are_those_of_the_types() -> None:
         return set(struct.__struct_encode_fields__)
 
     parts = {"event": model.Event, "edge": model.Edge, "agent": model.Agent, "clock": model.Clock,
-             "tokens": model.Tokens, "source": model.Source, "baseline": model.Baseline}  # fmt: skip
+             "tokens": model.Tokens, "source": model.Source, "baseline": model.Baseline,
+             "run": model.Run, "token_refs": model.TokenRefs}  # fmt: skip
     assert {name: set(schema()["$defs"][name]["properties"]) for name in parts} == {
         name: fields(struct) for name, struct in parts.items()
     }
@@ -453,6 +468,10 @@ def changed(old: str, new: str) -> bytes:
         ('"t": 1', '"t": 1, "sub_decision_rules": {"stop": 3}', "sub_decision_rules.stop: expected text, got 3"),
         ('"t": 1', '"t": 1, "trusted": 1', "$.events[1].trusted: expected true or false, got 1"),
         ('"t": 1', '"t": true', "$.events[1].t: expected a number, got true"),
+        ('"t": 1', '"t": 1, "reward": "good"', "$.events[1].reward: expected a number or null, got 'good'"),
+        ('"t": 1', '"t": 1, "t_first_token": -1', "$.events[1].t_first_token: -1 is out of range; at least 0"),
+        ('"t": 1', '"t": 1, "token_refs": {"ids": "x"}', "unknown field 'ids'"),
+        ('"rewards"', '"run": {"seed": 17}, "rewards"', "$.run.seed: expected text, got 17"),
         ('"rewards"', '"import_report": {"rows": 1e999}, "rewards"', "$.import_report: number out of range"),
         ('"t": 1', r'"t": 1, "x": "\ud83d\ude00 \ude00"', "half of a surrogate pair, which stands for no character"),
     ],
@@ -474,6 +493,8 @@ def test_what_decoder_and_schema_refuse_together(old: str, new: str, message: st
         '"t": 1, "of_my_own": [1e999, {"deep": [null]}]',
         r'"t": 1, "role": "\ud83d\ude00"',
         '"t": 1, "sub_decision_rules": {}',
+        '"t": 1, "reward": -0.5, "finish_reason": "length", "t_request": 0.5, "t_first_token": null, "run_time": 2',
+        '"t": 1, "token_refs": {"input_ids": "x.json#/0", "output_ids": "x.json#/1", "logprobs": ""}',
     ],
 )
 def test_what_decoder_and_schema_take_together(new: str) -> None:

@@ -18,7 +18,7 @@ from orchtrace_corpus.base.text.layout import ASCII, display_width, plain
 from orchtrace_corpus.base.text.table import lines
 from orchtrace_corpus.trace.analysis.labels import RULES, labels
 from orchtrace_corpus.trace.analysis.replay import replay
-from orchtrace_corpus.trace.exporters import publish
+from orchtrace_corpus.trace.exporters.published import publish
 from orchtrace_corpus.trace.measures.ledger import ledger
 from orchtrace_corpus.trace.measures.measure import steps
 from orchtrace_corpus.trace.model.json_text import text

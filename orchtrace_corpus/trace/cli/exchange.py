@@ -14,7 +14,7 @@ from orchtrace_corpus.trace.cli import logs
 from orchtrace_corpus.trace.cli.arguments import Cost, File, Name, PriceTable
 from orchtrace_corpus.trace.cli.loading import deliver, one_trace, refuse_lines
 from orchtrace_corpus.trace.diagnosis.comparison import compare
-from orchtrace_corpus.trace.exporters import losses, publish
+from orchtrace_corpus.trace.exporters.published import losses, publish
 from orchtrace_corpus.trace.model.json_text import loads, text
 from orchtrace_corpus.trace.render.tables import ALIKE, MOST_DIFFERENCES, SAME, difference_table
 from orchtrace_corpus.trace.view import TraceView
@@ -80,6 +80,7 @@ class Profile(StrEnum):
 
     FULL = "full"
     PUBLISHED = "published"
+    ATIF = "atif"
 
 
 def export(
@@ -89,21 +90,32 @@ def export(
     profile: Annotated[Profile, typer.Option("--profile", help="Which schema the trace shall follow.")] = Profile.FULL,
     output: Annotated[str, typer.Option("--output", "-o", metavar="FILE", help="Write to a new file.")] = "",
 ) -> int:
-    """Write a trace with an event on each line, for our schema or for the published one.
+    """Write a trace with an event on each line, for our schema or for the published one, or as ATIF 1.7.
 
     The profile published leaves out what the schema of arXiv 2605.02801 refuses: our own fields, null
     figures, and the events stop and inference, over which their edges are bridged. What was left out is said
     on standard error.
 
+    The profile atif writes a trajectory with those of sub-agents embedded. What ATIF has no word for is kept in
+    extra, from which corpus trace import restores the trace; standard error says what that is.
+
     \b
     Examples:
       corpus trace export data/traces/swarm.json
       corpus trace export data/traces/swarm.json --profile published
+      corpus trace export data/traces/swarm.json --profile atif
     """
     session = Session(*ctx.obj)
     refuse_lines(output)
     document, _ = one_trace(session, path, name)
     trace = loads(document.data)
+    if profile is Profile.ATIF:
+        from orchtrace_corpus.trace.exporters import atif  # which brings the importer that restores it
+
+        deliver(session, output, text(atif.as_atif(trace)))
+        if kept := atif.losses(trace):
+            session.output.note(f"corpus: in extra only, since ATIF has no word for it: {'; '.join(kept)}")
+        return ExitCode.DONE
     shown = publish(trace) if profile is Profile.PUBLISHED else trace
     deliver(session, output, text(shown))
     if profile is Profile.PUBLISHED:

@@ -170,15 +170,16 @@ def _height() -> int:
 def _of_logs(reading: logs.Reading, sessions: "Sequence[LogSession]", request: Request) -> Iterator[_Run]:
     if not sessions:
         return
-    from orchtrace_corpus.trace.importers import FORMATS
+    from orchtrace_corpus.trace.importers import title
 
     for one, trace in reading.traces(sessions, logs.privacy(keep_content=request.with_content)):
         if request.price is not None:
             request.price(trace)
         source = trace.events[0].source if trace.events else None
         file = source.file if isinstance(source, Source) else ""
-        form = FORMATS[one.form].partition(" (")[0]
-        yield TraceView(trace), Origin(form, file, request.price is not None, answers=one.answers)
+        form = title(one.form).partition(" (")[0]
+        has_prices = request.price is not None or any(event.cost_usd is not None for event in trace.events)
+        yield TraceView(trace), Origin(form, file, has_prices, answers=one.answers)
 
 
 def _of_traces(session: Session, files: Sequence[str], request: Request) -> Iterator[_Run]:

@@ -85,8 +85,9 @@ def find(paths: Sequence[str], form: str, dataset: str = "") -> Found:
         CommandUseError: There is no such format.
         DataFileError: There is nothing to read.
     """
-    if form and form not in FORMATS:
-        raise CommandUseError(f"there is no log format {quote(form)}", f"Formats: {', '.join(FORMATS)}.")
+    if form and form not in FORMATS and form not in importers.names():
+        known = ", ".join((*importers.names(), TRACE))
+        raise CommandUseError(f"there is no log format {quote(form)}", f"Formats: {known}.")
     files: dict[str, LogFile] = {}
     own = os.path.realpath(dataset) + os.sep if dataset else "\0"
     for path in paths:
@@ -108,7 +109,7 @@ def find(paths: Sequence[str], form: str, dataset: str = "") -> Found:
     if not found:
         raise DataFileError(
             f"{', '.join(map(quote, paths[:3]))}: {passed_over} files, and none is a log or a trace that we know",
-            f"Formats: {', '.join(FORMATS)}; --from names one.",
+            f"Formats: {', '.join((*importers.names(), TRACE))}; --from names one.",
         )
     return Found(found, passed_over, unreadable)
 

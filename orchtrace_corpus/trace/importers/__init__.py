@@ -1,14 +1,19 @@
-"""Importers: logs that agent teams already write, as traces. One module for each format."""
+"""Importers: logs that agent teams already write, as traces. One module for each format.
+
+Other packages add formats by the entry points `orchtrace_corpus.importers`: docs/importers.md shows one. These are
+looked up only where a file is of none of our formats, or where a format is named that is not ours.
+"""
 
 import os
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import cache
 from importlib import import_module
-from typing import NamedTuple, NoReturn, Protocol
+from typing import NamedTuple, NoReturn, Protocol, runtime_checkable
 
 from orchtrace_corpus.base.errors import CommandUseError, DataFileError
-from orchtrace_corpus.base.findings import quote, quote_path, suggestion
+from orchtrace_corpus.base.findings import printable, quote, quote_path, suggestion
 from orchtrace_corpus.trace.importers.core import logs
 from orchtrace_corpus.trace.importers.core.identity import Answers
 from orchtrace_corpus.trace.importers.core.logs import Head, LogFile, Opened
@@ -23,14 +28,25 @@ FORMATS: Mapping[str, str] = {
     "openai_agents": "OpenAI Agents SDK export (JSON)",
     "otlp": "OpenTelemetry GenAI or OpenInference spans (OTLP JSON)",
     "langsmith": "LangSmith or LangGraph run trees (JSON)",
+    "atif": "ATIF trajectories (JSON)",
 }
-"""Every format by its name. The first that recognises a file has it."""
+"""Our own formats by name, and what people call them. The first that recognises a file has it."""
 
-_CONVERSATIONS = ("claude_code", "codex")
+ENTRY_POINTS = "orchtrace_corpus.importers"
+"""The group of entry points by which other packages add importers; the name of each is that of its format."""
+
+_FOLDERS = {"claude_code": "conversations.", "codex": "conversations.", "atif": ""}
+"""Where the modules of formats are, if not with those of spans."""
 
 
+@runtime_checkable
 class Importer(Protocol):
-    """What the module of a format offers."""
+    """What the module of a format offers, or the object to which an entry point leads.
+
+    It may offer more: `TITLE`, what people call the format; `SUFFIXES`, what the names of its files end in where
+    that is none of `logs.SUFFIXES`, for folders read with `--from`; and `beside(opened)`, the further files of a
+    session of which one file is named.
+    """
 
     def recognises(self, beginning: Head) -> bool:
         """Whether a file that begins like this is of the format."""
@@ -53,17 +69,67 @@ class Session(NamedTuple):
     files: tuple[LogFile, ...]
 
 
+class Installed(NamedTuple):
+    """The importers that other packages have added.
+
+    Attributes:
+        importers: Those that can be used, by the names of their formats.
+        refused: Why others cannot: a sentence for each.
+    """
+
+    importers: Mapping[str, Importer]
+    refused: Sequence[str]
+
+
+@cache
+def installed() -> Installed:
+    """The importers that other packages have added; looked up once, and only where it is asked for."""
+    from importlib.metadata import entry_points
+
+    found: dict[str, Importer] = {}
+    refused = []
+    for entry in entry_points(group=ENTRY_POINTS):
+        which = f"the importer {quote(entry.name)} of {quote(entry.value)} is not used"
+        if entry.name in FORMATS or entry.name in found:
+            refused.append(f"{which}: there is another of this name")
+            continue
+        try:
+            offered = entry.load()
+        except Exception as error:  # whatever a module of somebody else raises, the others are used
+            refused.append(f"{which}: {type(error).__name__}: {printable(str(error), limit=200)}")
+            continue
+        if isinstance(offered, Importer) and not isinstance(offered, type):
+            found[entry.name] = offered
+        else:
+            refused.append(f"{which}: it lacks recognises, ties or read")
+    return Installed(found, refused)
+
+
+def names() -> tuple[str, ...]:
+    """The names of all formats: ours, and those that other packages have added."""
+    return (*FORMATS, *installed().importers)
+
+
 def importer(form: str) -> Importer:
     """The importer of a format.
 
     Raises:
         CommandUseError: There is no such format.
     """
-    if form not in FORMATS:
-        raise CommandUseError(f"there is no log format {quote(form)}{suggestion(form, list(FORMATS))}")
-    family = "conversations" if form in _CONVERSATIONS else "spans"
-    found: Importer = import_module(f"orchtrace_corpus.trace.importers.{family}.{form}")
+    if form in FORMATS:
+        folder = _FOLDERS.get(form, "spans.")
+        own: Importer = import_module(f"orchtrace_corpus.trace.importers.{folder}{form}")
+        return own
+    found = installed().importers.get(form)
+    if found is None:
+        message = f"there is no log format {quote(form)}{suggestion(form, list(names()))}"
+        raise CommandUseError(message, " ".join(f"{said}." for said in installed().refused))
     return found
+
+
+def title(form: str) -> str:
+    """What people call a format."""
+    return FORMATS.get(form) or str(getattr(importer(form), "TITLE", form))
 
 
 class Found(NamedTuple):
@@ -101,7 +167,7 @@ def sessions(paths: str | Sequence[str], form: str = "") -> list[Session]:
 def find(paths: Sequence[str], form: str = "") -> Found:
     """What there is in files and folders. Each file is opened once.
 
-    The sub-agents' transcripts beside a transcript that is named by itself are read with it.
+    What its importer knows to lie beside a file that is named by itself is read with it.
 
     A file that may not be read is a session of no format, so that `read` says so, and the others are read.
 
@@ -113,21 +179,24 @@ def find(paths: Sequence[str], form: str = "") -> Found:
         CommandUseError: There is no such format.
         DataFileError: There is no log there.
     """
-    looked = [logs.find(path) for path in paths]
-    beside = {file.path: file for path in paths for file in logs.beside(path)}
-    looked.append(logs.Found(list(beside.values()), []))
-    once: dict[Hashable, LogFile] = {}
-    for file in (file for one in looked for file in one.files):
-        known: Hashable = file.path  # of a file that has gone meanwhile; else it has one identity under any name
-        with suppress(OSError):
-            status = os.stat(file.path)
-            known = status.st_dev, status.st_ino
-        once.setdefault(known, file)
+    suffixes = getattr(importer(form), "SUFFIXES", logs.SUFFIXES) if form else logs.SUFFIXES
+    looked = [logs.find(path, suffixes) for path in paths]
+    waiting = [file for one in looked for file in one.files]
+    named = {path for path in paths if os.path.isfile(path)}
+    beside: set[str] = set()
+    known: set[Hashable] = set()
     by_format: dict[str, list[tuple[LogFile, Sequence[str]]]] = {}
     traces: list[LogFile] = []
     others: list[LogFile] = []
     forbidden, programs = [], Counter[str]()
-    for file in once.values():
+    for file in waiting:
+        identity: Hashable = file.path  # of a file that has gone meanwhile; else it has one identity under any name
+        with suppress(OSError):
+            status = os.stat(file.path)
+            identity = status.st_dev, status.st_ino
+        if identity in known:
+            continue
+        known.add(identity)
         if not os.access(file.path, os.R_OK):
             forbidden.append(Session("", (file,)))
             continue
@@ -135,7 +204,11 @@ def find(paths: Sequence[str], form: str = "") -> Found:
             if not form and may_hold_traces(opened.first().text) and holds_traces(file.path):
                 traces.append(file)
             elif name := form or recognise(opened):
-                by_format.setdefault(name, []).append((file, importer(name).ties(opened)))
+                of_format = importer(name)
+                by_format.setdefault(name, []).append((file, of_format.ties(opened)))
+                further = _beside(of_format, opened) if file.path in named else ()
+                beside.update(one.path for one in further)
+                waiting += further
             elif file.path not in beside:
                 is_trace = may_hold_traces(opened.head().text)
                 (traces if is_trace else others).append(file)
@@ -145,7 +218,13 @@ def find(paths: Sequence[str], form: str = "") -> Found:
     passed_over = [said for one in looked for said in one.passed_over]
     for program, number in programs.items():
         passed_over.append(f"{number:,} {'file is' if number == 1 else 'files are'} of {program}, which is not read")
-    return Found([*found, *forbidden], traces, others, passed_over)
+    return Found([*found, *forbidden], traces, others, [*passed_over, *(installed().refused if others else ())])
+
+
+def _beside(of_format: Importer, opened: Opened) -> Sequence[LogFile]:
+    """The further files of a session of which one file is named."""
+    look: Callable[[Opened], Sequence[LogFile]] | None = getattr(of_format, "beside", None)
+    return look(opened) if look is not None else ()
 
 
 def refuse(paths: Sequence[str], found: Found) -> NoReturn:
@@ -157,7 +236,9 @@ def refuse(paths: Sequence[str], found: Found) -> NoReturn:
     others = found.others or found.traces
     first = "it" if len(others) == 1 else f"of {len(others):,} files the first, {quote_path(others[0].name)},"
     message = f"{', '.join(map(quote_path, paths[:3]))} is no log of a format that we know: {first}"
-    hint = f"Formats: {', '.join(FORMATS)}; --from names one."
+    hint = " ".join(
+        (f"Formats: {', '.join(names())}; --from names one.", *(f"{said}." for said in installed().refused))
+    )
     raise DataFileError(f"{message} {_description(others[0])}", hint)
 
 
@@ -180,8 +261,10 @@ def recognise(opened: Opened) -> str:
     Raises:
         DataFileError: The file cannot be read.
     """
-    beginnings = (beginning() for beginning in (opened.first, opened.head))  # the first row is mostly enough
-    return next((name for one in beginnings for name in FORMATS if importer(name).recognises(one)), "")
+    beginnings = opened.first, opened.head  # the first row is mostly enough
+    own = (name for begin in beginnings for name in FORMATS if importer(name).recognises(begin()))
+    added = (name for begin in beginnings for name, one in installed().importers.items() if one.recognises(begin()))
+    return next(own, "") or next(added, "")
 
 
 def read(session: Session, privacy: Privacy, answers: Answers | None = None) -> Iterator[Trace]:

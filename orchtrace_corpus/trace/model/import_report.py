@@ -74,6 +74,8 @@ class Problem(StrEnum):
     SPAN_TOTAL_DIFFERS = "total of a span is not the sum of its model calls"
     CONVENTIONS_DISAGREE = "token counts of two conventions disagree: those of GenAI are taken"
     HANDOFF_TO_NOBODY = "handoff to an agent that does not act afterwards"
+    FINAL_METRICS_DIFFER = "final_metrics other than the sum of the steps, with sub-agents or without: the steps count"
+    UNUSABLE_EXTRA = "export of ours that was changed since: read as one of another program"
     OVERLAPPING_TASK = "task of a graph that begins before one that it depends on ends: not joined"
 
 
@@ -116,6 +118,7 @@ class LedgerLine(StrEnum):
     EQUAL_TOTAL = "left out: total of a span whose model calls report, equal to their sum"
     OTHER_TOTAL = "left out: total of a span whose model calls report, other than their sum"
     SHARED_COUNTER = "left out: state of a shared counter"
+    FINAL_METRICS = "left out: final_metrics of a trajectory, which sum up steps"
     COPY = "left out: copy of a span (by id)"
     TWIN = "left out: model call that another library has instrumented, too"
     SILENT_CALL = "unknown: model call without usage"
@@ -136,6 +139,7 @@ class Missing(StrEnum):
 
 
 NO_USAGE = "No model call of the log reports its usage."
+NO_TIMES = "The log has no times."
 
 
 def unknown_total(missing: Mapping[Missing, int], unread: int) -> str:

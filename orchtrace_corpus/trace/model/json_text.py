@@ -13,7 +13,7 @@ import msgspec
 
 from orchtrace_corpus.base.findings import unobeyed
 
-_LISTS = ("events", "edges", "agents")
+_LISTS = ("events", "edges", "agents", "steps", "subagent_trajectories")
 _HALF = "\ud800"
 """Half of a surrogate pair, which no text of a trace can hold: so it marks a number to be written as it was read."""
 
@@ -54,7 +54,7 @@ def _integer(word: str) -> int | Oversized:
 
 
 def text(trace: Mapping[str, Any]) -> str:
-    """A trace as JSON, an event or an edge on each line.
+    """A trace as JSON, an event or an edge on each line; or a trajectory of ATIF, with a step on each.
 
     Args:
         trace: The trace as read by `loads`, so that fields of its own that events may have are kept.

@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import Annotated, Any, TypeAlias
 
 from msgspec import UNSET, Meta, Struct, UnsetType, field
+from msgspec.structs import astuple
 
 Name: TypeAlias = Annotated[str, Meta(min_length=1)]
 Amount: TypeAlias = Annotated[float, Meta(ge=0)]
@@ -131,6 +132,14 @@ class Source(Struct, forbid_unknown_fields=True, omit_defaults=True, gc=False):
     version: str = ""
 
 
+class TokenRefs(Struct, forbid_unknown_fields=True, omit_defaults=True, gc=False):
+    """Where the single tokens of an event, and their log-probabilities, are kept."""
+
+    input_ids: str = ""
+    output_ids: str = ""
+    logprobs: str = ""
+
+
 class Event(Struct, omit_defaults=True, gc=False):
     """Something that happened at one time to one agent; `schema.json` describes each field.
 
@@ -163,6 +172,12 @@ class Event(Struct, omit_defaults=True, gc=False):
     sub_decisions: tuple[Decision, ...] = ()
     sub_decision_rules: dict[Decision, str] | UnsetType = UNSET
     source: Source | UnsetType = UNSET
+    reward: float | None = None
+    finish_reason: str = ""
+    t_request: Amount | None = None
+    t_first_token: Amount | None = None
+    run_time: Amount | None = None
+    token_refs: TokenRefs | UnsetType = UNSET
 
 
 class Edge(Struct, forbid_unknown_fields=True, omit_defaults=True, gc=False):
@@ -181,6 +196,16 @@ class Agent(Struct, forbid_unknown_fields=True, omit_defaults=True):
     model: str = ""
     parent: str = ""
     kind: AgentKind = AgentKind.UNKNOWN
+    reward: float | None = None
+
+
+class Run(Struct, forbid_unknown_fields=True, omit_defaults=True):
+    """Which run of a training or an evaluation a trace is."""
+
+    group: str = ""
+    attempt: Whole | None = None
+    seed: str = ""
+    checkpoint: str = ""
 
 
 class Clock(Struct, forbid_unknown_fields=True, omit_defaults=True):
@@ -240,6 +265,7 @@ class Trace(Struct, forbid_unknown_fields=True, omit_defaults=True):
     reasons: dict[str, str] = field(default_factory=dict)
     excluded_human_wait_s: Amount | None = None
     baseline: Baseline | UnsetType = UNSET
+    run: Run | UnsetType = UNSET
     import_report: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -275,7 +301,9 @@ def roles_of(trace: Trace) -> Mapping[str, str]:
     return found
 
 
+_KINDS = Tokens.__struct_fields__
+
+
 def by_kind(tokens: Tokens) -> dict[str, float]:
     """The tokens of an event, those of kinds that are known."""
-    kinds = Tokens.__struct_fields__
-    return {kind: number for kind in kinds if (number := getattr(tokens, kind)) is not None}
+    return {kind: number for kind, number in zip(_KINDS, astuple(tokens), strict=True) if number is not None}

@@ -312,6 +312,7 @@ class _TranscriptEvents:
             status=Status.ERROR if call.error else Status.UNKNOWN,
             error_type=call.error,
             inferred=True,
+            **(call.more or {}),
         )
         self._run.note_time(self._agent, call.end, call)
         for event, how in self._inputs:
@@ -331,9 +332,9 @@ class _TranscriptEvents:
                 if tool_call.purpose is not steps.MESSAGE:
                     kind, target = _TOOL_CALL, ""
                     tool_call.id = tool_call.id and self._run.call_id(tool_call)
-                tool, call_id, ref = tool_call.tool, tool_call.id, tool_call.ref
+                tool, call_id, ref, more = tool_call.tool, tool_call.id, tool_call.ref, tool_call.more or {}
                 tool_call.event = self._emit(
-                    kind, self._agent, tool_call, target=target, tool=tool, call_id=call_id, content_ref=ref
+                    kind, self._agent, tool_call, target=target, tool=tool, call_id=call_id, content_ref=ref, **more
                 )
             case steps.CLOSE:
                 self._run.close(self._agent, tool_call)

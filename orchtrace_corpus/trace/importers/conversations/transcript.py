@@ -89,6 +89,7 @@ class ModelCall(Step):
         tokens: Its tokens by kind; None where the log gives none.
         final: Whether nothing was to follow: no tool was called.
         error: What went wrong, in a word; empty where nothing did.
+        more: Further fields of its event, such as `finish_reason`; times are seconds since 1970.
     """
 
     end: float = 0.0
@@ -100,6 +101,7 @@ class ModelCall(Step):
     decides: bool = False
     error: str = ""
     event: str = ""
+    more: dict[str, Any] | None = None
 
     @property
     def last_time(self) -> float:
@@ -129,7 +131,11 @@ class ToolResult(Step, gc=True):
 
 
 class ToolCall(Step, gc=True):
-    """A tool called by an agent; `target` is the agent that it spawns, addresses or ends."""
+    """A tool called by an agent; `target` is the agent that it spawns, addresses or ends.
+
+    Attributes:
+        more: Further fields of its event, such as `run_time`.
+    """
 
     purpose: Purpose = TOOL
     call: ModelCall | None = None
@@ -141,6 +147,7 @@ class ToolCall(Step, gc=True):
     answer: ToolResult | None = None
     is_inferred: bool = False
     event: str = ""
+    more: dict[str, Any] | None = None
 
 
 class UserInput(Step):

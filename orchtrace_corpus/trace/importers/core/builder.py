@@ -10,7 +10,7 @@ from msgspec import UNSET, UnsetType, to_builtins
 
 from orchtrace_corpus.base.cycles import closing_links
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
-from orchtrace_corpus.trace.model.import_report import NO_USAGE, ImportReport, Missing, Problem, unknown_total
+from orchtrace_corpus.trace.model.import_report import NO_TIMES, NO_USAGE, ImportReport, Missing, Problem, unknown_total
 from orchtrace_corpus.trace.model.trace import (
     Agent,
     AgentKind,
@@ -23,6 +23,7 @@ from orchtrace_corpus.trace.model.trace import (
     Tokens,
     Topology,
     Trace,
+    Unit,
     total,
 )
 
@@ -123,6 +124,7 @@ class Builder:
         costs: Mapping[str, float] | None = None,
         missing: Mapping[Missing, int] | None = None,
         unread: int | None = None,
+        unit: Unit = Unit.SECOND,
     ) -> Trace:
         """The finished trace, its events by time.
 
@@ -133,6 +135,7 @@ class Builder:
             costs: Totals that the log states.
             missing: How many records lack their tokens, so that the sum of the events is not the run's total.
             unread: How many lines could not be read; None for those that the report knows.
+            unit: `STEP` where the log has no times, and those of the events only count.
         """
         events = sorted(self._events.values(), key=lambda event: (event.t, event.type is not _SPAWN))
         zero = events[0].t if events else 0.0
@@ -143,6 +146,10 @@ class Builder:
             event.t = round(event.t - zero, 6)
             if event.t_end is not None:
                 event.t_end = round(event.t_end - zero, 6)
+            if event.t_request is not None:
+                event.t_request = max(round(event.t_request - zero, 6), 0.0)
+            if event.t_first_token is not None:
+                event.t_first_token = max(round(event.t_first_token - zero, 6), 0.0)
         edges = list(self._forward_edges())
         events = _ordered(events, edges)
         for place, event in enumerate(events):
@@ -153,6 +160,9 @@ class Builder:
         known = max(sum(spent), stated.get("tokens", 0)) if spent or "tokens" in stated else None
         reason = unknown_total(missing or {}, self.report.unread if unread is None else unread)
         tokens = None if reason else known
+        reasons = {"costs.tokens": reason or NO_USAGE} if tokens is None else {}
+        if unit is Unit.STEP:
+            reasons["costs.wall_clock_s"] = NO_TIMES
         counts = Counter([event.type for event in own])
         return Trace(
             self._trace_id,
@@ -162,18 +172,18 @@ class Builder:
             {},
             {
                 "tokens": tokens,
-                "wall_clock_s": round(last - first, 6),
+                "wall_clock_s": None if unit is Unit.STEP else round(last - first, 6),
                 "tool_calls": counts[EventType.TOOL_CALL],
                 "messages": counts[EventType.MESSAGE],
             },
             system=self._system,
             topology=topology,
             clock=Clock(
-                epoch=datetime.fromtimestamp(zero, UTC).isoformat().replace("+00:00", "Z") if zero > 0 else None
+                unit, datetime.fromtimestamp(zero, UTC).isoformat().replace("+00:00", "Z") if zero > 0 else None
             ),
             agents=tuple(self._agents.values()),
-            reasons={"costs.tokens": reason or NO_USAGE} if tokens is None else {},
-            import_report={**self.report.as_data(), "token_totals": _totals(own)},
+            reasons=reasons,
+            import_report={**self.report.as_data(), "token_totals": token_totals(own)},
         )
 
     def _forward_edges(self) -> Iterator[Edge]:
@@ -221,10 +231,11 @@ def _ordered(events: list[Event], edges: Sequence[Edge]) -> list[Event]:
     places = {event.id: place for place, event in enumerate(events)}
     sources, targets = [places[edge.src] for edge in edges], [places[edge.dst] for edge in edges]
     spawned = {event.target: place for place, event in enumerate(events) if event.type is _SPAWN and event.target}
+    begins = {events[at].t for at in spawned.values()}
     acts = [
         (at, place)
         for place, event in enumerate(events if spawned else ())
-        if (at := spawned.get(event.agent, place)) != place and events[at].t == event.t
+        if event.t in begins and (at := spawned.get(event.agent, place)) != place and events[at].t == event.t
     ]
     if all(map(lt, sources, targets)) and all(at < place for at, place in acts):
         return events
@@ -258,7 +269,7 @@ def seconds(text: Any) -> float | None:
     return float(text) if isinstance(text, (int, float)) and not isinstance(text, bool) else None
 
 
-def _totals(events: Iterable[Event]) -> dict[str, dict[str, dict[str, float]]]:
+def token_totals(events: Iterable[Event]) -> dict[str, dict[str, dict[str, float]]]:
     """The tokens counted, by agent and by model, each by kind."""
     both: dict[tuple[str, str], list[Tokens]] = {}
     for event in events:
@@ -330,11 +341,13 @@ def as_data(trace: Trace) -> dict[str, Any]:
         "edges": data["edges"],
         "rewards": data["rewards"],
         "costs": data["costs"],
-        **{name: data[name] for name in ("metrics", "baseline") if data.get(name)},
+        **{name: data[name] for name in ("metrics", "baseline", "run", "excluded_human_wait_s") if data.get(name)},
         **({"reasons": trace.reasons} if trace.reasons else {}),
         "import_report": report,
     }
 
 
 def _select(fields: Mapping[str, Any], order: Sequence[str]) -> dict[str, Any]:
-    return {name: fields[name] for name in order if name in fields}
+    """Fields in an order; those that it does not name come last, as the schema has them."""
+    found = {name: fields[name] for name in order if name in fields}
+    return found if len(found) == len(fields) else {**found, **fields}

@@ -31,7 +31,6 @@ _CHUNK_BYTES = 128 * 1024
 _HEAD_BYTES = 256 * 1024
 _FIRST_BYTES = 8 * 1024
 """Most files tell their format within these, and so much is read first."""
-_AGENT = "agent-"
 HEAD_ROWS = 50
 """So many rows of a file are looked at when its format is recognised."""
 _MOST_MARKS = 5_000
@@ -76,10 +75,14 @@ class Found(NamedTuple):
     passed_over: list[str]
 
 
-def find(path: str) -> Found:
+def find(path: str, suffixes: Sequence[str] = SUFFIXES) -> Found:
     """The file itself, or the files in a folder and below it that may be logs, by name; with what was not looked into.
 
     Links that lead out of the folder are left out: a log names no file that is not its own.
+
+    Args:
+        path: The file or folder.
+        suffixes: What the names of logs in a folder end in.
 
     Raises:
         DataFileError: There is nothing of that name, or the folder holds no such file.
@@ -98,7 +101,7 @@ def find(path: str) -> Found:
         leading_out += sum(_leads_out(os.path.join(folder, name), inside) for name in below)
         for name in sorted(names):
             file = os.path.join(folder, name)
-            if name.endswith(SUFFIXES) and os.path.isfile(file):
+            if name.endswith(tuple(suffixes)) and os.path.isfile(file):
                 if _leads_out(file, inside):
                     leading_out += 1
                 else:
@@ -111,25 +114,9 @@ def find(path: str) -> Found:
         what = "1 folder" if len(unread) == 1 else f"{len(unread):,} folders, the first"
         passed_over.append(f"{what}, {quote_path(str(unread[0].filename))}, cannot be read: {unread[0].strerror}")
     if not found:
-        hint = " ".join((f"Logs end in {', '.join(SUFFIXES)}.", *(f"{said}." for said in passed_over)))
+        hint = " ".join((f"Logs end in {', '.join(suffixes)}.", *(f"{said}." for said in passed_over)))
         raise DataFileError(f"no log in {quote_path(path)}", hint)
     return Found(found, passed_over)
-
-
-def beside(path: str) -> list[LogFile]:
-    """The files beside a log that may be transcripts of its sub-agents, where Claude Code has put them.
-
-    They are in `SESSION/` for `SESSION.jsonl`, or, as `agent-ID.jsonl`, in its own folder. Whether they belong to
-    the session is told by their ties.
-    """
-    folder, name = os.path.split(path)
-    own, ending = os.path.splitext(path)
-    if ending not in SUFFIXES or name.startswith(_AGENT) or not os.path.isfile(path):
-        return []
-    found = find(own).files if os.path.isdir(own) and os.listdir(own) else []
-    names = sorted(os.listdir(folder or os.curdir))
-    agents = [os.path.join(folder, one) for one in names if one.startswith(_AGENT) and one.endswith(ending)]
-    return [*found, *(LogFile(one, masked_path(os.path.basename(one))) for one in agents if os.path.isfile(one))]
 
 
 def _leads_out(path: str, inside: str) -> bool:
@@ -197,6 +184,22 @@ def _lines(file: LogFile, report: ImportReport) -> Iterator[tuple[int, bytes]]:
         raise DataFileError(f"cannot read {quote_path(file.path)}: {error.strerror}") from error
 
 
+def contents(file: LogFile) -> bytes:
+    """All that is in a file.
+
+    Raises:
+        DataFileError: The file cannot be read, or is too large.
+    """
+    try:
+        if os.path.getsize(file.path) > MOST_DOCUMENT_BYTES:
+            limit = f"{MOST_DOCUMENT_BYTES >> 20} MiB"
+            raise DataFileError(f"{quote_path(file.name)} is larger than {limit}", "Convert it to JSON Lines.")
+        with open(file.path, "rb") as handle:
+            return handle.read().removeprefix(BOM_UTF8)
+    except OSError as error:
+        raise DataFileError(f"cannot read {quote_path(file.path)}: {error.strerror}") from error
+
+
 class JsonDocument:
     """A JSON file that is one value.
 
@@ -209,15 +212,7 @@ class JsonDocument:
 
     def __init__(self, file: LogFile) -> None:
         try:
-            if os.path.getsize(file.path) > MOST_DOCUMENT_BYTES:
-                limit = f"{MOST_DOCUMENT_BYTES >> 20} MiB"
-                raise DataFileError(f"{quote_path(file.name)} is larger than {limit}", "Convert it to JSON Lines.")
-            with open(file.path, "rb") as handle:
-                data = handle.read().removeprefix(BOM_UTF8)
-        except OSError as error:
-            raise DataFileError(f"cannot read {quote_path(file.path)}: {error.strerror}") from error
-        try:
-            self.top = parts.whole(data)
+            self.top = parts.whole(contents(file))
         except (msgspec.DecodeError, RecursionError) as error:
             raise DataFileError(f"{quote_path(file.name)} is no JSON: {error}") from error
 
@@ -321,6 +316,14 @@ class Opened:
         if self._whole is None:
             self._whole = Head(self._first(_HEAD_BYTES), HEAD_ROWS)
         return self._whole
+
+    def contents(self) -> bytes:
+        """All that is in it.
+
+        Raises:
+            DataFileError: The file cannot be read.
+        """
+        return self._first(MOST_DOCUMENT_BYTES)
 
     def rows(self, shape: type[_Shape]) -> list[_Shape]:
         """The first records of a JSON Lines file as structs of a shape, from which follows what the file is.

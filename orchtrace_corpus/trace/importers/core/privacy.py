@@ -119,7 +119,7 @@ class Privacy(NamedTuple):
             return text
         salted = _salted(self.salt).copy()
         salted.update(text.encode("utf-8", "replace"))
-        return f"sha256:{salted.hexdigest()[:24]}"
+        return f"sha256:{salted.digest()[:12].hex()}"
 
     @contextmanager
     def names_apart(self) -> Iterator[None]:

@@ -81,7 +81,6 @@ _BY_ROW: Mapping[str, Callable[[dict[str, Any]], bool]] = {
     "Kimi Code": lambda row: row.get("type") == "metadata" and "protocol_version" in row,
 }
 _BY_MEMBERS = (
-    ("ATIF", {"schema_version", "steps", "agent"}),
     ("Qwen Code", {"agentType", "parentSessionId"}),
     ("Gemini CLI", {"sessionId", "projectHash", "messages"}),
     ("OpenCode", {"sessionID", "messageID"}),

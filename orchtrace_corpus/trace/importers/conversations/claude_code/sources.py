@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from orchtrace_corpus.trace.importers.conversations.claude_code.rows import Opening
 from orchtrace_corpus.trace.importers.conversations.transcript import string
+from orchtrace_corpus.trace.importers.core import logs
 from orchtrace_corpus.trace.importers.core.logs import Head, LogFile, Opened
 from orchtrace_corpus.trace.importers.core.privacy import masked_path
 from orchtrace_corpus.trace.importers.core.programs import program_of
@@ -23,6 +24,7 @@ _ROW_TYPES = frozenset(
 _DOCUMENTS = ({"agentType"}, {"toolUseId"}, {"runId", "workflowName"}, {"runId", "workflowProgress"})
 """By which fields the files beside transcripts are known."""
 _SUFFIXES = (".jsonl", ".ndjson", ".json", ".meta")
+_AGENT = "agent-"
 _LEAST_ID_LENGTH = 32
 """Shorter ids are made up by people; the same one in two files says nothing."""
 
@@ -53,6 +55,23 @@ class Source(NamedTuple):
     shown: str
     agent: str = ""
     run: str = ""
+
+
+def beside(opened: Opened) -> list[LogFile]:
+    """The files beside a log that may be transcripts of its sub-agents, where Claude Code has put them.
+
+    They are in `SESSION/` for `SESSION.jsonl`, or, as `agent-ID.jsonl`, in its own folder. Whether they belong to
+    the session is told by their ties.
+    """
+    path = opened.file.path
+    folder, name = os.path.split(path)
+    own, ending = os.path.splitext(path)
+    if ending not in logs.SUFFIXES or name.startswith(_AGENT):
+        return []
+    found = logs.find(own).files if os.path.isdir(own) and os.listdir(own) else []
+    names = sorted(os.listdir(folder or os.curdir))
+    agents = [os.path.join(folder, one) for one in names if one.startswith(_AGENT) and one.endswith(ending)]
+    return [*found, *(LogFile(one, masked_path(os.path.basename(one))) for one in agents if os.path.isfile(one))]
 
 
 def recognises(beginning: Head) -> bool:

@@ -1,0 +1,1 @@
+"""Traces in the forms of others: the published schema, and ATIF."""

@@ -1,0 +1,326 @@
+"""Reads one ATIF trajectory: its steps as the transcript of an agent, with what they spent and whom they refer to.
+
+Harbor, RFC 0001, Agent Trajectory Interchange Format, versions 1.0 to 1.8. A step has one time, mostly that at which
+it was written down; producers that follow NVIDIA's convention add when a call began and ended (`extra.invocation`).
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from orchtrace_corpus.trace.importers.atif.documents import ABSENT, Agent, Call, Document, Extra, Metrics, Result, Step
+from orchtrace_corpus.trace.importers.conversations import transcript as steps
+from orchtrace_corpus.trace.importers.conversations.transcript import string
+from orchtrace_corpus.trace.importers.core.logs import LogFile
+from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
+from orchtrace_corpus.trace.importers.spans.span import Usage
+from orchtrace_corpus.trace.importers.spans.usage import divided
+from orchtrace_corpus.trace.model.import_report import ImportReport, LedgerLine, Problem
+from orchtrace_corpus.trace.model.trace import Status, TokenBasis, TokenRefs
+
+_CACHE_WRITES = ("cache_creation_input_tokens", "cache_write_tokens", "cache_creation_tokens")
+_REASONING = ("reasoning_tokens", "thoughts_tokens", "reasoning_output_tokens")
+"""By which names programs give, in `metrics.extra`, what ATIF has no field for."""
+_FAILED = frozenset(("error", "failed", "failure"))
+_DONE = frozenset(("completed", "success", "succeeded", "ok"))
+_NOTIFICATION = re.compile(r"\s*<task-notification>")
+_NOTIFIED = re.compile(r"<tool-use-id>([^<]{1,200})</tool-use-id>\s*<status>(\w{1,20})</status>")
+_LATEST = 1e11  # seconds since 1970
+_NUMBERS = (float, int)  # and not bool
+_NO_TOKENS = (ABSENT, ABSENT, ABSENT)
+_UNKNOWN, _REPORTED = Status.UNKNOWN, TokenBasis.REPORTED  # which Python 3.11 takes long to find
+
+
+class Delegation(NamedTuple):
+    """A sub-agent of which a result tells.
+
+    Attributes:
+        step: The result, or the step in which it stands.
+        call: The call that delegated to it; None where there is none.
+        id: Its `trajectory_id`; empty where the reference has none.
+        path: The file that it is in; empty where it is embedded.
+        name: What it is called, as far as the reference says.
+    """
+
+    step: steps.Step
+    call: steps.ToolCall | None
+    id: str
+    path: str
+    name: str
+
+
+class Notification(NamedTuple):
+    """A step that tells of the end of a call that went on in the background."""
+
+    step: steps.Step
+    call: str
+    status: Status
+    ref: str
+
+
+class Trajectory:
+    """A trajectory as read.
+
+    Attributes:
+        file: The file.
+        id: Its `trajectory_id`.
+        session: Its `session_id`.
+        name: What its agent is called.
+        version: The version of the agent.
+        thread: Its steps; the agent's name is still empty.
+        references: The sub-agents of which it tells.
+        notifications: The ends of calls in the background of which it tells.
+        calls: The calls by their ids.
+        embedded: The trajectories embedded in it, as they stand in the document.
+        children: The same as read.
+        continued: The file that continues it; empty where none does.
+        totals: The prompt and completion tokens that `final_metrics` state.
+        spent: The prompt and completion tokens of its own steps.
+        without: How many model calls have no usage.
+        odd: How many have usage that is no number.
+        has_times: Whether any step has a time.
+
+    Args:
+        file: The file.
+        document: Its members.
+        lines: The lines of its steps, and of those embedded in it.
+        pointer: The JSON pointer of the trajectory in its file.
+        privacy: How contents are referred to.
+        report: What becomes of its records.
+    """
+
+    def __init__(
+        self,
+        file: LogFile,
+        document: Document,
+        lines: Iterator[int],
+        pointer: str,
+        privacy: Privacy,
+        report: ImportReport,
+    ) -> None:
+        self.file = file
+        self._pointer, self._privacy, self._report = pointer, privacy, report
+        agent = document.agent or Agent()
+        self.id, self.session = string(document.trajectory_id), string(document.session_id)
+        self.name = masked(string(agent.name))
+        self.version = masked(string(agent.version))
+        self._model = masked(string(agent.model_name))
+        self.thread = steps.Transcript("", key=self.id)
+        if agent.extra is not None:
+            self.thread.role = masked(string(agent.extra.subagent_name))
+        self.references: list[Delegation] = []
+        self.notifications: list[Notification] = []
+        self.calls: dict[str, steps.ToolCall] = {}
+        self.continued = string(document.continued_trajectory_ref)
+        self.totals = _totals(document.final_metrics)
+        self.spent = (0, 0)
+        self.without = self.odd = 0
+        self.has_times = False
+        self.embedded = document.subagent_trajectories or []
+        self.children: list[Trajectory] = []
+        self._counted: dict[str, int] = {}
+        self._paid = 0  # how many calls have usage
+        self._is_asked = False
+        self._has_ancestry = False
+        report.records_read += len(document.steps)
+        for number, step in enumerate(document.steps):
+            self._take(step, steps.Place(file.name, next(lines)), number)
+        if self._paid:
+            report.enter(LedgerLine.OWN, self._paid, **self._counted)
+
+    def pointer_to(self, number: int) -> str:
+        """The JSON pointer of an embedded trajectory."""
+        return f"{self._pointer}/subagent_trajectories/{number}"
+
+    def _take(self, step: Step, place: steps.Place, number: int) -> None:
+        if step.is_copied_context is True:  # history of another trajectory, counted there
+            usage = self._usage(step.metrics, ImportReport(), None) if step.metrics is not None else None
+            self._report.enter(LedgerLine.COPIED_HISTORY, **(divided(usage, ImportReport()) if usage else {}))
+            return
+        time = steps.moment(step.timestamp)
+        self.has_times = self.has_times or time != steps.NO_TIME
+        call = None
+        if step.source == "agent":
+            call = self._take_answer(step, time, place, number)
+        elif step.source == "user":
+            self._take_input(step, time, place)
+        elif step.source == "system":
+            self.thread.add(steps.Note(time, place))
+        else:
+            self._report.note_unknown(masked(f"step of source {str(step.source)[:100]}"))
+            return
+        own: dict[str, steps.ToolCall] = {}
+        for one in step.tool_calls or ():
+            self._take_call(one, call, own, time, place)
+        if step.observation is not None:
+            for result in step.observation.results or ():
+                self._take_result(result, own, time, place)
+
+    def _take_answer(self, step: Step, time: float, place: steps.Place, number: int) -> steps.ModelCall | None:
+        """A step of the agent: one call of a model, or several; none where it says so."""
+        invocation = None
+        if step.extra is not None:
+            invocation = _invocation(step.extra)
+            self._has_ancestry = self._has_ancestry or step.extra.ancestry is not ABSENT
+        metrics = step.metrics
+        usage = self._usage(metrics, self._report, place) if metrics is not None else None
+        if step.llm_call_count == 0 and usage is None:
+            self._report.pass_over("agent step without a model call")
+            self.thread.add(steps.Note(time, place))
+            return None
+        before = self.thread.steps[-1] if self.thread.steps else None
+        if usage is None and step.llm_call_count is None and isinstance(before, steps.ModelCall) and before.tokens:
+            before.end, before.final = max(before.end, time), not step.tool_calls  # one answer, written as two steps
+            return before
+        call = steps.ModelCall(time, place, end=time, final=not step.tool_calls)
+        call.model = masked(step.model_name) if type(step.model_name) is str else self._model
+        call.ref = self._privacy.reference(step.message)
+        more: dict[str, Any] = {}
+        if invocation is not None and time != steps.NO_TIME:
+            begin, call.end = invocation
+            call.time = more["t_request"] = min(begin, call.end)
+        if usage is not None:
+            call.tokens, call.basis = divided(usage, self._report), _REPORTED
+            for kind, amount in call.tokens.items():
+                self._counted[kind] = self._counted.get(kind, 0) + amount
+            self._paid += 1
+            self.spent = self.spent[0] + (usage.input or 0), self.spent[1] + (usage.output or 0)
+        else:
+            self.without += 1
+        if metrics is not None:
+            cost = metrics.cost_usd
+            if isinstance(cost, int | float) and not isinstance(cost, bool) and 0 <= cost < 1e300:
+                more["cost_usd"] = float(cost)
+            if (refs := self._token_refs(metrics, number)) is not None:
+                more["token_refs"] = refs
+        if more:
+            call.more = more
+        self.thread.add(call)
+        return call
+
+    def _token_refs(self, metrics: Metrics, number: int) -> TokenRefs | None:
+        """Where the single tokens of an answer are: a JSON pointer behind the name of the file."""
+        held = metrics.prompt_token_ids, metrics.completion_token_ids, metrics.logprobs
+        if held == _NO_TOKENS:
+            return None
+        place = f"{self.file.name}#{self._pointer}/steps/{number}/metrics"
+        names = ("prompt_token_ids", "completion_token_ids", "logprobs")
+        marks = (bytes(memoryview(raw)[:1]) for raw in held)
+        return TokenRefs(*(f"{place}/{name}" if mark == b"[" else "" for name, mark in zip(names, marks, strict=True)))
+
+    def _usage(self, metrics: Metrics, report: ImportReport, place: steps.Place | None) -> Usage | None:
+        """What metrics state; None, and entered as unknown, where that is nothing."""
+        written = reasoning = None
+        if type(metrics.extra) is dict:
+            written = next((metrics.extra[name] for name in _CACHE_WRITES if name in metrics.extra), None)
+            reasoning = next((metrics.extra[name] for name in _REASONING if name in metrics.extra), None)
+        stated = (metrics.prompt_tokens, metrics.completion_tokens, metrics.cached_tokens, written, reasoning)
+        usage = Usage(*map(_amount, stated))
+        if stated != usage[:5]:
+            report.note(Problem.USAGE_NO_NUMBER, str(place))
+            self.odd += place is not None and not usage.is_known
+        if usage.is_known and any(usage):
+            return usage
+        if usage.is_known:
+            report.enter(LedgerLine.ZERO)
+        return None
+
+    def _take_input(self, step: Step, time: float, place: steps.Place) -> None:
+        """What the agent is given to read: by a person first, later also by programs."""
+        text = string(step.message)
+        ref = self._privacy.reference(step.message)
+        if _NOTIFICATION.match(text):
+            note = steps.Note(time, place)
+            self.thread.add(note)
+            for use, word in _NOTIFIED.findall(text):
+                status = Status.ERROR if word in _FAILED else Status.OK if word in _DONE else Status.CANCELLED
+                self.notifications.append(Notification(note, use, status, ref))
+        elif self._has_ancestry and self._is_asked:  # NVIDIA's converter writes the input of each model call so
+            self.thread.add(steps.Note(time, place))
+        else:
+            self._is_asked = True
+            self.thread.add(steps.UserInput(time, place, ref=ref))
+
+    def _take_call(
+        self,
+        one: Call,
+        call: steps.ModelCall | None,
+        own: dict[str, steps.ToolCall],
+        time: float,
+        place: steps.Place,
+    ) -> None:
+        use, tool = string(one.tool_call_id), masked(string(one.function_name))
+        tool_call = steps.ToolCall(time, place, call=call, id=masked(use), tool=tool)
+        tool_call.ref = self._privacy.reference(one.arguments)
+        invocation = _invocation(one.extra) if one.extra is not None else None
+        if invocation is not None and time != steps.NO_TIME:
+            begin, end = invocation
+            tool_call.time = max(begin, time)
+            tool_call.more = {"run_time": round(max(end - begin, 0.0), 6)}
+        if use in own:
+            self._report.note(Problem.CALL_WRITTEN_TWICE, str(place))
+            return
+        own[use] = tool_call
+        self.calls.setdefault(use, tool_call)
+        self.thread.add(tool_call)
+
+    def _take_result(self, result: Result, own: Mapping[str, steps.ToolCall], time: float, place: steps.Place) -> None:
+        """The result of a call of this step or, as some programs write it, of an earlier one."""
+        use = string(result.source_call_id)
+        tool_call = own.get(use) or self.calls.get(use)
+        found = steps.ToolResult(time, place, status=_UNKNOWN, ref=self._privacy.reference(result.content))
+        if tool_call is not None and tool_call.more is not None:
+            found.time = tool_call.time + tool_call.more["run_time"]
+        if result.extra is not None:
+            word = string(result.extra.status).lower()
+            if word in _FAILED or result.extra.is_error is True:
+                found.status, found.error = Status.ERROR, "tool_error"
+            elif word in _DONE:
+                found.status = Status.OK
+        self.thread.add(found)
+        if tool_call is not None and tool_call.answer is None:
+            steps.answer(tool_call, found)
+        elif tool_call is not None:
+            found.is_repeated = True
+            self._report.note(Problem.SECOND_RESULT, str(place))
+        elif use:
+            self._report.note(Problem.RESULT_WITHOUT_CALL, str(place))
+        for one in result.subagent_trajectory_ref or ():
+            further = one.extra or Extra()
+            name = string(further.agent_name) or string(further.subagent_name)
+            names = string(one.trajectory_id), string(one.trajectory_path)
+            self.references.append(Delegation(found, tool_call, *names, masked(name)))
+
+
+def below(trajectories: list[Trajectory]) -> Iterator[Trajectory]:
+    """Trajectories and those embedded in them, each behind the one that it is embedded in."""
+    waiting = list(reversed(trajectories))
+    while waiting:
+        yield (one := waiting.pop())
+        waiting += reversed(one.children)
+
+
+def _amount(value: Any) -> int | None:
+    """A number of tokens; None for what is none."""
+    if value is None or (type(value) is int and 0 <= value < 2**53):
+        return value
+    if type(value) not in _NUMBERS or not 0 <= value < 2**53:
+        return None
+    return int(value) if value == int(value) else None
+
+
+def _totals(value: Any) -> tuple[int, int] | None:
+    """The prompt and completion tokens of `final_metrics`; None where one of them is not stated."""
+    found = value if isinstance(value, dict) else {}
+    prompt, completion = _amount(found.get("total_prompt_tokens")), _amount(found.get("total_completion_tokens"))
+    return None if prompt is None or completion is None else (prompt, completion)
+
+
+def _invocation(extra: Extra) -> tuple[float, float] | None:
+    """When a call began and ended; None where it is not said."""
+    found = extra.invocation
+    if found is None:
+        return None
+    begin, end = found.start_timestamp, found.end_timestamp
+    are_numbers = type(begin) in _NUMBERS and type(end) in _NUMBERS
+    return (begin, end) if are_numbers and 0 <= begin <= end < _LATEST else None

@@ -1,0 +1,178 @@
+"""Restores what `exporters.atif` has written: events from the steps, calls and results that stand for them.
+
+Each of these objects says what ATIF has fields for, and keeps the rest of its event under one key in `extra`. Fields of
+ATIF go first, so that who edits a step edits its event.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from orchtrace_corpus.trace.importers.core.builder import token_totals
+from orchtrace_corpus.trace.importers.core.logs import LogFile
+from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
+from orchtrace_corpus.trace.model.import_report import ImportReport, LedgerLine, Problem
+from orchtrace_corpus.trace.model.trace import Tokens, Trace, by_kind, total
+
+KEY = "orchtrace"
+"""The key of `extra` under which an export keeps what ATIF has no field for."""
+
+_HASH = "sha256:"
+
+
+def metrics_of(event: Mapping[str, Any]) -> dict[str, Any]:
+    """The metrics of a step that stands for an event; empty where it spent nothing that is known."""
+    tokens = {kind: int(number) for kind, number in (event.get("tokens") or {}).items() if number is not None}
+    kinds = tuple(tokens.get(kind) for kind in ("input", "cache_read", "cache_write"))
+    found = {
+        "prompt_tokens": None if kinds[0] is None else sum(kind or 0 for kind in kinds),
+        "completion_tokens": tokens.get("output"),
+        "cached_tokens": kinds[1],
+        "cost_usd": event.get("cost_usd"),
+        "extra": {
+            name: tokens[kind]
+            for name, kind in (("cache_write_tokens", "cache_write"), ("reasoning_tokens", "reasoning"))
+            if kind in tokens
+        },
+    }
+    return {name: value for name, value in found.items() if value not in (None, {})}
+
+
+def fields_of_step(step: Mapping[str, Any], agent: Any) -> dict[str, Any]:
+    """What the own fields of a step say of its event."""
+    found: dict[str, Any] = {"agent": agent}
+    if model := step.get("model_name"):
+        found["model"] = model
+    if step.get("is_copied_context") is True:
+        found["copied_context"] = True
+    if message := step.get("message"):
+        found["content_ref"] = message
+    metrics = _inside(step, "metrics")
+    if (cost := metrics.get("cost_usd")) is not None:
+        found["cost_usd"] = cost
+    further = _inside(metrics, "extra")
+    prompt, cached, written = (
+        metrics.get("prompt_tokens"),
+        metrics.get("cached_tokens"),
+        further.get("cache_write_tokens"),
+    )
+    if type(prompt) is int:
+        prompt -= sum(one for one in (cached, written) if type(one) is int)
+    kinds = {
+        "input": prompt,
+        "output": metrics.get("completion_tokens"),
+        "cache_read": cached,
+        "cache_write": written,
+        "reasoning": further.get("reasoning_tokens"),
+    }
+    if tokens := {kind: number for kind, number in kinds.items() if number is not None}:
+        found["tokens"] = tokens
+    return found
+
+
+def fields_of_call(call: Mapping[str, Any], agent: Any) -> dict[str, Any]:
+    """What the own fields of a tool call say of its event."""
+    return {"agent": agent, "tool": call.get("function_name"), "call_id": call.get("tool_call_id")}
+
+
+def fields_of_result(result: Mapping[str, Any], agent: Any) -> dict[str, Any]:
+    """What the own fields of a result say of its event."""
+    names = {"call_id": result.get("source_call_id"), "content_ref": result.get("content")}
+    return {"agent": agent, **{name: value for name, value in names.items() if value}}
+
+
+def rest(event: Mapping[str, Any], said: Mapping[str, Any]) -> dict[str, Any]:
+    """What has to be kept of an event beside what the fields of ATIF say; null where it lacks what they say."""
+    found = {name: value for name, value in event.items() if name not in said or said[name] != value}
+    return {**found, **{name: None for name in said if name not in event}}
+
+
+def restore(data: bytes, file: LogFile, privacy: Privacy, report: ImportReport) -> Trace | None:
+    """The trace that was exported to a document; None where it is no export of ours, or cannot be restored."""
+    try:
+        document = msgspec.json.decode(data)
+    except UnicodeDecodeError:
+        document = msgspec.json.decode(data.decode("utf-8", "replace"))
+    own = _inside(_inside(document, "extra"), KEY)
+    if not isinstance(own.get("trace"), dict):
+        return None
+    found = sorted(_events(document), key=lambda one: one[0])
+    events = [event for _, event in found]
+    names = {str(event.get("id")) for event in events}
+    edges = _objects(own.get("edges"))
+    kept = [edge for edge in edges if {str(edge.get("src")), str(edge.get("dst"))} <= names]
+    for event in events:
+        content = event.get("content_ref", "")
+        if not (isinstance(content, str) and content.startswith(_HASH)):
+            event["content_ref"] = privacy.reference(content)
+    try:
+        trace = msgspec.convert(_masked({**own["trace"], "events": events, "edges": kept}, privacy), Trace)
+    except (msgspec.ValidationError, RecursionError):
+        report.note(Problem.UNUSABLE_EXTRA, file.name)
+        return None
+    is_whole = len(kept) == len(edges) and len(events) == own.get("events")
+    if not is_whole or not trace.import_report:
+        _count(trace, file, report, is_whole=is_whole)
+    return trace
+
+
+def _count(trace: Trace, file: LogFile, report: ImportReport, *, is_whole: bool) -> None:
+    """Give a trace a report of its own, and the total of the events that it still has."""
+    report.records_read += len(trace.events)
+    spent = 0.0
+    for event in trace.events:
+        if isinstance(event.tokens, Tokens) and not event.copied_context:
+            report.enter(LedgerLine.OWN, 1, **by_kind(event.tokens))
+            spent += total(event.tokens)
+    if not is_whole:
+        report.note(Problem.UNUSABLE_EXTRA, file.name)
+        if trace.costs.get("tokens") is not None:
+            trace.costs["tokens"] = spent
+    trace.import_report = {**report.as_data(), "token_totals": token_totals(trace.events)}
+
+
+def _events(document: Any) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The events for which the objects of a trajectory stand, and those of its sub-agents, each with its number."""
+    waiting = [document]
+    while waiting:
+        one = waiting.pop()
+        agent = _inside(one, "agent").get("name")
+        for step in _objects(one.get("steps")):
+            yield from _event(step, fields_of_step(step, agent))
+            for call in _objects(step.get("tool_calls")):
+                yield from _event(call, fields_of_call(call, agent))
+            for result in _objects(_inside(step, "observation").get("results")):
+                yield from _event(result, fields_of_result(result, agent))
+        waiting += _objects(one.get("subagent_trajectories"))
+
+
+def _event(holder: Mapping[str, Any], said: Mapping[str, Any]) -> Iterator[tuple[int, dict[str, Any]]]:
+    kept = _inside(_inside(holder, "extra"), KEY)
+    if isinstance(kept.get("event"), dict) and type(kept.get("number")) is int:
+        found = {**said, **kept["event"]}
+        yield kept["number"], {name: value for name, value in found.items() if value is not None}
+
+
+def _inside(value: Any, name: str) -> dict[str, Any]:
+    found = value.get(name) if isinstance(value, dict) else None
+    return found if isinstance(found, dict) else {}
+
+
+def _objects(value: Any) -> list[dict[str, Any]]:
+    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+
+
+def _masked(value: Any, privacy: Privacy) -> Any:
+    """A value whose texts are masked, those of contents that are kept left as they are."""
+    if isinstance(value, str):
+        return masked(value)
+    if isinstance(value, list):
+        return [_masked(one, privacy) for one in value]
+    if isinstance(value, dict):
+        is_kept = privacy.keep_content
+        return {
+            masked(name): one if is_kept and name == "content_ref" else _masked(one, privacy)
+            for name, one in value.items()
+        }
+    return value
