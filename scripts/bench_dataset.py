@@ -18,6 +18,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
@@ -64,6 +65,7 @@ def main() -> None:
     parser.add_argument("--single", type=int, nargs="*", default=[100_000, 1_000_000], help="events in one trace")
     parser.add_argument("--megabytes", type=int, default=200, help="logs of Claude Code")
     parser.add_argument("--files", type=int, default=20_000, help="small sessions, a file each")
+    parser.add_argument("--spark", type=int, default=1_000_000, help="events for Spark beside this machine; 0 for none")
     parser.add_argument("--folder", help="where to make room for it (else the folder for temporary files)")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=arguments.folder) as name:
@@ -71,7 +73,8 @@ def main() -> None:
         many = [_small_traces(place, events) for events in arguments.sizes]
         single = [_one_trace(place, events) for events in arguments.single]
         others = [_logs(place, arguments.megabytes), _files(place, arguments.files)]
-    print(document(many, single, others))
+        engines = _engines(place, arguments.spark) if arguments.spark and find_spec("pyspark") else ""
+    print(document(many, single, others) + engines)
 
 
 def dataset_claims(events: int) -> Iterator[Claim]:
@@ -135,6 +138,54 @@ def _killed_at_half(place: Path, log: Path) -> Run:
     again = run(build)
     shutil.rmtree(folder)
     return Run(half + again.seconds, again.peak_mib)
+
+
+def _engines(place: Path, events: int, rounds: int = 3) -> str:
+    """The same traces built by both engines on the same processors in turn, and described by both.
+
+    Raises:
+        RuntimeError: The files or the figures differ.
+    """
+    log, one = place / "traces.jsonl", place / "one.jsonl"
+    _synthesize(one, EVENTS_OF_A_TRACE, 1)
+    _synthesize(log, EVENTS_OF_A_TRACE, max(events // EVENTS_OF_A_TRACE, 1))
+    spark = ("--engine", "spark", "--master", "local[2]")
+    words = {"local": ("--jobs", "2"), "spark": spark}
+    starts, builds, described = [], dict[str, list[float]](local=[], spark=[]), dict[str, Run]()
+    for number in range(rounds):
+        starts.append(run((*DATASET, "build", str(one), "-o", str(place / f"one-{number}"), *spark)).seconds)
+        for engine, options in words.items():
+            shutil.rmtree(place / engine, ignore_errors=True)
+            command = (*DATASET, "build", str(log), "-o", str(place / engine), "--salt", "x", *options)
+            builds[engine].append(run(command).seconds)
+    files = {engine: {path.relative_to(place / engine): path.read_bytes() for path in _parts(place / engine)}
+             for engine in words}  # fmt: skip
+    figures = {}
+    for engine, options in (("local", ()), ("spark", spark)):
+        command = (*DATASET, "stats", str(place / engine), "--format", "json", *options)
+        described[engine] = run(command)
+        figures[engine] = json.loads(_output(command))
+    if files["local"] != files["spark"] or figures["local"] != figures["spark"]:
+        raise RuntimeError("the engines make different files, or find different figures")
+    start, local, both = min(starts), min(builds["local"]), min(builds["spark"])
+    rows = [
+        ("build", f"{local:,.1f} s", f"{both - start:,.1f} s", f"{(both - start) / local:.2f}"),
+        ("stats", f"{described['local'].seconds:,.1f} s", f"{described['spark'].seconds:,.1f} s",
+         f"{described['spark'].seconds / described['local'].seconds:.2f}"),
+    ]  # fmt: skip
+    return f"""
+## Two engines
+
+{events:,} events in traces of {EVENTS_OF_A_TRACE}, on the same two processors in turn, the best of {rounds}:
+`--jobs 2`, and `--engine spark --master local[2]`. A build of one trace, {start:,.1f} s, is
+taken off the builds on Spark: it starts a session. All files are the same byte by byte, and all figures of `stats`.
+
+{_lines(("", "local", "Spark", "ratio"), rows)}
+"""
+
+
+def _parts(folder: Path) -> list[Path]:
+    return sorted(folder.glob("*/*.parquet"))
 
 
 def _against(one: Run, other: Run) -> str:
@@ -274,10 +325,9 @@ Reckoned from the figures above for traces of {EVENTS_OF_A_TRACE} events, not me
 
 {_lines(("", *(f"10^{len(str(events)) - 1} events" for events in _BEYOND)), reckoned)}
 
-- A build ends where patience does.
+- A build ends where patience does; beyond that, Spark has more machines ([dataset.md](dataset.md#on-a-cluster)).
 - Statistics end where the values of all measures of all traces do not fit into memory. `sql` can ask for one measure
-  at a time; beyond that, the same expressions are for the engine of a cluster
-  ([dataset.md](dataset.md#from-other-programs)).
+  at a time; beyond that, `--engine spark` computes the same figures.
 - A single trace ends where it does not fit into memory: {_kib(single)} for each event.
 """
 

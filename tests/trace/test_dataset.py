@@ -25,6 +25,7 @@ from orchtrace_corpus.base.errors import CommandUseError, DataFileError
 from orchtrace_corpus.base.files import locked
 from orchtrace_corpus.base.text.layout import display_width, plain
 from orchtrace_corpus.base.text.table import Table, lines
+from orchtrace_corpus.trace.dataset import spark
 from orchtrace_corpus.trace.dataset.columns import TABLES
 from orchtrace_corpus.trace.dataset.folder import Folder
 from orchtrace_corpus.trace.dataset.tables import Writer, write
@@ -787,6 +788,37 @@ def test_a_missing_extra_is_named_with_the_command_that_installs_it(
     assert hint.startswith("Install it: ")
     assert hint.endswith("[scale]'")
     assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--master", "local[2]"), "--master and --spark-conf are for --engine spark"),
+        (("--spark-conf", "a=b"), "--master and --spark-conf are for --engine spark"),
+        (("--engine", "spark"), "--engine spark needs --master URL"),
+        (("--engine", "spark", "--master", "local[2]", "--spark-conf", "cores"), "wants NAME=VALUE, not 'cores'"),
+        (("--engine", "dask"), "'dask' is not one of 'local', 'spark'"),
+    ],
+)
+def test_engines_are_named_as_a_whole(options: tuple[str, ...], message: str, various: Path, tmp_path: Path) -> None:
+    for words in (("build", str(EXAMPLES[0]), "-o", str(tmp_path / "d")), ("stats", str(various))):
+        result = run_corpus("trace", "dataset", *words, *options)
+        assert (result.code, message in result.stderr) == (2, True), result.stderr
+    assert not (tmp_path / "d").exists()
+
+
+def test_spark_brings_no_jobs_and_its_extra_is_named(
+    various: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "pyspark", None)
+    result = run_corpus("trace", "dataset", "stats", str(various), "--engine", "spark", "--master", "local[2]")
+    assert (result.code, "Spark needs pyspark, which is not installed" in result.stderr) == (2, True)
+    assert "[spark]" in result.stderr
+    monkeypatch.undo()
+    monkeypatch.setattr(spark, "need", lambda *_: None)
+    words = ("-o", str(tmp_path / "d"), "--engine", "spark", "--master", "local[2]", "--jobs", "2")
+    result = run_corpus("trace", "dataset", "build", str(EXAMPLES[0]), *words)
+    assert (result.code, "--jobs is for the local engine" in result.stderr) == (2, True)
 
 
 def test_a_table_that_is_not_there_is_answered_with_those_that_are(various: Path) -> None:
