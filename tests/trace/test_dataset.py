@@ -33,7 +33,18 @@ from orchtrace_corpus.trace.model.trace import Trace
 from orchtrace_corpus.trace.render import dataset as render
 from tests.conftest import ROOT, run_corpus
 from tests.effort import mostly_slow
-from tests.trace.datasets import building, built, finished, left_alive, rows, run_build, summary, transcript, unit_count
+from tests.trace.datasets import (
+    building,
+    built,
+    finished,
+    left_alive,
+    rows,
+    run_build,
+    summary,
+    transcript,
+    unit_count,
+    various_traces,
+)
 from tests.trace.traces import EXAMPLES, event, example, raw
 
 
@@ -360,14 +371,14 @@ def test_ids_of_answers_are_hashed_by_the_salt_of_the_dataset(tmp_path: Path) ->
 
 # Builds that are killed, or that meet with trouble.
 
-# Replaced files: one for the mark, then six of a unit and what it is made of. Writes: the mark, then one for each unit.
+# Replaced files: the mark, the copies, then six of a unit and what it is made of. Writes: the mark, then one for each unit.
 KILLS = [
     "replace=1",
     "replace=2",
     "replace=5",
     "replace=8",
     "replace=12",
-    "replace=30",
+    "replace=31",
     "write=1",
     "write=2",
     "write=3",
@@ -385,7 +396,7 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[st
     return folder / "logs", rows(folder / "d")
 
 
-@pytest.mark.parametrize("moment", mostly_slow(KILLS, ["replace=5", "replace=12", "replace=30", "write=2", "units=2"]))
+@pytest.mark.parametrize("moment", mostly_slow(KILLS, ["replace=5", "replace=12", "replace=31", "write=2", "units=2"]))
 def test_a_killed_build_goes_on_where_it_was(
     moment: str, undisturbed: tuple[Path, dict[str, list[str]]], tmp_path: Path
 ) -> None:
@@ -401,7 +412,7 @@ def test_a_killed_build_goes_on_where_it_was(
     assert process.returncode == -signal.SIGKILL
     assert left_alive(process.pid) == []
     units, taken = map(len, finished(folder))
-    assert units == {"replace=12": 3, "replace=30": 12, "write=3": 3}.get(moment, units if name == "units" else 0)
+    assert units == {"replace=12": 3, "replace=31": 12, "write=3": 3}.get(moment, units if name == "units" else 0)
 
     told = built(logs, folder, "--salt", "x")
 
@@ -490,7 +501,7 @@ def test_every_worker_begins_with_interrupts_blocked(logs: Path, tmp_path: Path)
 
 
 def test_an_interrupted_build_keeps_what_is_finished_and_leaves_nobody_behind(logs: Path, tmp_path: Path) -> None:
-    with building(logs, tmp_path / "d", "slow=0.15,unit=2") as process:
+    with building(logs, tmp_path / "d", "slow=0.3,unit=2") as process:
         while process.poll() is None and unit_count(tmp_path / "d") < 2:
             time.sleep(0.01)
         os.killpg(process.pid, signal.SIGINT)  # as a terminal does: workers get it, too
@@ -515,27 +526,7 @@ def test_an_interrupted_build_keeps_what_is_finished_and_leaves_nobody_behind(lo
 def various(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A dataset of traces that differ: systems, models, clocks, unknown figures, outliers, copied context, costs."""
     folder = tmp_path_factory.mktemp("various")
-    chance = random.Random(5)
-    documents = []
-    for number in range(150):
-        one = synthesized(f"run-{number // 2}", chance.randint(1, 60), chance)
-        one["system"] = chance.choice(["", "alpha", "beta", "gam ma"])
-        one["topology"] = chance.choice(["centralized", "swarm", "unknown"])
-        one["clock"] = {"unit": chance.choice(["s", "ms", "step"])}
-        for part in one["events"]:
-            if chance.random() < 0.1:
-                part.pop("tokens", None)
-            if chance.random() < 0.3:
-                part["cost_usd"] = chance.random()
-            if chance.random() < 0.1 and "tokens" in part:
-                part["copied_context"] = True
-            if chance.random() < 0.02:
-                part["t_end"] = part["t"] + 10_000
-            part["model"] = chance.choice(["", "small", "large"])
-        one["costs"] = {"tokens": None, "wall_clock_s": None}
-        one["reasons"] = {"costs.tokens": "-", "costs.wall_clock_s": "-"}
-        documents.append(one)
-    (folder / "t.jsonl").write_text("".join(json.dumps(one) + "\n" for one in documents), encoding="utf-8")
+    various_traces(folder / "t.jsonl")
     result = run_build(str(folder / "t.jsonl"), str(ROOT / "data" / "traces"), "-o", str(folder / "d"))
     assert result.code == 0, result.stderr
     return folder / "d"

@@ -113,7 +113,6 @@ def build(
     spark = _spark(engine, master, spark_conf or ())
     if spark is not None and jobs is not None:
         raise CommandUseError("--jobs is for the local engine", "Spark has --spark-conf spark.executor.cores=N.")
-    options = building.Options(spark or Local(jobs or processors()), form, table, salt, prune)
     done = [0, 0]
 
     def report(number: int, total: int) -> None:
@@ -123,7 +122,10 @@ def build(
 
     try:
         with progress.shown(session.output, "sources") as show:
-            outcome = building.build(paths, Folder(output), options, report)
+            maker = spark or Local(jobs or processors())
+            outcome = building.build(
+                paths, Folder(output), maker, report, form=form, prices=table, salt=salt, prune=prune
+            )
     except KeyboardInterrupt:
         session.output.note(
             f"corpus: {done[0]:,} of {done[1]:,} sources were read; finished units are kept; the same command goes on"

@@ -12,51 +12,30 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any, NamedTuple
+from tempfile import TemporaryFile
+from typing import TYPE_CHECKING, Any
 
 from orchtrace_corpus.base import __version__
-from orchtrace_corpus.base.errors import DataFileError
+from orchtrace_corpus.base.errors import DataFileError, need
 from orchtrace_corpus.base.findings import printable, quote, quote_path
 from orchtrace_corpus.trace.dataset.folder import Folder, is_staged
 from orchtrace_corpus.trace.dataset.local import Maker
 from orchtrace_corpus.trace.dataset.plan import Task, state
 from orchtrace_corpus.trace.dataset.staging import Job
-from orchtrace_corpus.trace.dataset.tables import Answer, need
+from orchtrace_corpus.trace.dataset.tables import Answer
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import Row, SparkSession
 
 _OURS = {"spark.log.level": "ERROR", "spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
 _MOST_ROUNDS = 5
 _LOOK_SECONDS = 0.2
 _VERSION, _FOLDER, _FILE, _STOPPED = "version", "folder", "file", "stopped"
-_Seen = dict[str, tuple[int, int]]
+_SHARED = "Logs and dataset must be in folders that all executors share, under the same path."
 
 
-class _Order(NamedTuple):
-    """A unit to be made, and its files as the driver saw them: size and time of change by path."""
-
-    task: Task
-    job: Job
-    seen: _Seen
-
-
-class _Reply(NamedTuple):
-    """What became of an order.
-
-    Attributes:
-        number: Its number.
-        executor: The machine and the working folder of who had it.
-        place: Where the unit is staged; empty where it was not made.
-        trouble: Why not, as one of the words above.
-        what: The file, version or error that is behind it.
-    """
-
-    number: int
-    executor: str
-    place: str
-    trouble: str
-    what: str
+_Order = tuple[Task, Job, dict[str, tuple[int, int]]]
+"""A unit to be made, and the size and the time of each of its files as the driver saw them."""
 
 
 class Spark:
@@ -87,7 +66,7 @@ class Spark:
             builder = begin.remote(self._master) if is_remote else begin.master(self._master)
             for name, value in {**({} if is_remote else _OURS), **self._conf}.items():
                 builder = builder.config(name, value)
-            with _errors_of_spark(f"cannot start Spark at {quote(self._master)}"):
+            with _errors_of_spark(f"cannot start Spark at {quote(self._master)}"), _stderr_in_a_file():
                 session = builder.getOrCreate()
             try:
                 yield session
@@ -96,25 +75,15 @@ class Spark:
                     with suppress(Exception):  # it may be gone
                         end()
 
-    def make(self, tasks: Sequence[Task], job: Job, report: Callable[[int], None]) -> Iterator[str]:
-        """Make units; gives where each is staged, as soon as it is, and each once.
-
-        Args:
-            tasks: The units.
-            job: What holds for all of them.
-            report: Called with how many sources are done.
-
-        Raises:
-            DataFileError: Spark does not start or gives up; an executor cannot make a unit.
-        """
+    def make(self, tasks: Sequence[Task], job: Job) -> Iterator[str]:
+        """Make units, as `Engine.make` has it; a file that changes meanwhile is looked at again."""
         if not tasks:
             return
-        left = {task.name: _absolute(task) for task in tasks}
-        sources = sum(len(task.sources) for task in tasks)
+        left = {task.name: task for task in tasks}
         staged = Folder(job.folder).staged
         with ThreadPoolExecutor(1) as pool, self._session() as session:
             for _ in range(_MOST_ROUNDS):
-                orders = [_Order(task, job, _look(task)) for task in left.values()]
+                orders = [(task, job, _look(task)) for task in left.values()]
                 run = pool.submit(_run, session, orders, os.path.join(staged, "orders"))
                 is_over = False
                 while not is_over:
@@ -123,16 +92,16 @@ class Spark:
                         name = os.path.basename(place).partition(".")[0]
                         if name in left and is_staged(place):
                             del left[name]
-                            report(sources - sum(len(task.sources) for task in left.values()))
                             yield place
                 with _errors_of_spark("Spark has given up"):
                     replies = run.result()
                 for reply in replies:
-                    if orders[reply.number].task.name in left:
-                        _refuse_trouble(reply, orders[reply.number])
+                    task, _, seen = orders[reply.number]
+                    if task.name in left:
+                        _refuse_trouble(reply, staged, is_changed=_look(task) != seen)
                 if not left:
                     return
-        raise DataFileError(f"{quote_path(_first(next(iter(left.values()))))} changes all the time")
+        raise DataFileError(f"{quote_path(task.sources[0].files[0].path)} changes all the time")
 
     @contextmanager
     def open_tables(self, parts: Mapping[str, Sequence[str]]) -> "Iterator[SparkTables]":
@@ -144,9 +113,7 @@ class Spark:
         with self._session() as session:
             with _errors_of_spark("cannot open the tables on Spark"):
                 for table, files in parts.items():
-                    none = "SELECT CAST(NULL AS STRING) AS trace, CAST(NULL AS BIGINT) AS number WHERE false"
-                    rows = session.read.parquet(*map(os.path.abspath, files)) if files else session.sql(none)
-                    rows.createOrReplaceTempView(table)
+                    session.read.parquet(*map(os.path.abspath, files)).createOrReplaceTempView(table)
             yield SparkTables(session)
 
 
@@ -170,35 +137,27 @@ class SparkTables:
             return Answer(tuple(found.columns), iter([list(map(tuple, found.collect()))]))
 
 
-def _absolute(task: Task) -> Task:
-    """A unit whose files are found from any working folder."""
-    sources = tuple(
-        source._replace(files=tuple(file._replace(path=os.path.abspath(file.path)) for file in source.files))
-        for source in task.sources
-    )
-    return task._replace(sources=sources)
+def _look(task: Task) -> dict[str, tuple[int, int]]:
+    """The size and the time of each file of a unit, as they are on this machine."""
+    states = {file.path: state(file) for source in task.sources for file in source.files}
+    return {path: (one.size, one.mtime_ns) for path, one in states.items()}
 
 
-def _look(task: Task) -> _Seen:
-    """The files of a unit as they are on this machine."""
-    found = {file.path: state(file) for source in task.sources for file in source.files}
-    return {path: (one.size, one.mtime_ns) for path, one in found.items()}
+def _run(session: "SparkSession", orders: Sequence[_Order], folder: str) -> "list[Row]":
+    """Have all orders carried out; one task of Spark each.
 
-
-def _first(task: Task) -> str:
-    return task.sources[0].files[0].path
-
-
-def _run(session: "SparkSession", orders: Sequence[_Order], folder: str) -> list[_Reply]:
-    """Have all orders carried out; one task of Spark each."""
+    Returns:
+        For each order its `number`, the `executor` that had it (machine and working folder), what the `trouble` was,
+        if any, and the `cause` that is behind it: a file, a version or an error.
+    """
     os.makedirs(folder, exist_ok=True)
     for number, order in enumerate(orders):
         with open(os.path.join(folder, str(number)), "wb") as file:
             pickle.dump(order, file)
-    rows = session.range(0, len(orders), 1, len(orders)).mapInArrow(
-        _on_executor(folder, __version__), "number long, executor string, place string, trouble string, what string"
+    replies = session.range(0, len(orders), 1, len(orders)).mapInArrow(
+        _on_executor(folder, __version__), "number long, executor string, trouble string, cause string"
     )
-    return [_Reply(*row) for row in rows.collect()]
+    return replies.collect()
 
 
 def _on_executor(folder: str, version: str) -> Callable[[Iterator[Any]], Iterator[Any]]:
@@ -215,67 +174,78 @@ def _on_executor(folder: str, version: str) -> Callable[[Iterator[Any]], Iterato
         except ImportError:
             found = ""
         for number in (number for batch in batches for number in batch.column(0).to_pylist()):
-            place, trouble, what = "", "version", found
+            trouble, cause = "version", found
             if found == version:
                 from orchtrace_corpus.trace.dataset.spark import make_unit
 
-                place, trouble, what = make_unit(os.path.join(folder, str(number)))
-            row = {"number": number, "executor": f"{socket.gethostname()}:{os.getcwd()}", "place": place}
-            yield pyarrow.RecordBatch.from_pylist([{**row, "trouble": trouble, "what": what}])
+                trouble, cause = make_unit(os.path.join(folder, str(number)))
+            who = {"number": number, "executor": f"{socket.gethostname()}:{os.getcwd()}"}
+            yield pyarrow.RecordBatch.from_pylist([{**who, "trouble": trouble, "cause": cause}])
 
     return carry_out
 
 
 _MAKERS: list[Maker] = []
+"""The process of this executor's worker that makes units; it serves for one after another."""
 
 
-def make_unit(order_file: str) -> tuple[str, str, str]:
-    """Stage a unit on an executor, in a process of its own, which may serve for the next one, too.
+def make_unit(order_file: str) -> tuple[str, str]:
+    """Stage a unit on an executor.
 
     Returns:
-        Where it is staged; or nothing, what the trouble is, and what is behind it.
+        What the trouble is, and what is behind it; nothing where the unit is staged.
     """
     try:
         with open(order_file, "rb") as file:
-            order: _Order = pickle.load(file)
+            task, job, seen = pickle.load(file)
     except OSError:
-        return "", _FOLDER, order_file
-    here = _look(order.task)
-    for path, seen in order.seen.items():
-        if here[path] != seen:
-            return "", _FILE, path
-    if not _MAKERS or _MAKERS[0].job != order.job:
+        return _FOLDER, order_file
+    for path, here in _look(task).items():
+        if here != seen[path]:
+            return _FILE, path
+    if not _MAKERS or _MAKERS[0].job != job:
         while _MAKERS:
             _MAKERS.pop().end()
-        _MAKERS.append(Maker(order.job))
-    _MAKERS[0].give(order.task)
+        _MAKERS.append(Maker(job))
     try:
-        while not (place := _MAKERS[0].receive()):
+        for _ in _MAKERS[0].make(task):
             pass
     except DataFileError as error:
         _MAKERS.pop().end()
-        return "", _STOPPED, str(error)
-    return place, "", ""
+        return _STOPPED, str(error)
+    return "", ""
 
 
-def _refuse_trouble(reply: _Reply, order: _Order) -> None:
-    """Say why a unit was not made; a file that has changed meanwhile is no reason, but one to try again.
+def _refuse_trouble(reply: "Row", staged: str, *, is_changed: bool) -> None:
+    """Say why a unit was not made; that a file has changed meanwhile is a reason to try again.
 
     Raises:
         DataFileError: It cannot be made.
     """
     who = f"the executor {printable(reply.executor)}"
     if reply.trouble == _VERSION:
-        theirs = f"version {quote(reply.what)}" if reply.what else "no version"
+        theirs = f"version {quote(reply.cause)}" if reply.cause else "no version"
         hint = "Ship this environment to the executors: see docs/dataset.md."
         raise DataFileError(f"{who} has {theirs} of orchtrace-corpus, and the driver {quote(__version__)}", hint)
-    shared = "Logs and dataset must be in folders that all executors share, under the same path."
-    if reply.trouble == _FILE and _look(order.task)[reply.what] == order.seen[reply.what]:
-        raise DataFileError(f"{who} does not see {quote_path(reply.what)} as the driver does", shared)
     if reply.trouble == _STOPPED:
-        raise DataFileError(f"{who}: {printable(reply.what, limit=300)}")
-    if reply.trouble == _FOLDER or reply.place:
-        raise DataFileError(f"{who} and the driver do not see the same {quote_path(reply.what or reply.place)}", shared)
+        raise DataFileError(f"{who}: {printable(reply.cause, limit=300)}")
+    if reply.trouble != _FILE:
+        raise DataFileError(f"{who} and the driver do not see the same {quote_path(reply.cause or staged)}", _SHARED)
+    if not is_changed:
+        raise DataFileError(f"{who} does not see {quote_path(reply.cause)} as the driver does", _SHARED)
+
+
+@contextmanager
+def _stderr_in_a_file() -> Iterator[None]:
+    """Have what is started meanwhile, which is Java, write its remarks into a file that nobody sees."""
+    before = os.dup(2)
+    try:
+        with TemporaryFile() as file:
+            os.dup2(file.fileno(), 2)
+            yield
+    finally:
+        os.dup2(before, 2)
+        os.close(before)
 
 
 @contextmanager
