@@ -212,7 +212,8 @@ def sql(
     """Ask the tables of a dataset a question in SQL.
 
     The tables are traces, events, edges, agents and ledger; DESCRIBE events shows the columns of one. A query can
-    read nothing else, and write nothing.
+    read nothing else, and write nothing. DuckDB answers, on this machine: up to a million events it is faster than
+    Spark on the same processors, and no larger size was measured.
 
     \b
     Examples:
