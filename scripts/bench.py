@@ -21,7 +21,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 import synthesize
-from bench_dataset import dataset_claims
+from bench_dataset import dataset_claims, spark_claims
 from bench_importers import import_claims
 from bench_pages import page_claims
 from bench_run_page import run_page_claims
@@ -60,6 +60,7 @@ def main() -> None:
     middle, large = arguments.events
     claims += trace_claims((middle, large), arguments.traces, arguments.rounds, arguments.peers)
     claims += dataset_claims(large)
+    claims += spark_claims(large)
     claims += import_claims(arguments.logs)
     claims += [] if arguments.without_pages else page_claims(min(arguments.records), CORPUS)
     claims += [] if arguments.without_pages else run_page_claims()

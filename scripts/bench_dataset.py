@@ -17,10 +17,13 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
+import spark_cluster
 from bench_traces import JSON_LINES
 from measured import Claim, Run, run
 
@@ -28,6 +31,7 @@ ROOT = Path(__file__).resolve().parents[1]
 CORPUS = str(Path(sys.executable).parent / "corpus")
 DATASET = (CORPUS, "trace", "dataset")
 PLAIN = (sys.executable, str(ROOT / "scripts" / "plain_statistics.py"))
+ON_SPARK = ("--engine", "spark", "--master", "local[2]")
 EVENTS_OF_A_TRACE = 20
 MOST_FOR_THE_LOOP = 1_000_000
 _BEYOND = (100_000_000, 1_000_000_000)
@@ -35,6 +39,9 @@ STATS_LIMIT = 0.4
 BUILD_LIMIT = 3.0
 BUILD_TO_JSON_LIMIT = 8.0
 KILLED_LIMIT = 1.4
+SPARK_LIMIT = 1.4
+KILLED_WORKER_LIMIT = 1.6
+DRIVER_LIMIT = 1.5
 
 
 class Row(NamedTuple):
@@ -64,6 +71,7 @@ def main() -> None:
     parser.add_argument("--single", type=int, nargs="*", default=[100_000, 1_000_000], help="events in one trace")
     parser.add_argument("--megabytes", type=int, default=200, help="logs of Claude Code")
     parser.add_argument("--files", type=int, default=20_000, help="small sessions, a file each")
+    parser.add_argument("--spark", type=int, default=1_000_000, help="events for Spark beside this machine; 0 for none")
     parser.add_argument("--folder", help="where to make room for it (else the folder for temporary files)")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=arguments.folder) as name:
@@ -71,7 +79,9 @@ def main() -> None:
         many = [_small_traces(place, events) for events in arguments.sizes]
         single = [_one_trace(place, events) for events in arguments.single]
         others = [_logs(place, arguments.megabytes), _files(place, arguments.files)]
-    print(document(many, single, others))
+        events = arguments.spark if find_spec("pyspark") else 0
+        engines = _engines_page(events, _engines(place, events, rounds=3)) if events else ""
+    print(document(many, single, others) + engines, end="")
 
 
 def dataset_claims(events: int) -> Iterator[Claim]:
@@ -135,6 +145,138 @@ def _killed_at_half(place: Path, log: Path) -> Run:
     again = run(build)
     shutil.rmtree(folder)
     return Run(half + again.seconds, again.peak_mib, again.cpu_seconds)
+
+
+def spark_claims(events: int, rounds: int = 3) -> Iterator[Claim]:
+    """The claims about Spark as an engine, for `bench.py`; none where it is not installed."""
+    if not find_spec("pyspark"):
+        return
+    with tempfile.TemporaryDirectory() as name:
+        found = _engines(Path(name), events, rounds)
+        alone, killed = _killed_worker(Path(name), Path(name) / "traces.jsonl")
+        few, many = (_driver_mib(Path(name), number) for number in (events, 10 * events))
+    yield Claim(
+        f"`dataset build --engine spark --master local[2]`, {events:,} events, session start apart, against `--jobs 2`",
+        (found.spark.seconds - found.start.seconds) / found.local.seconds,
+        SPARK_LIMIT,
+        f"{_against(found.spark, found.local)}; a session starts in {found.start.seconds:.2f} s",
+    )
+    yield Claim(
+        f"the same on two workers, {events:,} events, one of them killed at half, against one that is not",
+        killed / alone,
+        KILLED_WORKER_LIMIT,
+        f"{killed:.2f} s against {alone:.2f} s",
+    )
+    yield Claim(
+        f"memory of the driver, {10 * events:,} events, against {events:,}",
+        many / few,
+        DRIVER_LIMIT,
+        f"{many} MiB against {few} MiB, Python and Java together",
+    )
+
+
+class Engines(NamedTuple):
+    """Both engines on the same traces; `start` is a build of one trace on Spark."""
+
+    start: Run
+    local: Run
+    spark: Run
+    local_stats: Run
+    spark_stats: Run
+
+
+def _engines(place: Path, events: int, rounds: int) -> Engines:
+    """The same traces built by both engines on the same processors in turn, and described by both.
+
+    Raises:
+        RuntimeError: The files or the figures differ.
+    """
+    log, one = place / "traces.jsonl", place / "one.jsonl"
+    _synthesize(one, EVENTS_OF_A_TRACE, 1)
+    _synthesize(log, EVENTS_OF_A_TRACE, max(events // EVENTS_OF_A_TRACE, 1))
+    words = {"local": ("--jobs", "2"), "spark": ON_SPARK}
+    starts, builds = [], dict[str, list[Run]](local=[], spark=[])
+    for number in range(rounds):
+        starts.append(run((*DATASET, "build", str(one), "-o", str(place / f"one-{number}"), *ON_SPARK)))
+        for engine, options in words.items():
+            shutil.rmtree(place / engine, ignore_errors=True)
+            builds[engine].append(
+                run((*DATASET, "build", str(log), "-o", str(place / engine), "--salt", "x", *options))
+            )
+    files, figures, described = [], [], []
+    for engine, options in (("local", ()), ("spark", ON_SPARK)):
+        files.append({path.relative_to(place / engine): path.read_bytes() for path in _parts(place / engine)})
+        command = (*DATASET, "stats", str(place / engine), "--format", "json", *options)
+        described.append(run(command))
+        figures.append(json.loads(_output(command)))
+    if files[0] != files[1] or figures[0] != figures[1]:
+        raise RuntimeError("the engines make different files, or find different figures")
+    return Engines(min(starts), min(builds["local"]), min(builds["spark"]), *described)
+
+
+def _engines_page(events: int, found: Engines) -> str:
+    rows = [
+        ("build", found.local, found.spark.seconds - found.start.seconds),
+        ("stats", found.local_stats, found.spark_stats.seconds),
+    ]
+    lines = [
+        (what, f"{one.seconds:,.1f} s", f"{other:,.1f} s", f"{other / one.seconds:.2f}") for what, one, other in rows
+    ]
+    return f"""
+## Two engines
+
+{events:,} events in traces of {EVENTS_OF_A_TRACE}, on the same two processors in turn, the best of several:
+`--jobs 2`, and `--engine spark --master local[2]`. A build of one trace, {found.start.seconds:,.1f} s, is
+taken off the build on Spark: it starts a session. All files are the same byte by byte, and all figures of `stats`.
+
+{_lines(("", "local", "Spark", "ratio"), lines)}
+"""
+
+
+def _killed_worker(place: Path, log: Path) -> tuple[float, float]:
+    """Seconds of a build on two workers, and of one of which a worker is killed after half that time."""
+    seconds: list[float] = []
+    for number in range(2):
+        with spark_cluster.master() as url, ExitStack() as stack:
+            nodes = [stack.enter_context(spark_cluster.worker(url, place / f"node-{number}-{n}")) for n in range(2)]
+            settings = [word for one in spark_cluster.LOOPBACK for word in ("--spark-conf", one)]
+            words = (*DATASET, "build", str(log), "-o", str(place / f"killed-{number}"), "--engine", "spark")
+            begin = time.perf_counter()
+            with subprocess.Popen((*words, "--master", url, *settings), stderr=subprocess.DEVNULL) as process:
+                if seconds:
+                    time.sleep(seconds[0] / 2)
+                    nodes[0].kill()
+            seconds.append(time.perf_counter() - begin)
+            if process.returncode:
+                raise RuntimeError(f"a build on two workers ended with status {process.returncode}")
+    return seconds[0], seconds[1]
+
+
+PEAKS = """
+import os, resource, sys
+from pathlib import Path
+from orchtrace_corpus.cli.main import run
+
+code = run(sys.argv[1:])
+java = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
+peaks = [line.split()[1] for one in java for line in open(f"/proc/{one}/status") if line.startswith("VmHWM")]
+print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss + sum(map(int, peaks))) // 1024)
+sys.exit(code)
+"""
+"""Runs a command, and prints the peak memory of its process and of those that it has started, in MiB."""
+
+
+def _driver_mib(place: Path, events: int) -> int:
+    """The memory of the driver of a build on Spark, in MiB."""
+    log, folder = place / "many.jsonl", place / "many"
+    _synthesize(log, EVENTS_OF_A_TRACE, events // EVENTS_OF_A_TRACE)
+    peak = _output((sys.executable, "-c", PEAKS, *DATASET[1:], "build", str(log), "-o", str(folder), *ON_SPARK))
+    shutil.rmtree(folder)
+    return int(peak)
+
+
+def _parts(folder: Path) -> list[Path]:
+    return sorted(folder.glob("*/*.parquet"))
 
 
 def _against(one: Run, other: Run) -> str:
@@ -274,10 +416,9 @@ Reckoned from the figures above for traces of {EVENTS_OF_A_TRACE} events, not me
 
 {_lines(("", *(f"10^{len(str(events)) - 1} events" for events in _BEYOND)), reckoned)}
 
-- A build ends where patience does.
+- A build ends where patience does; beyond that, Spark has more machines ([dataset.md](dataset.md#on-a-cluster)).
 - Statistics end where the values of all measures of all traces do not fit into memory. `sql` can ask for one measure
-  at a time; beyond that, the same expressions are for the engine of a cluster
-  ([dataset.md](dataset.md#from-other-programs)).
+  at a time; beyond that, `--engine spark` computes the same figures.
 - A single trace ends where it does not fit into memory: {_kib(single)} for each event.
 """
 

@@ -64,6 +64,25 @@ class MissingLibraryError(CommandUseError):
         super().__init__(f"{what} needs {library}, which is not installed", f"Install it: {command}")
 
 
+def need(what: str, module: str, extra: str = "scale") -> None:
+    """See that an optional library is there.
+
+    Args:
+        what: What needs it.
+        module: The library.
+        extra: The extra of this package that brings it.
+
+    Raises:
+        MissingLibraryError: It is not installed.
+    """
+    from importlib import import_module
+
+    try:
+        import_module(module)
+    except ImportError as error:
+        raise MissingLibraryError(what, module, extra) from error
+
+
 def _shown(path: str) -> str:
     """A path as seen from the working folder, if it is below it."""
     near = os.path.relpath(path)

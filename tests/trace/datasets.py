@@ -3,6 +3,7 @@
 import json
 import multiprocessing
 import os
+import random
 import subprocess
 import sys
 import time
@@ -12,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from msgspec.json import decode
+from synthesize_traces import trace as synthesized
 
 from orchtrace_corpus.trace.dataset.folder import Folder, Staged
 from tests.conftest import Result, run_corpus
@@ -31,6 +33,31 @@ def transcript(path: Path, name: str, tokens: int = 7, text: str = "Go on.") -> 
     ]  # fmt: skip
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+
+
+def various_traces(path: Path) -> None:
+    """Traces that differ: systems, models, clocks, unknown figures, outliers, copied context, costs."""
+    chance = random.Random(5)
+    documents = []
+    for number in range(150):
+        one = synthesized(f"run-{number // 2}", chance.randint(1, 60), chance)
+        one["system"] = chance.choice(["", "alpha", "beta", "gam ma"])
+        one["topology"] = chance.choice(["centralized", "swarm", "unknown"])
+        one["clock"] = {"unit": chance.choice(["s", "ms", "step"])}
+        for part in one["events"]:
+            if chance.random() < 0.1:
+                part.pop("tokens", None)
+            if chance.random() < 0.3:
+                part["cost_usd"] = chance.random()
+            if chance.random() < 0.1 and "tokens" in part:
+                part["copied_context"] = True
+            if chance.random() < 0.02:
+                part["t_end"] = part["t"] + 10_000
+            part["model"] = chance.choice(["", "small", "large"])
+        one["costs"] = {"tokens": None, "wall_clock_s": None}
+        one["reasons"] = {"costs.tokens": "-", "costs.wall_clock_s": "-"}
+        documents.append(one)
+    path.write_text("".join(json.dumps(one) + "\n" for one in documents), encoding="utf-8")
 
 
 @cache
@@ -108,6 +135,12 @@ if os.environ.get("HAND") and "resource_tracker" not in " ".join(sys.orig_argv):
         def finish(writer):
             raise OSError(28, "No space left on device")
         staging.Writer.finish = finish
+    if "pyspark.daemon" in sys.orig_argv:  # on an executor
+        from orchtrace_corpus import base
+        from orchtrace_corpus.trace.dataset import spark
+        look = spark.state
+        base.__version__ = hand.get("version", base.__version__)
+        spark.state = lambda file: look(file._replace(path="/none") if file.name == hand.get("blind") else file)
     staging._read = reading
     if "--multiprocessing-fork" not in sys.orig_argv:
         folder.write_atomic, os.replace = counted("write", write), counted("replace", replace)

@@ -25,6 +25,7 @@ from orchtrace_corpus.base.errors import CommandUseError, DataFileError
 from orchtrace_corpus.base.files import locked
 from orchtrace_corpus.base.text.layout import display_width, plain
 from orchtrace_corpus.base.text.table import Table, lines
+from orchtrace_corpus.trace.dataset import spark
 from orchtrace_corpus.trace.dataset.columns import TABLES
 from orchtrace_corpus.trace.dataset.folder import Folder
 from orchtrace_corpus.trace.dataset.tables import Writer, write
@@ -32,7 +33,18 @@ from orchtrace_corpus.trace.model.trace import Trace
 from orchtrace_corpus.trace.render import dataset as render
 from tests.conftest import ROOT, run_corpus
 from tests.effort import mostly_slow
-from tests.trace.datasets import building, built, finished, left_alive, rows, run_build, summary, transcript, unit_count
+from tests.trace.datasets import (
+    building,
+    built,
+    finished,
+    left_alive,
+    rows,
+    run_build,
+    summary,
+    transcript,
+    unit_count,
+    various_traces,
+)
 from tests.trace.traces import EXAMPLES, event, example, raw
 
 
@@ -359,14 +371,14 @@ def test_ids_of_answers_are_hashed_by_the_salt_of_the_dataset(tmp_path: Path) ->
 
 # Builds that are killed, or that meet with trouble.
 
-# Replaced files: one for the mark, then six of a unit and what it is made of. Writes: the mark, then one for each unit.
+# Replaced files: the mark, the copies, then six of a unit and what it is made of. Writes: the mark, then one for each unit.
 KILLS = [
     "replace=1",
     "replace=2",
     "replace=5",
     "replace=8",
     "replace=12",
-    "replace=30",
+    "replace=31",
     "write=1",
     "write=2",
     "write=3",
@@ -400,7 +412,7 @@ def test_a_killed_build_goes_on_where_it_was(
     assert process.returncode == -signal.SIGKILL
     assert left_alive(process.pid) == []
     units, taken = map(len, finished(folder))
-    assert units == {"replace=12": 3, "replace=30": 12, "write=3": 3}.get(moment, units if name == "units" else 0)
+    assert units == {"replace=12": 3, "replace=31": 12, "write=3": 3}.get(moment, units if name == "units" else 0)
 
     told = built(logs, folder, "--salt", "x")
 
@@ -489,7 +501,7 @@ def test_every_worker_begins_with_interrupts_blocked(logs: Path, tmp_path: Path)
 
 
 def test_an_interrupted_build_keeps_what_is_finished_and_leaves_nobody_behind(logs: Path, tmp_path: Path) -> None:
-    with building(logs, tmp_path / "d", "slow=0.15,unit=2") as process:
+    with building(logs, tmp_path / "d", "slow=0.3,unit=2") as process:
         while process.poll() is None and unit_count(tmp_path / "d") < 2:
             time.sleep(0.01)
         os.killpg(process.pid, signal.SIGINT)  # as a terminal does: workers get it, too
@@ -514,27 +526,7 @@ def test_an_interrupted_build_keeps_what_is_finished_and_leaves_nobody_behind(lo
 def various(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A dataset of traces that differ: systems, models, clocks, unknown figures, outliers, copied context, costs."""
     folder = tmp_path_factory.mktemp("various")
-    chance = random.Random(5)
-    documents = []
-    for number in range(150):
-        one = synthesized(f"run-{number // 2}", chance.randint(1, 60), chance)
-        one["system"] = chance.choice(["", "alpha", "beta", "gam ma"])
-        one["topology"] = chance.choice(["centralized", "swarm", "unknown"])
-        one["clock"] = {"unit": chance.choice(["s", "ms", "step"])}
-        for part in one["events"]:
-            if chance.random() < 0.1:
-                part.pop("tokens", None)
-            if chance.random() < 0.3:
-                part["cost_usd"] = chance.random()
-            if chance.random() < 0.1 and "tokens" in part:
-                part["copied_context"] = True
-            if chance.random() < 0.02:
-                part["t_end"] = part["t"] + 10_000
-            part["model"] = chance.choice(["", "small", "large"])
-        one["costs"] = {"tokens": None, "wall_clock_s": None}
-        one["reasons"] = {"costs.tokens": "-", "costs.wall_clock_s": "-"}
-        documents.append(one)
-    (folder / "t.jsonl").write_text("".join(json.dumps(one) + "\n" for one in documents), encoding="utf-8")
+    various_traces(folder / "t.jsonl")
     result = run_build(str(folder / "t.jsonl"), str(ROOT / "data" / "traces"), "-o", str(folder / "d"))
     assert result.code == 0, result.stderr
     return folder / "d"
@@ -787,6 +779,37 @@ def test_a_missing_extra_is_named_with_the_command_that_installs_it(
     assert hint.startswith("Install it: ")
     assert hint.endswith("[scale]'")
     assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--master", "local[2]"), "--master and --spark-conf are for --engine spark"),
+        (("--spark-conf", "a=b"), "--master and --spark-conf are for --engine spark"),
+        (("--engine", "spark"), "--engine spark needs --master URL"),
+        (("--engine", "spark", "--master", "local[2]", "--spark-conf", "cores"), "wants NAME=VALUE, not 'cores'"),
+        (("--engine", "dask"), "'dask' is not one of 'local', 'spark'"),
+    ],
+)
+def test_engines_are_named_as_a_whole(options: tuple[str, ...], message: str, various: Path, tmp_path: Path) -> None:
+    for words in (("build", str(EXAMPLES[0]), "-o", str(tmp_path / "d")), ("stats", str(various))):
+        result = run_corpus("trace", "dataset", *words, *options)
+        assert (result.code, message in result.stderr) == (2, True), result.stderr
+    assert not (tmp_path / "d").exists()
+
+
+def test_spark_brings_no_jobs_and_its_extra_is_named(
+    various: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "pyspark", None)
+    result = run_corpus("trace", "dataset", "stats", str(various), "--engine", "spark", "--master", "local[2]")
+    assert (result.code, "Spark needs pyspark, which is not installed" in result.stderr) == (2, True)
+    assert "[spark]" in result.stderr
+    monkeypatch.undo()
+    monkeypatch.setattr(spark, "need", lambda *_: None)
+    words = ("-o", str(tmp_path / "d"), "--engine", "spark", "--master", "local[2]", "--jobs", "2")
+    result = run_corpus("trace", "dataset", "build", str(EXAMPLES[0]), *words)
+    assert (result.code, "--jobs is for the local engine" in result.stderr) == (2, True)
 
 
 def test_a_table_that_is_not_there_is_answered_with_those_that_are(various: Path) -> None:

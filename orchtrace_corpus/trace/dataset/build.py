@@ -6,54 +6,28 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple, Protocol
 
 from orchtrace_corpus.base import __version__
+from orchtrace_corpus.base.errors import need
 from orchtrace_corpus.trace.analysis.prices import AnyPrices
 from orchtrace_corpus.trace.dataset.answers import write_copies
 from orchtrace_corpus.trace.dataset.columns import TABLES
 from orchtrace_corpus.trace.dataset.folder import ANSWERS, Folder
 from orchtrace_corpus.trace.dataset.plan import TRACE, Task, find, plan
 from orchtrace_corpus.trace.dataset.staging import Job
-from orchtrace_corpus.trace.dataset.tables import need
 
 
 class Engine(Protocol):
     """What makes units: the processes of one machine, or a cluster."""
 
-    def make(self, tasks: Sequence[Task], job: Job, report: Callable[[int], None]) -> Iterator[str]:
+    def make(self, tasks: Sequence[Task], job: Job) -> Iterator[str]:
         """Make units; gives where each is staged, as soon as it is, and each once.
 
         Args:
             tasks: The units.
             job: What holds for all of them.
-            report: Called with how many sources are done.
 
         Raises:
             DataFileError: Not all can be made.
         """
-
-
-class Options(NamedTuple):
-    """How to build a dataset.
-
-    Attributes:
-        engine: What makes units.
-        form: The format of all logs; else recognised.
-        prices: What tokens cost.
-        salt: The salt of the hashes, for a new dataset; else random.
-        prune: Whether sessions go whose logs are not there any more, or are not named.
-    """
-
-    engine: Engine
-    form: str = ""
-    prices: AnyPrices | None = None
-    salt: str = ""
-    prune: bool = False
-
-
-class Failure(NamedTuple):
-    """Something that was left out, and why."""
-
-    name: str
-    why: str
 
 
 class Outcome(NamedTuple):
@@ -68,7 +42,7 @@ class Outcome(NamedTuple):
         removed: Sessions that went because of that.
         passed_over: Files that are no logs.
         traces: Traces that the dataset holds now.
-        failures: What was left out of it.
+        failures: What was left out of it: what it is called, and why.
     """
 
     built: int
@@ -79,17 +53,31 @@ class Outcome(NamedTuple):
     removed: int
     passed_over: int
     traces: int
-    failures: list[Failure]
+    failures: list[tuple[str, str]]
 
 
-def build(paths: Sequence[str], folder: Folder, options: Options, report: Callable[[int, int], None]) -> Outcome:
+def build(
+    paths: Sequence[str],
+    folder: Folder,
+    engine: Engine,
+    report: Callable[[int, int], None],
+    *,
+    form: str = "",
+    prices: AnyPrices | None = None,
+    salt: str = "",
+    prune: bool = False,
+) -> Outcome:
     """Bring a dataset to what logs say.
 
     Args:
         paths: Logs, finished traces, or folders of them.
         folder: The dataset; made if it is not there.
-        options: How.
-        report: Called with how many sessions of how many are done.
+        engine: What makes units.
+        report: Called with how many sources of how many are done.
+        form: The format of all logs; else recognised.
+        prices: What tokens cost.
+        salt: The salt of the hashes, for a new dataset; else random.
+        prune: Whether sessions go whose logs are not there any more, or are not named.
 
     Raises:
         CommandUseError: pyarrow is not installed; there is no such format; the dataset has another salt.
@@ -97,31 +85,36 @@ def build(paths: Sequence[str], folder: Folder, options: Options, report: Callab
             the engine cannot make all units.
     """
     need("Parquet", "pyarrow")
-    found = find(paths, options.form, folder.path)
-    with folder.writing(options.salt) as salt:
-        settings = _settings(options.prices)
+    found = find(paths, form, folder.path)
+    with folder.writing(salt) as key:
+        if not os.path.exists(folder.copies):
+            write_copies((), folder.copies)
+        settings = _settings(prices)
         standing = folder.units()
-        todo = plan(found.sources, standing, settings, salt, prune=options.prune)
+        todo = plan(found.sources, standing, settings, key, prune=prune)
         for unit in todo.renewed:
             folder.note(unit)
         for unit, kept in todo.shrunk:
             folder.keep(unit, kept)
         wanted = [source for task in todo.tasks for source in task.sources]
-        job = Job(os.path.abspath(folder.path), salt, options.prices, settings)
-        failures = []
-        for place in options.engine.make(todo.tasks, job, lambda done: report(done, len(wanted))):
-            failures += [Failure(*one) for one in folder.commit(place).left_out]
-        report(len(wanted), len(wanted))
+        job = Job(os.path.abspath(folder.path), key, prices, settings)
+        failures = found.unreadable
+        done = 0
+        report(done, len(wanted))
+        for place in engine.make(todo.tasks, job):
+            staged = folder.commit(place)
+            failures += staged.left_out
+            done += len(staged.unit.sessions) + len(staged.left_out)
+            report(done, len(wanted))
         units = folder.units()
         write_copies([folder.part(ANSWERS, unit) for unit in units if unit.answers], folder.copies)
         folder.finish()
     sessions = [session for unit in units for session in unit.sessions]
-    priced = {session.key for unit in standing if unit.prices and not options.prices for session in unit.sessions}
-    failures += [Failure(name, why) for name, why in found.unreadable]
-    failures += [Failure(session.files[0].name, why) for session in sessions for why in session.errors]
+    priced = {session.key for unit in standing if unit.prices and not prices for session in unit.sessions}
+    failures += [(session.files[0].name, why) for session in sessions for why in session.errors]
     return Outcome(
         built=len(wanted),
-        unpriced=sum(source.form != TRACE and source.key(salt) in priced for source in wanted) if priced else 0,
+        unpriced=sum(source.form != TRACE and source.key(key) in priced for source in wanted) if priced else 0,
         unchanged=todo.unchanged,
         empty=sum(not session.traces and not session.errors for session in sessions),
         kept=todo.kept,
@@ -135,9 +128,6 @@ def build(paths: Sequence[str], folder: Folder, options: Options, report: Callab
 def _settings(prices: AnyPrices | None) -> str:
     """What rows depend on besides the logs, in short."""
     columns = [(table, column.name, column.type) for table, columns in TABLES.items() for column in columns]
-    table = (
-        None
-        if prices is None
-        else (prices.date, prices.source, sorted((m, sorted(p.items())) for m, p in prices.models.items()))
-    )
+    models = sorted((name, sorted(model.items())) for name, model in prices.models.items()) if prices else None
+    table = prices and (prices.date, prices.source, models)
     return hashlib.blake2b(repr((__version__, columns, table)).encode(), digest_size=8).hexdigest()

@@ -70,6 +70,11 @@ class Done(Struct, gc=False):
     traces: int = 0
     errors: tuple[str, ...] = ()
 
+    @property
+    def identity(self) -> tuple[str, tuple[str, ...], int]:
+        """What makes it the same source in another build."""
+        return self.form, tuple(file.path for file in self.files), self.begin
+
 
 class Unit(Struct):
     """Sessions whose rows are in one file of each table.
@@ -96,16 +101,15 @@ class Unit(Struct):
         return f"part-{self.name}-{self.generation}.parquet"
 
 
-class Staged(Struct):
-    """A unit that is written as a whole, to be committed.
+LeftOut = tuple[tuple[str, str], ...]
+"""Sources that killed the process which read them: what they are called, and why."""
 
-    Attributes:
-        unit: What it is made of.
-        left_out: Sources that killed the process which read them: what they are called, and why.
-    """
+
+class Staged(Struct):
+    """A unit that is written as a whole, to be committed, with what was left out of it."""
 
     unit: Unit
-    left_out: tuple[tuple[str, str], ...] = ()
+    left_out: LeftOut = ()
 
 
 class _Identity(Struct):
@@ -245,7 +249,7 @@ class Folder:
         return found
 
     def parts(self) -> dict[str, list[str]]:
-        """The files of each table; none of copies before a build has come to its end.
+        """The files of each table.
 
         Raises:
             DataFileError: There is no dataset, or it holds nothing.
@@ -259,7 +263,7 @@ class Folder:
             missing = next(table for table, files in found.items() if not files)
             hint = "corpus trace dataset build LOGS... -o DIR makes one."
             raise DataFileError(f"{quote_path(self.path)} is no dataset, or an empty one: no {missing}", hint)
-        return {**found, COPIES: _files(os.path.dirname(self.copies), ".parquet")}
+        return {**found, COPIES: [self.copies]}
 
     def commit(self, place: str) -> Staged:
         """Take over a staged unit: first its files, at last the unit itself. Broken off, it can be done again.

@@ -7,82 +7,65 @@ read: the process that started it then knows what killed it. Whatever engine run
 import os
 import signal
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Any
 
 from orchtrace_corpus.base.errors import DataFileError
-from orchtrace_corpus.base.findings import printable, quote_path
+from orchtrace_corpus.base.findings import quote_path
 from orchtrace_corpus.base.workers import Worker, WorkerError, wait_for_any
-from orchtrace_corpus.trace.dataset.folder import Folder
+from orchtrace_corpus.trace.dataset.folder import Folder, LeftOut
 from orchtrace_corpus.trace.dataset.plan import Task
-from orchtrace_corpus.trace.dataset.staging import Job, Order, Stopped, serve
+from orchtrace_corpus.trace.dataset.staging import Job, serve
 
 MOST_DEATHS = 20
 
 
 class Maker(Worker):
-    """A process that makes a unit; where it dies, another makes it without the source that it was at.
+    """A process that makes units; where it dies, another takes its place, without the source that it was at.
 
     Attributes:
-        at: The number of the source that it reads; -1 before the first.
-        task: What it makes; None where it has nothing to do.
+        job: What holds for all units.
     """
 
     def __init__(self, job: Job, log_file: str = "") -> None:
         self.job = job
-        self.at = -1
-        self.task: Task | None = None
         self._log_file = log_file
-        self._left_out: tuple[tuple[str, str], ...] = ()
-        self._deaths = 0
         super().__init__(serve, job, log_file)
 
-    def give(self, task: Task) -> None:
-        """Have it make a unit."""
-        self._left_out, self._deaths = (), 0
-        self._begin(task)
+    def make(self, task: Task) -> Iterator[str]:
+        """Make a unit; gives nothing, as often as that takes, and at last where the unit is staged.
 
-    def _begin(self, task: Task) -> None:
-        self.task, self.at = task, -1
-        place = os.path.join(Folder(self.job.folder).staged, f"{task.name}.{os.urandom(4).hex()}")
-        with suppress(WorkerError):  # `receive` reports it
-            self.send(Order(task, place, self._left_out))
-
-    def receive(self) -> str:
-        """Wait for news; returns where the unit is staged, or nothing while it is not.
+        Every step but the first waits for a message of the process.
 
         Raises:
             DataFileError: Units cannot be written, or processes die one after another.
         """
-        task = self.task
-        try:
-            reply: Any = super().receive()
-        except WorkerError:
-            reply = None
-        if isinstance(reply, int):
-            self.at = reply
-        elif isinstance(reply, Stopped):
-            raise DataFileError(f"cannot go on in {quote_path(self.job.folder)}: {printable(reply.why)}")
-        elif reply is not None:
-            self.task, self.at = None, -1
-            return str(reply)
-        elif task is not None:
-            self._replace(task)
-        return ""
-
-    def _replace(self, task: Task) -> None:
-        """Start another process in place of one that died, which goes on without what killed it."""
-        super().end()
-        self._deaths += 1
-        if self._deaths > MOST_DEATHS:
-            raise DataFileError(f"{self._deaths} processes died, and nothing got done; the last: {self._cause}")
-        if 0 <= self.at < len(task.sources):  # else it died before it read anything, or had read all of it
-            fatal = task.sources[self.at]
-            self._left_out += ((fatal.name, f"the process that read it died: {self._cause}"),)
-            task = task._replace(sources=tuple(source for source in task.sources if source is not fatal))
-        super().__init__(serve, self.job, self._log_file)
-        self._begin(task)
+        left_out: LeftOut = ()
+        for _ in range(MOST_DEATHS + 1):
+            place = os.path.join(Folder(self.job.folder).staged, f"{task.name}.{os.urandom(4).hex()}")
+            reply: Any = -1
+            try:
+                with suppress(WorkerError):  # `receive` raises it again
+                    self.send((task, place, left_out))
+                while isinstance(reply, int):
+                    at = reply
+                    yield ""
+                    reply = self.receive()
+            except WorkerError:
+                self.end()
+                cause = self._cause
+                if 0 <= at < len(task.sources):  # else it died before it read anything, or had read all of it
+                    fatal = task.sources[at]
+                    left_out += ((fatal.name, f"the process that read it died: {cause}"),)
+                    task = task._replace(sources=tuple(source for source in task.sources if source is not fatal))
+                super().__init__(serve, self.job, self._log_file)
+                continue
+            if isinstance(reply, DataFileError):
+                raise reply
+            yield str(reply)
+            return
+        raise DataFileError(f"{MOST_DEATHS + 1} processes died, and nothing got done; the last: {cause}")
 
     def end(self) -> None:
         """End the process, whatever it is doing, and remove its log if nothing is in it."""
@@ -96,9 +79,8 @@ class Maker(Worker):
         """Why the process ended."""
         code = self.exit_code or 0
         if code >= 0:
-            return (
-                f"exit code {code}; see {quote_path(self._log_file) if self._log_file else 'the log of the executor'}"
-            )
+            log = quote_path(self._log_file) if self._log_file else "the log of the executor"
+            return f"exit code {code}; see {log}"
         name = signal.Signals(-code).name
         return f"{name}, perhaps for want of memory" if name == "SIGKILL" else name
 
@@ -109,34 +91,24 @@ class Local:
     def __init__(self, jobs: int) -> None:
         self._jobs = jobs
 
-    def make(self, tasks: Sequence[Task], job: Job, report: Callable[[int], None]) -> Iterator[str]:
-        """Make units; gives where each is staged, as soon as it is.
-
-        Args:
-            tasks: The units.
-            job: What holds for all of them.
-            report: Called with how many sources are done.
-
-        Raises:
-            DataFileError: Units cannot be written, or processes die one after another.
-        """
+    def make(self, tasks: Sequence[Task], job: Job) -> Iterator[str]:
+        """Make units, as `Engine.make` has it."""
         waiting = deque(tasks)
-        makers: list[Maker] = []
-        done = 0
+        idle: list[Maker] = []
+        running: dict[Maker, Iterator[str]] = {}
         try:
-            while waiting or any(maker.task for maker in makers):
-                while waiting and len(makers) < min(self._jobs, len(tasks)) and all(maker.task for maker in makers):
-                    makers.append(Maker(job, Folder(job.folder).log_file(len(makers))))
-                    makers[-1].give(waiting.popleft())
-                report(done + sum(max(maker.at, 0) for maker in makers))
-                for maker in wait_for_any(makers):
-                    task = maker.task
-                    place = maker.receive()
-                    if task is not None and place:
-                        done += len(task.sources)
-                        if waiting:
-                            maker.give(waiting.popleft())
+            numbers = range(min(self._jobs, len(tasks)))
+            idle.extend(Maker(job, Folder(job.folder).log_file(number)) for number in numbers)
+            while waiting or running:
+                while waiting and idle:
+                    maker = idle.pop()
+                    running[maker] = maker.make(waiting.popleft())
+                    next(running[maker])
+                for maker in wait_for_any(list(running)):
+                    if place := next(running[maker]):
+                        del running[maker]
+                        idle.append(maker)
                         yield place
         finally:
-            for maker in makers:
+            for maker in (*idle, *running):
                 maker.end()

@@ -54,6 +54,11 @@ class Source(NamedTuple):
         """What messages call it."""
         return self.files[0].name
 
+    @property
+    def identity(self) -> tuple[str, tuple[str, ...], int]:
+        """What makes it the same source in another build, as `Done` has it."""
+        return self.form, tuple(place(file.path) for file in self.files), self.begin
+
     def key(self, salt: bytes) -> str:
         """What the keys of its traces begin with: always the same for the same place."""
         return hmac.digest(salt, f"{place(self.files[0].path)}\0{self.begin}".encode(), "sha256").hex()[:16]
@@ -94,7 +99,7 @@ def find(paths: Sequence[str], form: str, dataset: str = "") -> Found:
         for file in logs.find(path).files:
             target = os.path.realpath(file.path)
             if not target.startswith(own):
-                files.setdefault(target, file)
+                files.setdefault(target, file._replace(path=os.path.abspath(file.path)))
     by_format: dict[str, list[LogFile]] = {}
     unreadable = []
     for file in files.values():
@@ -225,7 +230,7 @@ def plan(sources: Sequence[Source], units: Sequence[Unit], settings: str, salt: 
         salt: Of the dataset.
         prune: Whether sessions go whose logs are not there any more, or are not named.
     """
-    wanted = _by_identity(sources)
+    wanted = {source.identity: source for source in sources}
     taken = {(path, begin) for _, paths, begin in wanted for path in paths}
     shrunk, renewed = [], []
     unchanged = vanished = 0
@@ -233,15 +238,14 @@ def plan(sources: Sequence[Source], units: Sequence[Unit], settings: str, salt: 
         kept: list[Done] = []
         is_renewed = False
         for done in unit.sessions:
-            identity = _identity(done)
-            source = wanted.get(identity)
+            source = wanted.get(done.identity)
             if source is not None and unit.settings == settings:
                 now = _standing(source, done)
                 if now is not None:
                     is_renewed = is_renewed or now != done
                     kept.append(now)
                     unchanged += 1
-                    del wanted[identity]
+                    del wanted[done.identity]
             elif not any((file.path, done.begin) in taken for file in done.files):
                 vanished += 1
                 kept += [] if prune else [done]
@@ -251,17 +255,6 @@ def plan(sources: Sequence[Source], units: Sequence[Unit], settings: str, salt: 
             renewed.append(replace(unit, sessions=tuple(kept)))
     removed = vanished if prune else 0
     return Plan(_tasks(list(wanted.values()), salt), shrunk, renewed, unchanged, vanished - removed, removed)
-
-
-_Identity = tuple[str, tuple[str, ...], int]
-
-
-def _identity(done: Done) -> _Identity:
-    return done.form, tuple(file.path for file in done.files), done.begin
-
-
-def _by_identity(sources: Iterable[Source]) -> dict[_Identity, Source]:
-    return {(source.form, tuple(place(file.path) for file in source.files), source.begin): source for source in sources}
 
 
 def _standing(source: Source, done: Done) -> Done | None:

@@ -12,12 +12,13 @@ from multiprocessing.connection import Connection
 from typing import NamedTuple
 
 from orchtrace_corpus.base.errors import DataFileError
+from orchtrace_corpus.base.findings import printable, quote_path
 from orchtrace_corpus.base.text.layout import first_and_more
 from orchtrace_corpus.trace import importers
 from orchtrace_corpus.trace.analysis import prices
 from orchtrace_corpus.trace.analysis.prices import AnyPrices
 from orchtrace_corpus.trace.dataset.answers import AnswerRow, rows, write_answers
-from orchtrace_corpus.trace.dataset.folder import ANSWERS, Done, Staged, Unit, stage
+from orchtrace_corpus.trace.dataset.folder import ANSWERS, Done, LeftOut, Staged, Unit, stage
 from orchtrace_corpus.trace.dataset.plan import TRACE, Source, Task, digest, lines, state, unit_name
 from orchtrace_corpus.trace.dataset.tables import Writer
 from orchtrace_corpus.trace.importers.core.identity import Answers
@@ -46,31 +47,12 @@ class Job(NamedTuple):
     settings: str
 
 
-class Order(NamedTuple):
-    """A unit to be made.
-
-    Attributes:
-        task: It.
-        place: The folder in which it is staged; not there yet.
-        left_out: Sources that killed the process which read them: what they are called, and why.
-    """
-
-    task: Task
-    place: str
-    left_out: tuple[tuple[str, str], ...] = ()
-
-
-class Stopped(NamedTuple):
-    """Sent when the dataset's own files cannot be written: no other order would go better."""
-
-    why: str
-
-
 def serve(connection: Connection, job: Job, log_file: str) -> None:
     """Make units until the connection ends. The main function of a process.
 
-    It receives each `Order`. It sends the number of each source before it reads it, how many there are before it
-    finishes, and at last where the unit is staged; or `Stopped`.
+    It receives orders: a unit, the folder in which it is staged, which is not there yet, and the sources that were left
+    out of it. It sends the number of each source before it reads it, how many there are before it finishes, and at last
+    where the unit is staged; or the error, if the dataset's own files cannot be written.
 
     Args:
         connection: Leads to who gives orders.
@@ -82,42 +64,39 @@ def serve(connection: Connection, job: Job, log_file: str) -> None:
             os.dup2(log.fileno(), 2)
     while True:
         try:
-            order: Order = connection.recv()
-            connection.send(_made(order, job, connection.send))
+            task, place, left_out = connection.recv()
+            try:
+                _write(task, place, left_out, job, connection.send)
+                connection.send(place)
+            except ConnectionError:
+                raise
+            except (OSError, DataFileError) as error:
+                shutil.rmtree(place, ignore_errors=True)
+                why = printable(getattr(error, "strerror", None) or str(error))
+                connection.send(DataFileError(f"cannot go on in {quote_path(job.folder)}: {why}"))
         except (EOFError, ConnectionError):
             return
 
 
-def _made(order: Order, job: Job, note: Callable[[int], None]) -> str | Stopped:
-    try:
-        _write(order, job, note)
-    except ConnectionError:
-        raise
-    except (OSError, DataFileError) as error:
-        shutil.rmtree(order.place, ignore_errors=True)
-        return Stopped(getattr(error, "strerror", None) or str(error))
-    return order.place
-
-
-def _write(order: Order, job: Job, note: Callable[[int], None]) -> None:
+def _write(task: Task, place: str, left_out: LeftOut, job: Job, note: Callable[[int], None]) -> None:
     found: list[Done] = []
     answers: list[AnswerRow] = []
     read = 0
-    os.mkdir(order.place)
-    with Writer(order.place) as writer:
-        for number, source in enumerate(order.task.sources):
+    os.mkdir(place)
+    with Writer(place) as writer:
+        for number, source in enumerate(task.sources):
             note(number)
             found.append(_read(source, job, writer, answers))
             read += sum(max(file.size, 0) for file in found[-1].files)
             if read > _COLLECT_BYTES:  # what importers leave behind goes round in circles
                 gc.collect()
                 read = 0
-        note(len(order.task.sources))
+        note(len(task.sources))
         writer.finish()
-    write_answers(answers, os.path.join(order.place, f"{ANSWERS}.parquet"))
+    write_answers(answers, os.path.join(place, f"{ANSWERS}.parquet"))
     date = "" if job.prices is None else job.prices.date
     name = unit_name(done.key for done in found)
-    stage(Staged(Unit(name, tuple(found), job.settings, 0, date, len(answers)), order.left_out), order.place)
+    stage(Staged(Unit(name, tuple(found), job.settings, 0, date, len(answers)), left_out), place)
 
 
 def _read(source: Source, job: Job, writer: Writer, answers: list[AnswerRow]) -> Done:

@@ -7,9 +7,10 @@ can be read, nothing written, no extension loaded.
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from orchtrace_corpus.base.errors import CommandUseError, DataFileError, MissingLibraryError
+from orchtrace_corpus.base.errors import CommandUseError, DataFileError, need
 from orchtrace_corpus.base.findings import RULES, Severity, printable, quote_path
 from orchtrace_corpus.base.json_places import json_path
 from orchtrace_corpus.trace import rules
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 MOST_ROWS = 20_000
 """So many rows of a table are kept in memory before they are written, as one row group."""
 
-_NO_COPIES = "FROM (SELECT NULL::VARCHAR AS trace, NULL::BIGINT AS number) WHERE trace IS NOT NULL"
 _DAMAGED = "If a build is at work on them, try again; else build the dataset anew, in another folder."
 
 
@@ -83,13 +83,10 @@ class Writer:
             key = trace.trace_id if number == 1 else f"{trace.trace_id}#{number}"
         scene = Scene(view, key, len(found))
         for name, rows in self._rows.items():
-            items, begin = of.items(name, scene), 0
-            while begin < len(items):
-                room = MOST_ROWS - len(rows)
-                some = items[begin : begin + room]
-                rows += of.rows(name, scene, some, begin)
-                begin += len(some)
-                if len(some) == room:
+            left = of.rows(name, scene)
+            while some := list(islice(left, MOST_ROWS - len(rows))):
+                rows += some
+                if len(rows) == MOST_ROWS:
                     self.finish()
 
     def finish(self) -> None:
@@ -167,25 +164,6 @@ def schema(table: str) -> "pyarrow.Schema":
     return pyarrow.schema([(column.name, types[column.type]) for column in TABLES[table]])
 
 
-def need(what: str, module: str, extra: str = "scale") -> None:
-    """See that an optional library is there.
-
-    Args:
-        what: What needs it.
-        module: The library.
-        extra: The extra of this package that brings it.
-
-    Raises:
-        MissingLibraryError: It is not installed.
-    """
-    from importlib import import_module
-
-    try:
-        import_module(module)
-    except ImportError as error:
-        raise MissingLibraryError(what, module, extra) from error
-
-
 class Answer(NamedTuple):
     """The answer to a query: the names of its columns, and its rows, some at a time."""
 
@@ -261,8 +239,8 @@ def open_tables(parts: Mapping[str, Sequence[str]]) -> Iterator[Tables]:
             try:
                 for table, files in parts.items():
                     listed = ", ".join(map(_literal, map(_pattern, files)))
-                    source = f"FROM read_parquet([{listed}], union_by_name = true)" if files else _NO_COPIES
-                    connection.execute(f"CREATE VIEW {table} AS SELECT * {source}")
+                    source = f"read_parquet([{listed}], union_by_name = true)"
+                    connection.execute(f"CREATE VIEW {table} AS SELECT * FROM {source}")
                 every = [file for files in parts.values() for file in files]
                 allowed = ", ".join(map(_literal, {**dict.fromkeys(every), **dict.fromkeys(map(_pattern, every))}))
                 connection.execute(f"SET allowed_paths = [{allowed}]")
