@@ -171,7 +171,7 @@ def gathered(tmp_path: Path, dataset: Path) -> Path:
     return tmp_path
 
 
-WRITING = ("export", "init", "trace import")  # commands whose examples write into the working folder
+WRITING = ("export", "init", "site", "trace import")  # commands whose examples write into the working folder
 LOGS = ROOT / "tests" / "data" / "logs" / "claude_code" / "parallel"
 
 
