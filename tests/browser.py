@@ -139,6 +139,7 @@ def start(downloads: Path) -> Any:
         "--disable-background-networking",
         "--disable-component-update",
         "--no-first-run",
+        "--disable-ipc-flooding-protection",  # which holds back tests that follow hundreds of links a second
         "--no-proxy-server",
         "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost",
         "--force-color-profile=srgb",
