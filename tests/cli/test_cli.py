@@ -188,7 +188,13 @@ def gathered(tmp_path: Path, dataset: Path) -> Path:
 
 
 READING_TRACES = ("trace doctor", "trace show")  # and they write pages of them
-WRITING = ("export", "init", "site", "trace import", *READING_TRACES)  # commands whose examples write into the working folder
+WRITING = (
+    "export",
+    "init",
+    "site",
+    "trace import",
+    *READING_TRACES,
+)  # commands whose examples write into the working folder
 LOGS = ROOT / "tests" / "data" / "logs" / "claude_code" / "parallel"
 
 
