@@ -4,6 +4,7 @@ import os
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import cache
 from importlib import import_module
 from typing import NamedTuple, NoReturn, Protocol
 
@@ -53,6 +54,7 @@ class Session(NamedTuple):
     files: tuple[LogFile, ...]
 
 
+@cache
 def importer(form: str) -> Importer:
     """The importer of a format.
 

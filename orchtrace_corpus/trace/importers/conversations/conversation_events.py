@@ -75,12 +75,16 @@ class _Run:
             time = step.time
         if agent in self._warm_ups:
             fields["warm_up"] = True
-        event = self.builder.event(kind, agent, time, step.place.file, step.place.line, end, tokens, fields)
-        self.note_time(agent, time, step)
+        place = step.place
+        event = self.builder.event(kind, agent, time, place.file, place.line, end, tokens, fields)
+        last = self._last.get(agent)  # as `note_time` does, for every event there is
+        if last is None or time >= last[0]:
+            self._last[agent] = (time, step)
         if kind not in _OF_OTHERS:
-            self._own[agent].append((time, event))
+            moment = (time, event)
+            self._own[agent].append(moment)
             if kind in _STARTS and "copied_context" not in fields:
-                self._starts[agent].append((time, event))
+                self._starts[agent].append(moment)
         return event
 
     def note_time(self, agent: str, time: float, step: steps.Step) -> None:

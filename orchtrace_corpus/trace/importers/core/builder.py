@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from operator import lt
+from operator import attrgetter, lt
 from typing import Any
 
 from msgspec import UNSET, UnsetType, to_builtins
@@ -134,7 +134,10 @@ class Builder:
             missing: How many records lack their tokens, so that the sum of the events is not the run's total.
             unread: How many lines could not be read; None for those that the report knows.
         """
-        events = sorted(self._events.values(), key=lambda event: (event.t, event.type is not _SPAWN))
+        known_events = self._events.values()
+        events = [event for event in known_events if event.type is _SPAWN]
+        events += [event for event in known_events if event.type is not _SPAWN]
+        events.sort(key=attrgetter("t"))  # those of one instant stay in this order
         zero = events[0].t if events else 0.0
         timed = [event for event in events if not event.warm_up] or events
         first = timed[0].t if timed else zero

@@ -332,7 +332,7 @@ def usage_of(value: Any) -> tuple[dict[str, int] | None, bool]:
     found, is_odd = {}, False
     for kind, name in USAGE:
         number = value.get(name)
-        if _is_number(number):
+        if type(number) is int and 0 <= number <= _MOST_TOKENS:  # as `_is_number` has it, which takes longer
             found[kind] = number
         elif number is not None:
             is_odd = True
