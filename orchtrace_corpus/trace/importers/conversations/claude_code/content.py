@@ -76,7 +76,7 @@ class Content:
         if message.get("stop_reason") == "refusal":
             thread.add(steps.SafetyEvent(time, place, error="refusal"))
         content = message.get("content")
-        for block in content if isinstance(content, list) else [{"type": "text", "text": content}]:
+        for block in content if type(content) is list else [{"type": "text", "text": content}]:
             kind = text_field(block, "type")
             if kind == "text":
                 call.note_text(text_field(block, "text"), self._privacy)
