@@ -382,15 +382,9 @@ class _TranscriptEvents:
         waited_from = min(since, step.time) if step.asked or (step.waited and self._is_over) else step.time
         self._is_over = step.status is Status.CANCELLED
         self._busy = max(self._busy, step.time) if self._is_over else self._busy
+        time, agent, ref, how = step.time, self._agent, step.ref, step.status
         event = self._emit(
-            EventType.HUMAN,
-            steps.USER,
-            step,
-            waited_from,
-            end=step.time,
-            target=self._agent,
-            content_ref=step.ref,
-            status=step.status,
+            EventType.HUMAN, steps.USER, step, waited_from, end=time, target=agent, content_ref=ref, status=how
         )
         self._builder.edge(self._inputs[-1][0] if self._inputs else self._call, event, _CAUSAL)
         self._inputs.append((event, _CAUSAL))

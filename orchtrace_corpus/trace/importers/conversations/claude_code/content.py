@@ -140,8 +140,10 @@ class Content:
                     self._privacy.reference(prompt),
                     masked(text_field(details, "subagent_type")),
                 )
-                spawn = rows.Spawn(tool_call, thread, use, steps.mark(prompt), text_field(details, "name"),
-                              text_field(details, "team_name"), string(entry.row.uuid))  # fmt: skip
+                team, is_workflow = text_field(details, "team_name"), name == rows.WORKFLOW_TOOL
+                spawn = rows.Spawn(tool_call, thread, use, steps.mark(prompt), text_field(details, "name"), team,
+                              string(entry.row.uuid))  # fmt: skip
+                spawn.in_background = is_workflow or bool(team) or details.get("run_in_background") is True
                 self.evidence.spawns.append(spawn)
             case steps.MESSAGE:
                 body = text_field(details, "content") or text_field(details, "message")

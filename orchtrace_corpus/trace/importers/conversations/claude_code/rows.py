@@ -257,7 +257,11 @@ class Result(Struct):
 
 
 class Spawn(Struct):
-    """A call that spawns an agent; `result` is None while none has come."""
+    """A call that spawns an agent; `result` is None while none has come.
+
+    Attributes:
+        in_background: Whether the call does not wait for the agent.
+    """
 
     tool_call: ToolCall
     thread: Transcript
@@ -266,6 +270,7 @@ class Spawn(Struct):
     name: str = ""
     team: str = ""
     row: str = ""
+    in_background: bool = False
     result: Result | None = None
 
 
