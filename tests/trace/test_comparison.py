@@ -244,5 +244,25 @@ def test_findings_and_open_calls_are_compared() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("kind", "number", "unit", "words"),
+    [
+        ("unread_message", 3, "message", "3 messages that nobody read"),
+        ("unused_result", 1, "result", "1 result that nobody used"),
+        ("no_return", 1, "agent", "1 agent spawned that never returned"),
+        ("repeated_call", 1, "call", "1 call repeats what a sibling did"),
+        ("idle_lead", 1, "lead", "Lead idle while its team was blocked (lead)"),
+        ("large_context", 1, "context", "Context past half its window (reader"),
+    ],
+)
+def test_findings_are_counted_as_on_the_screen(kind: str, number: int, unit: str, words: str) -> None:
+    case = ROOT / "tests" / "data" / "findings" / kind
+    document = trace_of(case) if case.is_dir() else json.loads(case.with_suffix(".json").read_text("utf-8"))
+    calm = raw([event("think", 0, "inference", "a", t_end=10)])
+
+    assert ("findings", kind, 0, number, unit) in rows(calm, document)
+    assert words in case.with_suffix(".txt").read_text("utf-8")
+
+
 def test_words_have_no_change() -> None:
     assert Difference("declared", "system", "a", "b").change is None

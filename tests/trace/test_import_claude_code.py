@@ -424,6 +424,51 @@ def test_a_background_agent_returns_with_its_notification_and_nobody_typed_that(
     assert [event["t"] for event in trace["events"] if event["type"] == "return"] == [19]
 
 
+def unanswered(main: Claude, folder: Path, **given: Any) -> None:
+    """A call whose result is missing; its child reads from second 2 to 3, and gives its last answer at 4."""
+    main.say(0, "Delegate it.")
+    main.answer(1, "m1", spawn("t1", "Do it.", "Task", **given))
+    child = Claude(agent="aaa")
+    child.say(2, "Do it.")
+    child.answer(2, "a1", use("r1", "Read", file_path="MEMORY.md"))
+    child.result(3, "r1", "build: just ci")
+    child.answer(4, "a2", text("Read."))
+    child.write(folder)
+
+
+def worked(trace: dict[str, Any]) -> float:
+    return sum(TraceView(checked(trace)).timing.works)
+
+
+def test_a_call_without_a_result_waits_for_the_last_answer_of_its_child(tmp_path: Path, main: Claude) -> None:
+    unanswered(main, tmp_path)
+    main.answer(5, "m2", text("It is done."))
+    main.write(tmp_path)
+
+    trace = trace_of(tmp_path)
+    assert of_type(trace, "return", "aggregate") == ["aaa return > main", "main aggregate"]
+    assert links(trace, "return") == ["aaa return > main -> main aggregate"]
+    (back,) = (event for event in trace["events"] if event["type"] == "return")
+    assert (back["t"], back["inferred"], back["source"]["line"]) == (4, True, 4)
+    assert worked(trace) == 1 + (1 + 1) + 1  # main, the child's call and answer, main
+
+
+@pytest.mark.parametrize("hint", ["background", "team", "earlier", "interrupted", "cut off", "nothing"])
+def test_a_call_without_a_result_that_waits_for_nobody_has_no_return(tmp_path: Path, main: Claude, hint: str) -> None:
+    given: dict[str, Any] = {"background": {"run_in_background": True}, "team": {"team_name": "crew"}}.get(hint, {})
+    unanswered(main, tmp_path, **given)
+    if hint == "interrupted":
+        main.say(4.5, "[Request interrupted by user for tool use]")
+    if hint == "cut off":
+        child = tmp_path / SESSION / "subagents" / "agent-aaa.jsonl"
+        child.write_bytes(b"".join(child.read_bytes().splitlines(keepends=True)[:-1]))
+    if hint != "nothing":
+        main.answer(3.5 if hint == "earlier" else 5, "m2", text("It is done."))
+    main.write(tmp_path)
+
+    assert of_type(trace_of(tmp_path), "return", "aggregate") == []
+
+
 def test_a_return_that_is_told_several_times_counts_once(tmp_path: Path, main: Claude) -> None:
     launched(main)
     main.say(20, NOTICE)

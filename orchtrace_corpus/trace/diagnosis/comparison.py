@@ -63,6 +63,15 @@ class Difference(NamedTuple):
         return self.after - self.before
 
 
+_FOUND = {
+    FindingKind.UNREAD_MESSAGE: "message",
+    FindingKind.UNUSED_RESULT: "result",
+    FindingKind.NO_RETURN: "agent",
+    FindingKind.REPEATED_CALL: "call",
+    FindingKind.IDLE_LEAD: "lead",
+    FindingKind.LARGE_CONTEXT: "context",
+}
+"""What the findings of a kind are counted in."""
 _COUNTED = {"tools": "call", "edges": "edge"}
 _COST_UNITS = {"tokens": "token", "wall_clock_s": "s", "tool_calls": "call", "messages": "message"}
 _HANDED = frozenset({EventType.SPAWN, EventType.MESSAGE, EventType.RETURN})
@@ -178,13 +187,13 @@ def _measured(first: TraceView, second: TraceView) -> Iterator[Difference]:
 
 
 def _found(first: TraceView, second: TraceView) -> Iterator[Difference]:
-    """How many findings of each kind there are, and what they cost."""
+    """How much of each kind was found, in the numbers of the screen, and what it cost."""
     found = [find(view).findings for view in (first, second)]
     sides = [{kind: [one for one in side if one.kind is kind] for kind in FindingKind} for side in found]
     for kind in FindingKind:
-        before, after = (len(side[kind]) for side in sides)
+        before, after = (sum(one.number for one in side[kind]) for side in sides)
         if before != after:
-            yield Difference("findings", kind.value, before, after, "finding")
+            yield Difference("findings", kind.value, before, after, _FOUND[kind])
         costs = [
             cost(view, {n for one in side[kind] for n in one.cost_events})
             for view, side in zip((first, second), sides, strict=True)

@@ -6,7 +6,7 @@
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
-from itertools import islice, takewhile
+from itertools import chain, islice, takewhile
 from typing import NamedTuple
 
 from orchtrace_corpus.trace.diagnosis.contexts import Context, contexts
@@ -63,6 +63,13 @@ class TeamFinding(NamedTuple):
     tool: str = ""
     cost_events: tuple[int, ...] = ()
 
+    @property
+    def number(self) -> int:
+        """How many of what its kind counts it is: messages, calls that repeat another, or one result, agent or lead."""
+        if self.kind is FindingKind.REPEATED_CALL:
+            return len(self.events) - 1
+        return len(self.events) if self.kind is FindingKind.UNREAD_MESSAGE else 1
+
 
 class Wait(NamedTuple):
     """How long one agent waited for another, over all edges from one to the other.
@@ -102,20 +109,10 @@ def find(view: TraceView) -> TeamFindings:
     """
     team = _Team(view)
     sizes = contexts(view)
-    large = (
-        team.finding(FindingKind.LARGE_CONTEXT, (one.agent,), one.past_half, one.past_half)
-        for one in sizes
-        if one.past_half
-    )
-    found = (
-        *team.unread_messages(),
-        *team.unused_results(),
-        *team.without_return(),
-        *team.repeated_calls(),
-        *team.idle_leads(),
-        *large,
-    )
-    return TeamFindings(found, tuple(team.waits()), sizes)
+    kind, large = FindingKind.LARGE_CONTEXT, [one for one in sizes if one.past_half]
+    between = team.unread_messages(), team.unused_results(), team.without_return(), team.repeated_calls()
+    by_context = (team.finding(kind, (one.agent,), one.past_half, one.past_half) for one in large)
+    return TeamFindings(tuple(chain(*between, team.idle_leads(), by_context)), tuple(team.waits()), sizes)
 
 
 def cost(view: TraceView, numbers: Iterable[int]) -> tuple[float | None, float | None]:

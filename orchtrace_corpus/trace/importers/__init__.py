@@ -110,6 +110,7 @@ def names() -> tuple[str, ...]:
     return (*FORMATS, *installed().importers)
 
 
+@cache
 def importer(form: str) -> Importer:
     """The importer of a format.
 

@@ -1,7 +1,8 @@
 """Answers of models that several sessions have, copied when one was forked or resumed: sums count each once."""
 
 from collections.abc import Mapping
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from orchtrace_corpus.trace.model.trace import Tokens, Trace, by_kind, total
 
@@ -9,7 +10,7 @@ _COPYING = frozenset(("claude-code",))
 """The programs that copy answers when a session is forked or resumed."""
 
 
-class Spent(NamedTuple):
+class Spent(Struct, frozen=True):
     """What an answer has spent.
 
     Attributes:

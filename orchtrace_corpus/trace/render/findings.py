@@ -94,8 +94,8 @@ def _begin(run: Diagnosis, number: int) -> float:
 
 
 def _unread(_: Diagnosis, found: Sequence[TeamFinding], name: Callable[[str], str]) -> str:
-    number = sum(len(one.events) for one in found)
-    counts = [keep(f" {len(one.events):,}") if len(found) > 1 else "" for one in found]
+    number = sum(one.number for one in found)
+    counts = [keep(f" {one.number:,}") if len(found) > 1 else "" for one in found]
     return f"{quantity(number, 'message')} that nobody read ({_named(_pairs(found, name, counts))})"
 
 
@@ -120,7 +120,7 @@ def _no_return(_: Diagnosis, found: Sequence[TeamFinding], name: Callable[[str],
 
 def _repeated(_: Diagnosis, found: Sequence[TeamFinding], name: Callable[[str], str]) -> str:
     calls = Counter(f"{printable(one.tool, limit=30)} by {', '.join(map(name, one.agents[:4]))}" for one in found)
-    again = sum(len(one.events) - 1 for one in found)
+    again = sum(one.number for one in found)
     words = "repeats what a sibling" if again == 1 else "repeat what siblings"
     return f"{quantity(again, 'call')} {words} did with the same arguments ({_named(list(calls))})"
 

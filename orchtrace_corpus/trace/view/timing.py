@@ -170,7 +170,7 @@ def _waits(of: Graph, starts: list[float], ends: list[float]) -> list[tuple[floa
 
     A tool call of the agent that people talk to may wait, too; one of another agent works.
     """
-    if _HUMAN not in of.of_type:
+    if not any(ends[number] > starts[number] for number in of.of_type.get(_HUMAN, ())):
         return []
     changes: list[tuple[float, bool, int]] = []
     asking = {of.events[number].target for number in of.of_type[_HUMAN]}

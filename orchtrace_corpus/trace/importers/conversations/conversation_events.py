@@ -75,12 +75,16 @@ class _Run:
             time = step.time
         if agent in self._warm_ups:
             fields["warm_up"] = True
-        event = self.builder.event(kind, agent, time, step.place.file, step.place.line, end, tokens, fields)
-        self.note_time(agent, time, step)
+        place = step.place
+        event = self.builder.event(kind, agent, time, place.file, place.line, end, tokens, fields)
+        last = self._last.get(agent)  # as `note_time` does, for every event there is
+        if last is None or time >= last[0]:
+            self._last[agent] = (time, step)
         if kind not in _OF_OTHERS:
-            self._own[agent].append((time, event))
+            moment = (time, event)
+            self._own[agent].append(moment)
             if kind in _STARTS and "copied_context" not in fields:
-                self._starts[agent].append((time, event))
+                self._starts[agent].append(moment)
         return event
 
     def note_time(self, agent: str, time: float, step: steps.Step) -> None:
@@ -379,15 +383,9 @@ class _TranscriptEvents:
         waited_from = min(since, step.time) if step.asked or (step.waited and self._is_over) else step.time
         self._is_over = step.status is Status.CANCELLED
         self._busy = max(self._busy, step.time) if self._is_over else self._busy
+        time, agent, ref, how = step.time, self._agent, step.ref, step.status
         event = self._emit(
-            EventType.HUMAN,
-            steps.USER,
-            step,
-            waited_from,
-            end=step.time,
-            target=self._agent,
-            content_ref=step.ref,
-            status=step.status,
+            EventType.HUMAN, steps.USER, step, waited_from, end=time, target=agent, content_ref=ref, status=how
         )
         self._builder.edge(self._inputs[-1][0] if self._inputs else self._call, event, _CAUSAL)
         self._inputs.append((event, _CAUSAL))

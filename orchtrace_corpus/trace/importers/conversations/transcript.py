@@ -261,9 +261,9 @@ class Transcript(Struct):
         for step in self.steps:
             if step.time == NO_TIME:
                 step.time = known
+                if isinstance(step, ModelCall):
+                    step.end = max(step.end, known)
             known = step.time
-            if isinstance(step, ModelCall):
-                step.end = max(step.end, step.time)
 
 
 class Linked(NamedTuple):

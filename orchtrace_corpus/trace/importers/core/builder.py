@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from operator import lt
+from operator import attrgetter, lt
 from typing import Any
 
 from msgspec import UNSET, UnsetType, to_builtins
@@ -89,7 +89,7 @@ class Builder:
             time,
             kind,
             agent,
-            t_end=None if end is None else max(end, time),
+            t_end=end if end is None or end > time else time,
             tokens=Tokens(**tokens) if tokens else UNSET,
             source=Source(file, line, self._form, self._version),
             **(fields or {}),
@@ -137,7 +137,10 @@ class Builder:
             unread: How many lines could not be read; None for those that the report knows.
             unit: `STEP` where the log has no times, and those of the events only count.
         """
-        events = sorted(self._events.values(), key=lambda event: (event.t, event.type is not _SPAWN))
+        known_events = self._events.values()
+        events = [event for event in known_events if event.type is _SPAWN]
+        events += [event for event in known_events if event.type is not _SPAWN]
+        events.sort(key=attrgetter("t"))  # those of one instant stay in this order
         zero = events[0].t if events else 0.0
         timed = [event for event in events if not event.warm_up] or events
         first = timed[0].t if timed else zero
@@ -190,9 +193,10 @@ class Builder:
         """The edges, without those that the log's own times contradict, and without cycles at one instant."""
         forward: list[tuple[str, str, EdgeType]] = []
         same: dict[str, list[str]] = {}
+        times = {name: event.t for name, event in self._events.items()}
         for edge in self._edges:
             source, target, _ = edge
-            begin, end = self._events[source].t, self._events[target].t
+            begin, end = times[source], times[target]
             if end < begin:
                 self.report.note(Problem.BACKWARD_EDGE, f"{source} -> {target}")
                 continue
@@ -201,9 +205,10 @@ class Builder:
                 same.setdefault(source, []).append(target)
         spawns = {event.target: event for event in self._events.values() if event.type is _SPAWN and event.target}
         undone: set[tuple[str, str]] = set()
-        for name, event in self._events.items() if spawns and same else ():
+        for name in [name for name in self._events if name in same] if spawns and same else ():
+            event = self._events[name]
             spawn = spawns.get(event.agent, event)
-            if spawn is not event and spawn.t == event.t and name in same and _leads(same, name, spawn.id):
+            if spawn is not event and spawn.t == event.t and _leads(same, name, spawn.id):
                 undone.update((name, target) for target in same.pop(name))  # nobody brings about its own spawn
         closing = frozenset((*closing_links(same), *undone))
         for source, target, kind in forward:

@@ -8,7 +8,7 @@ import os
 import re
 from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from io import FileIO
 from itertools import islice
 from typing import Any, NamedTuple, TypeVar
@@ -169,9 +169,7 @@ def _lines(file: LogFile, report: ImportReport) -> Iterator[tuple[int, bytes]]:
     """The lines that are not blank, with their numbers from 1 on; longer ones than the limit are skipped unread."""
     try:
         with open(file.path, "rb", _CHUNK_BYTES) as handle:
-            number = 0
-            while line := handle.readline(MOST_LINE_BYTES + 1):
-                number += 1
+            for number, line in enumerate(iter(partial(handle.readline, MOST_LINE_BYTES + 1), b""), 1):
                 if number == 1:
                     line = line.removeprefix(BOM_UTF8)
                 if len(line) > MOST_LINE_BYTES:
@@ -280,6 +278,7 @@ class Opened:
         self.file = file
         self._handle: FileIO | None = None
         self._data = b""
+        self._start: Head | None = None
         self._whole: Head | None = None
 
     def __enter__(self) -> "Opened":
@@ -305,7 +304,9 @@ class Opened:
         Raises:
             DataFileError: The file cannot be read.
         """
-        return Head(self._first(_FIRST_BYTES), 1)
+        if self._start is None:
+            self._start = Head(self._first(_FIRST_BYTES), 1)
+        return self._start
 
     def head(self) -> "Head":
         """Its beginning.

@@ -51,7 +51,7 @@ class _Returns:
     def link(self) -> None:
         for aimed in self._evidence.aimed:
             self._aim(aimed)
-        returns = [*self._results(), *self._notices(), *self._waits()]
+        returns = [*self._results(), *self._notices(), *self._waits(), *self._ends()]
         steps.add_returns(returns, self._reading.threads.values())
         sent: dict[tuple[str, int], list[steps.ToolCall]] = {}
         for aimed in self._evidence.aimed:
@@ -83,6 +83,24 @@ class _Returns:
             call, result = aimed.tool_call, aimed.result
             if call.purpose is steps.JOIN and result and result.done and not result.answer.is_repeated:
                 yield aimed.thread, steps.Return.at_step(result.answer, call.target, ref=result.answer.ref)
+
+    def _ends(self) -> Iterator[tuple[steps.Transcript, steps.Return]]:
+        """What came back by calls whose result is missing: the caller went on when its child had given its last answer.
+
+        Such a call waits for the child, so a caller that did something before, or was interrupted, had no answer.
+        """
+        for key, spawn in self._family.children.items():
+            call, done = spawn.tool_call, self._reading.threads[key].steps
+            if spawn.result is not None or spawn.in_background or call.is_inferred or not done:
+                continue
+            last = max(done, key=lambda step: (step.last_time, step.order))
+            later = (step for step in spawn.thread.steps if step.order > call.order and step is not call.call)
+            after = next((step for step in later if isinstance(step, (steps.ModelCall, steps.UserInput))), None)
+            if not (isinstance(last, steps.ModelCall) and last.final and isinstance(after, steps.ModelCall)):
+                continue
+            if after.time >= last.end:
+                order, child = call.order + 0.5, call.target
+                yield spawn.thread, steps.Return(last.end, last.place, order, child, ref=last.ref, is_inferred=True)
 
     def _aim(self, aimed: rows.Aimed) -> None:
         tool_call = aimed.tool_call

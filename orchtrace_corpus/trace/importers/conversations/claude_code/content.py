@@ -3,7 +3,9 @@
 A model's answer comes in several rows, one for each of its blocks, which repeat its usage; the last one counts.
 """
 
-from typing import Any, NamedTuple
+from typing import Any
+
+from msgspec import Struct
 
 from orchtrace_corpus.trace.importers.conversations import transcript as steps
 from orchtrace_corpus.trace.importers.conversations.claude_code import rows
@@ -29,7 +31,7 @@ _NO_MODEL = "<synthetic>"
 """The model of answers that the program itself has written."""
 
 
-class Entry(NamedTuple):
+class Entry(Struct, gc=False):
     """A row on its way into a thread: `message` is the part of it that counts."""
 
     row: Line
@@ -59,7 +61,8 @@ class Content:
 
     def take_assistant(self, entry: Entry) -> None:
         """A row of a model's answer."""
-        row, message, thread, time, place = entry
+        row, message, thread = entry.row, entry.message, entry.thread
+        time, place = entry.time, entry.place
         if message.get("model") == _NO_MODEL and row.is_api_error_message is not True:
             thread.add(steps.Note(time, place))
             return
@@ -73,7 +76,7 @@ class Content:
         if message.get("stop_reason") == "refusal":
             thread.add(steps.SafetyEvent(time, place, error="refusal"))
         content = message.get("content")
-        for block in content if isinstance(content, list) else [{"type": "text", "text": content}]:
+        for block in content if type(content) is list else [{"type": "text", "text": content}]:
             kind = text_field(block, "type")
             if kind == "text":
                 call.note_text(text_field(block, "text"), self._privacy)
@@ -84,8 +87,8 @@ class Content:
 
     def _answer(self, entry: Entry) -> rows.Written | None:
         """The answer that a row is a part of; None where another thread holds it already."""
-        row, message, thread, time, place = entry
-        answer, request = text_field(message, "id"), string(row.request_id)
+        message, thread, time, place = entry.message, entry.thread, entry.time, entry.place
+        answer, request = string(message.get("id")), string(entry.row.request_id)
         # Both ids together are the service's own. A message's alone may be made up, and says nothing beyond its thread.
         key = (answer, request, "" if request else thread.key)
         spent, is_odd = rows.usage_of(message.get("usage"))
@@ -106,8 +109,9 @@ class Content:
             thread.add(written.call)
             self.evidence.written.append(written)
             self._written[key] = written
-        written.call.end = max(written.call.end, time)
-        written.call.tokens = spent or written.call.tokens
+        call = written.call
+        call.end = max(call.end, time)
+        call.tokens = spent or call.tokens
         written.is_odd = is_odd
         return written
 
@@ -136,8 +140,10 @@ class Content:
                     self._privacy.reference(prompt),
                     masked(text_field(details, "subagent_type")),
                 )
-                spawn = rows.Spawn(tool_call, thread, use, steps.mark(prompt), text_field(details, "name"),
-                              text_field(details, "team_name"), string(entry.row.uuid))  # fmt: skip
+                team, is_workflow = text_field(details, "team_name"), name == rows.WORKFLOW_TOOL
+                spawn = rows.Spawn(tool_call, thread, use, steps.mark(prompt), text_field(details, "name"), team,
+                              string(entry.row.uuid))  # fmt: skip
+                spawn.in_background = is_workflow or bool(team) or details.get("run_in_background") is True
                 self.evidence.spawns.append(spawn)
             case steps.MESSAGE:
                 body = text_field(details, "content") or text_field(details, "message")
@@ -166,7 +172,7 @@ class Content:
             self._take_text(entry, rows.text_of(others), others)
 
     def _take_text(self, entry: Entry, text: str, content: Any) -> None:
-        row, _, thread, time, place = entry
+        row, thread, time, place = entry.row, entry.thread, entry.time, entry.place
         begins = not thread.steps and not thread.is_root
         if begins:
             bodies = [body for sender, body in rows.teammate_messages(text) if sender == "team-lead"]
@@ -226,7 +232,7 @@ class Content:
 
     def take_attachment(self, entry: Entry) -> None:
         """A row that the program has put beside the conversation: a guard that blocked, a command that waited."""
-        _, attachment, thread, time, place = entry
+        attachment, thread, time, place = entry.message, entry.thread, entry.time, entry.place
         kind = attachment.get("type")
         if kind == "hook_blocking_error":
             thread.add(steps.SafetyEvent(time, place, tool=masked(text_field(attachment, "hookName")), error="hook"))

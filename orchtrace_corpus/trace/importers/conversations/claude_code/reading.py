@@ -83,11 +83,13 @@ class Reading:
     def _read(self, one: Source) -> None:
         is_main = one.part is Part.MAIN
         own = self.thread(MAIN if is_main else one.agent)
-        before = NO_TIME
+        before, time, stamp = NO_TIME, NO_TIME, None
         for number, found in logs.rows(one.file._replace(name=one.shown), self.report, Line):
             row = found if type(found) is Line else line(found)
             kind = row.kind
-            time = moment(row.timestamp)
+            if row.timestamp != stamp:  # the rows of an answer may be written at once
+                stamp = row.timestamp
+                time = moment(stamp)
             if time != NO_TIME:
                 if time < before:
                     self.report.out_of_order += 1
@@ -183,12 +185,12 @@ class Reading:
 
     def _is_repeated(self, row: Line, kind: str, message: dict[str, Any], place: Place) -> bool:
         """Whether the row is one that came before, as in a session that goes on in a second file."""
-        uuid = string(row.uuid)
-        if not uuid:
+        uuid = row.uuid
+        if type(uuid) is not str or not uuid:
             return False
         content = message.get("content")
-        size = len(content) if isinstance(content, (str, list)) else 0
-        mark = hash((kind, string(row.timestamp), text_field(message, "id"), size))
+        size = len(content) if type(content) is list or type(content) is str else 0
+        mark = hash((kind, string(row.timestamp), string(message.get("id")), size))
         known = self._rows.get(uuid)
         if known is None:
             self._rows[uuid] = mark

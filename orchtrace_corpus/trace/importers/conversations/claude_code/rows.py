@@ -257,7 +257,11 @@ class Result(Struct):
 
 
 class Spawn(Struct):
-    """A call that spawns an agent; `result` is None while none has come."""
+    """A call that spawns an agent; `result` is None while none has come.
+
+    Attributes:
+        in_background: Whether the call does not wait for the agent.
+    """
 
     tool_call: ToolCall
     thread: Transcript
@@ -266,6 +270,7 @@ class Spawn(Struct):
     name: str = ""
     team: str = ""
     row: str = ""
+    in_background: bool = False
     result: Result | None = None
 
 
@@ -332,7 +337,7 @@ def usage_of(value: Any) -> tuple[dict[str, int] | None, bool]:
     found, is_odd = {}, False
     for kind, name in USAGE:
         number = value.get(name)
-        if _is_number(number):
+        if type(number) is int and 0 <= number <= _MOST_TOKENS:  # as `_is_number` has it, which takes longer
             found[kind] = number
         elif number is not None:
             is_odd = True

@@ -42,9 +42,14 @@ class Count(Struct, gc=False):
 def amounts(usage: Any) -> Amounts | None:
     """The amounts of a usage; None where it has none, or one that is no number."""
     found = _given(usage)
+    for number in found:  # mostly all of them are
+        if type(number) is not int or not 0 <= number <= _MOST_TOKENS:
+            break
+    else:
+        return found
     if found == _NOTHING or not _are_numbers(found):
         return None
-    return found if None not in found else tuple([number or 0 for number in found])
+    return tuple([number or 0 for number in found])
 
 
 def is_odd(usage: Any) -> bool:
@@ -97,10 +102,10 @@ def spend(counts: list[Count], boundary: int, *, is_child: bool, report: ImportR
         elif is_copied:
             copied.append(spent)
         elif count.call is not None:
-            known = count.call.tokens or {}
-            count.call.tokens = {kind: number + known.get(kind, 0) for kind, number in tokens(spent).items()}
+            known, own = count.call.tokens, tokens(spent)
+            count.call.tokens = {kind: number + known.get(kind, 0) for kind, number in own.items()} if known else own
             count.call.basis = TokenBasis.CUMULATIVE_DELTA if count.total else TokenBasis.REPORTED
-            report.enter(LedgerLine.TOTAL_DIFFERENCE if count.total else LedgerLine.LAST_ANSWER, **tokens(spent))
+            report.enter(LedgerLine.TOTAL_DIFFERENCE if count.total else LedgerLine.LAST_ANSWER, **own)
     if not copied:
         return None
     total = tokens(tuple(map(sum, zip(*copied, strict=True))))

@@ -170,12 +170,13 @@ class Rollout:
             if payload is None:
                 self._report.drop(Drop.NO_PAYLOAD, name, number)
                 continue
-            mark = 0 if is_first and is_last else hash(msgspec.json.encode(row))
-            if not is_first and mark in self._known:  # a thread may be in use and in the archive
-                self._report.pass_over("row that another file of the thread has, too")
-                continue
-            if is_first and not is_last:
-                self._known.add(mark)
+            if not (is_first and is_last):  # a thread may be in use and in the archive
+                mark = hash(msgspec.json.encode(row))
+                if not is_first and mark in self._known:
+                    self._report.pass_over("row that another file of the thread has, too")
+                    continue
+                if is_first:
+                    self._known.add(mark)
             self._row += 1
             if row.timestamp != stamp:  # rows are written several at a time
                 stamp = row.timestamp

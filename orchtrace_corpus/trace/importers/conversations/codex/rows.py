@@ -137,9 +137,12 @@ def uuids(text: str) -> list[str]:
 def error(text: str, details: dict[str, Any]) -> str:
     """What kind of error an output tells of; empty where it tells of none."""
     beginning = text[:_MOST_LOOKED_AT].lower()
-    if "rejected by user" in beginning or "denied by user" in beginning:
-        return REJECTED
-    if "rejected by guardian" in beginning or "blocked by policy" in beginning or "not permitted" in beginning:
+    if " by " in beginning:
+        if "rejected by user" in beginning or "denied by user" in beginning:
+            return REJECTED
+        if "rejected by guardian" in beginning or "blocked by policy" in beginning:
+            return FORBIDDEN
+    if "not permitted" in beginning:
         return FORBIDDEN
     metadata = details.get("metadata")
     code = metadata.get("exit_code") if isinstance(metadata, dict) else None
