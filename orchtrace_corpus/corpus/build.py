@@ -86,6 +86,10 @@ def data_documents(
     if os.path.lexists(os.path.join(root, CANDIDATES)):
         file = candidates.places.file if candidates and candidates.places else read_file(root, CANDIDATES)
         styled.append((CANDIDATES, file, candidate_style(taxonomy)))
+    if os.path.lexists(os.path.join(root, SEARCHES)):
+        from orchtrace_corpus.corpus.model.searches import search_style
+
+        styled.append((SEARCHES, read_file(root, SEARCHES), search_style()))
     return [canonical_document(*one) for one in styled]
 
 

@@ -122,7 +122,7 @@ def test_new_papers_become_candidates_and_what_is_known_is_counted(root: Path) -
         "wrote data/arxiv.json\n"
         "2 new candidates; left out: 1 in the pool, 1 excluded before, 1 among the candidates, 6 found more than once\n"
         "left out by a title that is nearly the same:\n"
-        "  Röses: A Garden with Four Beds (as rose-garden: Röses: A Garden in Four Beds)\n",
+        "  arXiv:2401.00013: Röses: A Garden with Four Beds (as rose-garden: Röses: A Garden in Four Beds)\n",
     )
     assert text(root, "candidates.yaml") == (
         f"{CANDIDATE}\n"
@@ -204,6 +204,44 @@ def test_what_a_person_has_decided_on_stays_decided(root: Path, monkeypatch: pyt
     assert run_corpus("check").stdout.count("searches  ok     2 runs\n") == 1
 
 
+def test_a_paper_with_nearly_the_title_of_another_new_one_is_named(
+    server: ArxivServer, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    twins = [record(f"2401.0002{n}", title=f"{n}0 Roses for a Bed in a Rose Garden", **JANUARY) for n in (1, 2)]
+    with ArxivServer(twins) as other:
+        monkeypatch.setenv("ORCHTRACE_ARXIV_URL", other.url)
+        result = discover("--family", "gate")
+
+    assert result.stderr.splitlines()[-3:] == [
+        "1 new candidate; left out: 0 in the pool, 0 excluded before, 0 among the candidates, 1 found more than once",
+        "left out by a title that is nearly the same:",
+        "  arXiv:2401.00022: 20 Roses for a Bed in a Rose Garden (as arXiv:2401.00021: 10 Roses for a Bed in a Rose Garden)",
+    ]
+
+
+@pytest.mark.parametrize("name", ["gate", "Gate", "beds", "Beds", "The Beds"])
+def test_queries_are_named_by_themselves_or_by_id_or_label_of_their_family(root: Path, name: str) -> None:
+    path = root / "data" / "protocol.yaml"
+    path.write_text(PROTOCOL.replace("label: Beds", "label: the beds"), encoding="utf-8")
+
+    result = discover("--dry-run", "--family", name, "--format", "csv")
+
+    assert (result.code, result.stdout) == (0, f"query,answers,asked\ngate,5,{GATE}\n")
+
+
+def test_a_dry_run_says_whether_citations_will_be_followed(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    without = discover("--dry-run").stderr
+    monkeypatch.setenv("OPENALEX_API_KEY", "any")
+
+    assert without == (
+        "corpus: citations are left out: OPENALEX_API_KEY holds no key; one is free at openalex.org\n"
+        "corpus: nothing was written (--dry-run)\n"
+    )
+    assert discover("--dry-run").stderr == (
+        "1 paper whose citations are followed at OpenAlex\ncorpus: nothing was written (--dry-run)\n"
+    )
+
+
 def test_a_dry_run_shows_queries_and_counts_and_writes_nothing(root: Path, server: ArxivServer) -> None:
     before = {path: path.read_bytes() for path in root.rglob("*.yaml")}
 
@@ -282,7 +320,8 @@ def test_nobody_listening_ends_with_4(root: Path, monkeypatch: pytest.MonkeyPatc
 
     result = discover()
 
-    assert result.code == 4
+    assert (result.code, result.stdout) == (4, "")
+    assert "new candidates" not in result.stderr
     assert "could not be asked about the query" in result.stderr
     assert "--offline answers from the cache alone." in result.stderr
 
@@ -508,5 +547,6 @@ def test_an_openalex_that_does_not_answer_costs_nothing_but_the_citations(
     assert result.code == 4
     assert "corpus: not everything could be asked; what was answered before is kept\n" in result.stderr
     assert "s3cret" not in result.stderr
+    assert ("Its key is not valid; correct it and try again." in result.stderr) == (fault == 401)
     assert "citations" not in result.stdout
     assert runs(root)[0].new == ("arXiv:2401.00011", "arXiv:2401.00012")

@@ -104,7 +104,8 @@ def ended(terminal: Terminal) -> str:
     return terminal.shown
 
 
-PROMPT = "i include, e exclude, l later, b back, q quit: "
+PROMPT = "i include, e exclude, l later, b back, ? rules, q quit: "
+SUMMARY = "Summary, one sentence of your own [open]: "
 
 
 def test_a_card_has_everything_at_hand(terminal: Terminal) -> None:
@@ -174,6 +175,7 @@ def test_including_leaves_open_what_is_not_answered(root: Path, terminal: Termin
     terminal.answer(
         [("prune [open], ? explains: ", ""), ("tools [open], ? explains: ", ""), ("size [open], ? explains: ", "")]
     )
+    terminal.answer([(SUMMARY, "")])
     terminal.answer([(f"[2/3] {PROMPT}", "q")])
 
     assert "included; corpus add window-shelf asks for what is open" in ended(terminal)
@@ -197,11 +199,59 @@ def test_what_lacks_nothing_becomes_a_paper(root: Path, terminal: Terminal) -> N
         ("size", "small"),
     ):
         terminal.answer([(f"{field} [open], ? explains: ", answer)])
-    terminal.answer([(f"[2/3] {PROMPT}", "q")])
+    terminal.answer([(SUMMARY, "A shelf with plants."), (f"[2/3] {PROMPT}", "q")])
 
     assert "added window-shelf: A Window Shelf" in ended(terminal)
     assert "- key: window-shelf\n  title: A Window Shelf\n" in text(root, "papers")
+    assert "  summary: A shelf with plants.\n" in text(root, "papers")
     assert "window-shelf" not in text(root, "candidates")
+
+
+def test_a_candidate_without_evidence_stays_open_and_the_corpus_sound(root: Path, terminal: Terminal) -> None:
+    terminal.answer([(f"[1/3] {PROMPT}", "i"), ("Reason, a number or a sentence: ", "1")])
+    for field, answer in (("style", "gravel"), ("water", "daily"), ("prune", "none"), ("tools", ""), ("size", "small")):
+        terminal.answer([(f"{field} [open], ? explains: ", answer)])
+    terminal.answer([(SUMMARY, "A shelf with plants."), (f"[2/3] {PROMPT}", "q")])
+
+    assert "included; corpus add window-shelf asks for what is open" in ended(terminal)
+    kept = text(root, "candidates")
+    assert "  care: {water: daily, prune: none}\n  size: small\n  summary: A shelf with plants.\n" in kept
+    assert run_corpus("validate").code == 0, "daily watering asks for evidence, which is given with the rest"
+
+
+def test_the_rules_are_shown_first_and_again_when_asked_for(terminal: Terminal) -> None:
+    terminal.answer([(f"[1/3] {PROMPT}", "l"), (f"[2/3] {PROMPT}", "?"), (f"[2/3] {PROMPT}", "q")])
+    shown = ended(terminal)
+
+    first, second = shown.split(f"[2/3] {PROMPT}")[:2]
+    assert (first.count("include if"), second.count("include if")) == (1, 1)
+    assert "A Rose Bed for Beginners" in first.split("include if")[1], "the second card came without rules"
+
+
+def test_a_key_of_another_question_is_no_reason(root: Path, terminal: Terminal) -> None:
+    terminal.answer([(f"[1/3] {PROMPT}", "e")])
+    terminal.answer([("Reason, a number or a sentence: ", answer) for answer in ("?", "q", "7")])
+    terminal.until("Reason, a number or a sentence: ")
+    terminal.press(b"\x03")
+    shown = ended(terminal)
+
+    assert shown.count("  1 It is a car park.") == 2
+    assert "A reason is needed: a number of the list, or a sentence." in shown
+    assert "There is no rule 7." in shown
+    assert text(root, "candidates") == CANDIDATES
+
+
+def test_without_a_protocol_a_reason_is_a_sentence(root: Path) -> None:
+    (root / "data" / "protocol.yaml").unlink()
+    terminal = Terminal(command="screen")
+    terminal.answer([(f"[1/3] {PROMPT}", "?"), (f"[1/3] {PROMPT}", "e")])
+    terminal.answer([("Reason, a sentence: ", "1"), ("Reason, a sentence: ", "Too small.")])
+    terminal.answer([("stage, ? explains: ", "path"), (f"[2/3] {PROMPT}", "q")])
+    shown = ended(terminal)
+
+    assert "this corpus has no data/protocol.yaml, which would have rules" in shown
+    assert "A reason is needed: a sentence." in shown
+    assert "  reason: Too small.\n" in text(root, "exclusions")
 
 
 def test_going_back_takes_the_last_decision_back_to_the_byte(root: Path, terminal: Terminal) -> None:
@@ -267,10 +317,10 @@ def test_a_spreadsheet_takes_no_title_for_a_formula(root: Path) -> None:
 
 
 FIRST = """\
-key,title,links,abstract,decision,stage,reason,style,water,prune,tools,size
-window-shelf,,,,include,,open,gravel,weekly,none,,small
-rose-bed,,,,exclude,path,Nothing but roses.,,,,,
-sand,,,,exclude,gate,shut,,,,,
+key,title,links,abstract,decision,stage,reason,style,water,prune,tools,size,summary
+window-shelf,,,,include,,open,gravel,weekly,none,,small,A shelf with plants.
+rose-bed,,,,exclude,path,Nothing but roses.,,,,,,
+sand,,https://example.org/sand,,exclude,gate,shut,,,,,,
 """
 SECOND = """\
 key;decision;stage;reason
@@ -299,6 +349,12 @@ def test_decisions_on_which_two_readers_agree_are_taken_over(root: Path) -> None
     assert "  reason: It is a car park.\n" in text(root, "exclusions"), "the id of a rule stands for it"
     assert "- key: rose-bed" in text(root, "candidates")
     assert run_corpus("validate").code == 0
+
+    before = {path: path.read_bytes() for path in root.rglob("*.yaml")}
+    again = screen("--decisions", "first.csv")
+    assert again == (0, "", "0 included, 1 excluded, 0 for later, 2 decided before\n")
+    changed = {path.name for path, old in before.items() if path.read_bytes() != old}
+    assert changed == {"candidates.yaml", "exclusions.yaml"}, "rose-bed, which one reader decides on now"
 
 
 def test_mistakes_of_a_sheet_are_reported_at_their_lines_and_the_rest_is_taken_over(root: Path) -> None:

@@ -97,6 +97,34 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return root
 
 
+def test_two_versions_have_the_runs_of_both_in_the_order_of_days(root: Path) -> None:
+    def run(day: str, query: str) -> str:
+        return f'\n- day: "{day}"\n  by: hand\n  searches:\n    - query: {query}\n      source: the guide book\n      new: 0\n'
+
+    run_corpus("fmt")
+    base = (root / "data" / "searches.yaml").read_text(encoding="utf-8")
+    ours = base + run("2024-02-09", "gate") + run("2024-02-09", "gate")
+    theirs = base + run("2024-02-05", "path") + run("2024-02-09", "gate") + run("2024-02-09", "path")
+    for name, text in (("base", base), ("ours", ours), ("theirs", theirs)):
+        (root / name).write_text(text, encoding="utf-8")
+
+    assert run_corpus("merge-file", "base", "ours", "theirs") == (0, "", "")
+    same, further = 2 * run("2024-02-09", "gate"), run("2024-02-09", "path")
+    assert (root / "ours").read_text(encoding="utf-8") == base + run("2024-02-05", "path") + same + further
+
+
+def test_fmt_and_check_know_the_runs(root: Path) -> None:
+    run_corpus("fmt")
+    path = root / "data" / "searches.yaml"
+    canonical = path.read_text(encoding="utf-8")
+    path.write_text(canonical.replace("by: hand", "by:   'hand'"), encoding="utf-8")
+
+    assert "data/searches.yaml" in run_corpus("check").stdout
+    assert run_corpus("fmt", "--check").code == 1
+    assert run_corpus("fmt").stderr == "wrote data/searches.yaml\n"
+    assert path.read_text(encoding="utf-8") == canonical
+
+
 # Query strings
 
 
@@ -349,7 +377,8 @@ def test_a_library_becomes_candidates_but_for_what_is_known(root: Path, command:
         "wrote data/candidates.yaml\nwrote data/searches.yaml\n"
         "1 new candidate; left out: 1 in the pool, 1 excluded before, 1 among the candidates, 1 found more than once\n"
         "left out by a title that is nearly the same:\n"
-        "  Röses: A Garden in Four Beds (as rose-garden: Röses: A Garden in Four Beds)\n",
+        "  kale2: On Kale (as kale: On Kale)\n"
+        "  roses: Röses: A Garden in Four Beds (as rose-garden: Röses: A Garden in Four Beds)\n",
     )
     assert (root / "data" / "candidates.yaml").read_text(encoding="utf-8") == f"{KALE}{CANDIDATES}"
     run = store.read_searches(str(root)).sound()[-1]
@@ -363,6 +392,15 @@ def test_a_library_becomes_candidates_but_for_what_is_known(root: Path, command:
         in_candidates=1,
         new=("DOI:10.1000/kale",),
     )
+
+
+def test_an_entry_that_cannot_be_a_candidate_is_named(root: Path) -> None:
+    (root / "library.bib").write_text("@book{moss2020, author={Moss, Ida}, year={2020}}\n", encoding="utf-8")
+
+    result = run_corpus("import", "bibtex", "library.bib", "--to", "candidates")
+
+    assert result.code == 1
+    assert "corpus: library.bib: moss2020 is left out: F101 missing field 'title'\n" in result.stderr
 
 
 def test_a_dry_run_of_a_library_shows_the_difference(root: Path) -> None:

@@ -14,6 +14,7 @@ from orchtrace_corpus.base.findings import printable
 from orchtrace_corpus.base.text import Format
 from orchtrace_corpus.base.text.layout import first_and_more, pluralize
 from orchtrace_corpus.base.text.table import Table
+from orchtrace_corpus.corpus.analysis.matching import identifier_text
 from orchtrace_corpus.corpus.cli.options import ArxivUrl, Offline, Refresh, option
 from orchtrace_corpus.corpus.cli.session import CorpusSession
 from orchtrace_corpus.corpus.edit.proposal import Editable, judge, load_editable, write
@@ -22,6 +23,7 @@ from orchtrace_corpus.corpus.intake import deduplication, discovery
 from orchtrace_corpus.corpus.intake.deduplication import Discovery
 from orchtrace_corpus.corpus.intake.discovery import PlannedSearch
 from orchtrace_corpus.corpus.model import store
+from orchtrace_corpus.corpus.model.records import Paper, Record
 from orchtrace_corpus.corpus.model.searches import OPENALEX
 from orchtrace_corpus.corpus.sources.arxiv.client import Client
 from orchtrace_corpus.corpus.sources.openalex import KEY, OpenAlex
@@ -72,13 +74,13 @@ def discover(
     planned = discovery.plan_searches(protocol, runs, today(), since=since, names=family or ())
     client = Client(arxiv_url, offline=offline, refresh=refresh)
     cited = () if family else discovery.citing_papers(protocol, corpus.pool)
-    if dry_run:
-        return _count(session, client, planned, len(cited), output_format)
     key = os.environ.get(KEY, "")
     if cited and not key:
         session.output.note(f"corpus: citations are left out: {KEY} holds no key; one is free at openalex.org")
     if cited and key and offline:
         session.output.note("corpus: citations are left out: --offline asks nobody")
+    if dry_run:
+        return _count(session, client, planned, len(cited) if key and not offline else 0, output_format)
     openalex = OpenAlex(key, refresh=refresh) if cited and key and not offline else None
     until = planned[0].until
     first = discovery.window_start(protocol, runs, discovery.CITATIONS, OPENALEX, since, until)
@@ -98,7 +100,8 @@ def discover(
         (one.query, one.source, one.since or "", one.until or "", one.found, one.new) for one in found.run.searches
     )
     columns = ("query", "source", "from", "to", "found", "new")
-    session.show_tables([Table("searches", "", columns, rows)], "discover", output_format)
+    if rows or output_format is not Format.TABLE:
+        session.show_tables([Table("searches", "", columns, rows)], "discover", output_format)
     for name in written:
         session.output.note(f"wrote {name}")
     return report(session, found)
@@ -125,7 +128,7 @@ def take_library(
     else:
         for written in write(judgement).written:
             session.output.note(f"wrote {written}")
-    return report(session, taken)
+    return report(session, taken, f"{printable(name)}: ")
 
 
 def _count(
@@ -144,28 +147,35 @@ def _count(
     return _tell_failed(session, {name: text for name, (_, text) in answer.failed.items()})
 
 
-def report(session: CorpusSession, found: Discovery) -> int:
-    """Say what a run has brought and what it has left out; return the exit code."""
+def report(session: CorpusSession, found: Discovery, origin: str = "") -> int:
+    """Say what a run has brought and what it has left out, `origin` being where it came from; return the exit code."""
     run, output = found.run, session.output
     known = f"{run.in_pool} in the pool, {run.in_log} excluded before, {run.in_candidates} among the candidates"
-    output.note(f"{pluralize(len(found.new), 'new candidate')}; left out: {known}, {run.repeated} found more than once")
+    counts = f"{pluralize(len(found.new), 'new candidate')}; left out: {known}, {run.repeated} found more than once"
+    if run.searches:
+        output.note(counts)
     if found.by_title:
         output.note("left out by a title that is nearly the same:")
-    pairs = ((printable(title), match.record.name, printable(match.shared)) for title, match in found.by_title)
-    near = [f"  {title} (as {name}: {shared})" for title, name, shared in pairs]
+    near = [f"  {_called(paper)} (as {_called(match.record)})" for paper, match in found.by_title]
     for line in first_and_more(near, _SHOWN, "  ... and {} more"):
         output.note(line)
     for message in found.messages:
         output.tell(f"corpus: {printable(message, limit=300)}")
     for title, findings in found.refused:
         said = "; ".join(f"{finding.code} {finding.message}" for finding in findings)
-        output.tell(f"corpus: {printable(title)} is left out: {printable(said, limit=300)}")
+        output.tell(f"corpus: {origin}{printable(title)} is left out: {printable(said, limit=300)}")
     code = _tell_failed(session, found.failed)
     if found.error is not None:
         output.tell("corpus: not everything could be asked; what was answered before is kept")
         output.tell(f"corpus: {found.error}")
         code = ExitCode.UPSTREAM
     return max(code, ExitCode.FINDINGS if found.refused else ExitCode.DONE)
+
+
+def _called(record: Record) -> str:
+    """A record by its name, else by its identifier, and its title."""
+    name = record.name or (identifier_text(record) if isinstance(record, Paper) else "")
+    return f"{name}: {printable(record.title)}" if name else printable(record.title)
 
 
 def _tell_failed(session: CorpusSession, failed: Mapping[str, str]) -> int:

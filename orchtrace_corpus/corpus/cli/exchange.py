@@ -29,6 +29,7 @@ from orchtrace_corpus.corpus.formats import registry
 from orchtrace_corpus.corpus.model import store
 from orchtrace_corpus.corpus.model.record_fields import candidate_style, exclusion_style, paper_style
 from orchtrace_corpus.corpus.model.records import Paper, in_published_order
+from orchtrace_corpus.corpus.model.searches import search_style
 from orchtrace_corpus.corpus.render import difference as render
 from orchtrace_corpus.corpus.render import difference_data
 from orchtrace_corpus.corpus.render.comment import comment
@@ -234,11 +235,11 @@ def merge_file(
 ) -> int:
     """Merge three versions of a data file, for git.
 
-    A merge driver for papers.yaml, candidates.yaml and exclusions.yaml, by the keys of records.
-    What one side added, changed or removed is taken, field by field, and OURS is written in
-    canonical form. Where both sides gave a field different values, OURS stays as it is, each
-    conflict is named, and the exit code is 1. To let git call it, in a clone whose .gitattributes
-    has the line "data/papers.yaml merge=corpus":
+    A merge driver for papers.yaml, candidates.yaml and exclusions.yaml, by the keys of records, and for
+    searches.yaml, which has the runs of both sides afterwards. What one side added, changed or removed
+    is taken, field by field, and OURS is written in canonical form. Where both sides gave a field
+    different values, OURS stays as it is, each conflict is named, and the exit code is 1. To let git
+    call it, in a clone whose .gitattributes has the line "data/papers.yaml merge=corpus":
 
     git config merge.corpus.driver "corpus merge-file %O %A %B"
 
@@ -251,6 +252,7 @@ def merge_file(
     files = [reader.read(path, path) for path in (base, ours, theirs)]
     names = {name for file in files for record in raw_records(file) for name in record}
     style = (exclusion_style if "id" in names else candidate_style if "proposal" in names else paper_style)(taxonomy)
+    style = search_style() if "searches" in names else style
     versions = [canonical_document(file.path, file, style).wanted if file.text.strip() else "" for file in files]
     merged = merge_versions(style, *versions)
     for conflict in merged.conflicts:

@@ -28,7 +28,7 @@ from orchtrace_corpus.corpus.model.tagging import NO_TERM, read_level, read_tag
 from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind
 from orchtrace_corpus.corpus.render import candidates as render
 
-_KEYS = "i include, e exclude, l later, b back, q quit"
+_KEYS = "i include, e exclude, l later, b back, ? rules, q quit"
 
 
 def screen(
@@ -46,11 +46,12 @@ def screen(
     """Decide on candidates, one after another.
 
     Shows title, abstract where one is stored, why the candidate came, the records most like it with
-    their tags, the excluded ones like it with their reasons, and the protocol's rules. Then asks: i to
-    include (with tags, of which any may stay open), e to exclude (with a reason: a number of the list,
-    or a sentence), l for later, b to go back and take the last decision back, q to quit. Every decision
-    is written at once, in one edit; whenever you leave, nothing is lost. A candidate that is included and
-    lacks nothing becomes a paper; "corpus add KEY" finishes one with open tags.
+    their tags, the excluded ones like it with their reasons, and first the protocol's rules. Then asks:
+    i to include (with tags and a summary, of which any may stay open), e to exclude (with a reason: a
+    number of the list, or a sentence), l for later, b to go back and take the last decision back, ? to
+    see the rules again, q to quit. Every decision is written at once, in one edit; whenever you leave,
+    nothing is lost. A candidate that is included and lacks nothing, evidence included, becomes a paper;
+    "corpus add KEY" finishes one that is open.
 
     For two readers: --sheet writes a CSV file for each, "corpus audit compare" measures how far they
     agree, and --decisions, once for each sheet, takes over what they agree on. Exit code 1: some
@@ -119,6 +120,7 @@ class _Run:
         self._abstracts = abstracts
         self._places = places
         self._steps: list[_Step] = []
+        self._has_shown_rules = False
 
     def go_through(self, names: Sequence[str]) -> int:
         """Show candidates and ask about each, until all are shown or somebody quits; return the exit code."""
@@ -137,8 +139,12 @@ class _Run:
                     at = self._go_back(names, at)
                     continue
                 at += 1
-        except typer.Exit:
+        except typer.Exit:  # the end of the input
+            self._session.output.tell("")
             code = ExitCode.INTERRUPTED
+        except KeyboardInterrupt:
+            self._session.output.tell("")
+            raise
         finally:
             self._sum_up()
         return code
@@ -150,11 +156,19 @@ class _Run:
         neighbours = screening.find_neighbours(candidate, likeness, self._abstracts)
         abstract = self._abstracts.get(candidate.paper.arxiv_id or "", "")
         place = self._places.get(candidate.name)
-        card = render.screening_card(candidate, abstract, neighbours, self._protocol, taxonomy, output.width, place)
+        rules = None if self._has_shown_rules else self._protocol
+        self._has_shown_rules = True
+        card = render.screening_card(candidate, abstract, neighbours, rules, taxonomy, output.width, place)
         output.show([(), *card, ()])
         questions = _Questions(output, taxonomy)
         while True:
             answer = questions.choose(f"[{number}/{total}] {_KEYS}: ")
+            if answer == "?":
+                if self._protocol is None:
+                    output.tell(f"this corpus has no {store.PROTOCOL}, which would have rules")
+                else:
+                    output.show(render.rule_lines(self._protocol, output.width))
+                continue
             if answer in ("b", "q"):
                 return answer
             if answer == "l":
@@ -181,7 +195,8 @@ class _Run:
         if answer == "i":
             rules = [rule.rule for rule in self._protocol.include] if self._protocol else []
             reason = questions.reason(rules, candidate.reason)
-            return Choice.INCLUDE, screening.include(corpus, candidate, reason, questions.tags(candidate), day)
+            tags, summary = questions.tags(candidate), candidate.paper.summary or questions.summary()
+            return Choice.INCLUDE, screening.include(corpus, candidate, reason, tags, day, summary)
         rules = [rule.rule for rule in self._protocol.exclude] if self._protocol else []
         said = Exclusion(screened=day, reason=questions.reason(rules, ""))
         draft, gaps = screening.draft_exclusion(corpus, candidate, said)
@@ -219,28 +234,35 @@ class _Questions(Questions):
 
         def read(answer: str) -> str:
             key = answer[:1].lower()
-            if key not in ("i", "e", "l", "b", "q"):
+            if key not in ("i", "e", "l", "b", "?", "q"):
                 raise CommandUseError(f"Type one of: {_KEYS}.")
             return key
 
         return self._ask(prompt, read)
 
     def reason(self, rules: Sequence[str], known: str) -> str:
-        """A sentence, or the rule of a number; Enter keeps what is known."""
-        for number, rule in enumerate(rules, 1):
-            self._say(f"  {number} {rule}")
+        """A sentence, or the rule of a number; Enter keeps what is known, and `?` lists the rules again."""
+        listed = "".join(f"  {number} {rule}\n" for number, rule in enumerate(rules, 1))
+        self._say(listed)
+        wanted = "a number of the list, or a sentence" if rules else "a sentence"
 
         def read(answer: str) -> str:
-            if answer.isdecimal():
+            if answer == "?" and rules:
+                raise CommandUseError(listed)
+            if answer.isdecimal() and rules:
                 if not 1 <= int(answer) <= len(rules):
                     raise CommandUseError(f"There is no rule {answer}.")
                 return rules[int(answer) - 1]
-            if not answer and not known:
-                raise CommandUseError("A reason is needed: a number of the list, or a sentence.")
+            if len(answer) < 2 and (answer or not known):  # a key of another question
+                raise CommandUseError(f"A reason is needed: {wanted}.")
             return answer or known
 
         enter = f" [{printable(known)}]" if known else ""
-        return self._ask(f"Reason, a number or a sentence{enter}: ", read)
+        return self._ask(f"Reason, {'a number or a sentence' if rules else 'a sentence'}{enter}: ", read)
+
+    def summary(self) -> str:
+        """What the paper does, in a sentence; empty where it stays open."""
+        return self._ask("Summary, one sentence of your own [open]: ", str)
 
     def tags(self, candidate: Candidate) -> dict[str, Tag]:
         """The tags that are open, as far as they are answered."""
@@ -295,14 +317,18 @@ def _take_over(session: CorpusSession, root: str, paths: Sequence[str]) -> int:
     protocol = store.read_protocol(root, corpus.pool.taxonomy).sound()
     keys = [one.name for one in screening.undecided(corpus.awaiting.candidates)]
     sheets, code = [], ExitCode.DONE
+    before: set[str] = set()
     for path in paths:
-        verdicts, findings = screening.read_sheet(read_sheet(path), path, corpus.pool.taxonomy, keys)
+        sheet = read_sheet(path)
+        decided_before = screening.decided_keys(sheet, corpus)
+        verdicts, findings = screening.read_sheet(sheet, path, corpus.pool.taxonomy, [*keys, *decided_before])
         for finding in findings:
             output.tell(str(finding))
         if any(finding.code == "K101" for finding in findings):
             return ExitCode.UNREADABLE
         code = ExitCode.FINDINGS if has_errors(findings) else code
-        sheets.append(verdicts)
+        sheets.append([verdict for verdict in verdicts if verdict.key not in decided_before])
+        before |= {verdict.key for verdict in verdicts} & decided_before
     decided, differing = screening.agreed(sheets)
     for key in differing:
         output.tell(f"corpus: {key}: the readers differ, so nothing is decided")
@@ -315,7 +341,7 @@ def _take_over(session: CorpusSession, root: str, paths: Sequence[str]) -> int:
         except CorpusError as error:
             output.tell(f"corpus: {verdict.key}: nothing was written: {error}")
             code = ExitCode.FINDINGS
-    output.note(_counted(counts))
+    output.note(_counted(counts) + (f", {len(before)} decided before" if before else ""))
     return ExitCode.FINDINGS if differing else code
 
 
@@ -329,7 +355,7 @@ def _decide(root: str, verdict: Verdict) -> None:
     corpus, day = load_editable(root), today().isoformat()
     candidate = next(one for one in corpus.awaiting.candidates if one.name == verdict.key)
     if verdict.choice is Choice.INCLUDE:
-        proposal = screening.include(corpus, candidate, verdict.reason, verdict.tags, day)
+        proposal = screening.include(corpus, candidate, verdict.reason, verdict.tags, day, verdict.summary)
     else:
         said = Exclusion(tags=verdict.tags, screened=day, reason=verdict.reason)
         excluded, gaps = screening.exclude(corpus, candidate, said)

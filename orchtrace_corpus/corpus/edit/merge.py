@@ -207,6 +207,7 @@ def _plain(value: object) -> object:
 _T = TypeVar("_T")
 _ABOUT_THE_FILE = ("the comments at the head", "the comments at the end")
 _COMMENTS = "comments"
+_RUN = "the run of "
 
 
 class Conflict(NamedTuple):
@@ -226,14 +227,16 @@ class ThreeWay(NamedTuple):
 def merge_versions(style: Style, base: str, ours: str, theirs: str) -> ThreeWay:
     """Merge three versions of a data file, each in canonical form.
 
+    A run of searches is never changed, so two versions have the runs of both, in the order of their days.
+
     Raises:
-        DataFileError: A record has neither key nor id, or one is given twice.
+        DataFileError: A record has neither key nor id and is no run, or a key or id is given twice.
     """
     versions = [_blocks(text) for text in (base, ours, theirs)]
     names = dict.fromkeys((*versions[1], *versions[2]))
     blocks: dict[str, str] = {}
     conflicts = []
-    for name in sorted(names, key=lambda name: (name if style.key else "", _number(name))):
+    for name in sorted(names, key=lambda name: (name if style.key else _day(name), _number(name))):
         if name in _ABOUT_THE_FILE:
             continue
         block, fields = _merged_block(style, *(version.get(name) for version in versions))
@@ -262,6 +265,10 @@ def _blocks(text: str) -> dict[str, str]:
             fields = values(nodes[0])
             assert isinstance(fields, dict)
             name = str(fields.get("key") or fields.get("id") or "")
+            if not name and "searches" in fields:
+                name = next(
+                    run for number in count() if (run := f"{_RUN}{fields['day']} {number} {fields}") not in found
+                )
             if not name or name in found:
                 raise DataFileError(f"{quote(name)} names no record, or two", "See corpus validate.")
         elif not block.strip():
@@ -270,6 +277,11 @@ def _blocks(text: str) -> dict[str, str]:
             name = _ABOUT_THE_FILE[bool(found)]
         found[name] = block
     return found
+
+
+def _day(name: str) -> str:
+    """The day of a run of searches; empty for other records."""
+    return name.removeprefix(_RUN).partition(" ")[0] if name.startswith(_RUN) else ""
 
 
 def _number(name: str) -> int:

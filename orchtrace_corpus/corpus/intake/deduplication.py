@@ -57,8 +57,8 @@ class Discovery(NamedTuple):
     Attributes:
         run: The run as it goes on record, with the searches that were answered in full.
         new: The candidates that are new.
-        by_title: What was left out by its title alone, with the record that has nearly the same.
-        refused: What could not be recorded: its title, and the findings that it raises.
+        by_title: What was left out by its title alone, with the record, or the new paper, that has nearly the same.
+        refused: What could not be recorded: its title or key, and the findings that it raises.
         failed: The searches without an answer, each with what happened.
         messages: What went wrong, and did not end the run.
         metadata: What arXiv says of the new candidates.
@@ -67,7 +67,7 @@ class Discovery(NamedTuple):
 
     run: Run
     new: tuple[Candidate, ...] = ()
-    by_title: tuple[tuple[str, Match], ...] = ()
+    by_title: tuple[tuple[Paper, Match], ...] = ()
     refused: tuple[tuple[str, tuple[Finding, ...]], ...] = ()
     failed: Mapping[str, str] = {}
     messages: tuple[str, ...] = ()
@@ -111,7 +111,7 @@ def deduplicate(
     places = {id(paper): Known.POOL for paper in pool.papers} | {id(paper): Known.CANDIDATES for paper in awaiting}
     fresh = RecordIndex()
     drafts: list[tuple[int, Paper, list[str], str]] = []
-    by_title: dict[str, tuple[str, Match]] = {}
+    by_title: dict[str, tuple[Paper, Match]] = {}
     known = dict.fromkeys(Known, 0)
     repeated = 0
     seen = RecordIndex()
@@ -121,6 +121,8 @@ def deduplicate(
             again = fresh.find(paper)
             if again is not None:
                 repeated += 1
+                if again.sign is Sign.TITLE:
+                    by_title.setdefault(_name(paper), (paper, again))
                 at = fresh.records.index(again.record)
                 drafts[at][2].extend(tie for tie in ties if tie not in drafts[at][2])
                 continue
@@ -132,7 +134,7 @@ def deduplicate(
                 seen.add(paper)
                 known[_place(match, places)] += 1
                 if match.sign is Sign.TITLE:
-                    by_title.setdefault(paper.title, (paper.title, match))
+                    by_title.setdefault(_name(paper), (paper, match))
                 continue
             fresh.add(paper)
             drafts.append((number, paper, list(ties), result.search.source))
@@ -160,7 +162,7 @@ def deduplicate(
         len(errors),
         tuple(_name(one.paper) for one in new),
     )
-    refused = tuple((one.paper.title, errors[one.name]) for one in candidates if one.name in errors)
+    refused = tuple((one.paper.title or one.name, errors[one.name]) for one in candidates if one.name in errors)
     return Discovery(run, new, tuple(by_title.values()), refused)
 
 

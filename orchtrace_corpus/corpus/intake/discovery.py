@@ -71,18 +71,23 @@ def plan_searches(
         runs: The runs so far.
         today: The current day. A window ends with the day before, which is over everywhere.
         since: The first day, or `LAST`, which is what nothing stands for, too.
-        names: The queries to ask, by their names or those of their families; all without any.
+        names: The queries to ask, by their names, or the ids or labels of their families, in any case; all without any.
 
     Raises:
         CommandUseError: A name is that of no query and no family, a day is none, or the protocol has no queries.
     """
     if not protocol.queries:
         raise CommandUseError(f"{store.PROTOCOL} has no queries", "docs/data.md of orchtrace-corpus describes them.")
-    allowed = [query.name for query in protocol.queries] + [family.id for family in protocol.families]
+    allowed = dict.fromkeys([*(query.name for query in protocol.queries), *(one.id for one in protocol.families)])
+    labels = {family.label.casefold(): family.id for family in protocol.families}
+    wanted = set()
     for name in names:
-        if name not in allowed:
-            raise CommandUseError(f"there is no query and no family {quote(name)}{suggestion(name, allowed)}")
-    chosen = [query for query in protocol.queries if not names or {query.name, query.family} & set(names)]
+        alike = {one for one in allowed if one.casefold() == name.casefold()}
+        alike = {name} & alike or alike or {labels[one] for one in (name.casefold(),) if one in labels}
+        if not alike:
+            raise CommandUseError(f"there is no query and no family {quote(name)}{suggestion(name, tuple(allowed))}")
+        wanted |= alike
+    chosen = [query for query in protocol.queries if not names or {query.name, query.family} & wanted]
     until = (today - timedelta(days=1)).isoformat()
     planned = []
     for query in chosen:

@@ -15,6 +15,7 @@ from orchtrace_corpus.base.errors import CommandUseError
 from orchtrace_corpus.base.findings import Finding, Location
 from orchtrace_corpus.corpus.analysis import coding, reading_order
 from orchtrace_corpus.corpus.analysis.coding import Column
+from orchtrace_corpus.corpus.analysis.matching import RecordIndex
 from orchtrace_corpus.corpus.analysis.reading_order import Place, Similarity, is_excluded, text_of
 from orchtrace_corpus.corpus.edit import proposal as edit
 from orchtrace_corpus.corpus.edit.edits import change_records
@@ -31,11 +32,11 @@ from orchtrace_corpus.corpus.model.record_fields import Value, candidate_style, 
 from orchtrace_corpus.corpus.model.records import Exclusion, Paper, Pool, Record, Tag
 from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Taxonomy
 
-DECISION, REASON = "decision", "reason"
+DECISION, REASON, SUMMARY = "decision", "reason", "summary"
 """The columns of a screening sheet beside those of a coding sheet."""
 
 _GIVEN = (*coding.GIVEN, "abstract")
-SHEET_TEXTS = (*_GIVEN, REASON)
+SHEET_TEXTS = (*_GIVEN, REASON, SUMMARY)
 """The columns of a screening sheet that hold texts."""
 
 _NEIGHBOURS = 3
@@ -64,12 +65,14 @@ class Verdict(NamedTuple):
         choice: What is decided.
         reason: Why.
         tags: Tags of a paper where it is taken in, those of the log where it is left out.
+        summary: What the paper does, in one sentence.
     """
 
     key: str
     choice: Choice
     reason: str = ""
     tags: Mapping[str, Tag] = {}
+    summary: str = ""
 
 
 def in_order(
@@ -116,7 +119,9 @@ def find_neighbours(candidate: Candidate, likeness: Similarity, known: Mapping[s
     return Neighbours(tuple(papers), tuple(likeness.nearest(text, _NEIGHBOURS, is_excluded)))
 
 
-def include(corpus: Editable, candidate: Candidate, reason: str, tags: Mapping[str, Tag], day: str) -> Proposal:
+def include(
+    corpus: Editable, candidate: Candidate, reason: str, tags: Mapping[str, Tag], day: str, summary: str = ""
+) -> Proposal:
     """The edit that takes a candidate in: a paper if it lacks nothing, else the candidate with what was given.
 
     Args:
@@ -125,14 +130,15 @@ def include(corpus: Editable, candidate: Candidate, reason: str, tags: Mapping[s
         reason: Why, in a sentence; the reason on record stays where nothing is said.
         tags: The tags that are given.
         day: The day of the decision.
+        summary: What the paper does, in one sentence; one that is on record stays. Without any it stays open.
 
     Raises:
         DataFileError: A file cannot be read, or is not written record below record.
     """
-    bare = candidate.paper._replace(tags={}, evidence=())
+    bare = candidate.paper._replace(tags={}, evidence=(), summary=candidate.paper.summary or summary)
     named = NamedPaper(candidate.name, bare, source=next(iter(bare.urls), ""), awaiting=candidate)
     records, gaps = drafts.complete_papers([named], Details(), Coding(tags), corpus.pool)
-    if not gaps:
+    if not gaps and bare.summary:
         return edit.take_over(corpus, edit.add(corpus, records), [(candidate, records[0])])
     settled = candidate.settle(tags, corpus.pool.taxonomy)
     changes: dict[str, Value | None] = {
@@ -140,6 +146,7 @@ def include(corpus: Editable, candidate: Candidate, reason: str, tags: Mapping[s
         for facet in corpus.pool.taxonomy.papers
         if facet.field in tags
     }
+    changes |= {SUMMARY: bare.summary} if bare.summary else {}
     changes |= {"proposal": Decision.INCLUDE.value, "reason": reason or candidate.reason, "screened": day}
     return _change(corpus, candidate, changes)
 
@@ -239,17 +246,31 @@ def read_sheet(text: str, path: str, taxonomy: Taxonomy, keys: Iterable[str]) ->
     sheet, findings = coding.decode(text, path, columns, keys, also=SHEET_TEXTS)
     if any(finding.code == "K101" for finding in findings):
         return [], findings
-    reasons = {(row.get("key") or "").strip(): (row.get(REASON) or "").strip() for row in _rows(text)}
+    rows = {(row.get("key") or "").strip(): row for row in _rows(text)}
     verdicts = []
     for key, codes in sheet.codes.items():
         if DECISION not in codes:
             continue
         choice = Choice(codes[DECISION])
         facets = taxonomy.exclusions if choice is Choice.EXCLUDE else taxonomy.papers
-        verdicts.append(Verdict(key, choice, " ".join(reasons.get(key, "").split()), _tags(codes, facets)))
+        reason, summary = (" ".join((rows.get(key, {}).get(name) or "").split()) for name in (REASON, SUMMARY))
+        verdicts.append(Verdict(key, choice, reason, _tags(codes, facets), summary))
     if not verdicts and not findings:
         findings.append(Finding("K106", f"not coded: {DECISION}", Location(path, 1, 1)))
     return verdicts, findings
+
+
+def decided_keys(text: str, corpus: Editable) -> set[str]:
+    """The keys of rows that were decided on before: of papers, of candidates or, by their address, of the log."""
+    decided = {one.name for one in corpus.awaiting.candidates if one.screened} | {one.key for one in corpus.pool.papers}
+    waiting = {one.name for one in undecided(corpus.awaiting.candidates)}
+    log = RecordIndex(corpus.pool.exclusions)
+    keys = set()
+    for row in _rows(text):
+        key, links = (row.get("key") or "").strip(), tuple((row.get("links") or "").split(" ; "))
+        if key not in waiting and (key in decided or log.find(Paper(urls=links), by_title=False)):
+            keys.add(key)
+    return keys
 
 
 def sheet_keys(text: str) -> list[str]:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from orchtrace_corpus.corpus.model.codebook import Protocol
 
 _PIPE_WIDTH = 100
+_LABEL_WIDTH = 12
 
 
 def listing(
@@ -48,7 +49,7 @@ def screening_card(
         candidate: The candidate.
         abstract: Its abstract; empty where none is stored.
         neighbours: The records that are most like it.
-        protocol: The rules of inclusion and exclusion, if the corpus has any on record.
+        protocol: The rules of inclusion and exclusion, where they are to be shown.
         taxonomy: What records are tagged with.
         width: How many cells a line may take.
         place: Its place in the likely order, if that is the order.
@@ -68,11 +69,18 @@ def screening_card(
         for record, likeness in records:
             entries.append((label, f"{likeness:.2f} {record.name}: {record.title}. {_verdict(record, taxonomy)}"))
             label = ""
-    for label, rules in (("include if", protocol.include), ("exclude if", protocol.exclude)) if protocol else ():
-        for rule in rules:
-            entries.append((label, rule.rule))
-            label = ""
-    return lines + [part for label, text in entries for part in entry(label, text, 12, available)]
+    lines += [part for label, text in entries for part in entry(label, text, _LABEL_WIDTH, available)]
+    return lines + (rule_lines(protocol, width) if protocol else [])
+
+
+def rule_lines(protocol: "Protocol", width: int | None) -> list[Line]:
+    """The rules of inclusion and exclusion; `width` is how many cells a line may take."""
+    available = min(width or _PIPE_WIDTH, _PIPE_WIDTH)
+    lines: list[Line] = []
+    for label, rules in (("include if", protocol.include), ("exclude if", protocol.exclude)):
+        for number, rule in enumerate(rules):
+            lines += entry("" if number else label, rule.rule, _LABEL_WIDTH, available)
+    return lines
 
 
 def _verdict(record: Record, taxonomy: Taxonomy) -> str:

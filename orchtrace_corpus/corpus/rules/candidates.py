@@ -53,7 +53,10 @@ def check(file: CandidateFile, loaded: Loaded) -> tuple[Finding, ...]:
 
 
 def _tag_findings(file: CandidateFile, here: Loaded, taxonomy: Taxonomy) -> Iterator[Finding]:
-    """Rules of the taxonomy that settled tags break by themselves; readings are evidence for the tags they give."""
+    """Rules of the taxonomy that settled tags break by themselves.
+
+    Readings are evidence for the tags that they give. Without any, a candidate lacks its evidence as it lacks tags.
+    """
     rules = tuple(rule for rule in taxonomy.rules if not rule.sparse and rule.evidence != (ANY_EVIDENCE,))
     known = disputable(taxonomy)
     papers = tuple(
@@ -61,8 +64,11 @@ def _tag_findings(file: CandidateFile, here: Loaded, taxonomy: Taxonomy) -> Iter
         for one in file.candidates
     )
     judged = here._replace(pool=Pool(taxonomy._replace(rules=rules), papers, ()))
-    raised = tags.check_rules(judged, [one.open_tags for one in file.candidates])
-    yield from (finding for finding in raised if finding.code != "X103")  # which is said where the papers are judged
+    unread = {one.name for one in file.candidates if not one.readings}
+    for finding in tags.check_rules(judged, [one.open_tags for one in file.candidates]):
+        is_open = finding.code in ("E101", "E102") and finding.record in unread  # evidence is given with the last tags
+        if finding.code != "X103" and not is_open:  # which is said where the papers are judged
+            yield finding
 
 
 def _texts(candidates: tuple[Candidate, ...], places: Places) -> Iterator[texts.PlacedText]:
