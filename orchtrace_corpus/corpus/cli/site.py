@@ -1,6 +1,5 @@
 """The command that writes the corpus as a static site: `site`."""
 
-import gc
 import os
 from typing import Annotated
 
@@ -47,11 +46,7 @@ def site(
     if not output or os.path.commonpath((target, os.path.realpath(root))) == target:
         raise CommandUseError(f"{quote(output)} cannot hold the site: the corpus is in it", "Name a folder: -o site")
     made = Site(Source(root, session.pool()), place)
-    gc.freeze()  # the collector would look at the whole corpus again and again while pages are made
-    try:
-        number = replace_folder(output, made.files(), is_site)
-    finally:
-        gc.unfreeze()
+    number = replace_folder(output, made.files(), is_site)
     session.output.note(f"wrote {printable(output, limit=300)}: {pluralize(number, 'file')}")
     session.output.note(f"Open {printable(os.path.join(output, 'index.html'), limit=300)} in a browser.")
     return ExitCode.DONE

@@ -10,6 +10,7 @@ never defined it leaves as they stand; here each of these is a problem with its 
 
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from urllib.parse import quote as percent_encoded
 
@@ -59,6 +60,8 @@ _MONTHS = {
     name[:3].lower(): name
     for name in "January February March April May June July August September October November December".split()
 }
+_ENCODED_UNICODE = partial(encoded, unicode=True)
+"""One function for all entries, since names and words that come again are known by it."""
 _WORD = r"[^\s\"#%'(),={}]+"
 _ENTRY_START = r"@\s*\w+\s*[{(]"
 
@@ -103,9 +106,7 @@ def read(text: str, _taxonomy: Taxonomy, _profile: str, problems: list[Problem])
 
 
 def _entry(paper: Paper, taxonomy: Taxonomy, profile: str, categories: Mapping[str, str]) -> str:
-    def encode(text: str) -> str:
-        return encoded(text, unicode=profile != "bibtex")
-
+    encode = encoded if profile == "bibtex" else _ENCODED_UNICODE
     entry_type, venue_field, kept = _kept_by(paper)
     is_dated = profile != "bibtex" and "date" in kept  # of a date and a year, biber warns
     fields = [
@@ -176,7 +177,7 @@ def _venue(field: str, text: str) -> str:
 
 def _written(name: str, value: str) -> str:
     """The value of a field; a month is a string that styles define, and spell in their language."""
-    month = next((short for short, whole in _MONTHS.items() if name == "month" and whole == value), "")
+    month = next((short for short, whole in _MONTHS.items() if whole == value), "") if name == "month" else ""
     return month or f"{{{value}}}"
 
 
@@ -190,6 +191,7 @@ def protected(title: str, encode: Encoder) -> str:
     return "".join(_protected_word(part, encode) if number % 2 else encode(part) for number, part in enumerate(parts))
 
 
+@lru_cache(maxsize=4096)
 def _protected_word(word: str, encode: Encoder) -> str:
     parts = word.split("-")
     kept = [_needs_braces(part, alone=len(parts) == 1) for part in parts]

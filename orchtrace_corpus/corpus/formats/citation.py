@@ -97,6 +97,7 @@ def _separated(value: str) -> Iterator[str]:
         yield value[start:].strip()
 
 
+@lru_cache(maxsize=4096)
 def _written(author: str, encode: Callable[[str], str]) -> str:
     if author == OTHERS:
         return author

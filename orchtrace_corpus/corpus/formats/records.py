@@ -11,6 +11,7 @@ https://docs.citationstyles.org/en/stable/specification.html and the schema csl-
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from itertools import count
 from typing import Any
 
@@ -206,7 +207,13 @@ def csl_item(paper: Paper, taxonomy: Taxonomy) -> dict[str, Any]:
 
 
 def _csl_names(names: Iterable[str]) -> list[dict[str, Any]]:
-    return [given(name._asdict()) if name.given else {"literal": name.family} for name in map(name_of, names)]
+    return [dict(_csl_name(name)) for name in names]
+
+
+@lru_cache(maxsize=4096)
+def _csl_name(author: str) -> Mapping[str, Any]:
+    name = name_of(author)
+    return given(name._asdict()) if name.given else {"literal": name.family}
 
 
 def left_out_csl(paper: Paper) -> Iterator[str]:

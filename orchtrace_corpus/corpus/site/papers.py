@@ -123,14 +123,15 @@ def table_rows(
         marks = frozenset(tag for _, tag in _contested_of(paper, source))
         cells = []
         for column in columns:
-            if column.fields:
-                had = (column.name, marks, *(fields[index].column[number] for index in column.fields))
-                if had not in known:
-                    labels = list(_labels(column, [fields[index] for index in column.fields], number, marks))
-                    known[had] = template.tags(column.label, labels)
+            text = "" if column.fields else getattr(paper, column.name)
+            had = (column.name, marks, *(fields[index].column[number] for index in column.fields))
+            if text:
+                cells.append(template.text(column.label, text, paper.title))
+            elif had in known:
                 cells.append(known[had])
             else:
-                cells.append(template.text(column.label, getattr(paper, column.name) or "", paper.title))
+                labels = list(_labels(column, [fields[index] for index in column.fields], number, marks))
+                cells.append(known.setdefault(had, template.tags(column.label, labels)))
         yield Row(paper.key, paper.title, byline(paper), joined(cells))
 
 
@@ -180,7 +181,9 @@ class PaperPages:
                 if cell not in self._related:
                     self._related[cell] = self._relation(cell)
                 self._related[cell].papers.append(paper)
+        self._items: dict[str, str] = {}
         self._bibtex = registry.find("bibtex")
+        self._json = json.JSONEncoder(ensure_ascii=False)
 
     def bibtex(self, paper: Paper) -> str:
         """The paper's entry, as `corpus export bibtex` writes it."""
@@ -207,12 +210,18 @@ class PaperPages:
                 for one in source.disputes_of.get(paper.key, ())
             ],
             "claims": [(one.claim.id, one.claim.claim) for one in source.verdicts_of.get(paper.key, ())],
-            "near": [(one.key, one.title) for one in near],
+            "near": joined(map(self._item, near)),
             "related": related,
             "bibtex": bibtex,
-            "csl": json.dumps([csl_item(paper, source.taxonomy)], ensure_ascii=False),
+            "csl": self._json.encode([csl_item(paper, source.taxonomy)]),
             "issue": issue_address(self._repository, paper.key),
         }
+
+    def _item(self, paper: Paper) -> str:
+        """A paper in the lists of those related to it as HTML, made once: a few papers of a cell are in many lists."""
+        if paper.key not in self._items:
+            self._items[paper.key] = self._tags.module.item(paper.key, paper.title)  # type: ignore[attr-defined]
+        return self._items[paper.key]
 
     def _relation(self, cell: tuple[str, ...]) -> Related:
         """What the papers of a cell are called, and where they are listed; its papers are still to come."""
