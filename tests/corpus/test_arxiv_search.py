@@ -33,6 +33,7 @@ from tests.corpus.arxiv_server import (
     short_page,
 )
 from tests.corpus.test_arxiv_cache import FakeClock
+from tests.effort import mostly_slow
 from tests.loopback import loopback_only  # noqa: F401 - guards every test here
 
 TEAMS = 'ti:"toy team"'
@@ -264,7 +265,7 @@ print(len(answer.found["a"].papers), len(answer.found["b"].papers))
 """
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", mostly_slow(range(10), [3, 7]))
 def test_a_killed_run_goes_on_where_it_was_without_asking_again(server: ArxivServer, tmp_path: Path, seed: int) -> None:
     """A page whose answer was on its way when the process was killed is all that may be asked for twice."""
     moment = random.Random(seed).randrange(1, 9)

@@ -21,6 +21,7 @@ from orchtrace_corpus.corpus.model.searches import Maker, Run, Search
 from tests.conftest import ROOT, TOY, Result, run_corpus
 from tests.corpus.arxiv_server import ArxivServer, access_denied, busy, cut, fine, rate_exceeded, record, sending
 from tests.corpus.openalex_server import OpenAlexServer, work
+from tests.effort import mostly_slow
 from tests.loopback import loopback_only  # noqa: F401 - guards every test here
 
 NOW = "1709251200"  # 2024-03-01
@@ -410,7 +411,7 @@ def test_comments_and_every_other_byte_of_the_file_stay(root: Path) -> None:
 RUN = "import sys; from orchtrace_corpus.cli.main import run; sys.exit(run(['discover']))"
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", mostly_slow(range(10), [3, 7]))
 def test_a_killed_run_is_taken_up_and_asks_nothing_twice(
     root: Path, server: ArxivServer, tmp_path: Path, seed: int
 ) -> None:
