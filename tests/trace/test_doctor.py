@@ -31,6 +31,7 @@ from orchtrace_corpus.trace.render.page import event_page
 from orchtrace_corpus.trace.view.agent_tree import AgentSpan
 from tests.conftest import ROOT, run_corpus
 from tests.loopback import loopback_only  # noqa: F401 - guards every test here
+from tests.trace import conversationlogs
 from tests.trace.spanlogs import checked
 from tests.trace.test_import import FORMS, LOGS, SESSION, copies, on_terminal
 from tests.trace.traces import documents
@@ -588,6 +589,49 @@ def test_programs_are_given_the_figures_of_all_sessions_or_of_one(tmp_path: Path
 
 
 # What is given
+
+
+NEXT_DAY = 24 * 3600
+"""When the session of the example begins, in seconds from the begin of rows that are made up."""
+ASSUMED = (
+    "critical path, 5 min 12 s: main 18.4 s -> tester 3 min 49 s (assumed) -> main 1 min 05 s. "
+    "With these steps and no waiting: at least 5 min 12 s."
+)
+SEEN = (
+    "critical path, 5 min 12 s: main 18.4 s -> tester 3 min 47 s (mostly Bash) -> main 1 min 05 s; "
+    "1.2 s idle in between. With these steps and no waiting: at least 5 min 11 s."
+)
+
+
+@pytest.mark.parametrize(
+    ("agents", "path"),
+    [((), ASSUMED), (("e1",), ASSUMED), (("f2",), SEEN), (("e1", "f2"), SEEN), (("e1", "f2", "a9"), SEEN)],
+    ids=["main alone", "a short sub-agent", "the long one", "both", "and one that nobody spawned"],
+)
+def test_more_files_of_a_session_make_no_other_path_and_its_parts_are_its_length(
+    tmp_path: Path, agents: tuple[str, ...], path: str
+) -> None:
+    (main,) = SESSION.glob("*.jsonl")
+    shutil.copy(main, tmp_path)
+    for name in agents:
+        for file in (SESSION / main.stem / "subagents").glob(f"agent-{name}.*"):
+            below = tmp_path / main.stem / "subagents"
+            below.mkdir(parents=True, exist_ok=True)
+            shutil.copy(file, below)
+    if "a9" in agents:  # nobody spawned it, and it works for 7 s
+        stray = conversationlogs.Claude(main.stem, "a9")
+        stray.say(NEXT_DAY + 100, "Look around.")
+        stray.answer(NEXT_DAY + 107, "m9", conversationlogs.text("Nothing."))
+        stray.write(tmp_path)
+
+    shown_there = run_corpus("trace", "doctor", str(tmp_path / main.name)).stdout
+    shown_path = " ".join(shown_there.partition("Path  ")[2].partition("\nErrors")[0].partition("\nWaits")[0].split())
+    (run,) = json.loads(run_corpus("trace", "doctor", str(tmp_path), "--format", "json").stdout)["sessions"]
+    parts = [step["worked"] + step["gap_before"] for step in run["critical_path"]]
+
+    assert shown_path == path
+    assert run["elapsed"] == 312
+    assert sum(parts) + run["critical_path_gap_after"] == pytest.approx(312)
 
 
 def test_a_finished_trace_is_read_as_well() -> None:
