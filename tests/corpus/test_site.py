@@ -129,8 +129,13 @@ In a clone, the record is rose-garden in data/papers.yaml; corpus tag rose-garde
 
 
 def test_a_disputed_tag_says_who_reads_what_and_why(real: Corpus) -> None:
-    page = str(files_of(source_of(real, ROOT))["papers/puppeteer.html"])
+    files = files_of(source_of(real, ROOT))
+    page = str(files["papers/puppeteer.html"])
 
+    mark = 'O5 Stop implicit<a class="mark" href="papers/puppeteer.html#dispute-stop"'
+    assert str(files["papers.html"]).count(mark) == 1  # in the list, leads to what is said below
+    chip = 'O5 Stop: implicit</a> <a class="chip contested" href="#dispute-stop">contested</a>'
+    assert page.count(chip) == page.count('<section class="card" id="dispute-stop"') == 1
     text = main_text(page)
     assert "O5 Stop: implicit contested" in text
     assert "stop: implicit stands. Open.\nimplicit by adjudication\ndesigned by first coder\n" in text

@@ -9,7 +9,7 @@ from base64 import b64encode
 from collections.abc import Iterable, Sequence
 from functools import cache
 from hashlib import sha256
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from orchtrace_corpus.base.files import text_beside
 from orchtrace_corpus.base.text.drawing import PALETTE
@@ -57,10 +57,9 @@ def inert_json(value: object) -> str:
     """
     import json
 
-    from markupsafe import Markup
-
     text = json.dumps(value, separators=(",", ":"), allow_nan=False)
-    return Markup(text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e"))
+    made: str = _markupsafe().Markup(text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e"))
+    return made
 
 
 def web_address(address: str) -> str:
@@ -92,16 +91,21 @@ def source_hash(text: str) -> str:
 
 def joined(parts: Iterable[str]) -> str:
     """Pieces of HTML, all of which templates have made, as one that templates do not escape again."""
-    from markupsafe import Markup
-
-    return Markup("".join(parts))
+    made: str = _markupsafe().Markup("".join(parts))
+    return made
 
 
 def escaped(text: str) -> str:
     """A text as a template would write it."""
-    from markupsafe import escape
+    return str(_markupsafe().escape(text))
 
-    return str(escape(text))
+
+@cache
+def _markupsafe() -> Any:
+    """The library, imported by the first page: the statement costs as much as a short text, for each of many."""
+    import markupsafe
+
+    return markupsafe
 
 
 @cache

@@ -185,8 +185,10 @@ PUBLISHED_BY = (VenueKind.BOOK, VenueKind.THESIS, VenueKind.REPORT, VenueKind.PR
 
 def editors(paper: Paper) -> list[str]:
     """The editors of a paper's entry of BibTeX, as a record has names; empty where there are none, or none is read."""
+    if "editor" not in paper.bibtex:  # as in most
+        return []
     try:
-        return read_names(paper.bibtex.get("editor", ""), decoded)
+        return read_names(paper.bibtex["editor"], decoded)
     except (NamesError, LatexError):
         return []
 
@@ -198,7 +200,9 @@ def is_edited(paper: Paper) -> bool:
 
 def month_of(paper: Paper) -> int:
     """The month that a paper's entry of BibTeX names, from 1; 0 without one."""
-    text = plain(paper.bibtex.get("month", "")).lower()
+    if "month" not in paper.bibtex:
+        return 0
+    text = plain(paper.bibtex["month"]).lower()
     if text.isascii() and text.isdigit():
         return int(text) if 1 <= int(text) <= 12 else 0
     return next((at for at, name in enumerate(_MONTHS, 1) if text[:3] == name), 0)

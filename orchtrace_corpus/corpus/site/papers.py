@@ -115,7 +115,7 @@ def table_rows(
 ) -> Iterator[Row]:
     """The papers as rows of the columns that are shown, as the script shows them.
 
-    A cell of tags is made once for all papers that have the same ones.
+    A cell of tags is made once for all papers that have the same ones, unless it leads to a dispute of one paper.
     """
     template: Any = environment.get_template("cell.html.jinja").module
     known: dict[tuple[Any, ...], str] = {}
@@ -124,26 +124,26 @@ def table_rows(
         cells = []
         for column in columns:
             text = "" if column.fields else getattr(paper, column.name)
-            had = (column.name, marks, *(fields[index].column[number] for index in column.fields))
+            had = (column.name, marks and paper.key, *(fields[index].column[number] for index in column.fields))
             if text:
                 cells.append(template.text(column.label, text, paper.title))
             elif had in known:
                 cells.append(known[had])
             else:
                 labels = list(_labels(column, [fields[index] for index in column.fields], number, marks))
-                cells.append(known.setdefault(had, template.tags(column.label, labels)))
+                cells.append(known.setdefault(had, template.tags(column.label, labels, paper.key)))
         yield Row(paper.key, paper.title, byline(paper), joined(cells))
 
 
 def _labels(
     column: Column, fields: Sequence[Field], number: int, marks: frozenset[str]
-) -> Iterator[tuple[str, bool, bool]]:
-    """What a column shows of a paper's tags: labels, each with whether it is contested and whether it says nothing."""
+) -> Iterator[tuple[str, str, bool]]:
+    """What a column shows of a paper's tags: labels, each with the tag if contested, and whether it says nothing."""
     for field in fields:
         for value in (field.values[one] for one in field.column[number]):
             if not (value.is_aside if column.is_levels else not value.id):
                 label = f"{field.label} {value.label.lower()}" if column.is_levels else value.label
-                yield label, field.name in marks, value.is_aside
+                yield label, field.name if field.name in marks else "", value.is_aside
 
 
 def byline(paper: Paper) -> str:
@@ -172,7 +172,7 @@ class PaperPages:
         self._source = source
         self._repository = repository
         self._tags = environment.get_template("tag.html.jinja")
-        self._known: dict[tuple[str, str], str] = {}
+        self._known: dict[tuple[str, str, tuple[str, ...]], str] = {}
         pair = source.taxonomy.crosstabs[0] if source.taxonomy.crosstabs else ()
         self._axes = [facet for facet in source.taxonomy.papers if facet.field in pair and facet.kind is Kind.SINGLE]
         self._related: dict[tuple[str, ...], Related] = {}
@@ -240,7 +240,7 @@ class PaperPages:
         rows = []
         for facet in self._source.taxonomy.papers:
             tag = paper.tags.get(facet.field)
-            known = (facet.field, f"{tag} {contested}")
+            known = (facet.field, tag if isinstance(tag, str) else f"{tag}", contested)
             if known not in self._known:
                 shown = list(_meanings(facet, tag, contested))
                 made = self._tags.module.rows(facet.label, facet.field, shown)  # type: ignore[attr-defined]
@@ -249,23 +249,29 @@ class PaperPages:
         return joined(rows)
 
 
-def _meanings(facet: Facet, tag: Any, contested: tuple[str, ...]) -> Iterator[tuple[str, str, str, bool]]:
-    """Each value of a tag: its label, what it means, the papers that have it, and whether it is contested."""
+def _meanings(facet: Facet, tag: Any, contested: tuple[str, ...]) -> Iterator[tuple[str, str, str, str]]:
+    """Each value of a tag: its label, what it means, the papers that have it, and the tag if it is contested."""
+    own = facet.field if facet.field in contested else ""
     terms = {term.id: term for term in facet.terms}
     if tag is None:
-        yield "Not recorded", "", papers_address((facet.field, "")), facet.field in contested
+        yield "Not recorded", "", papers_address((facet.field, "")), own
     elif isinstance(tag, dict):
         levels = {level.id: level for level in facet.levels}
         for name, level in tag.items():
             term, how = terms[name], levels[level]
             label = f"{term_label(term)}: {term_label(how).lower()}"
-            yield label, f"{term.definition} {how.definition}", papers_address((name, level)), name in contested
+            yield (
+                label,
+                f"{term.definition} {how.definition}",
+                papers_address((name, level)),
+                name if name in contested else "",
+            )
         if not tag:
-            yield "None arises", "", "", facet.field in contested
+            yield "None arises", "", "", own
     else:
         for name in tag if isinstance(tag, tuple) else (tag,):
             term = terms.get(name, Term(name, "Not applicable", "The facet does not apply to the record."))
-            yield term_label(term), term.definition, papers_address((facet.field, name)), facet.field in contested
+            yield term_label(term), term.definition, papers_address((facet.field, name)), own
 
 
 def linked_parts(text: str) -> list[tuple[str, str]]:

@@ -330,18 +330,23 @@ document.documentElement.classList.add("scripted"); // before anything is painte
         for (const value of asList(fields[index].column[paper])) {
           const [id, label] = fields[index].values[value];
           if (column.isLevels ? isAside(id) : id === ABSENT) continue;
-          told.push([column.isLevels ? fields[index].label + " " + label.toLowerCase() : label, contested.includes(index), isAside(id)]);
+          told.push([column.isLevels ? fields[index].label + " " + label.toLowerCase() : label, contested.includes(index) && fields[index].name, isAside(id)]);
         }
       }
       return told;
     }
 
+    const pageOf = (paper) => "papers/" + encodeURIComponent(papers.key[paper]) + ".html";
+
     function cell(column, paper) {
       const made = make("td", { role: "cell", "data-label": column.label });
       if (column.indices.length) {
-        for (const [text, isContested, saysNothing] of labels(column, paper)) {
+        for (const [text, contested, saysNothing] of labels(column, paper)) {
           const tag = make("span", { class: saysNothing ? "tag aside" : "tag" }, text);
-          if (isContested) tag.append(make("span", { class: "mark", title: "contested" }, " contested"));
+          if (contested) {
+            const dispute = pageOf(paper) + "#dispute-" + contested;
+            tag.append(make("a", { class: "mark", href: dispute, title: "Who reads what, and why" }, "contested"));
+          }
           made.append(tag);
         }
       } else if (column.name === "code" && /^https?:\/\//i.test(papers.code[paper])) {
@@ -360,7 +365,7 @@ document.documentElement.classList.add("scripted"); // before anything is painte
     }
 
     function row(paper, shown) {
-      const link = make("a", { href: "papers/" + encodeURIComponent(papers.key[paper]) + ".html" }, papers.title[paper]);
+      const link = make("a", { href: pageOf(paper) }, papers.title[paper]);
       const title = make("th", { scope: "row", role: "rowheader" }, link,
         make("span", { class: "byline" }, byline(papers.authors[paper])));
       return make("tr", { role: "row" }, title, ...shown.map((column) => cell(column, paper)));
@@ -541,7 +546,7 @@ document.documentElement.classList.add("scripted"); // before anything is painte
     const follow = () => { state = readState(); limit = data.rows; show(); };
     addEventListener("popstate", follow);
     addEventListener("hashchange", follow);
-    if (matchMedia("(max-width: 61.99rem)").matches) byId("facets-all").open = false;
+    if (matchMedia("(max-width: 69.99rem)").matches) byId("facets-all").open = false;
     window.corpusPapers = { selection, readState, found: () => found }; // for tests and for the console
     show();
   }
