@@ -282,6 +282,31 @@ def test_a_corpus_without_a_protocol_is_told_what_it_lacks(root: Path) -> None:
     )
 
 
+def test_a_new_corpus_can_be_searched_and_screened(
+    server: ArxivServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", NOW)
+    monkeypatch.setenv("ORCHTRACE_CACHE", str(tmp_path / "cache"))
+    title, own = (
+        "A Benchmark of Retrieval-Augmented Generation",
+        {"categories": ("cs.IR",), "primary_category": "cs.IR"},
+    )
+    day = {"published": "2024-02-10T10:00:00Z", "updated": "2024-02-10T10:00:00Z"}
+    folder = tmp_path / "survey"
+    assert run_corpus("init", str(folder)).code == 0
+    monkeypatch.chdir(folder)
+    with ArxivServer([record("2402.00031", title=title, abstract="", **day, **own)]) as other:
+        monkeypatch.setenv("ORCHTRACE_ARXIV_URL", other.url)
+        assert "1 new candidate; left out: 0 in the pool" in discover().stderr
+
+    key = text(folder, "candidates.yaml").partition("key: ")[2].partition("\n")[0]
+    sheet = f"key,decision,stage,reason\n{key},exclude,abstract_screen,no-retrieval\n"
+    (folder / "first.csv").write_text(sheet, encoding="utf-8")
+    assert run_corpus("screen", "--decisions", "first.csv") == (0, "", "0 included, 1 excluded, 0 for later\n")
+    assert run_corpus("build").code == 0
+    assert run_corpus("check").code == 0
+
+
 def test_a_query_that_stays_without_answer_is_asked_about_its_whole_window_next_time(
     root: Path, server: ArxivServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
