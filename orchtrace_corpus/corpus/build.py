@@ -58,6 +58,7 @@ README = "README.md"
 STATISTICS = "docs/STATS.md"
 PAPERS_SCHEMA = "docs/schema/papers.schema.json"
 EXCLUSIONS_SCHEMA = "docs/schema/exclusions.schema.json"
+PROTOCOL_SCHEMA = "docs/schema/protocol.schema.json"
 ISSUE_FORM = ".github/ISSUE_TEMPLATE/suggest-a-paper.yml"
 FIGURES = "docs/figures.md"
 CODEBOOK_PAGE = "docs/codebook.md"
@@ -288,11 +289,11 @@ def generated(
 
 
 def new_names(taxonomy: Taxonomy) -> tuple[str, ...]:
-    """The files that building a corpus of papers and exclusions alone makes, its README left out."""
+    """The files that building a new corpus makes, its README left out."""
     from orchtrace_corpus.corpus.render.figures import plan
 
     figures = (figure.path for figure in plan.plan(taxonomy, with_scale=False))
-    return STATISTICS, PAPERS_SCHEMA, EXCLUSIONS_SCHEMA, FIGURES, *figures
+    return STATISTICS, PAPERS_SCHEMA, EXCLUSIONS_SCHEMA, PROTOCOL_SCHEMA, PROTOCOL_PAGE, FIGURES, *figures
 
 
 def edited_regions(document: Document) -> list[str]:

@@ -208,15 +208,16 @@ def test_what_a_person_has_decided_on_stays_decided(root: Path, monkeypatch: pyt
 def test_a_paper_with_nearly_the_title_of_another_new_one_is_named(
     server: ArxivServer, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    twins = [record(f"2401.0002{n}", title=f"{n}0 Roses for a Bed in a Rose Garden", **JANUARY) for n in (1, 2)]
+    title = "{} Roses for a Bed in a Rose Garden".format
+    twins = [record(f"2401.000{number}", title=title(number), **JANUARY) for number in range(21, 34)]
     with ArxivServer(twins) as other:
         monkeypatch.setenv("ORCHTRACE_ARXIV_URL", other.url)
         result = discover("--family", "gate")
 
-    assert result.stderr.splitlines()[-3:] == [
-        "1 new candidate; left out: 0 in the pool, 0 excluded before, 0 among the candidates, 1 found more than once",
+    assert result.stderr.splitlines()[-14:] == [
+        "1 new candidate; left out: 0 in the pool, 0 excluded before, 0 among the candidates, 12 found more than once",
         "left out by a title that is nearly the same:",
-        "  arXiv:2401.00022: 20 Roses for a Bed in a Rose Garden (as arXiv:2401.00021: 10 Roses for a Bed in a Rose Garden)",
+        *(f"  arXiv:2401.000{number}: {title(number)} (as arXiv:2401.00021: {title(21)})" for number in range(22, 34)),
     ]
 
 
@@ -281,6 +282,31 @@ def test_a_corpus_without_a_protocol_is_told_what_it_lacks(root: Path) -> None:
         "",
         "corpus: this corpus has no data/protocol.yaml\ndocs/data.md of orchtrace-corpus describes it.\n",
     )
+
+
+def test_a_new_corpus_can_be_searched_and_screened(
+    server: ArxivServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", NOW)
+    monkeypatch.setenv("ORCHTRACE_CACHE", str(tmp_path / "cache"))
+    title, own = (
+        "A Benchmark of Retrieval-Augmented Generation",
+        {"categories": ("cs.IR",), "primary_category": "cs.IR"},
+    )
+    day = {"published": "2024-02-10T10:00:00Z", "updated": "2024-02-10T10:00:00Z"}
+    folder = tmp_path / "survey"
+    assert run_corpus("init", str(folder)).code == 0
+    monkeypatch.chdir(folder)
+    with ArxivServer([record("2402.00031", title=title, abstract="", **day, **own)]) as other:
+        monkeypatch.setenv("ORCHTRACE_ARXIV_URL", other.url)
+        assert "1 new candidate; left out: 0 in the pool" in discover().stderr
+
+    key = text(folder, "candidates.yaml").partition("key: ")[2].partition("\n")[0]
+    sheet = f"key,decision,stage,reason\n{key},exclude,abstract_screen,no-retrieval\n"
+    (folder / "first.csv").write_text(sheet, encoding="utf-8")
+    assert run_corpus("screen", "--decisions", "first.csv") == (0, "", "0 included, 1 excluded, 0 for later\n")
+    assert run_corpus("build").code == 0
+    assert run_corpus("check").code == 0
 
 
 def test_a_query_that_stays_without_answer_is_asked_about_its_whole_window_next_time(

@@ -27,6 +27,7 @@ STARTER = [
     "README.md",
     "data/exclusions.yaml",
     "data/papers.yaml",
+    "data/protocol.yaml",
     "data/taxonomy.yaml",
 ]
 
@@ -37,7 +38,8 @@ FIGURES = (
 BUILT = sorted(
     [
         *STARTER,
-        *("docs/STATS.md", "docs/figures.md", "docs/schema/exclusions.schema.json", "docs/schema/papers.schema.json"),
+        *("docs/STATS.md", "docs/figures.md", "docs/protocol.md"),
+        *(f"docs/schema/{name}.schema.json" for name in ("exclusions", "papers", "protocol")),
         *(f"docs/figures/{name}.svg" for name in FIGURES),
     ]
 )

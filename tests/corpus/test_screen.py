@@ -293,6 +293,13 @@ def test_without_a_terminal_it_says_what_to_do(root: Path) -> None:
     )
 
 
+def test_show_says_what_a_candidate_came_by_and_no_empty_reason(root: Path) -> None:
+    shown = run_corpus("show", "rose-bed").stdout
+
+    assert "\nfound     2024-02-01\ncame by   gate, cites rose-garden\nstage     gate\n" in shown
+    assert "\nreason" not in shown
+
+
 # Two readers
 
 

@@ -12,7 +12,7 @@ from orchtrace_corpus.base.dates import today
 from orchtrace_corpus.base.errors import DataFileError, ExitCode
 from orchtrace_corpus.base.findings import printable
 from orchtrace_corpus.base.text import Format
-from orchtrace_corpus.base.text.layout import first_and_more, pluralize
+from orchtrace_corpus.base.text.layout import pluralize
 from orchtrace_corpus.base.text.table import Table
 from orchtrace_corpus.corpus.analysis.matching import identifier_text
 from orchtrace_corpus.corpus.cli.options import ArxivUrl, Offline, Refresh, option
@@ -27,8 +27,6 @@ from orchtrace_corpus.corpus.model.records import Paper, Record
 from orchtrace_corpus.corpus.model.searches import OPENALEX
 from orchtrace_corpus.corpus.sources.arxiv.client import Client
 from orchtrace_corpus.corpus.sources.openalex import KEY, OpenAlex
-
-_SHOWN = 10
 
 
 def discover(
@@ -157,7 +155,7 @@ def report(session: CorpusSession, found: Discovery, origin: str = "") -> int:
     if found.by_title:
         output.note("left out by a title that is nearly the same:")
     near = [f"  {_called(paper)} (as {_called(match.record)})" for paper, match in found.by_title]
-    for line in first_and_more(near, _SHOWN, "  ... and {} more"):
+    for line in near:  # all: none of them is shown anywhere else
         output.note(line)
     for message in found.messages:
         output.tell(f"corpus: {printable(message, limit=300)}")

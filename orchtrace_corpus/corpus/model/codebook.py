@@ -211,12 +211,13 @@ def _coding_schema(tags: tuple[str, ...]) -> Schema:
 
 
 def decode_protocol(file: YamlFile, taxonomy: Taxonomy) -> ProtocolFile:
-    """Decode the one mapping of a protocol; its queries and stages are terms of the exclusions' facets."""
+    """Decode the one mapping of a protocol; queries and stages are terms of the facets of exclusions that it names."""
     report = Report(file)
     node = file.root()
     facets = {facet.field: facet for facet in taxonomy.exclusions if facet.kind is Kind.SINGLE}
     queries, stages = (facets.get(_scalar(node, name)) for name in ("query_field", "stage_field"))
-    schema = _protocol_schema(facets, queries.values if queries else (), stages.values if stages else ())
+    names = None if not _scalar(node, "query_field") else queries.values if queries else ()
+    schema = _protocol_schema(facets, names, stages.values if stages else ())
     values = None if node is None else decode_record(node, schema, report)
     if values is not None and not file.findings:
         _check_families(values, node, report)
@@ -255,14 +256,14 @@ def _check_queries(node: Node | None, report: Report) -> None:
                 report.add("B106", query.at, f"arXiv cannot read the query {place}: {error}")
 
 
-def _protocol_schema(facets: Collection[str], names: tuple[str, ...], stages: tuple[str, ...]) -> Schema:
+def _protocol_schema(facets: Collection[str], names: tuple[str, ...] | None, stages: tuple[str, ...]) -> Schema:
     def listed(name: str, noun: str, decoded: dict[str, fields.Decoder], build: type[Any]) -> fields.Decoder:
         return fields.record_list(name, Schema(noun, "", decoded, tuple(decoded)), build)
 
     rule = {"id": fields.key("id"), "rule": fields.text("rule")}
     family = {"id": fields.key("id"), "label": fields.text("label"), "terms": fields.text_list("terms")}
     query = {
-        "name": decoders.terms("name", "term of query_field", names),
+        "name": fields.text("name") if names is None else decoders.terms("name", "term of query_field", names),
         "family": fields.key("family"),
         "query": fields.text("query"),
         "by": decoders.choice("by", Origin),

@@ -184,8 +184,11 @@ def _mapping(candidate: Candidate) -> dict[str, Any]:
 def _entries(candidate: Candidate, taxonomy: Taxonomy) -> Iterator[tuple[str, str]]:
     """What a candidate says besides its tags and its readings."""
     yield from fixed_entries(candidate.paper)
-    yield "reason", candidate.reason
+    if candidate.reason:
+        yield "reason", candidate.reason
     yield "found", candidate.found
+    if candidate.found_by:
+        yield "came by", ", ".join(candidate.found_by)
     for facet in screening_facets(taxonomy):
         if facet.field in candidate.screening:
             yield facet.field, tag_text(candidate.screening[facet.field], facet)
