@@ -206,6 +206,28 @@ def test_a_state_is_in_the_address_and_back_leaves_it(site: Path, browser: Brows
     wait_until(lambda: found(browser) == filtered)
 
 
+def test_what_is_found_stays_in_sight_while_filters_are_chosen(site: Path, browser: Browser) -> None:
+    browser.resize(1200, 900)
+    browser.open(site / "papers.html")
+
+    browser.one("#facets details[data-field=code] > summary").click()  # the last of the filters
+    browser.one("input[name=code][value=yes]").click()
+
+    assert browser.run(
+        "const place = found.getBoundingClientRect(); return place.top >= 0 && place.bottom <= innerHeight"
+    )
+    assert 0 < len(found(browser)) < len(load(str(ROOT)).papers)
+
+
+def test_a_contested_tag_leads_to_who_reads_what(site: Path, browser: Browser) -> None:
+    browser.open(site / "papers.html", "#stop=implicit&sort-by=year")  # rows that the script has made
+
+    browser.one("#papers a[href='papers/puppeteer.html#dispute-stop']").click()
+
+    assert browser.driver.current_url.endswith("papers/puppeteer.html#dispute-stop")
+    assert browser.one(":target").text.startswith("stop: implicit stands. Open.")
+
+
 def test_malformed_addresses_show_what_they_can(site: Path, browser: Browser) -> None:
     implicit = [paper.key for paper in load(str(ROOT)).where("stop=implicit").papers]
     for address in (

@@ -60,7 +60,7 @@ _MONTHS = {
     name[:3].lower(): name
     for name in "January February March April May June July August September October November December".split()
 }
-_ENCODED_UNICODE = partial(encoded, unicode=True)  # one for all entries: words that come again are known by it
+_ENCODED_UNICODE = partial(encoded, unicode=True)  # one for all entries: by it, names and words are known again
 _WORD = r"[^\s\"#%'(),={}]+"
 _ENTRY_START = r"@\s*\w+\s*[{(]"
 
@@ -176,7 +176,7 @@ def _venue(field: str, text: str) -> str:
 
 def _written(name: str, value: str) -> str:
     """The value of a field; a month is a string that styles define, and spell in their language."""
-    return next((short for short, whole in _MONTHS.items() if name == "month" and whole == value), f"{{{value}}}")
+    return value[:3].lower() if name == "month" and value in _MONTHS.values() else f"{{{value}}}"
 
 
 def protected(title: str, encode: Encoder) -> str:
