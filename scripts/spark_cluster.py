@@ -17,6 +17,12 @@ from pathlib import Path
 LOOPBACK = ("spark.driver.host=127.0.0.1", "spark.driver.bindAddress=127.0.0.1", "spark.executor.memory=512m")
 """Settings of a driver with executors on this machine."""
 
+BRIEF = (
+    *("spark.sql.shuffle.partitions=1", "spark.sql.adaptive.enabled=false"),
+    *(f"spark.{one}.extraJavaOptions=-XX:TieredStopAtLevel=1" for one in ("driver", "executor")),
+)
+"""Settings for little data, which is neither divided nor planned again, nor worth much compiling."""
+
 _START_SECONDS = 120
 
 
@@ -27,13 +33,13 @@ def java(*words: str, **environment: str) -> Iterator[subprocess.Popen[bytes]]:
     if found is None or found.origin is None:
         raise RuntimeError("pyspark is not installed")
     home = Path(found.origin).parent
-    ours = {"SPARK_HOME": str(home), "SPARK_LOCAL_IP": "127.0.0.1", **environment}
+    ours = {"SPARK_HOME": str(home), "SPARK_LOCAL_IP": "127.0.0.1", "SPARK_DAEMON_JAVA_OPTS": "-XX:TieredStopAtLevel=1"}
     process = subprocess.Popen(
         [str(home / "bin" / "spark-class"), *words],
         start_new_session=True,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
-        env={**os.environ, **ours},
+        env={**os.environ, **ours, **environment},
     )
     try:
         yield process
@@ -53,10 +59,10 @@ def master() -> Iterator[str]:
 
 
 @contextmanager
-def connect_server() -> Iterator[str]:
-    """The URL of a Connect server with two cores of this machine."""
+def connect_server(*conf: str) -> Iterator[str]:
+    """The URL of a Connect server with two cores of this machine, and with more settings."""
     port = _free_port()
-    settings = (f"spark.connect.grpc.binding.port={port}", "spark.ui.enabled=false", *LOOPBACK)
+    settings = (f"spark.connect.grpc.binding.port={port}", "spark.ui.enabled=false", *LOOPBACK, *conf)
     words = [
         *("--class", "org.apache.spark.sql.connect.service.SparkConnectServer", "--name", "test"),
         *("--master", "local[2]", *(word for one in settings for word in ("--conf", one)), "spark-internal"),

@@ -100,7 +100,7 @@ def rows(folder: Path) -> dict[str, list[str]]:
 HOOK = r"""
 import os, signal, sys, time
 if os.environ.get("HAND") and "resource_tracker" not in " ".join(sys.orig_argv):
-    from orchtrace_corpus.trace.dataset import folder, local, plan, staging
+    from orchtrace_corpus.trace.dataset import folder, plan, staging
     os.fsync = lambda file: None
     hand = dict(part.split("=") for part in os.environ["HAND"].split(","))
     plan.MOST_SESSIONS = int(hand.get("unit", 3))
@@ -130,13 +130,18 @@ if os.environ.get("HAND") and "resource_tracker" not in " ".join(sys.orig_argv):
         def serve(connection, job, log_file):
             os._exit(7)
         staging.serve.__code__ = serve.__code__
-        local.MOST_DEATHS = int(hand["start"])
+        staging.MOST_DEATHS = int(hand["start"])
     if "full" in hand:
         def finish(writer):
             raise OSError(28, "No space left on device")
         staging.Writer.finish = finish
     if "pyspark.daemon" in sys.orig_argv:  # on an executor
+        from types import SimpleNamespace
+        from pyspark import worker_util
         from orchtrace_corpus import base
+        if "python" in hand:
+            python = tuple(map(int, hand["python"].split(".")))
+            worker_util.sys = SimpleNamespace(**{**vars(sys), "version_info": python})
         from orchtrace_corpus.trace.dataset import spark
         look = spark.state
         base.__version__ = hand.get("version", base.__version__)

@@ -18,7 +18,6 @@ from orchtrace_corpus.trace.cli import logs as trace_logs
 from orchtrace_corpus.trace.cli.arguments import Cost, PriceTable
 from orchtrace_corpus.trace.dataset import build as building
 from orchtrace_corpus.trace.dataset.folder import Folder
-from orchtrace_corpus.trace.dataset.local import Local
 from orchtrace_corpus.trace.dataset.plan import FORMATS
 from orchtrace_corpus.trace.dataset.statistics import GROUPINGS, statistics
 from orchtrace_corpus.trace.dataset.tables import open_tables
@@ -122,7 +121,7 @@ def build(
 
     try:
         with progress.shown(session.output, "sources") as show:
-            maker = spark or Local(jobs or processors())
+            maker = spark or building.Local(jobs or processors())
             outcome = building.build(
                 paths, Folder(output), maker, report, form=form, prices=table, salt=salt, prune=prune
             )

@@ -1,18 +1,23 @@
-"""Builds a dataset: an engine makes units, and this process alone commits them, each once, whatever happens."""
+"""Builds a dataset: an engine makes units, and this process alone commits them, each once, whatever happens.
+
+`Local` is the engine of one machine: processes that make units, each one after another.
+"""
 
 import hashlib
 import os
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple, Protocol
 
 from orchtrace_corpus.base import __version__
 from orchtrace_corpus.base.errors import need
+from orchtrace_corpus.base.workers import wait_for_any
 from orchtrace_corpus.trace.analysis.prices import AnyPrices
-from orchtrace_corpus.trace.dataset.answers import write_copies
 from orchtrace_corpus.trace.dataset.columns import TABLES
 from orchtrace_corpus.trace.dataset.folder import ANSWERS, Folder
-from orchtrace_corpus.trace.dataset.plan import TRACE, Task, find, plan
-from orchtrace_corpus.trace.dataset.staging import Job
+from orchtrace_corpus.trace.dataset.plan import TRACE, Plan, Task, find, plan
+from orchtrace_corpus.trace.dataset.staging import Job, Maker
+from orchtrace_corpus.trace.dataset.tables import write_copies
 
 
 class Engine(Protocol):
@@ -21,36 +26,54 @@ class Engine(Protocol):
     def make(self, tasks: Sequence[Task], job: Job) -> Iterator[str]:
         """Make units; gives where each is staged, as soon as it is, and each once.
 
-        Args:
-            tasks: The units.
-            job: What holds for all of them.
-
         Raises:
             DataFileError: Not all can be made.
         """
+
+
+class Local:
+    """Makes units by so many processes at once."""
+
+    def __init__(self, jobs: int) -> None:
+        self._jobs = jobs
+
+    def make(self, tasks: Sequence[Task], job: Job) -> Iterator[str]:
+        """Make units, as `Engine.make` has it."""
+        waiting = deque(tasks)
+        idle: list[Maker] = []
+        running: dict[Maker, Iterator[str]] = {}
+        try:
+            numbers = range(min(self._jobs, len(tasks)))
+            idle.extend(Maker(job, Folder(job.folder).private(f"worker-{number}.log")) for number in numbers)
+            while waiting or running:
+                while waiting and idle:
+                    maker = idle.pop()
+                    running[maker] = maker.make(waiting.popleft())
+                    next(running[maker])
+                for maker in wait_for_any(list(running)):
+                    if place := next(running[maker]):
+                        del running[maker]
+                        idle.append(maker)
+                        yield place
+        finally:
+            for maker in (*idle, *running):
+                maker.end()
 
 
 class Outcome(NamedTuple):
     """What a build has done.
 
     Attributes:
-        built: Sessions that were read.
         unpriced: Sessions that were in the dataset with costs, and are built again without prices.
-        unchanged: Sessions that stood as they were.
         empty: Sessions in which nothing ran.
-        kept: Sessions that stay although their logs are not there, or were not named.
-        removed: Sessions that went because of that.
         passed_over: Files that are no logs.
         traces: Traces that the dataset holds now.
         failures: What was left out of it: what it is called, and why.
     """
 
-    built: int
+    plan: Plan
     unpriced: int
-    unchanged: int
     empty: int
-    kept: int
-    removed: int
     passed_over: int
     traces: int
     failures: list[tuple[str, str]]
@@ -89,17 +112,13 @@ def build(
     with folder.writing(salt) as key:
         if not os.path.exists(folder.copies):
             write_copies((), folder.copies)
-        settings = _settings(prices)
+        job = Job(os.path.abspath(folder.path), key, prices, _settings(prices))
         standing = folder.units()
-        todo = plan(found.sources, standing, settings, key, prune=prune)
-        for unit in todo.renewed:
-            folder.note(unit)
-        for unit, kept in todo.shrunk:
+        todo = plan(found.sources, standing, job.settings, key, prune=prune)
+        for unit, kept in todo.changed:
             folder.keep(unit, kept)
-        wanted = [source for task in todo.tasks for source in task.sources]
-        job = Job(os.path.abspath(folder.path), key, prices, settings)
         failures = found.unreadable
-        done = 0
+        wanted, done = todo.sources, 0
         report(done, len(wanted))
         for place in engine.make(todo.tasks, job):
             staged = folder.commit(place)
@@ -113,12 +132,9 @@ def build(
     priced = {session.key for unit in standing if unit.prices and not prices for session in unit.sessions}
     failures += [(session.files[0].name, why) for session in sessions for why in session.errors]
     return Outcome(
-        built=len(wanted),
+        todo,
         unpriced=sum(source.form != TRACE and source.key(key) in priced for source in wanted) if priced else 0,
-        unchanged=todo.unchanged,
         empty=sum(not session.traces and not session.errors for session in sessions),
-        kept=todo.kept,
-        removed=todo.removed,
         passed_over=found.passed_over,
         traces=sum(session.traces for session in sessions),
         failures=failures,

@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
+from msgspec import UNSET
+
 from orchtrace_corpus.base.files import text_beside
 from orchtrace_corpus.trace.analysis.labels import Label, labels
 from orchtrace_corpus.trace.measures import DEFINITIONS, Run
@@ -29,11 +31,9 @@ Row = tuple[Any, ...]
 
 
 class Scene(Run):
-    """A trace without errors, with all that its rows say of it; what several fields rest on is computed once.
+    """A trace without errors, its name in the tables, how many warnings the graph rules have, and all else in its rows.
 
-    Attributes:
-        key: Its name in the tables.
-        warnings: How many warnings the graph rules have.
+    What several fields rest on is computed once.
     """
 
     def __init__(self, view: TraceView, key: str, warnings: int) -> None:
@@ -71,11 +71,6 @@ def values(table: str, some: Sequence[Row]) -> list[list[Any]]:
     return [_CONVERSIONS[column.type](unconverted) for column, unconverted in columns]
 
 
-def rows(table: str, scene: Scene) -> Iterator[Row]:
-    """The rows of a trace: itself, its events, its edges, its agents, or what its import says of tokens."""
-    return _ROWS[table](scene)
-
-
 def _of_trace(scene: Scene) -> Iterator[Row]:
     trace, once = scene.trace, scene.once
     measures = [once(one.compute) for one in DEFINITIONS.values()]
@@ -102,8 +97,9 @@ def _of_events(scene: Scene) -> Iterator[Row]:
             event.parent_agent or None, event.tool or None, event.call_id or None, event.content_ref or None,
             event.model or None, tokens.input, tokens.output, tokens.cache_read, tokens.cache_write, tokens.reasoning,
             basis if (basis := event.token_basis or unknown) is not unknown or event.tokens else None,
-            event.cost_usd, event.status, event.error_type or None, event.trusted, event.copied_context,
-            event.inferred, decisions[number], rules[number], source.file or None, source.line,
+            event.cost_usd, event.status, event.error_type or None,
+            None if event.trusted is UNSET else event.trusted, event.copied_context, event.inferred,
+            decisions[number], rules[number], source.file or None, source.line,
         )
         for number, event in enumerate(scene.trace.events)
         for tokens, source in ((event.tokens or _NO_TOKENS, event.source or _NO_SOURCE),)
@@ -140,9 +136,10 @@ DECISIONS: dict[Decision, str] = {decision: f"o{n}_{decision}" for n, decision i
 
 _NO_TOKENS, _NO_SOURCE = Tokens(), Source()
 _REPORTED = ("records_read", "dropped", "repaired", "out_of_order", "unknown_kinds", "problems")
-_ROWS: dict[str, Callable[[Scene], Iterator[Row]]] = {
+ROWS: dict[str, Callable[[Scene], Iterator[Row]]] = {
     "traces": _of_trace, "events": _of_events, "edges": _of_edges, "agents": _of_agents, "ledger": _of_ledger
 }  # fmt: skip
+"""The rows that a trace has in each table; those of the ledger are what its import says of tokens."""
 
 
 def _integer(value: Any) -> int | None:
@@ -162,17 +159,11 @@ def _count(counted: Any) -> int | None:
 
 
 def _wholes(values: Sequence[Any]) -> list[Any]:
-    if values[0] is None and values.count(None) == len(values):
-        return [None] * len(values)
     if {int, type(None)}.issuperset(map(type, values)):  # mostly, and then nothing needs to be converted
         known = [value for value in values if value is not None]
-        if max(known) <= _MOST_WHOLE and min(known) >= -_MOST_WHOLE:
+        if not known or (max(known) <= _MOST_WHOLE and min(known) >= -_MOST_WHOLE):
             return list(values)
     return list(map(_integer, values))
-
-
-def _flags(values: Sequence[Any]) -> list[Any]:
-    return [value if value is True or value is False else None for value in values]
 
 
 def _pairs(values: Sequence[Any]) -> list[Any]:
@@ -180,7 +171,7 @@ def _pairs(values: Sequence[Any]) -> list[Any]:
 
 
 _CONVERSIONS: dict[str, Callable[[Sequence[Any]], list[Any]]] = {
-    TEXT: list, WHOLE: _wholes, NUMBER: list, FLAG: _flags, TEXTS: list, WORDS: _pairs, FIGURES: _pairs
+    TEXT: list, WHOLE: _wholes, NUMBER: list, FLAG: list, TEXTS: list, WORDS: _pairs, FIGURES: _pairs
 }  # fmt: skip
 
 

@@ -13,7 +13,7 @@ out.
 
 import os
 import shutil
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 
 import msgspec
@@ -32,7 +32,6 @@ FILES = (*TABLES, ANSWERS)
 _PRIVATE = ".build"
 _MANIFEST = "staged.json"
 _LOCK_WAIT_SECONDS = 2.0
-_VERSION = 1
 
 
 class FileState(Struct, gc=False):
@@ -53,8 +52,6 @@ class Done(Struct, gc=False):
     """What was read of a session, or of a part of a file that holds finished traces.
 
     Attributes:
-        form: The format.
-        files: Its files.
         key: What the keys of its traces begin with.
         begin: The first byte that was read.
         end: The byte behind the last one; -1 for the file's end.
@@ -80,8 +77,6 @@ class Unit(Struct):
     """Sessions whose rows are in one file of each table.
 
     Attributes:
-        name: Its name; the files are `part-NAME-GENERATION.parquet`.
-        sessions: What it is made of.
         settings: Of the build: another price table, or another version of the program, makes other rows.
         generation: How often the unit was written anew without some of its sessions.
         prices: The date of the price table behind its costs; empty without one.
@@ -113,7 +108,6 @@ class Staged(Struct):
 
 
 class _Identity(Struct):
-    version: int
     salt: str
 
 
@@ -121,31 +115,26 @@ class Folder:
     """The folder of a dataset.
 
     Attributes:
-        path: Where it is.
         staged: The folder for units that are not committed.
         copies: The file of the answers that are counted in another trace.
     """
 
     def __init__(self, path: str) -> None:
         self.path = path
-        self.staged = self._private("staged")
+        self.staged = self.private("staged")
         self.copies = os.path.join(path, COPIES, "part-all.parquet")
-        self._identity_file = self._private("dataset.json")
-        self._unfinished = self._private("unfinished")
+        self._identity_file = self.private("dataset.json")
+        self._unfinished = self.private("unfinished")
 
-    def _private(self, *names: str) -> str:
+    def private(self, *names: str) -> str:
+        """A file or folder of the private part."""
         return os.path.join(self.path, _PRIVATE, *names)
-
-    def log_file(self, worker: int) -> str:
-        """Where a worker's standard error goes."""
-        return self._private(f"worker-{worker}.log")
 
     @contextmanager
     def writing(self, salt: str) -> Iterator[bytes]:
         """Be the only one who builds in the folder, which is made if it is not there; gives the salt of its hashes.
 
-        Args:
-            salt: The salt wanted, for a new dataset; else random.
+        A new dataset gets the salt that is wanted, or a random one.
 
         Raises:
             CommandUseError: The dataset has another salt.
@@ -201,9 +190,9 @@ class Folder:
             raise DataFileError(f"{quote_path(self.path)} is no dataset, and not empty", hint)
         beside = f"{self._identity_file}.new"
         try:
-            os.makedirs(self._private(), mode=0o700, exist_ok=True)
+            os.makedirs(self.private(), mode=0o700, exist_ok=True)
             with open(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
-                file.write(msgspec.json.encode(_Identity(_VERSION, salt.hex())))
+                file.write(msgspec.json.encode(_Identity(salt.hex())))
             os.rename(beside, self._identity_file)
         except OSError as error:
             raise DataFileError(f"cannot write in {quote_path(self.path)}: {error.strerror}") from error
@@ -212,10 +201,10 @@ class Folder:
     def _sweep(self) -> None:
         """Commit what a killed build has staged as a whole, remove the rest of it, and make room for this one."""
         tables = [os.path.join(self.path, table) for table in (*FILES, COPIES)]
-        for folder in (self.staged, self._private("units"), *tables):
+        for folder in (self.staged, self.private("units"), *tables):
             os.makedirs(folder, exist_ok=True)
         for private in ("", "units"):
-            sweep(self._private(private))
+            sweep(self.private(private))
         there = {place for unit in self.units() for place in _places(unit)}
         for place in _files(self.staged):
             staged = self._whole(place)
@@ -226,7 +215,7 @@ class Folder:
         os.makedirs(self.staged, exist_ok=True)
         known = {unit.file for unit in self.units()}
         parts = [path for table in tables[:-1] for path in _files(table, ".parquet")]
-        for path in (*_files(self._private(), ".log"), *parts):
+        for path in (*_files(self.private(), ".log"), *parts):
             name = os.path.basename(path)
             if name.startswith(("worker-", "part-")) and name not in known:
                 os.unlink(path)
@@ -239,7 +228,7 @@ class Folder:
         """
         found = []
         decoder = msgspec.json.Decoder(Unit)
-        for path in _files(self._private("units"), ".json"):
+        for path in _files(self.private("units"), ".json"):
             try:
                 with open(path, "rb") as file:
                     found.append(decoder.decode(file.read()))
@@ -254,7 +243,7 @@ class Folder:
         Raises:
             DataFileError: There is no dataset, or it holds nothing.
         """
-        if os.path.isdir(self._private()):
+        if os.path.isdir(self.private()):
             names = [unit.file for unit in self.units()]
             found = {table: [os.path.join(self.path, table, name) for name in names] for table in TABLES}
         else:
@@ -266,11 +255,7 @@ class Folder:
         return {**found, COPIES: [self.copies]}
 
     def commit(self, place: str) -> Staged:
-        """Take over a staged unit: first its files, at last the unit itself. Broken off, it can be done again.
-
-        Args:
-            place: The folder in which it is staged.
-        """
+        """Take over a staged unit: first its files, at last the unit itself. Broken off, it can be done again."""
         staged = _manifest(place)
         if staged.unit.sessions:
             for table in FILES:
@@ -297,12 +282,15 @@ class Folder:
         """Write down what a unit is made of."""
         write_atomic(self._unit_file(unit), msgspec.json.encode(unit))
 
-    def keep(self, unit: Unit, sessions: Sequence[Done]) -> None:
-        """Write a unit anew with some of its sessions only, or remove it where there is none."""
+    def keep(self, unit: Unit, sessions: tuple[Done, ...]) -> None:
+        """Write a unit anew with some of its sessions, as they are now, or remove it where there is none."""
+        if len(sessions) == len(unit.sessions):
+            self.note(replace(unit, sessions=sessions))
+            return
         if not sessions:
             os.unlink(self._unit_file(unit))
         else:
-            renewed = replace(unit, sessions=tuple(sessions), generation=unit.generation + 1)
+            renewed = replace(unit, sessions=sessions, generation=unit.generation + 1)
             for table in FILES:  # in no unit until it is noted
                 _copy(self.part(table, unit), self.part(table, renewed), {session.key for session in sessions})
             self.note(renewed)
@@ -310,7 +298,7 @@ class Folder:
             os.unlink(self.part(table, unit))
 
     def _unit_file(self, unit: Unit) -> str:
-        return self._private("units", f"{unit.name}.json")
+        return self.private("units", f"{unit.name}.json")
 
 
 def stage(staged: Staged, place: str) -> None:

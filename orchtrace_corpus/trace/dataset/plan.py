@@ -38,8 +38,6 @@ class Source(NamedTuple):
     """Files that are read together: a session, or a part of a file of finished traces.
 
     Attributes:
-        form: The format.
-        files: The files.
         begin: The byte from which on lines that begin there are read.
         end: The byte from which on they are not; -1 for all.
     """
@@ -68,7 +66,6 @@ class Found(NamedTuple):
     """What is to be read.
 
     Attributes:
-        sources: It.
         passed_over: How many files are nothing that we know.
         unreadable: Files that cannot be read: what they are called, and why.
     """
@@ -79,12 +76,9 @@ class Found(NamedTuple):
 
 
 def find(paths: Sequence[str], form: str, dataset: str = "") -> Found:
-    """The sources in files and folders, those of one format after another.
+    """The sources in files and folders, those of one format after another; files of the dataset itself are none.
 
-    Args:
-        paths: Files and folders.
-        dataset: The folder of the dataset, whose own files are none.
-        form: The format of all of them; else each file's is recognised from how it begins.
+    Where no format is given, that of each file is recognised from how it begins.
 
     Raises:
         CommandUseError: There is no such format.
@@ -205,56 +199,50 @@ class Plan(NamedTuple):
 
     Attributes:
         tasks: Units to be made, the largest sessions first.
-        shrunk: Units that lose sessions, each with those that it keeps.
-        renewed: Units of which nothing but the times of files has changed.
+        changed: Units that lose sessions, or of which nothing but the times of files has changed; with what they keep.
         unchanged: How many sessions stand as they were.
         kept: How many sessions stay although their logs are not there, or were not named.
-        removed: How many of these go.
+        removed: How many sessions go because of that.
     """
 
     tasks: list[Task]
-    shrunk: list[tuple[Unit, tuple[Done, ...]]]
-    renewed: list[Unit]
+    changed: list[tuple[Unit, tuple[Done, ...]]]
     unchanged: int
     kept: int
     removed: int
 
+    @property
+    def sources(self) -> list[Source]:
+        """What is read."""
+        return [source for task in self.tasks for source in task.sources]
+
 
 def plan(sources: Sequence[Source], units: Sequence[Unit], settings: str, salt: bytes, *, prune: bool) -> Plan:
-    """Compare what is to be in a dataset with what is in it.
+    """Compare what is to be in a dataset with what is in it; units with other settings are made anew.
 
-    Args:
-        sources: What is to be read.
-        units: What the dataset is made of.
-        settings: Those of this build; units with others are made anew.
-        salt: Of the dataset.
-        prune: Whether sessions go whose logs are not there any more, or are not named.
+    With `prune`, sessions go whose logs are not there any more, or are not named.
     """
     wanted = {source.identity: source for source in sources}
     taken = {(path, begin) for _, paths, begin in wanted for path in paths}
-    shrunk, renewed = [], []
+    changed = []
     unchanged = vanished = 0
     for unit in units:
         kept: list[Done] = []
-        is_renewed = False
         for done in unit.sessions:
             source = wanted.get(done.identity)
             if source is not None and unit.settings == settings:
                 now = _standing(source, done)
                 if now is not None:
-                    is_renewed = is_renewed or now != done
                     kept.append(now)
                     unchanged += 1
                     del wanted[done.identity]
             elif not any((file.path, done.begin) in taken for file in done.files):
                 vanished += 1
                 kept += [] if prune else [done]
-        if len(kept) < len(unit.sessions):
-            shrunk.append((unit, tuple(kept)))
-        elif is_renewed:
-            renewed.append(replace(unit, sessions=tuple(kept)))
+        if tuple(kept) != unit.sessions:
+            changed.append((unit, tuple(kept)))
     removed = vanished if prune else 0
-    return Plan(_tasks(list(wanted.values()), salt), shrunk, renewed, unchanged, vanished - removed, removed)
+    return Plan(_tasks(list(wanted.values()), salt), changed, unchanged, vanished - removed, removed)
 
 
 def _standing(source: Source, done: Done) -> Done | None:

@@ -19,9 +19,8 @@ from orchtrace_corpus.base import __version__
 from orchtrace_corpus.base.errors import DataFileError, need
 from orchtrace_corpus.base.findings import printable, quote, quote_path
 from orchtrace_corpus.trace.dataset.folder import Folder, is_staged
-from orchtrace_corpus.trace.dataset.local import Maker
 from orchtrace_corpus.trace.dataset.plan import Task, state
-from orchtrace_corpus.trace.dataset.staging import Job
+from orchtrace_corpus.trace.dataset.staging import Job, Maker
 from orchtrace_corpus.trace.dataset.tables import Answer
 
 if TYPE_CHECKING:
@@ -30,9 +29,7 @@ if TYPE_CHECKING:
 _OURS = {"spark.log.level": "ERROR", "spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
 _MOST_ROUNDS = 5
 _LOOK_SECONDS = 0.2
-_VERSION, _FOLDER, _FILE, _STOPPED = "version", "folder", "file", "stopped"
-_SHARED = "Logs and dataset must be in folders that all executors share, under the same path."
-
+_VERSION, _FILE, _STOPPED = "version", "file", "stopped"
 
 _Order = tuple[Task, Job, dict[str, tuple[int, int]]]
 """A unit to be made, and the size and the time of each of its files as the driver saw them."""
@@ -98,7 +95,7 @@ class Spark:
                 for reply in replies:
                     task, _, seen = orders[reply.number]
                     if task.name in left:
-                        _refuse_trouble(reply, staged, is_changed=_look(task) != seen)
+                        _refuse_trouble(reply, is_changed=_look(task) != seen)
                 if not left:
                     return
         raise DataFileError(f"{quote_path(task.sources[0].files[0].path)} changes all the time")
@@ -157,7 +154,7 @@ def _run(session: "SparkSession", orders: Sequence[_Order], folder: str) -> "lis
     replies = session.range(0, len(orders), 1, len(orders)).mapInArrow(
         _on_executor(folder, __version__), "number long, executor string, trouble string, cause string"
     )
-    return replies.collect()
+    return list(replies.collect())
 
 
 def _on_executor(folder: str, version: str) -> Callable[[Iterator[Any]], Iterator[Any]]:
@@ -199,7 +196,7 @@ def make_unit(order_file: str) -> tuple[str, str]:
         with open(order_file, "rb") as file:
             task, job, seen = pickle.load(file)
     except OSError:
-        return _FOLDER, order_file
+        return _FILE, order_file
     for path, here in _look(task).items():
         if here != seen[path]:
             return _FILE, path
@@ -216,7 +213,7 @@ def make_unit(order_file: str) -> tuple[str, str]:
     return "", ""
 
 
-def _refuse_trouble(reply: "Row", staged: str, *, is_changed: bool) -> None:
+def _refuse_trouble(reply: "Row", *, is_changed: bool) -> None:
     """Say why a unit was not made; that a file has changed meanwhile is a reason to try again.
 
     Raises:
@@ -229,10 +226,9 @@ def _refuse_trouble(reply: "Row", staged: str, *, is_changed: bool) -> None:
         raise DataFileError(f"{who} has {theirs} of orchtrace-corpus, and the driver {quote(__version__)}", hint)
     if reply.trouble == _STOPPED:
         raise DataFileError(f"{who}: {printable(reply.cause, limit=300)}")
-    if reply.trouble != _FILE:
-        raise DataFileError(f"{who} and the driver do not see the same {quote_path(reply.cause or staged)}", _SHARED)
     if not is_changed:
-        raise DataFileError(f"{who} does not see {quote_path(reply.cause)} as the driver does", _SHARED)
+        hint = "Logs and dataset must be in folders that all executors share, under the same path."
+        raise DataFileError(f"{who} does not see {quote_path(reply.cause)} as the driver does", hint)
 
 
 @contextmanager

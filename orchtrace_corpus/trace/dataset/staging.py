@@ -1,26 +1,30 @@
 """A unit of work: sources that are read, checked and measured, and written as files that wait to be committed.
 
 Whatever process does it, on whatever machine: the folder that it writes to is that of one attempt, and nothing but the
-manifest, which comes last, makes it a unit.
+manifest, which comes last, makes it a unit. A reader of foreign logs may run out of memory, or die. So whatever engine
+runs, it has a `Maker`: a process that says what it is about to read, so that what killed it is known.
 """
 
 import gc
+import hmac
 import os
 import shutil
+import signal
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from multiprocessing.connection import Connection
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from orchtrace_corpus.base.errors import DataFileError
 from orchtrace_corpus.base.findings import printable, quote_path
 from orchtrace_corpus.base.text.layout import first_and_more
+from orchtrace_corpus.base.workers import Worker, WorkerError
 from orchtrace_corpus.trace import importers
 from orchtrace_corpus.trace.analysis import prices
 from orchtrace_corpus.trace.analysis.prices import AnyPrices
-from orchtrace_corpus.trace.dataset.answers import AnswerRow, rows, write_answers
-from orchtrace_corpus.trace.dataset.folder import ANSWERS, Done, LeftOut, Staged, Unit, stage
+from orchtrace_corpus.trace.dataset.folder import ANSWERS, Done, Folder, LeftOut, Staged, Unit, stage
 from orchtrace_corpus.trace.dataset.plan import TRACE, Source, Task, digest, lines, state, unit_name
-from orchtrace_corpus.trace.dataset.tables import Writer
+from orchtrace_corpus.trace.dataset.tables import Writer, write_rows
 from orchtrace_corpus.trace.importers.core.identity import Answers
 from orchtrace_corpus.trace.importers.core.logs import EmptyLogError
 from orchtrace_corpus.trace.importers.core.privacy import Privacy
@@ -29,6 +33,7 @@ from orchtrace_corpus.trace.model.store import InvalidTraceError
 from orchtrace_corpus.trace.model.trace import Trace
 
 _COLLECT_BYTES = 8 * 1024 * 1024
+MOST_DEATHS = 20
 
 
 class Job(NamedTuple):
@@ -36,8 +41,6 @@ class Job(NamedTuple):
 
     Attributes:
         folder: The dataset, by an absolute path.
-        salt: Of the dataset.
-        prices: What tokens cost.
         settings: What rows depend on besides the logs, in short.
     """
 
@@ -47,17 +50,72 @@ class Job(NamedTuple):
     settings: str
 
 
+class Maker(Worker):
+    """A process that makes units; where it dies, another takes its place, without the source that it was at."""
+
+    def __init__(self, job: Job, log_file: str = "") -> None:
+        self.job = job
+        self._log_file = log_file
+        super().__init__(serve, job, log_file)
+
+    def make(self, task: Task) -> Iterator[str]:
+        """Make a unit; gives nothing, as often as that takes, and at last where the unit is staged.
+
+        Every step but the first waits for a message of the process.
+
+        Raises:
+            DataFileError: Units cannot be written, or processes die one after another.
+        """
+        left_out: LeftOut = ()
+        for _ in range(MOST_DEATHS + 1):
+            place = os.path.join(Folder(self.job.folder).staged, f"{task.name}.{os.urandom(4).hex()}")
+            reply: Any = -1
+            try:
+                with suppress(WorkerError):  # `receive` raises it again
+                    self.send((task, place, left_out))
+                while isinstance(reply, int):
+                    at = reply
+                    yield ""
+                    reply = self.receive()
+            except WorkerError:
+                self.end()
+                cause = self._cause
+                if 0 <= at < len(task.sources):  # else it died before it read anything, or had read all of it
+                    fatal = task.sources[at]
+                    left_out += ((fatal.name, f"the process that read it died: {cause}"),)
+                    task = task._replace(sources=tuple(source for source in task.sources if source is not fatal))
+                super().__init__(serve, self.job, self._log_file)
+                continue
+            if isinstance(reply, DataFileError):
+                raise reply
+            yield str(reply)
+            return
+        raise DataFileError(f"{MOST_DEATHS + 1} processes died, and nothing got done; the last: {cause}")
+
+    def end(self) -> None:
+        """End the process, whatever it is doing, and remove its log if nothing is in it."""
+        super().end()
+        with suppress(FileNotFoundError):
+            if self._log_file and not os.path.getsize(self._log_file):
+                os.unlink(self._log_file)
+
+    @property
+    def _cause(self) -> str:
+        """Why the process ended."""
+        code = self.exit_code or 0
+        if code >= 0:
+            log = quote_path(self._log_file) if self._log_file else "the log of the executor"
+            return f"exit code {code}; see {log}"
+        name = signal.Signals(-code).name
+        return f"{name}, perhaps for want of memory" if name == "SIGKILL" else name
+
+
 def serve(connection: Connection, job: Job, log_file: str) -> None:
-    """Make units until the connection ends. The main function of a process.
+    """Make units until the connection ends. What a process runs; its standard error goes to the log file, if any.
 
     It receives orders: a unit, the folder in which it is staged, which is not there yet, and the sources that were left
     out of it. It sends the number of each source before it reads it, how many there are before it finishes, and at last
     where the unit is staged; or the error, if the dataset's own files cannot be written.
-
-    Args:
-        connection: Leads to who gives orders.
-        job: What holds for all of them.
-        log_file: Where standard error goes; empty where it stays.
     """
     if log_file:
         with open(log_file, "ab") as log:
@@ -80,7 +138,7 @@ def serve(connection: Connection, job: Job, log_file: str) -> None:
 
 def _write(task: Task, place: str, left_out: LeftOut, job: Job, note: Callable[[int], None]) -> None:
     found: list[Done] = []
-    answers: list[AnswerRow] = []
+    answers: list[tuple[str, int, str]] = []
     read = 0
     os.mkdir(place)
     with Writer(place) as writer:
@@ -93,13 +151,13 @@ def _write(task: Task, place: str, left_out: LeftOut, job: Job, note: Callable[[
                 read = 0
         note(len(task.sources))
         writer.finish()
-    write_answers(answers, os.path.join(place, f"{ANSWERS}.parquet"))
+    write_rows(ANSWERS, [answers], os.path.join(place, f"{ANSWERS}.parquet"))
     date = "" if job.prices is None else job.prices.date
     name = unit_name(done.key for done in found)
     stage(Staged(Unit(name, tuple(found), job.settings, 0, date, len(answers)), left_out), place)
 
 
-def _read(source: Source, job: Job, writer: Writer, answers: list[AnswerRow]) -> Done:
+def _read(source: Source, job: Job, writer: Writer, answers: list[tuple[str, int, str]]) -> Done:
     """Add the traces of a source to the tables, and their answers to these; what has errors is left out."""
     files = [state(file) for file in source.files]
     name = source.key(job.salt)
@@ -112,8 +170,11 @@ def _read(source: Source, job: Job, writer: Writer, answers: list[AnswerRow]) ->
                 if trace is None:
                     errors.append(problem)
                 else:
-                    writer.add(trace, f"{name}-{traces}")
-                    answers += rows(ids.take(trace), f"{name}-{traces}", job.salt)
+                    key = f"{name}-{traces}"
+                    writer.add(trace, key)
+                    for number, known in ids.take(trace).items():
+                        hashed = hmac.digest(job.salt, known.encode("utf-8", "replace"), "sha256").hex()[:24]
+                        answers.append((key, number, hashed))
                     traces += 1
             except InvalidTraceError as error:
                 errors.append(f"{problem}: {error}" if problem else str(error))

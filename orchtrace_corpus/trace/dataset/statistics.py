@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from orchtrace_corpus.base.errors import CommandUseError, need
 from orchtrace_corpus.base.findings import quote, suggestion
-from orchtrace_corpus.trace.dataset import columns as of
-from orchtrace_corpus.trace.dataset.columns import DECISIONS, TABLES
-from orchtrace_corpus.trace.dataset.tables import Answer
+from orchtrace_corpus.trace.dataset.columns import DECISIONS
+from orchtrace_corpus.trace.dataset.tables import Answer, schema
 from orchtrace_corpus.trace.measures import DEFINITIONS
 from orchtrace_corpus.trace.measures.ledger import KINDS
 from orchtrace_corpus.trace.measures.measure import ASKED
@@ -154,26 +153,29 @@ def statistics(tables: Engine, by: Sequence[str]) -> Statistics:
         if name not in GROUPINGS:
             raise CommandUseError(f"cannot divide traces by {quote(name)}{suggestion(name, GROUPINGS)}")
     need("a dataset", "ibis")
+    import ibis
+
     groups = tuple(dict.fromkeys(by))
-    number = len(groups)
     traces, events, copies = declared("traces"), declared("events"), declared("copies")
-    places = {name: place for place, name in enumerate((*EXTRA, *DEFINITIONS))}
-    described = [_distribution(row[:number], *row[number:]) for row in _rows(tables, distributions(traces, groups))]
-    covered = [
-        Coverage(row[:number], Decision(row[number]), *row[number + 1 :])
-        for row in _rows(tables, coverage(traces, groups))
-    ]
-    spent = [_spent(row[:number], *row[number:]) for row in _rows(tables, models(traces, events, copies, groups))]
-    outlying = outliers(traces, groups)
-    farthest = outlying.order_by(outlying.ranges.abs().desc(), "measure", "trace").limit(MOST_OUTLIERS)
+    measures = [*EXTRA, *DEFINITIONS]
+
+    def rows(expression: "ir.Table", number: int = len(groups)) -> list[tuple[Any, ...]]:
+        """The rows of an expression; what their first columns have in common with other rows is one value."""
+        answer = tables.run(str(ibis.to_sql(expression, dialect=tables.dialect)))
+        return [(row[:number], *map(_figure, row[number:])) for batch in answer.batches for row in batch]
+
+    described = [_distribution(*row) for row in rows(distributions(traces, groups))]
+    covered = [Coverage(group, Decision(name), *row) for group, name, *row in rows(coverage(traces, groups))]
+    spent = [_spent(*row) for row in rows(models(traces, events, copies, groups))]
+    outlying = rows(outliers(traces, groups))
     return Statistics(
         groups,
-        Overview(*(int(value or 0) for value in _rows(tables, overview(traces))[0])),
-        sorted(described, key=lambda one: (one.group, places[one.measure], one.unit)),
+        Overview(*(int(value or 0) for value in rows(overview(traces), 0)[0][1:])),
+        sorted(described, key=lambda one: (one.group, measures.index(one.measure), one.unit)),
         sorted(covered, key=lambda one: (one.group, list(Decision).index(one.decision))),
         sorted(spent, key=lambda one: (one.group, -one.total, one.model)),
-        _rows(tables, outlying.aggregate(number=outlying.count()))[0][0],
-        [_outlier(row[:number], *row[number:]) for row in _rows(tables, farthest)],
+        outlying[0][-1] if outlying else 0,
+        [Outlier(*row[:-1]) for row in outlying],
     )
 
 
@@ -181,10 +183,7 @@ def declared(table: str) -> "ir.Table":
     """A table as an expression that no engine stands behind yet."""
     import ibis
 
-    plain = {of.TEXT: "string", of.WHOLE: "int64", of.NUMBER: "float64", of.FLAG: "boolean"}
-    types = {**plain, of.TEXTS: "array<string>", of.WORDS: "map<string, string>", of.FIGURES: "map<string, float64>"}
-    columns = {column.name: types[column.type] for column in TABLES.get(table, ())}
-    return ibis.table(columns or {"trace": "string", "number": "int64"}, name=table)
+    return ibis.table(ibis.Schema.from_pyarrow(schema(table)), name=table)
 
 
 def overview(traces: "ir.Table") -> "ir.Table":
@@ -202,8 +201,6 @@ def values(traces: "ir.Table", by: Sequence[str]) -> "ir.Table":
 
     Times of traces that count steps are no seconds: their unit is `step`.
     """
-    import ibis
-
     measures = [*EXTRA, *DEFINITIONS]
     kept = traces.select(
         *_groups(traces, by),
@@ -214,8 +211,8 @@ def values(traces: "ir.Table", by: Sequence[str]) -> "ir.Table":
     )
     long = kept.pivot_longer(measures, names_to="measure", values_to="value")
     units = {name: one.unit for name, one in DEFINITIONS.items()} | EXTRA
-    stated = ibis.cases(*((long.measure == name, unit) for name, unit in units.items()), else_="1")
-    return long.mutate(unit=ibis.ifelse(long.counts_steps & (stated == "s"), "step", stated)).drop("counts_steps")
+    stated = long.measure.cases(*units.items(), else_="1")
+    return long.mutate(unit=(long.counts_steps & (stated == "s")).ifelse("step", stated)).drop("counts_steps")
 
 
 def distributions(traces: "ir.Table", by: Sequence[str]) -> "ir.Table":
@@ -271,9 +268,10 @@ def models(traces: "ir.Table", events: "ir.Table", copies: "ir.Table", by: Seque
 
 
 def outliers(traces: "ir.Table", by: Sequence[str]) -> "ir.Table":
-    """A row for each value beyond the fences of its group: group, measure, unit, value, ranges, trace, trace_id."""
-    import ibis
+    """The values farthest beyond the fences of their groups, and how many there are.
 
+    A row for each: group, measure, unit, value, ranges, trace, trace_id, number of all.
+    """
     long = values(traces, by)
     groups = long.group_by(*by, "measure", "unit")
     quartiles = groups.aggregate(n=long.value.count(), quartiles=long.value.quantile([0.25, 0.75]))
@@ -281,13 +279,12 @@ def outliers(traces: "ir.Table", by: Sequence[str]) -> "ir.Table":
     fences = fences.filter((fences.n >= FEWEST) & (fences.upper > fences.lower))
     both = long.join(fences, [*by, "measure", "unit"])
     width = both.upper - both.lower
-    ranges = ibis.cases(
-        (both.value > both.upper, (both.value - both.upper) / width),
-        (both.value < both.lower, (both.value - both.lower) / width),
-        else_=0.0,
-    )
+    below = (both.value < both.lower).ifelse((both.value - both.lower) / width, 0.0)
+    ranges = (both.value > both.upper).ifelse((both.value - both.upper) / width, below)
     found = both.select(*by, "measure", "unit", "value", ranges=ranges, trace=both.trace, trace_id=both.trace_id)
-    return found.filter(found.ranges.abs() > FENCE)
+    found = found.filter(found.ranges.abs() > FENCE)
+    found = found.mutate(all=found.count().over())
+    return found.order_by(found.ranges.abs().desc(), "measure", "trace").limit(MOST_OUTLIERS)
 
 
 def _groups(traces: "ir.Table", by: Sequence[str]) -> "list[ir.Value]":
@@ -310,22 +307,12 @@ def _sums(value: "ir.Value") -> "dict[str, ir.Value]":
     }
 
 
-def _rows(tables: Engine, expression: "ir.Table") -> list[tuple[Any, ...]]:
-    import ibis
-
-    return [row for batch in tables.run(str(ibis.to_sql(expression, dialect=tables.dialect))).batches for row in batch]
-
-
-def _outlier(group: tuple[str, ...], measure: str, unit: str, value: float, ranges: float, *names: str) -> Outlier:
-    return Outlier(group, measure, unit, _figure(value) or 0.0, _figure(ranges) or 0.0, *names)
-
-
 def _distribution(group: tuple[str, ...], *row: Any) -> Distribution:
     measure, unit, n, null, wholes, billionths, large, least, quantiles, greatest = row
     total = _total(wholes, billionths, large)
     mean = None if total is None else _figure(total / n)
-    shown = tuple(map(_figure, quantiles or (None,) * len(QUANTILES)))
-    return Distribution(group, measure, unit, n, null, mean, _figure(least), shown, _figure(greatest))
+    quantiles = quantiles or (None,) * len(QUANTILES)
+    return Distribution(group, measure, unit, n, null, mean, least, quantiles, greatest)
 
 
 def _spent(group: tuple[str, ...], model: str, events: int, without: int, *row: Any) -> Spent:
@@ -341,6 +328,8 @@ def _total(wholes: str | None, billionths: str | None, large: int | None) -> Fra
     return int(wholes) + Fraction(int(billionths), int(_BILLION))
 
 
-def _figure(value: float | Fraction | None) -> float | None:
-    """A figure to as many digits as all engines agree on."""
-    return None if value is None else float(f"{float(value):.12g}")
+def _figure(value: Any) -> Any:
+    """A figure, or a list of them, to as many digits as all engines agree on; anything else as it is."""
+    if isinstance(value, list):
+        return tuple(map(_figure, value))
+    return float(f"{float(value):.12g}") if isinstance(value, (float, Fraction)) else value

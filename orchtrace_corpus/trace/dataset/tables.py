@@ -2,6 +2,10 @@
 
 Writing needs pyarrow, and queries DuckDB; both are optional. A query may come from anywhere: nothing but the tables
 can be read, nothing written, no extension loaded.
+
+Several sessions have the same answers when one was forked or resumed. Each unit has a file of its `answers`, each with
+a keyed hash of its ids. When all units are there, `copies` names the events whose answers are counted in another trace:
+the one whose name in the dataset comes first. So it does not matter in which order, or by whom, sessions were read.
 """
 
 import os
@@ -16,6 +20,7 @@ from orchtrace_corpus.base.json_places import json_path
 from orchtrace_corpus.trace import rules
 from orchtrace_corpus.trace.dataset import columns as of
 from orchtrace_corpus.trace.dataset.columns import TABLES, Row, Scene
+from orchtrace_corpus.trace.dataset.folder import ANSWERS, COPIES
 from orchtrace_corpus.trace.model.store import InvalidTraceError
 from orchtrace_corpus.trace.model.trace import Trace
 from orchtrace_corpus.trace.view import TraceView
@@ -27,6 +32,12 @@ if TYPE_CHECKING:
 MOST_ROWS = 20_000
 """So many rows of a table are kept in memory before they are written, as one row group."""
 
+_COUNTED_ELSEWHERE = f"""
+SELECT trace, number FROM {ANSWERS} JOIN
+    (SELECT answer, min((trace, number)) AS counted FROM {ANSWERS} GROUP BY answer HAVING count(*) > 1) USING (answer)
+WHERE (trace, number) <> counted ORDER BY trace, number
+"""
+
 _DAMAGED = "If a build is at work on them, try again; else build the dataset anew, in another folder."
 
 
@@ -34,9 +45,6 @@ class Writer:
     """Writes the tables of traces into a folder that is there, as `TABLE.parquet` each. A context manager.
 
     A trace is taken apart into rows; when a table has `MOST_ROWS` of them, those of all tables become a row group each.
-
-    Args:
-        folder: The folder.
 
     Raises:
         CommandUseError: pyarrow is not installed.
@@ -83,7 +91,7 @@ class Writer:
             key = trace.trace_id if number == 1 else f"{trace.trace_id}#{number}"
         scene = Scene(view, key, len(found))
         for name, rows in self._rows.items():
-            left = of.rows(name, scene)
+            left = of.ROWS[name](scene)
             while some := list(islice(left, MOST_ROWS - len(rows))):
                 rows += some
                 if len(rows) == MOST_ROWS:
@@ -129,10 +137,8 @@ def write(traces: Iterable[Trace], folder: str) -> int:
     """
     import shutil
 
-    need("Parquet", "pyarrow")
-    taken = DataFileError(f"{quote_path(folder)} exists already", "Choose a new name, or remove it first.")
     if os.path.lexists(folder):
-        raise taken
+        raise DataFileError(f"{quote_path(folder)} exists already", "Choose a new name, or remove it first.")
     folder = folder.rstrip(os.sep) or folder
     beside = f"{folder}.{os.getpid()}.part"
     number = 0
@@ -143,8 +149,6 @@ def write(traces: Iterable[Trace], folder: str) -> int:
                 writer.add(trace)
                 number += 1
             writer.finish()
-        if os.path.lexists(folder):
-            raise taken
         os.rename(beside, folder)
     except OSError as error:
         raise DataFileError(f"cannot write {quote_path(folder)}: {error.strerror or printable(str(error))}") from error
@@ -161,7 +165,39 @@ def schema(table: str) -> "pyarrow.Schema":
     plain = {of.TEXT: text, of.WHOLE: pyarrow.int64(), of.NUMBER: pyarrow.float64(), of.FLAG: pyarrow.bool_()}
     maps = {of.WORDS: pyarrow.map_(text, text), of.FIGURES: pyarrow.map_(text, pyarrow.float64())}
     types = {**plain, **maps, of.TEXTS: pyarrow.list_(text)}
-    return pyarrow.schema([(column.name, types[column.type]) for column in TABLES[table]])
+    copies = {"trace": of.TEXT, "number": of.WHOLE}
+    private = {COPIES: copies, ANSWERS: {**copies, "answer": of.TEXT}}
+    columns = private.get(table) or {column.name: column.type for column in TABLES[table]}
+    return pyarrow.schema([(name, types[kind]) for name, kind in columns.items()])
+
+
+def write_rows(table: str, batches: Iterable[Iterable[Sequence[object]]], path: str) -> None:
+    """Write rows of `answers` or `copies` as a Parquet file, so many at a time as there are in a batch."""
+    import pyarrow
+    from pyarrow import parquet
+
+    fields = schema(table)
+    with parquet.ParquetWriter(path, fields, compression="zstd") as file:
+        for batch in batches:
+            if columns := list(zip(*batch, strict=True)):
+                arrays = [pyarrow.array(column, field.type) for column, field in zip(columns, fields, strict=True)]
+                file.write_table(pyarrow.Table.from_arrays(arrays, schema=fields))
+
+
+def write_copies(files: Sequence[str], path: str) -> None:
+    """Find the answers that are counted in another trace, in files of answers, and replace the file of their events.
+
+    Raises:
+        MissingLibraryError: DuckDB is not installed.
+        DataFileError: The files cannot be read.
+    """
+    beside = f"{path}.new"
+    if files:
+        with open_tables({ANSWERS: files}) as tables:
+            write_rows(COPIES, tables.run(_COUNTED_ELSEWHERE).batches, beside)
+    else:
+        write_rows(COPIES, (), beside)
+    os.replace(beside, path)
 
 
 class Answer(NamedTuple):
@@ -203,20 +239,14 @@ class Tables:
         return Answer(tuple(str(column[0]) for column in found.description or ()), self._batches())
 
     def _batches(self) -> Iterator[list[tuple[Any, ...]]]:
-        while True:
-            with _errors_of_duckdb():
-                rows = self._connection.fetchmany(10_000)
-            if not rows:
-                return
-            yield rows
+        with _errors_of_duckdb():
+            while rows := self._connection.fetchmany(10_000):
+                yield rows
 
 
 @contextmanager
 def open_tables(parts: Mapping[str, Sequence[str]]) -> Iterator[Tables]:
     """Open the tables of a dataset in DuckDB, as views over their files, and shut everything else.
-
-    Args:
-        parts: The files of each table.
 
     Raises:
         CommandUseError: DuckDB is not installed.

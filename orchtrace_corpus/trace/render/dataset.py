@@ -18,12 +18,11 @@ _MOST_DIGITS = 1e15  # beyond it, doubles are not whole to the last digit
 
 def outcome(found: Outcome) -> list[str]:
     """What a build has done, in words."""
-    parts = [f"{counted(found.built, 'source')} read"]
-    parts.append(f"{found.unchanged:,} as they were")
-    if found.kept:
-        parts.append(f"{found.kept:,} kept whose logs are gone or were not named (--prune drops them)")
-    if found.removed:
-        parts.append(f"{found.removed:,} dropped whose logs are gone or were not named")
+    parts = [f"{counted(len(found.plan.sources), 'source')} read", f"{found.plan.unchanged:,} as they were"]
+    if found.plan.kept:
+        parts.append(f"{found.plan.kept:,} kept whose logs are gone or were not named (--prune drops them)")
+    if found.plan.removed:
+        parts.append(f"{found.plan.removed:,} dropped whose logs are gone or were not named")
     lines = [f"{counted(found.traces, 'trace')} in the dataset: {', '.join(parts)}."]
     if found.unpriced:
         lines.append(
