@@ -244,3 +244,13 @@ def test_the_package_is_no_larger_than_it_must_be() -> None:
     files = python_files()
     assert len(files) <= MOST_MODULES
     assert sum(path.read_bytes().count(b"\n") for path in files) <= MOST_LINES
+
+
+def test_no_module_imports_what_only_posix_has() -> None:
+    found = []
+    for module, tree in read_trees().items():
+        for node in ast.walk(tree):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            found += [f"{module}: {name}" for name in names if name in ("fcntl", "grp", "pwd", "resource", "termios")]
+    assert found == []

@@ -1,13 +1,11 @@
 """Nothing here needs POSIX alone: commands that only read work where its modules are missing, as on Windows."""
 
-import ast
 import subprocess
 import sys
 
 import pytest
 
 from tests.conftest import ROOT
-from tests.test_architecture import read_trees
 
 POSIX_ONLY = ("fcntl", "grp", "pwd", "resource", "termios")
 
@@ -30,13 +28,3 @@ def test_commands_that_read_say_the_same_without_modules_of_posix(words: str) ->
     )
 
     assert (without.returncode, without.stdout, without.stderr) == (0, with_all.stdout, with_all.stderr)
-
-
-def test_no_module_imports_what_only_posix_has() -> None:
-    found = []
-    for module, tree in read_trees().items():
-        for node in ast.walk(tree):
-            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
-            names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
-            found += [f"{module}: {name}" for name in names if name in POSIX_ONLY]
-    assert found == []
