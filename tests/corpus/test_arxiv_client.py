@@ -477,7 +477,7 @@ def test_a_service_that_takes_for_ever_is_given_up(
         (sending(b"Not Acceptable", 406), 1, "127.0.0.1 refuses to answer: HTTP 406 (plain text: 'Not Acceptable')\nWait"),
         (sending(b"", 404), 1, "127.0.0.1 refuses to answer: HTTP 404 (nothing)\nWait"),
         (redirect(""), 1, "127.0.0.1 refuses to answer: HTTP 301 (nothing)\nWait"),
-        (sending(arxiv_feeds.feed([]), 401), 1, "127.0.0.1 refuses to answer: HTTP 401\nWait"),
+        (sending(arxiv_feeds.feed([]), 401), 1, "127.0.0.1 refuses to answer: HTTP 401\nIt does not take the key, or wants one"),
     ],
     ids=["403", "200", "406", "404", "301", "401"],
 )  # fmt: skip

@@ -175,7 +175,7 @@ def refusal(name: str, response: Response, description: str) -> UpstreamError:
     problem = "refuses to answer"
     hint = "Wait an hour before you try again; what it has answered so far is kept."
     if response.status == 401:
-        hint = "Its key is not valid; correct it and try again. What was answered so far is kept."
+        hint = "It does not take the key, or wants one; set it right and try again. What was answered so far is kept."
     if 200 <= response.status < 300:
         problem = "sends something else than metadata"
         hint = (
