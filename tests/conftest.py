@@ -15,6 +15,7 @@ from typing import NamedTuple
 import pytest
 from hypothesis import settings
 
+from orchtrace_corpus.base.yamlfile.reader import Node, YamlFile
 from orchtrace_corpus.cli.main import run
 from orchtrace_corpus.corpus.api import Corpus, load
 from tests.effort import tries
@@ -32,6 +33,42 @@ settings.load_profile("corpus")
 
 ROOT = Path(__file__).parents[1]
 TOY = Path(__file__).parent / "data" / "toy"
+
+# Most commands that tests run read the same few files of the real corpus: their records are folded once in a process.
+KNOWN: dict[str, list[Node] | None] = {
+    path.read_text(encoding="utf-8"): None for path in (ROOT / "data").glob("*.yaml")
+}
+FOLD_RECORDS = YamlFile.records
+
+
+def remembered_records(file: YamlFile) -> Iterator[Node]:
+    """What `YamlFile.records` gives, remembered for the files of the real corpus as they stand."""
+    nodes = KNOWN.get(file.text)
+    if nodes is None or file.findings:
+        nodes = []
+        for node in FOLD_RECORDS(file):
+            nodes.append(node)
+            yield node
+        if file.text in KNOWN and not file.findings:
+            KNOWN[file.text] = nodes
+    else:
+        file.kept += nodes if file.keep else []
+        yield from nodes
+
+
+YamlFile.records = remembered_records  # type: ignore[method-assign]
+
+
+def pytest_collection_finish() -> None:
+    """Thousands of tests stay until the end: the collector need not look at them again."""
+    gc.collect()
+    gc.freeze()
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    """One worker more than there are processors, since many tests wait for processes that they have started."""
+    return (os.cpu_count() or 1) + 1
+
 
 POSIX_MODULES = re.compile(
     r"^import (fcntl|pty|resource|termios)$|^from tests\.corpus\.test_add import Terminal$", re.MULTILINE
