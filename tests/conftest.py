@@ -65,6 +65,7 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
+@pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
     """One worker more than there are processors, since many tests wait for processes that they have started."""
     return (os.cpu_count() or 1) + 1
