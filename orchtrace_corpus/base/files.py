@@ -191,11 +191,13 @@ def replace_folder(path: str, files: Iterable[tuple[str, str | bytes]], is_ours:
     except OSError as error:
         raise DataFileError(f"cannot write {shown}: {error.strerror}") from error
     with locked(parent):
-        for left in os.listdir(parent):  # by killed writers: nobody else is writing
-            if left.startswith(prefix) and left.endswith(_TEMPORARY_SUFFIX):
-                shutil.rmtree(os.path.join(parent, left), ignore_errors=True)
-        staged, old = (tempfile.mkdtemp(dir=parent, prefix=prefix, suffix=_TEMPORARY_SUFFIX) for _ in range(2))
+        staged = old = ""
         try:
+            for left in os.listdir(parent):  # by killed writers: nobody else is writing
+                if left.startswith(prefix) and left.endswith(_TEMPORARY_SUFFIX):
+                    shutil.rmtree(os.path.join(parent, left), ignore_errors=True)
+            staged = tempfile.mkdtemp(dir=parent, prefix=prefix, suffix=_TEMPORARY_SUFFIX)
+            old = tempfile.mkdtemp(dir=parent, prefix=prefix, suffix=_TEMPORARY_SUFFIX)
             number = _write_all(staged, files)
             umask = os.umask(0)  # the only way to read it
             os.umask(umask)
@@ -204,11 +206,11 @@ def replace_folder(path: str, files: Iterable[tuple[str, str | bytes]], is_ours:
                 os.replace(target, os.path.join(old, name))
             os.replace(staged, target)
         except OSError as error:
-            if not os.path.lexists(target) and os.path.lexists(os.path.join(old, name)):
+            if old and not os.path.lexists(target) and os.path.lexists(os.path.join(old, name)):
                 os.replace(os.path.join(old, name), target)
             raise DataFileError(f"cannot write {shown}: {error.strerror}", "Nothing was changed.") from error
         finally:
-            for folder in (staged, old):
+            for folder in filter(None, (staged, old)):
                 shutil.rmtree(folder, ignore_errors=True)
     return number
 

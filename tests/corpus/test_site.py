@@ -1,8 +1,10 @@
 """The corpus as a site: which files, what they say, the same bytes each time, nothing of the data as markup."""
 
+import errno
 import re
 import shutil
 import struct
+import tempfile
 import xml.etree.ElementTree as ET
 import zlib
 from collections.abc import Iterator
@@ -390,6 +392,25 @@ def test_addresses_of_a_site_are_those_of_the_web(option: str, tmp_path: Path) -
         2, f"corpus: {option} is no web address: 'javascript:alert(1)'\nWrite one that begins with https://\n",
     )  # fmt: skip
     assert not (tmp_path / "site").exists()
+
+
+def test_a_folder_that_cannot_be_made_is_said_and_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make, made = tempfile.mkdtemp, list[str]()
+
+    def second_fails(**options: str) -> str:
+        if made:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        made.append(make(**options))
+        return made[0]
+
+    monkeypatch.setattr(tempfile, "mkdtemp", second_fails)
+    outcome = run_toy("site", "-o", str(tmp_path / "site"))
+
+    assert outcome.code == 3
+    assert outcome.stderr.endswith("site: No space left on device\nNothing was changed.\n")
+    assert (len(made), list(tmp_path.iterdir())) == (1, [])
 
 
 def test_a_folder_is_replaced_whole_or_not_at_all(tmp_path: Path) -> None:
