@@ -23,12 +23,22 @@ def main(name: str = "corpus") -> NoReturn:
     # Records form no cycles, and looking for some among many records takes longer than checking them; the modules
     # that a command imports are there to stay.
     gc.disable()
+    sys.unraisablehook = _tell_unraisable
     from orchtrace_corpus.cli.main import run
 
     code = run(sys.argv[1:], name)
     if sys.stderr is not None:
         sys.stderr.flush()
     os._exit(code)
+
+
+def _tell_unraisable(what: "sys.UnraisableHookArgs") -> None:
+    """Tell of an error in a finaliser as ever, but for an HTTP answer that an interrupt has left half made.
+
+    `http.client.HTTPResponse` cannot be closed before its constructor has run, and an interrupt may come just there.
+    """
+    if type(what.object).__name__ != "HTTPResponse":
+        sys.__unraisablehook__(what)
 
 
 if __name__ == "__main__":

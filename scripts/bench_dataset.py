@@ -76,11 +76,11 @@ def main() -> None:
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=arguments.folder) as name:
         place = Path(name)
+        events = arguments.spark if find_spec("pyspark") else 0
+        engines = _engines_page(events, _engines(place, events, rounds=3)) if events else ""
         many = [_small_traces(place, events) for events in arguments.sizes]
         single = [_one_trace(place, events) for events in arguments.single]
         others = [_logs(place, arguments.megabytes), _files(place, arguments.files)]
-        events = arguments.spark if find_spec("pyspark") else 0
-        engines = _engines_page(events, _engines(place, events, rounds=3)) if events else ""
     print(document(many, single, others) + engines, end="")
 
 

@@ -526,6 +526,33 @@ def test_an_interrupt_ends_with_130(tmp_path: Path) -> None:
     assert stderr == "corpus: interrupted\n"
 
 
+def test_an_interrupt_in_the_constructor_of_an_answer_is_told_in_one_line() -> None:
+    """Python closes the half-made answer, fails, and would tell it in a traceback; other finalisers are still heard."""
+    interrupted = """
+from http.client import HTTPResponse
+from orchtrace_corpus import __main__
+from orchtrace_corpus.cli import quick
+
+class Other:
+    def __del__(self):
+        raise RuntimeError("of another kind")
+
+def interrupt(_arguments, _output):
+    HTTPResponse.__new__(HTTPResponse)
+    Other()
+    raise KeyboardInterrupt
+
+quick.run = interrupt
+__main__.main()
+"""
+    child = subprocess.run([sys.executable, "-c", interrupted], capture_output=True, text=True, check=False)
+
+    assert child.returncode == 130
+    assert "HTTPResponse" not in child.stderr
+    assert "RuntimeError: of another kind\n" in child.stderr
+    assert child.stderr.endswith("\ncorpus: interrupted\n")
+
+
 def test_a_bug_leaves_its_traceback_in_a_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     def broken(_arguments: list[str], _output: object) -> int:
         raise RuntimeError("never expected")
