@@ -56,7 +56,9 @@ def terms(ctx: typer.Context, axis: str = "", **options: Any) -> int:
         )
         notes = ("Compute them with corpus trace reward RUN --family CODE, or --spec DESIGN; see docs/rewards.md.",)
         session.output.show([()])
-        table = Table("rewards", "On a run", ("code", "functions", "designs with such a term"), rows, notes, wrapped="functions")
+        table = Table(
+            "rewards", "On a run", ("code", "functions", "designs with such a term"), rows, notes, wrapped="functions"
+        )
         session.show_tables([table], "terms", Format.TABLE)
     return code
 
