@@ -6,8 +6,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, assert_never
 
-import typer
-
+from orchtrace_corpus.base.commands.declarations import Argument, Context, Option
 from orchtrace_corpus.base.commands.options import DryRun
 from orchtrace_corpus.base.dates import today
 from orchtrace_corpus.base.errors import CommandUseError, DataFileError, ExitCode
@@ -39,13 +38,13 @@ _STANDARD_STREAM = "-"
 
 
 def export(
-    ctx: typer.Context,
-    name: Annotated[str, typer.Argument(metavar="FORMAT", help=f"One of {', '.join(registry.FORMATS)}.")],
+    ctx: Context,
+    name: Annotated[str, Argument(metavar="FORMAT", help=f"One of {', '.join(registry.FORMATS)}.")],
     profile: Annotated[str, option("--profile", "NAME", "A variant of the format; see docs/formats.md.")] = "",
     where: Where = None,
-    exclusions: Annotated[bool, typer.Option("--exclusions", help="The exclusions, in their published form.")] = False,
+    exclusions: Annotated[bool, Option("--exclusions", help="The exclusions, in their published form.")] = False,
     output: Annotated[
-        str, typer.Option("--output", "-o", metavar="FILE", help="Write to a file instead of standard output.")
+        str, Option("--output", "-o", metavar="FILE", help="Write to a file instead of standard output.")
     ] = _STANDARD_STREAM,
 ) -> int:
     """Write papers in another format.
@@ -115,14 +114,14 @@ def _refuse_target(path: str, root: str) -> None:
 
 
 def import_(
-    ctx: typer.Context,
-    name: Annotated[str, typer.Argument(metavar="FORMAT", help=f"One of {', '.join(registry.readable())}.")],
+    ctx: Context,
+    name: Annotated[str, Argument(metavar="FORMAT", help=f"One of {', '.join(registry.readable())}.")],
     path: Annotated[str, argument("[FILE]", "The file, or - for standard input.")] = _STANDARD_STREAM,
     profile: Annotated[str, option("--profile", "NAME", "The variant of the format, as for corpus export.")] = "",
     to: To = Destination.POOL,
     dry_run: DryRun = False,
 ) -> int:
-    """Bring records of another format into the pool, or among the candidates.
+    """Import records from a file in another format.
 
     Papers are found by key. Of one that is there, those fields change that the file has and that
     say something else; all others stay. One that is not there is added, if it has all that a paper
@@ -189,17 +188,15 @@ class DiffFormat(StrEnum):
 
 
 def diff(
-    ctx: typer.Context,
-    base: Annotated[str, typer.Argument(metavar="BASE", help="A folder with a corpus, or a git revision.")],
+    ctx: Context,
+    base: Annotated[str, Argument(metavar="BASE", help="A folder with a corpus, or a git revision.")],
     head: Annotated[
-        str, typer.Argument(metavar="[HEAD]", help="Another; without it, the corpus as it is.", show_default=False)
+        str, Argument(metavar="[HEAD]", help="Another; without it, the corpus as it is.", show_default=False)
     ] = "",
-    exit_code: Annotated[bool, typer.Option("--exit-code", help="End with 1 if anything changed in meaning.")] = False,
-    output_format: Annotated[DiffFormat, typer.Option("--format", "-f", help="The form of the output.")] = (
-        DiffFormat.TEXT
-    ),
+    exit_code: Annotated[bool, Option("--exit-code", help="End with 1 if anything changed in meaning.")] = False,
+    output_format: Annotated[DiffFormat, Option("--format", "-f", help="The form of the output.")] = (DiffFormat.TEXT),
 ) -> int:
-    """Say what a change to the data means: papers, tags, counts, cells, claims and findings.
+    """Report what a change to the data means: papers, tags, counts, claims.
 
     Added records are shown whole, changed ones with old and new values, and what only a person can
     judge is listed. The order of records, comments and layout have no meaning. BASE...HEAD stands for what HEAD has
@@ -228,10 +225,10 @@ def diff(
 
 
 def merge_file(
-    ctx: typer.Context,
-    base: Annotated[str, typer.Argument(metavar="BASE", help="The version that both sides come from.")],
-    ours: Annotated[str, typer.Argument(metavar="OURS", help="Our version, which becomes the merged one.")],
-    theirs: Annotated[str, typer.Argument(metavar="THEIRS", help="The other version.")],
+    ctx: Context,
+    base: Annotated[str, Argument(metavar="BASE", help="The version that both sides come from.")],
+    ours: Annotated[str, Argument(metavar="OURS", help="Our version, which becomes the merged one.")],
+    theirs: Annotated[str, Argument(metavar="THEIRS", help="The other version.")],
 ) -> int:
     """Merge three versions of a data file, for git.
 
