@@ -32,6 +32,9 @@ from orchtrace_corpus.corpus.render import statistics, statistics_page
 
 def stats(
     ctx: Context,
+    fields: Annotated[
+        list[str] | None, argument("[FIELD] [FIELD]", "Count by this field, or by two at once; see --by and --cross.")
+    ] = None,
     by: Annotated[list[str] | None, option("--by", "FIELD", "Count by one field (repeatable).")] = None,
     crossed: Annotated[tuple[str, str] | None, option("--cross", "A B", "Count by two fields at once.")] = None,
     where: Where = None,
@@ -69,17 +72,26 @@ def stats(
     Examples:
       corpus stats
       corpus stats --screening
-      corpus stats --by reward_family --include-empty
-      corpus stats --cross topology year
+      corpus stats reward_family --include-empty
+      corpus stats topology year
+      corpus stats --by rl --by tier
       corpus stats --where rl=full --where "year>=2025"
-      corpus stats --by stage
+      corpus stats stage
       corpus stats --evidence
       corpus stats --evidence --list contradicted
-      corpus stats --by reward_family --reading sources
+      corpus stats reward_family --reading sources
       corpus stats --format json
       corpus stats --check
     """
     session = CorpusSession(*ctx.obj)
+    if fields:
+        if by or crossed:
+            raise CommandUseError("fields are named twice", "Leave out --by and --cross, or write them alone.")
+        if len(fields) > 2:
+            raise CommandUseError(
+                f"two fields can be crossed, not {len(fields)}", "For each alone: --by FIELD --by FIELD"
+            )
+        by, crossed = (fields, None) if len(fields) == 1 else (None, (fields[0], fields[1]))
     if by and crossed:
         raise CommandUseError("--by and --cross exclude each other")
     if full and (by or crossed or evidence):

@@ -39,7 +39,10 @@ _STANDARD_STREAM = "-"
 
 def export(
     ctx: Context,
-    name: Annotated[str, Argument(metavar="FORMAT", help=f"One of {', '.join(registry.FORMATS)}.")],
+    name: Annotated[
+        str,
+        Argument(metavar="FORMAT|FILE", help=f"One of {', '.join(registry.FORMATS)}; or a file whose ending says it."),
+    ],
     profile: Annotated[str, option("--profile", "NAME", "A variant of the format; see docs/formats.md.")] = "",
     where: Where = None,
     exclusions: Annotated[bool, Option("--exclusions", help="The exclusions, in their published form.")] = False,
@@ -57,13 +60,19 @@ def export(
     \b
     Examples:
       corpus export bibtex
+      corpus export papers.bib --where "year>=2025"
       corpus export bibtex --profile tagged --where reward_family=orchestration
       corpus export csv --profile published --where published=yes
       corpus export csv --profile published --exclusions
-      corpus export csl --where "year>=2025" -o papers.json
+      corpus export csl -o papers.json
     """
     session = CorpusSession(*ctx.obj)
-    one = registry.find(name)
+    if _is_file(name):
+        if output != _STANDARD_STREAM:
+            raise CommandUseError("the export would have two files", f"Write: corpus export FORMAT -o {output}")
+        one, output = registry.find_by_ending(name), name
+    else:
+        one = registry.find(name)
     chosen = one.profile(profile)
     to_stdout = output == _STANDARD_STREAM
     if one.is_binary and to_stdout and sys.stdout.isatty():
@@ -115,8 +124,13 @@ def _refuse_target(path: str, root: str) -> None:
 
 def import_(
     ctx: Context,
-    name: Annotated[str, Argument(metavar="FORMAT", help=f"One of {', '.join(registry.readable())}.")],
-    path: Annotated[str, argument("[FILE]", "The file, or - for standard input.")] = _STANDARD_STREAM,
+    name: Annotated[
+        str,
+        Argument(
+            metavar="FORMAT|FILE", help=f"One of {', '.join(registry.readable())}; or a file whose ending says it."
+        ),
+    ],
+    path: Annotated[str, argument("[FILE]", "Behind a format: the file, or - for standard input.")] = _STANDARD_STREAM,
     profile: Annotated[str, option("--profile", "NAME", "The variant of the format, as for corpus export.")] = "",
     to: To = Destination.POOL,
     dry_run: DryRun = False,
@@ -131,16 +145,20 @@ def import_(
 
     \b
     Examples:
-      corpus import bibtex references.bib --dry-run
-      corpus import csv table.csv --profile published
+      corpus import references.bib --dry-run
+      corpus import table.csv --profile published
       corpus import jsonl papers.jsonl
-      corpus import bibtex library.bib --to candidates
+      corpus import library.bib --to candidates
     """
     session = CorpusSession(*ctx.obj)
-    one = registry.find(name, to_read=True)
+    is_named = not (path == _STANDARD_STREAM and _is_file(name))
+    path = path if is_named else name
+    one = registry.find(name, to_read=True) if is_named else registry.find_by_ending(path)
+    data = _data(path)
+    one = one if is_named else registry.find_by_ending(path, data)
     corpus = load_editable(session.writable_root())
     shown = "<standard input>" if path == _STANDARD_STREAM else path
-    items = one.read(_data(path), corpus.pool.taxonomy, profile, shown)
+    items = one.read(data, corpus.pool.taxonomy, profile, shown)
     if not items:
         raise DataFileError(f"there are no entries in {printable(shown, limit=300)}", "Nothing can be brought in.")
     if to is Destination.CANDIDATES:
@@ -165,6 +183,11 @@ def import_(
             mend = "To take a field away, remove it in data/papers.yaml; an optional tag: corpus tag KEY FIELD="
             session.output.note(f"corpus: {kept}\n{mend}")
     return code
+
+
+def _is_file(name: str) -> bool:
+    """Whether what stands where a format may stand is a file: a name with an ending, or of another folder."""
+    return name.lower() not in registry.FORMATS and ("." in name or os.sep in name)
 
 
 def _data(path: str) -> bytes:

@@ -3,6 +3,7 @@
 import os
 import shlex
 from collections.abc import Callable, Sequence
+from enum import StrEnum
 from typing import Annotated
 
 from orchtrace_corpus.base.commands.declarations import Argument, Context, Option
@@ -71,16 +72,39 @@ def fmt(ctx: Context, check: Check = False) -> int:
     return _generate(ctx, lambda session, root: builder.data_documents(root, session.taxonomy()), check, "corpus fmt")
 
 
-def build(ctx: Context, check: Check = False) -> int:
+class BuildPart(StrEnum):
+    """The kinds of generated files that can be regenerated alone."""
+
+    README = "readme"
+    FIGURES = "figures"
+    SCHEMA = "schema"
+
+
+def build(
+    ctx: Context,
+    parts: Annotated[
+        list[BuildPart] | None, Argument(metavar="[PART]...", help=f"Only these: {', '.join(BuildPart)}.")
+    ] = None,
+    check: Check = False,
+) -> int:
     """Regenerate every generated file, or one kind of them.
 
     README.md (its regions), docs/STATS.md, the JSON Schemas in docs/schema, docs/figures.md and the figures in
-    docs/figures. The data files are left alone: see "corpus fmt".
+    docs/figures. The data files are left alone: see "corpus fmt". "corpus build readme" is the same as
+    "corpus readme", and so are figures and schema.
 
     \b
     Examples:
       corpus build --check
+      corpus build readme figures --check
     """
+    if parts:
+        alone: dict[BuildPart, Callable[[Context], int]] = {
+            BuildPart.README: lambda ctx: readme(ctx, check),
+            BuildPart.FIGURES: lambda ctx: figures(ctx, check=check),
+            BuildPart.SCHEMA: lambda ctx: schema(ctx, check),
+        }
+        return max(alone[part](ctx) for part in dict.fromkeys(parts))
     return _generate(ctx, lambda session, root: builder.generated(root, session.pool()), check, "corpus build")
 
 
