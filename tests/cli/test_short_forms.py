@@ -106,3 +106,41 @@ def test_a_part_of_the_build_is_the_command_of_that_name(copied: Path) -> None:
     assert run_corpus("build", "readme", "schema", "--check") == (0, "", "")
     assert run_corpus("build", "--check").code == 1  # the figures are missing still
     assert "'reademe' is not one of 'readme', 'figures', 'schema'" in run_corpus("build", "reademe").stderr
+
+
+@pytest.mark.parametrize("name", ["ROSE-GARDEN", "Rose-Garden", " rose-garden "])
+def test_keys_ignore_case(copied: Path, name: str) -> None:
+    assert run_corpus("show", name) == run_corpus("show", "rose-garden")
+    assert run_corpus("show", "e001") == run_corpus("show", "E001")
+    assert "in the pool already as 'rose-garden'" in run_corpus("add", name, "--no-fetch").stderr
+    assert run_corpus("tag", name, "size=large").code == 0
+    assert (
+        run_corpus("list", "--where", "size=large", "--columns", "key", "--format", "csv").stdout
+        == "key\nrose-garden\nlong-grass\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "same"),
+    [
+        ("list --where style=s2", "list --where style=cottage,meadow"),
+        ("list --where C1=daily", "list --where water=daily"),
+        ("list --where style!=S2", "list --where style!=cottage,meadow"),
+        ("stats C1", "stats water"),
+        ("gaps c1 style", "gaps water style"),
+        ("tag rose-garden style=S3 C2=daily --dry-run", "tag rose-garden style=gravel prune=daily --dry-run"),
+        ("add --no-fetch https://a.org/b --title A --authors B --year 2020 --venue C --style S3 --tag C1=weekly --size small --dry-run",
+         "add --no-fetch https://a.org/b --title A --authors B --year 2020 --venue C --style gravel --water weekly --size small --dry-run"),
+    ],
+)  # fmt: skip
+def test_a_code_stands_for_its_terms(copied: Path, words: str, same: str) -> None:
+    result = run_corpus(*words.split())
+
+    assert result.code == 0
+    assert result.stdout == run_corpus(*same.split()).stdout != ""
+
+
+def test_a_code_of_two_terms_is_no_tag(copied: Path) -> None:
+    message = "corpus: 'S2' is the code of 2 terms of style: cottage, meadow\nName one of them."
+
+    assert run_corpus("tag", "rose-garden", "style=S2").stderr.startswith(message)

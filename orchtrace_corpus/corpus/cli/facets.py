@@ -107,11 +107,13 @@ def read_coding(ctx: Any, facets: tuple[Facet, ...] = (), others: Sequence[str] 
         if not equals:
             raise CommandUseError(f"--tag {quote(text)} names no value", "Write --tag FIELD=VALUE.")
         name = field.strip().replace("-", "_")
-        facet, term = next(((facet, term) for each, facet, term in _settable(facets) if each == name), (None, None))
-        if facet is None:
+        by_name = {each: (facet, term) for each, facet, term in _settable(facets)}
+        by_code = {term.code.casefold(): (facet, term) for facet, term in by_name.values() if term and term.code}
+        found = by_name.get(name) or by_code.get(name.casefold())
+        if found is None:
             known = suggestion(name, [facet.field for facet in facets])
             raise CommandUseError(f"unknown axis or facet {quote(name)}{known}")
-        _take(tags, facet, term, value)
+        _take(tags, *found, value)
     evidence = {field: arising(tag) for field, tag in state.evidence.items()}
     return Coding({facet.field: tags[facet.field] for facet in facets if facet.field in tags}, evidence)
 
