@@ -1,16 +1,16 @@
 """Where the pool and the rewards of traces meet: `corpus show` and `corpus terms` name what computes a reward.
 
-Specifications of rewards name papers by key, as text; here they are joined to records, and nowhere else.
+A specification of a published reward has the key of its paper for a name; here the two are joined, and nowhere else.
 """
 
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
-import typer
-
+from orchtrace_corpus.base.commands.declarations import Context
+from orchtrace_corpus.base.errors import ExitCode
+from orchtrace_corpus.base.files import installed_path
 from orchtrace_corpus.base.text import Format
 from orchtrace_corpus.base.text.layout import line, wrap
-from orchtrace_corpus.corpus.analysis import search as lookup
 from orchtrace_corpus.corpus.cli import counts, records
 from orchtrace_corpus.corpus.cli.session import CorpusSession
 
@@ -21,31 +21,29 @@ _AXIS = "reward_family"
 
 
 @wraps(records.show)
-def show(ctx: typer.Context, names: list[str], **options: Any) -> int:
+def show(ctx: Context, names: list[str], output_format: Format = Format.TABLE) -> int:
     """The command `show`; below records whose reward is specified, how to compute it on a run."""
-    code = records.show(ctx, names, **options)
-    if options.get("output_format", Format.TABLE) is Format.TABLE:
-        session = CorpusSession(*ctx.obj)
-        pool = session.pool_as_read()
-        keys = {record.name for name in names for record in lookup.find_records(pool, name)}
-        for spec in _specs(keys):
-            text = f"Its reward on a run, {_families(spec)}: corpus trace reward RUN --spec {spec.name}"
+    session = CorpusSession(*ctx.obj)
+    for record in records.show_found(session, names, output_format):
+        if output_format is Format.TABLE and installed_path(f"data/rewards/{record.name}.yaml"):
+            text = f"Its reward on a run: corpus trace reward RUN --spec {record.name}"
             shown = wrap(session.output.renamed(text), session.output.width) if session.output.width else (text,)
             session.output.show([(), *(line(part) for part in shown)])
-    return code
+    return ExitCode.DONE
 
 
 @wraps(counts.terms)
-def terms(ctx: typer.Context, axis: str = "", **options: Any) -> int:
+def terms(ctx: Context, axis: str = "", **options: Any) -> int:
     """The command `terms`; below the reward families, what computes each on a run, and whose rewards are specified."""
     code = counts.terms(ctx, axis, **options)
     if axis == _AXIS and options.get("output_format", Format.TABLE) is Format.TABLE:
         from orchtrace_corpus.base.text.table import Table
-        from orchtrace_corpus.trace.rewards import FUNCTIONS
+        from orchtrace_corpus.trace.rewards import FUNCTIONS, load, published
         from orchtrace_corpus.trace.rewards.terms import FAMILIES
 
         session = CorpusSession(*ctx.obj)
-        specs = _specs({paper.key for paper in session.pool_as_read().papers})
+        keys = {paper.key for paper in session.pool_as_read().papers}
+        specs = [load(name) for name in published() if name in keys]
         rows = tuple(
             (
                 family,
@@ -63,17 +61,6 @@ def terms(ctx: typer.Context, axis: str = "", **options: Any) -> int:
     return code
 
 
-def _specs(keys: set[str]) -> "list[Spec]":
-    """The specified rewards of papers, by name."""
-    from orchtrace_corpus.trace.rewards import load, published
-
-    return [spec for spec in map(load, published()) if spec.paper in keys]
-
-
 def _has(spec: "Spec", family: str) -> bool:
     """Whether a term of a specification is of a family; what has terms of several is hybrid."""
     return family in spec.families or (family == "R8" and len(spec.families) > 1)
-
-
-def _families(spec: "Spec") -> str:
-    return " + ".join(spec.families)

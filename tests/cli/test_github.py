@@ -17,7 +17,7 @@ import pytest
 import yaml
 
 import orchtrace_corpus as oc
-from orchtrace_corpus.cli.app import COMMANDS
+from orchtrace_corpus.cli.table import COMMANDS
 from tests.conftest import ROOT, run_corpus
 from tests.corpus.arxiv_feeds import record
 from tests.corpus.arxiv_server import ArxivServer

@@ -537,7 +537,7 @@ def test_records_and_terms_name_what_computes_a_reward() -> None:
     shown = run_corpus("show", "kimi-k2-5")
     terms = run_corpus("terms", "reward_family")
 
-    assert shown.stdout.endswith("Its reward on a run, R1 + R7: corpus trace reward RUN --spec kimi-k2-5\n")
+    assert shown.stdout.endswith("Its reward on a run: corpus trace reward RUN --spec kimi-k2-5\n")
     assert "corpus trace reward" not in run_corpus("show", "halo").stdout
     assert "corpus trace reward" not in run_corpus("show", "kimi-k2-5", "--format", "json").stdout
     assert re.search(r"R6 +outcome, verdicts, agreement, wins +spiral2026\n", terms.stdout)

@@ -5,8 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from typing import Annotated
 
-import typer
-
+from orchtrace_corpus.base.commands.declarations import Argument, Command, CommandGroup, Context, Option
 from orchtrace_corpus.base.commands.options import OutputFormat, refuse_together
 from orchtrace_corpus.base.errors import CommandUseError, DataFileError, ExitCode, InvalidCorpusError
 from orchtrace_corpus.base.findings import Finding, has_errors, is_malformed, quote, suggestion
@@ -48,24 +47,22 @@ class TakenIn(StrEnum):
 
 
 def claims(
-    ctx: typer.Context,
+    ctx: Context,
     names: Annotated[
-        list[str] | None, typer.Argument(metavar="[ID]...", help="Claims to show in full.", show_default=False)
+        list[str] | None, Argument(metavar="[ID]...", help="Claims to show in full.", show_default=False)
     ] = None,
-    stressed: Annotated[
-        bool, typer.Option("--stress", help="Also find the fewest changes that break each claim.")
-    ] = False,
+    stressed: Annotated[bool, Option("--stress", help="Also find the fewest changes that break each claim.")] = False,
     reading: Reading = ReadingName.PUBLISHED,
     pools: Annotated[
-        list[PoolName] | None, typer.Option("--pool", help="Only the verdicts over this pool (repeatable).")
+        list[PoolName] | None, Option("--pool", help="Only the verdicts over this pool (repeatable).")
     ] = None,
     taken_in: Annotated[
         TakenIn | None,
-        typer.Option("--with", help="Which claims fall or could fall with these, and by which."),
+        Option("--with", help="Which claims fall or could fall with these, and by which."),
     ] = None,
     output_format: OutputFormat = Format.TABLE,
 ) -> int:
-    """Hold what the corpus claims about itself against its records.
+    """Compare the claims about the corpus with its records.
 
     From data/claims.yaml: each claim holds or fails, by the records behind it. Ends with 1 if one
     fails. A claim about the published pool is also judged over the pool of today, where it may fall,
@@ -169,10 +166,6 @@ def _select_claims(file: ClaimFile, names: Sequence[str]) -> tuple[list[Claim], 
     )
 
 
-app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True)
-
-
-@app.callback()
 def audit() -> None:
     """Draw a sample for a second reader, and measure how far readers agree.
 
@@ -183,19 +176,29 @@ def audit() -> None:
     """
 
 
-@app.command()
+app = CommandGroup(
+    {
+        "Commands": {
+            "sample": Command("corpus.cli.audit:sample", "Write a blinded coding sheet."),
+            "compare": Command("corpus.cli.audit:compare", "Measure how far readers agree."),
+        }
+    },
+    audit,
+)
+
+
 def sample(
-    ctx: typer.Context,
-    size: Annotated[int, typer.Option("--n", min=1, help="How many papers.")] = 32,
+    ctx: Context,
+    size: Annotated[int, Option("--n", min=1, help="How many papers.")] = 32,
     stratify: Annotated[str, option("--stratify", "FIELD", "Divide the draw by this field in proportion.")] = "",
     include_sparse: Annotated[
         bool,
-        typer.Option("--include-sparse", help="Draw every paper that has a term of an axis which at most 2 have."),
+        Option("--include-sparse", help="Draw every paper that has a term of an axis which at most 2 have."),
     ] = False,
-    seed: Annotated[int, typer.Option("--seed", help="Another seed gives another draw.")] = 0,
+    seed: Annotated[int, Option("--seed", help="Another seed gives another draw.")] = 0,
     fields: Annotated[str, option("--fields", "A,B,...", "What is to be coded; else every facet.")] = "",
     where: Where = None,
-    output: Annotated[str, typer.Option("--output", "-o", metavar="FILE", help="Write to a new file.")] = "",
+    output: Annotated[str, Option("--output", "-o", metavar="FILE", help="Write to a new file.")] = "",
 ) -> int:
     """Write a blinded coding sheet: titles and links, and an empty column for each thing to be coded.
 
@@ -228,22 +231,21 @@ def sample(
     return ExitCode.DONE
 
 
-@app.command()
 def compare(
-    ctx: typer.Context,
-    sheets: Annotated[list[str], typer.Argument(metavar="SHEET...", help="Coding sheets, one for each reader.")],
+    ctx: Context,
+    sheets: Annotated[list[str], Argument(metavar="SHEET...", help="Coding sheets, one for each reader.")],
     with_corpus: Annotated[
-        bool, typer.Option("--with-corpus", help="Count the corpus's own tags as a reader, too (always for one sheet).")
+        bool, Option("--with-corpus", help="Count the corpus's own tags as a reader, too (always for one sheet).")
     ] = False,
     merge: Annotated[
         list[str] | None, option("--merge", "NAME=TERM,TERM", "Take several terms as one (repeatable).")
     ] = None,
     resamples: Annotated[
-        int, typer.Option("--resamples", min=0, max=100_000, help="Bootstrap resamples for the intervals; 0: none.")
+        int, Option("--resamples", min=0, max=100_000, help="Bootstrap resamples for the intervals; 0: none.")
     ] = 1000,
-    seed: Annotated[int, typer.Option("--seed", help="The seed of the resampling.")] = 0,
+    seed: Annotated[int, Option("--seed", help="The seed of the resampling.")] = 0,
     record: Annotated[
-        bool, typer.Option("--record", help="Write disagreements with the corpus to data/disputes.yaml instead.")
+        bool, Option("--record", help="Write disagreements with the corpus to data/disputes.yaml instead.")
     ] = False,
     output_format: OutputFormat = Format.TABLE,
 ) -> int:

@@ -4,8 +4,7 @@ import sys
 from collections.abc import Sequence
 from typing import Annotated
 
-import typer
-
+from orchtrace_corpus.base.commands.declarations import Context, Option
 from orchtrace_corpus.base.commands.options import OutputFormat
 from orchtrace_corpus.base.commands.session import Session
 from orchtrace_corpus.base.errors import CommandUseError, DataFileError, ExitCode
@@ -23,31 +22,29 @@ _STANDARD_INPUT, _ITS_NAME = "-", "<stdin>"
 
 
 def credit(
-    ctx: typer.Context,
+    ctx: Context,
     paths: Files,
     name: Name = "",
     unit: Annotated[
-        str, typer.Option("--unit", help="token, turn, message, tool, agent, role, orchestrator or team.")
+        str, Option("--unit", help="token, turn, message, tool, agent, role, orchestrator or team.")
     ] = "agent",
-    method: Annotated[Method, typer.Option("--method", help="How credit is assigned.")] = Method.SHAPLEY,
+    method: Annotated[Method, Option("--method", help="How credit is assigned.")] = Method.SHAPLEY,
     channel: Annotated[
-        str, typer.Option("--channel", help="The reward that is divided: team, unless there is only another one.")
+        str, Option("--channel", help="The reward that is divided: team, unless there is only another one.")
     ] = "",
     values: Annotated[
         str,
-        typer.Option(
-            "--values", metavar="FILE", help="Values of coalitions, or of steps, as JSON; - for standard input."
-        ),
+        Option("--values", metavar="FILE", help="Values of coalitions, or of steps, as JSON; - for standard input."),
     ] = "",
     outcomes_file: OutcomesFile = "",
-    gamma: Annotated[float, typer.Option("--gamma", min=0, max=1, help="gae: the discount.")] = 1.0,
-    lam: Annotated[float, typer.Option("--lambda", min=0, max=1, help="gae: one step (0) to whole return (1).")] = 0.95,
+    gamma: Annotated[float, Option("--gamma", min=0, max=1, help="gae: the discount.")] = 1.0,
+    lam: Annotated[float, Option("--lambda", min=0, max=1, help="gae: one step (0) to whole return (1).")] = 0.95,
     samples: Annotated[
-        int, typer.Option("--samples", min=4, help="shapley with --values: orders drawn, beyond 12 players.")
+        int, Option("--samples", min=4, help="shapley with --values: orders drawn, beyond 12 players.")
     ] = 2000,
-    seed: Annotated[int, typer.Option("--seed", help="shapley: the seed of the sampling.")] = 0,
+    seed: Annotated[int, Option("--seed", help="shapley: the seed of the sampling.")] = 0,
     with_people: Annotated[
-        bool, typer.Option("--with-people", help="Give credit to people, too, and not only to agents.")
+        bool, Option("--with-people", help="Give credit to people, too, and not only to agents.")
     ] = False,
     output_format: OutputFormat = Format.TABLE,
 ) -> int:

@@ -3,8 +3,7 @@
 from enum import StrEnum
 from typing import Annotated
 
-import typer
-
+from orchtrace_corpus.base.commands.declarations import Argument, Context, Option
 from orchtrace_corpus.base.commands.options import OutputFormat
 from orchtrace_corpus.base.commands.session import Session
 from orchtrace_corpus.base.errors import CommandUseError, ExitCode
@@ -21,19 +20,17 @@ from orchtrace_corpus.trace.view import TraceView
 
 
 def diff_traces(
-    ctx: typer.Context,
-    first: Annotated[
-        str, typer.Argument(metavar="A", help="A trace as JSON, or a log; - for a trace on standard input.")
-    ],
-    second: Annotated[str, typer.Argument(metavar="B", help="Another run of the same task.")],
+    ctx: Context,
+    first: Annotated[str, Argument(metavar="A", help="A trace as JSON, or a log; - for a trace on standard input.")],
+    second: Annotated[str, Argument(metavar="B", help="Another run of the same task.")],
     names: Annotated[
         list[str] | None,
-        typer.Option("--session", metavar="NAME", help="Which session of A, and given twice, of B; as elsewhere."),
+        Option("--session", metavar="NAME", help="Which session of A, and given twice, of B; as elsewhere."),
     ] = None,
     price_table: PriceTable = "",
     is_cost: Cost = False,
-    is_all: Annotated[bool, typer.Option("--all", help="Show every difference, in a fixed order.")] = False,
-    exit_code: Annotated[bool, typer.Option("--exit-code", help="End with 1 if the runs differ.")] = False,
+    is_all: Annotated[bool, Option("--all", help="Show every difference, in a fixed order.")] = False,
+    exit_code: Annotated[bool, Option("--exit-code", help="End with 1 if the runs differ.")] = False,
     output_format: OutputFormat = Format.TABLE,
 ) -> int:
     """Compare two runs of one task: rewards, costs, measures, findings, agents, tools, models, structure.
@@ -84,11 +81,11 @@ class Profile(StrEnum):
 
 
 def export(
-    ctx: typer.Context,
+    ctx: Context,
     path: File,
     name: Name = "",
-    profile: Annotated[Profile, typer.Option("--profile", help="Which schema the trace shall follow.")] = Profile.FULL,
-    output: Annotated[str, typer.Option("--output", "-o", metavar="FILE", help="Write to a new file.")] = "",
+    profile: Annotated[Profile, Option("--profile", help="Which schema the trace shall follow.")] = Profile.FULL,
+    output: Annotated[str, Option("--output", "-o", metavar="FILE", help="Write to a new file.")] = "",
 ) -> int:
     """Write a trace with an event on each line, for our schema or for the published one, or as ATIF 1.7.
 

@@ -5,8 +5,7 @@ from functools import partial
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
-import typer
-
+from orchtrace_corpus.base.commands.declarations import Context, Option
 from orchtrace_corpus.base.commands.options import OutputFormat, refuse_together, split_names
 from orchtrace_corpus.base.commands.session import Session
 from orchtrace_corpus.base.errors import CommandUseError, ExitCode
@@ -30,16 +29,16 @@ Form = TypeVar("Form")
 
 
 def measure_traces(
-    ctx: typer.Context,
+    ctx: Context,
     paths: Files,
     name: Name = "",
-    only: Annotated[str, typer.Option("--only", metavar="A,B,...", help="Which measures, in which order.")] = "",
+    only: Annotated[str, Option("--only", metavar="A,B,...", help="Which measures, in which order.")] = "",
     spent_by: Annotated[
         str,
-        typer.Option("--ledger", metavar="BY", help="Tokens and cost instead, by agent, role, model, type or tool."),
+        Option("--ledger", metavar="BY", help="Tokens and cost instead, by agent, role, model, type or tool."),
     ] = "",
     profile: Annotated[
-        bool, typer.Option("--profile", help="Instead, for how long how many events were worked on at once.")
+        bool, Option("--profile", help="Instead, for how long how many events were worked on at once.")
     ] = False,
     outcomes_file: OutcomesFile = "",
     output_format: OutputFormat = Format.TABLE,
@@ -134,12 +133,12 @@ def _show_profiles(session: Session, given: Iterator[Document], output_format: F
 
 
 def label(
-    ctx: typer.Context,
+    ctx: Context,
     path: File,
     name: Name = "",
-    events: Annotated[bool, typer.Option("--events", help="List every labelled event instead of the summary.")] = False,
+    events: Annotated[bool, Option("--events", help="List every labelled event instead of the summary.")] = False,
     output: Annotated[
-        str, typer.Option("--output", "-o", metavar="FILE", help="Write the trace with its labels to a new file.")
+        str, Option("--output", "-o", metavar="FILE", help="Write the trace with its labels to a new file.")
     ] = "",
     output_format: OutputFormat = Format.TABLE,
 ) -> int:

@@ -10,6 +10,7 @@ from math import isfinite
 from typing import Any, NamedTuple
 
 from orchtrace_corpus.base.errors import CommandUseError, DataFileError
+from orchtrace_corpus.base.files import installed_path
 from orchtrace_corpus.base.findings import printable, quote, suggestion
 from orchtrace_corpus.base.yamlfile.reader import Mapping as MappingNode
 from orchtrace_corpus.base.yamlfile.reader import Node, Scalar, YamlFile, read
@@ -118,13 +119,9 @@ def of_families(families: tuple[str, ...] = ()) -> Spec:
 
 def published() -> dict[str, str]:
     """The specifications that come with this package, by name, each with its path."""
-    package = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-    for folder in (os.path.join(package, "bundled"), os.path.dirname(package)):
-        found = os.path.join(folder, "data", "rewards")
-        if os.path.isdir(found):
-            files = sorted(name for name in os.listdir(found) if name.endswith(".yaml"))
-            return {name.removesuffix(".yaml"): os.path.join(found, name) for name in files}
-    return {}
+    folder = installed_path("data/rewards")
+    files = sorted(name for name in os.listdir(folder) if name.endswith(".yaml")) if folder else ()
+    return {name.removesuffix(".yaml"): os.path.join(folder, name) for name in files}
 
 
 def load(given: str) -> Spec:
