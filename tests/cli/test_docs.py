@@ -65,6 +65,20 @@ def test_relative_links_lead_somewhere(document: Path) -> None:
     assert [link for link in links if not (document.parent / link).exists()] == []
 
 
+def anchors(document: Path) -> set[str]:
+    """What links to the headings of a document end in, on GitHub."""
+    prose = re.sub(r"^```.*?^```", "", document.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+    headings = re.findall(r"^#+ (.*)$", prose, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("document", sorted(ROOT.glob("docs/*.md")), ids=lambda path: path.name)
+def test_links_to_headings_lead_to_one(document: Path) -> None:
+    links = re.findall(r"\]\(([\w/.-]*?\.md|)#([^)]+)\)", document.read_text(encoding="utf-8"))
+
+    assert [link for link in links if link[1] not in anchors(document.parent / link[0] if link[0] else document)] == []
+
+
 def test_the_documents_about_the_tool_say_what_the_tool_says() -> None:
     for name, text in tool_documents().items():
         assert (ROOT / name).read_text(encoding="utf-8") == text, "stale; run: python scripts/document.py"
