@@ -935,7 +935,7 @@ def test_a_bundle_of_codexs_own_rollout_trace_is_refused(tmp_path: Path) -> None
 
 
 def test_the_lines_of_the_ledger_are_those_that_are_documented() -> None:
-    assert ledger_lines("conversations/codex") == documented("Codex CLI")
+    assert ledger_lines("conversations/codex") == documented("codex")
 
 
 # Messages between agents
