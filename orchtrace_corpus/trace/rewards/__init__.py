@@ -1,0 +1,1 @@
+"""What rewards pay on a run, and runs as training data."""
