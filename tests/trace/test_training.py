@@ -12,10 +12,10 @@ from jsonschema import Draft202012Validator
 
 from orchtrace_corpus.base.errors import CommandUseError, DataFileError
 from orchtrace_corpus.trace.credit.methods import group_relative
+from orchtrace_corpus.trace.credit.stopping import simulate, stopping_biases
+from orchtrace_corpus.trace.exporters.trainers import Shape, as_agent_lightning, as_skyrl, as_verl, text
+from orchtrace_corpus.trace.exporters.training import Division, Payment, TokenFiles, Trajectory, trajectories
 from orchtrace_corpus.trace.measures.measure import steps
-from orchtrace_corpus.trace.rewards.stopping import simulate, stopping_biases
-from orchtrace_corpus.trace.rewards.trainers import Shape, as_agent_lightning, as_skyrl, as_verl, text
-from orchtrace_corpus.trace.rewards.training import Division, Payment, TokenFiles, Trajectory, trajectories
 from orchtrace_corpus.trace.view import TraceView
 from tests.conftest import ROOT, run_corpus
 from tests.trace.traces import EXAMPLES, documents, event, raw, trace
@@ -46,7 +46,7 @@ def exported(
 ) -> list[Trajectory]:
     """Runs as training data, paid what they state unless something else is said."""
     views = [TraceView(trace(one)) for one in given]
-    payments = [paid.get(v.trace.trace_id, Payment(v.trace.rewards.get("team", 0.0), {})) for v in views]
+    payments = [paid.get(v.trace.trace_id, Payment(v.trace.rewards.get("team", 0.0))) for v in views]
     return trajectories(views, division, payments, TokenFiles(str(folder)))
 
 
@@ -71,16 +71,18 @@ def test_the_rewards_of_turns_sum_up_to_those_of_agents_and_of_the_run(division:
     view = TraceView(trace(document))
     events = view.trace.events
     paid = data.draw(st.dictionaries(st.integers(0, len(events) - 1), st.floats(-2, 2)))
-    total = fsum(paid.values()) + data.draw(st.floats(-5, 5))
+    of_agents = data.draw(st.dictionaries(st.sampled_from([one.agent for one in events]), st.floats(-2, 2)))
+    payment_of_run = Payment(data.draw(st.floats(-5, 5)), paid, of_agents)
+    total = payment_of_run.total
     assume(steps(view.trace))
     try:
-        (found,) = trajectories([view], division, [Payment(total, paid)], TokenFiles(""))
+        (found,) = trajectories([view], division, [payment_of_run], TokenFiles(""))
     except CommandUseError:
         assume(False)  # nothing that led to the result belongs to a turn
 
     assert fsum(turn.reward for turn in found.turns) == pytest.approx(total, abs=1e-9)
-    of_agents = {turn.event.agent: turn.agent_reward for turn in found.turns}
-    assert fsum(of_agents.values()) == pytest.approx(total, abs=1e-9)
+    by_agent = {turn.event.agent: turn.agent_reward for turn in found.turns}
+    assert fsum(by_agent.values()) == pytest.approx(total, abs=1e-9)
     assert [turn.event.id for turn in found.turns] == [
         events[n].id for n in view.sequence if n in set(steps(view.trace))
     ]
@@ -91,7 +93,7 @@ def test_every_example_is_training_data_whose_rewards_sum_up(path: Path) -> None
     document = json.loads(path.read_text(encoding="utf-8"))
     reward = next(iter(document["rewards"].values()), 0.5)
     view = TraceView(trace(document))
-    (found,) = trajectories([view], Division.TURN, [Payment(reward, {})], TokenFiles(""))
+    (found,) = trajectories([view], Division.TURN, [Payment(reward)], TokenFiles(""))
 
     assert fsum(turn.reward for turn in found.turns) == pytest.approx(reward)
 
@@ -106,7 +108,7 @@ def test_the_reward_of_an_agent_is_at_its_last_turn_and_that_of_the_team_at_the_
 
 def test_what_is_paid_for_an_event_goes_to_the_turn_that_led_to_it() -> None:
     back = next(n for n, one in enumerate(run()["events"]) if one["id"] == "back")
-    (found,) = exported([run()], Division.TEAM, r1=Payment(2.0, {back: 0.5}))
+    (found,) = exported([run()], Division.TEAM, r1=Payment(1.5, {back: 0.5}))
 
     assert [turn.reward for turn in found.turns] == [0, 0.5, 1.5]
 
@@ -337,7 +339,7 @@ def test_options_for_trainers_and_several_traces_are_refused_for_other_profiles(
     assert (credited.code, several.code) == (2, 2)
     assert credited.stderr == (
         "corpus: the profile full writes no rewards of turns\n"
-        "--credit, --channel, --outcomes, --tokens, --without-tokens: for verl, agent-lightning and skyrl.\n"
+        "--credit, --channel, --spec, --outcomes, --tokens, --without-tokens: for verl, agent-lightning, skyrl.\n"
     )
     assert several.stderr == "corpus: the profile atif is for one trace, and 2 are given\n"
 
@@ -437,3 +439,46 @@ def test_the_command_warns_where_a_baseline_depends_on_when_runs_stopped(tmp_pat
         "The gradient of going on is 0.0125; with that baseline, groups drawn from these runs make it -0.122 (± 0.004)"
     )
     assert "baseline" not in alike.stderr
+
+
+SPEC = """\
+title: What the team has, less a tenth for each step, and a bonus for agents.
+terms:
+  - name: team
+    function: outcome
+    options: {channel: shared}
+  - name: late
+    function: steps
+    weight: -0.1
+  - name: own
+    function: agent_outcomes
+    weight: 0.5
+"""
+
+
+def test_a_computed_reward_is_paid_to_events_to_agents_and_for_the_rest_to_those_who_led_there(tmp_path: Path) -> None:
+    (tmp_path / "design.yaml").write_text(SPEC, "utf-8")
+    document = run()
+    document["agents"] = [{**one, "reward": {"lead": 0.2, "worker": 0.6}[one["id"]]} for one in document["agents"]]
+    document["rewards"] = {"shared": 1.0}
+    (path,) = written(tmp_path, document)
+    args = ("trace", "export", path, "--profile", "verl", "--without-tokens", "--credit", "team")
+    result = run_corpus(*args, "--spec", str(tmp_path / "design.yaml"))
+    paid = [json.loads(line)["reward_score"] for line in result.stdout.splitlines()]
+    # 1 for the team, at the last turn; -0.1 for each of three steps; half of the mean of 0.2 and 0.6 for agents.
+    assert paid == pytest.approx([-0.1, -0.1 + 0.15, -0.1 + 0.05 + 1.0])
+    assert fsum(paid) == pytest.approx(0.9)
+
+
+def test_a_reward_that_a_run_cannot_have_is_refused_with_what_to_add(tmp_path: Path) -> None:
+    (tmp_path / "design.yaml").write_text(SPEC, "utf-8")
+    (path,) = written(tmp_path, run())
+    refused = run_corpus("trace", "export", path, "--profile", "verl", "--spec", str(tmp_path / "design.yaml"))
+    both = run_corpus("trace", "export", path, "--profile", "verl", "--spec", "x", "--channel", "team")
+
+    assert refused.code == 2
+    assert refused.stderr == (
+        "corpus: the reward of 'r1' lacks its term 'team'\n"
+        "the trace states no reward `shared`: give it with --outcomes, as `reward.shared`\n"
+    )
+    assert both.stderr == "corpus: --channel and --spec contradict each other\nGive one of them.\n"

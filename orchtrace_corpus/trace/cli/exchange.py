@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from orchtrace_corpus.base.commands.options import OutputFormat
+from orchtrace_corpus.base.commands.options import OutputFormat, refuse_together
 from orchtrace_corpus.base.commands.session import Session
 from orchtrace_corpus.base.errors import CommandUseError, ExitCode
 from orchtrace_corpus.base.findings import quote
@@ -15,10 +15,10 @@ from orchtrace_corpus.trace.cli.arguments import Cost, Files, Name, OutcomesFile
 from orchtrace_corpus.trace.cli.loading import deliver, one_trace, refuse_lines
 from orchtrace_corpus.trace.diagnosis.comparison import compare
 from orchtrace_corpus.trace.exporters.published import losses, publish
+from orchtrace_corpus.trace.exporters.trainers import Shape
+from orchtrace_corpus.trace.exporters.training import Division
 from orchtrace_corpus.trace.model.json_text import loads, text
 from orchtrace_corpus.trace.render.tables import ALIKE, MOST_DIFFERENCES, SAME, difference_table
-from orchtrace_corpus.trace.rewards.trainers import Shape
-from orchtrace_corpus.trace.rewards.training import Division
 from orchtrace_corpus.trace.view import TraceView
 
 
@@ -99,6 +99,9 @@ def export(
         typer.Option("--credit", help="For trainers: who has the reward, each turn, the agents, or the last turn."),
     ] = None,
     channel: Annotated[str, typer.Option("--channel", help="For trainers: the reward, as with credit.")] = "",
+    spec: Annotated[
+        str, typer.Option("--spec", metavar="NAME|FILE", help="For trainers: a reward to compute, as with reward.")
+    ] = "",
     outcomes_file: OutcomesFile = "",
     tokens: Annotated[
         str, typer.Option("--tokens", metavar="DIR", help="For trainers: the folder of the logs that hold token ids.")
@@ -129,10 +132,11 @@ def export(
     if profile in (Profile.VERL, Profile.AGENT_LIGHTNING, Profile.SKYRL):
         from orchtrace_corpus.trace.cli import training
 
-        reading = training.Reading(tuple(paths), name, channel, outcomes_file, tokens, without_tokens)
+        refuse_together(channel=bool(channel), spec=bool(spec))
+        reading = training.Reading(tuple(paths), name, channel, spec, outcomes_file, tokens, without_tokens)
         return training.export(session, reading, Shape(profile.value), division, output)
-    if division or channel or outcomes_file or tokens or without_tokens:
-        hint = "--credit, --channel, --outcomes, --tokens, --without-tokens: for verl, agent-lightning and skyrl."
+    if division or channel or spec or outcomes_file or tokens or without_tokens:
+        hint = "--credit, --channel, --spec, --outcomes, --tokens, --without-tokens: for verl, agent-lightning, skyrl."
         raise CommandUseError(f"the profile {profile} writes no rewards of turns", hint)
     if len(paths) > 1:
         raise CommandUseError(f"the profile {profile} is for one trace, and {len(paths)} are given")

@@ -34,6 +34,10 @@ COMMANDS: dict[str, dict[str, Command]] = {
         "label": Command(
             "trace.cli.measure:label", "Say which events take which of the five sub-decisions, and by which rule."
         ),
+        "reward": Command(
+            "trace.cli.reward:reward",
+            "Compute rewards of runs: the functions of eight families, or a published design.",
+        ),
         "credit": Command(
             "trace.cli.credit:credit",
             "Divide a run's reward among its tokens, turns, messages, calls, agents or roles.",

@@ -11,16 +11,18 @@ from orchtrace_corpus.base.text.layout import pluralize
 from orchtrace_corpus.trace.cli.credit import rewarded_traces
 from orchtrace_corpus.trace.cli.loading import deliver
 from orchtrace_corpus.trace.credit.assign import Choices, stated_reward
-from orchtrace_corpus.trace.rewards.stopping import simulate, stopping_biases
-from orchtrace_corpus.trace.rewards.trainers import Shape, text
-from orchtrace_corpus.trace.rewards.training import (
+from orchtrace_corpus.trace.credit.stopping import simulate, stopping_biases
+from orchtrace_corpus.trace.exporters.trainers import Shape, text
+from orchtrace_corpus.trace.exporters.training import (
     Division,
     Payment,
     TokenFiles,
     Trajectory,
+    payment,
     trajectories,
     without_tokens,
 )
+from orchtrace_corpus.trace.rewards import compute, load
 
 _MOST_TASKS = 3
 _GROUPS = 1000
@@ -33,6 +35,7 @@ class Reading(NamedTuple):
         paths: Traces and logs.
         name: Of several traces the only one that is wanted; all where empty.
         channel: The reward; `team` or the only one where empty.
+        spec: The specification that computes the reward; that which the traces state where empty.
         outcomes: A file of outcomes; none where empty.
         tokens: The folder of the files with token ids; that of the first path where empty.
         without_tokens: Whether turns without token ids are written, too.
@@ -41,6 +44,7 @@ class Reading(NamedTuple):
     paths: tuple[str, ...]
     name: str
     channel: str
+    spec: str
     outcomes: str
     tokens: str
     without_tokens: bool
@@ -56,8 +60,11 @@ def export(session: Session, reading: Reading, shape: Shape, division: Division 
     """
     division = division or Division.TURN
     given = rewarded_traces(session, reading.paths, reading.name, reading.outcomes, reading.channel)
-    choices = Choices(given.channel)
-    payments = [Payment(stated_reward(view.trace, choices), {}) for view in given.views]
+    if reading.spec:
+        design = load(reading.spec)
+        payments = [payment(view, compute(view, design)) for view in given.views]
+    else:
+        payments = [Payment(stated_reward(view.trace, Choices(given.channel))) for view in given.views]
     first = reading.paths[0]
     folder = reading.tokens or (first if os.path.isdir(first) else os.path.dirname(first))
     runs = trajectories(given.views, division, payments, TokenFiles(folder))

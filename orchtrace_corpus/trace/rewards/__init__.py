@@ -1,1 +1,82 @@
-"""What rewards pay on a run, and runs as training data."""
+"""Rewards: what a specification pays for a run, term by term, event by event and agent by agent.
+
+    spec = rewards.load("kimi-k2-5")              # or the path of a file; see `specs`
+    reward = rewards.compute(view, spec)          # -> Reward(value, terms)
+    for term in reward.terms:                     # -> Term(name, family, weight, value, refusal, by_event, by_agent)
+        print(term.name, term.value, term.refusal)
+
+`Term.by_event` and `Term.by_agent` are not weighted, and each sums to `Term.value`. `Reward.by_event()` and
+`Reward.by_agent()` are weighted, and each sums to `Reward.value`. What belongs to no single event or agent stands under
+`WHOLE`, the empty name: a trainer puts it on the last step of a run, or on all agents.
+A term that a trace cannot tell has no value and a refusal, which says what to add; the reward has no value then.
+"""
+
+from orchtrace_corpus.trace.model.trace import Trace
+from orchtrace_corpus.trace.rewards.specs import FUNCTIONS, Spec, TermSpec, load, of_families, published
+from orchtrace_corpus.trace.rewards.terms import WHOLE, Function, Reward, Team, Term
+from orchtrace_corpus.trace.view import TraceView
+
+__all__ = [
+    "FUNCTIONS", "WHOLE", "Function", "Reward", "Spec", "Term", "TermSpec", "compute", "load", "of_families",
+    "published",
+]  # fmt: skip
+
+
+def compute(trace: Trace | TraceView, spec: Spec) -> Reward:
+    """What a specification pays for a run.
+
+    Args:
+        trace: A trace that the graph rules have no error against.
+        spec: The specification.
+
+    Raises:
+        CycleError: The edges go round in a circle.
+    """
+    team = Team(TraceView.of(trace))
+    terms = tuple([_term(team, term) for term in spec.terms])
+    values = [term.contribution for term in terms]
+    known = [value for value in values if value is not None]
+    return Reward(sum(known) if len(known) == len(values) else None, terms)
+
+
+def _term(team: Team, of: TermSpec) -> Term:
+    score = FUNCTIONS[of.function].compute(team, of.settings)
+    if score.value is None:
+        return Term(of.name, of.family, of.weight, None, score.refusal, {}, {})
+    value = _fitted(score.value, of)
+    events = team.trace.events
+    by_event = {events[number].id: share for number, share in score.events.items()}
+    by_agent: dict[str, float] = {}
+    if score.agents is not None:
+        by_agent = dict(score.agents)
+    else:
+        for number, share in score.events.items():
+            agent = events[number].agent
+            by_agent[agent] = by_agent.get(agent, 0.0) + share
+    return Term(
+        of.name, of.family, of.weight, value, None,
+        _summing(by_event, score.value, value), _summing(by_agent, score.value, value),
+    )  # fmt: skip
+
+
+def _fitted(value: float, of: TermSpec) -> float:
+    """A value after the ramp and the range of its term."""
+    if of.ramp is not None:
+        zero, one = of.ramp
+        value = min(max((value - zero) / (one - zero), 0.0), 1.0)
+    return min(max(value, of.range[0]), of.range[1]) if of.range is not None else value
+
+
+def _summing(shares: dict[str, float], before: float, value: float) -> dict[str, float]:
+    """Shares of a value that the ramp or the range has changed: in proportion; the whole run's where there are none.
+
+    Shares of both signs are left as they are, and the whole run takes the difference: in proportion, they might
+    become as large as one likes.
+    """
+    if not shares:
+        return {WHOLE: value} if value else {}
+    if value == before:
+        return shares
+    if before and (min(shares.values()) >= 0 or max(shares.values()) <= 0):
+        return {name: share * (value / before) for name, share in shares.items()}
+    return {**shares, WHOLE: value - before}

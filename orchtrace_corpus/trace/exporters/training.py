@@ -8,17 +8,19 @@ Runs of one task are a group, with the group-relative advantage of GRPO (arXiv 2
 import os
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
+from math import fsum
 from typing import Any, NamedTuple
 
 from msgspec import DecodeError
 from msgspec.json import decode
 
 from orchtrace_corpus.base.errors import CommandUseError, DataFileError
-from orchtrace_corpus.base.findings import quote, quote_path
+from orchtrace_corpus.base.findings import printable, quote, quote_path
 from orchtrace_corpus.trace.credit import methods
 from orchtrace_corpus.trace.credit.assign import parts
 from orchtrace_corpus.trace.credit.reach import Reach
 from orchtrace_corpus.trace.model.trace import Event, TokenRefs, roles_of
+from orchtrace_corpus.trace.rewards import WHOLE, Reward
 from orchtrace_corpus.trace.view import TraceView
 
 
@@ -144,12 +146,41 @@ class Payment(NamedTuple):
     """What a reward pays in one run.
 
     Attributes:
-        total: The reward of the run.
-        by_event: What of it is paid for single events, by their numbers; the rest is for the whole run.
+        whole: What is paid for the run as a whole.
+        events: What is paid for single events, by their numbers.
+        agents: What is paid for single agents, by their names.
     """
 
-    total: float
-    by_event: Mapping[int, float]
+    whole: float
+    events: Mapping[int, float] = {}
+    agents: Mapping[str, float] = {}
+
+    @property
+    def total(self) -> float:
+        """The reward of the run."""
+        return fsum((self.whole, *self.events.values(), *self.agents.values()))
+
+
+def payment(view: TraceView, reward: Reward) -> Payment:
+    """What a computed reward pays: each term for events where it says for which, else for agents, else for the run.
+
+    Raises:
+        CommandUseError: A term has no value in this run; the hint says what to add.
+    """
+    numbers = {event.id: number for number, event in enumerate(view.trace.events)}
+    whole, events, agents = 0.0, dict.fromkeys(numbers.values(), 0.0), dict[str, float]()
+    for term in reward.terms:
+        if term.refusal is not None:
+            said = f"the reward of {quote(view.trace.trace_id)} lacks its term {quote(term.name)}"
+            raise CommandUseError(said, printable(term.refusal, limit=300))
+        for name, share in (term.by_event if term.by_event.keys() - {WHOLE} else term.by_agent).items():
+            if name == WHOLE:
+                whole += term.weight * share
+            elif term.by_event.keys() - {WHOLE}:
+                events[numbers[name]] += term.weight * share
+            else:
+                agents[name] = agents.get(name, 0.0) + term.weight * share
+    return Payment(whole, {number: share for number, share in events.items() if share}, agents)
 
 
 def trajectories(
@@ -162,7 +193,7 @@ def trajectories(
 
     Args:
         views: The runs, in any order of tasks; those of a task are brought together, each in its place.
-        division: Among whom what is not paid for single events is divided: Shapley values of turns or agents by
+        division: Among whom what is paid for a run as a whole is divided: Shapley values of turns or agents by
             the proxy `reach`, or nobody: the last turn has it all. An agent's share is at its last turn.
         payments: What a reward pays in each run.
         tokens: Where single tokens are.
@@ -190,9 +221,12 @@ def _turns(view: TraceView, division: Division, tokens: TokenFiles, payment: Pay
     ordered = [number for number in view.sequence if number in steps]
     rewards = dict.fromkeys(ordered, 0.0)
     home = _homes(view, ordered)
-    for number, amount in payment.by_event.items():
+    last = {trace.events[number].agent: number for number in ordered}
+    for number, amount in payment.events.items():
         rewards[home[number]] += amount
-    for number, amount in _divided(view, division, payment, ordered).items():
+    for name, amount in payment.agents.items():
+        rewards[last.get(name, ordered[-1])] += amount
+    for number, amount in _divided(view, division, payment.whole, ordered).items():
         rewards[number] += amount
     of_agents: dict[str, float] = {}
     for number in ordered:
@@ -221,13 +255,12 @@ def _homes(view: TraceView, ordered: Sequence[int]) -> dict[int, int]:
     return found
 
 
-def _divided(view: TraceView, division: Division, payment: Payment, ordered: Sequence[int]) -> dict[int, float]:
+def _divided(view: TraceView, division: Division, whole: float, ordered: Sequence[int]) -> dict[int, float]:
     """What is paid for the whole run, divided among its turns."""
-    rest = payment.total - sum(payment.by_event.values())
     if division is Division.TEAM:
-        return {ordered[-1]: rest}
-    game = Reach(view, parts(view, division), rest)
-    if rest and not game.owned:
+        return {ordered[-1]: whole}
+    game = Reach(view, parts(view, division), whole)
+    if whole and not game.owned:
         whom, name = division.value, quote(view.trace.trace_id)
         hint = "Give the last turn the whole reward: --credit team."
         raise CommandUseError(f"nothing that led to the result of {name} belongs to any {whom}", hint)

@@ -10,7 +10,7 @@ from enum import StrEnum
 from itertools import count
 from typing import Any
 
-from orchtrace_corpus.trace.rewards.training import Trajectory, Turn
+from orchtrace_corpus.trace.exporters.training import Trajectory, Turn
 
 Object = dict[str, Any]
 _CALL, _REWARD = "openai.chat.completion", "agentlightning.annotation"
