@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import attribution
 import trace_reference as traces
 import typer
 
@@ -49,7 +50,7 @@ def tool_regions() -> dict[str, dict[str, Callable[[], str]]]:
     return {
         "docs/traces.md": {"fields": traces.fields, "rules": traces.graph_rules, "labels": traces.label_rules},
         "docs/measures.md": {"measures": traces.measures},
-        "docs/credit.md": {"units": traces.credit_units},
+        "docs/credit.md": {"units": traces.credit_units, "attribution": attribution.made_tables},
         "docs/dataset.md": {"columns": traces.dataset_columns},
     }
 

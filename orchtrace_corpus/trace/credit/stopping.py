@@ -7,8 +7,9 @@ means m_u of the rewards by turn, over the turns that a run had, does not: it de
 
     E[s_t (m_1 + ... + m_T)] = P(T >= t) p_t (1 - p_t) E[m_(t+1) + ... + m_T | T > t].
 
-So every decision to go on after turn t pays a price that no reward has: what runs that go on earn on average by turn
-(verl, issue 7244, for the rewards before the last). The means here are those over the runs that reached the turn.
+So the decision to go on after turn t pays a price that no reward has: all that runs earn, on average, after they
+went on (verl, issue 7244, for the rewards before the last). The means here are those over the runs that reached the
+turn.
 """
 
 from collections.abc import Sequence
