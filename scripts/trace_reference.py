@@ -1,10 +1,12 @@
-"""What the documents say of traces, made from the code: fields, rules, measures, labels, credit units, columns.
+"""What the documents say of traces, made from the code: fields, rules, measures, labels, credit units, columns,
+functions of rewards.
 
-`document` puts these tables into the marked regions of docs/traces.md, docs/measures.md, docs/credit.md and
-docs/dataset.md.
+`document` puts these tables into the marked regions of docs/traces.md, docs/measures.md, docs/credit.md,
+docs/dataset.md and docs/rewards.md.
 """
 
 from collections.abc import Mapping, Sequence
+from math import inf
 from typing import Any
 
 from orchtrace_corpus.base.findings import RULES
@@ -17,6 +19,7 @@ from orchtrace_corpus.trace.measures import DEFINITIONS
 from orchtrace_corpus.trace.model.refusal import schema
 from orchtrace_corpus.trace.model.trace import CREDIT_UNITS
 from orchtrace_corpus.trace.render.tables import CODES
+from orchtrace_corpus.trace.rewards import FUNCTIONS
 
 _PARTS: Mapping[str, Sequence[str]] = {
     "event": EVENT_FIELDS,
@@ -106,6 +109,17 @@ def credit_units() -> str:
     """Which methods give credit to which units."""
     rows = [(f"`{unit}`", *("yes" if unit in units else "" for units in UNITS.values())) for unit in CREDIT_UNITS]
     return _table(("unit", *(f"`{method.value}`" for method in UNITS)), rows)
+
+
+def reward_functions() -> str:
+    """The functions that a reward may have as terms: family, range, formula, source and options."""
+    rows = []
+    for one in FUNCTIONS.values():
+        least, most = (f"{bound:g}" if abs(bound) < inf else "" for bound in one.bounds)
+        source = "" if one.source in ("ours", "the trace") else f" ({one.source})"
+        options = ", ".join(f"`{name}`" for name in one.options)
+        rows.append((f"`{one.name}`", one.family, f"{least}..{most}", one.unit, f"{one.formula}{source}", options))
+    return _table(("function", "family", "range", "unit", "formula", "options"), rows)
 
 
 def dataset_columns() -> str:

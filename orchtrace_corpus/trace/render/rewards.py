@@ -170,6 +170,8 @@ def _notes(spec: Spec, reward: Reward) -> Iterator[str]:
             yield f"Open, {printable(term.name)}: {printable(one, limit=300)}"
     for one in spec.open:
         yield f"Open: {printable(one, limit=300)}"
+    for one in spec.omitted:
+        yield f"Not told by a trace: {printable(one, limit=300)}"
 
 
 def shares(specs: Sequence[Spec], paid: Paid, by: str, *, exact: bool) -> list[Table]:

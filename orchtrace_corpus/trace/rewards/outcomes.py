@@ -147,6 +147,14 @@ def tool_failures(team: Team, options: Options) -> Score:
     return _ended(team, options, well=False)
 
 
+def failed_calls(team: Team, options: Options) -> Score:
+    """The number of tool calls that failed or were cancelled; 0 where no tool is called."""
+    if not _calls(team, options):
+        return Score(0.0)
+    share = _ended(team, options, well=False)
+    return share if share.value is None else paid(dict.fromkeys(share.events, 1.0))
+
+
 def tool_repeats(team: Team, options: Options) -> Score:
     """The share of tool calls that repeat an earlier one: same tool, same content."""
     numbers, events = _calls(team, options), team.trace.events
@@ -239,6 +247,10 @@ FUNCTIONS = (
     Function(
         "tool_failures", "R5", "1", (0, 1), "calls that failed or were cancelled / calls", "ours", {"tools": ()},
         tool_failures,
+    ),
+    Function(
+        "failed_calls", "R5", "event", (0, inf), "calls that failed or were cancelled", "ours", {"tools": ()},
+        failed_calls,
     ),
     Function(
         "tool_repeats", "R5", "1", (0, 1), "calls that repeat tool and content / calls", "ours", {"tools": ()},

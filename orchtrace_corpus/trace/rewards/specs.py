@@ -85,6 +85,7 @@ class Spec(NamedTuple):
         title: What it is, in a line.
         paper: The key of the paper in the pool; empty where it is of none.
         open: What the source leaves open of the whole, each in a sentence.
+        omitted: What the source pays for and no trace can tell, each in a sentence.
     """
 
     name: str
@@ -92,6 +93,7 @@ class Spec(NamedTuple):
     title: str = ""
     paper: str = ""
     open: tuple[str, ...] = ()
+    omitted: tuple[str, ...] = ()
 
     @property
     def families(self) -> tuple[str, ...]:
@@ -160,7 +162,7 @@ class _Reading:
         self.mistakes: list[str] = []
 
     def spec(self, root: Node, name: str) -> Spec | None:
-        fields = self._fields(root, "a specification", ("title", "paper", "terms", "open"), ("terms",))
+        fields = self._fields(root, "a specification", ("title", "paper", "terms", "open", "omitted"), ("terms",))
         terms: list[TermSpec] = []
         for node in self._items(fields.get("terms"), "terms"):
             if (term := self._term(node)) is not None:
@@ -170,7 +172,8 @@ class _Reading:
         if "terms" in fields and isinstance(fields["terms"], SequenceNode) and not fields["terms"].items:
             self._wrong(fields["terms"], "a reward has at least one term")
         title, paper = self._text(fields.get("title")), self._text(fields.get("paper"))
-        return Spec(name, tuple(terms), title, paper, self._texts(fields.get("open"), "open"))
+        left = self._texts(fields.get("open"), "open"), self._texts(fields.get("omitted"), "omitted")
+        return Spec(name, tuple(terms), title, paper, *left)
 
     def _term(self, node: Node) -> TermSpec | None:
         known = ("name", "function", "weight", "options", "range", "ramp", "evidence", "open")
