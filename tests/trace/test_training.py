@@ -1,6 +1,7 @@
 """Runs as training data: turns in the shapes of three trainers, rewards that sum up, baselines that depend on stopping."""
 
 import json
+from functools import partial
 from math import fsum
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from orchtrace_corpus.trace.exporters.training import Division, Payment, TokenFi
 from orchtrace_corpus.trace.measures.measure import steps
 from orchtrace_corpus.trace.view import TraceView
 from tests.conftest import ROOT, run_corpus
+from tests.effort import assert_grows
 from tests.trace.traces import EXAMPLES, documents, event, raw, trace
 
 SWARM = str(ROOT / "data" / "traces" / "swarm.json")
@@ -410,6 +412,14 @@ def test_the_bias_is_what_the_baseline_by_turn_does_to_the_gradient(runs: list[l
         mean = fsum(map(fsum, runs)) / len(runs)
         same = fsum(one * (fsum(run) - mean) for one, run in zip(scores, runs, strict=True)) / len(runs)
         assert found.gradient == pytest.approx(same)  # a baseline that is the same for all leaves the gradient
+
+
+def test_biases_take_time_that_grows_with_the_turns() -> None:
+    def of(turns: int) -> Any:
+        runs = [[0.5] * (turns - 7 * number) for number in range(64)]
+        return partial(stopping_biases, runs)
+
+    assert_grows(of, 1_000, 8_000, 24)  # squared: 64 times
 
 
 def test_simulated_groups_have_the_bias_and_baselines_of_whole_runs_have_none() -> None:

@@ -25,7 +25,8 @@ from orchtrace_corpus.trace.exporters.training import (
 from orchtrace_corpus.trace.rewards import compute, load
 
 _MOST_TASKS = 3
-_GROUPS = 1000
+_FEWEST_GROUPS, _MOST_GROUPS, _MOST_DRAWN = 100, 1000, 3_000_000
+"""How many groups are drawn: fewer where these would have more turns than that in all."""
 
 
 class Reading(NamedTuple):
@@ -109,7 +110,9 @@ def _warn_of_stopping(session: Session, runs: Sequence[Trajectory]) -> None:
             found.append((max(biases, key=lambda one: abs(one.bias)), task))
     found.sort(key=lambda one: -abs(one[0].bias))
     for worst, task in found[:_MOST_TASKS]:
-        drawn = simulate(groups[task], worst.turn, groups=_GROUPS)
+        turns = sum(map(len, groups[task]))
+        number = max(_FEWEST_GROUPS, min(_MOST_GROUPS, _MOST_DRAWN // turns))
+        drawn = simulate(groups[task], worst.turn, groups=number)
         session.output.note(
             f"corpus: task {quote(task)}: {worst.stopped} of {worst.reached} runs end with turn {worst.turn}; there a "
             f"baseline by turn index takes {worst.price:.3g} off going on. The gradient of going on is "

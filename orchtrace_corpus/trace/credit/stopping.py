@@ -48,24 +48,21 @@ def stopping_biases(runs: Sequence[Sequence[float]]) -> list[StoppingBias]:
     Returns:
         One for each turn after which some runs ended and some did not; where none has a price, no bias.
     """
-    prefix = _baselines(runs)
+    prefix, totals = _baselines(runs), [fsum(run) for run in runs]
     found = []
-    for turn in range(1, len(prefix)):
-        reached = [run for run in runs if len(run) >= turn]
-        further = [run for run in reached if len(run) > turn]
-        if not further or len(further) == len(reached):
-            continue
+    for turn in sorted({len(run) for run in runs})[:-1]:  # after the others nobody stops, or nobody goes on
+        reached = [number for number, run in enumerate(runs) if len(run) >= turn]
+        further = [number for number in reached if len(runs[number]) > turn]
         go_on = len(further) / len(reached)
-        price = fsum(prefix[len(run)] - prefix[turn] for run in further) / len(further)
-        score = [(len(run) > turn) - go_on for run in reached]
-        gradient = fsum(one * fsum(run) for one, run in zip(score, reached, strict=True)) / len(runs)
+        price = fsum(prefix[len(runs[number])] - prefix[turn] for number in further) / len(further)
+        gradient = fsum(((len(runs[number]) > turn) - go_on) * totals[number] for number in reached) / len(runs)
         bias = -len(reached) / len(runs) * go_on * (1 - go_on) * price
         found.append(StoppingBias(turn, len(reached), len(reached) - len(further), price, gradient, bias))
     return found
 
 
 def _baselines(runs: Sequence[Sequence[float]]) -> list[float]:
-    """For each number of turns the sum of the mean rewards of these turns, over the runs that reached them."""
+    """For each number of turns, from 0, the sum of the mean rewards of these turns, over the runs that reached them."""
     longest = max(map(len, runs), default=0)
     by_turn = ([run[turn] for run in runs if len(run) > turn] for turn in range(longest))
     means = (fsum(rewards) / len(rewards) for rewards in by_turn)
