@@ -143,6 +143,8 @@ class _Team:
             ends.append(end)
         t = max(ends)
         merged = self.add("aggregate", agent, t, *backs, long=1)
+        if agent == "lead":  # which says what came out
+            merged, t = self.add("inference", agent, t + 1, merged, long=1), t + 1
         if self.fault is Fault.LATE_STOP and agent == self.chosen:
             merged, t = self.linger(agent, t + 1, merged)
         if agent == "lead":
@@ -176,7 +178,8 @@ def made_run(fault: Fault, seed: int) -> Case:
 
     A wrong answer comes from a leaf, at any of its thoughts; in one half of the runs a tool has failed before it. A
     duplicate is a subtask that an agent gives to two others, in one half with the very same calls. A late stop is
-    steps of an agent behind its merge; in one half they end there, in the other a worse merge follows.
+    steps of an agent behind its merge, of the lead behind its answer; in one half they end there, in the other a
+    worse merge follows.
     """
     draw = Random(f"{fault} {seed}")
     team = _Team(draw, fault)

@@ -20,6 +20,8 @@ from orchtrace_corpus.trace.measures.measure import steps
 from orchtrace_corpus.trace.view import TraceView
 from tests.conftest import ROOT, run_corpus
 from tests.effort import assert_grows
+from tests.trace.conversationlogs import trace_of
+from tests.trace.test_import_atif import call, observed, result, step, trajectory
 from tests.trace.traces import EXAMPLES, documents, event, raw, trace
 
 SWARM = str(ROOT / "data" / "traces" / "swarm.json")
@@ -492,3 +494,26 @@ def test_a_reward_that_a_run_cannot_have_is_refused_with_what_to_add(tmp_path: P
         "the trace states no reward `shared`: give it with --outcomes, as `reward.shared`\n"
     )
     assert both.stderr == "corpus: --channel and --spec contradict each other\nGive one of them.\n"
+
+
+def test_a_log_in_atif_is_training_data_with_its_own_tokens(tmp_path: Path) -> None:
+    def tokens(prompt: list[int], response: list[int]) -> dict[str, Any]:
+        logprobs = [-0.25] * len(response)
+        return {"prompt_token_ids": prompt, "completion_token_ids": response, "logprobs": logprobs}
+
+    child = trajectory(step("user", "Do it."), step("agent", metrics=tokens([5], [6])), trajectory_id="c", name="b")
+    asked = step("agent", tool_calls=[call("1")], **observed(result("1", "c")), metrics=tokens([1, 2], [3]))
+    answered = step("agent", "Done.", metrics=tokens([1, 2, 3, 4], [7, 8]))
+    lead = trajectory(step("user", "Go."), asked, answered, subagent_trajectories=[child])
+    (tmp_path / "run.json").write_text(json.dumps(lead), "utf-8")
+    name = trace_of(tmp_path / "run.json")["trace_id"]
+    (tmp_path / "outcomes.csv").write_text(f"run,reward\n{name},1\n")
+    folder = ("--outcomes", str(tmp_path / "outcomes.csv"))
+    shown = run_corpus("trace", "export", str(tmp_path / "run.json"), "--profile", "verl", *folder)
+
+    rows = [json.loads(line) for line in shown.stdout.splitlines()]
+    assert [(row["extra_fields"]["agent"], row["prompt_ids"], row["response_ids"]) for row in rows] == [
+        ("lead", [1, 2], [3]), ("b", [5], [6]), ("lead", [1, 2, 3, 4], [7, 8]),
+    ]  # fmt: skip
+    assert [row["response_logprobs"] for row in rows] == [[-0.25], [-0.25], [-0.25, -0.25]]
+    assert fsum(row["reward_score"] for row in rows) == pytest.approx(1)
