@@ -11,191 +11,26 @@ this package.
 import argparse
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from enum import StrEnum
-from itertools import count
 from math import sqrt
 from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
 
+from planted_faults import RELIABLE, Case, Fault, document, made_run
+
 from orchtrace_corpus.base.errors import CorpusError
 from orchtrace_corpus.base.text.table import Table, markdown
 from orchtrace_corpus.trace import TraceView, as_data, parse_trace
 from orchtrace_corpus.trace.credit.assign import parts
+from orchtrace_corpus.trace.credit.methods import difference_rewards
 from orchtrace_corpus.trace.credit.reach import Reach
 from orchtrace_corpus.trace.diagnosis import diagnose
 from orchtrace_corpus.trace.measures.measure import steps
 from orchtrace_corpus.trace.rewards import WHOLE, Spec, TermSpec, compute
 
 RUNS_OF_A_FAULT = 100
-FAILS, REPEATS, RELIABLE = 0.08, 0.1, 0.8
-"""How often a call fails and a sibling rightly repeats one in any run, and how often a judge is right."""
-
-
-class Fault(StrEnum):
-    """What is planted."""
-
-    WRONG_ANSWER = "wrong answer"
-    DUPLICATE = "duplicated subtask"
-    LATE_STOP = "late stop"
-
-
-class Case(NamedTuple):
-    """A run with its fault.
-
-    Attributes:
-        fault: What sort of fault it is.
-        view: The run, with the reward 1: what the fault has cost.
-        agent: The agent at fault.
-        step: The event of the step at fault.
-        outcomes: What a judge says of agents and steps, 1 or -1; empty where nobody judged.
-    """
-
-    fault: str
-    view: TraceView
-    agent: str
-    step: str
-    outcomes: Mapping[str, float] = {}
-
-
-class _Team:
-    """A made run: a lead, its workers and theirs, each of which thinks, calls tools and returns."""
-
-    def __init__(self, draw: Random, fault: Fault) -> None:
-        self.draw, self.fault = draw, fault
-        self.events: list[dict[str, Any]] = []
-        self.edges: list[dict[str, str]] = []
-        self.guilty: tuple[str, str] = ("", "")
-        self.bad: set[str] = set()  # the agent at fault, and the steps that are
-        self.number = count()
-        self.calls: dict[str, list[str]] = {}
-        self.tree = {"lead": [f"w{n}" for n in range(2 + draw.randrange(4))]}
-        for name in list(self.tree["lead"]):
-            if draw.random() < 0.35:
-                self.tree[name] = [f"{name}.{n}" for n in range(2 + draw.randrange(2))]
-        self.leaves = [name for names in self.tree.values() for name in names if name not in self.tree]
-        self.chosen = draw.choice(self.leaves if fault is Fault.WRONG_ANSWER else list(self.tree))
-        self.is_visible = draw.random() < 0.5
-
-    def add(self, kind: str, agent: str, t: float, *after: str, long: float = 0.0, **more: Any) -> str:
-        name = f"e{next(self.number)}"
-        self.events.append({"id": name, "t": t, "t_end": t + long, "type": kind, "agent": agent, **more})
-        self.edges += [{"src": one, "dst": name, "type": "causal"} for one in after if one]
-        return name
-
-    def call(self, agent: str, t: float, after: str, content: str, *, fails: bool = False) -> tuple[str, float]:
-        """A tool call and its result."""
-        long, key = 1 + self.draw.random(), f"c{len(self.events)}"
-        tool = self.draw.choice(("search", "read", "run")) if content == "" else content.split()[0]
-        content = content or f"{tool} {agent} {key}"
-        fails = fails or self.draw.random() < FAILS
-        self.calls.setdefault(agent, []).append(content)
-        asked = self.add("tool_call", agent, t, after, long=long, tool=tool, call_id=key, content_ref=content)
-        ended = "error" if fails else "ok"
-        return self.add("tool_result", agent, t + long, asked, call_id=key, status=ended), t + long
-
-    def work(self, agent: str, t: float, after: str, copied: Sequence[str] = ()) -> tuple[str, float]:
-        """What a leaf does: rounds of thinking and calling, and a return."""
-        rounds = len(copied) or 1 + self.draw.randrange(4)
-        wrong = self.draw.randrange(rounds + 1) if self.fault is Fault.WRONG_ANSWER and agent == self.chosen else -1
-        for place in range(rounds):
-            thought = self.add("inference", agent, t, after, long=1)
-            if place == wrong:
-                self.guilty = agent, thought
-            misleads = self.is_visible and place + 1 == wrong  # the tool fails, and the next step guesses
-            content = copied[place] if copied else self.seen_before(agent) if not place else ""
-            after, t = self.call(agent, t + 1, thought, content, fails=misleads)
-        thought = self.add("inference", agent, t, after, long=1)
-        if wrong == rounds:
-            self.guilty = agent, thought
-        back = self.add("return", agent, t + 1, thought, status="ok")
-        if wrong >= 0:
-            self.bad |= set(self.guilty)
-        return back, t + 1
-
-    def seen_before(self, agent: str) -> str:
-        """Now and then what a sibling has looked at, too, and rightly; else nothing."""
-        siblings = next((names for names in self.tree.values() if agent in names), [])
-        known = [self.calls[name][0] for name in siblings if name in self.calls]
-        return self.draw.choice(known) if known and self.draw.random() < REPEATS else ""
-
-    def lead(self, agent: str, t: float, after: str) -> tuple[str, float]:
-        """What an agent with others below does: decisions, spawns, a merge, and a return or the end of the run."""
-        team = list(self.tree[agent])
-        again = team[0] if self.fault is Fault.DUPLICATE and agent == self.chosen else ""
-        if again:
-            team.insert(1 + self.draw.randrange(len(team)), f"{again}'")
-        backs, ends = [], [t]
-        repeated: list[str] = []
-        for name in team:
-            decided = self.add("orchestrator_decision", agent, t, after, long=1)
-            after, t = decided, t + 1
-            spawned = self.add("spawn", agent, t, decided, to=name)
-            if name == f"{again}'":
-                self.guilty = agent, decided
-                self.bad |= set(self.guilty)
-                repeated = self.copied(again)
-            if name in self.tree:
-                back, end = self.lead(name, t, spawned)
-            else:
-                back, end = self.work(name, t, spawned, repeated if name == f"{again}'" else ())
-            backs.append(back)
-            ends.append(end)
-        t = max(ends)
-        merged = self.add("aggregate", agent, t, *backs, long=1)
-        if agent == "lead":  # which says what came out
-            merged, t = self.add("inference", agent, t + 1, merged, long=1), t + 1
-        if self.fault is Fault.LATE_STOP and agent == self.chosen:
-            merged, t = self.linger(agent, t + 1, merged)
-        if agent == "lead":
-            return self.add("stop", agent, t + 1, merged), t + 1
-        return self.add("return", agent, t + 1, merged, status="ok"), t + 1
-
-    def copied(self, name: str) -> list[str]:
-        """The calls of an agent, or the same in other words."""
-        below = [one for one in self.calls if one == name or one.startswith(f"{name}.")]
-        found = [content for one in below for content in self.calls[one]][:4]
-        return found if self.is_visible else [f"{content.split()[0]} {content} again" for content in found]
-
-    def linger(self, agent: str, t: float, after: str) -> tuple[str, float]:
-        """Steps that change nothing any more; or another round, whose merge is worse."""
-        for place in range(1 + self.draw.randrange(4)):
-            after = self.add("inference", agent, t, after, long=1)
-            self.guilty = self.guilty if place else (agent, after)
-            self.bad |= {agent, after}
-            t += 1
-        if self.is_visible:
-            return after, t
-        spawned = self.add("spawn", agent, t, after, to=f"{agent}+")
-        back, t = self.work(f"{agent}+", t, spawned)
-        merged = self.add("aggregate", agent, t, back, long=1)
-        self.bad.add(merged)
-        return merged, t + 1
-
-
-def made_run(fault: Fault, seed: int) -> Case:
-    """A run of a made-up team with a planted fault.
-
-    A wrong answer comes from a leaf, at any of its thoughts; in one half of the runs a tool has failed before it. A
-    duplicate is a subtask that an agent gives to two others, in one half with the very same calls. A late stop is
-    steps of an agent behind its merge, of the lead behind its answer; in one half they end there, in the other a
-    worse merge follows.
-    """
-    draw = Random(f"{fault} {seed}")
-    team = _Team(draw, fault)
-    team.lead("lead", 0.0, "")
-    view = TraceView(parse_trace(json.dumps(_trace(f"{fault} {seed}", team.events, team.edges))))
-    events = view.trace.events
-    judged = [*dict.fromkeys(event.agent for event in events), *(events[number].id for number in steps(view.trace))]
-    outcomes = {name: 1.0 if (name not in team.bad) == (draw.random() < RELIABLE) else -1.0 for name in judged}
-    return Case(fault, view, *team.guilty, outcomes)
-
-
-def _trace(name: str, events: list[dict[str, Any]], edges: list[dict[str, str]]) -> dict[str, Any]:
-    costs = {"tokens": None, "wall_clock_s": None}
-    reasons = {f"costs.{one}": "Made to plant a fault, or not logged." for one in costs}
-    given = {"trace_id": name, "task_id": name, "events": events, "edges": edges}
-    return {**given, "rewards": {"team": 1.0}, "costs": costs, "reasons": reasons}
+RERUNS = 4
+"""How often each agent is replaced."""
 
 
 def read_record(record: Mapping[str, Any], name: str) -> Case:
@@ -210,7 +45,7 @@ def read_record(record: Mapping[str, Any], name: str) -> Case:
         kind = "human_intervention" if agent == "human" else "message"
         events.append({"id": f"h{place}", "t": place, "type": kind, "agent": agent, "content_ref": entry["content"]})
         edges += [{"src": f"h{place - 1}", "dst": f"h{place}", "type": "temporal"}] if place else []
-    view = TraceView(parse_trace(json.dumps({**_trace(name, events, edges), "clock": {"unit": "step"}})))
+    view = TraceView(parse_trace(json.dumps({**document(name, events, edges), "clock": {"unit": "step"}})))
     return Case("record", view, record["mistake_agent"], f"h{record['mistake_step']}")
 
 
@@ -282,7 +117,25 @@ def _negative(paid: Mapping[str, float]) -> Suspicion:
     return {name: -share for name, share in paid.items() if name != WHOLE}
 
 
-JUDGED = "reward, with a judge"
+def by_reruns(case: Case) -> tuple[Suspicion, Suspicion]:
+    """Who makes the run better by being replaced: difference rewards from runs made again, each outcome noisy.
+
+    This is what credit would be with values from runs; it is no reading of the trace, and says nothing of steps.
+    """
+    draw = Random(f"{case.view.trace.trace_id} again")
+    names = list(parts(case.view, "agent"))
+    everybody = frozenset(names)
+
+    def value(coalition: frozenset[str]) -> float:
+        is_sound = case.agent not in coalition
+        return sum((draw.random() < RELIABLE) == is_sound for _ in range(RERUNS)) / RERUNS
+
+    known = {coalition: value(coalition) for coalition in (everybody, *(everybody - {name} for name in names))}
+    found = difference_rewards(names, known.__getitem__)
+    return {name: -share.credit for name, share in found.items()}, {}
+
+
+JUDGED, RERUN = "reward, with a judge", "credit, from reruns"
 METHODS: dict[str, Method] = {
     "first to act": lambda case: by_place(case, is_last=False),
     "last to act": lambda case: by_place(case, is_last=True),
@@ -291,6 +144,7 @@ METHODS: dict[str, Method] = {
     "diagnosis": by_diagnosis,
     "reward": by_reward,
     JUDGED: by_judged_reward,
+    RERUN: by_reruns,
 }
 
 
@@ -359,7 +213,7 @@ def titled(title: str, cases: Sequence[Case], methods: Mapping[str, Method]) -> 
             shown = f"{hits / len(cases):.1%}"
             cells.append(shown if method is None else f"{shown} ({low:.1%} to {high:.1%})")
             cells.append(f"{sum(one.share for one in of_kind) / len(cases):.2f}")
-        rows.append(tuple(cells))
+        rows.append(tuple(cells) if name != RERUN else (*cells[:3], "", ""))
     columns = ("method", "agent first", "place", "step first", "place of step")
     return f"**{title}**\n\n{markdown(Table('attribution', '', columns, tuple(rows)))}"
 
@@ -396,7 +250,7 @@ def main() -> None:
         print(made_tables())
         return
     cases = list(records(chosen.records))
-    without = {name: method for name, method in METHODS.items() if name != JUDGED}
+    without = {name: method for name, method in METHODS.items() if name not in (JUDGED, RERUN)}
     print(titled(f"{len(cases)} records", cases, without) if cases else "There is no record.")
 
 

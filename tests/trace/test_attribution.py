@@ -6,7 +6,8 @@ from typing import Any
 
 import attribution
 import pytest
-from attribution import Case, Fault, interval, made_run, rank, ranks, read_record
+from attribution import RERUN, interval, rank, ranks, read_record, titled
+from planted_faults import Case, Fault, made_run
 
 from orchtrace_corpus.trace import validate
 from orchtrace_corpus.trace.measures.measure import steps
@@ -147,3 +148,18 @@ def test_the_command_measures_records_and_names_what_it_cannot_read(
     assert passed_over.startswith(f"{tmp_path / 'c.json'}: passed over: InvalidTraceError: ")
     assert strange == f"{tmp_path / 'd.json'}: h1 is of Counter, and the record names Checker"
     assert "\n".join(shown) == RECORDS
+
+
+def test_runs_made_again_find_the_agent_that_is_replaced_more_often_the_more_there_are(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cases = [made_run(Fault.WRONG_ANSWER, seed) for seed in range(20)]
+    methods = {RERUN: attribution.by_reruns}
+    found = []
+    for reruns in (1, 64):
+        monkeypatch.setattr(attribution, "RERUNS", reruns)
+        found.append(sum(ranks(case, attribution.by_reruns)[0].first for case in cases))
+    row = titled("", cases, methods).splitlines()[-1]
+
+    assert found[0] < found[1] == 20
+    assert [cell.strip() for cell in row.split("|")[1:-1]] == [RERUN, "100.0% (83.9% to 100.0%)", "0.00", "", ""]
