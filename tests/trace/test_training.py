@@ -517,3 +517,20 @@ def test_a_log_in_atif_is_training_data_with_its_own_tokens(tmp_path: Path) -> N
     ]  # fmt: skip
     assert [row["response_logprobs"] for row in rows] == [[-0.25], [-0.25], [-0.25, -0.25]]
     assert fsum(row["reward_score"] for row in rows) == pytest.approx(1)
+
+
+def test_definitions_of_a_trainer_are_read_from_its_installed_source(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from trainer_readers import definitions
+
+    (tmp_path / "trainer").mkdir()
+    (tmp_path / "trainer" / "__init__.py").write_text("raise ImportError('no GPU')\n")
+    (tmp_path / "trainer" / "rollout.py").write_text("import torch\n\n\ndef check(batch):\n    return total(batch)\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+
+    assert definitions("trainer", "rollout.py", ("check",), {"total": sum})["check"]([1, 2]) == 3
+    with pytest.raises(SystemExit, match="has no verify"):
+        definitions("trainer", "rollout.py", ("check", "verify"), {})
+    with pytest.raises(SystemExit, match="no_such_trainer is not installed"):
+        definitions("no_such_trainer", "rollout.py", ("check",), {})
