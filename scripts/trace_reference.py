@@ -1,8 +1,7 @@
-"""What the documents say of traces, made from the code: fields, rules, measures, labels, credit units, columns,
-functions of rewards.
+"""What the documents say of traces, made from the code: fields, rules, measures, labels, credit units, columns.
 
-`document` puts these tables into the marked regions of docs/traces.md, docs/measures.md, docs/credit.md,
-docs/dataset.md and docs/rewards.md.
+`document` puts these tables into the marked regions of docs/traces.md, docs/measures.md, docs/credit.md and
+docs/dataset.md, and the functions of rewards into docs/rewards.md.
 """
 
 from collections.abc import Mapping, Sequence

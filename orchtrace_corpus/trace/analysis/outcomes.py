@@ -19,7 +19,7 @@ from typing import NamedTuple
 import msgspec
 
 from orchtrace_corpus.base.errors import DataFileError
-from orchtrace_corpus.base.findings import printable, quote, suggestion
+from orchtrace_corpus.base.findings import near_suggestion, printable, quote, suggestion
 from orchtrace_corpus.base.yamlfile.reader import Mapping as MappingNode
 from orchtrace_corpus.base.yamlfile.reader import Scalar, YamlFile, read
 from orchtrace_corpus.base.yamlfile.reader import Sequence as SequenceNode
@@ -85,7 +85,7 @@ class Outcome(NamedTuple):
         for part, (given, names) in there.items():
             for name in given:
                 if name not in names:
-                    said = f"the run has no {part} {quote(name)}{suggestion(name, sorted(names))}"
+                    said = f"the run has no {part} {quote(name)}{near_suggestion(name, sorted(names))}"
                     raise DataFileError(f"{self.place}: {said}", _HINT)
         trace.agents += tuple([Agent(name) for name in self.agents if name not in declared])
         for agent in trace.agents:

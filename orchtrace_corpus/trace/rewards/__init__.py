@@ -11,15 +11,40 @@
 A term that a trace cannot tell has no value and a refusal, which says what to add; the reward has no value then.
 """
 
+from orchtrace_corpus.trace import measures
+from orchtrace_corpus.trace.measures import Definition, Measure, Run
 from orchtrace_corpus.trace.model.trace import Trace
 from orchtrace_corpus.trace.rewards.specs import FUNCTIONS, Spec, TermSpec, load, of_families, published
 from orchtrace_corpus.trace.rewards.terms import WHOLE, Function, Reward, Team, Term
 from orchtrace_corpus.trace.view import TraceView
 
 __all__ = [
-    "FUNCTIONS", "WHOLE", "Function", "Reward", "Spec", "Term", "TermSpec", "compute", "load", "of_families",
+    "COLUMNS", "FUNCTIONS", "WHOLE", "Function", "Reward", "Spec", "Term", "TermSpec", "compute", "load", "of_families",
     "published",
 ]  # fmt: skip
+
+_IN_TABLES = (
+    "outcome", "agent_outcomes", "role_outcomes", "step_outcomes", "tool_success", "verdicts", "agreement",
+    "speed_up", "parallel_share", "completed", "taken_up", "returned", "used", "disjoint", "merge_over_best",
+    "merge_gain", "regret",
+)  # fmt: skip
+"""The functions that say what no measure says, and have a meaning without options."""
+
+
+def _column(of: Function) -> Definition:
+    def measured(run: Run) -> Measure:
+        score = of.compute(run if isinstance(run, Team) else Team(run.view), of.options)
+        return Measure(score.value, score.refusal)
+
+    unit = "1" if of.unit == "reward" else of.unit
+    return Definition(f"reward_{of.name}", unit, of.formula, of.source, measured)
+
+
+COLUMNS: dict[str, Definition] = {
+    **measures.DEFINITIONS,
+    **{f"reward_{name}": _column(FUNCTIONS[name]) for name in _IN_TABLES},
+}
+"""The measures, and the functions of rewards as measures: what a table of many runs has a column for."""
 
 
 def compute(trace: Trace | TraceView, spec: Spec) -> Reward:

@@ -4,6 +4,7 @@ Of PARL (Kimi K2.5, arXiv 2602.02276) the report names three terms, `r = l1 * r_
 counts Critical Steps. It gives no formula of `r_parallel`: `parallel_share` is ours, in its place.
 """
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Mapping
 from math import inf, log
 from typing import Any
@@ -236,28 +237,28 @@ def critical_steps(team: Team, options: Options) -> Score:  # noqa: ARG001
 def choice_cost(team: Team, options: Options) -> Score:
     """What each choice of the next agent costs: more the later it is, times the tokens that the agent then spends.
 
-    A choice is a spawn. With x = (t + 1) / (limit + 1) for the choice t, from 0 on, it costs
-    scale * log(1 + growth * x) / log(1 + growth) * tokens / per_tokens.
+    A choice is a spawn, and spawns of one instant are choices of one step. With x = (t + 1) / (limit + 1) for those of
+    step t, from 0 on, each costs scale * log(1 + growth * x) / log(1 + growth) * tokens / per_tokens.
     """
     if not team.spawns:
         return refused(_NO_SPAWN)
-    events, sequence = team.trace.events, team.times.sequence
-    chosen = [number for number in sequence if number in set(team.spawns)]
+    events, spawned = team.trace.events, team.view.lifecycle.spawns
     spent = tokens(team, {"roles": ()})
     if spent.value is None:
         return spent
-    current: dict[str, int] = {}
-    by_choice = dict.fromkeys(chosen, 0.0)
-    for number in sequence:
-        if number in by_choice:
-            current[events[number].target] = number
-        elif number in spent.events and events[number].agent in current:
-            by_choice[current[events[number].agent]] += spent.events[number]
+    by_choice = dict.fromkeys(team.spawns, 0.0)
+    for number, used in spent.events.items():
+        event = events[number]
+        if choices := spawned.get(event.agent):
+            place = bisect_right(choices, event.t, key=lambda one: events[one].t)
+            by_choice[choices[max(place - 1, 0)]] += used
+    moments = sorted({(events[number].t, events[number].seq or 0) for number in by_choice})
     growth, limit = options["growth"], options["limit"]
     shares = {}
-    for place, number in enumerate(chosen):
-        rate = options["scale"] * log(1 + growth * (place + 1) / (limit + 1)) / log(1 + growth)
-        shares[number] = rate * by_choice[number] / options["per_tokens"]
+    for number, used in by_choice.items():
+        step = bisect_left(moments, (events[number].t, events[number].seq or 0)) + 1
+        rate = options["scale"] * log(1 + growth * step / (limit + 1)) / log(1 + growth)
+        shares[number] = rate * used / options["per_tokens"]
     return paid(shares)
 
 
@@ -316,7 +317,7 @@ FUNCTIONS = (
              longest_answer),
     Function(
         "choice_cost", "R7", "1", _COUNT,
-        "sum over spawns t of scale log(1 + growth (t+1)/(limit+1)) / log(1 + growth) tokens / per_tokens",
+        "sum over spawns, at step t, of scale log(1 + growth (t+1)/(limit+1)) / log(1 + growth) tokens / per_tokens",
         _PUPPETEER, {"scale": 0.1, "growth": 1.0, "limit": 5.0, "per_tokens": 100_000.0}, choice_cost,
     ),
     Function("late_steps", "R7", "step", _COUNT, "steps after the last return or aggregate", "ours", {}, late_steps),

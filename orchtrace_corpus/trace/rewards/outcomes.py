@@ -164,9 +164,8 @@ def tool_repeats(team: Team, options: Options) -> Score:
         return refused(
             f"{len(lacking)} of {len(numbers)} tool calls have no `content_ref`: {cite(team.trace, lacking)}"
         )
-    place = {number: place for place, number in enumerate(team.times.sequence)}
     known, again = set(), []
-    for number in sorted(numbers, key=place.__getitem__):
+    for number in sorted(numbers, key=lambda number: (events[number].t, events[number].seq or 0, events[number].id)):
         call = events[number].tool, events[number].content_ref
         if call in known:
             again.append(number)

@@ -206,7 +206,7 @@ class _Reading:
                 found[name] = text = self._text(value)
                 allowed = CHOICES[function.name, name]
                 if text not in allowed:
-                    self._wrong(value, f"{quote(text)} is no {name}{suggestion(text, allowed)}: {', '.join(allowed)}")
+                    self._wrong(value, f"{quote(text)} is no {name}{suggestion(text, allowed)}")
         return found
 
     def _evidence(self, node: Node | None) -> Iterator[Evidence]:
