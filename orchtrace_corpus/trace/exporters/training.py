@@ -9,7 +9,7 @@ import os
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from math import fsum
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec import DecodeError
 from msgspec.json import decode
@@ -20,8 +20,10 @@ from orchtrace_corpus.trace.credit import methods
 from orchtrace_corpus.trace.credit.assign import parts
 from orchtrace_corpus.trace.credit.reach import Reach
 from orchtrace_corpus.trace.model.trace import Event, TokenRefs, roles_of
-from orchtrace_corpus.trace.rewards import WHOLE, Reward
 from orchtrace_corpus.trace.view import TraceView
+
+if TYPE_CHECKING:  # reads YAML, which who exports a trace as it is does not need
+    from orchtrace_corpus.trace.rewards import Reward
 
 
 class Division(StrEnum):
@@ -161,26 +163,32 @@ class Payment(NamedTuple):
         return fsum((self.whole, *self.events.values(), *self.agents.values()))
 
 
-def payment(view: TraceView, reward: Reward) -> Payment:
+def payment(view: TraceView, reward: "Reward") -> Payment:
     """What a computed reward pays: each term for events where it says for which, else for agents, else for the run.
 
     Raises:
         CommandUseError: A term has no value in this run; the hint says what to add.
     """
+    from orchtrace_corpus.trace.rewards import WHOLE
+
     numbers = {event.id: number for number, event in enumerate(view.trace.events)}
-    whole, events, agents = 0.0, dict.fromkeys(numbers.values(), 0.0), dict[str, float]()
+    whole = 0.0
+    events: dict[int, float] = {}
+    agents: dict[str, float] = {}
     for term in reward.terms:
         if term.refusal is not None:
             said = f"the reward of {quote(view.trace.trace_id)} lacks its term {quote(term.name)}"
             raise CommandUseError(said, printable(term.refusal, limit=300))
-        for name, share in (term.by_event if term.by_event.keys() - {WHOLE} else term.by_agent).items():
+        is_of_events = any(name != WHOLE for name in term.by_event)
+        for name, share in (term.by_event if is_of_events else term.by_agent).items():
+            amount = term.weight * share
             if name == WHOLE:
-                whole += term.weight * share
-            elif term.by_event.keys() - {WHOLE}:
-                events[numbers[name]] += term.weight * share
+                whole += amount
+            elif is_of_events:
+                events[numbers[name]] = events.get(numbers[name], 0.0) + amount
             else:
-                agents[name] = agents.get(name, 0.0) + term.weight * share
-    return Payment(whole, {number: share for number, share in events.items() if share}, agents)
+                agents[name] = agents.get(name, 0.0) + amount
+    return Payment(whole, events, agents)
 
 
 def trajectories(
