@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import attribution
 import trace_reference as traces
 import typer
 
@@ -61,7 +62,7 @@ def tool_regions() -> dict[str, dict[str, Callable[[], str]]]:
         "docs/importers.md": {"ledger": traces.ledger_lines},
         "docs/traces.md": {"fields": traces.fields, "rules": traces.graph_rules, "labels": traces.label_rules},
         "docs/measures.md": {"measures": traces.measures},
-        "docs/credit.md": {"units": traces.credit_units},
+        "docs/credit.md": {"units": traces.credit_units, "attribution": attribution.made_tables},
         "docs/rewards.md": {"functions": traces.reward_functions},
         "docs/dataset.md": {"columns": traces.dataset_columns},
     }

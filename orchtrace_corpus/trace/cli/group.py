@@ -50,7 +50,7 @@ COMMANDS: dict[str, dict[str, Command]] = {
         ),
         "export": Command(
             "trace.cli.exchange:export",
-            "Write a trace with an event on each line, for our schema or for the published one.",
+            "Write a trace for our schema, the published one or ATIF, or runs for trainers.",
         ),
     },
 }

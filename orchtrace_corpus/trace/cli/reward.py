@@ -6,8 +6,7 @@ from functools import partial
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
+from orchtrace_corpus.base.commands.declarations import Context, Option
 from orchtrace_corpus.base.commands.options import OutputFormat, refuse_together, split_names
 from orchtrace_corpus.base.commands.session import Session
 from orchtrace_corpus.base.errors import CommandUseError, ExitCode
@@ -34,17 +33,17 @@ class By(StrEnum):
 
 
 def reward(
-    ctx: typer.Context,
+    ctx: Context,
     paths: Files,
     name: Name = "",
     family: Annotated[
-        str, typer.Option("--family", metavar="R1,...,R8", help="The functions of these reward families only.")
+        str, Option("--family", metavar="R1,...,R8", help="The functions of these reward families only.")
     ] = "",
     spec: Annotated[
         list[str] | None,
-        typer.Option("--spec", metavar="NAME|FILE", help="A published reward, or a file; twice to compare two."),
+        Option("--spec", metavar="NAME|FILE", help="A published reward, or a file; twice to compare two."),
     ] = None,
-    by: Annotated[By, typer.Option("--by", help="Show what is paid by term, agent or event.")] = By.TERM,
+    by: Annotated[By, Option("--by", help="Show what is paid by term, agent or event.")] = By.TERM,
     outcomes_file: OutcomesFile = "",
     output_format: OutputFormat = Format.TABLE,
 ) -> int:
