@@ -348,6 +348,13 @@ def test_options_for_trainers_and_several_traces_are_refused_for_other_profiles(
     assert several.stderr == "corpus: the profile atif is for one trace, and 2 are given\n"
 
 
+def test_two_runs_of_one_name_are_refused() -> None:
+    refused = run_corpus("trace", "export", SWARM, SWARM, "--profile", "agent-lightning", "--without-tokens")
+
+    assert refused.code == 2
+    assert refused.stderr.startswith("corpus: two runs are called 'swarm': ")
+
+
 def test_a_run_without_a_reward_is_refused(tmp_path: Path) -> None:
     (path,) = written(tmp_path, {**run(), "rewards": {}})
     refused = run_corpus("trace", "export", path, "--profile", "verl", "--without-tokens")

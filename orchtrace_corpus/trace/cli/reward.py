@@ -93,7 +93,7 @@ def _show_one(
     *,
     is_design: bool,
 ) -> None:
-    (paid,) = derive_each(session, [document], partial(render.present, specs, render.whole, known))
+    (paid,) = derive_each(session, [document], partial(render.present, specs, known))
     if output_format is Format.JSON:
         session.output.write(envelope("trace-rewards", {"traces": [render.data(specs, paid)]}))
         return
@@ -117,7 +117,7 @@ def _show_several(
     is_design: bool,
 ) -> None:
     if len(specs) == 2:
-        values = list(derive_each(session, given, partial(render.present, specs, render.short, known)))
+        values = list(derive_each(session, given, partial(render.present_short, specs, known)))
         found = compare(
             [one.values[0][0] for one in values], [one.values[1][0] for one in values], [one.task_id for one in values]
         )
@@ -127,13 +127,12 @@ def _show_several(
         tables = render.compared(specs, values, found, exact=output_format.is_exact)
         session.show_tables(tables[:1] if output_format is Format.CSV else tables, "trace-rewards", output_format)
     elif output_format is Format.JSON:
-        each = derive_each(session, given, partial(render.present, specs, partial(render.data, specs), known))
+        each = derive_each(session, given, partial(render.present_data, specs, known))
         session.output.write(envelope("trace-rewards", {"traces": list(each)}))
     elif output_format is Format.CSV:  # lines take less to send, and to hold, than cells
-        form = partial(render.csv_line, is_design=is_design)
-        lines = derive_each(session, given, partial(render.present, specs, form, known))
+        lines = derive_each(session, given, partial(render.present_csv, specs, known, is_design))
         session.output.write(csv(render.columns(specs, is_design=is_design), ()) + "".join(lines))
     else:
-        values = list(derive_each(session, given, partial(render.present, specs, render.short, known)))
+        values = list(derive_each(session, given, partial(render.present_short, specs, known)))
         table = render.runs(specs, values, is_design=is_design, exact=output_format.is_exact)
         session.show_tables([table], "trace-rewards", output_format)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from orchtrace_corpus.base.commands.session import Session
 from orchtrace_corpus.base.errors import CommandUseError, ExitCode
-from orchtrace_corpus.base.findings import quote
+from orchtrace_corpus.base.findings import quote, quote_path
 from orchtrace_corpus.base.text.layout import pluralize
 from orchtrace_corpus.trace.cli.credit import rewarded_traces
 from orchtrace_corpus.trace.cli.loading import deliver
@@ -55,12 +55,19 @@ def export(session: Session, reading: Reading, shape: Shape, division: Division 
     """Write runs as training data.
 
     Raises:
-        CommandUseError: A run has no reward, no turn, or turns without tokens that are not asked for.
+        CommandUseError: Two runs have one name; or one has no reward, no turn, or turns without tokens.
         DataFileError: A file cannot be read or written.
         InvalidTraceError: A trace has errors.
     """
     division = division or Division.TURN
     given = rewarded_traces(session, reading.paths, reading.name, reading.outcomes, reading.channel)
+    files: dict[str, str] = {}
+    for file, view in zip(given.files, given.views, strict=True):
+        name = view.trace.trace_id
+        if name in files:
+            said = f"two runs are called {quote(name)}: {quote_path(files[name])}, {quote_path(file)}"
+            raise CommandUseError(said, "Trainers tell runs apart by their names: rename one, or export them apart.")
+        files[name] = file
     if reading.spec:
         design = load(reading.spec)
         payments = [payment(view, compute(view, design)) for view in given.views]

@@ -1,21 +1,20 @@
 """Rewards of runs as tables: term by term, agent by agent or event by event, and two designs compared."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from math import fsum
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from orchtrace_corpus.base.findings import printable
 from orchtrace_corpus.base.text.layout import pluralize
 from orchtrace_corpus.base.text.table import Cell, Table, csv_rows
+from orchtrace_corpus.trace.model.trace import Trace
 from orchtrace_corpus.trace.render.measures import round_figure
-from orchtrace_corpus.trace.rewards import FUNCTIONS, WHOLE, Reward, Spec, compute
+from orchtrace_corpus.trace.rewards import FUNCTIONS, WHOLE, Reward, Spec, compute, contributions
 from orchtrace_corpus.trace.rewards.comparison import Comparison, Ranked
 from orchtrace_corpus.trace.view import TraceView
 
 if TYPE_CHECKING:
     from orchtrace_corpus.trace.analysis.outcomes import Outcome
-
-Form = TypeVar("Form")
 
 MOST_RUNS = 20
 """So many runs that two designs rank differently are shown; the others are counted."""
@@ -39,14 +38,11 @@ class Values(NamedTuple):
     values: tuple[tuple[float | None, ...], ...]
 
 
-def present(
-    specs: Sequence[Spec], form: Callable[[Paid], Form], known: "Mapping[str, Outcome]", view: TraceView
-) -> Form:
-    """What some specifications pay for a trace, in one of the forms below. Workers import it from here.
+def present(specs: Sequence[Spec], known: "Mapping[str, Outcome]", view: TraceView) -> Paid:
+    """What some specifications pay for a trace. Workers import it from here.
 
     Args:
         specs: The specifications.
-        form: The form.
         known: How runs ended that do not say so themselves, by their names.
         view: The trace.
 
@@ -54,26 +50,30 @@ def present(
         CycleError: The edges go round in a circle.
         DataFileError: An outcome is of an agent or event that the trace does not have.
     """
-    trace = view.trace
-    if outcome := known.get(trace.trace_id):
-        outcome.apply(trace)
-    return form(Paid(trace.trace_id, trace.task_id, tuple([compute(view, spec) for spec in specs])))
+    trace = _told(known, view)
+    return Paid(trace.trace_id, trace.task_id, tuple([compute(view, spec) for spec in specs]))
 
 
-def whole(paid: Paid) -> Paid:
-    """All of it."""
-    return paid
+def present_short(specs: Sequence[Spec], known: "Mapping[str, Outcome]", view: TraceView) -> Values:
+    """Only the figures of the same, which many runs are shown and compared by."""
+    trace = _told(known, view)
+    return Values(trace.trace_id, trace.task_id, tuple([contributions(view, spec) for spec in specs]))
 
 
-def short(paid: Paid) -> Values:
-    """Only the figures."""
-    values = [(one.value, *[term.contribution for term in one.terms]) for one in paid.rewards]
-    return Values(paid.trace_id, paid.task_id, tuple(values))
+def present_csv(specs: Sequence[Spec], known: "Mapping[str, Outcome]", is_design: bool, view: TraceView) -> str:
+    """The row of `runs` for a trace, with every digit, as a line of comma-separated values."""
+    return csv_rows([_row(present_short(specs, known, view), is_design=is_design, exact=True)])
 
 
-def csv_line(paid: Paid, *, is_design: bool) -> str:
-    """The row of `runs`, with every digit, as a line of comma-separated values."""
-    return csv_rows([_row(short(paid), is_design=is_design, exact=True)])
+def present_data(specs: Sequence[Spec], known: "Mapping[str, Outcome]", view: TraceView) -> dict[str, Any]:
+    """What some specifications pay for a trace, for programs."""
+    return data(specs, present(specs, known, view))
+
+
+def _told(known: "Mapping[str, Outcome]", view: TraceView) -> Trace:
+    if outcome := known.get(view.trace.trace_id):
+        outcome.apply(view.trace)
+    return view.trace
 
 
 def _row(one: Values, *, is_design: bool, exact: bool) -> tuple[Cell, ...]:

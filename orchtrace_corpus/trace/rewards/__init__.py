@@ -11,16 +11,18 @@
 A term that a trace cannot tell has no value and a refusal, which says what to add; the reward has no value then.
 """
 
+from collections.abc import Iterator, Sequence
+
 from orchtrace_corpus.trace import measures
 from orchtrace_corpus.trace.measures import Definition, Measure, Run
 from orchtrace_corpus.trace.model.trace import Trace
 from orchtrace_corpus.trace.rewards.specs import FUNCTIONS, Spec, TermSpec, load, of_families, published
-from orchtrace_corpus.trace.rewards.terms import WHOLE, Function, Reward, Team, Term
+from orchtrace_corpus.trace.rewards.terms import WHOLE, Function, Reward, Score, Team, Term
 from orchtrace_corpus.trace.view import TraceView
 
 __all__ = [
-    "COLUMNS", "FUNCTIONS", "WHOLE", "Function", "Reward", "Spec", "Term", "TermSpec", "compute", "load", "of_families",
-    "published",
+    "COLUMNS", "FUNCTIONS", "WHOLE", "Function", "Reward", "Spec", "Term", "TermSpec", "compute", "contributions",
+    "load", "of_families", "published",
 ]  # fmt: skip
 
 _IN_TABLES = (
@@ -32,9 +34,8 @@ _IN_TABLES = (
 
 
 def _column(of: Function) -> Definition:
-    def measured(run: Run) -> Measure:
-        score = of.compute(run if isinstance(run, Team) else Team(run.view), of.options)
-        return Measure(score.value, score.refusal)
+    def measured(run: Run) -> Measure:  # a table of many runs is not the place for what each could be told
+        return Measure(of.compute(run if isinstance(run, Team) else Team(run.view), of.options).value)
 
     unit = "1" if of.unit == "reward" else of.unit
     return Definition(f"reward_{of.name}", unit, of.formula, of.source, measured)
@@ -58,30 +59,51 @@ def compute(trace: Trace | TraceView, spec: Spec) -> Reward:
         CycleError: The edges go round in a circle.
     """
     team = Team(TraceView.of(trace))
-    terms = tuple([_term(team, term) for term in spec.terms])
-    values = [term.contribution for term in terms]
+    terms = tuple([_term(team, term, score) for term, score in _scores(team, spec)])
+    return Reward(_sum([term.contribution for term in terms]), terms)
+
+
+def contributions(trace: Trace | TraceView, spec: Spec) -> tuple[float | None, ...]:
+    """The reward, then what each term adds to it, without shares; for many runs. Errors as for `compute`."""
+    team = Team(TraceView.of(trace))
+    values = [
+        None if score.value is None else term.weight * _fitted(score.value, term) for term, score in _scores(team, spec)
+    ]
+    return (_sum(values), *values)
+
+
+def _scores(team: Team, spec: Spec) -> Iterator[tuple[TermSpec, Score]]:
+    for term in spec.terms:
+        yield term, FUNCTIONS[term.function].compute(team, term.settings)
+
+
+def _sum(values: Sequence[float | None]) -> float | None:
     known = [value for value in values if value is not None]
-    return Reward(sum(known) if len(known) == len(values) else None, terms)
+    return sum(known) if len(known) == len(values) else None
 
 
-def _term(team: Team, of: TermSpec) -> Term:
-    score = FUNCTIONS[of.function].compute(team, of.settings)
+def _term(team: Team, of: TermSpec, score: Score) -> Term:
     if score.value is None:
         return Term(of.name, of.family, of.weight, None, score.refusal, {}, {})
     value = _fitted(score.value, of)
-    events = team.trace.events
+    events, agents = team.trace.events, team.times.of.agents
     by_event = {events[number].id: share for number, share in score.events.items()}
     by_agent: dict[str, float] = {}
     if score.agents is not None:
         by_agent = dict(score.agents)
     else:
         for number, share in score.events.items():
-            agent = events[number].agent
+            agent = agents[number]
             by_agent[agent] = by_agent.get(agent, 0.0) + share
     return Term(
-        of.name, of.family, of.weight, value, None,
-        _summing(by_event, score.value, value), _summing(by_agent, score.value, value),
-    )  # fmt: skip
+        of.name,
+        of.family,
+        of.weight,
+        value,
+        None,
+        _summing(by_event, score.value, value),
+        _summing(by_agent, score.value, value),
+    )
 
 
 def _fitted(value: float, of: TermSpec) -> float:

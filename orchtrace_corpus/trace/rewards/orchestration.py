@@ -13,7 +13,7 @@ from orchtrace_corpus.trace.measures.measure import ASKED, cite
 from orchtrace_corpus.trace.measures.outcome import late_steps as steps_after_result
 from orchtrace_corpus.trace.measures.team import critical_steps as measure_critical_steps
 from orchtrace_corpus.trace.measures.work import elapsed
-from orchtrace_corpus.trace.model.trace import Baseline, EventType, total
+from orchtrace_corpus.trace.model.trace import Baseline, EventType
 from orchtrace_corpus.trace.rewards.terms import FAILED, Function, Score, Team, paid, refused, share_of
 from orchtrace_corpus.trace.view.timing import longest_path
 
@@ -157,7 +157,7 @@ def _merged(team: Team, measure: Any) -> Score:
 
 
 def _counted(team: Team, numbers: Any, options: Options) -> dict[int, float]:
-    agents = set(team.with_roles(team.agents, options["roles"]))
+    agents = team.with_roles(options["roles"])
     return {number: 1.0 for number in numbers if team.trace.events[number].agent in agents}
 
 
@@ -178,17 +178,11 @@ def steps(team: Team, options: Options) -> Score:
 
 def tokens(team: Team, options: Options) -> Score:
     """The tokens of all events; refused where a model was asked and no tokens are stated."""
-    events = team.trace.events
-    agents = set(team.with_roles(team.agents, options["roles"]))
-    spent: dict[int, float] = {}
-    lacking = []
-    for number, event in enumerate(events):
-        if event.copied_context or event.agent not in agents:
-            continue
-        if event.tokens and event.tokens.is_known:
-            spent[number] = float(total(event.tokens))
-        elif event.type in ASKED:
-            lacking.append(number)
+    spent, lacking = team.spent
+    if options["roles"]:
+        events, agents = team.trace.events, team.with_roles(options["roles"])
+        spent = {number: used for number, used in spent.items() if events[number].agent in agents}
+        lacking = [number for number in lacking if events[number].agent in agents]
     if lacking or not spent:
         where = f": {cite(team.trace, lacking)}" if lacking else ""
         return refused(f"events in which a model is asked have no tokens{where}; add `tokens`")
@@ -197,7 +191,7 @@ def tokens(team: Team, options: Options) -> Score:
 
 def usd(team: Team, options: Options) -> Score:
     """The cost that events state, in US dollars; refused where a model was asked and none is stated."""
-    agents = set(team.with_roles(team.agents, options["roles"]))
+    agents = team.with_roles(options["roles"])
     spent: dict[int, float] = {}
     lacking = []
     for number, event in enumerate(team.trace.events):
@@ -216,7 +210,7 @@ def usd(team: Team, options: Options) -> Score:
 
 def longest_answer(team: Team, options: Options) -> Score:
     """The most output tokens of one event."""
-    agents = set(team.with_roles(team.agents, options["roles"]))
+    agents = team.with_roles(options["roles"])
     sizes = {
         number: float(event.tokens.output)
         for number, event in enumerate(team.trace.events)

@@ -59,7 +59,8 @@ def _unstated(team: Team, agents: Sequence[str]) -> Score | None:
 
 def agent_outcomes(team: Team, options: Options) -> Score:
     """The mean of the rewards of agents."""
-    agents = team.with_roles(team.agents, options["roles"])
+    chosen = team.with_roles(options["roles"])
+    agents = [agent for agent in team.agents if agent in chosen]
     if refusal := _unstated(team, agents):
         return refusal
     shares = {agent: team.outcomes[agent] / len(agents) for agent in agents}
@@ -68,7 +69,8 @@ def agent_outcomes(team: Team, options: Options) -> Score:
 
 def role_outcomes(team: Team, options: Options) -> Score:
     """The mean over roles of the mean reward of the agents of each."""
-    agents = team.with_roles([agent for agent in team.agents if agent in team.roles], options["roles"])
+    chosen = team.with_roles(options["roles"])
+    agents = [agent for agent in team.agents if agent in chosen and agent in team.roles]
     if not agents:
         return refused("the trace gives no role of an agent that acts: declare roles under `agents`")
     if refusal := _unstated(team, agents):
@@ -82,7 +84,7 @@ def role_outcomes(team: Team, options: Options) -> Score:
 
 def step_outcomes(team: Team, options: Options) -> Score:
     """The sum of the rewards that events state."""
-    agents = set(team.with_roles(team.agents, options["roles"]))
+    agents = team.with_roles(options["roles"])
     stated = {
         number: event.reward
         for number, event in enumerate(team.trace.events)
@@ -106,7 +108,8 @@ def shaping(team: Team, options: Options) -> Score:
     else:
         if not team.spawns:
             return refused("nothing is spawned, so nothing can return")
-        back = sorted(team.returned.values(), key=team.results.index)
+        first = set(team.returned.values())
+        back = [number for number in team.results if number in first]
         changes = {number: (place + 1) / len(team.spawns) for place, number in enumerate(back)}
     marks = set(team.steps).union(changes)
     order = [number for number in team.times.sequence if number in marks]
@@ -181,7 +184,7 @@ def tool_use(team: Team, options: Options) -> Score:
 
 def verdicts(team: Team, options: Options) -> Score:
     """The mean reward of judging events: those with a reward, of agents that judge."""
-    judges = set(team.with_roles(team.agents, options["roles"]))
+    judges = team.with_roles(options["roles"])
     if not judges:
         return refused(f"no agent has the role {' or '.join(options['roles'])}: name the roles that judge")
     events = team.trace.events
@@ -212,7 +215,8 @@ def agreement(team: Team, options: Options) -> Score:  # noqa: ARG001  (all func
 
 def wins(team: Team, options: Options) -> Score:
     """For each agent the pairs won less the pairs lost, by the pairs that it is in: a zero-sum game."""
-    agents = team.with_roles(team.agents, options["roles"])
+    chosen = team.with_roles(options["roles"])
+    agents = [agent for agent in team.agents if agent in chosen]
     if len(agents) < 2:
         return refused("fewer than two agents of these roles act, and a game has two sides")
     if refusal := _unstated(team, agents):

@@ -67,9 +67,10 @@ class TermSpec(NamedTuple):
     open: tuple[str, ...] = ()
 
     @property
-    def settings(self) -> dict[str, Any]:
+    def settings(self) -> Mapping[str, Any]:
         """All options of the function, defaults included."""
-        return {**FUNCTIONS[self.function].options, **self.options}
+        usual = FUNCTIONS[self.function].options
+        return {**usual, **self.options} if self.options else usual
 
     @property
     def family(self) -> str:

@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import fsum, inf
 from typing import Any, NamedTuple
 
-from orchtrace_corpus.trace.measures.measure import Run
-from orchtrace_corpus.trace.model.trace import AgentKind, EventType, Status, roles_of
+from orchtrace_corpus.trace.measures.measure import ASKED, Run
+from orchtrace_corpus.trace.model.trace import AgentKind, EventType, Status, roles_of, total
 from orchtrace_corpus.trace.view import Derived
 from orchtrace_corpus.trace.view.lifecycle import in_time
 
@@ -266,6 +266,28 @@ class Team(Run):
             return self.trace.rewards.get("team")
         return self.outcomes.get(event.agent) if event.type is not _AGGREGATE else None
 
-    def with_roles(self, agents: Iterable[str], roles: Sequence[str]) -> list[str]:
-        """Those of some agents that have one of the roles; all where no role is named."""
-        return [agent for agent in agents if not roles or self.roles.get(agent) in roles]
+    @Derived
+    def spent(self) -> tuple[dict[int, float], list[int]]:
+        """The tokens of each event that states them, and the events in which a model is asked that state none."""
+        spent: dict[int, float] = {}
+        lacking = []
+        people = self.people
+        for number, event in enumerate(self.trace.events):
+            if event.copied_context or event.agent in people:
+                continue
+            if event.tokens and event.tokens.is_known:
+                spent[number] = float(total(event.tokens))
+            elif event.type in ASKED:
+                lacking.append(number)
+        return spent, lacking
+
+    @Derived
+    def members(self) -> frozenset[str]:
+        """The agents that act."""
+        return frozenset(self.agents)
+
+    def with_roles(self, roles: Sequence[str]) -> frozenset[str]:
+        """The agents that act and have one of the roles; all that act where no role is named."""
+        if not roles:
+            return self.members
+        return frozenset([agent for agent in self.agents if self.roles.get(agent) in roles])
