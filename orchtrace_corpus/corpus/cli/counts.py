@@ -29,6 +29,7 @@ from orchtrace_corpus.corpus.model.disputes import read_by
 from orchtrace_corpus.corpus.model.records import Pool, ReadingName, evidence_facets
 from orchtrace_corpus.corpus.model.taxonomy import Kind
 from orchtrace_corpus.corpus.render import statistics, statistics_page
+from orchtrace_corpus.corpus.rules.tags import cannot_arise
 
 
 def stats(
@@ -215,6 +216,10 @@ def gaps(
     Without names: the first pair that the taxonomy crosses. Any field with a vocabulary can be an
     axis, also a single sub-decision, whose levels are its values.
 
+    Cells that a rule of the taxonomy forbids cannot arise, and are marked x. The other empty and
+    sparse cells are ranked: first those furthest below the number of papers that they would have if
+    the two tags were independent. Beside each stand papers of the closest cells that have some.
+
     \b
     Examples:
       corpus gaps
@@ -231,7 +236,7 @@ def gaps(
         rows, columns = pool.taxonomy.crosstabs[0]
     if not columns:
         raise CommandUseError(f"name a second axis beside {quote(rows)}", "See corpus terms for all of them.")
-    axes = [find(name, attributes, "axis") for name in (rows, columns)]
+    axes = find(rows, attributes, "axis"), find(columns, attributes, "axis")
     for axis in axes:
         if not axis.terms:
             hint = f"To count by it: corpus stats --cross {rows} {columns}"
@@ -240,7 +245,7 @@ def gaps(
     if not papers:
         session.output.note("corpus: no paper passes the filters")
         return ExitCode.DONE
-    found = coverage(papers, axes[0], axes[1], sparse_limit=sparse)
+    found = coverage(papers, *axes, sparse_limit=sparse, impossible=cannot_arise(pool.taxonomy, *axes))
     views: dict[Format, Callable[[], str | Sequence[Line]]] = {
         Format.TABLE: lambda: statistics.coverage_page(found, session.output.width, session.output.glyphs),
         Format.MARKDOWN: lambda: statistics.coverage_document(found),
