@@ -223,26 +223,6 @@ def test_show_in_markdown() -> None:
     )
 
 
-def test_search_finds_words_whatever_their_case_and_accents() -> None:
-    result = run_toy("search", "ROSES", "muller")
-
-    assert result.stdout == "key          year  title\nrose-garden  2021  Röses: A Garden in Four Beds\n"
-    assert result.stderr == "1 paper\n"
-
-
-def test_search_puts_titles_first_and_adds_exclusions() -> None:
-    assert run_toy("search", "garden").stdout == (
-        """\
-key          year  title
-rose-garden  2021  Röses: A Garden in Four Beds
-
-Excluded
-id    title         reason
-E001  A Window Box  Too small to count as a garden.
-"""
-    )
-
-
 def test_terms() -> None:
     assert run_toy("terms").stdout == (
         """\

@@ -357,7 +357,7 @@ def test_show_has_the_proposal_and_every_reading(root: Path) -> None:
 def test_search_finds_candidates_and_says_so(root: Path) -> None:
     assert run_corpus("search", "looks", "large") == (
         0,
-        "Candidates\nkey          proposal  title\nmoss-garden  include   Moss\n",
+        "Candidates\nkey          proposal  matched   title\nmoss-garden  include   evidence  Moss\n",
         "0 papers and 1 candidate\n",
     )
 
