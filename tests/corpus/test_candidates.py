@@ -646,7 +646,7 @@ no-gravel     holds  holds               0          0  No garden is of gravel.
 few-daily     holds  could fall by 1     1          0  One garden is watered daily.
 5 claims hold
 with the candidates 1 of 5 falls: three-small
-falls at N/M: of the M candidates that the claim counts, it falls from the Nth on
+falls at N/M: it counts M candidates, and falls from the Nth on
 3 could fall through open tags; corpus claims --with candidates names them
 """
 

@@ -342,10 +342,13 @@ def scale(ctx: typer.Context, output_format: shared.OutputFormat = Format.TABLE)
     if not os.path.lexists(os.path.join(root, store.SCALE)):
         raise DataFileError(f"this corpus has no {store.SCALE}", "docs/data.md of orchtrace-corpus describes its form.")
     observations = store.read_scale(root, session.pool()).sound()
-    is_csv = output_format is Format.CSV
     session.show_report(
-        {Format.JSON: lambda: render.data(observations)},
-        lambda: [render.all_table(observations)] if is_csv else render.tables(observations),
+        {
+            Format.TABLE: lambda: render.page(observations, session.output.width, session.output.glyphs),
+            Format.MARKDOWN: lambda: render.document(observations),
+            Format.JSON: lambda: render.data(observations),
+        },
+        lambda: [render.all_table(observations)],
         "scale",
         output_format,
     )

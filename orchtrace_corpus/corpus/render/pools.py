@@ -47,7 +47,7 @@ def _candidate_notes(judged: Sequence[PoolVerdict]) -> Iterator[str]:
     if not judged:
         return
     if any(one.falls_at for one in judged):
-        yield "falls at N/M: of the M candidates that the claim counts, it falls from the Nth on"
+        yield "falls at N/M: it counts M candidates, and falls from the Nth on"
     could = sum(bool(one.could_fall_by) for one in judged)
     yield f"{could or 'none'} could fall through open tags; corpus claims --with candidates names them"
 
