@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 
 MATCHED = "matched"
 """The column of a search that says where its words were found."""
+_PIPE_WIDTH = 80
+_WIDTH_FOR_KEYS = 60
+"""How many cells a line needs for whole keys beside all columns of a search."""
 
 
 def list_records(
@@ -178,11 +181,12 @@ def search(
     columns: Columns = "key,year,matched,title",
     output_format: OutputFormat = Format.TABLE,
 ) -> int:
-    """Find records by words, and show where each word was found.
+    """Find records by words.
 
     A word is found in titles, tags and what they mean, summaries, methods, evidence, notes, names and
-    identifiers. Case, accents and endings do not matter: "stopping" finds "stop". Records that hold
-    every word are shown, the best first; if there are none, those that hold most of the words.
+    identifiers; the column "matched" says where. Case, accents and endings do not matter: "stopping"
+    finds "stop". Records that hold every word are shown, the best first; if there are none, those that
+    hold most of the words.
     Without filters, exclusions and candidates are searched, too; CSV holds papers only.
 
     \b
@@ -206,9 +210,10 @@ def search(
     if sort:
         order = lookup.sort_records([hit.record for hit in papers], sort, attributes)
         papers = tuple(sorted(papers, key=lambda hit: order.index(hit.record)))
+    is_narrow = (session.output.width or _PIPE_WIDTH) < _WIDTH_FOR_KEYS
     tables = []
     if papers or output_format is not Format.TABLE:
-        table = listing("papers", [hit.record for hit in papers], shown)
+        table = listing("papers", [hit.record for hit in papers], shown)._replace(whole="" if is_narrow else "key")
         tables.append(with_matches(table, papers, names.index(MATCHED)) if MATCHED in names else table)
     if output_format is not Format.CSV and (excluded or output_format is Format.JSON):
         exclusion_columns = find_all(("id", "title", "reason"), exclusion_attributes(pool.taxonomy))
@@ -219,7 +224,7 @@ def search(
 
         own = find_all(("key", "proposal", "title"), candidate_attributes(pool.taxonomy))
         table = render.listing([hit.record for hit in awaiting], own, "Candidates")
-        tables.append(with_matches(table, awaiting, 2))
+        tables.append(table if is_narrow and output_format is Format.TABLE else with_matches(table, awaiting, 2))
     session.show_tables(tables, "search", output_format)
     if any(hit.missing for hits in (papers, excluded, awaiting) for hit in hits):
         session.output.note("corpus: no record holds every word; these hold the most")

@@ -245,7 +245,8 @@ def coverage_page(coverage: Coverage, width: int | None, glyphs: Glyphs = UNICOD
     shown = [gap for gap in coverage.gaps if round(gap.expected, 1) > gap.papers][:_MOST_GAPS]
     if shown:
         table = _gaps_table(coverage, [gap._replace(nearest=gap.nearest[:2]) for gap in shown])
-        lines += [line(), *table_lines(table, available, glyphs)]
+        lines += [line(), *(line(text, "heading") for text in wrap(table.title, available))]
+        lines += table_lines(table._replace(title=""), available, glyphs)
     return lines
 
 
