@@ -7,11 +7,19 @@ from itertools import chain, islice, product, zip_longest
 from math import isclose
 from typing import NamedTuple
 
-from orchtrace_corpus.corpus.analysis.attributes import Attribute, ValueKind, exclusion_attributes, paper_attributes
+from orchtrace_corpus.base.errors import CommandUseError
+from orchtrace_corpus.base.findings import quote
+from orchtrace_corpus.corpus.analysis.attributes import (
+    Attribute,
+    ValueKind,
+    exclusion_attributes,
+    find,
+    paper_attributes,
+)
 from orchtrace_corpus.corpus.analysis.evidence import EvidenceCoverage, cover
 from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE
 from orchtrace_corpus.corpus.model.records import Paper, Pool, Record
-from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind
+from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Taxonomy
 
 ABSENT = ""
 """Stands for "has no value" among counted values."""
@@ -287,6 +295,32 @@ def _gaps(
 
     found = [Gap(*pair, crosstab.number(*pair), expected[pair], nearest(*pair)) for pair in possible if pair in wanted]
     return tuple(sorted(found, key=lambda gap: round(gap.papers - gap.expected, 2)))
+
+
+def heat(number: int, largest: int) -> int:
+    """0 for nothing, else the quarter of the scale, 1 to 4, that the count falls in."""
+    return min(4, 1 + (number - 1) * 4 // largest) if number and largest else 0
+
+
+def gap_axes(rows: str, columns: str, taxonomy: Taxonomy) -> tuple[Attribute, Attribute]:
+    """The two attributes to look for gaps in: those named, or the first pair that the taxonomy crosses.
+
+    Raises:
+        CommandUseError: One is missing, unknown, or has no vocabulary.
+    """
+    if not rows and not columns:
+        if not taxonomy.crosstabs:
+            raise CommandUseError("name two axes, such as: corpus gaps topology scenario")
+        rows, columns = taxonomy.crosstabs[0]
+    if not columns:
+        raise CommandUseError(f"name a second axis beside {quote(rows)}", "See corpus terms for all of them.")
+    attributes = paper_attributes(taxonomy)
+    axes = find(rows, attributes, "axis"), find(columns, attributes, "axis")
+    for axis in axes:
+        if not axis.terms:
+            hint = f"To count by it: corpus stats --cross {rows} {columns}"
+            raise CommandUseError(f"{axis.name} has no vocabulary, so no cell of it can be missing", hint)
+    return axes
 
 
 def summarise(

@@ -14,14 +14,13 @@ import typer
 from orchtrace_corpus.base.commands import options as shared
 from orchtrace_corpus.base.commands.options import refuse_together, split_names
 from orchtrace_corpus.base.errors import CommandUseError, DataFileError, ExitCode
-from orchtrace_corpus.base.findings import quote
 from orchtrace_corpus.base.text import Format
 from orchtrace_corpus.base.text.layout import Line
 from orchtrace_corpus.base.text.table import Table, arranged
 from orchtrace_corpus.corpus.analysis.attributes import Attribute, exclusion_attributes, find, paper_attributes
 from orchtrace_corpus.corpus.analysis.evidence import EvidenceState, cover, list_tags
 from orchtrace_corpus.corpus.analysis.query import Query
-from orchtrace_corpus.corpus.analysis.statistics import count, count_levels, coverage, cross, summarise
+from orchtrace_corpus.corpus.analysis.statistics import count, count_levels, coverage, cross, gap_axes, summarise
 from orchtrace_corpus.corpus.cli.options import Reading, Where, argument, option
 from orchtrace_corpus.corpus.cli.session import CorpusSession, paper_query
 from orchtrace_corpus.corpus.model import store
@@ -229,18 +228,7 @@ def gaps(
     """
     session = CorpusSession(*ctx.obj)
     pool = session.pool()
-    attributes = paper_attributes(pool.taxonomy)
-    if not rows and not columns:
-        if not pool.taxonomy.crosstabs:
-            raise CommandUseError("name two axes, such as: corpus gaps topology scenario")
-        rows, columns = pool.taxonomy.crosstabs[0]
-    if not columns:
-        raise CommandUseError(f"name a second axis beside {quote(rows)}", "See corpus terms for all of them.")
-    axes = find(rows, attributes, "axis"), find(columns, attributes, "axis")
-    for axis in axes:
-        if not axis.terms:
-            hint = f"To count by it: corpus stats --cross {rows} {columns}"
-            raise CommandUseError(f"{axis.name} has no vocabulary, so no cell of it can be missing", hint)
+    axes = gap_axes(rows, columns, pool.taxonomy)
     papers = paper_query(where or [], pool.taxonomy).select(pool.papers)
     if not papers:
         session.output.note("corpus: no paper passes the filters")

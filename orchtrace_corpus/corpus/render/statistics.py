@@ -6,7 +6,16 @@ from orchtrace_corpus.base.text.layout import UNICODE, Glyphs, Line, Span, displ
 from orchtrace_corpus.base.text.table import Cell, Missing, Table, csv, envelope, markdown, markdown_text, records
 from orchtrace_corpus.base.text.table import lines as table_lines
 from orchtrace_corpus.corpus.analysis.evidence import EvidenceCoverage, EvidenceState, ListedTag
-from orchtrace_corpus.corpus.analysis.statistics import ABSENT, Counts, Coverage, Crosstab, Gap, LevelCounts, Summary
+from orchtrace_corpus.corpus.analysis.statistics import (
+    ABSENT,
+    Counts,
+    Coverage,
+    Crosstab,
+    Gap,
+    LevelCounts,
+    Summary,
+    heat,
+)
 from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE
 from orchtrace_corpus.corpus.model.records import ReadingName
 
@@ -215,11 +224,6 @@ def _share(number: int, total: int) -> float:
 def lower_first(label: str) -> str:
     """The label as it stands inside a sentence."""
     return label if label.isupper() else label[:1].lower() + label[1:]
-
-
-def heat(number: int, largest: int) -> int:
-    """0 for nothing, else the quarter of the scale, 1 to 4, that the count falls in."""
-    return min(4, 1 + (number - 1) * 4 // largest) if number and largest else 0
 
 
 _PIPE_WIDTH = 80
