@@ -102,6 +102,10 @@ class Gaps(tuple[Gap, ...]):  # noqa: SLOT001 - a tuple cannot have a slot that 
         gaps.coverage = coverage
         return gaps
 
+    def __repr__(self) -> str:
+        crosstab = self.coverage.crosstab
+        return f"<{len(self)} gaps of {crosstab.rows.name} by {crosstab.columns.name}>"
+
     def _repr_html_(self) -> str:
         from orchtrace_corpus.base.html import notebook_table
 
@@ -118,6 +122,9 @@ class Verdicts(tuple["Verdict", ...]):
     """What the claims of a corpus come to, in the order of its file."""
 
     __slots__ = ()
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} claims, {sum(verdict.holds for verdict in self)} hold>"
 
     def _repr_html_(self) -> str:
         from orchtrace_corpus.base.html import notebook_table
