@@ -19,7 +19,6 @@ from orchtrace_corpus.corpus.analysis import claims as core
 from orchtrace_corpus.corpus.analysis.attributes import find, paper_attributes
 from orchtrace_corpus.corpus.analysis.claim_readings import compare_readings
 from orchtrace_corpus.corpus.analysis.coding import Sheet
-from orchtrace_corpus.corpus.analysis.stress import stress
 from orchtrace_corpus.corpus.cli.options import Reading, Where, option
 from orchtrace_corpus.corpus.cli.outcome import apply
 from orchtrace_corpus.corpus.cli.session import CorpusSession, paper_query
@@ -102,15 +101,18 @@ def claims(
     claim_file = store.read_claims(root)
     dispute_file = store.read_disputes(root, pool.taxonomy)
     chosen, unread = _select_claims(claim_file, names or [])
-    problems = (*core.check(claim_file, pool), *disputes.check(dispute_file, pool.papers, pool.taxonomy))
-    compared = compare_readings(chosen, pool, dispute_file.sound()) if reading is ReadingName.SOURCES else {}
-    pool = disputes.read_by(pool, dispute_file.disputes, reading)
-    recorded = disputes.as_read(dispute_file.disputes, reading)
     awaiting = store.read_candidates(root, pool.taxonomy)
     if taken_in and awaiting.places is None:
         raise DataFileError(f"this corpus has no {store.CANDIDATES}", "docs/data.md of orchtrace-corpus describes it.")
     proposed = None if awaiting.places is None else awaiting.sound()
-    verdicts = core.evaluate(chosen, pool, recorded, proposed)
+    judge = core.Judge(pool, proposed)
+    found = disputes.check(dispute_file, pool.papers, pool.taxonomy)
+    problems = (*core.check(claim_file, pool, judge), *found)
+    compared = compare_readings(chosen, pool, dispute_file.sound()) if reading is ReadingName.SOURCES else {}
+    pool = disputes.read_by(pool, dispute_file.disputes, reading)
+    recorded = disputes.as_read(dispute_file.disputes, reading)
+    judge = core.Judge(pool, proposed) if compared else judge
+    verdicts = tuple(judge.verdict(claim, recorded) for claim in chosen)
     if taken_in and proposed is not None:
         causes = core.causes(verdicts, pool, proposed)
         report: dict[Format, Callable[[], str | Sequence[Line]]] = {
@@ -126,8 +128,11 @@ def claims(
         )
     flawed = {finding.record for finding in problems if finding.code in ("C103", "C104")}
     beside = [verdict.claim.id for verdict in verdicts if verdict.holds and verdict.claim.id in flawed]
-    tested = stress(chosen, pool, recorded) if stressed else ()
-    robust = {one.claim.id: one for one in tested}
+    robust = {}
+    if stressed:
+        from orchtrace_corpus.corpus.analysis.stress import stress
+
+        robust = {one.claim.id: one for one in stress(chosen, pool, recorded)}
     views: dict[Format, Callable[[], str | Sequence[Line]]] = {
         Format.JSON: lambda: claims_data(verdicts, robust, unread, beside, reading, compared)
     }

@@ -1,16 +1,19 @@
 """All claims on one screen: what fails, falls or is contested first; or what breaks them, the most fragile first."""
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from orchtrace_corpus.base.text.layout import pluralize
 from orchtrace_corpus.base.text.table import Cell, Table
 from orchtrace_corpus.corpus.analysis.claim_readings import ReadingVerdict
 from orchtrace_corpus.corpus.analysis.claims import Verdict
-from orchtrace_corpus.corpus.analysis.stress import Robustness
 from orchtrace_corpus.corpus.model.claim_file import PoolName
 from orchtrace_corpus.corpus.render.claims import beside_notes, summary, unread_notes, verdict_word
 from orchtrace_corpus.corpus.render.pools import pool_summary, pool_word, pools_of
 from orchtrace_corpus.corpus.render.readings import claim_notes
+
+if TYPE_CHECKING:
+    from orchtrace_corpus.corpus.analysis.stress import Robustness
 
 _WIDTH_FOR_SENTENCES = 120
 """How many cells a line needs for sentences beside the verdicts."""
@@ -28,7 +31,7 @@ _NOT_ASKED = "fails: not asked, since the claim fails as things are."
 
 def overview(
     verdicts: Sequence[Verdict],
-    robust: Mapping[str, Robustness],
+    robust: "Mapping[str, Robustness]",
     unread: Sequence[str] = (),
     beside: Sequence[str] = (),
     compared: Mapping[str, ReadingVerdict] = {},
@@ -112,7 +115,7 @@ def _doubt_rank(verdict: Verdict) -> tuple[int, int]:
     return (doubts.index(True) if any(doubts) else _QUIET), -len(verdict.contested)
 
 
-def _stress_rank(robust: Mapping[str, Robustness]) -> Callable[[Verdict], tuple[int, int]]:
+def _stress_rank(robust: "Mapping[str, Robustness]") -> Callable[[Verdict], tuple[int, int]]:
     """How soon a claim breaks: it fails, breaks by one dispute, by all at once, takes several changes, or any one."""
 
     def rank(verdict: Verdict) -> tuple[int, int]:
@@ -132,7 +135,7 @@ def _pool_words(verdict: Verdict, pools: Sequence[PoolName], compared: ReadingVe
     return tuple(pool_word(verdict, name, as_written) for name in pools) or (as_written,)
 
 
-def _stress_row(verdict: Verdict, robust: Mapping[str, Robustness]) -> tuple[Cell, ...]:
+def _stress_row(verdict: Verdict, robust: "Mapping[str, Robustness]") -> tuple[Cell, ...]:
     found = robust[verdict.claim.id]
     if not found.holds:
         return (verdict.claim.id, *(verdict_word(verdict),) * 5)

@@ -1,15 +1,13 @@
 """Claims: which hold, what is behind each, and what it takes to break it."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from orchtrace_corpus.base.findings import printable
 from orchtrace_corpus.base.text.layout import Line, Span, display_width, entry, line, pluralize, wrap
 from orchtrace_corpus.base.text.table import Cell, Table, envelope, markdown_text
-from orchtrace_corpus.corpus.analysis.changes import Change, ChangeKind
 from orchtrace_corpus.corpus.analysis.claim_readings import ReadingVerdict
 from orchtrace_corpus.corpus.analysis.claims import Verdict
-from orchtrace_corpus.corpus.analysis.stress import Robustness
 from orchtrace_corpus.corpus.model.claim_file import Claim, NarrowReading, PoolName, Share
 from orchtrace_corpus.corpus.model.records import ReadingName
 from orchtrace_corpus.corpus.model.tag_rules import Condition
@@ -22,12 +20,16 @@ from orchtrace_corpus.corpus.render.pools import (
 )
 from orchtrace_corpus.corpus.render.readings import agreed_text, reading_data
 
+if TYPE_CHECKING:  # only who asks for stress needs them
+    from orchtrace_corpus.corpus.analysis.changes import Change
+    from orchtrace_corpus.corpus.analysis.stress import Robustness
+
 _PIPE_WIDTH = 100
 _CANDIDATE_COLUMNS = ("candidates", "candidates_fall_by", "could_fall_by")
 
 
 def flat(
-    verdicts: Sequence[Verdict], robust: Mapping[str, Robustness], compared: Mapping[str, ReadingVerdict] = {}
+    verdicts: Sequence[Verdict], robust: "Mapping[str, Robustness]", compared: Mapping[str, ReadingVerdict] = {}
 ) -> Table:
     """Every claim with all that can be told in one row; arguments as for `overview`."""
     columns = ("claim", "holds", "sentence", "expected", "found", "rows", "contested", "boundary", "source")
@@ -87,7 +89,7 @@ def unread_notes(unread: Sequence[str]) -> tuple[str, ...]:
 
 def cards(
     verdicts: Sequence[Verdict],
-    robust: Mapping[str, Robustness],
+    robust: "Mapping[str, Robustness]",
     unread: Sequence[str],
     width: int | None,
     compared: Mapping[str, ReadingVerdict] = {},
@@ -100,7 +102,7 @@ def cards(
 
 def cards_markdown(
     verdicts: Sequence[Verdict],
-    robust: Mapping[str, Robustness],
+    robust: "Mapping[str, Robustness]",
     unread: Sequence[str],
     compared: Mapping[str, ReadingVerdict] = {},
 ) -> str:
@@ -112,7 +114,7 @@ def cards_markdown(
 
 
 def card(
-    verdict: Verdict, robustness: Robustness | None, width: int | None, compared: ReadingVerdict | None = None
+    verdict: Verdict, robustness: "Robustness | None", width: int | None, compared: ReadingVerdict | None = None
 ) -> list[Line]:
     """One claim for people, with everything behind it and against it."""
     available = min(width or _PIPE_WIDTH, _PIPE_WIDTH)
@@ -126,7 +128,7 @@ def card(
     return lines
 
 
-def card_markdown(verdict: Verdict, robustness: Robustness | None, compared: ReadingVerdict | None = None) -> str:
+def card_markdown(verdict: Verdict, robustness: "Robustness | None", compared: ReadingVerdict | None = None) -> str:
     """One claim as a Markdown section."""
     items = (f"- **{label}**: {markdown_text(text)}" for label, text in _entries(verdict, robustness, compared))
     head = f"## {markdown_text(verdict.claim.id)}: {verdict_word(verdict, compared)}"
@@ -135,7 +137,7 @@ def card_markdown(verdict: Verdict, robustness: Robustness | None, compared: Rea
 
 def data(
     verdicts: Sequence[Verdict],
-    robust: Mapping[str, Robustness],
+    robust: "Mapping[str, Robustness]",
     unread: Sequence[str] = (),
     beside: Sequence[str] = (),
     reading: ReadingName = ReadingName.PUBLISHED,
@@ -154,7 +156,7 @@ def verdict_word(verdict: Verdict, compared: ReadingVerdict | None = None) -> st
 
 
 def _entries(
-    verdict: Verdict, robustness: Robustness | None, compared: ReadingVerdict | None
+    verdict: Verdict, robustness: "Robustness | None", compared: ReadingVerdict | None
 ) -> Iterator[tuple[str, str]]:
     claim = verdict.claim
     yield "expected", verdict.expected
@@ -208,7 +210,7 @@ def _share_of(claim: Claim) -> tuple[Condition, ...]:
     return claim.expect.of if isinstance(claim.expect, Share) else ()
 
 
-def stress_entries(found: Robustness) -> Iterator[tuple[str, str]]:
+def stress_entries(found: "Robustness") -> Iterator[tuple[str, str]]:
     """What breaks a claim, as labels and texts."""
     if found.smallest:
         sure = "" if found.is_exact else "at most "
@@ -228,7 +230,9 @@ def stress_entries(found: Robustness) -> Iterator[tuple[str, str]]:
     yield "rows left out", _alone(found.left_out)
 
 
-def _alone(changes: Sequence[Change]) -> str:
+def _alone(changes: "Sequence[Change]") -> str:
+    from orchtrace_corpus.corpus.analysis.changes import ChangeKind
+
     if not changes:
         return "none breaks it alone"
     if changes[0].kind is ChangeKind.LEAVE_OUT:
@@ -236,7 +240,7 @@ def _alone(changes: Sequence[Change]) -> str:
     return f"{len(changes)} break{'s' * (len(changes) == 1)} it alone: {_said(changes)}"
 
 
-def _said(changes: Sequence[Change]) -> str:
+def _said(changes: "Sequence[Change]") -> str:
     """Changes in words; near misses that are taken in with the same tags are named together."""
     groups: dict[str, list[str]] = {}
     for change in changes:
@@ -244,7 +248,7 @@ def _said(changes: Sequence[Change]) -> str:
     return "; ".join(f"{', '.join(records)}{what}" for what, records in groups.items())
 
 
-def _mapping(verdict: Verdict, robustness: Robustness | None, compared: ReadingVerdict | None) -> dict[str, Any]:
+def _mapping(verdict: Verdict, robustness: "Robustness | None", compared: ReadingVerdict | None) -> dict[str, Any]:
     claim = verdict.claim
     mapping: dict[str, Any] = {
         "id": claim.id,
@@ -281,7 +285,7 @@ def _filters(conditions: Sequence[Condition]) -> list[str]:
     return [printable(text, limit=1000) for text in written]
 
 
-def _stress_mapping(found: Robustness) -> dict[str, Any]:
+def _stress_mapping(found: "Robustness") -> dict[str, Any]:
     return {
         "disputes": {"alone": _changes(found.flips), "all_break_it": found.breaks_by_all_flips},
         "near_misses": {"alone": _changes(found.near_misses), "all_break_it": found.breaks_by_all_near_misses},
@@ -291,7 +295,7 @@ def _stress_mapping(found: Robustness) -> dict[str, Any]:
     }
 
 
-def _changes(changes: Sequence[Change]) -> list[dict[str, Any]]:
+def _changes(changes: "Sequence[Change]") -> list[dict[str, Any]]:
     return [
         {
             "kind": change.kind.value,
