@@ -1,4 +1,4 @@
-"""Write the documents about the tool itself: docs/cli.md, docs/rules.md, and marked regions of others.
+"""Write the documents about the tool itself: docs/cli.md, docs/rules.md, outputs of docs/notebook.ipynb, and regions.
 
 They follow from the code, not from the data, so `corpus build` leaves them alone; a test fails where
 they are stale.
@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import attribution
+import notebook
 import trace_reference as traces
 import typer
 
@@ -47,7 +48,8 @@ waive: [{code: I105, why: "The journal version came out four years later."}]
 
 def tool_documents() -> dict[str, str]:
     """The whole documents by path; a test holds them to the code."""
-    return {"docs/cli.md": command_reference(), "docs/rules.md": rule_reference()}
+    documents = {"docs/cli.md": command_reference(), "docs/rules.md": rule_reference()}
+    return {**documents, "docs/notebook.ipynb": notebook.written()}
 
 
 def tool_regions() -> dict[str, dict[str, Callable[[], str]]]:

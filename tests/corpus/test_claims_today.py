@@ -156,8 +156,8 @@ def test_both_verdicts_in_the_overview(root: Path) -> None:
     assert run(root, "claims") == (
         0,
         "claim         published  today                    rows  contested  sentence\n"
-        "total         holds      -                           3          0  The published pool has three gardens.\n"
         "two-small     holds      falls, by terminal-yard     2          0  Two gardens are small.\n"
+        "total         holds      -                           3          0  The published pool has three gardens.\n"
         "mostly-small  holds      holds                       2          0  At least half of the gardens are small.\n"
         "3 claims hold\n"
         "over the pool of today 1 of 2 falls: two-small, by terminal-yard\n",

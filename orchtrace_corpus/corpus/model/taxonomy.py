@@ -127,7 +127,7 @@ class Standing(StrEnum):
 class Term(NamedTuple):
     """A word of a vocabulary. Terms of one facet that share a `code` belong to one family.
 
-    `standing` is that of a level of evidence.
+    `synonyms` are other words for it, by which records are found. `standing` is that of a level of evidence.
     """
 
     id: str
@@ -135,6 +135,7 @@ class Term(NamedTuple):
     definition: str
     code: str = ""
     standing: Standing = Standing.PRIMARY
+    synonyms: tuple[str, ...] = ()
 
 
 class Facet(NamedTuple):
@@ -273,6 +274,7 @@ _TERM = Schema(
     {
         **{name: fields.text(name) for name in ("id", "label", "definition", "code")},
         "standing": decoders.choice("standing", Standing),
+        "synonyms": fields.text_list("synonyms"),
     },
     ("id", "label", "definition"),
 )
