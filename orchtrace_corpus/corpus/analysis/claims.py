@@ -156,13 +156,20 @@ def _tags(attribute: Attribute) -> tuple[str, ...]:
     return (attribute.name,) if attribute.terms and attribute.name != "published" else ()
 
 
-def check(file: ClaimFile, pool: Pool) -> tuple[Finding, ...]:
-    """All findings of the file: those of decoding, claims that fail, and claims that make no sense here."""
+def check(file: ClaimFile, pool: Pool, verdicts: Iterable[Verdict] = ()) -> tuple[Finding, ...]:
+    """All findings of the file: those of decoding, claims that fail, and claims that make no sense here.
+
+    Args:
+        file: The claims.
+        pool: The corpus.
+        verdicts: Those over this corpus that are known already.
+    """
     findings = list(file.findings)
     judge = Judge(pool)
+    judged = {verdict.claim.id: verdict for verdict in verdicts}
     known = {record.name for kind in Over for record in judge.records(kind)}
     for index, claim in enumerate(file.claims):
-        verdict = judge.verdict(claim)
+        verdict = judged.get(claim.id) or judge.verdict(claim)
         if verdict.problem:
             findings += _problems(file, index, judge)
         elif not verdict.holds:
