@@ -81,7 +81,7 @@ S3        0            0.0
 def test_a_crosstab_in_markdown() -> None:
     assert run_toy("stats", "--cross", "style", "size", "--format", "markdown").stdout == (
         """\
-## Style by size
+## Style by Size
 
 | style   | small | large | sum |
 | ------- | ----: | ----: | --: |
@@ -96,7 +96,7 @@ def test_a_crosstab_in_markdown() -> None:
 def test_gaps() -> None:
     assert run_toy("gaps", "--sparse", "1").stdout == (
         """\
-Style by size, 4 papers
+Style by Size, 4 papers
 
         small large
 formal      1     ·
@@ -147,7 +147,7 @@ weekly,large,0,empty
     )
     assert run_toy("gaps", "water", "size", "--format", "markdown").stdout == (
         """\
-## Watering by size
+## Watering by Size
 
 | water    | small | large | sum |
 | -------- | ----: | ----: | --: |
@@ -373,8 +373,8 @@ def test_statistics_in_full_have_one_table_each() -> None:
         "## Size",
         "## Care, by level",
         "## Year",
-        "## Style by size",
-        "## Exclusions: stage",
+        "## Style by Size",
+        "## Exclusions: Stage",
     ]
     full = run_toy("stats", "--full").stdout
     assert [title for title in titles[1:] if title.removeprefix("## ") not in full] == []
@@ -425,7 +425,8 @@ def test_no_text_strikes_out_or_becomes_a_link_in_any_markdown(text: str, toy: C
     shown = {
         markdown_text(text): [],
         markdown(Table("t", text, ("a", text), ((text, "x"),), notes=(text,))): [],
-        item(paper, ()): ["https://example.org/roses", "https://example.org/roses/code"],
+        item(paper, ()): ["https://example.org/roses"],
+        markdown(Table("t", "", ("a", "b"), ((text, "x"),), links=("https://e.org/",))): ["https://e.org/"],
     }
     for source, links in shown.items():
         html = cmarkgfm.github_flavored_markdown_to_html(source)

@@ -130,7 +130,7 @@ def test_levels_pairs_and_filters_go_by_the_reading(root: Path) -> None:
         "prune  C2        0       2       2",
     ]
     assert run(root, "stats", "--cross", "style", "size", "--reading", "sources").stdout == (
-        "Style by size: reading of the sources\n"
+        "Style by Size: reading of the sources\n"
         "style    small  large  sum\n"
         "cottage      2      0    2\n"
         "meadow       0      1    1\n"

@@ -36,6 +36,7 @@ class Table(NamedTuple):
         notes: Sentences below the table, for people.
         wrapped: A column whose text is wrapped rather than cut where it does not fit.
         whole: A column that is never cut, since its texts are what one types next.
+        links: In Markdown, where the first cell of each row leads, as an address that can stand in a link.
     """
 
     name: str
@@ -45,6 +46,7 @@ class Table(NamedTuple):
     notes: tuple[str, ...] = ()
     wrapped: str = ""
     whole: str = ""
+    links: tuple[str, ...] = ()
 
 
 def render(tables: Sequence[Table], schema: str, output: Format) -> str:
@@ -102,6 +104,8 @@ def markdown(table: Table) -> str:
     """The table in Markdown, columns aligned, so that its source reads well, too."""
     header = [markdown_text(name) for name in table.columns]
     body = [[markdown_text(cell_text(cell)) for cell in row] for row in table.rows]
+    for row, link in zip(body, table.links, strict=bool(table.links)):
+        row[0] = f"[{row[0]}]({link})"
     widths = [max(3, *(display_width(row[index]) for row in (header, *body))) for index in range(len(header))]
     numeric = [_is_numeric(table.rows, index) for index in range(len(header))]
     rule = [("-" * (width - 1) + ":") if right else "-" * width for width, right in zip(widths, numeric, strict=True)]

@@ -318,7 +318,7 @@ def decode_candidates(file: YamlFile, taxonomy: Taxonomy) -> CandidateFile:
 def _open_levels(facet: Facet) -> Decoder:
     """Terms with levels, of which one can be that a term does not arise; a term that is absent is open."""
     levels = (*(level.id for level in facet.levels), NOT_ARISING)
-    return decoders.levels(facet.field, facet.label.lower(), tuple(term.id for term in facet.terms), levels)
+    return decoders.levels(facet.field, facet.noun, tuple(term.id for term in facet.terms), levels)
 
 
 def _read_tags(taxonomy: Taxonomy) -> Decoder:

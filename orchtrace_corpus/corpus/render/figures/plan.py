@@ -10,7 +10,7 @@ from orchtrace_corpus.corpus.analysis.statistics import ABSENT, Counts, LevelCou
 from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE
 from orchtrace_corpus.corpus.model.records import Pool
 from orchtrace_corpus.corpus.model.taxonomy import Kind, Role, Taxonomy, Term
-from orchtrace_corpus.corpus.render.statistics import ABSENT_LABEL, lower_first, totals
+from orchtrace_corpus.corpus.render.statistics import ABSENT_LABEL, totals
 
 if TYPE_CHECKING:
     from orchtrace_corpus.corpus.analysis.flow import Screening
@@ -183,21 +183,21 @@ def _coverage(source: Source) -> Caption:
     size = len(_regular(rows.terms)) * len(_regular(columns.terms))
     sparse = sum(number <= SPARSE_LIMIT for number in cells.values())
     numbers = (
-        f"{count_noun(crosstab.total, 'paper')} by {lower_first(rows.label)} and {lower_first(columns.label)}: "
+        f"{count_noun(crosstab.total, 'paper')} by {rows.label} and {columns.label}: "
         f"{size - len(cells)} of {size} cells are empty, {sparse} hold {_FEW}."
     )
     most = ""
     if cells:
         row, column = max(cells, key=lambda cell: cells[cell])
         most = f" The largest: {called(row, rows.terms)} with {called(column, columns.terms)}, {cells[row, column]:,}."
-    return Caption(f"{rows.label} by {lower_first(columns.label)}", numbers, f"{numbers}{most}")
+    return Caption(f"{rows.label} by {columns.label}", numbers, f"{numbers}{most}")
 
 
 def _levels(levels: LevelCounts, source: Source) -> Caption:
     facet = levels.facet
     parts = []
     for term in facet.terms:
-        numbers = (f"{levels.counts[term.id][level.id]:,} {lower_first(level.label)}" for level in facet.levels)
+        numbers = (f"{levels.counts[term.id][level.id]:,} {level.label}" for level in facet.levels)
         having = sum(levels.counts[term.id][level.id] for level in facet.levels)
         disputed = sum(source.contested.get(term.id, {}).values())
         told = f"; {disputed:,} of these {having:,} {'is' if disputed == 1 else 'are'} contested" * bool(disputed)
@@ -209,7 +209,7 @@ def _levels(levels: LevelCounts, source: Source) -> Caption:
 def _terms(counts: Counts, disputed: Mapping[str, int]) -> Caption:
     facet, terms = counts.attribute.facet, counts.attribute.terms
     listed = _listed(_counted(counts))
-    text = f"{count_noun(counts.total, 'paper')} by {lower_first(counts.attribute.label)}: {listed}."
+    text = f"{count_noun(counts.total, 'paper')} by {counts.attribute.label}: {listed}."
     if facet is not None and facet.role is Role.AXIS:
         numbers = [(called(term.id, terms), counts.counts.get(term.id, 0)) for term in _regular(terms)]
         empty = [name for name, number in numbers if not number]
@@ -227,7 +227,7 @@ def _years(source: Source) -> Caption:
     if section is None:
         return Caption("Papers by year", total, text)
     listed = _listed(_counted(source.counts(section.field)))
-    name = lower_first(section.label)
+    name = section.label
     return Caption(f"Papers by year and {name}", total, f"{text} By {name}: {listed}.")
 
 
