@@ -293,7 +293,8 @@ def test_the_list_has_the_published_order_whatever_that_of_the_file(real: Corpus
 
 
 def test_every_paper_is_in_the_list_once_and_no_address_twice(real: Corpus) -> None:
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    documents = (ROOT / "README.md", *sorted((ROOT / "docs" / "list").glob("*.md")))
+    text = "\n".join(path.read_text(encoding="utf-8") for path in documents)
     links = re.findall(r"^- \[.*?\]\((https?://[^)]+)\) - ", text, re.MULTILINE)
 
     assert len(links) == len(real) == len(set(links))
