@@ -190,7 +190,7 @@ def figure_documents(root: str, source: "Source", names: Sequence[str] = ()) -> 
     """
     from orchtrace_corpus.corpus.render.figures import draw, page, plan
 
-    figures = plan.chosen(names, plan.plan(source.pool.taxonomy, with_scale=bool(source.scale)))
+    figures = plan.chosen(names, plan.figures_of(source))
     said = {figure: plan.caption(figure, source) for figure in figures}
     drawn = [document(root, figure.path, draw(figure, source, said[figure])) for figure in figures]
     return drawn if names else [document(root, FIGURES, _marked(page(said))), *drawn]
@@ -203,8 +203,8 @@ def orphaned_figures(root: str, source: "Source") -> list[str]:
     """
     from orchtrace_corpus.corpus.render.figures import plan
 
-    known = {figure.path for figure in plan.plan(source.pool.taxonomy, with_scale=bool(source.scale))}
-    folder = os.path.dirname(next(iter(known)))
+    known = {figure.path for figure in plan.figures_of(source)}
+    folder = plan.FOLDER
     listed = sorted(os.listdir(os.path.join(root, folder))) if os.path.isdir(os.path.join(root, folder)) else []
     drawn = {f"{folder}/{name}": name.removesuffix(".svg") for name in listed if name.endswith(".svg")}
     marks = {path: f'aria-labelledby="{stem}-title {stem}-desc"' for path, stem in drawn.items() if path not in known}

@@ -237,12 +237,12 @@ def _terms(pool: Pool, field: str) -> str:
 
 
 def _figures(names: Sequence[str], sources: _Sources) -> str:
-    from orchtrace_corpus.corpus.render.figures.plan import SCALE_GAP, Source, chosen, contested_values, plan
+    from orchtrace_corpus.corpus.render.figures.plan import SCALE_GAP, Source, chosen, contested_values, figures_of
 
     pool = sources.pool
     known = sources.observations() if SCALE_GAP in names else ()
     source = Source(pool, sources.summary(), known, contested_values(pool, sources.contested()))
-    figures = chosen(names, plan(pool.taxonomy, with_scale=bool(source.scale)))
+    figures = chosen(names, figures_of(source))
     return "\n".join(f"{image(figure, source, figure.path)}\n" for figure in figures)
 
 

@@ -200,9 +200,9 @@ def summary_csv(summary: Summary) -> str:
 
 
 def totals(summary: Summary) -> str:
-    """The head counts in words."""
+    """The head counts in words; records were audited where some were screened and left out."""
     papers = pluralize(summary.papers, "paper")
-    if summary.excluded is None:
+    if not summary.excluded:
         return papers
     exclusions = pluralize(summary.excluded, "exclusion")
     return f"{papers} and {exclusions}: {summary.papers + summary.excluded} audited records"

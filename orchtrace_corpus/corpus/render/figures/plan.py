@@ -76,12 +76,17 @@ class Source(NamedTuple):
         return next(levels for levels in self.summary.levels if levels.facet.field == field)
 
     @property
+    def is_screened(self) -> bool:
+        """Whether screening is on record: records that were left out, or runs of searches."""
+        return bool(self.pool.exclusions) or self.screening is not None
+
+    @property
     def stages(self) -> Counts | None:
         """The exclusions by the last of their facets, the stage at which screening ended for them."""
         return self.summary.exclusions[-1] if self.summary.exclusions else None
 
 
-def plan(taxonomy: Taxonomy, *, with_scale: bool) -> tuple[Figure, ...]:
+def plan(taxonomy: Taxonomy, *, with_scale: bool, with_screening: bool = True) -> tuple[Figure, ...]:
     """The figures that a corpus has: axes first, then facets, years, screening, scale.
 
     The names of figures that are about no single facet hold a hyphen, which no field's name can.
@@ -95,9 +100,15 @@ def plan(taxonomy: Taxonomy, *, with_scale: bool) -> tuple[Figure, ...]:
             if facet.role is role:
                 kind = FigureKind.LEVELS if facet.kind is Kind.LEVELS else FigureKind.TERMS
                 figures.append(Figure(facet.field, kind, facet.field))
-    figures += [Figure("papers-by-year", FigureKind.YEARS), Figure("screening-flow", FigureKind.SCREENING)]
+    figures.append(Figure("papers-by-year", FigureKind.YEARS))
+    figures += [Figure("screening-flow", FigureKind.SCREENING)] if with_screening else []
     figures += [Figure(SCALE_GAP, FigureKind.SCALE)] if with_scale else []
     return tuple(figures)
+
+
+def figures_of(source: Source) -> tuple[Figure, ...]:
+    """The figures of a corpus: that of scale, and that of screening, only where there is something on record."""
+    return plan(source.pool.taxonomy, with_scale=bool(source.scale), with_screening=source.is_screened)
 
 
 def contested_values(pool: Pool, disputed: Collection[tuple[str, str]]) -> dict[str, dict[str, int]]:
