@@ -449,7 +449,8 @@ def test_widths_count_terminal_cells() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["~~x~~ and ~y~", "see www.evil.test", "(WWW.evil.test/a~b)", "| a | www.e.test ~~z~~"]
+    "text",
+    ["~~x~~ and ~y~", "see www.evil.test", "(WWW.evil.test/a~b)", "| a | www.e.test ~~z~~", "$~~x~~$ or $Www.e.test$"],
 )
 def test_no_text_strikes_out_or_becomes_a_link_in_any_markdown(text: str, toy: Corpus) -> None:
     paper = toy.papers[0]._replace(title=text, summary=text, venue=text, authors=(text,))

@@ -266,6 +266,18 @@ def test_text_cannot_leave_its_item(toy: Corpus, title: str, summary: str, venue
     assert re.fullmatch(r"https://e\.org/[^\s()<>\[\]\"'`|\\]*", target[1])
 
 
+@pytest.mark.parametrize(
+    ("title", "shown"),
+    [
+        (r"$k_n$-NN in $O(\sqrt{T})$ *now*", r"$k_n$-NN in $O(\sqrt{T})$ \*now\*"),
+        ("From $5 to $6 a_b", r"From $5 to $6 a\_b"),
+        ("$x[i]_1$ | $a<b$", r"$x\[i\]\_1$ \| $a\<b$"),
+    ],
+)
+def test_mathematics_in_a_title_is_kept_as_written(toy: Corpus, title: str, shown: str) -> None:
+    assert item(toy["rose-garden"]._replace(title=title), ()).startswith(f"- [{shown}](https://example.org/roses) - ")
+
+
 def test_addresses_are_encoded_where_markdown_would_trip() -> None:
     assert address("https://e.org/a_(b)?q=1&r=é#x") == "https://e.org/a_%28b%29?q=1&r=%C3%A9#x"
 

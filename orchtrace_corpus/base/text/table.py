@@ -93,8 +93,18 @@ def lines(table: Table, width: int | None, glyphs: Glyphs = UNICODE) -> list[Lin
 _MARKDOWN_SPECIAL = str.maketrans({c: f"\\{c}" for c in "\\`*_[]<>|#~"} | {"&": "&amp;"})
 
 
+# In GitHub's syntax, and of what can do no harm where formulas are not known. Their signs are no markup within.
+_FORMULA = re.compile(r"((?<!\\)\$(?=\S)(?:(?!www|~~)[^$`<>\[\]|\n])+(?<=[^\s\\])\$(?!\d))", re.IGNORECASE)
+
+
 def markdown_text(text: str) -> str:
-    """The text with every character escaped that could become markup, a link, or end a table cell."""
+    """The text with every character escaped that could become markup, a link, or end a table cell; formulas stay."""
+    if "$" in text:
+        return "".join(part if index % 2 else _escaped(part) for index, part in enumerate(_FORMULA.split(text)))
+    return _escaped(text)
+
+
+def _escaped(text: str) -> str:
     escaped = text.translate(_MARKDOWN_SPECIAL)
     # GitHub makes a link of a host alone: https://github.github.com/gfm/#autolinks-extension-
     return re.sub(r"(?i)(www)\.", r"\1\\.", escaped) if "ww" in escaped.lower() else escaped

@@ -64,10 +64,10 @@ def decoded(latex: str) -> str:
     """LaTeX as plain text, on one line: commands as characters, grouping braces gone.
 
     A bare `%`, `&` or `#`, and a dollar that belongs to no formula, are taken for the character, since
-    who writes them into a bibliography means that.
+    who writes them into a bibliography means that. A formula that no characters stand for is kept as it is written.
 
     Raises:
-        LatexError: It holds a command that has no characters, or an exponent or index without any.
+        LatexError: It holds a command that has no characters, outside formulas.
     """
     text = " ".join(latex.split())
     if set(text).isdisjoint("\\${}~^%&#") and not re.search("--|''|``|[?!]`", text):
@@ -75,22 +75,28 @@ def decoded(latex: str) -> str:
     kept: list[str] = []
 
     def formula(found: re.Match[str]) -> str:
-        inner = re.sub(_SCRIPT, _script, next(part for part in found.groups() if part is not None))
-        if re.search(r"(?<!\\)[\^_]", inner):
-            kept.append(found[0])
-        return f"\\ensuremath{{{inner}}}"
+        inner = next(part for part in found.groups() if part is not None)
+        shown = f"\\ensuremath{{{re.sub(_SCRIPT, _script, inner)}}}"
+        if not re.search(r"(?<!\\)[\^_]", shown) and not _read(shown)[1]:
+            return shown
+        kept.append(f"${inner}$")
+        return f"\0{len(kept) - 1}\0"  # no text of a bibliography holds a zero byte
 
     text = re.sub(_FORMULA, formula, text)
     text = re.sub(r"\\text(super|sub)script\{([^{}]*)\}", _text_script, text)
     text = re.sub(_BARE, lambda found: found[0] if len(found[0]) == 2 else f"\\{found[0]}", text)
+    plain, unknown = _read(text)
+    if unknown:
+        raise LatexError(f"holds LaTeX that stands for no characters: {quote(unknown[0])}; write it as plain text")
+    plain = re.sub("\0(\\d+)\0", lambda found: kept[int(found[1])], plain)
+    return re.sub(r"\s*\n\s*", " ", plain.replace("\N{NO-BREAK SPACE}", " ")).strip()
+
+
+def _read(text: str) -> tuple[str, list[str]]:
     try:
-        plain, unknown = _reader().read(text)
+        return _reader().read(text)
     except RecursionError:
         raise LatexError("holds braces nested too deeply; write it with fewer") from None
-    kept += unknown
-    if kept:
-        raise LatexError(f"holds LaTeX that stands for no characters: {quote(kept[0])}; write it as plain text")
-    return re.sub(r"\s*\n\s*", " ", plain.replace("\N{NO-BREAK SPACE}", " ")).strip()
 
 
 @lru_cache(maxsize=1024)
