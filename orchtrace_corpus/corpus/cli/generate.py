@@ -181,9 +181,7 @@ def init(
     settings.output.note("\n".join(("Next:", *(f"  {command}" for command in commands))))
     settings.output.note("Then make data/taxonomy.yaml yours; its comments say how.")
     if "file://" in files[REQUIREMENTS]:
-        settings.output.note(
-            f"{REQUIREMENTS} names a folder of this machine; put an address there before you share."
-        )
+        settings.output.note(f"{REQUIREMENTS} names a folder of this machine; put an address there before you share.")
     return ExitCode.DONE
 
 
