@@ -178,6 +178,9 @@ def write_or_check(
     for document in documents:
         if document.name == README and len(document.wanted.encode()) > SIZE_LIMIT_BYTES:
             session.output.note(f"corpus: {README} is larger than 512 KiB; GitHub will cut it off")
+            session.output.note(
+                "To mend: own_page: true on sections in data/taxonomy.yaml gives each a page of its own"
+            )
     if not check:
         for name in write(root, documents):
             session.output.note(f"wrote {name}")
