@@ -179,7 +179,7 @@ def write_or_check(
         if document.name == README and len(document.wanted.encode()) > SIZE_LIMIT_BYTES:
             session.output.note(f"corpus: {README} is larger than 512 KiB; GitHub will cut it off")
             session.output.note(
-                "To mend: own_page: true on sections in data/taxonomy.yaml gives each a page of its own"
+                "To mend: own_page: true on a section in data/taxonomy.yaml gives it a page of its own"
             )
     if not check:
         for name in write(root, documents):
