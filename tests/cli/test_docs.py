@@ -32,12 +32,30 @@ def test_quick_start_is_two_single_lines() -> None:
     assert [block for block in blocks[:2] if "\n" in block] == []
 
 
-def test_output_shown_in_the_readme_is_the_output() -> None:
-    shown = re.findall(r"```console\n\$ corpus (.*?)\n(.*?)```", README, re.DOTALL)
+def test_the_readme_opens_with_two_pictures_three_answers_and_the_install_lines() -> None:
+    first_screen = README.split("## Quick Start")[0]
+    questions = re.findall(r"^- .+?\? (.*?)\*\*(.+?)\*\*.*?: `corpus (.+?)`\.$", first_screen, re.MULTILINE)
 
-    assert shown
-    for command, output in shown:
-        assert run_corpus(*shlex.split(command)).stdout == output
+    assert re.findall(r'<img src="(.+?)"', first_screen) == ["docs/matrix.png", "docs/run.png"]
+    assert len(questions) == 3
+    for _, answer, command in questions:
+        told = run_corpus(*shlex.split(command))
+        assert answer in " ".join(f"{told.stdout} {told.stderr}".split()), command
+    assert len(first_screen.encode()) < 2000
+
+
+def test_the_readme_stays_small() -> None:
+    assert len(README.encode()) <= 40_000
+
+
+def test_what_the_first_answers_say_besides() -> None:
+    corpus = oc.load(str(ROOT))
+
+    assert len(corpus.where("stop=explicit")) == 0
+    assert (
+        "debate-as-reward  2026  debate         message (contested)"
+        in run_corpus("list", "--where", "credit_unit=message").stdout
+    )
 
 
 def test_every_command_in_the_readme_works() -> None:

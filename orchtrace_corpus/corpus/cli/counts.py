@@ -199,7 +199,7 @@ def _crossed(
 
 def _headed(table: Table, *, is_published: bool) -> Table:
     """The table under a title that names the reading of the sources, where the counts are by it."""
-    title = f"{table.title}: {statistics.lower_first(statistics.SOURCES_TITLE)}"
+    title = f"{table.title}: {statistics.SOURCES_NOUN}"
     return table if is_published else table._replace(title=title)
 
 

@@ -128,6 +128,7 @@ class Term(NamedTuple):
     """A word of a vocabulary. Terms of one facet that share a `code` belong to one family.
 
     `synonyms` are other words for it, by which records are found. `standing` is that of a level of evidence.
+    `own_page`: this section of the README's list is a page of its own.
     """
 
     id: str
@@ -136,13 +137,14 @@ class Term(NamedTuple):
     code: str = ""
     standing: Standing = Standing.PRIMARY
     synonyms: tuple[str, ...] = ()
+    own_page: bool = False
 
 
 class Facet(NamedTuple):
     """A field that classifies records by a closed vocabulary, in the order in which it is shown.
 
     `levels` is filled for a facet of kind `levels` only. `sourced` says that every tag of a paper on it, NA
-    apart, should rest on evidence.
+    apart, should rest on evidence, `listed` that the list in the README shows these tags.
     """
 
     field: str
@@ -155,6 +157,12 @@ class Facet(NamedTuple):
     allows_na: bool = False
     required: bool = True
     sourced: bool = False
+    listed: bool = False
+
+    @property
+    def noun(self) -> str:
+        """The label as a message has it: in lower case where it has one capital, at its beginning."""
+        return self.label.lower() if self.label == self.label.capitalize() else self.label
 
     @property
     def values(self) -> tuple[str, ...]:
@@ -202,6 +210,11 @@ class Taxonomy(NamedTuple):
         return tuple(facet for facet in self.papers if facet.role is Role.AXIS)
 
     @property
+    def listed(self) -> tuple[Facet, ...]:
+        """The facets whose tags the list in the README shows: those that say so, else the axes."""
+        return tuple(facet for facet in self.papers if facet.listed) or self.axes
+
+    @property
     def section(self) -> Facet | None:
         """The facet whose terms divide the papers into sections: the first plain one of a single term that all have."""
         plain = (facet for facet in self.papers if facet.role is Role.FACET and facet.kind is Kind.SINGLE)
@@ -236,19 +249,33 @@ def decode_taxonomy(file: YamlFile) -> Taxonomy | None:
         _check_columns(node, report)
     if values is None or len(file.findings) > before:
         return None
-    return Taxonomy(**{"exclusions": (), "evidence": (), "crosstabs": (), "source": "", **values})
+    taxonomy = Taxonomy(**{"exclusions": (), "evidence": (), "crosstabs": (), "source": "", **values})
+    if type(node) is Mapping:
+        _refuse_pages(node, taxonomy.section, report)
+    return None if len(file.findings) > before else taxonomy
+
+
+def _refuse_pages(taxonomy: Mapping, section: Facet | None, report: Report) -> None:
+    """Only terms that make the sections of the list can have a page of their own."""
+    for kind in ("papers", "exclusions", "evidence"):
+        for facet in items_of(taxonomy, kind):
+            terms = items_of(facet, "terms") if section is None or text_of(facet, "field") != section.field else ()
+            for term in (*terms, *items_of(facet, "levels")):
+                if "own_page" in term.entries:
+                    which = f"; those are terms of {quote(section.field)}" if section else ", and there are none"
+                    message = f"only sections of the list have pages of their own{which}; remove it"
+                    report.add("F102", term.entries["own_page"][0], message)
 
 
 def facet_decoder(facet: Facet) -> Decoder:
     """The decoder of a tag field."""
     allowed = tuple(term.id for term in facet.terms)
-    label = facet.label.lower() if facet.label.lower() != facet.label.upper() else facet.label
     if facet.kind is Kind.LEVELS:
         level_ids = tuple(level.id for level in facet.levels)
-        return decoders.levels(facet.field, label, allowed, level_ids, codes=facet.codes)
+        return decoders.levels(facet.field, facet.noun, allowed, level_ids, codes=facet.codes)
     if facet.kind is Kind.MANY:
-        return decoders.term_list(facet.field, label, allowed, allows_na=facet.allows_na, codes=facet.codes)
-    return decoders.terms(facet.field, label, allowed, allows_na=facet.allows_na, codes=facet.codes)
+        return decoders.term_list(facet.field, facet.noun, allowed, allows_na=facet.allows_na, codes=facet.codes)
+    return decoders.terms(facet.field, facet.noun, allowed, allows_na=facet.allows_na, codes=facet.codes)
 
 
 def _pairs(name: str) -> Decoder:
@@ -275,6 +302,7 @@ _TERM = Schema(
         **{name: fields.text(name) for name in ("id", "label", "definition", "code")},
         "standing": decoders.choice("standing", Standing),
         "synonyms": fields.text_list("synonyms"),
+        "own_page": decoders.flag("own_page"),
     },
     ("id", "label", "definition"),
 )
@@ -301,6 +329,7 @@ _FACET = Schema(
         "allows_na": decoders.flag("allows_na"),
         "required": decoders.flag("required"),
         "sourced": decoders.flag("sourced"),
+        "listed": decoders.flag("listed"),
         "terms": fields.record_list("terms", _TERM, Term),
         "levels": fields.record_list("levels", _TERM, Term),
     },
@@ -338,8 +367,10 @@ def _check_names(taxonomy: Mapping, report: Report) -> None:
             if kind in (Kind.SINGLE, Kind.MANY) and "levels" in facet.entries:
                 message = f"unknown field 'levels' in a facet of kind {quote(kind)}"
                 report.add("F102", facet.entries["levels"][0], message)
-            if "sourced" in facet.entries and section != "papers":
-                report.add("F102", facet.entries["sourced"][0], "only a facet of papers can be 'sourced'; remove it")
+            for flag in ("sourced", "listed"):
+                if flag in facet.entries and section != "papers":
+                    message = f"only a facet of papers can be {quote(flag)}; remove it"
+                    report.add("F102", facet.entries[flag][0], message)
             for part in ("terms", "levels"):
                 for term in items_of(facet, part):
                     if "standing" in term.entries and (section, text_of(facet, "field")) != ("evidence", "level"):

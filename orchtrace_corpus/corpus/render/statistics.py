@@ -19,7 +19,8 @@ from orchtrace_corpus.corpus.analysis.statistics import (
 from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE
 from orchtrace_corpus.corpus.model.records import ReadingName
 
-SOURCES_TITLE = "Reading of the sources"
+SOURCES_NOUN = "reading of the sources"
+SOURCES_TITLE = SOURCES_NOUN.capitalize()
 """What heads a report on the tags that readers of the sources agree on."""
 
 ABSENT_LABEL = Missing.ABSENT.value
@@ -42,7 +43,7 @@ def counts_tables(counts: Counts, published: Counts | None = None) -> list[Table
         beside = () if published is None else (others.get(value, 0),)
         rows.append((value or Missing.ABSENT, *code, number, _share(number, counts.total), *beside))
     further = () if published is None else (ReadingName.PUBLISHED.value,)
-    title = counts.attribute.label if published is None else f"{counts.attribute.label}: {lower_first(SOURCES_TITLE)}"
+    title = counts.attribute.label if published is None else f"{counts.attribute.label}: {SOURCES_NOUN}"
     columns = (name, *(("code",) if has_codes else ()), "count", "share_percent", *further)
     notes: tuple[str, ...] = ()
     if sum(counts.counts.values()) > counts.total:
@@ -90,7 +91,7 @@ def crosstab_name(crosstab: Crosstab) -> str:
 
 def crosstab_title(crosstab: Crosstab) -> str:
     """What people call a cross-tabulation."""
-    return f"{crosstab.rows.label} by {lower_first(crosstab.columns.label)}"
+    return f"{crosstab.rows.label} by {crosstab.columns.label}"
 
 
 def cells(crosstab: Crosstab) -> dict[str, dict[str, int]]:
@@ -112,7 +113,7 @@ def summary_tables(summary: Summary, published: Summary | None = None) -> list[T
     tables += counts_tables(summary.years)
     tables += [crosstab_table(crosstab) for crosstab in summary.crosstabs]
     for counts in summary.exclusions:
-        title = f"Exclusions: {lower_first(counts.attribute.label)}"
+        title = f"Exclusions: {counts.attribute.label}"
         tables.append(counts_tables(counts)[0]._replace(name=f"exclusion_{counts.attribute.name}", title=title))
     return [*tables, *([evidence_table(summary.evidence)] if summary.evidence else [])]
 
@@ -209,9 +210,9 @@ def summary_csv(summary: Summary) -> str:
 
 
 def totals(summary: Summary) -> str:
-    """The head counts in words."""
+    """The head counts in words; records were audited where some were screened and left out."""
     papers = pluralize(summary.papers, "paper")
-    if summary.excluded is None:
+    if not summary.excluded:
         return papers
     exclusions = pluralize(summary.excluded, "exclusion")
     return f"{papers} and {exclusions}: {summary.papers + summary.excluded} audited records"
@@ -219,11 +220,6 @@ def totals(summary: Summary) -> str:
 
 def _share(number: int, total: int) -> float:
     return round(100 * number / total, 1) if total else 0.0
-
-
-def lower_first(label: str) -> str:
-    """The label as it stands inside a sentence."""
-    return label if label.isupper() else label[:1].lower() + label[1:]
 
 
 _PIPE_WIDTH = 80

@@ -38,13 +38,22 @@ def find_markup(texts: Iterable[PlacedText]) -> Iterator[Finding]:
     for text, field, place, record in texts:
         if not _may_hold_markup(text):
             continue
-        latex, markup = re.search(LATEX, text), re.search(_MARKUP, text, re.IGNORECASE)
+        latex, markup = re.search(LATEX, _read(text, field)), re.search(_MARKUP, text, re.IGNORECASE)
         if latex is not None:
             message = f"{quote(field)} holds LaTeX: {quote(latex[0])}; write the characters themselves, such as é"
             yield Finding("M103", message, place(), record)
         elif markup is not None:
             message = f"{quote(field)} holds markup: {quote(markup[0])}; write plain text"
             yield Finding("M104", message, place(), record)
+
+
+def _read(text: str, field: str) -> str:
+    """What is searched for LaTeX: of titles all but their formulas, which are the authors'."""
+    if field != "title" or text.count("$") < 2:
+        return text
+    from orchtrace_corpus.corpus.formats.latex import without_formulas
+
+    return without_formulas(text)
 
 
 def check_quotes(loaded: Loaded) -> Iterator[Finding]:

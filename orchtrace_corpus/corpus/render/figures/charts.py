@@ -21,7 +21,6 @@ from orchtrace_corpus.corpus.render.figures.sheet import (
     label_width,
     legend,
 )
-from orchtrace_corpus.corpus.render.statistics import lower_first
 
 _ROW = 30.0
 _CELL = 34.0
@@ -221,7 +220,7 @@ def _keys(matrix: _Matrix, largest: int) -> dict[str, str]:
     aside = [matrix.rows[row] for row in matrix.aside_rows]
     aside += [matrix.columns[column] for column in matrix.aside_columns]
     if aside:
-        keys["plain"] = ", ".join(sorted({lower_first(title) for title in aside}))
+        keys["plain"] = ", ".join(sorted(set(aside)))
     return keys
 
 
