@@ -62,7 +62,7 @@ def reward(
       corpus trace reward data/traces/swarm.json
       corpus trace reward data/traces/swarm.json --family R7
       corpus trace reward data/traces/swarm.json --spec kimi-k2-5 --by agent
-      corpus trace reward path/to/runs --spec kimi-k2-5 --spec puppeteer --outcomes outcomes.csv
+      corpus trace reward path/to/logs --spec kimi-k2-5 --spec puppeteer
     """
     session = Session(*ctx.obj)
     refuse_together(family=bool(family), spec=bool(spec))
