@@ -171,6 +171,18 @@ SESSIONS = (
         sure(20 + 9 + 8, 4 + 6, 3 + 20 + 5.5),
         sure(20, 3 + 20 + 5.5, 8),  # planner, tester, planner
     ),
+    Counted(
+        "logs/opencode/team", "OpenCode 1.18.33",
+        1000 + 200 + 120 + (400 + 50) + (420 + 60),  # main, explore, general; each kind apart
+        (80 + 20) + (40 + 10) + 60 + (30 + 40) + (35 + 25 + 5),
+        1500 + 1800 + (200 + 700) + 800,
+        500 + 100 + 300,
+        3, 2, 2, 1,  # main, explore, general; two tasks; bash ended with 1
+        50 - 20,  # 09:00:00 to 09:00:50, less the question
+        20,
+        sure(6 + 2.5 + 4, 2.8 + 0.5 + 3.5, 2.8 + 10 + 4),  # main; explore from 5.2, general from 6.2
+        sure(6, 2.8 + 10 + 4, 2.5 + 4),  # main, general, main
+    ),
 )  # fmt: skip
 
 

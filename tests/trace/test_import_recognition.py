@@ -19,7 +19,6 @@ from tests.trace.conversationlogs import LOGS, SESSION, Claude, claude_usage, mo
 ROW = {"uuid": "u1", "parentUuid": None, "sessionId": SESSION, "timestamp": moment(0), "cwd": "/w", "version": "0.24.4"}
 CLAUDE = {**ROW, "isSidechain": False, "userType": "external"}
 IFLOW = {**CLAUDE, "sessionId": f"session-{SESSION}", "version": "1.0.0"}
-PART = {"id": "prt_1", "sessionID": "ses_1", "messageID": "msg_1", "type": "step-start"}
 
 Content = list[dict[str, Any]] | dict[str, Any]
 OTHERS: dict[str, tuple[str, Content]] = {
@@ -51,13 +50,6 @@ OTHERS: dict[str, tuple[str, Content]] = {
     "gemini-document": ("Gemini CLI", {
         "lastUpdated": moment(1), "messages": [{"id": "u1", "type": "user", "content": "Go.", "timestamp": moment(0)}],
         "projectHash": "ab", "sessionId": SESSION, "startTime": moment(0),
-    }),
-    "opencode-run": ("OpenCode", [{"type": "step_start", "timestamp": 1, "sessionID": "ses_1", "part": PART}]),
-    "opencode-part": ("OpenCode", PART),
-    "opencode-message": ("OpenCode", {"id": "msg_1", "sessionID": "ses_1", "role": "user", "time": {"created": 1}}),
-    "opencode-session": ("OpenCode", {"id": "ses_1", "projectID": "global", "directory": "/w", "version": "1.1"}),
-    "opencode-export": ("OpenCode", {
-        "info": {"id": "ses_1", "projectID": "global", "directory": "/w", "version": "1.1"}, "messages": [],
     }),
     "copilot": ("Copilot CLI", [
         {"type": "session.start", "data": {"sessionId": SESSION, "producer": "copilot-agent"}, "id": "1", "parentId": None},
@@ -135,6 +127,25 @@ def test_files_beside_a_session_are_recognised_by_their_members(tmp_path: Path) 
         assert recognisers(written(tmp_path / f"{number}.json", content, indent=1)) == []
 
 
+OPENCODE: dict[str, Content] = {
+    "run": [
+        {"type": "step_start", "timestamp": 1, "sessionID": "ses_1", "part": {"id": "prt_1", "type": "step-start"}}
+    ],
+    "part": {"id": "prt_1", "sessionID": "ses_1", "messageID": "msg_1", "type": "step-start"},
+    "message": {"id": "msg_1", "sessionID": "ses_1", "role": "user", "time": {"created": 1}},
+    "session": {"id": "ses_1", "projectID": "global", "directory": "/w", "version": "1.1"},
+    "export": {"info": {"id": "ses_1", "projectID": "global", "directory": "/w", "version": "1.1"}, "messages": []},
+}
+
+
+@pytest.mark.parametrize("name", OPENCODE)
+@pytest.mark.parametrize("indent", [None, 2])
+def test_every_record_of_opencode_is_recognised_by_its_importer_alone(
+    tmp_path: Path, name: str, indent: int | None
+) -> None:
+    assert recognisers(written(tmp_path / "x.json", OPENCODE[name], indent=indent)) == ["opencode"]
+
+
 def test_a_folder_of_several_programs_gives_ours_and_names_the_others(tmp_path: Path) -> None:
     main = Claude()
     main.say(0, "Go.")
@@ -150,10 +161,7 @@ def test_a_folder_of_several_programs_gives_ours_and_names_the_others(tmp_path: 
 
 
 def test_a_database_and_an_archive_are_named_where_they_can_be(tmp_path: Path) -> None:
-    path = tmp_path / "opencode.db"
-    path.write_bytes(b"SQLite format 3\0" + b"\0" * 84 + b"CREATE TABLE `part` (`session_id` text)")
-    with pytest.raises(DataFileError, match="it is of OpenCode, which is not read"):
-        importers.sessions(str(path))
+    path = tmp_path / "log.eval"
     path.write_bytes(b"PK\3\4" + b"\0" * 26 + b"_journal/start.json")
     with pytest.raises(DataFileError, match="it is of Inspect AI, which is not read"):
         importers.sessions(str(path))

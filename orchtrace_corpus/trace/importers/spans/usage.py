@@ -116,6 +116,15 @@ class Spending:
         self._report.enter(line, **divided(usage, ImportReport()))
 
 
+def amount(value: Any) -> int | None:
+    """A number of tokens; None for what is none."""
+    if value is None or (type(value) is int and 0 <= value < 2**53):
+        return value
+    if type(value) is not float or not 0 <= value < 2**53:
+        return None
+    return int(value) if value == int(value) else None
+
+
 def divided(usage: Usage, report: ImportReport) -> dict[str, int]:
     """Token counts as the schema has them.
 
