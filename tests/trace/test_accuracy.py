@@ -183,6 +183,18 @@ SESSIONS = (
         sure(6 + 2.5 + 4, 2.8 + 0.5 + 3.5, 2.8 + 10 + 4),  # main; explore from 5.2, general from 6.2
         sure(6, 2.8 + 10 + 4, 2.5 + 4),  # main, general, main
     ),
+    Counted(
+        "logs/inspect_ai/team.json", "Inspect AI 0.3.285",
+        500 + 100 + (200 + 50) + (300 + 40),  # lead, reader, checker; caches are apart
+        60 + 40 + (20 + 30) + (25 + 15),
+        100 + 650 + 200 + 300,
+        50,
+        3, 2, 2, 1,  # lead, reader, checker; bash ran out of time
+        47 - 1,  # the first answer begins at 09:00:01, lead ends at 09:00:47
+        0,
+        sure(5 + 4 + 0.5, 6 + 1.5 + 4.5, 3.5 + 20 + 6),  # lead, reader, checker
+        sure(5, 3.5 + 20 + 6, 4 + 0.5),  # lead, checker, lead
+    ),
 )  # fmt: skip
 
 

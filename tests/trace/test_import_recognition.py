@@ -59,7 +59,6 @@ OTHERS: dict[str, tuple[str, Content]] = {
         {"type": "metadata", "protocol_version": "1.5", "created_at": 1}, {"type": "turn.prompt", "time": 2},
     ]),
     "kimi-state": ("Kimi Code", {"id": "session_1", "version": 2, "createdAt": 1, "archived": False, "agents": {}}),
-    "inspect": ("Inspect AI", {"version": 2, "status": "success", "eval": {"task": "t"}, "plan": {}}),
     "autogen-events": ("AutoGen", [
         {"payload": "{}", "sender": None, "receiver": "r", "kind": "k", "delivery_stage": "SEND", "type": "Message"},
     ]),
@@ -158,13 +157,6 @@ def test_a_folder_of_several_programs_gives_ours_and_names_the_others(tmp_path: 
     assert len(done.stdout.splitlines()) == 1
     for said in ("2 files are of Qwen Code", "1 file is of Gemini CLI", "1 file is of iFlow"):
         assert f"corpus: {said}, which is not read" in done.stderr
-
-
-def test_a_database_and_an_archive_are_named_where_they_can_be(tmp_path: Path) -> None:
-    path = tmp_path / "log.eval"
-    path.write_bytes(b"PK\3\4" + b"\0" * 26 + b"_journal/start.json")
-    with pytest.raises(DataFileError, match="it is of Inspect AI, which is not read"):
-        importers.sessions(str(path))
 
 
 # Usage of 0 tokens

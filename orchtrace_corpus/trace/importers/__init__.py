@@ -30,6 +30,7 @@ FORMATS: Mapping[str, str] = {
     "langsmith": "LangSmith or LangGraph run trees (JSON)",
     "atif": "ATIF trajectories (JSON)",
     "opencode": "OpenCode sessions (SQLite, JSON)",
+    "inspect_ai": "Inspect AI logs (.eval, JSON)",
 }
 """Our own formats by name, and what people call them. The first that recognises a file has it."""
 

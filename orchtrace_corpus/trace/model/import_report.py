@@ -123,6 +123,7 @@ class LedgerLine(StrEnum):
     RESTATED = "left out: usage that the log states again, of calls that are counted"
     COPY = "left out: copy of a span (by id)"
     TWIN = "left out: model call that another library has instrumented, too"
+    KEPT_ANSWER = "left out: answer that was kept from an earlier run, and that nobody paid for again"
     SILENT_CALL = "unknown: model call without usage"
     ZERO = "unknown: usage of 0 tokens, which no call has"
     UNDIVIDED = "unknown: only a total, not divided by kind"

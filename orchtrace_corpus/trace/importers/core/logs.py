@@ -23,7 +23,7 @@ from orchtrace_corpus.trace.importers.core import json_parts as parts
 from orchtrace_corpus.trace.importers.core.privacy import masked_path
 from orchtrace_corpus.trace.model.import_report import Drop, ImportReport
 
-SUFFIXES = (".jsonl", ".ndjson", ".json", ".db")
+SUFFIXES = (".jsonl", ".ndjson", ".json", ".db", ".eval")
 MOST_LINE_BYTES = 64 * 1024 * 1024
 """A longer line is dropped, and said so: no event is that large."""
 MOST_DOCUMENT_BYTES = 1024 * 1024 * 1024

@@ -19,11 +19,7 @@ def program_of(beginning: Head) -> str:
             if wrote(row):
                 return name
     names = beginning.outline
-    return next((name for name, members in _BY_MEMBERS if members <= names), _of_bytes(beginning.text))
-
-
-def _of_bytes(text: str) -> str:
-    return "Inspect AI" if text.startswith("PK") and ("_journal/" in text or "header.json" in text) else ""
+    return next((name for name, members in _BY_MEMBERS if members <= names), "")
 
 
 def _inside(row: Mapping[str, Any], name: str) -> dict[str, Any]:
@@ -72,7 +68,6 @@ _BY_MEMBERS = (
     ("Qwen Code", {"agentType", "parentSessionId"}),
     ("Gemini CLI", {"sessionId", "projectHash", "messages"}),
     ("Kimi Code", {"agents", "createdAt", "archived"}),
-    ("Inspect AI", {"version", "status", "eval"}),
     ("AutoGen", {"payload", "sender", "receiver", "delivery_stage"}),
     ("AutoGen", {"messages", "models_usage", "stop_reason"}),
     ("Google ADK", {"appName", "userId", "events"}),

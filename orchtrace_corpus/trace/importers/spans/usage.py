@@ -35,7 +35,10 @@ class Spending:
             self._account(number)
         self._account_counters()
         calls = [number for number, last in enumerate(self._last_call) if last == number]
-        unknown = [n for n in calls if of.spans[n].kind is INFERENCE and n not in self.by_span]
+        asked = [n for n in calls if of.spans[n].kind is INFERENCE and n not in self.by_span]
+        unknown = [n for n in asked if not of.spans[n].is_free]
+        if len(asked) > len(unknown):
+            report.enter(LedgerLine.KEPT_ANSWER, len(asked) - len(unknown))
         if unknown:
             report.enter(LedgerLine.SILENT_CALL, len(unknown))
         self.uncounted = sum(not self._is_counted[n] and not of.spans[n].is_error for n in unknown)
