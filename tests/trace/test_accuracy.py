@@ -195,6 +195,18 @@ SESSIONS = (
         sure(5 + 4 + 0.5, 6 + 1.5 + 4.5, 3.5 + 20 + 6),  # lead, reader, checker
         sure(5, 3.5 + 20 + 6, 4 + 0.5),  # lead, checker, lead
     ),
+    Counted(
+        "logs/autogen/team.events.jsonl", "AutoGen 0.7.5",
+        (100 + 200) + (50 + 80) + (300 - 100),  # lead, adder, checker; its LLMCall says what came from the cache
+        (10 + 20) + (5 + 8) + 30,
+        100,
+        0,
+        3, 1, 1, 1,  # lead, adder that is its tool, checker; add failed
+        26,
+        0,
+        sure(5 + 5, 3.5 + 2 + 3, 6),  # lead, adder from the task on, checker
+        sure(5, 3.5 + 2 + 3, 5, 6),  # lead, adder, lead, checker
+    ),
 )  # fmt: skip
 
 

@@ -31,6 +31,7 @@ FORMATS: Mapping[str, str] = {
     "atif": "ATIF trajectories (JSON)",
     "opencode": "OpenCode sessions (SQLite, JSON)",
     "inspect_ai": "Inspect AI logs (.eval, JSON)",
+    "autogen": "AutoGen event logs and results (JSON Lines, JSON)",
 }
 """Our own formats by name, and what people call them. The first that recognises a file has it."""
 
@@ -42,6 +43,7 @@ _FOLDERS = {
     "codex": "conversations.",
     "atif": "",
     "opencode": "conversations.",
+    "autogen": "conversations.",
 }
 """Where the modules of formats are, if not with those of spans."""
 

@@ -139,9 +139,10 @@ class Team:
 
     def return_all(self) -> None:
         """Let every result of a call that spawned, or called again, an agent be that agent's return."""
+        spawned = {thread.agent for thread in self.threads if thread.parent}
         for thread in self.threads:
             for call in [step for step in thread.steps if isinstance(step, steps.ToolCall)]:
-                if call.answer is not None and call.target and call.purpose in (steps.SPAWN, steps.MESSAGE):
+                if call.answer is not None and (call.purpose is steps.SPAWN or call.target in spawned):
                     done = call.answer
                     error = "agent_error" if done.status is Status.ERROR else ""
                     self.returns(thread, steps.Return.at_step(done, call.target, done.status, error, done.ref))
@@ -155,6 +156,7 @@ class Team:
         system: str = "",
         topology: Topology = Topology.UNKNOWN,
         unit: Unit = Unit.SECOND,
+        unread: int | None = None,
     ) -> Trace | None:
         """The trace; None where nothing ran.
 
@@ -165,6 +167,7 @@ class Team:
             system: What ran, if that is not called as its format.
             topology: How the agents are arranged, if no spawn says so.
             unit: `STEP` where the log has no times, and those of the steps only count.
+            unread: How many lines could not be read, of which nobody knows what they say; None for all.
         """
         threads = [thread for thread in self.threads if thread.steps]
         for thread in threads:
@@ -178,9 +181,8 @@ class Team:
         if not builder:
             return None
         arranged = steps.topology(threads)
-        return builder.trace(
-            topology=topology if arranged is Topology.UNKNOWN else arranged, missing=self.missing, unit=unit
-        )
+        arranged = topology if arranged is Topology.UNKNOWN else arranged
+        return builder.trace(topology=arranged, missing=self.missing, unit=unit, unread=unread)
 
 
 def _begin(thread: steps.Transcript) -> steps.Step:

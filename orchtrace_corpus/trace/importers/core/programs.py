@@ -50,17 +50,10 @@ def _is_gemini(row: dict[str, Any]) -> bool:
     return row.keys() >= {"sessionId", "projectHash"} or row.keys() >= {"sessionId", "messageId", "message", "type"}
 
 
-def _is_autogen(row: dict[str, Any]) -> bool:
-    found = row.get("messages")
-    message = found[0] if isinstance(found, list) and found else None
-    return isinstance(message, dict) and message.keys() >= {"source", "models_usage"}
-
-
 _BY_ROW: Mapping[str, Callable[[dict[str, Any]], bool]] = {
     "Qwen Code": _is_qwen,
     "iFlow": _is_iflow,
     "Gemini CLI": _is_gemini,
-    "AutoGen": _is_autogen,
     "Copilot CLI": lambda row: _inside(row, "data").get("producer") == "copilot-agent",
     "Kimi Code": lambda row: row.get("type") == "metadata" and "protocol_version" in row,
 }
@@ -68,8 +61,6 @@ _BY_MEMBERS = (
     ("Qwen Code", {"agentType", "parentSessionId"}),
     ("Gemini CLI", {"sessionId", "projectHash", "messages"}),
     ("Kimi Code", {"agents", "createdAt", "archived"}),
-    ("AutoGen", {"payload", "sender", "receiver", "delivery_stage"}),
-    ("AutoGen", {"messages", "models_usage", "stop_reason"}),
     ("Google ADK", {"appName", "userId", "events"}),
     ("Google ADK", {"app_name", "user_id", "events"}),
     ("Who&When", {"mistake_agent", "mistake_step", "history"}),
