@@ -207,6 +207,18 @@ SESSIONS = (
         sure(5 + 5, 3.5 + 2 + 3, 6),  # lead, adder from the task on, checker
         sure(5, 3.5 + 2 + 3, 5, 6),  # lead, adder, lead, checker
     ),
+    Counted(
+        "logs/google_adk/session.json", "Google ADK 2.13",
+        (100 + 150 - 50) + (120 - 20) + 300 + (320 - 200 + 340 - 300 + 360 - 300),  # reader, checker, judge, clerk
+        (10 + 15) + (12 + 3) + (8 + 5) + (6 + 9 + 7),  # thoughts are apart
+        50 + 20 + 200 + 300 + 300,
+        0,
+        4, 0, 0, 1,  # nobody is spawned; open failed
+        46 - 24,  # 09:00:00 to 09:00:46, less the confirmation
+        24,
+        sure(7 + 5, 12, 3, 1 + 5 + 1),  # each answer until the next event that can have read it
+        sure(7 + 5, 3, 1 + 5 + 1),  # reader, or checker; judge, clerk
+    ),
 )  # fmt: skip
 
 

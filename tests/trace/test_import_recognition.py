@@ -59,8 +59,6 @@ OTHERS: dict[str, tuple[str, Content]] = {
         {"type": "metadata", "protocol_version": "1.5", "created_at": 1}, {"type": "turn.prompt", "time": 2},
     ]),
     "kimi-state": ("Kimi Code", {"id": "session_1", "version": 2, "createdAt": 1, "archived": False, "agents": {}}),
-    "adk": ("Google ADK", {"id": "s1", "appName": "demo", "userId": "u", "events": [{"invocationId": "e"}]}),
-    "who-and-when": ("Who&When", {"history": [], "mistake_agent": "a", "mistake_step": "1", "question": "q"}),
 }  # fmt: skip
 """Logs of programs that are not read: which program, and its lines or its document."""
 

@@ -32,6 +32,7 @@ FORMATS: Mapping[str, str] = {
     "opencode": "OpenCode sessions (SQLite, JSON)",
     "inspect_ai": "Inspect AI logs (.eval, JSON)",
     "autogen": "AutoGen event logs and results (JSON Lines, JSON)",
+    "google_adk": "Google ADK sessions (JSON)",
 }
 """Our own formats by name, and what people call them. The first that recognises a file has it."""
 
@@ -44,6 +45,7 @@ _FOLDERS = {
     "atif": "",
     "opencode": "conversations.",
     "autogen": "conversations.",
+    "google_adk": "conversations.",
 }
 """Where the modules of formats are, if not with those of spans."""
 

@@ -61,8 +61,5 @@ _BY_MEMBERS = (
     ("Qwen Code", {"agentType", "parentSessionId"}),
     ("Gemini CLI", {"sessionId", "projectHash", "messages"}),
     ("Kimi Code", {"agents", "createdAt", "archived"}),
-    ("Google ADK", {"appName", "userId", "events"}),
-    ("Google ADK", {"app_name", "user_id", "events"}),
-    ("Who&When", {"mistake_agent", "mistake_step", "history"}),
 )
 """By the members of its outer objects, of which the first that fits counts."""
