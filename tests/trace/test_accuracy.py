@@ -219,6 +219,15 @@ SESSIONS = (
         sure(7 + 5, 12, 3, 1 + 5 + 1),  # each answer until the next event that can have read it
         sure(7 + 5, 3, 1 + 5 + 1),  # reader, or checker; judge, clerk
     ),
+    Counted(
+        "logs/who_and_when/hand.json", "Who&When",
+        0, 0, 0, 0,  # no record says
+        2, 0, 0, 1,  # Orchestrator, WebSurfer; the step that the label names
+        6,  # steps: seven, the first at 0
+        0,
+        sure(1 + 1, 1, 1, 1, 1),  # Orchestrator, WebSurfer, Orchestrator, its terminal, Orchestrator
+        sure(1 + 1, 1, 1, 1, 1),
+    ),
 )  # fmt: skip
 
 

@@ -33,6 +33,7 @@ FORMATS: Mapping[str, str] = {
     "inspect_ai": "Inspect AI logs (.eval, JSON)",
     "autogen": "AutoGen event logs and results (JSON Lines, JSON)",
     "google_adk": "Google ADK sessions (JSON)",
+    "who_and_when": "Who&When records (JSON)",
 }
 """Our own formats by name, and what people call them. The first that recognises a file has it."""
 
@@ -46,6 +47,7 @@ _FOLDERS = {
     "opencode": "conversations.",
     "autogen": "conversations.",
     "google_adk": "conversations.",
+    "who_and_when": "conversations.",
 }
 """Where the modules of formats are, if not with those of spans."""
 

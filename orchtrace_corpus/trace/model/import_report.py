@@ -77,6 +77,7 @@ class Problem(StrEnum):
     FINAL_METRICS_DIFFER = "final_metrics other than the sum of the steps, with sub-agents or without: the steps count"
     UNUSABLE_EXTRA = "export of ours that was changed since: read as one of another program"
     RESTATED_DIFFERS = "usage that is stated twice, with different figures: that of the call itself counts"
+    LABEL_OF_ANOTHER = "label that names another agent than acts at its step: it stays with the step"
     OVERLAPPING_TASK = "task of a graph that begins before one that it depends on ends: not joined"
 
 
