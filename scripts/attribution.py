@@ -14,18 +14,20 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import sqrt
 from pathlib import Path
 from random import Random
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from planted_faults import RELIABLE, Case, Fault, document, made_run
+from planted_faults import RELIABLE, Case, Fault, made_run
 
 from orchtrace_corpus.base.errors import CorpusError
 from orchtrace_corpus.base.text.table import Table, markdown
-from orchtrace_corpus.trace import TraceView, as_data, parse_trace
+from orchtrace_corpus.trace import TraceView, as_data, import_logs, parse_trace
 from orchtrace_corpus.trace.credit.assign import parts
 from orchtrace_corpus.trace.credit.methods import difference_rewards
 from orchtrace_corpus.trace.credit.reach import Reach
 from orchtrace_corpus.trace.diagnosis import diagnose
+from orchtrace_corpus.trace.importers.conversations.who_and_when import MISTAKE
 from orchtrace_corpus.trace.measures.measure import steps
+from orchtrace_corpus.trace.model.trace import Status
 from orchtrace_corpus.trace.rewards import WHOLE, Spec, TermSpec, compute
 
 RUNS_OF_A_FAULT = 100
@@ -33,20 +35,31 @@ RERUNS = 4
 """How often each agent is replaced."""
 
 
-def read_record(record: Mapping[str, Any], name: str) -> Case:
-    """A record of Who&When: entries of a history as messages, each after the one before.
+def read_record(path: Path) -> Case:
+    """A record of Who&When, imported, with its labels taken out of the trace.
 
     Raises:
-        KeyError: It lacks the history, or says not who was at fault at which step.
+        DataFileError: The file holds no record.
+        ValueError: It says not at which step the mistake was made, or not by whom.
     """
-    events, edges = [], []
-    for place, entry in enumerate(record["history"]):
-        agent = (entry.get("name") or entry["role"]).split(" (")[0]
-        kind = "human_intervention" if agent == "human" else "message"
-        events.append({"id": f"h{place}", "t": place, "type": kind, "agent": agent, "content_ref": entry["content"]})
-        edges += [{"src": f"h{place - 1}", "dst": f"h{place}", "type": "temporal"}] if place else []
-    view = TraceView(parse_trace(json.dumps({**document(name, events, edges), "clock": {"unit": "step"}})))
-    return Case("record", view, record["mistake_agent"], f"h{record['mistake_step']}")
+    (imported,) = import_logs(str(path), "who_and_when", salt="attribution")
+    if imported.error is not None:
+        raise imported.error
+    trace = imported.trace
+    at_fault = [event for event in trace.events if event.error_type == MISTAKE] if trace else []
+    named = json.loads(path.read_text(encoding="utf-8"))["mistake_agent"]
+    if trace is None or len(at_fault) != 1 or not isinstance(named, str):
+        raise ValueError("its labels name no agent and step of its history")
+    (step,) = at_fault
+    step.status, step.error_type = Status.UNKNOWN, ""
+    trace.metrics.clear()
+    known = {_plain(event.agent): event.agent for event in trace.events}
+    return Case("record", TraceView(trace), known.get(_plain(named), named), step.id)
+
+
+def _plain(name: str) -> str:
+    """A name by which an agent is known again."""
+    return name.strip().casefold().replace(" ", "_")
 
 
 Suspicion = dict[str, float]
@@ -182,6 +195,7 @@ def ranks(case: Case, method: Method) -> tuple[Rank, Rank]:
     asked = set(steps(trace))
     names = list(dict.fromkeys(trace.events[number].agent for number in order if number in asked))
     latest: dict[str, str] = {}
+    home: dict[str, str] = {}  # a terminal is no agent: what it prints belongs to the step that called it
     of_steps: Suspicion = {}
     for number in order:
         event = trace.events[number]
@@ -189,8 +203,9 @@ def ranks(case: Case, method: Method) -> tuple[Rank, Rank]:
             latest[event.agent] = event.id
         if event.id in events and event.agent in latest:
             of_steps[latest[event.agent]] = of_steps.get(latest[event.agent], 0.0) + events[event.id]
+        home[event.id] = latest.get(event.agent, event.id)
     every = [trace.events[number].id for number in order if number in asked]
-    return rank(agents, case.agent, names), rank(of_steps, case.step, every)
+    return rank(agents, case.agent, names), rank(of_steps, home[case.step], every)
 
 
 def interval(hits: float, number: int) -> tuple[float, float]:
@@ -228,16 +243,16 @@ def made_tables() -> str:
 
 
 def records(folder: Path) -> Iterator[Case]:
-    """The records of a folder and those below it; what cannot be read, or contradicts itself, is named."""
+    """The records of a folder and those below it, one in a file; what contradicts itself, or is none, is named."""
     for path in sorted(folder.rglob("*.json")):
         try:
-            case = read_record(json.loads(path.read_text(encoding="utf-8")), path.stem)
-        except (KeyError, TypeError, AttributeError, json.JSONDecodeError, CorpusError) as error:
-            print(f"{path}: passed over: {type(error).__name__}: {str(error).splitlines()[0]}")
+            case = read_record(path)
+        except (CorpusError, KeyError, TypeError, ValueError) as error:
+            print(f"{path}: passed over: {str(error).splitlines()[0]}")
             continue
-        at_fault = {event.id: event.agent for event in case.view.trace.events}.get(case.step)
-        if at_fault != case.agent:
-            print(f"{path}: {case.step} is of {at_fault}, and the record names {case.agent}")
+        acts = next(event.agent for event in case.view.trace.events if event.id == case.step)
+        if acts != case.agent:
+            print(f"{path}: the step at fault is of {acts}, and the record names {case.agent}")
         yield case
 
 

@@ -11,10 +11,11 @@ from planted_faults import Case, Fault, made_run
 
 from orchtrace_corpus.trace import validate
 from orchtrace_corpus.trace.measures.measure import steps
-from orchtrace_corpus.trace.model.trace import EventType
+from orchtrace_corpus.trace.model.trace import EventType, Status
 
 ALGORITHM: dict[str, Any] = {
     "is_correct": "False",
+    "question_ID": "a",
     "history": [
         {"content": "Count the even numbers.", "role": "assistant", "name": "Checker"},
         {"content": "There are three.", "role": "user", "name": "Counter"},
@@ -25,6 +26,7 @@ ALGORITHM: dict[str, Any] = {
 }
 BY_HAND: dict[str, Any] = {
     "is_corrected": "False",
+    "question_ID": "b",
     "history": [
         {"content": "Which shop opens first?", "role": "human"},
         {"content": "Ask the surfer.", "role": "Orchestrator (thought)"},
@@ -44,12 +46,12 @@ RECORDS = """\
 | chance            | 50.0%                  | 0.50  | 33.3%                 | 0.50          |
 | first to act      | 33.3% (6.1% to 79.2%)  | 0.67  | 0.0% (0.0% to 56.1%)  | 0.75          |
 | last to act       | 66.7% (20.8% to 93.9%) | 0.33  | 33.3% (6.1% to 79.2%) | 0.50          |
-| credit, the most  | 33.3% (6.1% to 79.2%)  | 0.67  | 0.0% (0.0% to 56.1%)  | 0.67          |
-| credit, the least | 66.7% (20.8% to 93.9%) | 0.33  | 33.3% (6.1% to 79.2%) | 0.33          |
+| credit, the most  | 33.3% (6.1% to 79.2%)  | 0.67  | 0.0% (0.0% to 56.1%)  | 0.50          |
+| credit, the least | 66.7% (20.8% to 93.9%) | 0.33  | 0.0% (0.0% to 56.1%)  | 0.50          |
 | diagnosis         | 50.0% (12.5% to 87.5%) | 0.50  | 33.3% (6.1% to 79.2%) | 0.50          |
 | reward            | 50.0% (12.5% to 87.5%) | 0.50  | 33.3% (6.1% to 79.2%) | 0.50          |
 """
-"""Credit of the agents: Checker 2/3, Counter 1/3; Orchestrator 5/6, WebSurfer 1/6. The first record is there twice."""
+"""Credit of agents: Checker 2/3, Counter 1/3; Orchestrator 3/4, WebSurfer 1/4. The first record is there twice."""
 
 
 def test_the_place_of_the_one_at_fault_shares_ties_evenly() -> None:
@@ -101,25 +103,47 @@ def test_a_late_stop_is_behind_a_merge_of_the_same_agent() -> None:
         assert kinds[step] is EventType.INFERENCE
 
 
+def read(folder: Path, record: dict[str, Any], **labels: str) -> Case:
+    """A record as a case."""
+    path = folder / "record.json"
+    path.write_text(json.dumps({**record, **labels}), "utf-8")
+    return read_record(path)
+
+
 @pytest.mark.parametrize(
     ("record", "agents", "at_fault"),
     [
-        (ALGORITHM, ["Checker", "Counter", "Checker"], ("Counter", "h1")),
-        (BY_HAND, ["human", "Orchestrator", "Orchestrator", "WebSurfer"], ("WebSurfer", "h3")),
+        (ALGORITHM, ["Checker", "Counter", "Checker"], ("Counter", 1.0)),
+        (BY_HAND, ["Orchestrator", "Orchestrator", "WebSurfer"], ("WebSurfer", 3.0)),
     ],
 )
-def test_records_are_read_in_both_forms(record: dict[str, Any], agents: list[str], at_fault: tuple[str, str]) -> None:
-    case = read_record(record, "r")
+def test_records_are_read_in_both_forms_without_their_labels(
+    record: dict[str, Any], agents: list[str], at_fault: tuple[str, float], tmp_path: Path
+) -> None:
+    case = read(tmp_path, record)
+    trace = case.view.trace
+    asked = {trace.events[number].id: trace.events[number] for number in steps(trace)}
 
-    assert [event.agent for event in case.view.trace.events] == agents
-    assert (case.agent, case.step) == at_fault
+    assert [event.agent for event in asked.values()] == agents
+    assert (case.agent, asked[case.step].t_end) == at_fault
+    assert {(event.status, event.error_type) for event in trace.events} == {(Status.UNKNOWN, "")}
+    assert trace.metrics == {}
 
 
-def test_people_are_never_suspected_of_a_record() -> None:
-    of_agent, of_step = ranks(read_record(BY_HAND, "r"), lambda _: ({}, {}))
+def test_a_mistake_of_a_terminal_is_one_of_the_step_that_called_it(tmp_path: Path) -> None:
+    printed = {"content": "18", "role": "ComputerTerminal"}
+    longer = {**BY_HAND, "history": [*BY_HAND["history"], printed], "mistake_step": "4"}
+    of_agent, of_step = ranks(read(tmp_path, longer), lambda case: ({"WebSurfer": 1.0}, {case.step: 1.0}))
 
-    assert of_agent.chance == 1 / 2
-    assert of_step.chance == 1 / 3
+    assert of_agent.first == of_step.first == 1.0
+    assert (of_agent.chance, of_step.chance) == (1 / 2, 1 / 3)  # neither people nor terminals are suspected
+
+
+def test_a_record_may_name_an_agent_in_other_letters(tmp_path: Path) -> None:
+    assert read(tmp_path, BY_HAND, mistake_agent="websurfer ").agent == "WebSurfer"
+    assert read(tmp_path, BY_HAND, mistake_agent="FileSurfer").agent == "FileSurfer"
+    with pytest.raises(ValueError, match="its labels name no agent and step"):
+        read(tmp_path, BY_HAND, mistake_step="99")
 
 
 def test_suspicion_of_an_event_is_that_of_the_step_that_led_to_it() -> None:
@@ -145,8 +169,8 @@ def test_the_command_measures_records_and_names_what_it_cannot_read(
     attribution.main()
     passed_over, strange, *shown = capsys.readouterr().out.splitlines()
 
-    assert passed_over.startswith(f"{tmp_path / 'c.json'}: passed over: InvalidTraceError: ")
-    assert strange == f"{tmp_path / 'd.json'}: h1 is of Counter, and the record names Checker"
+    assert passed_over.startswith(f"{tmp_path / 'c.json'}: passed over: ")
+    assert strange == f"{tmp_path / 'd.json'}: the step at fault is of Counter, and the record names Checker"
     assert "\n".join(shown) == RECORDS
 
 

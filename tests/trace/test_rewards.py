@@ -129,6 +129,7 @@ def test_what_no_example_has_is_computed_all_the_same() -> None:
     assert term(run, "agreement").value == pytest.approx(1 / 3)  # of the three pairs, one has the same content
     assert term(run, "usd").value == pytest.approx(2.25)
     assert term(run, "usd", roles=("nobody",)).value is None
+    assert term(run, "usd", types=("inference",)).by_agent == {"w0": 0.25, "w1": 0.25, "w2": 0.25, "lead": 0}
     assert term(run, "disjoint").by_event == {"c2": pytest.approx(1 / 3)}  # two siblings make one call
     assert term(run, "tool_repeats").by_event == {"c1": pytest.approx(1 / 3)}
     assert term(run, "late_steps").by_event == {"late": 1}
@@ -342,7 +343,8 @@ def test_every_mistake_of_a_specification_is_said_at_its_place(tmp_path: Path) -
         "  - {name: a, function: tokens, weight: much, ramp: [1]}\n"
         "  - {name: a, function: outcome, options: {channel: teem, role: x}, range: [2, 1]}\n"
         "  - {name: b}\n"
-        "  - {function: steps, evidence: [{note: n, source: s, level: rumour}]}\n",
+        "  - {function: steps, evidence: [{note: n, source: s, level: rumour}]}\n"
+        "  - {function: usd, options: {types: [tool_call, toolcall]}}\n",
         encoding="utf-8",
     )
 
@@ -357,12 +359,13 @@ def test_every_mistake_of_a_specification_is_said_at_its_place(tmp_path: Path) -
         f"{path}:3:15: there is no function 'sucess' (did you mean 'success'?",
         f"{path}:4:41: a number is wanted",
         f"{path}:4:53: 'ramp' is two different numbers, what counts as 0 first",
-        f"{path}:5:53: 'teem' is no channel (did you mean 'team'?",
+        f"{path}:5:53: 'teem' is none of channel (did you mean 'team'?",
         f"{path}:5:59: options of outcome has no 'role'",
         f"{path}:5:76: 'range' is two different numbers, the lower first",
         f"{path}:5:5: a second term 'a'; give each a name of its own",
         f"{path}:6:5: a term needs 'function'",
         "'rumour' is no level",
+        f"{path}:8:38: 'toolcall' is none of types (did you mean 'tool_call'?",
     ):
         assert wanted in message
 
@@ -425,6 +428,7 @@ def test_a_family_is_shown_with_what_to_add() -> None:
         "R5      tool_failures         1       1 of 1 tool calls have no known end: e3; state the `status` of their results\n"
         "R5      failed_calls          event   1 of 1 tool calls have no known end: e3; state the `status` of their results\n"
         "R5      tool_repeats          1       1 of 1 tool calls have no `content_ref`: e3\n"
+        "R5      tool_calls     1      event\n"
         "R5      tool_use       1      1\n"
         "2 reward channels not stated: give them with --outcomes, as `reward` or `reward.NAME`.\n"
     )
@@ -446,6 +450,11 @@ def test_who_is_paid_is_shown_by_agent_and_by_event() -> None:
         "s1,,0.25,0.25,0.5",
         "s2,,0.25,0.25,0.5",
     ]
+    functions = run_corpus("trace", "reward", SWARM, "--family", "R1", "--by", "agent")
+    assert functions.stdout == (  # functions that are no design have no sum
+        "swarm: functions by agent\nagent        outcome.team  success\n(whole run)           0.8        1\n"
+        "sum                   0.8        1\n"
+    )
     several = run_corpus("trace", "reward", str(ROOT / "data" / "traces"), "--by", "agent")
     assert (several.code, several.stdout) == (2, "")
     assert "--by agent shows one run, and these are several" in several.stderr

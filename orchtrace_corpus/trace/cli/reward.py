@@ -95,11 +95,11 @@ def _show_one(
 ) -> None:
     (paid,) = derive_each(session, [document], partial(render.present, specs, known))
     if output_format is Format.JSON:
-        session.output.write(envelope("trace-rewards", {"traces": [render.data(specs, paid)]}))
+        session.output.write(envelope("trace-rewards", {"traces": [render.data(specs, paid, is_design=is_design)]}))
         return
     exact = output_format.is_exact
     if by is not By.TERM:
-        tables = render.shares(specs, paid, by, exact=exact)
+        tables = render.shares(specs, paid, by, is_design=is_design, exact=exact)
     else:
         tables = (
             render.terms(specs, paid, exact=exact) if is_design else [render.functions(specs[0], paid, exact=exact)]
@@ -127,7 +127,7 @@ def _show_several(
         tables = render.compared(specs, values, found, exact=output_format.is_exact)
         session.show_tables(tables[:1] if output_format is Format.CSV else tables, "trace-rewards", output_format)
     elif output_format is Format.JSON:
-        each = derive_each(session, given, partial(render.present_data, specs, known))
+        each = derive_each(session, given, partial(render.present_data, specs, known, is_design))
         session.output.write(envelope("trace-rewards", {"traces": list(each)}))
     elif output_format is Format.CSV:  # lines take less to send, and to hold, than cells
         lines = derive_each(session, given, partial(render.present_csv, specs, known, is_design))

@@ -65,9 +65,11 @@ def present_csv(specs: Sequence[Spec], known: "Mapping[str, Outcome]", is_design
     return csv_rows([_row(present_short(specs, known, view), is_design=is_design, exact=True)])
 
 
-def present_data(specs: Sequence[Spec], known: "Mapping[str, Outcome]", view: TraceView) -> dict[str, Any]:
+def present_data(
+    specs: Sequence[Spec], known: "Mapping[str, Outcome]", is_design: bool, view: TraceView
+) -> dict[str, Any]:
     """What some specifications pay for a trace, for programs."""
-    return data(specs, present(specs, known, view))
+    return data(specs, present(specs, known, view), is_design=is_design)
 
 
 def _told(known: "Mapping[str, Outcome]", view: TraceView) -> Trace:
@@ -174,8 +176,11 @@ def _notes(spec: Spec, reward: Reward) -> Iterator[str]:
         yield f"Not told by a trace: {printable(one, limit=300)}"
 
 
-def shares(specs: Sequence[Spec], paid: Paid, by: str, *, exact: bool) -> list[Table]:
-    """What each specification pays for one run by agent or by event: a column for each term, and their sum."""
+def shares(specs: Sequence[Spec], paid: Paid, by: str, *, is_design: bool, exact: bool) -> list[Table]:
+    """What each specification pays for one run by agent or by event: a column for each term, and, of a design, the sum.
+
+    Terms that pay nothing are left out.
+    """
     tables = []
     for spec, reward in zip(specs, paid.rewards, strict=True):
         parts = [term.by_event if by == "event" else term.by_agent for term in reward.terms]
@@ -185,28 +190,30 @@ def shares(specs: Sequence[Spec], paid: Paid, by: str, *, exact: bool) -> list[T
         rows: list[tuple[Cell, ...]] = []
         for name in sorted(totals, key=lambda name: (name == WHOLE, -totals[name], name)):
             own = [term.weight * part[name] if name in part else None for term, part in zip(shown, parts, strict=True)]
-            figures = [round_figure(one, exact=exact) for one in (*own, totals[name])]
+            figures = [round_figure(one, exact=exact) for one in (*own, *((totals[name],) if is_design else ()))]
             rows.append((printable(name) or (None if exact else _SHOWN_WHOLE), *figures))
         known = [term.contribution for term in shown]
-        sums = [round_figure(one, exact=exact) for one in (*known, fsum(totals.values()))]
+        whole = (fsum(totals.values()),) if is_design else ()
+        sums = [round_figure(one, exact=exact) for one in (*known, *whole)]
         rows.append(("sum", *sums))
-        notes = [f"{', '.join(lacking)}: no value." for lacking in [_lacking(reward)] if lacking]
+        lacking = ", ".join(printable(term.name) for term in reward.terms if term.value is None) if is_design else ""
+        notes = [f"No value: {lacking}."] if lacking else []
         title = f"{printable(paid.trace_id)}: {printable(spec.name)} by {by}"
-        names = (by, *(term.name for term in shown), "reward")
+        names = (by, *(term.name for term in shown), *(("reward",) if is_design else ()))
         tables.append(Table(f"{spec.name}_by_{by}", title, names, tuple(rows), tuple(notes)))
     return tables
 
 
-def _lacking(reward: Reward) -> list[str]:
-    return [printable(term.name) for term in reward.terms if term.value is None]
+def data(specs: Sequence[Spec], paid: Paid, *, is_design: bool) -> dict[str, Any]:
+    """What each specification pays for a run, for programs; the whole run has the empty name among shares.
 
-
-def data(specs: Sequence[Spec], paid: Paid) -> dict[str, Any]:
-    """What each specification pays for a run, for programs; the whole run has the empty name among shares."""
+    Functions that are no design have no sum.
+    """
     content = []
     for spec, reward in zip(specs, paid.rewards, strict=True):
         listed = [{**term._asdict(), "contribution": term.contribution} for term in reward.terms]
-        content.append({"spec": spec.name, "paper": spec.paper or None, "reward": reward.value, "terms": listed})
+        value = reward.value if is_design else None
+        content.append({"spec": spec.name, "paper": spec.paper or None, "reward": value, "terms": listed})
     return {"trace_id": paid.trace_id, "task_id": paid.task_id, "rewards": content}
 
 

@@ -26,9 +26,8 @@ __all__ = [
 ]  # fmt: skip
 
 _IN_TABLES = (
-    "outcome", "agent_outcomes", "role_outcomes", "step_outcomes", "tool_success", "verdicts", "agreement",
-    "speed_up", "parallel_share", "completed", "taken_up", "returned", "used", "disjoint", "merge_over_best",
-    "merge_gain", "regret",
+    "outcome", "agent_outcomes", "step_outcomes", "tool_success", "speed_up", "parallel_share", "completed", "used",
+    "disjoint", "merge_gain", "regret",
 )  # fmt: skip
 """The functions that say what no measure says, and have a meaning without options."""
 

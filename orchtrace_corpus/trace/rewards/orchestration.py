@@ -5,7 +5,7 @@ counts Critical Steps. It gives no formula of `r_parallel`: `parallel_share` is 
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from math import inf, log
 from typing import Any
 
@@ -177,12 +177,12 @@ def steps(team: Team, options: Options) -> Score:
 
 
 def tokens(team: Team, options: Options) -> Score:
-    """The tokens of all events; refused where a model was asked and no tokens are stated."""
+    """The tokens of events; refused where a model was asked and no tokens are stated."""
     spent, lacking = team.spent
-    if options["roles"]:
-        events, agents = team.trace.events, team.with_roles(options["roles"])
-        spent = {number: used for number, used in spent.items() if events[number].agent in agents}
-        lacking = [number for number in lacking if events[number].agent in agents]
+    counts = _restriction(team, options)
+    if counts is not None:
+        spent = {number: used for number, used in spent.items() if counts(number)}
+        lacking = list(filter(counts, lacking))
     if lacking or not spent:
         where = f": {cite(team.trace, lacking)}" if lacking else ""
         return refused(f"events in which a model is asked have no tokens{where}; add `tokens`")
@@ -191,11 +191,11 @@ def tokens(team: Team, options: Options) -> Score:
 
 def usd(team: Team, options: Options) -> Score:
     """The cost that events state, in US dollars; refused where a model was asked and none is stated."""
-    agents = team.with_roles(options["roles"])
+    counts, members = _restriction(team, options), team.members
     spent: dict[int, float] = {}
     lacking = []
     for number, event in enumerate(team.trace.events):
-        if event.copied_context or event.agent not in agents:
+        if event.copied_context or event.agent not in members or (counts is not None and not counts(number)):
             continue
         if event.cost_usd is not None:
             spent[number] = event.cost_usd
@@ -206,6 +206,15 @@ def usd(team: Team, options: Options) -> Score:
         said = f"events in which a model is asked state no `cost_usd`{where}"
         return refused(f"{said}; import the log with --prices or --cost")
     return paid(spent)
+
+
+def _restriction(team: Team, options: Options) -> Callable[[int], bool] | None:
+    """Whether an event counts, by the role of its agent and its type; None where all do."""
+    roles, types = options["roles"], options["types"]
+    if not roles and not types:
+        return None
+    events, agents = team.trace.events, team.with_roles(roles)
+    return lambda number: events[number].agent in agents and (not types or events[number].type in types)
 
 
 def longest_answer(team: Team, options: Options) -> Score:
@@ -237,7 +246,7 @@ def choice_cost(team: Team, options: Options) -> Score:
     if not team.spawns:
         return refused(_NO_SPAWN)
     events, spawned = team.trace.events, team.view.lifecycle.spawns
-    spent = tokens(team, {"roles": ()})
+    spent = tokens(team, _SPENDING)
     if spent.value is None:
         return spent
     by_choice = dict.fromkeys(team.spawns, 0.0)
@@ -280,6 +289,7 @@ def regret(team: Team, options: Options) -> Score:  # noqa: ARG001
 
 
 _ANY, _SHARE, _COUNT, _ROLES = (-inf, inf), (0.0, 1.0), (0.0, inf), {"roles": ()}
+_SPENDING = {"roles": (), "types": ()}
 FUNCTIONS = (
     Function(
         "speed_up", "R7", "1", (0, inf), "work of spawned agents / its longest path", _BOOK,
@@ -305,8 +315,8 @@ FUNCTIONS = (
     Function("spawns", "R7", "event", _COUNT, "number of spawns", "ours", _ROLES, spawns),
     Function("messages", "R7", "event", _COUNT, "number of messages", "ours", _ROLES, messages),
     Function("steps", "R7", "step", _COUNT, "number of steps", "ours", _ROLES, steps),
-    Function("tokens", "R7", "token", _COUNT, "tokens of all events", "ours", _ROLES, tokens),
-    Function("usd", "R7", "usd", _COUNT, "sum of cost_usd", "ours", _ROLES, usd),
+    Function("tokens", "R7", "token", _COUNT, "tokens of events", "ours", _SPENDING, tokens),
+    Function("usd", "R7", "usd", _COUNT, "sum of cost_usd", "ours", _SPENDING, usd),
     Function("longest_answer", "R7", "token", _COUNT, "most output tokens of an event", "ours", _ROLES,
              longest_answer),
     Function(

@@ -6,8 +6,8 @@ same for every policy: shaping leaves the order of policies unchanged. Both pote
 """
 
 from bisect import bisect_left, bisect_right
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from itertools import combinations
 from math import inf
 from typing import Any
 
@@ -158,6 +158,11 @@ def failed_calls(team: Team, options: Options) -> Score:
     return share if share.value is None else paid(dict.fromkeys(share.events, 1.0))
 
 
+def tool_calls(team: Team, options: Options) -> Score:
+    """The number of tool calls."""
+    return paid(dict.fromkeys(_calls(team, options), 1.0))
+
+
 def tool_repeats(team: Team, options: Options) -> Score:
     """The share of tool calls that repeat an earlier one: same tool, same content."""
     numbers, events = _calls(team, options), team.trace.events
@@ -204,13 +209,9 @@ def agreement(team: Team, options: Options) -> Score:  # noqa: ARG001  (all func
         return refused(
             f"{len(lacking)} of {len(inputs)} merged events have no `content_ref`: {cite(team.trace, lacking)}"
         )
-    shares = dict.fromkeys(inputs, 0.0)
-    pairs = list(combinations(inputs, 2))
-    for one, other in pairs:
-        if contents[one] == contents[other]:
-            shares[one] += 0.5 / len(pairs)
-            shares[other] += 0.5 / len(pairs)
-    return paid(shares)
+    same = Counter(contents.values())
+    pairs = len(inputs) * (len(inputs) - 1) / 2
+    return paid({number: (same[content] - 1) / 2 / pairs for number, content in contents.items()})
 
 
 def wins(team: Team, options: Options) -> Score:
@@ -259,6 +260,7 @@ FUNCTIONS = (
         "tool_repeats", "R5", "1", (0, 1), "calls that repeat tool and content / calls", "ours", {"tools": ()},
         tool_repeats,
     ),
+    Function("tool_calls", "R5", "event", (0, inf), "number of tool calls", "ours", {"tools": ()}, tool_calls),
     Function("tool_use", "R5", "1", (0, 1), "1 if any tool is called", "ours", {"tools": ()}, tool_use),
     Function(
         "verdicts", "R6", "reward", _ANY, "mean of events[].reward over judging events", "ours",

@@ -15,6 +15,7 @@ from orchtrace_corpus.base.findings import printable, quote, suggestion
 from orchtrace_corpus.base.yamlfile.reader import Mapping as MappingNode
 from orchtrace_corpus.base.yamlfile.reader import Node, Scalar, YamlFile, read
 from orchtrace_corpus.base.yamlfile.reader import Sequence as SequenceNode
+from orchtrace_corpus.trace.model.trace import EventType
 from orchtrace_corpus.trace.rewards import orchestration, outcomes
 from orchtrace_corpus.trace.rewards.terms import FAMILIES, Function
 
@@ -25,8 +26,10 @@ CHOICES = {
     ("outcome", "channel"): tuple(outcomes.CHANNELS),
     ("shaping", "potential"): ("returned", "results"),
     ("speed_up", "baseline"): ("serial", "stated"),
+    ("tokens", "types"): tuple(EventType),
+    ("usd", "types"): tuple(EventType),
 }
-"""The values of the options that are one of a few words."""
+"""The values of the options that are one of a few words, or several of them."""
 
 LEVELS = ("paper", "code", "docs", "secondary")
 """What kind of source the evidence of a term is, the most reliable first."""
@@ -196,15 +199,14 @@ class _Reading:
             return found
         for name, value in self._fields(node, f"options of {function.name}", tuple(function.options), ()).items():
             usual = function.options[name]
-            if isinstance(usual, tuple):
-                found[name] = self._texts(value, name)
-            elif isinstance(usual, float):
+            if isinstance(usual, float):
                 found[name] = self._number(value)
-            else:
-                found[name] = text = self._text(value)
-                allowed = CHOICES[function.name, name]
-                if text not in allowed:
-                    self._wrong(value, f"{quote(text)} is no {name}{suggestion(text, allowed)}")
+                continue
+            found[name] = self._texts(value, name) if isinstance(usual, tuple) else self._text(value)
+            if allowed := CHOICES.get((function.name, name)):
+                for text in found[name] if isinstance(usual, tuple) else (found[name],):
+                    if text not in allowed:
+                        self._wrong(value, f"{quote(text)} is none of {name}{suggestion(text, allowed)}")
         return found
 
     def _evidence(self, node: Node | None) -> Iterator[Evidence]:
