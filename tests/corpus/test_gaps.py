@@ -11,6 +11,7 @@ from orchtrace_corpus.corpus.analysis.attributes import paper_attributes
 from orchtrace_corpus.corpus.analysis.statistics import Coverage, Crosstab, Gap, coverage, expected_counts
 from orchtrace_corpus.corpus.api import Corpus
 from orchtrace_corpus.corpus.model.records import Paper
+from orchtrace_corpus.corpus.render.statistics import crosstab_title
 from orchtrace_corpus.corpus.rules.tags import cannot_arise
 from tests.conftest import ROOT, run_corpus, run_toy
 
@@ -33,11 +34,17 @@ def gaps_of(papers: Sequence[Paper], toy: Corpus, rows: str = "style", columns: 
     return coverage(papers, *axes, impossible=cannot_arise(toy.taxonomy, *axes))
 
 
-def test_the_matrix_has_totals_and_tells_apart_what_cannot_arise() -> None:
+def titled(text: str, rows: str, columns: str, toy: Corpus) -> str:
+    """The text with the title of a cross-tabulation for TITLE."""
+    return text.replace("TITLE", crosstab_title(toy.cross(rows, columns).crosstab))
+
+
+def test_the_matrix_has_totals_and_tells_apart_what_cannot_arise(toy: Corpus) -> None:
     assert run_toy("gaps", "--sparse", "1") == (
         0,
-        """\
-Style by size, 4 papers
+        titled(
+            """\
+TITLE, 4 papers
 
         small large sum
 formal      1     ·   1
@@ -51,6 +58,10 @@ sum         3     1   4
 4 of 7 cells are empty, 3 sparse (1); 1 more cannot arise
 No paper at all: style gravel
 """,
+            "style",
+            "size",
+            toy,
+        ),
         "",
     )
 
@@ -188,10 +199,10 @@ weekly,large,0,empty,0.0,mixed-borders
     assert "meadow,small,0,impossible,,\n" in run_toy("gaps", "--format", "csv").stdout
 
 
-def test_gaps_as_a_document() -> None:
-    assert run_toy("gaps", "size", "style", "--format", "markdown").stdout == (
+def test_gaps_as_a_document(toy: Corpus) -> None:
+    assert run_toy("gaps", "size", "style", "--format", "markdown").stdout == titled(
         """\
-## Size by style
+## TITLE
 
 | size  | formal | cottage | meadow | gravel |  NA | sum |
 | ----- | -----: | ------: | ------ | -----: | --: | --: |
@@ -218,5 +229,8 @@ x: cannot arise.
 | large | gravel  |      0 |      0.0 | long-grass                 |
 
 expected: if both tags were independent; nearest: papers of the closest cells.
-"""
+""",
+        "size",
+        "style",
+        toy,
     )
