@@ -66,6 +66,36 @@ No paper at all: style gravel
     )
 
 
+def test_a_paper_with_several_tags_counts_under_each(toy: Corpus) -> None:
+    assert run_toy("gaps", "tools", "size").stdout == titled(
+        """\
+TITLE, 4 papers
+
+         small large sum
+spade        1     ·   1
+rake         1     ·   1
+shears       1     ·   1
+NA           1     ·   1
+(absent)     ·     1   1
+sum          4     1   5
+(a paper with several tags counts under each)
+
+3 of 6 cells are empty, 3 sparse (1 to 2)
+""",
+        "tools",
+        "size",
+        toy,
+    )
+
+
+@pytest.mark.parametrize("axes", [["sub_decisions", "reward_family"], ["credit_unit", "reward_family"]])
+def test_a_wide_matrix_has_numbers_for_heads(axes: list[str]) -> None:
+    shown = run_corpus("--root", str(ROOT), "gaps", *axes).stdout
+
+    assert max(map(len, shown.splitlines())) <= 80
+    assert "(1) shared (2) individual (3) role" in shown
+
+
 def test_the_widest_gap_comes_first_with_the_papers_near_it() -> None:
     shown = run_corpus("--root", str(ROOT), "gaps", "--where", "added<=2026-05-04").stdout
 
