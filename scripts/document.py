@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import notebook
+import notebook_outputs as notebook
 import trace_reference as traces
 import typer
 
