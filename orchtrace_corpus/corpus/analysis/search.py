@@ -267,13 +267,15 @@ def _text(part: Part, *texts: str | None) -> _Text:
 
 
 def find_records(pool: Pool, name: str) -> tuple[Record, ...]:
-    """The records called by a key, an exclusion id, an identifier in any spelling, or a URL."""
+    """The records called by a key or an exclusion id in any case, an identifier in any spelling, or a URL."""
     identifier = recognise(name)
     address = name.strip().rstrip("/")
+    wanted = name.strip().casefold() or None
 
     def is_called(record: Record) -> bool:
         urls = record.urls if isinstance(record, Paper) else (record.url,)
-        if name in (record.name, getattr(record, "cite_key", None)) or address in (url.rstrip("/") for url in urls):
+        cite_key = getattr(record, "cite_key", None) or ""
+        if wanted in (record.name.casefold(), cite_key.casefold()) or address in (url.rstrip("/") for url in urls):
             return True
         if isinstance(record, Paper):
             return identifier is not None and getattr(record, identifier.kind.value) == identifier.value

@@ -8,12 +8,20 @@ from typing import Annotated, Any
 
 import typer
 
+from orchtrace_corpus.base.commands.declarations import Argument, Option
 from orchtrace_corpus.base.commands.options import DryRun, split_names
 from orchtrace_corpus.base.errors import CommandUseError, DataFileError
 from orchtrace_corpus.base.findings import printable, quote
 from orchtrace_corpus.base.yamlfile.reader import read_bytes
 from orchtrace_corpus.corpus.cli import options as shared
-from orchtrace_corpus.corpus.cli.facets import EvidenceCommand, ExclusionCommand, PaperCommand, read_coding
+from orchtrace_corpus.corpus.cli.facets import (
+    EvidenceCommand,
+    ExclusionCommand,
+    PaperCommand,
+    TagProblem,
+    command,
+    read_coding,
+)
 from orchtrace_corpus.corpus.cli.interview import Interview
 from orchtrace_corpus.corpus.cli.options import (
     Destination,
@@ -21,7 +29,6 @@ from orchtrace_corpus.corpus.cli.options import (
     IntakeOptions,
     To,
     argument,
-    command,
     option,
 )
 from orchtrace_corpus.corpus.cli.outcome import apply
@@ -31,7 +38,7 @@ from orchtrace_corpus.corpus.edit import tags as tagging
 from orchtrace_corpus.corpus.edit.proposal import Proposal, Target, find_target, load_editable
 from orchtrace_corpus.corpus.formats import registry
 from orchtrace_corpus.corpus.formats.issue_form import LARGEST_BODY_BYTES
-from orchtrace_corpus.corpus.intake.drafts import Details, Form, read_form, refuse_details, screening_day
+from orchtrace_corpus.corpus.intake.drafts import Details, Form, detail_problems, read_form, screening_day
 from orchtrace_corpus.corpus.intake.lookup import NamedPaper, name_exclusion, name_paper, name_papers
 from orchtrace_corpus.corpus.model.candidates import Decision
 from orchtrace_corpus.corpus.model.record_fields import Value, tag_value
@@ -81,7 +88,8 @@ def add(
     corpus, pool = interview.corpus, interview.corpus.pool
     if to is Destination.CANDIDATES:
         return _take_libraries(interview, names or [], dry_run=options.dry_run)
-    coding, details = read_coding(ctx, pool.taxonomy.papers, options.tags), _details(said)
+    coding = read_coding(ctx, pool.taxonomy.papers, options.tags, interview.problems)
+    details = _details(said, interview.problems)
     awaiting = corpus.awaiting.candidates
     candidates = name_papers(names or [], pool, awaiting)
     if issue:
@@ -92,7 +100,7 @@ def add(
         details, coding = details.over(form.details), coding.over(form.coding)
     if not candidates:
         raise CommandUseError("name a paper to add", "Write an arXiv id, a DOI or an address: corpus add 2605.08686")
-    refuse_details(candidates, details, coding, pool)
+    interview.problems += [TagProblem("", one) for one in detail_problems(candidates, details, coding, pool)]
 
     def propose(new: Sequence[NamedPaper]) -> Proposal:
         papers = interview.complete_papers(new, details, coding)
@@ -118,9 +126,7 @@ def _take_libraries(interview: Interview, paths: Sequence[str], *, dry_run: bool
 @command(ExclusionCommand)
 def exclude(
     ctx: typer.Context,
-    name: Annotated[
-        str, typer.Argument(metavar="ID_OR_URL", help="An arXiv id, DOI, OpenReview or ACL id, or address.")
-    ],
+    name: Annotated[str, Argument(metavar="ID_OR_URL", help="An arXiv id, DOI, OpenReview or ACL id, or address.")],
     reason: shared.Reason = "",
     title: shared.Title = "",
     url: Annotated[str, option("--url", "URL", "Its address, where nothing else gives one.")] = "",
@@ -131,7 +137,7 @@ def exclude(
     *,
     options: IntakeOptions,
 ) -> int:
-    """Put a paper on record that was screened and left out, with the reason.
+    """Record a paper that was screened and left out, and why.
 
     The record gets the next free id; ids are never used again. A paper that is in the pool or was
     excluded before is refused; one that awaits a decision leaves data/candidates.yaml in the same
@@ -144,7 +150,7 @@ def exclude(
     """
     interview = Interview(ctx, options)
     corpus, pool = interview.corpus, interview.corpus.pool
-    tags = read_coding(ctx, pool.taxonomy.exclusions, options.tags).tags
+    tags = read_coding(ctx, pool.taxonomy.exclusions, options.tags, interview.problems).tags
     said = Exclusion(identifier=identifier, tags=tags, screened=screened, reason=reason)
 
     found = name_paper(name.strip(), pool, corpus.awaiting.candidates)
@@ -165,12 +171,12 @@ def exclude(
 @command(PaperCommand)
 def promote(
     ctx: typer.Context,
-    name: Annotated[str, typer.Argument(metavar="ID", help="The exclusion: its id, arXiv id, DOI or URL.")],
+    name: Annotated[str, Argument(metavar="ID", help="The exclusion: its id, arXiv id, DOI or URL.")],
     *,
     said: DetailOptions,
     options: IntakeOptions,
 ) -> int:
-    """Take an excluded paper into the pool; the exclusion stays, and says what it became.
+    """Move an excluded paper into the pool.
 
     Everything else is as with "corpus add": metadata is looked up, tags are options or asked for.
     Both files are written in one edit, or none.
@@ -182,7 +188,8 @@ def promote(
     """
     interview = Interview(ctx, options)
     corpus, pool = interview.corpus, interview.corpus.pool
-    coding, details = read_coding(ctx, pool.taxonomy.papers, options.tags), _details(said)
+    coding = read_coding(ctx, pool.taxonomy.papers, options.tags, interview.problems)
+    details = _details(said, interview.problems)
     target = find_target(pool, name)
     exclusion = target.record
     if not isinstance(exclusion, Exclusion):
@@ -191,7 +198,7 @@ def promote(
         hint = f"See corpus show {exclusion.promoted_to}."
         raise CommandUseError(f"{exclusion.id} became the paper {exclusion.promoted_to} already", hint)
     candidates = [name_exclusion(exclusion)]
-    refuse_details(candidates, details, coding, pool)
+    interview.problems += [TagProblem("", one) for one in detail_problems(candidates, details, coding, pool)]
     others = pool._replace(exclusions=tuple(other for other in pool.exclusions if other is not exclusion))
 
     def propose(new: Sequence[NamedPaper]) -> Proposal:
@@ -203,14 +210,14 @@ def promote(
 @command(ExclusionCommand)
 def demote(
     ctx: typer.Context,
-    name: Annotated[str, typer.Argument(metavar="KEY", help="The paper: its key, arXiv id, DOI or URL.")],
+    name: Annotated[str, Argument(metavar="KEY", help="The paper: its key, arXiv id, DOI or URL.")],
     reason: shared.Reason = "",
     screened: shared.Screened = "",
     tags: shared.OtherTags = None,
     yes: shared.Yes = False,
     dry_run: DryRun = False,
 ) -> int:
-    """Take a paper out of the pool and put it on record as excluded, with the reason.
+    """Move a paper from the pool to the exclusions, with the reason.
 
     A paper that was promoted goes back to the exclusion that it came from, which is no longer
     promoted; its reason and tags stay, unless new ones are given. Any other paper gets an exclusion
@@ -247,7 +254,7 @@ def demote(
 @command(EvidenceCommand)
 def tag(
     ctx: typer.Context,
-    name: Annotated[str, typer.Argument(metavar="KEY", help="A key, exclusion id, arXiv id, DOI or URL.")],
+    name: Annotated[str, Argument(metavar="KEY", help="A key, exclusion id, arXiv id, DOI or URL.")],
     words: Annotated[list[str] | None, argument("[FIELD=VALUE]...", "The tags to set.")] = None,
     note: Annotated[
         str, option("--evidence", "NOTE", "Add an item of evidence: what in the source supports the tags.")
@@ -258,7 +265,7 @@ def tag(
         str, option("--evidence-tags", "A,B,...", "The fields that it supports (else those being set).")
     ] = "",
     copy: Annotated[
-        bool, typer.Option("--evidence-copy", help="What was read is a hosted copy of the paper itself.")
+        bool, Option("--evidence-copy", help="What was read is a hosted copy of the paper itself.")
     ] = False,
     dry_run: DryRun = False,
 ) -> int:
@@ -294,10 +301,10 @@ def tag(
 @command()
 def remove(
     ctx: typer.Context,
-    name: Annotated[str, typer.Argument(metavar="KEY", help="A key, exclusion id, arXiv id, DOI or URL.")],
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    name: Annotated[str, Argument(metavar="KEY", help="A key, exclusion id, arXiv id, DOI or URL.")],
+    yes: Annotated[bool, Option("--yes", "-y", help="Do not ask.")] = False,
     unpublished: Annotated[
-        bool, typer.Option("--unpublished", help="Remove the newest exclusion, too: nobody has seen its id.")
+        bool, Option("--unpublished", help="Remove the newest exclusion, too: nobody has seen its id.")
     ] = False,
     dry_run: DryRun = False,
 ) -> int:
@@ -320,16 +327,24 @@ def remove(
     return apply(session, corpus, proposal, dry_run=dry_run, agree=agree)
 
 
-def _details(said: DetailOptions) -> Details:
-    supported = split_names(said.supported) if said.supported else ()
-    given: dict[str, Any] = said._asdict() | {"urls": tuple(said.urls or ()), "supported": supported}
+def _details(said: DetailOptions, problems: list[TagProblem]) -> Details:
+    """What the options say of a paper beside its tags; their mistakes go to `problems`."""
+    given: dict[str, Any] = said._asdict() | {"urls": tuple(said.urls or ())}
+    try:
+        given["supported"] = split_names(said.supported) if said.supported else ()
+    except CommandUseError as error:
+        given["supported"] = ()
+        problems.append(TagProblem("", error))
     for text in given.pop("sets") or ():
         field, equals, value = text.partition("=")
         name = field.strip().replace("-", "_")
-        if name not in OPTIONAL_FIELDS or not equals:
-            known = ", ".join(OPTIONAL_FIELDS)
-            raise CommandUseError(f"--set {quote(text)} sets no field", f"Write --set FIELD=VALUE; fields: {known}.")
-        given[name] = read_optional(name, value)
+        try:
+            if name not in OPTIONAL_FIELDS or not equals:
+                hint = f"Write --set FIELD=VALUE; fields: {', '.join(OPTIONAL_FIELDS)}."
+                raise CommandUseError(f"--set {quote(text)} sets no field", hint)
+            given[name] = read_optional(name, value)
+        except CommandUseError as error:
+            problems.append(TagProblem("", error))
     return Details(**given)
 
 

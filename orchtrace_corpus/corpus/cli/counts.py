@@ -9,9 +9,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Annotated
 
-import typer
-
 from orchtrace_corpus.base.commands import options as shared
+from orchtrace_corpus.base.commands.declarations import Context, Option
 from orchtrace_corpus.base.commands.options import refuse_together, split_names
 from orchtrace_corpus.base.errors import CommandUseError, DataFileError, ExitCode
 from orchtrace_corpus.base.text import Format
@@ -32,25 +31,26 @@ from orchtrace_corpus.corpus.rules.tags import cannot_arise
 
 
 def stats(
-    ctx: typer.Context,
+    ctx: Context,
+    fields: Annotated[
+        list[str] | None, argument("[FIELD] [FIELD]", "Count by this field, or by two at once; see --by and --cross.")
+    ] = None,
     by: Annotated[list[str] | None, option("--by", "FIELD", "Count by one field (repeatable).")] = None,
     crossed: Annotated[tuple[str, str] | None, option("--cross", "A B", "Count by two fields at once.")] = None,
     where: Where = None,
-    evidence: Annotated[
-        bool, typer.Option("--evidence", help="Count what the sourced tags rest on, by field.")
-    ] = False,
+    evidence: Annotated[bool, Option("--evidence", help="Count what the sourced tags rest on, by field.")] = False,
     listed: Annotated[
-        EvidenceState | None, typer.Option("--list", help="With --evidence: the tags that it counts so, one by one.")
+        EvidenceState | None, Option("--list", help="With --evidence: the tags that it counts so, one by one.")
     ] = None,
     screening: Annotated[
-        bool, typer.Option("--screening", help="Count what was searched, found, screened and decided, by run.")
+        bool, Option("--screening", help="Count what was searched, found, screened and decided, by run.")
     ] = False,
-    full: Annotated[bool, typer.Option("--full", help="All published statistics instead of one page.")] = False,
+    full: Annotated[bool, Option("--full", help="All published statistics instead of one page.")] = False,
     include_empty: shared.IncludeEmpty = False,
     reading: Reading = ReadingName.PUBLISHED,
     output_format: shared.OutputFormat = Format.TABLE,
-    write: Annotated[bool, typer.Option("--write", help="Write docs/STATS.md instead of printing.")] = False,
-    check: Annotated[bool, typer.Option("--check", help="Compare docs/STATS.md; end with 1 if it is stale.")] = False,
+    write: Annotated[bool, Option("--write", help="Write docs/STATS.md instead of printing.")] = False,
+    check: Annotated[bool, Option("--check", help="Compare docs/STATS.md; end with 1 if it is stale.")] = False,
 ) -> int:
     """Count the corpus: one page, one field, or two fields crossed.
 
@@ -72,17 +72,26 @@ def stats(
     Examples:
       corpus stats
       corpus stats --screening
-      corpus stats --by reward_family --include-empty
-      corpus stats --cross topology year
+      corpus stats reward_family --include-empty
+      corpus stats topology year
+      corpus stats --by rl --by tier
       corpus stats --where rl=full --where "year>=2025"
-      corpus stats --by stage
+      corpus stats stage
       corpus stats --evidence
       corpus stats --evidence --list contradicted
-      corpus stats --by reward_family --reading sources
+      corpus stats reward_family --reading sources
       corpus stats --format json
       corpus stats --check
     """
     session = CorpusSession(*ctx.obj)
+    if fields:
+        if by or crossed:
+            raise CommandUseError("fields are named twice", "Leave out --by and --cross, or write them alone.")
+        if len(fields) > 2:
+            raise CommandUseError(
+                f"two fields can be crossed, not {len(fields)}", "For each alone: --by FIELD --by FIELD"
+            )
+        by, crossed = (fields, None) if len(fields) == 1 else (None, (fields[0], fields[1]))
     if by and crossed:
         raise CommandUseError("--by and --cross exclude each other")
     if full and (by or crossed or evidence):
@@ -203,10 +212,10 @@ def _field(pool: Pool, name: str) -> tuple[Attribute, bool]:
 
 
 def gaps(
-    ctx: typer.Context,
+    ctx: Context,
     rows: Annotated[str, argument("[ROWS]", "The first axis.")] = "",
     columns: Annotated[str, argument("[COLUMNS]", "The second axis.")] = "",
-    sparse: Annotated[int, typer.Option("--sparse", min=1, help="A cell with up to this many papers is sparse.")] = 2,
+    sparse: Annotated[int, Option("--sparse", min=1, help="A cell with up to this many papers is sparse.")] = 2,
     where: Where = None,
     output_format: shared.OutputFormat = Format.TABLE,
 ) -> int:
@@ -244,7 +253,7 @@ def gaps(
 
 
 def terms(
-    ctx: typer.Context,
+    ctx: Context,
     axis: Annotated[str, argument("[FIELD]", "One field, with definitions.")] = "",
     sort: shared.Sort = "",
     columns: shared.Columns = "",
@@ -310,8 +319,8 @@ def _term_tables(pool: Pool, name: str) -> list[Table]:
     return [terms_table(facet, counted), *([levels_table(facet)] if facet.levels else [])]
 
 
-def scale(ctx: typer.Context, output_format: shared.OutputFormat = Format.TABLE) -> int:
-    """Compare how large systems in use are with how large experiments are.
+def scale(ctx: Context, output_format: shared.OutputFormat = Format.TABLE) -> int:
+    """Compare the size of deployed systems with that of experiments.
 
     From data/scale.yaml: how many agents run together, and what else is published. Numbers of
     vendors are reports, never verified; "unknown" where no number was found. What is compared are

@@ -1,45 +1,45 @@
-"""The commands that check the data and write what is made from it (`validate`, `fmt`, `build`, ...), and `init`."""
+"""The commands that check the data and write what is made from it (`validate`, `fmt`, `build`, ...), and `init`.
+
+What makes files is imported where it is called: `validate` has to start fast.
+"""
 
 import os
 import shlex
 from collections.abc import Callable, Sequence
-from typing import Annotated
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated
 
-import typer
-
+from orchtrace_corpus.base.commands.declarations import Argument, Context, Option
 from orchtrace_corpus.base.commands.options import Check, FindingsForm, Strict
 from orchtrace_corpus.base.commands.session import Session
 from orchtrace_corpus.base.errors import CommandUseError, ExitCode
 from orchtrace_corpus.base.findings import printable
 from orchtrace_corpus.base.text.findings import FindingsFormat
-from orchtrace_corpus.base.yamlfile.reader import YamlFile
-from orchtrace_corpus.corpus import build as builder
-from orchtrace_corpus.corpus.build import Document, write
 from orchtrace_corpus.corpus.cli import reports
 from orchtrace_corpus.corpus.cli.options import argument, option
 from orchtrace_corpus.corpus.cli.reports import write_or_check
 from orchtrace_corpus.corpus.cli.session import CorpusSession
-from orchtrace_corpus.corpus.model import store
-from orchtrace_corpus.corpus.model.taxonomy import decode_taxonomy
-from orchtrace_corpus.corpus.scaffold import scaffold, starter_files
+
+if TYPE_CHECKING:
+    from orchtrace_corpus.corpus.build import Document
 
 
 def validate(
-    ctx: typer.Context,
+    ctx: Context,
     wanted: Annotated[
         list[str] | None, option("--select", "CODE", "Only these codes, such as D or V1 (repeatable).")
     ] = None,
     ignored: Annotated[list[str] | None, option("--ignore", "CODE", "Leave these codes out (repeatable).")] = None,
     fix: Annotated[
-        bool, typer.Option("--fix", help="Mend what needs no decision, show the diff, then report the rest.")
+        bool, Option("--fix", help="Mend what needs no decision, show the diff, then report the rest.")
     ] = False,
     strict: Strict = False,
     max_findings: Annotated[
-        int, typer.Option("--max-findings", metavar="N", min=0, help="Show no more than N findings; 0 shows all.")
+        int, Option("--max-findings", metavar="N", min=0, help="Show no more than N findings; 0 shows all.")
     ] = 0,
     output_format: FindingsForm = FindingsFormat.TEXT,
 ) -> int:
-    """Report every mistake in the data, at its line.
+    """Report every mistake in the data, with its line.
 
     Each finding is a line "file:line:column: CODE message [record]"; "corpus rule CODE" explains
     it. Exit code 0: nothing wrong, or warnings only; 1: errors; 3: a file is not readable as YAML.
@@ -58,7 +58,7 @@ def validate(
     return reports.validate(session, wanted or (), ignored or (), fix, strict, max_findings, output_format)
 
 
-def fmt(ctx: typer.Context, check: Check = False) -> int:
+def fmt(ctx: Context, check: Check = False) -> int:
     """Write the data files in canonical form.
 
     Papers sorted by key where the taxonomy says "by_key: true", fields in their order, one line for
@@ -69,23 +69,50 @@ def fmt(ctx: typer.Context, check: Check = False) -> int:
     Examples:
       corpus fmt --check
     """
+    from orchtrace_corpus.corpus import build as builder
+
     return _generate(ctx, lambda session, root: builder.data_documents(root, session.taxonomy()), check, "corpus fmt")
 
 
-def build(ctx: typer.Context, check: Check = False) -> int:
-    """Regenerate every generated file.
+class BuildPart(StrEnum):
+    """The kinds of generated files that can be regenerated alone."""
+
+    README = "readme"
+    FIGURES = "figures"
+    SCHEMA = "schema"
+
+
+def build(
+    ctx: Context,
+    parts: Annotated[
+        list[BuildPart] | None, Argument(metavar="[PART]...", help=f"Only these: {', '.join(BuildPart)}.")
+    ] = None,
+    check: Check = False,
+) -> int:
+    """Regenerate every generated file, or one kind of them.
 
     README.md (its regions), docs/STATS.md, the JSON Schemas in docs/schema, docs/figures.md and the figures in
-    docs/figures. The data files are left alone: see "corpus fmt".
+    docs/figures. The data files are left alone: see "corpus fmt". "corpus build readme" is the same as
+    "corpus readme", and so are figures and schema.
 
     \b
     Examples:
       corpus build --check
+      corpus build readme figures --check
     """
+    if parts:
+        alone: dict[BuildPart, Callable[[Context], int]] = {
+            BuildPart.README: lambda ctx: readme(ctx, check),
+            BuildPart.FIGURES: lambda ctx: figures(ctx, check=check),
+            BuildPart.SCHEMA: lambda ctx: schema(ctx, check),
+        }
+        return max(alone[part](ctx) for part in dict.fromkeys(parts))
+    from orchtrace_corpus.corpus import build as builder
+
     return _generate(ctx, lambda session, root: builder.generated(root, session.pool()), check, "corpus build")
 
 
-def readme(ctx: typer.Context, check: Check = False) -> int:
+def readme(ctx: Context, check: Check = False) -> int:
     """Regenerate the list and the tables in README.md.
 
     Only the text between the marks "<!-- corpus:begin NAME -->" and "<!-- corpus:end NAME -->" is
@@ -99,7 +126,7 @@ def readme(ctx: typer.Context, check: Check = False) -> int:
 
 
 def figures(
-    ctx: typer.Context,
+    ctx: Context,
     names: Annotated[list[str] | None, argument("[NAME]...", "Only these figures.")] = None,
     check: Check = False,
 ) -> int:
@@ -115,6 +142,8 @@ def figures(
       corpus figures --check
       corpus figures papers-by-year --check
     """
+    from orchtrace_corpus.corpus import build as builder
+
     session = CorpusSession(*ctx.obj)
     root = session.writable_root()
     source = builder.figure_source(root, session.pool())
@@ -127,7 +156,7 @@ def figures(
     return max(code, ExitCode.FINDINGS) if check and orphans else code
 
 
-def schema(ctx: typer.Context, check: Check = False) -> int:
+def schema(ctx: Context, check: Check = False) -> int:
     """Write the JSON Schemas of the data files, for editors.
 
     Made from the taxonomy, so that an editor with a YAML language server completes tags and
@@ -137,14 +166,16 @@ def schema(ctx: typer.Context, check: Check = False) -> int:
     Examples:
       corpus schema --check
     """
+    from orchtrace_corpus.corpus import build as builder
+
     return _generate(
         ctx, lambda session, root: builder.schema_documents(root, session.taxonomy()), check, "corpus schema"
     )
 
 
 def init(
-    ctx: typer.Context,
-    directory: Annotated[str, typer.Argument(metavar="DIR", help="The new corpus's folder; created if missing.")],
+    ctx: Context,
+    directory: Annotated[str, Argument(metavar="DIR", help="The new corpus's folder; created if missing.")],
 ) -> int:
     """Start a corpus of your own, with your own axes.
 
@@ -156,6 +187,12 @@ def init(
       corpus init my-survey
       corpus --root my-survey stats
     """
+    from orchtrace_corpus.base.yamlfile.reader import YamlFile
+    from orchtrace_corpus.corpus import build as builder
+    from orchtrace_corpus.corpus.model import store
+    from orchtrace_corpus.corpus.model.taxonomy import decode_taxonomy
+    from orchtrace_corpus.corpus.scaffold import scaffold, starter_files
+
     settings: Session = ctx.obj
     if settings.root:
         raise CommandUseError("init makes a new corpus and takes no --root", "Write: corpus init DIR")
@@ -171,7 +208,7 @@ def init(
     pool = store.load(directory).pool
     assert pool is not None  # as above
     documents = builder.generated(directory, pool)
-    for name in dict.fromkeys((*written, *write(directory, documents))):
+    for name in dict.fromkeys((*written, *builder.write(directory, documents))):
         path = os.path.join(directory, name)
         settings.output.write(f"{printable(path, limit=len(path))}\n")
     commands = ["corpus check", "corpus stats", "corpus terms"]
@@ -182,9 +219,7 @@ def init(
     return ExitCode.DONE
 
 
-def _generate(
-    ctx: typer.Context, make: Callable[[CorpusSession, str], Sequence[Document]], check: bool, mend: str
-) -> int:
+def _generate(ctx: Context, make: "Callable[[CorpusSession, str], Sequence[Document]]", check: bool, mend: str) -> int:
     session = CorpusSession(*ctx.obj)
     root = session.writable_root()
     return write_or_check(session, root, make(session, root), check=check, mend=mend)

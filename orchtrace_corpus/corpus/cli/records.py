@@ -2,8 +2,7 @@
 
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
+from orchtrace_corpus.base.commands.declarations import Argument, Context, Option
 from orchtrace_corpus.base.commands.options import Columns, OutputFormat, Sort, split_names
 from orchtrace_corpus.base.errors import CommandUseError, DataFileError, ExitCode
 from orchtrace_corpus.base.findings import quote
@@ -36,12 +35,12 @@ _WIDTH_FOR_KEYS = 60
 
 
 def list_records(
-    ctx: typer.Context,
+    ctx: Context,
     where: Where = None,
-    exclusions: Annotated[bool, typer.Option("--exclusions", help="List exclusions instead of papers.")] = False,
+    exclusions: Annotated[bool, Option("--exclusions", help="List exclusions instead of papers.")] = False,
     sort: Sort = "",
     columns: Columns = "",
-    limit: Annotated[int | None, typer.Option("--limit", "-n", min=1, help="At most this many rows.")] = None,
+    limit: Annotated[int | None, Option("--limit", "-n", min=1, help="At most this many rows.")] = None,
     output_format: OutputFormat = Format.TABLE,
 ) -> int:
     """List papers, or exclusions, that pass filters.
@@ -66,18 +65,18 @@ def list_records(
 
 
 def candidates(
-    ctx: typer.Context,
+    ctx: Context,
     where: Where = None,
     sort: Sort = "",
     columns: Columns = "",
     order: Annotated[
         ReadingOrder | None,
-        typer.Option("--order", help="The order of reading: newest first, or likeliest first."),
+        Option("--order", help="The order of reading: newest first, or likeliest first."),
     ] = None,
-    limit: Annotated[int | None, typer.Option("--limit", "-n", min=1, help="At most this many rows.")] = None,
+    limit: Annotated[int | None, Option("--limit", "-n", min=1, help="At most this many rows.")] = None,
     output_format: OutputFormat = Format.TABLE,
 ) -> int:
-    """List what was found and awaits a decision.
+    """List the papers that were found and await a decision.
 
     From data/candidates.yaml, by the decision that is proposed. A tag is settled where readers
     agree; the others are open: "--where open~stop". "corpus show KEY" has the reason and every
@@ -126,8 +125,8 @@ def candidates(
 
 
 def show(
-    ctx: typer.Context,
-    names: Annotated[list[str], typer.Argument(metavar="KEY...", help="A key, exclusion id, arXiv id, DOI or URL.")],
+    ctx: Context,
+    names: Annotated[list[str], Argument(metavar="KEY...", help="A key, exclusion id, arXiv id, DOI or URL.")],
     output_format: OutputFormat = Format.TABLE,
 ) -> int:
     """Show records by key, arXiv id, DOI or URL.
@@ -143,9 +142,14 @@ def show(
       corpus show E007
       corpus show c3 puppeteer --format json
     """
+    show_found(CorpusSession(*ctx.obj), names, output_format)
+    return ExitCode.DONE
+
+
+def show_found(session: CorpusSession, names: list[str], output_format: Format) -> list[Record]:
+    """Show what `show` shows, and return the records of the pool and the log among it."""
     from orchtrace_corpus.corpus.render import candidates as render
 
-    session = CorpusSession(*ctx.obj)
     pool = session.pool_as_read()
     records: list[Record] = []
     awaiting: list[Candidate] = []
@@ -170,12 +174,12 @@ def show(
         "records",
         output_format,
     )
-    return ExitCode.DONE
+    return records
 
 
 def search(
-    ctx: typer.Context,
-    words: Annotated[list[str], typer.Argument(metavar="WORDS...", help="Words to look for.")],
+    ctx: Context,
+    words: Annotated[list[str], Argument(metavar="WORDS...", help="Words to look for.")],
     where: Where = None,
     sort: Sort = "",
     columns: Columns = "key,year,matched,title",

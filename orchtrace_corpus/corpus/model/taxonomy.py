@@ -162,6 +162,12 @@ class Facet(NamedTuple):
         return (*(term.id for term in self.terms), *((fields.NOT_APPLICABLE,) if self.allows_na else ()))
 
     @property
+    def codes(self) -> dict[str, tuple[str, ...]]:
+        """The ids of the terms that share a code, by the code without regard to case."""
+        named = {term.code.casefold() for term in self.terms if term.code}
+        return {code: tuple(term.id for term in self.terms if term.code.casefold() == code) for code in named}
+
+    @property
     def families(self) -> dict[str, tuple[Term, ...]]:
         """The terms by code, in order; empty where no two terms share one."""
         grouped: dict[str, list[Term]] = {}
@@ -238,10 +244,11 @@ def facet_decoder(facet: Facet) -> Decoder:
     allowed = tuple(term.id for term in facet.terms)
     label = facet.label.lower() if facet.label.lower() != facet.label.upper() else facet.label
     if facet.kind is Kind.LEVELS:
-        return decoders.levels(facet.field, label, allowed, tuple(level.id for level in facet.levels))
+        level_ids = tuple(level.id for level in facet.levels)
+        return decoders.levels(facet.field, label, allowed, level_ids, codes=facet.codes)
     if facet.kind is Kind.MANY:
-        return decoders.term_list(facet.field, label, allowed, allows_na=facet.allows_na)
-    return decoders.terms(facet.field, label, allowed, allows_na=facet.allows_na)
+        return decoders.term_list(facet.field, label, allowed, allows_na=facet.allows_na, codes=facet.codes)
+    return decoders.terms(facet.field, label, allowed, allows_na=facet.allows_na, codes=facet.codes)
 
 
 def _pairs(name: str) -> Decoder:
