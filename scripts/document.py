@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import attribution
-import notebook
+import notebook_outputs as notebook
 import trace_reference as traces
 import typer
 

@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-import notebook
+import notebook_outputs as notebook
 import pytest
 
 
@@ -17,7 +17,9 @@ def ran(folder: Path, *cells: dict[str, object]) -> list[list[dict[str, object]]
 
 
 def test_the_outputs_of_the_notebook_are_what_running_it_gives() -> None:
-    assert notebook.written() == notebook.NOTEBOOK.read_text(encoding="utf-8"), "mend: python scripts/notebook.py"
+    assert notebook.written() == notebook.NOTEBOOK.read_text(encoding="utf-8"), (
+        "mend: python scripts/notebook_outputs.py"
+    )
 
 
 def test_the_notebook_goes_from_the_corpus_to_a_heat_map_and_a_timeline() -> None:

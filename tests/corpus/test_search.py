@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from orchtrace_corpus.corpus.analysis.search import Found, Part, search, stem
 from orchtrace_corpus.corpus.api import Corpus, candidates
 from orchtrace_corpus.corpus.model.records import Pool
-from tests.conftest import ROOT, run_corpus, run_toy
+from tests.conftest import ROOT, TOY, run_corpus, run_toy
 
 
 @pytest.mark.parametrize(
@@ -134,14 +134,17 @@ def test_the_column_of_matches_is_one_like_others() -> None:
     }
 
 
-def test_synonyms_are_data(tmp_path: Path) -> None:
-    root = tmp_path / "toy"
-    (root / "data").mkdir(parents=True)
-    for path in (ROOT / "tests" / "data" / "toy" / "data").glob("*.yaml"):
-        text = path.read_text(encoding="utf-8").replace("{id: prune,", "{id: prune, synonyms: [topiary, lopping],")
-        (root / "data" / path.name).write_text(text, encoding="utf-8")
+def toy_with_synonyms(folder: Path, synonyms: str) -> str:
+    """The toy corpus, with other words for one of its terms."""
+    (folder / "data").mkdir(parents=True)
+    for path in (TOY / "data").glob("*.yaml"):
+        text = path.read_text(encoding="utf-8").replace("{id: prune,", f"{{id: prune, synonyms: [{synonyms}],")
+        (folder / "data" / path.name).write_text(text, encoding="utf-8")
+    return str(folder)
 
-    found = run_corpus("--root", str(root), "search", "lop")
+
+def test_synonyms_are_data(tmp_path: Path) -> None:
+    found = run_corpus("--root", toy_with_synonyms(tmp_path, "topiary, lopping"), "search", "lop")
 
     assert found.stdout == (
         """\
@@ -150,6 +153,24 @@ rose-garden    2021  prune weekly  Röses: A Garden in Four Beds
 terminal-yard  1999  prune weekly  The Yard
 """
     )
+
+
+def test_a_synonym_is_given_once(tmp_path: Path) -> None:
+    root = toy_with_synonyms(tmp_path, "lopping, lopping")
+
+    result = run_corpus("--root", root, "validate")
+
+    assert result.code == 1
+    assert result.stdout.endswith("taxonomy.yaml:21:41: F108 synonyms names 'lopping' twice; remove one [prune]\n")
+
+
+@given(st.lists(st.text(max_size=12), min_size=1, max_size=4))
+def test_every_word_is_either_found_or_missing(toy: Corpus, words: list[str]) -> None:
+    hits = [hit for group in search(pool_of(toy), (), words) for hit in group]
+
+    assert len({len(hit.found) + len(hit.missing) for hit in hits}) <= 1
+    assert len({len(hit.missing) for hit in hits}) <= 1
+    assert all(hit.found for hit in hits)
 
 
 STOPS = {"context-folding", "dr-mas", "m-grpo", "marsrl", "paramanager", "puppeteer", "rema2025"}
@@ -168,6 +189,7 @@ R7 = {"agentspawn", "halo", "hera", "kimi-k2-5", "paramanager", "puppeteer", "wi
         ("counterfactuals", {"c3", "coma2018"}, set(), Part.TITLE),
         ("spawned agents", {"agentspawn", "context-folding"}, {"kimi-k2-5", "halo"}, Part.TAG),
         ("R7", R7, set(), Part.TAG),
+        ("O5", STOPS, {"halo"}, Part.TAG),
         ("hierarchies", {"depart2026", "halo"}, {"m-grpo", "lamo2026"}, Part.TAG),
         ("debating judges", {"debate-as-reward"}, {"comas2026"}, Part.EVIDENCE),
         ("2505.19591", {"puppeteer"}, set(), Part.IDENTIFIER),

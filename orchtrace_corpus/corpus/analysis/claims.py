@@ -156,19 +156,20 @@ def _tags(attribute: Attribute) -> tuple[str, ...]:
     return (attribute.name,) if attribute.terms and attribute.name != "published" else ()
 
 
-def check(file: ClaimFile, pool: Pool, judge: "Judge | None" = None) -> tuple[Finding, ...]:
+def check(file: ClaimFile, pool: Pool, verdicts: Iterable[Verdict] = ()) -> tuple[Finding, ...]:
     """All findings of the file: those of decoding, claims that fail, and claims that make no sense here.
 
     Args:
         file: The claims.
         pool: The corpus.
-        judge: One of this corpus, if there is one already, so that nothing is read twice.
+        verdicts: Those over this corpus that are known already.
     """
     findings = list(file.findings)
-    judge = judge or Judge(pool)
+    judge = Judge(pool)
+    judged = {verdict.claim.id: verdict for verdict in verdicts}
     known = {record.name for kind in Over for record in judge.records(kind)}
     for index, claim in enumerate(file.claims):
-        verdict = judge.verdict(claim, over_pools=False)
+        verdict = judged.get(claim.id) or judge.verdict(claim)
         if verdict.problem:
             findings += _problems(file, index, judge)
         elif not verdict.holds:
@@ -239,8 +240,8 @@ class Judge:
             filters[kind] = Filters(scope, where, shared, by, compared)
         return filters
 
-    def verdict(self, claim: Claim, disputes: Sequence[Dispute] = (), *, over_pools: bool = True) -> Verdict:
-        """Whether a claim holds; also over other pools, unless that is not asked."""
+    def verdict(self, claim: Claim, disputes: Sequence[Dispute] = ()) -> Verdict:
+        """Whether a claim holds."""
         expected = expected_text(claim)
         try:
             filters = self.filters(claim)
@@ -249,7 +250,7 @@ class Judge:
             return Verdict(claim, False, expected, f"cannot be evaluated: {problem}", problem=problem)
         members = self._members(claim, filters)
         holds, found, rows = outcome(claim, members)
-        pools = self._pools(claim, PoolVerdict(holds, found)) if over_pools else {}
+        pools = self._pools(claim, PoolVerdict(holds, found))
         return Verdict(claim, holds, expected, found, rows, self._contested(filters, disputes), pools=pools)
 
     def _pools(self, claim: Claim, written: PoolVerdict) -> dict[PoolName, PoolVerdict]:

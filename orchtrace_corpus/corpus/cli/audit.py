@@ -87,18 +87,18 @@ def claims(
     claim_file = store.read_claims(root)
     dispute_file = store.read_disputes(root, pool.taxonomy)
     chosen, unread = _select_claims(claim_file, names or [])
+    published = pool
+    compared = compare_readings(chosen, pool, dispute_file.sound()) if reading is ReadingName.SOURCES else {}
+    pool = disputes.read_by(pool, dispute_file.disputes, reading)
+    recorded = disputes.as_read(dispute_file.disputes, reading)
     awaiting = store.read_candidates(root, pool.taxonomy)
     if taken_in and awaiting.places is None:
         raise DataFileError(f"this corpus has no {store.CANDIDATES}", "docs/data.md of orchtrace-corpus describes it.")
     proposed = None if awaiting.places is None else awaiting.sound()
-    judge = core.Judge(pool, proposed)
-    found = disputes.check(dispute_file, pool.papers, pool.taxonomy)
-    problems = (*core.check(claim_file, pool, judge), *found)
-    compared = compare_readings(chosen, pool, dispute_file.sound()) if reading is ReadingName.SOURCES else {}
-    pool = disputes.read_by(pool, dispute_file.disputes, reading)
-    recorded = disputes.as_read(dispute_file.disputes, reading)
-    judge = core.Judge(pool, proposed) if compared else judge
-    verdicts = tuple(judge.verdict(claim, recorded) for claim in chosen)
+    verdicts = core.evaluate(chosen, pool, recorded, proposed)
+    known = verdicts if reading is ReadingName.PUBLISHED else ()
+    problems = core.check(claim_file, published, known)
+    problems += disputes.check(dispute_file, published.papers, pool.taxonomy)
     if taken_in and proposed is not None:
         causes = core.causes(verdicts, pool, proposed)
         report: dict[Format, Callable[[], str | Sequence[Line]]] = {

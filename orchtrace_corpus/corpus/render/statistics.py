@@ -233,10 +233,10 @@ def coverage_page(coverage: Coverage, width: int | None, glyphs: Glyphs = UNICOD
     crosstab = coverage.crosstab
     available = width or _PIPE_WIDTH
     lines: list[Line] = [line(f"{crosstab_title(crosstab)}, {pluralize(crosstab.total, 'paper')}", "heading"), line()]
-    matrix = _matrix(coverage, width, glyphs)
+    matrix = _matrix(coverage, available, glyphs)
     lines += matrix
     if not matrix:
-        too_wide = f"(the matrix is wider than {width} columns; try: corpus gaps "
+        too_wide = f"(the matrix is wider than {available} columns; try: corpus gaps "
         too_wide += f"{crosstab.columns.name} {crosstab.rows.name})"
         lines += [line(text, "muted") for text in wrap(too_wide, available)]
     lines += [line(), *(line(text, "heading") for text in wrap(coverage_summary(coverage), available))]
@@ -335,7 +335,7 @@ def coverage_json(coverage: Coverage) -> str:
     )
 
 
-def _matrix(coverage: Coverage, width: int | None, glyphs: Glyphs) -> list[Line]:
+def _matrix(coverage: Coverage, width: int, glyphs: Glyphs) -> list[Line]:
     """The heat map with its legend; nothing where it is wider than the terminal, even with numbers as heads."""
     crosstab = coverage.crosstab
     row_labels = [row or ABSENT_LABEL for row in crosstab.row_values]
@@ -347,10 +347,10 @@ def _matrix(coverage: Coverage, width: int | None, glyphs: Glyphs) -> list[Line]
     def needed(heads: Sequence[str]) -> int:
         return label_width + sum(max(display_width(head), 4) + 1 for head in heads) + sum_width
 
-    is_numbered = width is not None and needed(heads) > width
+    is_numbered = needed(heads) > width
     if is_numbered:
         heads = [f"({index})" for index, _ in enumerate(column_labels, 1)]
-        if width is not None and needed(heads) > width:
+        if needed(heads) > width:
             return []
     widths = [max(display_width(head), 4) for head in heads]
     # What does not apply is no part of the scale: it would dwarf the rest.
@@ -377,11 +377,12 @@ def _matrix(coverage: Coverage, width: int | None, glyphs: Glyphs) -> list[Line]
         glyph in span.text for row in lines for span in row for glyph in glyphs.shades
     )
     legend += (f"{_IMPOSSIBLE}: cannot arise",) * bool(coverage.impossible)
-    lines += [line(text, "muted") for text in wrap(f"({'; '.join(legend)})", width or _PIPE_WIDTH) if legend]
+    legend += ("a paper with several tags counts under each",) * (whole > crosstab.total)
+    lines += [line(text, "muted") for text in wrap(f"({'; '.join(legend)})", width) if legend]
     if is_numbered:
         # A zero byte stands for a blank that must not break.
         named = " ".join(f"{head}\0{label}" for head, label in zip(heads, column_labels, strict=True))
-        lines += [line(), *(line(text.replace("\0", " "), "muted") for text in wrap(named, width or _PIPE_WIDTH))]
+        lines += [line(), *(line(text.replace("\0", " "), "muted") for text in wrap(named, width))]
     return lines
 
 

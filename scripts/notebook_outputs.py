@@ -1,6 +1,6 @@
 """Run the cells of docs/notebook.ipynb, and write its outputs, without Jupyter.
 
-    python scripts/notebook.py
+    python scripts/notebook_outputs.py
 
 `python scripts/document.py` does so, too. A cell shows what its last expression gives, as Jupyter would: its text, its
 table or its picture. The outputs of a cell with the tag `today` are left out: they change with the data.
