@@ -2,8 +2,7 @@
 
 from typing import Annotated
 
-import typer
-
+from orchtrace_corpus.base.commands.declarations import Argument, Context, Option
 from orchtrace_corpus.base.commands.session import Session
 from orchtrace_corpus.base.errors import CommandUseError, ExitCode
 from orchtrace_corpus.base.findings import codes, quote
@@ -14,12 +13,12 @@ _WIDTH = 100
 
 
 def check(
-    ctx: typer.Context,
+    ctx: Context,
     stale: Annotated[
-        Stale, typer.Option(help="What generated files are that the data has left behind.", show_default=True)
+        Stale, Option(help="What generated files are that the data has left behind.", show_default=True)
     ] = Stale.ERROR,
 ) -> int:
-    """Run everything that CI asks, in one process.
+    """Run every check of CI, in one process.
 
     Validates the data, compares it with its canonical form, compares every generated file with what
     "corpus build" would write, and validates the traces in data/traces. One line for each part, the
@@ -37,13 +36,13 @@ def check(
 
 
 def rule(
-    ctx: typer.Context,
+    ctx: Context,
     code: Annotated[
-        str, typer.Argument(metavar="[CODE]", help="A code, or the beginning of several.", show_default=False)
+        str, Argument(metavar="[CODE]", help="A code, or the beginning of several.", show_default=False)
     ] = "",
-    every: Annotated[bool, typer.Option("--all", help="Explain every rule.")] = False,
+    every: Annotated[bool, Option("--all", help="Explain every rule.")] = False,
 ) -> int:
-    """Explain a rule: why it exists, what breaks it, and the same mended.
+    """Explain a rule: why it exists, what breaks it, and how to fix it.
 
     \b
     Examples:

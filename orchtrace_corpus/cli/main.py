@@ -19,7 +19,13 @@ def run(arguments: list[str], program: str = CORPUS) -> int:
         sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
     output = Output(program)
     try:
-        code = quick.run(arguments if program == CORPUS else ["trace", *arguments], output)
+        code, instruction = None, os.environ.get(f"_{program.upper()}_COMPLETE")
+        if instruction is not None:
+            from orchtrace_corpus.cli import completion
+
+            code = completion.answer(instruction, output)
+        else:
+            code = quick.run(arguments if program == CORPUS else ["trace", *arguments], output)
         if code is None:
             from orchtrace_corpus.cli import app
 

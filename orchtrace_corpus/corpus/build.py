@@ -115,7 +115,7 @@ def mended_documents(
     files = {PAPERS: loaded.paper_places.file, EXCLUSIONS: loaded.exclusion_places.file}
     files |= {CANDIDATES: candidates.places.file} if candidates and candidates.places else {}
     for name, file in files.items():
-        changes = fixes.changes(file, findings)
+        changes = fixes.changes(file, findings, loaded.pool.taxonomy) if loaded.pool else {}
         if changes:
             documents.append(Document(name, _read(root, name), replace_values(file, changes)))
     return documents

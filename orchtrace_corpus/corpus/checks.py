@@ -259,12 +259,13 @@ def _read_codes(select_codes: Sequence[str], ignore_codes: Sequence[str]) -> tup
 def _is_fixable(root: str, findings: Sequence[Finding]) -> bool:
     if not findings:
         return False
-    from orchtrace_corpus.corpus.edit.fixes import FIXES, changes
+    from orchtrace_corpus.corpus.edit.fixes import FIXABLE, changes
 
-    if not any(finding.code in FIXES for finding in findings):
+    if not any(finding.code in FIXABLE for finding in findings):
         return False
     loaded = store.load(root, keep=True)
     candidates = _read_candidates(root, loaded)
     of_candidates = candidates.places if candidates else None
     places = (loaded.paper_places, loaded.exclusion_places, of_candidates)
-    return any(changes(each.file, findings) for each in places if each is not None)
+    taxonomy = loaded.pool.taxonomy if loaded.pool is not None else None
+    return taxonomy is not None and any(changes(each.file, findings, taxonomy) for each in places if each is not None)

@@ -30,6 +30,8 @@ register(
         "V102": "unknown term",
         "V103": "unknown level",
         "V104": "NA where it is not allowed, or beside other terms",
+        "V105": "code instead of its term",
+        "V106": "code that names no single term",
         # X: fields that contradict each other, by the taxonomy's own rules
         "X101": "rule of the taxonomy broken",
         "X103": "rule of the taxonomy that cannot be applied",

@@ -213,7 +213,8 @@ def _section(pool: Pool, term: Term) -> list[Paper]:
 
 
 def _items(papers: Sequence[Paper], pool: Pool, contested: Collection[tuple[str, str]]) -> str:
-    return "\n".join(item(paper, pool.taxonomy.listed, contested) for paper in papers)
+    listed = tuple(facet for facet in pool.taxonomy.papers if facet.listed) or pool.taxonomy.axes
+    return "\n".join(item(paper, listed, contested) for paper in papers)
 
 
 def _page_path(term: Term) -> str:

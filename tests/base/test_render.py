@@ -124,74 +124,6 @@ def test_a_crosstab_in_markdown() -> None:
     )
 
 
-def test_gaps() -> None:
-    assert run_toy("gaps", "--sparse", "1").stdout == (
-        """\
-Style by Size, 4 papers
-
-        small large
-formal      1     ·
-cottage     1     ·
-meadow      ·     1
-gravel      ·     ·
-NA          1     ·
-
-Empty: 5 of 8 cells
-  formal   large
-  cottage  large
-  meadow   small
-  gravel   all
-Sparse (1): 3 of 8 cells
-  formal   small
-  cottage  small
-  meadow   large
-"""
-    )
-
-
-def test_gaps_as_data() -> None:
-    assert json.loads(run_toy("gaps", "water", "size", "--format", "json").stdout) == {
-        "schema": "orchtrace-corpus/gaps",
-        "version": 1,
-        "rows": "water",
-        "columns": "size",
-        "papers": 4,
-        "cells": {
-            "daily": {"small": 1, "large": 0},
-            "weekly": {"small": 1, "large": 0},
-            "": {"small": 1, "large": 1},
-        },
-        "sparse_limit": 2,
-        "empty": [["daily", "large"], ["weekly", "large"]],
-        "sparse": [["daily", "small"], ["weekly", "small"]],
-    }
-    assert run_toy("gaps", "water", "size", "--format", "csv").stdout == (
-        """\
-water,size,count,state
-daily,small,1,sparse
-daily,large,0,empty
-weekly,small,1,sparse
-weekly,large,0,empty
-,small,1,not applicable
-,large,1,not applicable
-"""
-    )
-    assert run_toy("gaps", "water", "size", "--format", "markdown").stdout == (
-        """\
-## Watering by Size
-
-| water    | small | large | sum |
-| -------- | ----: | ----: | --: |
-| daily    |     1 |     0 |   1 |
-| weekly   |     1 |     0 |   1 |
-| (absent) |     1 |     1 |   2 |
-
-- Empty: daily x large, weekly x large
-- Sparse (1 to 2): daily x small, weekly x small
-"""
-    )
-
-
 def test_list() -> None:
     result = run_toy("list", "--sort", "-year", "--columns", "key,year,tools,care,authors")
 
@@ -318,26 +250,6 @@ def test_show_in_markdown() -> None:
 - **screened**: 2023-01-01
 - **reason**: Too small to count as a garden.
 - **stage**: gate
-"""
-    )
-
-
-def test_search_finds_words_whatever_their_case_and_accents() -> None:
-    result = run_toy("search", "ROSES", "muller")
-
-    assert result.stdout == "key          year  title\nrose-garden  2021  Röses: A Garden in Four Beds\n"
-    assert result.stderr == "1 paper\n"
-
-
-def test_search_puts_titles_first_and_adds_exclusions() -> None:
-    assert run_toy("search", "garden").stdout == (
-        """\
-key          year  title
-rose-garden  2021  Röses: A Garden in Four Beds
-
-Excluded
-id    title         reason
-E001  A Window Box  Too small to count as a garden.
 """
     )
 

@@ -20,8 +20,10 @@ import pytest
 import typer
 
 from orchtrace_corpus import __version__
+from orchtrace_corpus.base.commands.declarations import MORE
 from orchtrace_corpus.cli import main as cli_main
-from orchtrace_corpus.cli.app import COMMANDS, app
+from orchtrace_corpus.cli.app import app
+from orchtrace_corpus.cli.table import COMMANDS
 from orchtrace_corpus.corpus.api import Corpus
 from tests.conftest import ROOT, TOY, run_corpus, run_toy
 from tests.effort import mostly_slow
@@ -77,6 +79,8 @@ def test_a_narrow_terminal_shows_ids_of_claims_whole_and_no_strip_of_sentences()
     assert shown[0] == "claim                          published  today  candidates     rows  contested"
     assert "orchestrator-credit-sparse     holds      holds  falls at 3/15     8          6" in shown
     assert shown[-1] == "corpus claims ID shows a claim with its sentence"
+    assert len(shown) <= 24
+    assert len(on_terminal("claims", "--stress").splitlines()) <= 24
     assert all(len(line) <= 80 for line in shown)
     assert "sentence" in on_terminal("claims", columns=140).splitlines()[0]
 
@@ -91,10 +95,14 @@ def test_help_names_every_command_with_its_help_line() -> None:
     result = run_corpus("--help")
 
     assert result.code == 0
-    for group in COMMANDS.values():
+    shown = {heading: group for heading, group in COMMANDS.items() if heading != MORE}
+    assert list(shown) == ["Explore", "Maintain", "Edit", "Export and traces"]
+    assert sum(map(len, shown.values())) <= 14
+    for group in shown.values():
         for name, command in group.items():
             assert f"{name} " in result.stdout
             assert command.help in " ".join(result.stdout.split())
+    assert f"More: {', '.join(COMMANDS[MORE])} Each" in " ".join(result.stdout.split())
 
 
 ASKING = ("fetch", "links", "discover")  # commands that ask others: their examples run on a copy, and ask this machine

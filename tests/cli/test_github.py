@@ -16,8 +16,7 @@ from typing import Any
 import pytest
 import yaml
 
-import orchtrace_corpus as oc
-from orchtrace_corpus.cli.app import COMMANDS
+from orchtrace_corpus.cli.table import COMMANDS
 from tests.conftest import ROOT, run_corpus
 from tests.corpus.arxiv_feeds import record
 from tests.corpus.arxiv_server import ArxivServer
@@ -663,28 +662,6 @@ def test_the_way_to_a_pull_request_leads_to_a_green_check(tmp_path: Path) -> Non
     assert "build     stale" in said[1]
     assert said[2].startswith("1 paper added")
     assert "failed" not in said[-1]
-
-
-def test_the_examples_for_contributors_are_valid_records(tmp_path: Path) -> None:
-    shutil.copytree(ROOT / "data", tmp_path / "data")
-    paper, exclusion = (
-        re.sub(f"^{indent}", "", block, flags=re.MULTILINE)
-        for indent, block in re.findall(r"^( *)```yaml\n(.*?)^ *```", CONTRIBUTING, re.MULTILINE | re.DOTALL)
-    )
-    number = len(oc.load(str(ROOT)).exclusions) + 1
-    for name, made in (("papers", paper), ("exclusions", exclusion.replace("E033", f"E{number:03}"))):
-        with open(tmp_path / "data" / f"{name}.yaml", "a", encoding="utf-8") as file:
-            file.write(f"\n{made}")
-
-    assert oc.validate(str(tmp_path)) == ()
-
-    names = [tmp_path / "data" / f"{name}.yaml" for name in ("papers", "exclusions")]
-    before = [path.read_text(encoding="utf-8") for path in names]
-    assert run_corpus("--root", str(tmp_path), "fmt").code == 0
-    after = [path.read_text(encoding="utf-8") for path in names]
-    records = [sorted(block.strip() for block in text.split("\n\n")) for text in (before[0], after[0])]
-    assert records[0] == records[1]  # the paper goes to its place, and nothing else changes
-    assert before[1] == after[1]
 
 
 def test_every_kind_of_change_is_in_the_guide() -> None:

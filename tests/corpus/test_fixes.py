@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from orchtrace_corpus.base.findings import RULES, explanation
-from orchtrace_corpus.corpus.edit.fixes import FIXES
+from orchtrace_corpus.corpus.edit.fixes import FIXABLE, FIXES
 from tests.conftest import TOY, run_corpus
 from tests.effort import mostly_slow
 
@@ -57,7 +57,7 @@ def test_every_mendable_mistake_is_mended_and_no_other_byte_changes(root: Path) 
     assert (result.code, result.stdout) == (0, "")
     assert path.read_text(encoding="utf-8") == expected
     assert "\n+  doi: 10.5555/roses.1\n" in result.stderr
-    assert "mended data/papers.yaml\nno problems in 4 papers and 2 exclusions\n" in result.stderr
+    assert "fixed data/papers.yaml\nno problems in 4 papers and 2 exclusions\n" in result.stderr
 
 
 def test_only_what_is_selected_is_mended(root: Path) -> None:
@@ -75,7 +75,7 @@ def test_without_fix_nothing_is_written_and_the_mend_is_named(root: Path) -> Non
     result = run_corpus("--root", str(root), "validate")
 
     assert result.code == 1
-    assert "Some of these can be mended for you: corpus validate --fix" in result.stderr
+    assert "Some of these can be fixed automatically: corpus validate --fix" in result.stderr
     assert (root / "data" / "papers.yaml").read_bytes() == before
 
 
@@ -138,8 +138,39 @@ def test_a_value_with_several_mistakes_is_mended_in_one_go(tmp_path: Path) -> No
     assert "summary: Describes a yard by José.\n" in path.read_text(encoding="utf-8")
 
 
+def test_a_code_becomes_the_term_that_it_stands_for_unless_there_are_two(tmp_path: Path) -> None:
+    root = tmp_path / "corpus"
+    shutil.copytree(TOY, root)
+    path = root / "data" / "papers.yaml"
+    text = path.read_text(encoding="utf-8")
+    coded = text.replace("style: formal", "style: s1  # Lines").replace(
+        "care: {water: daily, prune", "care: {C1: daily, c2"
+    )
+    path.write_text(coded, encoding="utf-8")
+
+    result = run_corpus("--root", str(root), "validate")
+
+    assert [line.partition("/data/papers.yaml:")[2] for line in result.stdout.splitlines()] == [
+        "11:10: V105 's1' is the code of 'formal'; a record names the term [rose-garden]",
+        "12:10: V105 'C1' is the code of 'water'; a record names the term [rose-garden]",
+        "12:21: V105 'c2' is the code of 'prune'; a record names the term [rose-garden]",
+    ]
+    assert result.stderr.endswith("Some of these can be fixed automatically: corpus validate --fix\n")
+    assert run_corpus("--root", str(root), "validate", "--fix").code == 0
+    assert path.read_text(encoding="utf-8") == text.replace("style: formal", "style: formal  # Lines")
+
+    twice = text.replace("style: formal", "style: S2").replace("{water: daily, ", "{water: daily, C1: weekly, ")
+    path.write_text(twice, encoding="utf-8")
+    result = run_corpus("--root", str(root), "validate", "--fix")
+    assert (result.code, path.read_text(encoding="utf-8")) == (1, twice)
+    assert [line.partition("/data/papers.yaml:")[2] for line in result.stdout.splitlines()] == [
+        "11:10: V106 'S2' is the code of 2 terms of style, cottage and meadow; name one of them [rose-garden]",
+        "12:24: V106 'C1' is the code of 'water', which is given, too; remove one [rose-garden]",
+    ]
+
+
 def test_the_rulebook_says_which_rules_can_be_mended() -> None:
-    assert {code for code in RULES if explanation(code).fixable} == set(FIXES)
+    assert {code for code in RULES if explanation(code).fixable} == FIXABLE
 
 
 @pytest.mark.parametrize(

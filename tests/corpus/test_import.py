@@ -189,7 +189,7 @@ def test_a_code_of_two_terms_is_refused_at_its_line(root: Path) -> None:
 
     assert (result.code, result.stderr.splitlines()[1]) == (
         1,
-        "new.csv:2: V102 unknown style 'S2' (allowed: formal, cottage, meadow, gravel, NA) [long-grass]",
+        "new.csv:2: V106 'S2' is the code of 2 terms of style, cottage and meadow; name one of them [long-grass]",
     )
 
 

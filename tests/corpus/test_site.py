@@ -166,7 +166,9 @@ def test_pairs_that_a_rule_forbids_cannot_arise(real: Corpus) -> None:
     assert pairs("category", "tier") == {("industry", "core"), ("industry", "supporting")}
     assert pairs("rl", "stop") == {("none", "explicit"), ("none", "implicit")}
     assert pairs("stop", "rl") == {("explicit", "none"), ("implicit", "none")}
-    assert pairs("reward_family", "credit_unit") == set()
+    local = ("individual", "role", "hybrid")
+    assert pairs("reward_family", "credit_unit") == {(family, "team") for family in local}
+    assert pairs("topology", "credit_unit") == set()
     assert pairs("spawn", "stop") == set()  # terms of one facet
     assert pairs("credit_unit", "stop") == set()  # the rule asks for any sub-decision, which another term can be
     assert pairs("year", "rl") == set()

@@ -35,9 +35,7 @@ one [mixed-borders]
 (first on line 1); give the record the next free id [E001]
 """
 
-SUMMARY = (
-    "3 errors, 1 warning in 4 papers and 2 exclusions\nSome of these can be mended for you: corpus validate --fix\n"
-)
+SUMMARY = "3 errors, 1 warning in 4 papers and 2 exclusions\nSome of these can be fixed automatically: corpus validate --fix\n"
 
 
 @pytest.fixture

@@ -1,35 +1,69 @@
-"""Groups of commands that know names and help lines, and import a command only to run it."""
+"""Typer's commands, made of what commands declare of themselves when they are called, and not before."""
 
-from collections.abc import Mapping
-from importlib import import_module
-from typing import Any, ClassVar, NamedTuple
+import inspect
+from collections.abc import Callable
+from functools import wraps
+from typing import Annotated, Any, ClassVar
 
 import typer
 from typer.core import TyperGroup
 
+from orchtrace_corpus.base.commands.declarations import (
+    MORE,
+    Argument,
+    Command,
+    CommandGroup,
+    CommandTable,
+    Context,
+    Option,
+    find_command,
+)
 from orchtrace_corpus.base.commands.output import Output
 from orchtrace_corpus.base.errors import CommandUseError
 from orchtrace_corpus.base.findings import quote, suggestion
 
 
-class Command(NamedTuple):
-    """A line of a table: where the command is in `orchtrace_corpus`, and its help line.
+def typer_function(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function whose declarations are Typer's."""
+    signature = inspect.signature(function)
 
-    `place` is a module whose `app` is the command, or a module and a function of it: `corpus.cli.counts:stats`.
-    """
+    @wraps(function)
+    def run(*arguments: Any, **values: Any) -> Any:
+        return function(*arguments, **values)
 
-    place: str
-    help: str
+    run.__signature__ = signature.replace(  # type: ignore[attr-defined]
+        parameters=[one.replace(annotation=_annotation(one.annotation)) for one in signature.parameters.values()]
+    )
+    run.__annotations__ = {}
+    return run
 
-    def load(self) -> Any:
-        """Import the command, as Click runs it."""
-        module, _, name = self.place.partition(":")
-        found = getattr(import_module(f"orchtrace_corpus.{module}"), name or "app")
-        if isinstance(found, typer.Typer):
-            return typer.main.get_command(found)
+
+def _annotation(annotation: Any) -> Any:
+    if annotation is Context:
+        return typer.Context
+    option = next(iter(getattr(annotation, "__metadata__", ())), None)
+    if not isinstance(option, Option):
+        return annotation
+    # An option is named after its parameter unless it has names; the first that Typer takes is the default.
+    made = typer.Argument if isinstance(option, Argument) else typer.Option
+    return Annotated[annotation.__origin__, made(*option.names, **option.settings)]
+
+
+def load(command: Command) -> Any:
+    """Import a command, as Click runs it."""
+    found = command.find()
+    if isinstance(found, CommandGroup):
+        made = group(found.commands)
+        made.callback()(found.callback)
+        return typer.main.get_command(made)
+    if not isinstance(found, typer.Typer):
         app = typer.Typer(add_completion=False, rich_markup_mode=None)
         app.command()(found)
-        return typer.main.get_command(app)
+        found = app
+    for registered in found.registered_commands:
+        if registered.callback is not None:
+            registered.callback = typer_function(registered.callback)
+    return typer.main.get_command(found)
 
 
 class LazyGroup(TyperGroup):
@@ -38,7 +72,7 @@ class LazyGroup(TyperGroup):
     Contexts and formatters are `Any`: their classes belong to the Click that Typer brings.
     """
 
-    table: ClassVar[Mapping[str, Mapping[str, Command]]] = {}
+    table: ClassVar[CommandTable] = {}
 
     def list_commands(self, ctx: Any) -> list[str]:
         """The names of all commands."""
@@ -47,15 +81,15 @@ class LazyGroup(TyperGroup):
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """Import a command; None if there is none of that name."""
-        for commands in self.table.values():
-            if cmd_name in commands:
-                command = commands[cmd_name].load()
-                known = ctx.find_root().obj if ctx else None  # the output; the session once global options are read
-                output = getattr(known, "output", known)
-                if isinstance(output, Output) and command.help:
-                    command.help = output.renamed(command.help)
-                return command
-        return None
+        found = find_command(self.table, cmd_name)
+        if found is None:
+            return None
+        command = load(found)
+        known = ctx.find_root().obj if ctx else None  # the output; the session once global options are read
+        output = getattr(known, "output", known)
+        if isinstance(output, Output) and command.help:
+            command.help = output.renamed(command.help)
+        return command
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Find the command to run, or name the nearest."""
@@ -66,14 +100,17 @@ class LazyGroup(TyperGroup):
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """Write the table's help lines, heading by heading."""
+        """Write the table's help lines, heading by heading; of further commands the names."""
         del ctx
         for heading, commands in self.table.items():
             with formatter.section(heading):
-                formatter.write_dl([(name, command.help) for name, command in commands.items()])
+                if heading == MORE:
+                    formatter.write_text(", ".join(commands))
+                else:
+                    formatter.write_dl([(name, command.help) for name, command in commands.items()])
 
 
-def group(commands: Mapping[str, Mapping[str, Command]], **settings: Any) -> typer.Typer:
+def group(commands: CommandTable, **settings: Any) -> typer.Typer:
     """A group with the commands of a table, and further settings of Typer; its callback is its help."""
 
     class Commands(LazyGroup):
@@ -81,9 +118,8 @@ def group(commands: Mapping[str, Mapping[str, Command]], **settings: Any) -> typ
 
     return typer.Typer(
         cls=Commands,
-        add_completion=False,
         no_args_is_help=True,
         rich_markup_mode=None,
         context_settings={"help_option_names": ["-h", "--help"]},
-        **settings,
+        **{"add_completion": False, **settings},
     )

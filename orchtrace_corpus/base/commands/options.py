@@ -2,24 +2,23 @@
 
 from typing import Annotated, TypeAlias
 
-import typer
-
+from orchtrace_corpus.base.commands.declarations import Option
 from orchtrace_corpus.base.errors import CommandUseError
 from orchtrace_corpus.base.text import Format
 from orchtrace_corpus.base.text.findings import FindingsFormat
 
-OutputFormat: TypeAlias = Annotated[Format, typer.Option("--format", "-f", help="The form of the output.")]
+OutputFormat: TypeAlias = Annotated[Format, Option("--format", "-f", help="The form of the output.")]
 Check: TypeAlias = Annotated[
-    bool, typer.Option("--check", help="Write nothing; show what would change, and end with 1 if anything would.")
+    bool, Option("--check", help="Write nothing; show what would change, and end with 1 if anything would.")
 ]
-DryRun: TypeAlias = Annotated[bool, typer.Option("--dry-run", help="Write nothing; show what would change.")]
-Strict: TypeAlias = Annotated[bool, typer.Option("--strict", help="Let warnings fail, too.")]
-FindingsForm: TypeAlias = Annotated[FindingsFormat, typer.Option("--format", "-f", help="The form of the output.")]
-IncludeEmpty: TypeAlias = Annotated[bool, typer.Option("--include-empty", help="Show terms that no record has.")]
+DryRun: TypeAlias = Annotated[bool, Option("--dry-run", help="Write nothing; show what would change.")]
+Strict: TypeAlias = Annotated[bool, Option("--strict", help="Let warnings fail, too.")]
+FindingsForm: TypeAlias = Annotated[FindingsFormat, Option("--format", "-f", help="The form of the output.")]
+IncludeEmpty: TypeAlias = Annotated[bool, Option("--include-empty", help="Show terms that no record has.")]
 Sort: TypeAlias = Annotated[
-    str, typer.Option("--sort", metavar="COLUMN", help="Sort by a column; -COLUMN for falling order.")
+    str, Option("--sort", metavar="COLUMN", help="Sort by a column; -COLUMN for falling order.")
 ]
-Columns: TypeAlias = Annotated[str, typer.Option("--columns", metavar="A,B,...", help="Which columns, in which order.")]
+Columns: TypeAlias = Annotated[str, Option("--columns", metavar="A,B,...", help="Which columns, in which order.")]
 
 
 def refuse_together(**given: bool) -> None:

@@ -87,9 +87,9 @@ def changed_lines(
 
 
 def values(node: Node, changed: MappingType[int, str] = MappingProxyType({})) -> object:
-    """The node without places; `changed` gives other texts for scalars by their place."""
+    """The node without places; `changed` gives other texts for scalars, names included, by their place."""
     if type(node) is Mapping:
-        return {key: values(value, changed) for key, (_, value) in node.entries.items()}
+        return {changed.get(key_at, key): values(value, changed) for key, (key_at, value) in node.entries.items()}
     if type(node) is Sequence:
         return [values(item, changed) for item in node.items]
     assert type(node) is Scalar

@@ -156,13 +156,19 @@ def _tags(attribute: Attribute) -> tuple[str, ...]:
     return (attribute.name,) if attribute.terms and attribute.name != "published" else ()
 
 
-def check(file: ClaimFile, pool: Pool) -> tuple[Finding, ...]:
-    """All findings of the file: those of decoding, claims that fail, and claims that make no sense here."""
+def check(file: ClaimFile, pool: Pool, judge: "Judge | None" = None) -> tuple[Finding, ...]:
+    """All findings of the file: those of decoding, claims that fail, and claims that make no sense here.
+
+    Args:
+        file: The claims.
+        pool: The corpus.
+        judge: One of this corpus, if there is one already, so that nothing is read twice.
+    """
     findings = list(file.findings)
-    judge = Judge(pool)
+    judge = judge or Judge(pool)
     known = {record.name for kind in Over for record in judge.records(kind)}
     for index, claim in enumerate(file.claims):
-        verdict = judge.verdict(claim)
+        verdict = judge.verdict(claim, over_pools=False)
         if verdict.problem:
             findings += _problems(file, index, judge)
         elif not verdict.holds:
@@ -197,6 +203,8 @@ class Judge:
         self._by_sheets: dict[str, tuple[Attribute, tuple[str, ...]]] = {}
         self._queries: dict[_Key, Query] = {}
         self._in_scope: dict[_Key, tuple[Record, ...]] = {}
+        self._disputable = disputable(pool.taxonomy)
+        self._papers = {paper.key: paper for paper in pool.papers}
 
     def records(self, kind: Over) -> Sequence[Record]:
         """The records of a kind."""
@@ -231,8 +239,8 @@ class Judge:
             filters[kind] = Filters(scope, where, shared, by, compared)
         return filters
 
-    def verdict(self, claim: Claim, disputes: Sequence[Dispute] = ()) -> Verdict:
-        """Whether a claim holds."""
+    def verdict(self, claim: Claim, disputes: Sequence[Dispute] = (), *, over_pools: bool = True) -> Verdict:
+        """Whether a claim holds; also over other pools, unless that is not asked."""
         expected = expected_text(claim)
         try:
             filters = self.filters(claim)
@@ -241,7 +249,7 @@ class Judge:
             return Verdict(claim, False, expected, f"cannot be evaluated: {problem}", problem=problem)
         members = self._members(claim, filters)
         holds, found, rows = outcome(claim, members)
-        pools = self._pools(claim, PoolVerdict(holds, found))
+        pools = self._pools(claim, PoolVerdict(holds, found)) if over_pools else {}
         return Verdict(claim, holds, expected, found, rows, self._contested(filters, disputes), pools=pools)
 
     def _pools(self, claim: Claim, written: PoolVerdict) -> dict[PoolName, PoolVerdict]:
@@ -313,8 +321,7 @@ class Judge:
         wanted = filters.get(Over.PAPERS)
         if wanted is None or not disputes:
             return ()
-        known = disputable(self.pool.taxonomy)
-        papers = {paper.key: paper for paper in self.pool.papers}
+        known, papers = self._disputable, self._papers
         marked = set()
         for dispute in disputes_on(wanted, disputes, self.pool.taxonomy):
             paper = papers.get(dispute.record)

@@ -5,8 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from typing import Annotated
 
-import typer
-
+from orchtrace_corpus.base.commands.declarations import Argument, Command, CommandGroup, Context, Option
 from orchtrace_corpus.base.commands.options import OutputFormat, refuse_together
 from orchtrace_corpus.base.errors import CommandUseError, DataFileError, ExitCode, InvalidCorpusError
 from orchtrace_corpus.base.findings import Finding, has_errors, is_malformed, quote, suggestion
@@ -19,7 +18,6 @@ from orchtrace_corpus.corpus.analysis import claims as core
 from orchtrace_corpus.corpus.analysis.attributes import find, paper_attributes
 from orchtrace_corpus.corpus.analysis.claim_readings import compare_readings
 from orchtrace_corpus.corpus.analysis.coding import Sheet
-from orchtrace_corpus.corpus.analysis.stress import stress
 from orchtrace_corpus.corpus.cli.options import Reading, Where, option
 from orchtrace_corpus.corpus.cli.outcome import apply
 from orchtrace_corpus.corpus.cli.session import CorpusSession, paper_query
@@ -31,12 +29,8 @@ from orchtrace_corpus.corpus.model.claim_file import Claim, ClaimFile, PoolName
 from orchtrace_corpus.corpus.model.record_fields import dispute_style
 from orchtrace_corpus.corpus.model.records import Pool, ReadingName
 from orchtrace_corpus.corpus.render import agreement as render
-from orchtrace_corpus.corpus.render.claims import (
-    cards,
-    cards_markdown,
-    flat,
-    overview,
-)
+from orchtrace_corpus.corpus.render.claim_overview import overview
+from orchtrace_corpus.corpus.render.claims import cards, cards_markdown, flat
 from orchtrace_corpus.corpus.render.claims import data as claims_data
 from orchtrace_corpus.corpus.render.pools import causes_data, causes_lines, causes_table
 
@@ -48,36 +42,39 @@ class TakenIn(StrEnum):
 
 
 def claims(
-    ctx: typer.Context,
+    ctx: Context,
     names: Annotated[
-        list[str] | None, typer.Argument(metavar="[ID]...", help="Claims to show in full.", show_default=False)
+        list[str] | None, Argument(metavar="[ID]...", help="Claims to show in full.", show_default=False)
     ] = None,
-    stressed: Annotated[
-        bool, typer.Option("--stress", help="Also find the fewest changes that break each claim.")
-    ] = False,
+    stressed: Annotated[bool, Option("--stress", help="Also find the fewest changes that break each claim.")] = False,
     reading: Reading = ReadingName.PUBLISHED,
     pools: Annotated[
-        list[PoolName] | None, typer.Option("--pool", help="Only the verdicts over this pool (repeatable).")
+        list[PoolName] | None, Option("--pool", help="Only the verdicts over this pool (repeatable).")
     ] = None,
     taken_in: Annotated[
         TakenIn | None,
-        typer.Option("--with", help="Which claims fall or could fall with these, and by which."),
+        Option("--with", help="Which claims fall or could fall with these, and by which."),
     ] = None,
+    show_all: Annotated[bool, Option("--all", help="Also list claims that hold and are not contested.")] = False,
     output_format: OutputFormat = Format.TABLE,
 ) -> int:
-    """Hold what the corpus claims about itself against its records.
+    """Compare the claims about the corpus with its records.
 
     From data/claims.yaml: each claim holds or fails, by the records behind it. Ends with 1 if one
-    fails. A claim about the published pool is also judged over the pool of today, where it may fall,
-    which is no error: the later records that make it fall are named. The third pool is that of today
-    with the candidates proposed for inclusion: "falls at 3/15" says that the claim counts 15 of them
-    and falls from the third on. A candidate whose tag is open is left out; where the claim would fall
-    if it were read against the claim, the claim could fall. --with candidates names each candidate by
-    which a claim falls or could fall, with the tags and the sources that they were read in.
+    fails. What fails, falls or is contested comes first; where the list is longer than a screen, the
+    other claims are only counted.
+
+    A claim about the published pool is also judged over the pool of today, where it may fall, which is
+    no error: the later records that make it fall are named. The third pool is that of today with the
+    candidates proposed for inclusion: "falls at 3/15" says that the claim counts 15 of them and falls
+    from the third on. A candidate whose tag is open is left out; where the claim would fall if it were
+    read against the claim, the claim could fall. --with candidates names each candidate by which a
+    claim falls or could fall, with the tags and the sources that they were read in.
 
     With ids: the records, those contested in data/disputes.yaml, the boundary of the claim and what
     speaks against it. --stress reads disputed tags the other way, takes near misses in with the tags
-    that serve the claim least, and leaves rows out. --reading sources takes the tags that readers of
+    that serve the claim least, and leaves rows out. It lists the claims that a dispute breaks, or that
+    take more than one change to break. --reading sources takes the tags that readers of
     the sources agree on instead of the published ones; a claim that falls by them is no error, and
     the tags are named.
 
@@ -101,15 +98,18 @@ def claims(
     claim_file = store.read_claims(root)
     dispute_file = store.read_disputes(root, pool.taxonomy)
     chosen, unread = _select_claims(claim_file, names or [])
-    problems = (*core.check(claim_file, pool), *disputes.check(dispute_file, pool.papers, pool.taxonomy))
-    compared = compare_readings(chosen, pool, dispute_file.sound()) if reading is ReadingName.SOURCES else {}
-    pool = disputes.read_by(pool, dispute_file.disputes, reading)
-    recorded = disputes.as_read(dispute_file.disputes, reading)
     awaiting = store.read_candidates(root, pool.taxonomy)
     if taken_in and awaiting.places is None:
         raise DataFileError(f"this corpus has no {store.CANDIDATES}", "docs/data.md of orchtrace-corpus describes it.")
     proposed = None if awaiting.places is None else awaiting.sound()
-    verdicts = core.evaluate(chosen, pool, recorded, proposed)
+    judge = core.Judge(pool, proposed)
+    found = disputes.check(dispute_file, pool.papers, pool.taxonomy)
+    problems = (*core.check(claim_file, pool, judge), *found)
+    compared = compare_readings(chosen, pool, dispute_file.sound()) if reading is ReadingName.SOURCES else {}
+    pool = disputes.read_by(pool, dispute_file.disputes, reading)
+    recorded = disputes.as_read(dispute_file.disputes, reading)
+    judge = core.Judge(pool, proposed) if compared else judge
+    verdicts = tuple(judge.verdict(claim, recorded) for claim in chosen)
     if taken_in and proposed is not None:
         causes = core.causes(verdicts, pool, proposed)
         report: dict[Format, Callable[[], str | Sequence[Line]]] = {
@@ -125,8 +125,11 @@ def claims(
         )
     flawed = {finding.record for finding in problems if finding.code in ("C103", "C104")}
     beside = [verdict.claim.id for verdict in verdicts if verdict.holds and verdict.claim.id in flawed]
-    tested = stress(chosen, pool, recorded) if stressed else ()
-    robust = {one.claim.id: one for one in tested}
+    robust = {}
+    if stressed:
+        from orchtrace_corpus.corpus.analysis.stress import stress
+
+        robust = {one.claim.id: one for one in stress(chosen, pool, recorded)}
     views: dict[Format, Callable[[], str | Sequence[Line]]] = {
         Format.JSON: lambda: claims_data(verdicts, robust, unread, beside, reading, compared)
     }
@@ -134,13 +137,14 @@ def claims(
         views[Format.TABLE] = lambda: cards(verdicts, robust, unread, session.output.width, compared)
         views[Format.MARKDOWN] = lambda: cards_markdown(verdicts, robust, unread, compared)
     is_flat = bool(names) or output_format is Format.CSV
+    is_whole = show_all or output_format is not Format.TABLE
     width = session.output.width if output_format is Format.TABLE else None
     session.show_report(
         views,
         lambda: [
             flat(verdicts, robust, compared)
             if is_flat
-            else overview(verdicts, robust, unread, beside, compared, tuple(pools or ()), width)
+            else overview(verdicts, robust, unread, beside, compared, tuple(pools or ()), width, is_whole=is_whole)
         ],
         "claims",
         output_format,
@@ -169,10 +173,6 @@ def _select_claims(file: ClaimFile, names: Sequence[str]) -> tuple[list[Claim], 
     )
 
 
-app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True)
-
-
-@app.callback()
 def audit() -> None:
     """Draw a sample for a second reader, and measure how far readers agree.
 
@@ -183,19 +183,29 @@ def audit() -> None:
     """
 
 
-@app.command()
+app = CommandGroup(
+    {
+        "Commands": {
+            "sample": Command("corpus.cli.audit:sample", "Write a blinded coding sheet."),
+            "compare": Command("corpus.cli.audit:compare", "Measure how far readers agree."),
+        }
+    },
+    audit,
+)
+
+
 def sample(
-    ctx: typer.Context,
-    size: Annotated[int, typer.Option("--n", min=1, help="How many papers.")] = 32,
+    ctx: Context,
+    size: Annotated[int, Option("--n", min=1, help="How many papers.")] = 32,
     stratify: Annotated[str, option("--stratify", "FIELD", "Divide the draw by this field in proportion.")] = "",
     include_sparse: Annotated[
         bool,
-        typer.Option("--include-sparse", help="Draw every paper that has a term of an axis which at most 2 have."),
+        Option("--include-sparse", help="Draw every paper that has a term of an axis which at most 2 have."),
     ] = False,
-    seed: Annotated[int, typer.Option("--seed", help="Another seed gives another draw.")] = 0,
+    seed: Annotated[int, Option("--seed", help="Another seed gives another draw.")] = 0,
     fields: Annotated[str, option("--fields", "A,B,...", "What is to be coded; else every facet.")] = "",
     where: Where = None,
-    output: Annotated[str, typer.Option("--output", "-o", metavar="FILE", help="Write to a new file.")] = "",
+    output: Annotated[str, Option("--output", "-o", metavar="FILE", help="Write to a new file.")] = "",
 ) -> int:
     """Write a blinded coding sheet: titles and links, and an empty column for each thing to be coded.
 
@@ -228,22 +238,21 @@ def sample(
     return ExitCode.DONE
 
 
-@app.command()
 def compare(
-    ctx: typer.Context,
-    sheets: Annotated[list[str], typer.Argument(metavar="SHEET...", help="Coding sheets, one for each reader.")],
+    ctx: Context,
+    sheets: Annotated[list[str], Argument(metavar="SHEET...", help="Coding sheets, one for each reader.")],
     with_corpus: Annotated[
-        bool, typer.Option("--with-corpus", help="Count the corpus's own tags as a reader, too (always for one sheet).")
+        bool, Option("--with-corpus", help="Count the corpus's own tags as a reader, too (always for one sheet).")
     ] = False,
     merge: Annotated[
         list[str] | None, option("--merge", "NAME=TERM,TERM", "Take several terms as one (repeatable).")
     ] = None,
     resamples: Annotated[
-        int, typer.Option("--resamples", min=0, max=100_000, help="Bootstrap resamples for the intervals; 0: none.")
+        int, Option("--resamples", min=0, max=100_000, help="Bootstrap resamples for the intervals; 0: none.")
     ] = 1000,
-    seed: Annotated[int, typer.Option("--seed", help="The seed of the resampling.")] = 0,
+    seed: Annotated[int, Option("--seed", help="The seed of the resampling.")] = 0,
     record: Annotated[
-        bool, typer.Option("--record", help="Write disagreements with the corpus to data/disputes.yaml instead.")
+        bool, Option("--record", help="Write disagreements with the corpus to data/disputes.yaml instead.")
     ] = False,
     output_format: OutputFormat = Format.TABLE,
 ) -> int:

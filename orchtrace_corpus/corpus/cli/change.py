@@ -8,12 +8,13 @@ from typing import Annotated, Any
 
 import typer
 
+from orchtrace_corpus.base.commands.declarations import Argument, Option
 from orchtrace_corpus.base.commands.options import DryRun, split_names
 from orchtrace_corpus.base.errors import CommandUseError, DataFileError
 from orchtrace_corpus.base.findings import printable, quote
 from orchtrace_corpus.base.yamlfile.reader import read_bytes
 from orchtrace_corpus.corpus.cli import options as shared
-from orchtrace_corpus.corpus.cli.facets import EvidenceCommand, ExclusionCommand, PaperCommand, read_coding
+from orchtrace_corpus.corpus.cli.facets import EvidenceCommand, ExclusionCommand, PaperCommand, command, read_coding
 from orchtrace_corpus.corpus.cli.interview import Interview
 from orchtrace_corpus.corpus.cli.options import (
     Destination,
@@ -21,7 +22,6 @@ from orchtrace_corpus.corpus.cli.options import (
     IntakeOptions,
     To,
     argument,
-    command,
     option,
 )
 from orchtrace_corpus.corpus.cli.outcome import apply
@@ -118,9 +118,7 @@ def _take_libraries(interview: Interview, paths: Sequence[str], *, dry_run: bool
 @command(ExclusionCommand)
 def exclude(
     ctx: typer.Context,
-    name: Annotated[
-        str, typer.Argument(metavar="ID_OR_URL", help="An arXiv id, DOI, OpenReview or ACL id, or address.")
-    ],
+    name: Annotated[str, Argument(metavar="ID_OR_URL", help="An arXiv id, DOI, OpenReview or ACL id, or address.")],
     reason: shared.Reason = "",
     title: shared.Title = "",
     url: Annotated[str, option("--url", "URL", "Its address, where nothing else gives one.")] = "",
@@ -131,7 +129,7 @@ def exclude(
     *,
     options: IntakeOptions,
 ) -> int:
-    """Put a paper on record that was screened and left out, with the reason.
+    """Record a paper that was screened and left out, and why.
 
     The record gets the next free id; ids are never used again. A paper that is in the pool or was
     excluded before is refused; one that awaits a decision leaves data/candidates.yaml in the same
@@ -165,12 +163,12 @@ def exclude(
 @command(PaperCommand)
 def promote(
     ctx: typer.Context,
-    name: Annotated[str, typer.Argument(metavar="ID", help="The exclusion: its id, arXiv id, DOI or URL.")],
+    name: Annotated[str, Argument(metavar="ID", help="The exclusion: its id, arXiv id, DOI or URL.")],
     *,
     said: DetailOptions,
     options: IntakeOptions,
 ) -> int:
-    """Take an excluded paper into the pool; the exclusion stays, and says what it became.
+    """Move an excluded paper into the pool.
 
     Everything else is as with "corpus add": metadata is looked up, tags are options or asked for.
     Both files are written in one edit, or none.
@@ -203,14 +201,14 @@ def promote(
 @command(ExclusionCommand)
 def demote(
     ctx: typer.Context,
-    name: Annotated[str, typer.Argument(metavar="KEY", help="The paper: its key, arXiv id, DOI or URL.")],
+    name: Annotated[str, Argument(metavar="KEY", help="The paper: its key, arXiv id, DOI or URL.")],
     reason: shared.Reason = "",
     screened: shared.Screened = "",
     tags: shared.OtherTags = None,
     yes: shared.Yes = False,
     dry_run: DryRun = False,
 ) -> int:
-    """Take a paper out of the pool and put it on record as excluded, with the reason.
+    """Move a paper from the pool to the exclusions, with the reason.
 
     A paper that was promoted goes back to the exclusion that it came from, which is no longer
     promoted; its reason and tags stay, unless new ones are given. Any other paper gets an exclusion
@@ -247,7 +245,7 @@ def demote(
 @command(EvidenceCommand)
 def tag(
     ctx: typer.Context,
-    name: Annotated[str, typer.Argument(metavar="KEY", help="A key, exclusion id, arXiv id, DOI or URL.")],
+    name: Annotated[str, Argument(metavar="KEY", help="A key, exclusion id, arXiv id, DOI or URL.")],
     words: Annotated[list[str] | None, argument("[FIELD=VALUE]...", "The tags to set.")] = None,
     note: Annotated[
         str, option("--evidence", "NOTE", "Add an item of evidence: what in the source supports the tags.")
@@ -258,7 +256,7 @@ def tag(
         str, option("--evidence-tags", "A,B,...", "The fields that it supports (else those being set).")
     ] = "",
     copy: Annotated[
-        bool, typer.Option("--evidence-copy", help="What was read is a hosted copy of the paper itself.")
+        bool, Option("--evidence-copy", help="What was read is a hosted copy of the paper itself.")
     ] = False,
     dry_run: DryRun = False,
 ) -> int:
@@ -294,10 +292,10 @@ def tag(
 @command()
 def remove(
     ctx: typer.Context,
-    name: Annotated[str, typer.Argument(metavar="KEY", help="A key, exclusion id, arXiv id, DOI or URL.")],
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    name: Annotated[str, Argument(metavar="KEY", help="A key, exclusion id, arXiv id, DOI or URL.")],
+    yes: Annotated[bool, Option("--yes", "-y", help="Do not ask.")] = False,
     unpublished: Annotated[
-        bool, typer.Option("--unpublished", help="Remove the newest exclusion, too: nobody has seen its id.")
+        bool, Option("--unpublished", help="Remove the newest exclusion, too: nobody has seen its id.")
     ] = False,
     dry_run: DryRun = False,
 ) -> int:

@@ -9,19 +9,17 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Annotated
 
-import typer
-
 from orchtrace_corpus.base.commands import options as shared
+from orchtrace_corpus.base.commands.declarations import Context, Option
 from orchtrace_corpus.base.commands.options import refuse_together, split_names
 from orchtrace_corpus.base.errors import CommandUseError, DataFileError, ExitCode
-from orchtrace_corpus.base.findings import quote
 from orchtrace_corpus.base.text import Format
 from orchtrace_corpus.base.text.layout import Line
 from orchtrace_corpus.base.text.table import Table, arranged
 from orchtrace_corpus.corpus.analysis.attributes import Attribute, exclusion_attributes, find, paper_attributes
 from orchtrace_corpus.corpus.analysis.evidence import EvidenceState, cover, list_tags
 from orchtrace_corpus.corpus.analysis.query import Query
-from orchtrace_corpus.corpus.analysis.statistics import count, count_levels, coverage, cross, summarise
+from orchtrace_corpus.corpus.analysis.statistics import count, count_levels, coverage, cross, gap_axes, summarise
 from orchtrace_corpus.corpus.cli.options import Reading, Where, argument, option
 from orchtrace_corpus.corpus.cli.session import CorpusSession, paper_query
 from orchtrace_corpus.corpus.model import store
@@ -29,28 +27,30 @@ from orchtrace_corpus.corpus.model.disputes import read_by
 from orchtrace_corpus.corpus.model.records import Pool, ReadingName, evidence_facets
 from orchtrace_corpus.corpus.model.taxonomy import Kind
 from orchtrace_corpus.corpus.render import statistics, statistics_page
+from orchtrace_corpus.corpus.rules.tags import cannot_arise
 
 
 def stats(
-    ctx: typer.Context,
+    ctx: Context,
+    fields: Annotated[
+        list[str] | None, argument("[FIELD] [FIELD]", "Count by this field, or by two at once; see --by and --cross.")
+    ] = None,
     by: Annotated[list[str] | None, option("--by", "FIELD", "Count by one field (repeatable).")] = None,
     crossed: Annotated[tuple[str, str] | None, option("--cross", "A B", "Count by two fields at once.")] = None,
     where: Where = None,
-    evidence: Annotated[
-        bool, typer.Option("--evidence", help="Count what the sourced tags rest on, by field.")
-    ] = False,
+    evidence: Annotated[bool, Option("--evidence", help="Count what the sourced tags rest on, by field.")] = False,
     listed: Annotated[
-        EvidenceState | None, typer.Option("--list", help="With --evidence: the tags that it counts so, one by one.")
+        EvidenceState | None, Option("--list", help="With --evidence: the tags that it counts so, one by one.")
     ] = None,
     screening: Annotated[
-        bool, typer.Option("--screening", help="Count what was searched, found, screened and decided, by run.")
+        bool, Option("--screening", help="Count what was searched, found, screened and decided, by run.")
     ] = False,
-    full: Annotated[bool, typer.Option("--full", help="All published statistics instead of one page.")] = False,
+    full: Annotated[bool, Option("--full", help="All published statistics instead of one page.")] = False,
     include_empty: shared.IncludeEmpty = False,
     reading: Reading = ReadingName.PUBLISHED,
     output_format: shared.OutputFormat = Format.TABLE,
-    write: Annotated[bool, typer.Option("--write", help="Write docs/STATS.md instead of printing.")] = False,
-    check: Annotated[bool, typer.Option("--check", help="Compare docs/STATS.md; end with 1 if it is stale.")] = False,
+    write: Annotated[bool, Option("--write", help="Write docs/STATS.md instead of printing.")] = False,
+    check: Annotated[bool, Option("--check", help="Compare docs/STATS.md; end with 1 if it is stale.")] = False,
 ) -> int:
     """Count the corpus: one page, one field, or two fields crossed.
 
@@ -72,17 +72,26 @@ def stats(
     Examples:
       corpus stats
       corpus stats --screening
-      corpus stats --by reward_family --include-empty
-      corpus stats --cross topology year
+      corpus stats reward_family --include-empty
+      corpus stats topology year
+      corpus stats --by rl --by tier
       corpus stats --where rl=full --where "year>=2025"
-      corpus stats --by stage
+      corpus stats stage
       corpus stats --evidence
       corpus stats --evidence --list contradicted
-      corpus stats --by reward_family --reading sources
+      corpus stats reward_family --reading sources
       corpus stats --format json
       corpus stats --check
     """
     session = CorpusSession(*ctx.obj)
+    if fields:
+        if by or crossed:
+            raise CommandUseError("fields are named twice", "Leave out --by and --cross, or write them alone.")
+        if len(fields) > 2:
+            raise CommandUseError(
+                f"two fields can be crossed, not {len(fields)}", "For each alone: --by FIELD --by FIELD"
+            )
+        by, crossed = (fields, None) if len(fields) == 1 else (None, (fields[0], fields[1]))
     if by and crossed:
         raise CommandUseError("--by and --cross exclude each other")
     if full and (by or crossed or evidence):
@@ -203,10 +212,10 @@ def _field(pool: Pool, name: str) -> tuple[Attribute, bool]:
 
 
 def gaps(
-    ctx: typer.Context,
+    ctx: Context,
     rows: Annotated[str, argument("[ROWS]", "The first axis.")] = "",
     columns: Annotated[str, argument("[COLUMNS]", "The second axis.")] = "",
-    sparse: Annotated[int, typer.Option("--sparse", min=1, help="A cell with up to this many papers is sparse.")] = 2,
+    sparse: Annotated[int, Option("--sparse", min=1, help="A cell with up to this many papers is sparse.")] = 2,
     where: Where = None,
     output_format: shared.OutputFormat = Format.TABLE,
 ) -> int:
@@ -214,6 +223,10 @@ def gaps(
 
     Without names: the first pair that the taxonomy crosses. Any field with a vocabulary can be an
     axis, also a single sub-decision, whose levels are its values.
+
+    Cells that a rule of the taxonomy forbids cannot arise, and are marked x. The other empty and
+    sparse cells are ranked: first those furthest below the number of papers that they would have if
+    the two tags were independent. Beside each stand papers of the closest cells that have some.
 
     \b
     Examples:
@@ -224,23 +237,12 @@ def gaps(
     """
     session = CorpusSession(*ctx.obj)
     pool = session.pool()
-    attributes = paper_attributes(pool.taxonomy)
-    if not rows and not columns:
-        if not pool.taxonomy.crosstabs:
-            raise CommandUseError("name two axes, such as: corpus gaps topology scenario")
-        rows, columns = pool.taxonomy.crosstabs[0]
-    if not columns:
-        raise CommandUseError(f"name a second axis beside {quote(rows)}", "See corpus terms for all of them.")
-    axes = [find(name, attributes, "axis") for name in (rows, columns)]
-    for axis in axes:
-        if not axis.terms:
-            hint = f"To count by it: corpus stats --cross {rows} {columns}"
-            raise CommandUseError(f"{axis.name} has no vocabulary, so no cell of it can be missing", hint)
+    axes = gap_axes(rows, columns, pool.taxonomy)
     papers = paper_query(where or [], pool.taxonomy).select(pool.papers)
     if not papers:
         session.output.note("corpus: no paper passes the filters")
         return ExitCode.DONE
-    found = coverage(papers, axes[0], axes[1], sparse_limit=sparse)
+    found = coverage(papers, *axes, sparse_limit=sparse, impossible=cannot_arise(pool.taxonomy, *axes))
     views: dict[Format, Callable[[], str | Sequence[Line]]] = {
         Format.TABLE: lambda: statistics.coverage_page(found, session.output.width, session.output.glyphs),
         Format.MARKDOWN: lambda: statistics.coverage_document(found),
@@ -251,7 +253,7 @@ def gaps(
 
 
 def terms(
-    ctx: typer.Context,
+    ctx: Context,
     axis: Annotated[str, argument("[FIELD]", "One field, with definitions.")] = "",
     sort: shared.Sort = "",
     columns: shared.Columns = "",
@@ -317,8 +319,8 @@ def _term_tables(pool: Pool, name: str) -> list[Table]:
     return [terms_table(facet, counted), *([levels_table(facet)] if facet.levels else [])]
 
 
-def scale(ctx: typer.Context, output_format: shared.OutputFormat = Format.TABLE) -> int:
-    """Compare how large systems in use are with how large experiments are.
+def scale(ctx: Context, output_format: shared.OutputFormat = Format.TABLE) -> int:
+    """Compare the size of deployed systems with that of experiments.
 
     From data/scale.yaml: how many agents run together, and what else is published. Numbers of
     vendors are reports, never verified; "unknown" where no number was found. What is compared are
@@ -337,10 +339,13 @@ def scale(ctx: typer.Context, output_format: shared.OutputFormat = Format.TABLE)
     if not os.path.lexists(os.path.join(root, store.SCALE)):
         raise DataFileError(f"this corpus has no {store.SCALE}", "docs/data.md of orchtrace-corpus describes its form.")
     observations = store.read_scale(root, session.pool()).sound()
-    is_csv = output_format is Format.CSV
     session.show_report(
-        {Format.JSON: lambda: render.data(observations)},
-        lambda: [render.all_table(observations)] if is_csv else render.tables(observations),
+        {
+            Format.TABLE: lambda: render.page(observations, session.output.width, session.output.glyphs),
+            Format.MARKDOWN: lambda: render.document(observations),
+            Format.JSON: lambda: render.data(observations),
+        },
+        lambda: [render.all_table(observations)],
         "scale",
         output_format,
     )

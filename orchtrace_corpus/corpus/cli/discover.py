@@ -4,9 +4,8 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Annotated
 
-import typer
-
 from orchtrace_corpus.base.commands import progress
+from orchtrace_corpus.base.commands.declarations import Context
 from orchtrace_corpus.base.commands.options import DryRun, OutputFormat, refuse_together
 from orchtrace_corpus.base.dates import today
 from orchtrace_corpus.base.errors import DataFileError, ExitCode
@@ -30,7 +29,7 @@ from orchtrace_corpus.corpus.sources.openalex import KEY, OpenAlex
 
 
 def discover(
-    ctx: typer.Context,
+    ctx: Context,
     since: Annotated[
         str, option("--since", "DATE|last", "Papers of this day and later (else since each query was last asked).")
     ] = "",
@@ -43,7 +42,7 @@ def discover(
     arxiv_url: ArxivUrl = "",
     output_format: OutputFormat = Format.TABLE,
 ) -> int:
-    """Look for new papers by the protocol, and put them down as candidates.
+    """Search for new papers, and save them as candidates.
 
     Asks arXiv every query of data/protocol.yaml, in its categories, about a window of days that ends
     yesterday; and OpenAlex for works that cite, or are cited by, the papers that the protocol names,

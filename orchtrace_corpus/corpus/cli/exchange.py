@@ -6,8 +6,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, assert_never
 
-import typer
-
+from orchtrace_corpus.base.commands.declarations import Argument, Context, Option
 from orchtrace_corpus.base.commands.options import DryRun
 from orchtrace_corpus.base.dates import today
 from orchtrace_corpus.base.errors import CommandUseError, DataFileError, ExitCode
@@ -39,13 +38,16 @@ _STANDARD_STREAM = "-"
 
 
 def export(
-    ctx: typer.Context,
-    name: Annotated[str, typer.Argument(metavar="FORMAT", help=f"One of {', '.join(registry.FORMATS)}.")],
+    ctx: Context,
+    name: Annotated[
+        str,
+        Argument(metavar="FORMAT|FILE", help=f"One of {', '.join(registry.FORMATS)}; or a file whose ending says it."),
+    ],
     profile: Annotated[str, option("--profile", "NAME", "A variant of the format; see docs/formats.md.")] = "",
     where: Where = None,
-    exclusions: Annotated[bool, typer.Option("--exclusions", help="The exclusions, in their published form.")] = False,
+    exclusions: Annotated[bool, Option("--exclusions", help="The exclusions, in their published form.")] = False,
     output: Annotated[
-        str, typer.Option("--output", "-o", metavar="FILE", help="Write to a file instead of standard output.")
+        str, Option("--output", "-o", metavar="FILE", help="Write to a file instead of standard output.")
     ] = _STANDARD_STREAM,
 ) -> int:
     """Write papers in another format.
@@ -58,13 +60,19 @@ def export(
     \b
     Examples:
       corpus export bibtex
+      corpus export papers.bib --where "year>=2025"
       corpus export bibtex --profile tagged --where reward_family=orchestration
       corpus export csv --profile published --where published=yes
       corpus export csv --profile published --exclusions
-      corpus export csl --where "year>=2025" -o papers.json
+      corpus export csl -o papers.json
     """
     session = CorpusSession(*ctx.obj)
-    one = registry.find(name)
+    if _is_file(name):
+        if output != _STANDARD_STREAM:
+            raise CommandUseError("the export would have two files", f"Write: corpus export FORMAT -o {output}")
+        one, output = registry.find_by_ending(name), name
+    else:
+        one = registry.find(name)
     chosen = one.profile(profile)
     to_stdout = output == _STANDARD_STREAM
     if one.is_binary and to_stdout and sys.stdout.isatty():
@@ -115,14 +123,19 @@ def _refuse_target(path: str, root: str) -> None:
 
 
 def import_(
-    ctx: typer.Context,
-    name: Annotated[str, typer.Argument(metavar="FORMAT", help=f"One of {', '.join(registry.readable())}.")],
-    path: Annotated[str, argument("[FILE]", "The file, or - for standard input.")] = _STANDARD_STREAM,
+    ctx: Context,
+    name: Annotated[
+        str,
+        Argument(
+            metavar="FORMAT|FILE", help=f"One of {', '.join(registry.readable())}; or a file whose ending says it."
+        ),
+    ],
+    path: Annotated[str, argument("[FILE]", "Behind a format: the file, or - for standard input.")] = _STANDARD_STREAM,
     profile: Annotated[str, option("--profile", "NAME", "The variant of the format, as for corpus export.")] = "",
     to: To = Destination.POOL,
     dry_run: DryRun = False,
 ) -> int:
-    """Bring records of another format into the pool, or among the candidates.
+    """Import records from a file in another format.
 
     Papers are found by key. Of one that is there, those fields change that the file has and that
     say something else; all others stay. One that is not there is added, if it has all that a paper
@@ -132,16 +145,20 @@ def import_(
 
     \b
     Examples:
-      corpus import bibtex references.bib --dry-run
-      corpus import csv table.csv --profile published
+      corpus import references.bib --dry-run
+      corpus import table.csv --profile published
       corpus import jsonl papers.jsonl
-      corpus import bibtex library.bib --to candidates
+      corpus import library.bib --to candidates
     """
     session = CorpusSession(*ctx.obj)
-    one = registry.find(name, to_read=True)
+    is_named = not (path == _STANDARD_STREAM and _is_file(name))
+    path = path if is_named else name
+    one = registry.find(name, to_read=True) if is_named else registry.find_by_ending(path)
+    data = _data(path)
+    one = one if is_named else registry.find_by_ending(path, data)
     corpus = load_editable(session.writable_root())
     shown = "<standard input>" if path == _STANDARD_STREAM else path
-    items = one.read(_data(path), corpus.pool.taxonomy, profile, shown)
+    items = one.read(data, corpus.pool.taxonomy, profile, shown)
     if not items:
         raise DataFileError(f"there are no entries in {printable(shown, limit=300)}", "Nothing can be brought in.")
     if to is Destination.CANDIDATES:
@@ -169,6 +186,11 @@ def import_(
     return code
 
 
+def _is_file(name: str) -> bool:
+    """Whether what stands where a format may stand is a file: a name with an ending, or of another folder."""
+    return name.lower() not in registry.FORMATS and ("." in name or os.sep in name)
+
+
 def _data(path: str) -> bytes:
     """What a file, or standard input, holds; refused where somebody sits at a terminal and has named no file."""
     if path == _STANDARD_STREAM:
@@ -190,17 +212,15 @@ class DiffFormat(StrEnum):
 
 
 def diff(
-    ctx: typer.Context,
-    base: Annotated[str, typer.Argument(metavar="BASE", help="A folder with a corpus, or a git revision.")],
+    ctx: Context,
+    base: Annotated[str, Argument(metavar="BASE", help="A folder with a corpus, or a git revision.")],
     head: Annotated[
-        str, typer.Argument(metavar="[HEAD]", help="Another; without it, the corpus as it is.", show_default=False)
+        str, Argument(metavar="[HEAD]", help="Another; without it, the corpus as it is.", show_default=False)
     ] = "",
-    exit_code: Annotated[bool, typer.Option("--exit-code", help="End with 1 if anything changed in meaning.")] = False,
-    output_format: Annotated[DiffFormat, typer.Option("--format", "-f", help="The form of the output.")] = (
-        DiffFormat.TEXT
-    ),
+    exit_code: Annotated[bool, Option("--exit-code", help="End with 1 if anything changed in meaning.")] = False,
+    output_format: Annotated[DiffFormat, Option("--format", "-f", help="The form of the output.")] = (DiffFormat.TEXT),
 ) -> int:
-    """Say what a change to the data means: papers, tags, counts, cells, claims and findings.
+    """Report what a change to the data means: papers, tags, counts, claims.
 
     Added records are shown whole, changed ones with old and new values, and what only a person can
     judge is listed. The order of records, comments and layout have no meaning. BASE...HEAD stands for what HEAD has
@@ -229,10 +249,10 @@ def diff(
 
 
 def merge_file(
-    ctx: typer.Context,
-    base: Annotated[str, typer.Argument(metavar="BASE", help="The version that both sides come from.")],
-    ours: Annotated[str, typer.Argument(metavar="OURS", help="Our version, which becomes the merged one.")],
-    theirs: Annotated[str, typer.Argument(metavar="THEIRS", help="The other version.")],
+    ctx: Context,
+    base: Annotated[str, Argument(metavar="BASE", help="The version that both sides come from.")],
+    ours: Annotated[str, Argument(metavar="OURS", help="Our version, which becomes the merged one.")],
+    theirs: Annotated[str, Argument(metavar="THEIRS", help="The other version.")],
 ) -> int:
     """Merge three versions of a data file, for git.
 

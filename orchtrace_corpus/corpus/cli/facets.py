@@ -4,10 +4,13 @@ They are those of the corpus that the command is about. Where its taxonomy canno
 missing, and the command says why when it reads the corpus itself.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+import inspect
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import wraps
 from typing import Any, ClassVar, NamedTuple
 
+import typer
 from typer.core import TyperCommand, TyperOption
 
 from orchtrace_corpus.base.commands.session import Session
@@ -104,11 +107,13 @@ def read_coding(ctx: Any, facets: tuple[Facet, ...] = (), others: Sequence[str] 
         if not equals:
             raise CommandUseError(f"--tag {quote(text)} names no value", "Write --tag FIELD=VALUE.")
         name = field.strip().replace("-", "_")
-        facet, term = next(((facet, term) for each, facet, term in _settable(facets) if each == name), (None, None))
-        if facet is None:
+        by_name = {each: (facet, term) for each, facet, term in _settable(facets)}
+        by_code = {term.code.casefold(): (facet, term) for facet, term in by_name.values() if term and term.code}
+        found = by_name.get(name) or by_code.get(name.casefold())
+        if found is None:
             known = suggestion(name, [facet.field for facet in facets])
             raise CommandUseError(f"unknown axis or facet {quote(name)}{known}")
-        _take(tags, facet, term, value)
+        _take(tags, *found, value)
     evidence = {field: arising(tag) for field, tag in state.evidence.items()}
     return Coding({facet.field: tags[facet.field] for facet in facets if facet.field in tags}, evidence)
 
@@ -192,3 +197,38 @@ def _options(facets: tuple[Facet, ...], tags: dict[str, Tag], prefix: str = "") 
             multiple=True,
             expose_value=False,
         )
+
+
+def command(cls: type[TyperCommand] = TyperCommand) -> Callable[[Callable[..., int]], typer.Typer]:
+    """A decorator that makes a command of a function; a parameter that is a named tuple stands for its fields."""
+
+    def decorate(function: Callable[..., int]) -> typer.Typer:
+        signature = inspect.signature(function)
+        groups: dict[str, Any] = {
+            name: parameter.annotation
+            for name, parameter in signature.parameters.items()
+            if hasattr(parameter.annotation, "_fields")
+        }
+        parameters = []
+        for name, parameter in signature.parameters.items():
+            members = [parameter]
+            if name in groups:
+                types, defaults = groups[name].__annotations__, groups[name]._field_defaults
+                members = [
+                    parameter.replace(name=field, annotation=types[field], default=defaults[field]) for field in types
+                ]
+            parameters += [member.replace(kind=inspect.Parameter.KEYWORD_ONLY) for member in members]
+
+        @wraps(function)
+        def run(**values: Any) -> int:
+            for name, group in groups.items():
+                values[name] = group(*(values.pop(field) for field in group._fields))
+            return function(**values)
+
+        run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+        run.__annotations__ = {}
+        app = typer.Typer(add_completion=False, rich_markup_mode=None)
+        app.command(cls=cls)(run)
+        return app
+
+    return decorate

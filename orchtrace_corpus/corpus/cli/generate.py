@@ -3,10 +3,10 @@
 import os
 import shlex
 from collections.abc import Callable, Sequence
+from enum import StrEnum
 from typing import Annotated
 
-import typer
-
+from orchtrace_corpus.base.commands.declarations import Argument, Context, Option
 from orchtrace_corpus.base.commands.options import Check, FindingsForm, Strict
 from orchtrace_corpus.base.commands.session import Session
 from orchtrace_corpus.base.errors import CommandUseError, ExitCode
@@ -25,21 +25,21 @@ from orchtrace_corpus.corpus.scaffold import REQUIREMENTS, scaffold, starter_fil
 
 
 def validate(
-    ctx: typer.Context,
+    ctx: Context,
     wanted: Annotated[
         list[str] | None, option("--select", "CODE", "Only these codes, such as D or V1 (repeatable).")
     ] = None,
     ignored: Annotated[list[str] | None, option("--ignore", "CODE", "Leave these codes out (repeatable).")] = None,
     fix: Annotated[
-        bool, typer.Option("--fix", help="Mend what needs no decision, show the diff, then report the rest.")
+        bool, Option("--fix", help="Mend what needs no decision, show the diff, then report the rest.")
     ] = False,
     strict: Strict = False,
     max_findings: Annotated[
-        int, typer.Option("--max-findings", metavar="N", min=0, help="Show no more than N findings; 0 shows all.")
+        int, Option("--max-findings", metavar="N", min=0, help="Show no more than N findings; 0 shows all.")
     ] = 0,
     output_format: FindingsForm = FindingsFormat.TEXT,
 ) -> int:
-    """Report every mistake in the data, at its line.
+    """Report every mistake in the data, with its line.
 
     Each finding is a line "file:line:column: CODE message [record]"; "corpus rule CODE" explains
     it. Exit code 0: nothing wrong, or warnings only; 1: errors; 3: a file is not readable as YAML.
@@ -58,7 +58,7 @@ def validate(
     return reports.validate(session, wanted or (), ignored or (), fix, strict, max_findings, output_format)
 
 
-def fmt(ctx: typer.Context, check: Check = False) -> int:
+def fmt(ctx: Context, check: Check = False) -> int:
     """Write the data files in canonical form.
 
     Papers sorted by key where the taxonomy says "by_key: true", fields in their order, one line for
@@ -72,20 +72,43 @@ def fmt(ctx: typer.Context, check: Check = False) -> int:
     return _generate(ctx, lambda session, root: builder.data_documents(root, session.taxonomy()), check, "corpus fmt")
 
 
-def build(ctx: typer.Context, check: Check = False) -> int:
-    """Regenerate every generated file.
+class BuildPart(StrEnum):
+    """The kinds of generated files that can be regenerated alone."""
+
+    README = "readme"
+    FIGURES = "figures"
+    SCHEMA = "schema"
+
+
+def build(
+    ctx: Context,
+    parts: Annotated[
+        list[BuildPart] | None, Argument(metavar="[PART]...", help=f"Only these: {', '.join(BuildPart)}.")
+    ] = None,
+    check: Check = False,
+) -> int:
+    """Regenerate every generated file, or one kind of them.
 
     README.md (its regions), docs/STATS.md, the JSON Schemas in docs/schema, docs/figures.md and the figures in
-    docs/figures. The data files are left alone: see "corpus fmt".
+    docs/figures. The data files are left alone: see "corpus fmt". "corpus build readme" is the same as
+    "corpus readme", and so are figures and schema.
 
     \b
     Examples:
       corpus build --check
+      corpus build readme figures --check
     """
+    if parts:
+        alone: dict[BuildPart, Callable[[Context], int]] = {
+            BuildPart.README: lambda ctx: readme(ctx, check),
+            BuildPart.FIGURES: lambda ctx: figures(ctx, check=check),
+            BuildPart.SCHEMA: lambda ctx: schema(ctx, check),
+        }
+        return max(alone[part](ctx) for part in dict.fromkeys(parts))
     return _generate(ctx, lambda session, root: builder.generated(root, session.pool()), check, "corpus build")
 
 
-def readme(ctx: typer.Context, check: Check = False) -> int:
+def readme(ctx: Context, check: Check = False) -> int:
     """Regenerate the list and the tables in README.md.
 
     Only the text between the marks "<!-- corpus:begin NAME -->" and "<!-- corpus:end NAME -->" is
@@ -99,7 +122,7 @@ def readme(ctx: typer.Context, check: Check = False) -> int:
 
 
 def figures(
-    ctx: typer.Context,
+    ctx: Context,
     names: Annotated[list[str] | None, argument("[NAME]...", "Only these figures.")] = None,
     check: Check = False,
 ) -> int:
@@ -127,7 +150,7 @@ def figures(
     return max(code, ExitCode.FINDINGS) if check and orphans else code
 
 
-def schema(ctx: typer.Context, check: Check = False) -> int:
+def schema(ctx: Context, check: Check = False) -> int:
     """Write the JSON Schemas of the data files, for editors.
 
     Made from the taxonomy, so that an editor with a YAML language server completes tags and
@@ -143,8 +166,8 @@ def schema(ctx: typer.Context, check: Check = False) -> int:
 
 
 def init(
-    ctx: typer.Context,
-    directory: Annotated[str, typer.Argument(metavar="DIR", help="The new corpus's folder; created if missing.")],
+    ctx: Context,
+    directory: Annotated[str, Argument(metavar="DIR", help="The new corpus's folder; created if missing.")],
 ) -> int:
     """Start a corpus of your own, with your own axes.
 
@@ -185,9 +208,7 @@ def init(
     return ExitCode.DONE
 
 
-def _generate(
-    ctx: typer.Context, make: Callable[[CorpusSession, str], Sequence[Document]], check: bool, mend: str
-) -> int:
+def _generate(ctx: Context, make: Callable[[CorpusSession, str], Sequence[Document]], check: bool, mend: str) -> int:
     session = CorpusSession(*ctx.obj)
     root = session.writable_root()
     return write_or_check(session, root, make(session, root), check=check, mend=mend)

@@ -1,27 +1,22 @@
 """Options that several commands on a corpus share, under one name and one meaning."""
 
-import inspect
-from collections.abc import Callable
 from enum import StrEnum
-from functools import wraps
-from typing import Annotated, Any, NamedTuple, TypeAlias
+from typing import Annotated, NamedTuple, TypeAlias
 
-import typer
-from typer.core import TyperCommand
-
+from orchtrace_corpus.base.commands.declarations import Argument, Option
 from orchtrace_corpus.base.commands.options import DryRun
 from orchtrace_corpus.corpus.model.records import ReadingName
 from orchtrace_corpus.corpus.model.tagging import OPTIONAL_FIELDS
 
 
-def option(name: str, metavar: str, text: str) -> Any:
+def option(name: str, metavar: str, text: str) -> Option:
     """An option with a value, the form of the value, and the help."""
-    return typer.Option(name, metavar=metavar, help=text)
+    return Option(name, metavar=metavar, help=text)
 
 
-def argument(metavar: str, text: str) -> Any:
+def argument(metavar: str, text: str) -> Argument:
     """An argument that may be left out, the form of its value, and the help."""
-    return typer.Argument(metavar=metavar, help=text, show_default=False)
+    return Argument(metavar=metavar, help=text, show_default=False)
 
 
 class ReadingOrder(StrEnum):
@@ -39,11 +34,11 @@ class Destination(StrEnum):
 
 
 To: TypeAlias = Annotated[
-    Destination, typer.Option("--to", help="Where they go: to the pool, or to the candidates, to be decided on.")
+    Destination, Option("--to", help="Where they go: to the pool, or to the candidates, to be decided on.")
 ]
 Where: TypeAlias = Annotated[
     list[str] | None,
-    typer.Option(
+    Option(
         "--where",
         "-w",
         metavar="FILTER",
@@ -52,15 +47,15 @@ Where: TypeAlias = Annotated[
 ]
 Reading: TypeAlias = Annotated[
     ReadingName,
-    typer.Option("--reading", help="Tags as published, or as readers of the sources agree on them."),
+    Option("--reading", help="Tags as published, or as readers of the sources agree on them."),
 ]
-Offline: TypeAlias = Annotated[bool, typer.Option("--offline", help="Ask nobody; answer from what is kept.")]
-Refresh: TypeAlias = Annotated[bool, typer.Option("--refresh", help="Ask again for what was answered of late.")]
+Offline: TypeAlias = Annotated[bool, Option("--offline", help="Ask nobody; answer from what is kept.")]
+Refresh: TypeAlias = Annotated[bool, Option("--refresh", help="Ask again for what was answered of late.")]
 ArxivUrl: TypeAlias = Annotated[
     str,
-    typer.Option("--arxiv-url", metavar="URL", help="Ask a mirror (also: ORCHTRACE_ARXIV_URL).", show_default=False),
+    Option("--arxiv-url", metavar="URL", help="Ask a mirror (also: ORCHTRACE_ARXIV_URL).", show_default=False),
 ]
-Yes: TypeAlias = Annotated[bool, typer.Option("--yes", "-y", help="Ask nothing; take what is proposed.")]
+Yes: TypeAlias = Annotated[bool, Option("--yes", "-y", help="Ask nothing; take what is proposed.")]
 OtherTags: TypeAlias = Annotated[
     list[str] | None, option("--tag", "FIELD=VALUE", "A tag by its field, as an option below (repeatable).")
 ]
@@ -77,7 +72,7 @@ class DetailOptions(NamedTuple):
     authors: Annotated[
         str, option("--authors", "NAMES", '"Family, Given; Family, Given"; others for those left out.')
     ] = ""
-    year: Annotated[int, typer.Option("--year", metavar="YEAR", help="The year.", show_default=False)] = 0
+    year: Annotated[int, Option("--year", metavar="YEAR", help="The year.", show_default=False)] = 0
     venue: Annotated[str, option("--venue", "TEXT", 'The venue, such as "NeurIPS 2025".')] = ""
     affiliation: Annotated[str, option("--affiliation", "TEXT", "Where the authors are at home.")] = ""
     urls: Annotated[
@@ -105,48 +100,13 @@ class IntakeOptions(NamedTuple):
     tags: OtherTags = None
     despite_title: Annotated[
         bool,
-        typer.Option("--despite-title", help="It is another work than the one whose title is nearly the same."),
+        Option("--despite-title", help="It is another work than the one whose title is nearly the same."),
     ] = False
     yes: Yes = False
     dry_run: DryRun = False
     no_fetch: Annotated[
-        bool, typer.Option("--no-fetch", help="Ask no service; take what the options say.", show_default=False)
+        bool, Option("--no-fetch", help="Ask no service; take what the options say.", show_default=False)
     ] = False
     offline: Offline = False
     refresh: Refresh = False
     arxiv_url: ArxivUrl = ""
-
-
-def command(cls: type[TyperCommand] = TyperCommand) -> Callable[[Callable[..., int]], typer.Typer]:
-    """A decorator that makes a command of a function; a parameter that is a named tuple stands for its fields."""
-
-    def decorate(function: Callable[..., int]) -> typer.Typer:
-        signature = inspect.signature(function)
-        groups: dict[str, Any] = {
-            name: parameter.annotation
-            for name, parameter in signature.parameters.items()
-            if hasattr(parameter.annotation, "_fields")
-        }
-        parameters = []
-        for name, parameter in signature.parameters.items():
-            members = [parameter]
-            if name in groups:
-                types, defaults = groups[name].__annotations__, groups[name]._field_defaults
-                members = [
-                    parameter.replace(name=field, annotation=types[field], default=defaults[field]) for field in types
-                ]
-            parameters += [member.replace(kind=inspect.Parameter.KEYWORD_ONLY) for member in members]
-
-        @wraps(function)
-        def run(**values: Any) -> int:
-            for name, group in groups.items():
-                values[name] = group(*(values.pop(field) for field in group._fields))
-            return function(**values)
-
-        run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
-        run.__annotations__ = {}
-        app = typer.Typer(add_completion=False, rich_markup_mode=None)
-        app.command(cls=cls)(run)
-        return app
-
-    return decorate

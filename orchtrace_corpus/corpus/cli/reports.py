@@ -54,7 +54,7 @@ def validate(
         for document in documents:
             session.output.tell(document.diff.rstrip("\n"))
         for name in build.write(root, documents):
-            session.output.note(f"mended {name}")
+            session.output.note(f"fixed {name}")
         if not documents:
             break
     validation = find_problems(root, wanted, ignored)
@@ -71,7 +71,7 @@ def validate(
     others = f"; {validation.left_out} more left out by --select or --ignore" if validation.left_out else ""
     session.output.note(f"{render.summary(findings)} in {checked}{others}")
     if not fix and validation.is_fixable:
-        session.output.note("Some of these can be mended for you: corpus validate --fix")
+        session.output.note("Some of these can be fixed automatically: corpus validate --fix")
     if is_malformed(findings):
         return ExitCode.UNREADABLE
     return ExitCode.FINDINGS if has_errors(findings) or (strict and findings) else ExitCode.DONE
@@ -178,9 +178,7 @@ def write_or_check(
     for document in documents:
         if document.name == README and len(document.wanted.encode()) > SIZE_LIMIT_BYTES:
             session.output.note(f"corpus: {README} is larger than 512 KiB; GitHub will cut it off")
-            session.output.note(
-                "To mend: own_page: true on a section in data/taxonomy.yaml gives it a page of its own"
-            )
+            session.output.note("To mend: own_page: true on a section in data/taxonomy.yaml gives it a page of its own")
     if not check:
         for name in write(root, documents):
             session.output.note(f"wrote {name}")

@@ -5,6 +5,7 @@ from typing import Annotated, NamedTuple
 
 import typer
 
+from orchtrace_corpus.base.commands.declarations import Option
 from orchtrace_corpus.base.dates import today
 from orchtrace_corpus.base.errors import CommandUseError, CorpusError, DataFileError, ExitCode
 from orchtrace_corpus.base.files import Document, write_stale
@@ -35,7 +36,7 @@ def screen(
     ctx: typer.Context,
     where: Where = None,
     order: Annotated[
-        ReadingOrder, typer.Option("--order", help="The order of reading: newest first, or likeliest first.")
+        ReadingOrder, Option("--order", help="The order of reading: newest first, or likeliest first.")
     ] = ReadingOrder.DATE,
     sheet: Annotated[str, option("--sheet", "FILE", "Write a sheet for screening in a spreadsheet instead.")] = "",
     decisions: Annotated[

@@ -3,8 +3,7 @@
 import os
 from typing import Annotated
 
-import typer
-
+from orchtrace_corpus.base.commands.declarations import Context, Option
 from orchtrace_corpus.base.errors import CommandUseError, ExitCode
 from orchtrace_corpus.base.files import replace_folder
 from orchtrace_corpus.base.findings import printable, quote
@@ -16,9 +15,9 @@ from orchtrace_corpus.corpus.site.source import Place, Source
 
 
 def site(
-    ctx: typer.Context,
+    ctx: Context,
     output: Annotated[
-        str, typer.Option("--output", "-o", metavar="DIR", help="The site's folder; one made before is replaced.")
+        str, Option("--output", "-o", metavar="DIR", help="The site's folder; one made before is replaced.")
     ] = "site",
     base_url: Annotated[str, option("--base-url", "URL", "Where the site will be, for link previews and maps.")] = "",
     repository: Annotated[str, option("--repository", "URL", "The repository, for links that report a mistake.")] = "",

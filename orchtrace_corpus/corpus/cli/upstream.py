@@ -4,9 +4,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Annotated
 
-import typer
-
 from orchtrace_corpus.base.commands import progress
+from orchtrace_corpus.base.commands.declarations import Context, Option
 from orchtrace_corpus.base.commands.options import FindingsForm, Strict, refuse_together
 from orchtrace_corpus.base.errors import ExitCode
 from orchtrace_corpus.base.findings import has_errors, printable
@@ -24,10 +23,10 @@ from orchtrace_corpus.corpus.sources.links import Verdict
 
 
 def fetch(
-    ctx: typer.Context,
+    ctx: Context,
     names: Annotated[list[str] | None, argument("[KEY]...", "A key, arXiv id, DOI or URL.")] = None,
     write: Annotated[
-        bool, typer.Option("--write", help="Take over what needs no decision, show the diff, then report the rest.")
+        bool, Option("--write", help="Take over what needs no decision, show the diff, then report the rest.")
     ] = False,
     offline: Offline = False,
     refresh: Refresh = False,
@@ -35,7 +34,7 @@ def fetch(
     strict: Strict = False,
     output_format: FindingsForm = FindingsFormat.TEXT,
 ) -> int:
-    """Ask arXiv about the papers that have an arXiv id, and report what has changed.
+    """Compare the records with arXiv, and report what has changed.
 
     Each finding is one of drift ("corpus rule A"): another title, other authors, a new version, a
     suspected withdrawal, a DOI. Records win: nothing is written without --write, which takes over
@@ -78,18 +77,18 @@ def fetch(
 
 
 def links(
-    ctx: typer.Context,
+    ctx: Context,
     size: Annotated[
         int,
-        typer.Option("--sample", metavar="N", min=0, help="Try N of the addresses, always the same; 0 tries all."),
+        Option("--sample", metavar="N", min=0, help="Try N of the addresses, always the same; 0 tries all."),
     ] = 0,
     seed: Annotated[str, option("--seed", "TEXT", "Another seed gives another sample.")] = "",
     where: Where = None,
-    refresh: Annotated[bool, typer.Option("--refresh", help="Try again what was tried of late.")] = False,
+    refresh: Annotated[bool, Option("--refresh", help="Try again what was tried of late.")] = False,
     strict: Strict = False,
     output_format: FindingsForm = FindingsFormat.TEXT,
 ) -> int:
-    """Look for dead links: try each address once, politely.
+    """Look for dead links: try each address once.
 
     One request at a time, two seconds apart at each host; what was tried of late is taken from the
     cache. A server that refuses programs (401, 403, 429) says nothing about its page. Addresses of

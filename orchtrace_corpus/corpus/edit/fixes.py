@@ -1,4 +1,4 @@
-"""Mends what needs no decision: ids and addresses in other spellings, LaTeX, a missing period.
+"""Mends what needs no decision: ids and addresses in other spellings, LaTeX, a missing period, codes of terms.
 
 A mend is a function from the text as it is to the text as it should be, or None where it takes a
 person. `pool.rules` says what is wrong; this module only knows how to put it right.
@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from orchtrace_corpus.base.findings import Finding
 from orchtrace_corpus.base.identifiers import ADDRESSES, recognise
 from orchtrace_corpus.base.yamlfile.reader import Mapping, Node, Scalar, Sequence, YamlFile
+from orchtrace_corpus.corpus.model.taxonomy import Taxonomy
 
 
 def _identifier(text: str, field: str) -> str | None:
@@ -47,31 +48,46 @@ FIXES: dict[str, Callable[[str, str], str | None]] = {
     "M103": _latex,
     "M106": _period,
 }
-"""The mend of each rule that has one: from text and field name to the mended text."""
+"""The mend of each rule that has one by itself: from text and field name to the mended text."""
+
+CODE_FOR_TERM = "V105"
+"""The rule whose mend is in the taxonomy."""
+
+FIXABLE = frozenset((*FIXES, CODE_FOR_TERM))
+"""The rules that have a mend."""
 
 
-def changes(file: YamlFile, findings: Iterable[Finding]) -> dict[int, str]:
+def changes(file: YamlFile, findings: Iterable[Finding], taxonomy: Taxonomy) -> dict[int, str]:
     """The mended texts of a file's values, by the index at which each begins.
 
     Args:
         file: The file, with its records kept.
         findings: Findings in this and other files; those without a mend are passed over.
+        taxonomy: What the records are tagged with.
     """
-    fixable = {finding.location: finding.code for finding in findings if finding.code in FIXES}
+    fixable = {finding.location: finding.code for finding in findings if finding.code in FIXABLE}
+    if not fixable:
+        return {}
+    facets = (*taxonomy.papers, *taxonomy.exclusions, *taxonomy.evidence)
+    terms = {(facet.field, code): ids[0] for facet in facets for code, ids in facet.codes.items() if len(ids) == 1}
     mended = {}
-    for field, scalar in _scalars(file.kept) if fixable else ():
+    for field, scalar in _scalars(file.kept):
         code = fixable.get(file.location(scalar.at))
-        text = FIXES[code](scalar.text, field) if code is not None else None
+        if code == CODE_FOR_TERM:
+            text = terms.get((field, scalar.text.casefold()))
+        else:
+            text = FIXES[code](scalar.text, field) if code is not None else None
         if text is not None and text != scalar.text:
             mended[scalar.at] = text
     return mended
 
 
 def _scalars(nodes: Iterable[Node], field: str = "") -> Iterator[tuple[str, Scalar]]:
-    """Every scalar below some nodes, with the name of the field that it is the value of."""
+    """Every scalar below some nodes, names included, with the name of the field that it is in the value of."""
     for node in nodes:
         if type(node) is Mapping:
-            for name, (_, value) in node.entries.items():
+            for name, (name_at, value) in node.entries.items():
+                yield field, Scalar(name, name_at)
                 yield from _scalars((value,), name)
         elif type(node) is Sequence:
             yield from _scalars(node.items, field)

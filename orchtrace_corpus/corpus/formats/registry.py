@@ -1,5 +1,6 @@
 """The formats by name. A format's module is imported when a file is read or written, not before."""
 
+from codecs import BOM_UTF8
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from importlib import import_module
@@ -25,6 +26,7 @@ class FileFormat(NamedTuple):
         has_categories: Whether it has a place for arXiv's category of a paper.
         is_citation: Whether it carries what a citation needs, and may have no place for something of an entry.
         of_exclusions: Its profiles that can hold exclusions.
+        endings: How names of files end that hold it.
         module: Its module in this package; behind a colon, how names of functions end in a module of several formats.
     """
 
@@ -36,6 +38,7 @@ class FileFormat(NamedTuple):
     has_categories: bool = False
     is_citation: bool = False
     of_exclusions: tuple[str, ...] = ()
+    endings: tuple[str, ...] = ()
     module: str = ""
 
     def read(self, data: bytes, taxonomy: Taxonomy, profile: str = "", path: str = "<input>") -> list[Item]:
@@ -149,6 +152,7 @@ FORMATS: dict[str, FileFormat] = {
             },
             has_categories=True,
             is_citation=True,
+            endings=(".bib", ".bibtex"),
         ),
         FileFormat(
             "csv",
@@ -159,16 +163,32 @@ FORMATS: dict[str, FileFormat] = {
             },
             module="table",
             of_exclusions=("published",),
+            endings=(".csv",),
         ),
-        FileFormat("json", "JSON", {"records": "whole records, in one document"}, module="records:document"),
-        FileFormat("jsonl", "JSON Lines", {"records": "whole records, one on each line"}, module="records:lines"),
-        FileFormat("ris", "RIS", {"citation": "what a citation needs, tags as keywords"}, is_citation=True),
+        FileFormat(
+            "json",
+            "JSON",
+            {"records": "whole records, in one document"},
+            module="records:document",
+            endings=(".json",),
+        ),
+        FileFormat(
+            "jsonl",
+            "JSON Lines",
+            {"records": "whole records, one on each line"},
+            module="records:lines",
+            endings=(".jsonl", ".ndjson"),
+        ),
+        FileFormat(
+            "ris", "RIS", {"citation": "what a citation needs, tags as keywords"}, is_citation=True, endings=(".ris",)
+        ),
         FileFormat(
             "csl",
             "CSL-JSON",
             {"citation": "what a citation needs, tags as keywords"},
             module="records:csl",
             is_citation=True,
+            endings=(".csl.json", ".csl"),
         ),
         FileFormat(
             "parquet",
@@ -177,6 +197,7 @@ FORMATS: dict[str, FileFormat] = {
             is_binary=True,
             can_read=False,
             module="table:frame",
+            endings=(".parquet",),
         ),
     )
 }
@@ -198,6 +219,25 @@ def find(name: str, *, to_read: bool = False) -> FileFormat:
         known = readable() if to_read else tuple(FORMATS)
         raise CommandUseError(f"unknown format {quote(name)}{suggestion(name, known)}")
     return found
+
+
+def find_by_ending(path: str, data: bytes = b"") -> FileFormat:
+    """The format of a file, by how its name ends.
+
+    Args:
+        path: The file's name.
+        data: What it holds, where that is known: a list in a file .json is CSL-JSON.
+
+    Raises:
+        CommandUseError: No format has files that end so; the message names all endings.
+    """
+    by_ending = {ending: one for one in FORMATS.values() for ending in one.endings}
+    ending = max((ending for ending in by_ending if path.lower().endswith(ending)), key=len, default="")
+    if not ending:
+        hint = f"Name the format before the file, or let the file end in {', '.join(by_ending)}."
+        raise CommandUseError(f"the name {quote(path)} does not say which format the file has", hint)
+    is_list = by_ending[ending].name == "json" and data.removeprefix(BOM_UTF8).lstrip().startswith(b"[")
+    return FORMATS["csl"] if is_list else by_ending[ending]
 
 
 def readable() -> tuple[str, ...]:

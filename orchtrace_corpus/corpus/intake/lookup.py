@@ -158,7 +158,7 @@ def name_paper(word: str, pool: Pool, awaiting: Sequence[Candidate] = ()) -> Nam
     """
     records: list[Record] = [*pool.papers, *pool.exclusions]
     for record in records:
-        if word in (record.name, getattr(record, "cite_key", None)):
+        if word.casefold() in (record.name.casefold(), (getattr(record, "cite_key", None) or "").casefold()):
             return NamedPaper(word, record if isinstance(record, Paper) else intake.from_exclusion(record))
     meant = find_records(pool._replace(papers=tuple(one.paper for one in awaiting), exclusions=()), word)
     found = next((one for one in awaiting if one.paper in meant), None)

@@ -318,12 +318,16 @@ def decode_candidates(file: YamlFile, taxonomy: Taxonomy) -> CandidateFile:
 def _open_levels(facet: Facet) -> Decoder:
     """Terms with levels, of which one can be that a term does not arise; a term that is absent is open."""
     levels = (*(level.id for level in facet.levels), NOT_ARISING)
-    return decoders.levels(facet.field, facet.noun, tuple(term.id for term in facet.terms), levels)
+    allowed = tuple(term.id for term in facet.terms)
+    return decoders.levels(facet.field, facet.label.lower(), allowed, levels, codes=facet.codes)
 
 
 def _read_tags(taxonomy: Taxonomy) -> Decoder:
     known = {
-        tag: decoders.terms(tag, f"value of {tag}", values_for(facet)) for tag, facet in disputable(taxonomy).items()
+        tag: decoders.terms(
+            tag, f"value of {tag}", values_for(facet), codes={} if facet.kind is Kind.LEVELS else facet.codes
+        )
+        for tag, facet in disputable(taxonomy).items()
     }
 
     def decode(node: Node, report: Report) -> dict[str, str] | None:

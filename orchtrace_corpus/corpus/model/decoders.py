@@ -1,7 +1,9 @@
 """Decoders of web addresses and of tags: one term of a vocabulary, several, or terms with levels."""
 
 import re
+from collections.abc import Mapping as MappingType
 from enum import StrEnum
+from types import MappingProxyType
 
 from orchtrace_corpus.base.findings import quote, suggestion
 from orchtrace_corpus.base.yamlfile.reader import Mapping, Node, Scalar, Sequence
@@ -17,8 +19,19 @@ from orchtrace_corpus.corpus.model.fields import (
     text_list,
 )
 
+Codes = MappingType[str, tuple[str, ...]]
+"""The terms that share a code, by the code without regard to case."""
 
-def terms(name: str, label: str, allowed: tuple[str, ...], *, allows_na: bool = False, code: str = "V102") -> Decoder:
+
+def terms(
+    name: str,
+    label: str,
+    allowed: tuple[str, ...],
+    *,
+    allows_na: bool = False,
+    code: str = "V102",
+    codes: Codes = MappingProxyType({}),
+) -> Decoder:
     """One term of a vocabulary. The result is the vocabulary's own string, so that equal terms are one object."""
     known = {term: term for term in allowed}
     if allows_na:
@@ -32,11 +45,26 @@ def terms(name: str, label: str, allowed: tuple[str, ...], *, allows_na: bool = 
             return None
         if value == NOT_APPLICABLE:
             report.add("V104", node.at, f"{quote(value)} is not allowed for {name}{suggestion('', allowed)}")
+        elif named := codes.get(value.casefold()):
+            _refuse_code(name, value, named, node.at, report)
         else:
             report.add(code, node.at, f"unknown {label} {quote(value)}{suggestion(value, list(known))}")
         return None
 
     return decode
+
+
+def _refuse_code(
+    name: str, value: str, named: tuple[str, ...], at: int, report: Report, *, is_given: bool = False
+) -> None:
+    """Report a code in the place of a term; `is_given` says that the term stands beside it."""
+    if len(named) > 1:
+        message = f"{quote(value)} is the code of {len(named)} terms of {name}, {' and '.join(named)}; name one of them"
+        report.add("V106", at, message)
+    elif is_given:
+        report.add("V106", at, f"{quote(value)} is the code of {quote(named[0])}, which is given, too; remove one")
+    else:
+        report.add("V105", at, f"{quote(value)} is the code of {quote(named[0])}; a record names the term")
 
 
 def choice(name: str, kind: type[StrEnum], *, code: str = "V102") -> Decoder:
@@ -56,10 +84,16 @@ def flag(name: str) -> Decoder:
 
 
 def term_list(
-    name: str, label: str, allowed: tuple[str, ...], *, allows_na: bool = False, code: str = "V102"
+    name: str,
+    label: str,
+    allowed: tuple[str, ...],
+    *,
+    allows_na: bool = False,
+    code: str = "V102",
+    codes: Codes = MappingProxyType({}),
 ) -> Decoder:
     """A list of different terms of a vocabulary; NA only by itself."""
-    one = terms(name, label, allowed, allows_na=allows_na, code=code)
+    one = terms(name, label, allowed, allows_na=allows_na, code=code, codes=codes)
 
     def decode(node: Node, report: Report) -> tuple[str, ...] | None:
         if type(node) is Scalar and node.text == NOT_APPLICABLE:  # NA may stand bare, as in a field of one term
@@ -81,7 +115,14 @@ def term_list(
     return decode
 
 
-def levels(name: str, label: str, allowed: tuple[str, ...], level_ids: tuple[str, ...]) -> Decoder:
+def levels(
+    name: str,
+    label: str,
+    allowed: tuple[str, ...],
+    level_ids: tuple[str, ...],
+    *,
+    codes: Codes = MappingProxyType({}),
+) -> Decoder:
     """A mapping from terms to levels; an empty one says that no term applies."""
     level = terms(name, f"level of {name}", level_ids, code="V103")
     known = {term: term for term in allowed}
@@ -93,7 +134,9 @@ def levels(name: str, label: str, allowed: tuple[str, ...], level_ids: tuple[str
             return None
         values = {}
         for term, (key_at, value) in node.entries.items():
-            if term not in known:
+            if term not in known and (named := codes.get(term.casefold())):
+                _refuse_code(name, term, named, key_at, report, is_given=named[0] in node.entries)
+            elif term not in known:
                 report.add("V102", key_at, f"unknown {label} {quote(term)}{suggestion(term, allowed)}")
             values[known.get(term, term)] = level(value, report)
         return None if None in values.values() or not values.keys() <= known.keys() else values

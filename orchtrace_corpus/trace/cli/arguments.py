@@ -2,41 +2,40 @@
 
 from typing import Annotated, TypeAlias
 
-import typer
-
+from orchtrace_corpus.base.commands.declarations import Argument, Option
 from orchtrace_corpus.trace.importers import FORMATS
 
 Files: TypeAlias = Annotated[
     list[str],
-    typer.Argument(
+    Argument(
         metavar="FILE...", help="Traces as JSON or JSON Lines; logs; folders of them; - for traces on standard input."
     ),
 ]
 File: TypeAlias = Annotated[
-    str, typer.Argument(metavar="FILE", help="A trace as JSON, or a log; - for a trace on standard input.")
+    str, Argument(metavar="FILE", help="A trace as JSON, or a log; - for a trace on standard input.")
 ]
 Name: TypeAlias = Annotated[
     str,
-    typer.Option("--session", metavar="NAME", help="Of several, the one whose name begins so, or whose file it is."),
+    Option("--session", metavar="NAME", help="Of several, the one whose name begins so, or whose file it is."),
 ]
 LogFormat: TypeAlias = Annotated[
-    str, typer.Option("--from", metavar="FORMAT", help=f"One of {', '.join(FORMATS)} (else recognised).")
+    str, Option("--from", metavar="FORMAT", help=f"One of {', '.join(FORMATS)} (else recognised).")
 ]
 PriceTable: TypeAlias = Annotated[
-    str, typer.Option("--prices", metavar="FILE", help="A dated price table, for costs (see docs/importers.md).")
+    str, Option("--prices", metavar="FILE", help="A dated price table, for costs (see docs/importers.md).")
 ]
 OutcomesFile: TypeAlias = Annotated[
     str,
-    typer.Option(
+    Option(
         "--outcomes", metavar="FILE", help="Rewards, success and baselines by run, as CSV or JSON (docs/importers.md)."
     ),
 ]
 Cost: TypeAlias = Annotated[
-    bool, typer.Option("--cost", help="Costs by the prices of the package genai-prices (the extra prices).")
+    bool, Option("--cost", help="Costs by the prices of the package genai-prices (the extra prices).")
 ]
 Page: TypeAlias = Annotated[
-    str, typer.Option("--html", metavar="FILE", help="Write the run, or two side by side, as one HTML file.")
+    str, Option("--html", metavar="FILE", help="Write the run, or two side by side, as one HTML file.")
 ]
 Content: TypeAlias = Annotated[
-    bool, typer.Option("--content", help="With --html: put what was written in the run into the file, too.")
+    bool, Option("--content", help="With --html: put what was written in the run into the file, too.")
 ]

@@ -2,10 +2,9 @@
 
 import sys
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
-import typer
-
+from orchtrace_corpus.base.commands.declarations import Context, Option
 from orchtrace_corpus.base.commands.options import OutputFormat
 from orchtrace_corpus.base.commands.session import Session
 from orchtrace_corpus.base.errors import CommandUseError, DataFileError, ExitCode
@@ -23,31 +22,29 @@ _STANDARD_INPUT, _ITS_NAME = "-", "<stdin>"
 
 
 def credit(
-    ctx: typer.Context,
+    ctx: Context,
     paths: Files,
     name: Name = "",
     unit: Annotated[
-        str, typer.Option("--unit", help="token, turn, message, tool, agent, role, orchestrator or team.")
+        str, Option("--unit", help="token, turn, message, tool, agent, role, orchestrator or team.")
     ] = "agent",
-    method: Annotated[Method, typer.Option("--method", help="How credit is assigned.")] = Method.SHAPLEY,
+    method: Annotated[Method, Option("--method", help="How credit is assigned.")] = Method.SHAPLEY,
     channel: Annotated[
-        str, typer.Option("--channel", help="The reward that is divided: team, unless there is only another one.")
+        str, Option("--channel", help="The reward that is divided: team, unless there is only another one.")
     ] = "",
     values: Annotated[
         str,
-        typer.Option(
-            "--values", metavar="FILE", help="Values of coalitions, or of steps, as JSON; - for standard input."
-        ),
+        Option("--values", metavar="FILE", help="Values of coalitions, or of steps, as JSON; - for standard input."),
     ] = "",
     outcomes_file: OutcomesFile = "",
-    gamma: Annotated[float, typer.Option("--gamma", min=0, max=1, help="gae: the discount.")] = 1.0,
-    lam: Annotated[float, typer.Option("--lambda", min=0, max=1, help="gae: one step (0) to whole return (1).")] = 0.95,
+    gamma: Annotated[float, Option("--gamma", min=0, max=1, help="gae: the discount.")] = 1.0,
+    lam: Annotated[float, Option("--lambda", min=0, max=1, help="gae: one step (0) to whole return (1).")] = 0.95,
     samples: Annotated[
-        int, typer.Option("--samples", min=4, help="shapley with --values: orders drawn, beyond 12 players.")
+        int, Option("--samples", min=4, help="shapley with --values: orders drawn, beyond 12 players.")
     ] = 2000,
-    seed: Annotated[int, typer.Option("--seed", help="shapley: the seed of the sampling.")] = 0,
+    seed: Annotated[int, Option("--seed", help="shapley: the seed of the sampling.")] = 0,
     with_people: Annotated[
-        bool, typer.Option("--with-people", help="Give credit to people, too, and not only to agents.")
+        bool, Option("--with-people", help="Give credit to people, too, and not only to agents.")
     ] = False,
     output_format: OutputFormat = Format.TABLE,
 ) -> int:
@@ -71,14 +68,8 @@ def credit(
     session = Session(*ctx.obj)
     if values == _STANDARD_INPUT and _STANDARD_INPUT in paths:
         raise CommandUseError("standard input can be read only once", "Name a file for the traces, or for --values.")
-    known = logs.outcomes(outcomes_file)
-    read = list(sound_traces(session, documents_of(session, paths, name)))
-    files, traces = tuple(document.path for document, _ in read), [view for _, view in read]
-    for view in traces:
-        if outcome := known.pop(view.trace.trace_id, None):
-            outcome.apply(view.trace)
-    logs.tell_unused(session, known)
-    channel = channel or _channel(session, traces)
+    given = rewarded_traces(session, paths, name, outcomes_file, channel)
+    files, traces, channel = given.files, given.views, given.channel
     shown = _ITS_NAME if values == _STANDARD_INPUT else values
     choices = Choices(channel, _read(values) if values else None, shown, gamma, lam, samples, seed, files, with_people)
     assignments = assign(traces, unit, method, choices)
@@ -90,7 +81,43 @@ def credit(
     else:
         tables = [exact_credit(assignments, unit)] if output_format.is_exact else credit_tables(assignments, unit)
         session.show_tables(tables, "trace-credit", output_format)
-    return ExitCode.FINDINGS if known else ExitCode.DONE
+    return given.code
+
+
+class Rewarded(NamedTuple):
+    """Traces with their rewards.
+
+    Attributes:
+        files: Where each was read.
+        views: The traces, with what was given from outside.
+        channel: The reward that counts.
+        code: How the command ends: with findings where an outcome is of no run.
+    """
+
+    files: tuple[str, ...]
+    views: list[TraceView]
+    channel: str
+    code: ExitCode
+
+
+def rewarded_traces(session: Session, paths: Sequence[str], name: str, outcomes_file: str, channel: str) -> Rewarded:
+    """Traces with the outcomes of a file put on them; outcomes of no run are said, and which reward is taken.
+
+    Raises:
+        CommandUseError: Standard input is wanted twice; or no trace, or several, have the name.
+        DataFileError: A file cannot be read.
+        InvalidTraceError: A trace has errors.
+    """
+    known = logs.outcomes(outcomes_file)
+    read = list(sound_traces(session, documents_of(session, paths, name)))
+    views = [view for _, view in read]
+    for view in views:
+        if outcome := known.pop(view.trace.trace_id, None):
+            outcome.apply(view.trace)
+    logs.tell_unused(session, known)
+    channel = channel or _channel(session, views)
+    files = tuple(document.path for document, _ in read)
+    return Rewarded(files, views, channel, ExitCode.FINDINGS if known else ExitCode.DONE)
 
 
 def _channel(session: Session, traces: Sequence[TraceView]) -> str:

@@ -3,10 +3,8 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Literal
 
-import typer
-
 from orchtrace_corpus.base.commands import progress
-from orchtrace_corpus.base.commands.lazy import Command, group
+from orchtrace_corpus.base.commands.declarations import Argument, Command, CommandGroup, Context, Option
 from orchtrace_corpus.base.commands.options import OutputFormat, split_names
 from orchtrace_corpus.base.commands.session import Session
 from orchtrace_corpus.base.errors import CommandUseError, DataFileError, ExitCode
@@ -30,13 +28,13 @@ if TYPE_CHECKING:
 _MOST_SHOWN = 1000
 
 EngineName = Annotated[
-    Literal["local", "spark"], typer.Option("--engine", help="Who works: this machine, or Spark (the extra `spark`).")
+    Literal["local", "spark"], Option("--engine", help="Who works: this machine, or Spark (the extra `spark`).")
 ]
 Master = Annotated[
-    str, typer.Option("--master", metavar="URL", help="Of Spark: local[*], spark://HOST:PORT, sc://HOST (Connect), ...")
+    str, Option("--master", metavar="URL", help="Of Spark: local[*], spark://HOST:PORT, sc://HOST (Connect), ...")
 ]
 SparkConf = Annotated[
-    list[str] | None, typer.Option("--spark-conf", metavar="K=V", help="A setting of Spark; may be given again.")
+    list[str] | None, Option("--spark-conf", metavar="K=V", help="A setting of Spark; may be given again.")
 ]
 
 COMMANDS: dict[str, dict[str, Command]] = {
@@ -52,10 +50,7 @@ COMMANDS: dict[str, dict[str, Command]] = {
 }
 """All commands by name, under the heading of `corpus trace dataset --help`."""
 
-app = group(COMMANDS)
 
-
-@app.callback()
 def dataset() -> None:
     """Bring many logs into tables, and describe and query them there.
 
@@ -69,27 +64,28 @@ def dataset() -> None:
     """
 
 
+app = CommandGroup(COMMANDS, dataset)
+
+
 def build(
-    ctx: typer.Context,
-    paths: Annotated[list[str], typer.Argument(metavar="LOGS...", help="Logs, finished traces, or folders of them.")],
-    output: Annotated[
-        str, typer.Option("--output", "-o", metavar="DIR", help="The dataset: a new one, or one to renew.")
-    ],
+    ctx: Context,
+    paths: Annotated[list[str], Argument(metavar="LOGS...", help="Logs, finished traces, or folders of them.")],
+    output: Annotated[str, Option("--output", "-o", metavar="DIR", help="The dataset: a new one, or one to renew.")],
     jobs: Annotated[
         int | None,
-        typer.Option("--jobs", "-j", min=1, max=1024, help="Processes that read (else as many as processors)."),
+        Option("--jobs", "-j", min=1, max=1024, help="Processes that read (else as many as processors)."),
     ] = None,
     form: Annotated[
-        str, typer.Option("--from", metavar="FORMAT", help=f"One of {', '.join(FORMATS)} (else recognised).")
+        str, Option("--from", metavar="FORMAT", help=f"One of {', '.join(FORMATS)} (else recognised).")
     ] = "",
     price_table: PriceTable = "",
     is_cost: Cost = False,
     salt: Annotated[
         str,
-        typer.Option("--salt", metavar="TEXT", help="Makes the hashes of a new dataset (else random, and kept in it)."),
+        Option("--salt", metavar="TEXT", help="Makes the hashes of a new dataset (else random, and kept in it)."),
     ] = "",
     prune: Annotated[
-        bool, typer.Option("--prune", help="Drop sessions whose logs are gone, or are not named this time.")
+        bool, Option("--prune", help="Drop sessions whose logs are gone, or are not named this time.")
     ] = False,
     engine: EngineName = "local",
     master: Master = "",
@@ -163,11 +159,9 @@ def _spark(engine: str, master: str, conf: Sequence[str]) -> "Spark | None":
 
 
 def stats(
-    ctx: typer.Context,
-    folder: Annotated[str, typer.Argument(metavar="DIR", help="The dataset.")],
-    by: Annotated[
-        str, typer.Option("--by", metavar="A,B,...", help=f"Divide the traces by: {', '.join(GROUPINGS)}.")
-    ] = "",
+    ctx: Context,
+    folder: Annotated[str, Argument(metavar="DIR", help="The dataset.")],
+    by: Annotated[str, Option("--by", metavar="A,B,...", help=f"Divide the traces by: {', '.join(GROUPINGS)}.")] = "",
     output_format: OutputFormat = Format.TABLE,
     engine: EngineName = "local",
     master: Master = "",
@@ -201,11 +195,9 @@ def stats(
 
 
 def sql(
-    ctx: typer.Context,
-    folder: Annotated[str, typer.Argument(metavar="DIR", help="The dataset.")],
-    query: Annotated[
-        str, typer.Argument(metavar="QUERY", help="One statement that only reads, as DuckDB understands it.")
-    ],
+    ctx: Context,
+    folder: Annotated[str, Argument(metavar="DIR", help="The dataset.")],
+    query: Annotated[str, Argument(metavar="QUERY", help="One statement that only reads, as DuckDB understands it.")],
     output_format: OutputFormat = Format.TABLE,
 ) -> int:
     """Ask the tables of a dataset a question in SQL.

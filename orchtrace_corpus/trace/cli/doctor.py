@@ -2,8 +2,7 @@
 
 from typing import Annotated
 
-import typer
-
+from orchtrace_corpus.base.commands.declarations import Argument, Context, Option
 from orchtrace_corpus.base.commands.session import Session
 from orchtrace_corpus.base.errors import CommandUseError, ExitCode
 from orchtrace_corpus.base.text import Format
@@ -13,10 +12,10 @@ from orchtrace_corpus.trace.cli.loading import TextOrJson
 
 
 def doctor(
-    ctx: typer.Context,
+    ctx: Context,
     paths: Annotated[
         list[str] | None,
-        typer.Argument(
+        Argument(
             metavar="[PATH...]",
             help="Logs or traces, or folders of them (else the newest session below the home folder).",
             show_default=False,
@@ -26,12 +25,10 @@ def doctor(
     form: LogFormat = "",
     price_table: PriceTable = "",
     is_cost: Cost = False,
-    is_list: Annotated[
-        bool, typer.Option("--list", help="List the newest sessions below the home folder instead.")
-    ] = False,
-    limit: Annotated[int, typer.Option("--limit", min=1, help="List so many of several sessions.")] = 15,
+    is_list: Annotated[bool, Option("--list", help="List the newest sessions below the home folder instead.")] = False,
+    limit: Annotated[int, Option("--limit", min=1, help="List so many of several sessions.")] = 15,
     output_format: Annotated[
-        TextOrJson, typer.Option("--format", help="For people; or all figures of all sessions, for programs.")
+        TextOrJson, Option("--format", help="For people; or all figures of all sessions, for programs.")
     ] = TextOrJson.TEXT,
     html: Page = "",
     with_content: Content = False,

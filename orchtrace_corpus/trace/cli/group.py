@@ -1,10 +1,10 @@
 """`corpus trace`: the commands about orchestration traces."""
 
-from orchtrace_corpus.base.commands.lazy import Command, group
+from orchtrace_corpus.base.commands.declarations import Command, CommandGroup
 
 COMMANDS: dict[str, dict[str, Command]] = {
-    "Bring in": {
-        "import": Command("trace.cli.importing", "Make traces of the logs that agent teams already write."),
+    "Import": {
+        "import": Command("trace.cli.importing:import_", "Make traces of the logs that agent teams already write."),
         "doctor": Command(
             "trace.cli.doctor:doctor", "Say in a page where the time and the money of a logged run went."
         ),
@@ -16,7 +16,7 @@ COMMANDS: dict[str, dict[str, Command]] = {
             "Report every mistake in traces: against the schema, and against the rules of the graph.",
         ),
     },
-    "Look": {
+    "Show": {
         "show": Command("trace.cli.views:show", "Show who spawned whom, and who worked when."),
         "replay": Command(
             "trace.cli.views:replay_trace",
@@ -34,29 +34,29 @@ COMMANDS: dict[str, dict[str, Command]] = {
         "label": Command(
             "trace.cli.measure:label", "Say which events take which of the five sub-decisions, and by which rule."
         ),
+        "reward": Command(
+            "trace.cli.reward:reward",
+            "Compute rewards of runs: the functions of eight families, or a published design.",
+        ),
         "credit": Command(
             "trace.cli.credit:credit",
             "Divide a run's reward among its tokens, turns, messages, calls, agents or roles.",
         ),
     },
-    "Hand on": {
+    "Compare and export": {
         "diff": Command(
             "trace.cli.exchange:diff_traces",
             "Compare two runs of one task: rewards, costs, measures, agents, tools, models, structure.",
         ),
         "export": Command(
             "trace.cli.exchange:export",
-            "Write a trace with an event on each line, for our schema or for the published one.",
+            "Write a trace for our schema, the published one or ATIF, or runs for trainers.",
         ),
     },
 }
 """All commands by name, under the headings of `corpus trace --help`."""
 
 
-app = group(COMMANDS)
-
-
-@app.callback()
 def trace() -> None:
     """Check, replay, measure and label traces of agent teams.
 
@@ -69,3 +69,6 @@ def trace() -> None:
       corpus trace show data/traces/swarm.json
       corpus trace measure data/traces/swarm.json
     """
+
+
+app = CommandGroup(COMMANDS, trace)

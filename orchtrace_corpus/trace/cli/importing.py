@@ -8,8 +8,7 @@ from contextlib import contextmanager
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
+from orchtrace_corpus.base.commands.declarations import Argument, Context, Option
 from orchtrace_corpus.base.commands.session import Session
 from orchtrace_corpus.base.errors import CommandUseError, DataFileError, ExitCode
 from orchtrace_corpus.base.findings import printable, quote_path
@@ -25,8 +24,6 @@ from orchtrace_corpus.trace.rules import import_error
 if TYPE_CHECKING:
     pass
 
-app = typer.Typer(add_completion=False, rich_markup_mode=None)
-
 
 class Form(StrEnum):
     """The forms in which traces are written."""
@@ -39,25 +36,24 @@ class Form(StrEnum):
 _ENDINGS = {"": Form.JSONL, ".jsonl": Form.JSONL, ".ndjson": Form.JSONL, ".json": Form.JSON, ".parquet": Form.PARQUET}
 
 
-@app.command(name="import")
 def import_(
-    ctx: typer.Context,
+    ctx: Context,
     paths: Annotated[
-        list[str], typer.Argument(metavar="PATH...", help="Logs, or folders of logs; all files of a session at once.")
+        list[str], Argument(metavar="PATH...", help="Logs, or folders of logs; all files of a session at once.")
     ],
     output: Annotated[
-        str, typer.Option("--output", "-o", metavar="OUT", help="Write to a new file; Parquet: to a new folder.")
+        str, Option("--output", "-o", metavar="OUT", help="Write to a new file; Parquet: to a new folder.")
     ] = "",
     to: Annotated[
         Form | None,
-        typer.Option("--to", help="One trace a line; one trace laid out; five tables (else by the ending of OUT)."),
+        Option("--to", help="One trace a line; one trace laid out; five tables (else by the ending of OUT)."),
     ] = None,
     form: LogFormat = "",
     keep_content: Annotated[
-        bool, typer.Option("--keep-content", help="Keep what was written, in full; else only hashes leave the log.")
+        bool, Option("--keep-content", help="Keep what was written, in full; else only hashes leave the log.")
     ] = False,
     salt: Annotated[
-        str, typer.Option("--salt", metavar="TEXT", help="Makes the hashes; the same gives the same (else random).")
+        str, Option("--salt", metavar="TEXT", help="Makes the hashes; the same gives the same (else random).")
     ] = "",
     price_table: PriceTable = "",
     is_cost: Cost = False,

@@ -5,8 +5,7 @@ from functools import partial
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
-import typer
-
+from orchtrace_corpus.base.commands.declarations import Context, Option
 from orchtrace_corpus.base.commands.options import OutputFormat, refuse_together, split_names
 from orchtrace_corpus.base.commands.session import Session
 from orchtrace_corpus.base.errors import CommandUseError, ExitCode
@@ -16,10 +15,10 @@ from orchtrace_corpus.base.text.table import Table, csv, envelope
 from orchtrace_corpus.trace.analysis.labels import GIVEN, Label, labels
 from orchtrace_corpus.trace.cli import loading, logs
 from orchtrace_corpus.trace.cli.arguments import File, Files, Name, OutcomesFile
-from orchtrace_corpus.trace.cli.loading import derive_each, sound_traces
+from orchtrace_corpus.trace.cli.loading import derive_each, sound_traces, without_used
 from orchtrace_corpus.trace.measures import DEFINITIONS, Measure, concurrency_profile
 from orchtrace_corpus.trace.measures.ledger import GROUPINGS, ledger
-from orchtrace_corpus.trace.model.decode import Document, name_of
+from orchtrace_corpus.trace.model.decode import Document
 from orchtrace_corpus.trace.model.trace import Trace
 from orchtrace_corpus.trace.render import measures as render
 
@@ -30,16 +29,16 @@ Form = TypeVar("Form")
 
 
 def measure_traces(
-    ctx: typer.Context,
+    ctx: Context,
     paths: Files,
     name: Name = "",
-    only: Annotated[str, typer.Option("--only", metavar="A,B,...", help="Which measures, in which order.")] = "",
+    only: Annotated[str, Option("--only", metavar="A,B,...", help="Which measures, in which order.")] = "",
     spent_by: Annotated[
         str,
-        typer.Option("--ledger", metavar="BY", help="Tokens and cost instead, by agent, role, model, type or tool."),
+        Option("--ledger", metavar="BY", help="Tokens and cost instead, by agent, role, model, type or tool."),
     ] = "",
     profile: Annotated[
-        bool, typer.Option("--profile", help="Instead, for how long how many events were worked on at once.")
+        bool, Option("--profile", help="Instead, for how long how many events were worked on at once.")
     ] = False,
     outcomes_file: OutcomesFile = "",
     output_format: OutputFormat = Format.TABLE,
@@ -76,18 +75,10 @@ def measure_traces(
     else:
         known = logs.outcomes(outcomes_file)
         unused = dict(known)
-        _show_measures(session, _without_used(given, unused), (names, known), output_format)
+        _show_measures(session, without_used(given, unused), (names, known), output_format)
         logs.tell_unused(session, unused)
         return ExitCode.FINDINGS if unused else ExitCode.DONE
     return ExitCode.DONE
-
-
-def _without_used(given: Iterator[Document], unused: "dict[str, Outcome]") -> Iterator[Document]:
-    """The documents; outcomes of their runs are taken out of those that are of no run."""
-    for document in given:
-        if unused:
-            unused.pop(name_of(document), None)
-        yield document
 
 
 def _show_measures(
@@ -142,12 +133,12 @@ def _show_profiles(session: Session, given: Iterator[Document], output_format: F
 
 
 def label(
-    ctx: typer.Context,
+    ctx: Context,
     path: File,
     name: Name = "",
-    events: Annotated[bool, typer.Option("--events", help="List every labelled event instead of the summary.")] = False,
+    events: Annotated[bool, Option("--events", help="List every labelled event instead of the summary.")] = False,
     output: Annotated[
-        str, typer.Option("--output", "-o", metavar="FILE", help="Write the trace with its labels to a new file.")
+        str, Option("--output", "-o", metavar="FILE", help="Write the trace with its labels to a new file.")
     ] = "",
     output_format: OutputFormat = Format.TABLE,
 ) -> int:

@@ -2,8 +2,7 @@
 
 from typing import Annotated
 
-import typer
-
+from orchtrace_corpus.base.commands.declarations import Context, Option
 from orchtrace_corpus.base.commands.session import Session
 from orchtrace_corpus.base.text.findings import FindingsFormat
 from orchtrace_corpus.trace.cli.arguments import Files, Name
@@ -11,15 +10,15 @@ from orchtrace_corpus.trace.cli.loading import report
 
 
 def validate(
-    ctx: typer.Context,
+    ctx: Context,
     paths: Files,
     name: Name = "",
-    strict: Annotated[bool, typer.Option("--strict", help="Let warnings fail, too.")] = False,
+    strict: Annotated[bool, Option("--strict", help="Let warnings fail, too.")] = False,
     max_findings: Annotated[
-        int, typer.Option("--max-findings", metavar="N", min=0, help="Show no more than N findings; 0 shows all.")
+        int, Option("--max-findings", metavar="N", min=0, help="Show no more than N findings; 0 shows all.")
     ] = 0,
     output_format: Annotated[
-        FindingsFormat, typer.Option("--format", "-f", help="The form of the output.")
+        FindingsFormat, Option("--format", "-f", help="The form of the output.")
     ] = FindingsFormat.TEXT,
 ) -> int:
     """Report every mistake in traces: against the schema, and against the rules of the graph.

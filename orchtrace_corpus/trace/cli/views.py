@@ -7,8 +7,7 @@ from itertools import takewhile
 from math import inf
 from typing import Annotated
 
-import typer
-
+from orchtrace_corpus.base.commands.declarations import Context, Option
 from orchtrace_corpus.base.commands.session import Session
 from orchtrace_corpus.base.errors import CommandUseError, ExitCode
 from orchtrace_corpus.base.findings import quote, unobeyed
@@ -28,14 +27,14 @@ from orchtrace_corpus.trace.view import TraceView
 
 
 def show(
-    ctx: typer.Context,
+    ctx: Context,
     paths: Files,
     name: Name = "",
-    agents: Annotated[int, typer.Option("--agents", metavar="N", min=1, help="Show no more than N agents.")] = 40,
+    agents: Annotated[int, Option("--agents", metavar="N", min=1, help="Show no more than N agents.")] = 40,
     html: Page = "",
     with_content: Content = False,
     event: Annotated[
-        str, typer.Option("--event", metavar="ID", help="Show one event instead: what it is, where, what it follows.")
+        str, Option("--event", metavar="ID", help="Show one event instead: what it is, where, what it follows.")
     ] = "",
 ) -> int:
     """Show who spawned whom, and who worked when.
@@ -71,21 +70,19 @@ def show(
 
 
 def replay_trace(
-    ctx: typer.Context,
+    ctx: Context,
     path: File,
     name: Name = "",
     until: Annotated[
         str,
-        typer.Option(
+        Option(
             "--until", metavar="T", help="End after a time, in the unit of the trace's clock; or after an event's id."
         ),
     ] = "",
     step: Annotated[
-        str, typer.Option("--step", metavar="N", help="Only the state after event N, counted from 1 on; or 'last'.")
+        str, Option("--step", metavar="N", help="Only the state after event N, counted from 1 on; or 'last'.")
     ] = "",
-    output_format: Annotated[TextOrJson, typer.Option("--format", "-f", help="The form of the output.")] = (
-        TextOrJson.TEXT
-    ),
+    output_format: Annotated[TextOrJson, Option("--format", "-f", help="The form of the output.")] = (TextOrJson.TEXT),
 ) -> int:
     """Run a trace again: who lives, what is open, what was spent, after each event.
 
@@ -189,14 +186,14 @@ _ENDINGS = {
 
 
 def graph_trace(
-    ctx: typer.Context,
+    ctx: Context,
     path: File,
     name: Name = "",
     wanted: Annotated[
         GraphFormat | None,
-        typer.Option("--format", "-f", help="The form of the output (else by the ending of FILE, else mermaid)."),
+        Option("--format", "-f", help="The form of the output (else by the ending of FILE, else mermaid)."),
     ] = None,
-    output: Annotated[str, typer.Option("--output", "-o", metavar="FILE", help="Write to a new file.")] = "",
+    output: Annotated[str, Option("--output", "-o", metavar="FILE", help="Write to a new file.")] = "",
 ) -> int:
     """Write a trace as a graph for Mermaid or Graphviz, or as a picture of its timeline.
 

@@ -1,6 +1,6 @@
 """Importers: logs that agent teams already write, as traces. One module for each format.
 
-Other packages add formats by the entry points `orchtrace_corpus.importers`: docs/importers.md shows one. These are
+Other packages add formats by the entry points `orchtrace_corpus.importers`: docs/importers.md says how. These are
 looked up only where a file is of none of our formats, or where a format is named that is not ours.
 """
 

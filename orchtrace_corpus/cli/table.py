@@ -1,0 +1,55 @@
+"""The command table: every command by name, without importing any of them, or Typer."""
+
+from orchtrace_corpus.base.commands.declarations import MORE, Command
+
+COMMANDS: dict[str, dict[str, Command]] = {
+    "Explore": {
+        "stats": Command("corpus.cli.counts:stats", "Count the corpus: one page, one field, or two fields crossed."),
+        "gaps": Command("corpus.cli.counts:gaps", "Show which cells of two axes are empty or sparse."),
+        "list": Command("corpus.cli.records:list_records", "List papers, or exclusions, that pass filters."),
+        "show": Command("cli.designs:show", "Show records by key, arXiv id, DOI or URL."),
+        "search": Command("corpus.cli.records:search", "Find records by words."),
+        "terms": Command("cli.designs:terms", "Show the fields and the terms they are tagged with."),
+    },
+    "Maintain": {
+        "check": Command("cli.commands:check", "Run every check of CI, in one process."),
+        "build": Command("corpus.cli.generate:build", "Regenerate every generated file, or one kind of them."),
+        "diff": Command(
+            "corpus.cli.exchange:diff",
+            "Report what a change to the data means: papers, tags, counts, claims.",
+        ),
+    },
+    "Edit": {
+        "add": Command("corpus.cli.change:add", "Add papers to the pool."),
+        "tag": Command("corpus.cli.change:tag", "Set tags of one record."),
+    },
+    "Export and traces": {
+        "export": Command("corpus.cli.exchange:export", "Write papers in another format."),
+        "site": Command("corpus.cli.site:site", "Write the corpus as a static site."),
+        "trace": Command("trace.cli.group", "Check, replay, measure and label traces of agent teams."),
+    },
+    MORE: {
+        "claims": Command("corpus.cli.audit:claims", "Compare the claims about the corpus with its records."),
+        "candidates": Command("corpus.cli.records:candidates", "List the papers that were found and await a decision."),
+        "scale": Command("corpus.cli.counts:scale", "Compare the size of deployed systems with that of experiments."),
+        "validate": Command("corpus.cli.generate:validate", "Report every mistake in the data, with its line."),
+        "fmt": Command("corpus.cli.generate:fmt", "Write the data files in canonical form."),
+        "readme": Command("corpus.cli.generate:readme", "Regenerate the list and the tables in README.md."),
+        "figures": Command("corpus.cli.generate:figures", "Draw the figures, and the page that shows them."),
+        "schema": Command("corpus.cli.generate:schema", "Write the JSON Schemas of the data files, for editors."),
+        "rule": Command("cli.commands:rule", "Explain a rule: why it exists, what breaks it, and how to fix it."),
+        "audit": Command("corpus.cli.audit", "Draw a sample for a second reader, and measure how far readers agree."),
+        "exclude": Command("corpus.cli.change:exclude", "Record a paper that was screened and left out, and why."),
+        "screen": Command("corpus.cli.screen:screen", "Decide on candidates, one after another."),
+        "promote": Command("corpus.cli.change:promote", "Move an excluded paper into the pool."),
+        "demote": Command("corpus.cli.change:demote", "Move a paper from the pool to the exclusions, with the reason."),
+        "remove": Command("corpus.cli.change:remove", "Remove one record, and the comments directly above it."),
+        "import": Command("corpus.cli.exchange:import_", "Import records from a file in another format."),
+        "fetch": Command("corpus.cli.upstream:fetch", "Compare the records with arXiv, and report what has changed."),
+        "discover": Command("corpus.cli.discover:discover", "Search for new papers, and save them as candidates."),
+        "links": Command("corpus.cli.upstream:links", "Look for dead links: try each address once."),
+        "init": Command("corpus.cli.generate:init", "Start a corpus of your own, with your own axes."),
+        "merge-file": Command("corpus.cli.exchange:merge_file", "Merge three versions of a data file, for git."),
+    },
+}
+"""All commands by name, in the groups in which `--help` shows them."""
