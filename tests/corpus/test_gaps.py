@@ -37,7 +37,7 @@ def test_the_matrix_has_totals_and_tells_apart_what_cannot_arise() -> None:
     assert run_toy("gaps", "--sparse", "1") == (
         0,
         """\
-Style by size, 4 papers
+Style by Size, 4 papers
 
         small large sum
 formal      1     ·   1
@@ -191,7 +191,7 @@ weekly,large,0,empty,0.0,mixed-borders
 def test_gaps_as_a_document() -> None:
     assert run_toy("gaps", "size", "style", "--format", "markdown").stdout == (
         """\
-## Size by style
+## Size by Style
 
 | size  | formal | cottage | meadow | gravel |  NA | sum |
 | ----- | -----: | ------: | ------ | -----: | --: | --: |
