@@ -11,9 +11,6 @@ from orchtrace_corpus.base import __version__
 from orchtrace_corpus.base.errors import CommandUseError, DataFileError
 from orchtrace_corpus.base.files import locked, write_atomic
 
-REQUIREMENTS = "requirements.txt"
-"""The starter file that says where this package is installed from."""
-
 _PACKAGE = "orchtrace-corpus"
 
 
@@ -57,7 +54,7 @@ def scaffold(directory: str) -> list[str]:
 def starter_files() -> dict[str, str]:
     """The text of every starter file by its path, with forward slashes, in order."""
     files = dict(_files(resources.files("orchtrace_corpus.corpus") / "templates"))
-    return dict(sorted({**files, REQUIREMENTS: f"{requirement()}\n"}.items()))
+    return dict(sorted({**files, "requirements.txt": f"{requirement()}\n"}.items()))
 
 
 def requirement() -> str:

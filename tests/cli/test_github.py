@@ -341,9 +341,7 @@ def test_the_action_tells_the_change_of_a_pull_request_and_of_no_other(tmp_path:
 
 
 SETTINGS = {"GITHUB_REPOSITORY": "o/r", "GH_TOKEN": "t"}
-GENERATED = (
-    "README.md docs/STATS.md docs/figures.md docs/figures docs/schema .github/ISSUE_TEMPLATE/suggest-a-paper.yml"
-)
+GENERATED = "README.md docs/STATS.md docs/figures.md docs/figures docs/list docs/schema .github/ISSUE_TEMPLATE/suggest-a-paper.yml"
 
 
 def git(folder: Path, *words: str) -> str:

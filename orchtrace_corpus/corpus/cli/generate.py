@@ -191,7 +191,7 @@ def init(
     from orchtrace_corpus.corpus import build as builder
     from orchtrace_corpus.corpus.model import store
     from orchtrace_corpus.corpus.model.taxonomy import decode_taxonomy
-    from orchtrace_corpus.corpus.scaffold import REQUIREMENTS, scaffold, starter_files
+    from orchtrace_corpus.corpus.scaffold import scaffold, starter_files
 
     settings: Session = ctx.obj
     if settings.root:
@@ -217,8 +217,8 @@ def init(
         commands = [f"cd {shlex.quote(directory)}", *commands[:2]]
     settings.output.note("\n".join(("Next:", *(f"  {command}" for command in commands))))
     settings.output.note("Then make data/taxonomy.yaml yours; its comments say how.")
-    if "file://" in files[REQUIREMENTS]:
-        settings.output.note(f"{REQUIREMENTS} names a folder of this machine; put an address there before you share.")
+    if "file://" in files["requirements.txt"]:
+        settings.output.note("requirements.txt names a folder of this machine; put an address there before you share.")
     return ExitCode.DONE
 
 

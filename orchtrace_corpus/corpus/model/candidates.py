@@ -319,7 +319,7 @@ def _open_levels(facet: Facet) -> Decoder:
     """Terms with levels, of which one can be that a term does not arise; a term that is absent is open."""
     levels = (*(level.id for level in facet.levels), NOT_ARISING)
     allowed = tuple(term.id for term in facet.terms)
-    return decoders.levels(facet.field, facet.noun, allowed, levels, codes=facet.codes)
+    return decoders.levels(facet.field, facet.label.lower(), allowed, levels, codes=facet.codes)
 
 
 def _read_tags(taxonomy: Taxonomy) -> Decoder:

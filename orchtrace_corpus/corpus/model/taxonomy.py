@@ -160,11 +160,6 @@ class Facet(NamedTuple):
     listed: bool = False
 
     @property
-    def noun(self) -> str:
-        """The label as a message has it: in lower case where it has one capital, at its beginning."""
-        return self.label.lower() if self.label == self.label.capitalize() else self.label
-
-    @property
     def values(self) -> tuple[str, ...]:
         """What a record can have on it: the ids of the terms, and `NA` where that is allowed."""
         return (*(term.id for term in self.terms), *((fields.NOT_APPLICABLE,) if self.allows_na else ()))
@@ -210,11 +205,6 @@ class Taxonomy(NamedTuple):
         return tuple(facet for facet in self.papers if facet.role is Role.AXIS)
 
     @property
-    def listed(self) -> tuple[Facet, ...]:
-        """The facets whose tags the list in the README shows: those that say so, else the axes."""
-        return tuple(facet for facet in self.papers if facet.listed) or self.axes
-
-    @property
     def section(self) -> Facet | None:
         """The facet whose terms divide the papers into sections: the first plain one of a single term that all have."""
         plain = (facet for facet in self.papers if facet.role is Role.FACET and facet.kind is Kind.SINGLE)
@@ -256,26 +246,25 @@ def decode_taxonomy(file: YamlFile) -> Taxonomy | None:
 
 
 def _refuse_pages(taxonomy: Mapping, section: Facet | None, report: Report) -> None:
-    """Only terms that make the sections of the list can have a page of their own."""
     for kind in ("papers", "exclusions", "evidence"):
         for facet in items_of(taxonomy, kind):
-            terms = items_of(facet, "terms") if section is None or text_of(facet, "field") != section.field else ()
-            for term in (*terms, *items_of(facet, "levels")):
+            is_section = kind == "papers" and section is not None and text_of(facet, "field") == section.field
+            for term in (*items_of(facet, "levels"), *(() if is_section else items_of(facet, "terms"))):
                 if "own_page" in term.entries:
-                    which = f"; those are terms of {quote(section.field)}" if section else ", and there are none"
-                    message = f"only sections of the list have pages of their own{which}; remove it"
+                    message = "only a section of the list, a term of the first plain facet, has a page of its own"
                     report.add("F102", term.entries["own_page"][0], message)
 
 
 def facet_decoder(facet: Facet) -> Decoder:
     """The decoder of a tag field."""
     allowed = tuple(term.id for term in facet.terms)
+    label = facet.label.lower() if facet.label == facet.label.capitalize() else facet.label  # RAG stays RAG
     if facet.kind is Kind.LEVELS:
         level_ids = tuple(level.id for level in facet.levels)
-        return decoders.levels(facet.field, facet.noun, allowed, level_ids, codes=facet.codes)
+        return decoders.levels(facet.field, label, allowed, level_ids, codes=facet.codes)
     if facet.kind is Kind.MANY:
-        return decoders.term_list(facet.field, facet.noun, allowed, allows_na=facet.allows_na, codes=facet.codes)
-    return decoders.terms(facet.field, facet.noun, allowed, allows_na=facet.allows_na, codes=facet.codes)
+        return decoders.term_list(facet.field, label, allowed, allows_na=facet.allows_na, codes=facet.codes)
+    return decoders.terms(facet.field, label, allowed, allows_na=facet.allows_na, codes=facet.codes)
 
 
 def _pairs(name: str) -> Decoder:
