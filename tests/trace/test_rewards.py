@@ -3,6 +3,7 @@
 import json
 import re
 import shlex
+import shutil
 from itertools import combinations
 from math import fsum
 from pathlib import Path
@@ -20,7 +21,7 @@ from orchtrace_corpus.trace.analysis import outcomes
 from orchtrace_corpus.trace.rewards import FUNCTIONS, WHOLE, Spec, Term, TermSpec, compute, load, of_families, published
 from orchtrace_corpus.trace.rewards.comparison import compare
 from orchtrace_corpus.trace.rewards.specs import LEVELS
-from tests.conftest import ROOT, run_corpus
+from tests.conftest import ROOT, TOY, run_corpus
 from tests.trace.traces import EXAMPLES, event, example, raw, trace
 
 DOCUMENT = (ROOT / "docs" / "rewards.md").read_text(encoding="utf-8")
@@ -540,6 +541,20 @@ def test_a_spec_and_a_family_contradict_each_other_and_two_specs_need_two_names(
     assert (both.code, twice.code) == (2, 2)
     assert "--family and --spec contradict each other" in both.stderr
     assert "two specifications have one name" in twice.stderr
+
+
+def test_the_whole_check_reads_the_specifications(tmp_path: Path) -> None:
+    root = shutil.copytree(TOY, tmp_path / "toy")
+    folder = root / "data" / "rewards"
+    folder.mkdir()
+    shutil.copy(published()["magrpo"], folder)
+    sound = run_corpus("--root", str(root), "check")
+    (folder / "mine.yaml").write_text("terms:\n  - {function: nothing}\n", encoding="utf-8")
+    broken = run_corpus("--root", str(root), "check")
+
+    assert "rewards   ok     1 specification\n" in sound.stdout
+    assert broken.code == 3
+    assert re.search(r"rewards +failed +the specification has mistakes: .*mine\.yaml:2:16: there is no", broken.stdout)
 
 
 def test_records_and_terms_name_what_computes_a_reward() -> None:
