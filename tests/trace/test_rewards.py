@@ -5,7 +5,7 @@ import re
 import shlex
 import shutil
 from itertools import combinations
-from math import fsum
+from math import fsum, log2
 from pathlib import Path
 from typing import Any
 
@@ -135,6 +135,31 @@ def test_what_no_example_has_is_computed_all_the_same() -> None:
     assert term(run, "tool_repeats").by_event == {"c1": pytest.approx(1 / 3)}
     assert term(run, "late_steps").by_event == {"late": 1}
     assert term(run, "failed_calls").value == 0
+
+
+def test_an_agent_that_is_spawned_again_has_several_lives_and_copied_spawns_have_none() -> None:
+    events = [
+        event("d", 0, "orchestrator_decision", "lead", t_end=1, tokens={"input": 1}),
+        event("old", 1, "spawn", "lead", to="w", copied_context=True),
+        event("s1", 1, "spawn", "lead", to="w"),
+        event("a1", 1, "inference", "w", t_end=3, tokens={"input": 10}),
+        event("r1", 3, "return", "w", to="lead"),
+        event("s2", 4, "spawn", "lead", to="w"),
+        event("a2", 4, "inference", "w", t_end=9, tokens={"input": 100}),
+        event("s3", 5, "spawn", "lead", to="v"),
+        event("a3", 5, "inference", "v", t_end=6, tokens={"input": 1000}),
+        event("x2", 9, "despawn", "lead", to="w"),
+    ]  # fmt: skip
+    run = trace(raw(events, "d>s1 s1>a1:spawn a1>r1 r1>s2 s2>a2:spawn s2>s3 s3>a3:spawn a2>x2"))
+
+    assert term(run, "spawns").by_event == {"s1": 1, "s2": 1, "s3": 1}
+    assert term(run, "parallel_share").by_event == {"s2": pytest.approx(1 / 3), "s3": pytest.approx(1 / 3)}
+    assert term(run, "returned").by_event == {"s1": pytest.approx(1 / 3)}
+    assert term(run, "choice_cost", scale=1.0, per_tokens=1.0, growth=1.0, limit=2.0).by_event == {
+        "s1": pytest.approx(10 * log2(1 + 1 / 3)),
+        "s2": pytest.approx(100 * log2(1 + 2 / 3)),
+        "s3": pytest.approx(1000),
+    }
 
 
 def test_a_run_without_outcomes_is_refused_what_needs_them_and_told_what_to_add() -> None:

@@ -64,14 +64,14 @@ def parallel_share(team: Team, options: Options) -> Score:  # noqa: ARG001  (all
         return Score(0.0)
     events, starts, ends = team.trace.events, team.times.starts, team.times.ends
     lives: dict[str, list[tuple[float, float, int]]] = {}
-    for number in team.spawns:
-        child = events[number].target
-        back = team.returned.get(number)
-        own = team.times.finished.get(child, ())
-        despawned = [one for one in team.view.lifecycle.despawns.get(child, ()) if starts[one] >= starts[number]]
-        last = back if back is not None else despawned[0] if despawned else None
-        end = starts[last] if last is not None else max([ends[own[-1]] if own else 0.0, ends[number]])
-        lives.setdefault(events[number].agent, []).append((starts[number], end, number))
+    for child, spawns_of_child in team.spawned.items():
+        own, despawns = team.times.finished.get(child, ()), team.view.lifecycle.despawns.get(child, ())
+        for number, again in zip(spawns_of_child, [*spawns_of_child[1:], None], strict=True):
+            place = bisect_left(despawns, events[number].t, key=lambda one: events[one].t)
+            last = team.returned.get(number, despawns[place] if place < len(despawns) else None)
+            end = starts[last] if last is not None else max(ends[own[-1]] if own else 0.0, ends[number])
+            end = end if again is None else min(end, starts[again])
+            lives.setdefault(events[number].agent, []).append((starts[number], end, number))
     beside: list[int] = []
     for siblings in lives.values():
         siblings.sort()
@@ -245,7 +245,7 @@ def choice_cost(team: Team, options: Options) -> Score:
     """
     if not team.spawns:
         return refused(_NO_SPAWN)
-    events, spawned = team.trace.events, team.view.lifecycle.spawns
+    events, spawned = team.trace.events, team.spawned
     spent = tokens(team, _SPENDING)
     if spent.value is None:
         return spent
