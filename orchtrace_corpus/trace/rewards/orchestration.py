@@ -87,9 +87,9 @@ def parallel_share(team: Team, options: Options) -> Score:  # noqa: ARG001  (all
 
 
 def completed(team: Team, options: Options) -> Score:  # noqa: ARG001
-    """The share of spawned subtasks that come back without failing."""
+    """The share of spawned subtasks that come back without failing; nothing where nothing is spawned."""
     if not team.spawns:
-        return refused(_NO_SPAWN)
+        return Score(0.0)
     events = team.trace.events
     back = team.returned.items()
     return share_of([spawn for spawn, number in back if events[number].status not in FAILED], team.spawns)
@@ -244,7 +244,7 @@ def choice_cost(team: Team, options: Options) -> Score:
     step t, from 0 on, each costs scale * log(1 + growth * x) / log(1 + growth) * tokens / per_tokens.
     """
     if not team.spawns:
-        return refused(_NO_SPAWN)
+        return Score(0.0)
     events, spawned = team.trace.events, team.spawned
     spent = tokens(team, _SPENDING)
     if spent.value is None:
@@ -296,11 +296,12 @@ FUNCTIONS = (
         {"baseline": "serial"}, speed_up,
     ),
     Function(
-        "parallel_share", "R7", "1", _SHARE, "spawns that live beside a sibling / spawns", f"ours, for {_PARL}", {},
-        parallel_share,
+        "parallel_share", "R7", "1", _SHARE, "spawns that live beside a sibling / spawns; 0 without spawns",
+        f"ours, for {_PARL}", {}, parallel_share,
     ),
     Function(
-        "completed", "R7", "1", _SHARE, "spawns that return without failing / spawns", _PARL, {}, completed
+        "completed", "R7", "1", _SHARE, "spawns that return without failing / spawns; 0 without spawns", _PARL, {},
+        completed,
     ),
     Function("critical_steps", "R7", "step", _COUNT, "sum over stages of (S_main + max_i S_sub,i)", _PARL, {},
              critical_steps),
