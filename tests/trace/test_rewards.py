@@ -527,6 +527,11 @@ def test_two_designs_are_compared_over_runs(tmp_path: Path) -> None:
         "kimi-k2-5  r_parallel     3  0.666667\n"
         "kimi-k2-5  r_finish       3         1\n"
     )
+    without = run_corpus("trace", "reward", str(ROOT / "data" / "traces"), "--spec", "magrpo", "--spec", "spiral2026")
+    assert (
+        "0 runs compared; 9 left out, for which one of them has no value. Show one of them alone to see what to add; "
+        "outcomes are given with --outcomes.\n"
+    ) in without.stdout
     assert content["schema"] == "orchtrace-corpus/trace-rewards-compared"
     assert (content["pairs"], content["discordant"]) == (3, 2)
     assert content["runs"][0] == {"trace_id": "one", "first": [1.0, 1.0], "second": [2.0, 3.0], "moved": -2.0}
@@ -539,7 +544,9 @@ def test_several_runs_are_a_row_each(tmp_path: Path) -> None:
 
     assert rows.stdout == "trace,reward,r_perf,r_parallel,r_finish\none,2,1,0,1\ntwo,2.5,0.5,1,1\nthree,2.25,0.25,1,1\n"
     assert several.stdout == (
-        "trace  outcome.team\none               1\ntwo             0.5\nthree          0.25\n2 functions have no value for any of these runs.\n"
+        "trace  outcome.team\none               1\ntwo             0.5\nthree          0.25\n"
+        "2 functions without a value for any of these runs.\n"
+        "Empty: the trace cannot tell. Show one of them alone to see what to add; outcomes are given with --outcomes.\n"
     )
     assert [one["rewards"][0]["reward"] for one in data["traces"]] == [1.0, 0.5, 0.25]
     assert data["traces"][0]["rewards"][0]["terms"][0]["by_agent"] == {"": 1.0}

@@ -20,6 +20,7 @@ MOST_RUNS = 20
 """So many runs that two designs rank differently are shown; the others are counted."""
 
 _SHOWN_WHOLE = "(whole run)"
+_WHAT_TO_ADD = "Show one of them alone to see what to add; outcomes are given with --outcomes."
 
 
 class Paid(NamedTuple):
@@ -105,11 +106,10 @@ def runs(specs: Sequence[Spec], given: Sequence[Values], *, is_design: bool, exa
     notes = []
     if not exact and not is_design:
         kept = [place for place in kept if not place or any(row[place] is not None for row in rows)]
-        notes = (
-            [f"{len(names) - len(kept)} functions have no value for any of these runs."]
-            if len(kept) < len(names)
-            else []
-        )
+        if left := len(names) - len(kept):
+            notes.append(f"{pluralize(left, 'function')} without a value for any of these runs.")
+    if not exact and any(None in row for row in rows):
+        notes.append(f"Empty: the trace cannot tell. {_WHAT_TO_ADD}")
     return Table(
         "rewards", "", tuple([names[place] for place in kept]),
         tuple([tuple([row[place] for place in kept]) for row in rows]), tuple(notes),
@@ -242,7 +242,8 @@ def _said(found: Comparison, moved: Sequence[Ranked], *, exact: bool) -> Iterato
     if not exact and len(moved) > MOST_RUNS:
         yield f"{len(moved) - MOST_RUNS:,} more are ranked differently: --format csv has all."
     runs_said = pluralize(len(found.runs), "run")
-    yield f"{runs_said} compared; {found.left_out:,} left out, for which one of them has no value."
+    what_to_add = f" {_WHAT_TO_ADD}" if found.left_out else ""
+    yield f"{runs_said} compared; {found.left_out:,} left out, for which one of them has no value.{what_to_add}"
     yield (
         f"Pairs of runs of one task: {found.pairs:,}; in opposite orders {found.discordant:,}; tied by either "
         f"{found.tied:,}."
