@@ -319,7 +319,9 @@ def test_the_schema_names_the_functions_and_their_options() -> None:
 
 
 def test_ten_published_rewards_are_specified_with_sources_and_are_of_papers_of_the_pool() -> None:
-    keys = {paper.key for paper in store.load(str(ROOT)).papers}
+    papers = store.load(str(ROOT)).papers
+    keys = {paper.key for paper in papers}
+    copies = {item.source for paper in papers for item in paper.evidence if item.copy}
 
     assert len(published()) == 10
     for name, path in published().items():
@@ -331,6 +333,7 @@ def test_ten_published_rewards_are_specified_with_sources_and_are_of_papers_of_t
         for one in spec.terms:
             assert one.evidence, f"{name}: {one.name} has no source"
             assert all(item.source.startswith("https://") for item in one.evidence)
+            assert all(item.copy for item in one.evidence if item.source in copies)
 
 
 WANTED = {
@@ -369,7 +372,7 @@ def test_every_mistake_of_a_specification_is_said_at_its_place(tmp_path: Path) -
         "  - {name: a, function: tokens, weight: much, ramp: [1]}\n"
         "  - {name: a, function: outcome, options: {channel: teem, role: x}, range: [2, 1]}\n"
         "  - {name: b}\n"
-        "  - {function: steps, evidence: [{note: n, source: s, level: rumour}]}\n"
+        "  - {function: steps, evidence: [{note: n, source: s, level: rumour, copy: no}]}\n"
         "  - {function: usd, options: {types: [tool_call, toolcall]}}\n",
         encoding="utf-8",
     )
@@ -391,6 +394,7 @@ def test_every_mistake_of_a_specification_is_said_at_its_place(tmp_path: Path) -
         f"{path}:5:5: a second term 'a'; give each a name of its own",
         f"{path}:6:5: a term needs 'function'",
         "'rumour' is no level",
+        "'no' is not 'yes'; leave it out where the source was read itself",
         f"{path}:8:38: 'toolcall' is none of types (did you mean 'tool_call'?",
     ):
         assert wanted in message
