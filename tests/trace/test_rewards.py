@@ -476,9 +476,9 @@ def test_who_is_paid_is_shown_by_agent_and_by_event() -> None:
         "sum          0.8     1           1            2.8\n"
     )
     assert events.stdout.splitlines()[:3] == [
-        "event,r_perf,r_parallel,r_finish,reward",
-        "s1,,0.25,0.25,0.5",
-        "s2,,0.25,0.25,0.5",
+        "design,event,term,pays",
+        "kimi-k2-5,,r_perf,0.8",
+        "kimi-k2-5,s1,r_parallel,0.25",
     ]
     functions = run_corpus("trace", "reward", SWARM, "--family", "R1", "--by", "agent")
     assert functions.stdout == (  # functions that are no design have no sum
@@ -488,6 +488,22 @@ def test_who_is_paid_is_shown_by_agent_and_by_event() -> None:
     several = run_corpus("trace", "reward", str(ROOT / "data" / "traces"), "--by", "agent")
     assert (several.code, several.stdout) == (2, "")
     assert "--by agent shows one run, and these are several" in several.stderr
+
+
+def test_several_designs_of_one_run_are_one_table_for_programs() -> None:
+    both = ("--spec", "magrpo", "--spec", "spiral2026")
+    rows = run_corpus("trace", "reward", SWARM, *both, "--format", "csv")
+    shares = run_corpus("trace", "reward", SWARM, *both, "--by", "agent", "--format", "csv")
+
+    assert rows.stdout == (
+        "design,term,family,weight,value,unit,pays,note\n"
+        "magrpo,joint,R1,1,0.8,reward,0.8,\n"
+        "magrpo,reward,R1,,,,0.8,\n"
+        'spiral2026,game,R6,1,,1,,"5 of 5 agents have no reward: lead, w1, w2, w3, w4; give it with --outcomes, as '
+        '`agent.lead`"\n'
+        "spiral2026,reward,R6,,,,,\n"
+    )
+    assert shares.stdout == "design,agent,term,pays\nmagrpo,,joint,0.8\n"
 
 
 def runs(tmp_path: Path) -> str:
