@@ -370,7 +370,7 @@ def test_rewards_are_columns_that_statistics_describe(tmp_path: Path) -> None:
         ("hierarchical", None, 1.25),
         ("swarm", 0.8, pytest.approx(29 / 14)),
     ]
-    assert (described["reward_completed"]["n"], described["reward_completed"]["null"]) == (7, 2)
+    assert (described["reward_returned"]["n"], described["reward_returned"]["null"]) == (7, 2)
 
 
 def test_ids_of_answers_are_hashed_by_the_salt_of_the_dataset(tmp_path: Path) -> None:

@@ -3,8 +3,9 @@
 import json
 import re
 import shlex
+import shutil
 from itertools import combinations
-from math import fsum
+from math import fsum, log2
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from orchtrace_corpus.trace.analysis import outcomes
 from orchtrace_corpus.trace.rewards import FUNCTIONS, WHOLE, Spec, Term, TermSpec, compute, load, of_families, published
 from orchtrace_corpus.trace.rewards.comparison import compare
 from orchtrace_corpus.trace.rewards.specs import LEVELS
-from tests.conftest import ROOT, run_corpus
+from tests.conftest import ROOT, TOY, run_corpus
 from tests.trace.traces import EXAMPLES, event, example, raw, trace
 
 DOCUMENT = (ROOT / "docs" / "rewards.md").read_text(encoding="utf-8")
@@ -134,6 +135,31 @@ def test_what_no_example_has_is_computed_all_the_same() -> None:
     assert term(run, "tool_repeats").by_event == {"c1": pytest.approx(1 / 3)}
     assert term(run, "late_steps").by_event == {"late": 1}
     assert term(run, "failed_calls").value == 0
+
+
+def test_an_agent_that_is_spawned_again_has_several_lives_and_copied_spawns_have_none() -> None:
+    events = [
+        event("d", 0, "orchestrator_decision", "lead", t_end=1, tokens={"input": 1}),
+        event("old", 1, "spawn", "lead", to="w", copied_context=True),
+        event("s1", 1, "spawn", "lead", to="w"),
+        event("a1", 1, "inference", "w", t_end=3, tokens={"input": 10}),
+        event("r1", 3, "return", "w", to="lead"),
+        event("s2", 4, "spawn", "lead", to="w"),
+        event("a2", 4, "inference", "w", t_end=9, tokens={"input": 100}),
+        event("s3", 5, "spawn", "lead", to="v"),
+        event("a3", 5, "inference", "v", t_end=6, tokens={"input": 1000}),
+        event("x2", 9, "despawn", "lead", to="w"),
+    ]  # fmt: skip
+    run = trace(raw(events, "d>s1 s1>a1:spawn a1>r1 r1>s2 s2>a2:spawn s2>s3 s3>a3:spawn a2>x2"))
+
+    assert term(run, "spawns").by_event == {"s1": 1, "s2": 1, "s3": 1}
+    assert term(run, "parallel_share").by_event == {"s2": pytest.approx(1 / 3), "s3": pytest.approx(1 / 3)}
+    assert term(run, "returned").by_event == {"s1": pytest.approx(1 / 3)}
+    assert term(run, "choice_cost", scale=1.0, per_tokens=1.0, growth=1.0, limit=2.0).by_event == {
+        "s1": pytest.approx(10 * log2(1 + 1 / 3)),
+        "s2": pytest.approx(100 * log2(1 + 2 / 3)),
+        "s3": pytest.approx(1000),
+    }
 
 
 def test_a_run_without_outcomes_is_refused_what_needs_them_and_told_what_to_add() -> None:
@@ -293,7 +319,9 @@ def test_the_schema_names_the_functions_and_their_options() -> None:
 
 
 def test_ten_published_rewards_are_specified_with_sources_and_are_of_papers_of_the_pool() -> None:
-    keys = {paper.key for paper in store.load(str(ROOT)).papers}
+    papers = store.load(str(ROOT)).papers
+    keys = {paper.key for paper in papers}
+    copies = {item.source for paper in papers for item in paper.evidence if item.copy}
 
     assert len(published()) == 10
     for name, path in published().items():
@@ -305,6 +333,7 @@ def test_ten_published_rewards_are_specified_with_sources_and_are_of_papers_of_t
         for one in spec.terms:
             assert one.evidence, f"{name}: {one.name} has no source"
             assert all(item.source.startswith("https://") for item in one.evidence)
+            assert all(item.copy for item in one.evidence if item.source in copies)
 
 
 WANTED = {
@@ -343,7 +372,7 @@ def test_every_mistake_of_a_specification_is_said_at_its_place(tmp_path: Path) -
         "  - {name: a, function: tokens, weight: much, ramp: [1]}\n"
         "  - {name: a, function: outcome, options: {channel: teem, role: x}, range: [2, 1]}\n"
         "  - {name: b}\n"
-        "  - {function: steps, evidence: [{note: n, source: s, level: rumour}]}\n"
+        "  - {function: steps, evidence: [{note: n, source: s, level: rumour, copy: no}]}\n"
         "  - {function: usd, options: {types: [tool_call, toolcall]}}\n",
         encoding="utf-8",
     )
@@ -365,6 +394,7 @@ def test_every_mistake_of_a_specification_is_said_at_its_place(tmp_path: Path) -
         f"{path}:5:5: a second term 'a'; give each a name of its own",
         f"{path}:6:5: a term needs 'function'",
         "'rumour' is no level",
+        "'no' is not 'yes'; leave it out where the source was read itself",
         f"{path}:8:38: 'toolcall' is none of types (did you mean 'tool_call'?",
     ):
         assert wanted in message
@@ -446,9 +476,9 @@ def test_who_is_paid_is_shown_by_agent_and_by_event() -> None:
         "sum          0.8     1           1            2.8\n"
     )
     assert events.stdout.splitlines()[:3] == [
-        "event,r_perf,r_parallel,r_finish,reward",
-        "s1,,0.25,0.25,0.5",
-        "s2,,0.25,0.25,0.5",
+        "design,event,term,pays",
+        "kimi-k2-5,,r_perf,0.8",
+        "kimi-k2-5,s1,r_parallel,0.25",
     ]
     functions = run_corpus("trace", "reward", SWARM, "--family", "R1", "--by", "agent")
     assert functions.stdout == (  # functions that are no design have no sum
@@ -458,6 +488,22 @@ def test_who_is_paid_is_shown_by_agent_and_by_event() -> None:
     several = run_corpus("trace", "reward", str(ROOT / "data" / "traces"), "--by", "agent")
     assert (several.code, several.stdout) == (2, "")
     assert "--by agent shows one run, and these are several" in several.stderr
+
+
+def test_several_designs_of_one_run_are_one_table_for_programs() -> None:
+    both = ("--spec", "magrpo", "--spec", "spiral2026")
+    rows = run_corpus("trace", "reward", SWARM, *both, "--format", "csv")
+    shares = run_corpus("trace", "reward", SWARM, *both, "--by", "agent", "--format", "csv")
+
+    assert rows.stdout == (
+        "design,term,family,weight,value,unit,pays,note\n"
+        "magrpo,joint,R1,1,0.8,reward,0.8,\n"
+        "magrpo,reward,R1,,,,0.8,\n"
+        'spiral2026,game,R6,1,,1,,"5 of 5 agents have no reward: lead, w1, w2, w3, w4; give it with --outcomes, as '
+        '`agent.lead`"\n'
+        "spiral2026,reward,R6,,,,,\n"
+    )
+    assert shares.stdout == "design,agent,term,pays\nmagrpo,,joint,0.8\n"
 
 
 def runs(tmp_path: Path) -> str:
@@ -501,6 +547,11 @@ def test_two_designs_are_compared_over_runs(tmp_path: Path) -> None:
         "kimi-k2-5  r_parallel     3  0.666667\n"
         "kimi-k2-5  r_finish       3         1\n"
     )
+    without = run_corpus("trace", "reward", str(ROOT / "data" / "traces"), "--spec", "magrpo", "--spec", "spiral2026")
+    assert (
+        "0 runs compared; 9 left out, for which one of them has no value. Show one of them alone to see what to add; "
+        "outcomes are given with --outcomes.\n"
+    ) in without.stdout
     assert content["schema"] == "orchtrace-corpus/trace-rewards-compared"
     assert (content["pairs"], content["discordant"]) == (3, 2)
     assert content["runs"][0] == {"trace_id": "one", "first": [1.0, 1.0], "second": [2.0, 3.0], "moved": -2.0}
@@ -513,7 +564,9 @@ def test_several_runs_are_a_row_each(tmp_path: Path) -> None:
 
     assert rows.stdout == "trace,reward,r_perf,r_parallel,r_finish\none,2,1,0,1\ntwo,2.5,0.5,1,1\nthree,2.25,0.25,1,1\n"
     assert several.stdout == (
-        "trace  outcome.team\none               1\ntwo             0.5\nthree          0.25\n2 functions have no value for any of these runs.\n"
+        "trace  outcome.team\none               1\ntwo             0.5\nthree          0.25\n"
+        "2 functions without a value for any of these runs.\n"
+        "Empty: the trace cannot tell. Show one of them alone to see what to add; outcomes are given with --outcomes.\n"
     )
     assert [one["rewards"][0]["reward"] for one in data["traces"]] == [1.0, 0.5, 0.25]
     assert data["traces"][0]["rewards"][0]["terms"][0]["by_agent"] == {"": 1.0}
@@ -540,6 +593,20 @@ def test_a_spec_and_a_family_contradict_each_other_and_two_specs_need_two_names(
     assert (both.code, twice.code) == (2, 2)
     assert "--family and --spec contradict each other" in both.stderr
     assert "two specifications have one name" in twice.stderr
+
+
+def test_the_whole_check_reads_the_specifications(tmp_path: Path) -> None:
+    root = shutil.copytree(TOY, tmp_path / "toy")
+    folder = root / "data" / "rewards"
+    folder.mkdir()
+    shutil.copy(published()["magrpo"], folder)
+    sound = run_corpus("--root", str(root), "check")
+    (folder / "mine.yaml").write_text("terms:\n  - {function: nothing}\n", encoding="utf-8")
+    broken = run_corpus("--root", str(root), "check")
+
+    assert "rewards   ok     1 specification\n" in sound.stdout
+    assert broken.code == 3
+    assert re.search(r"rewards +failed +the specification has mistakes: .*mine\.yaml:2:16: there is no", broken.stdout)
 
 
 def test_records_and_terms_name_what_computes_a_reward() -> None:

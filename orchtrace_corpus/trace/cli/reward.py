@@ -99,7 +99,8 @@ def _show_one(
         return
     exact = output_format.is_exact
     if by is not By.TERM:
-        tables = render.shares(specs, paid, by, is_design=is_design, exact=exact)
+        exact_table = [render.exact_shares(specs, paid, by)] if exact else []
+        tables = exact_table or render.shares(specs, paid, by, is_design=is_design)
     else:
         tables = (
             render.terms(specs, paid, exact=exact) if is_design else [render.functions(specs[0], paid, exact=exact)]

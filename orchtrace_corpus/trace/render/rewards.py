@@ -9,7 +9,7 @@ from orchtrace_corpus.base.text.layout import pluralize
 from orchtrace_corpus.base.text.table import Cell, Table, csv_rows
 from orchtrace_corpus.trace.model.trace import Trace
 from orchtrace_corpus.trace.render.measures import round_figure
-from orchtrace_corpus.trace.rewards import FUNCTIONS, WHOLE, Reward, Spec, compute, contributions
+from orchtrace_corpus.trace.rewards import FUNCTIONS, WHOLE, Reward, Spec, Term, compute, contributions
 from orchtrace_corpus.trace.rewards.comparison import Comparison, Ranked
 from orchtrace_corpus.trace.view import TraceView
 
@@ -20,6 +20,7 @@ MOST_RUNS = 20
 """So many runs that two designs rank differently are shown; the others are counted."""
 
 _SHOWN_WHOLE = "(whole run)"
+_WHAT_TO_ADD = "Show one of them alone to see what to add; outcomes are given with --outcomes."
 
 
 class Paid(NamedTuple):
@@ -105,11 +106,10 @@ def runs(specs: Sequence[Spec], given: Sequence[Values], *, is_design: bool, exa
     notes = []
     if not exact and not is_design:
         kept = [place for place in kept if not place or any(row[place] is not None for row in rows)]
-        notes = (
-            [f"{len(names) - len(kept)} functions have no value for any of these runs."]
-            if len(kept) < len(names)
-            else []
-        )
+        if left := len(names) - len(kept):
+            notes.append(f"{pluralize(left, 'function')} without a value for any of these runs.")
+    if not exact and any(None in row for row in rows):
+        notes.append(f"Empty: the trace cannot tell. {_WHAT_TO_ADD}")
     return Table(
         "rewards", "", tuple([names[place] for place in kept]),
         tuple([tuple([row[place] for place in kept]) for row in rows]), tuple(notes),
@@ -139,22 +139,28 @@ def functions(spec: Spec, paid: Paid, *, exact: bool) -> Table:
 
 
 def terms(specs: Sequence[Spec], paid: Paid, *, exact: bool) -> list[Table]:
-    """What each specification pays for one run, term by term; the terms add up to the reward."""
+    """What each specification pays for one run, term by term; the terms add up to the reward.
+
+    For programs in one table, whose first column names the design.
+    """
+    names = ("term", "family", "weight", "value", "unit", "pays", "note")
     tables = []
     for spec, reward in zip(specs, paid.rewards, strict=True):
         rows: list[tuple[Cell, ...]] = [
             (
                 term.name, term.family, round_figure(term.weight, exact=exact), round_figure(term.value, exact=exact),
-                round_figure(term.contribution, exact=exact), printable(term.refusal or "", limit=300) or None,
+                FUNCTIONS[of.function].unit if of.ramp is None else "1", round_figure(term.contribution, exact=exact),
+                printable(term.refusal or "", limit=300) or None,
             )
-            for term in reward.terms
+            for of, term in zip(spec.terms, reward.terms, strict=True)
         ]  # fmt: skip
-        rows.append(("reward", _family(spec), None, None, round_figure(reward.value, exact=exact), None))
+        rows.append(("reward", _family(spec), None, None, None, round_figure(reward.value, exact=exact), None))
         title = f"{printable(paid.trace_id)}: {printable(spec.name)}"
-        names = ("term", "family", "weight", "value", "pays", "note")
-        notes = () if exact else tuple(_notes(spec, reward))
-        tables.append(Table(spec.name, title, names, tuple(rows), notes, wrapped="note"))
-    return tables
+        tables.append(Table(spec.name, title, names, tuple(rows), tuple(_notes(spec, reward)), wrapped="note"))
+    if not exact:
+        return tables
+    all_rows = tuple([(printable(one.name), *row) for one in tables for row in one.rows])
+    return [Table("rewards", "", ("design", *names), all_rows)]
 
 
 def _family(spec: Spec) -> str:
@@ -176,32 +182,44 @@ def _notes(spec: Spec, reward: Reward) -> Iterator[str]:
         yield f"Not told by a trace: {printable(one, limit=300)}"
 
 
-def shares(specs: Sequence[Spec], paid: Paid, by: str, *, is_design: bool, exact: bool) -> list[Table]:
+def shares(specs: Sequence[Spec], paid: Paid, by: str, *, is_design: bool) -> list[Table]:
     """What each specification pays for one run by agent or by event: a column for each term, and, of a design, the sum.
 
     Terms that pay nothing are left out.
     """
     tables = []
     for spec, reward in zip(specs, paid.rewards, strict=True):
-        parts = [term.by_event if by == "event" else term.by_agent for term in reward.terms]
+        parts = _parts(reward, by)
         totals = reward.by_event() if by == "event" else reward.by_agent()
-        shown = [term for term, part in zip(reward.terms, parts, strict=True) if part]
-        parts = [part for part in parts if part]
         rows: list[tuple[Cell, ...]] = []
         for name in sorted(totals, key=lambda name: (name == WHOLE, -totals[name], name)):
-            own = [term.weight * part[name] if name in part else None for term, part in zip(shown, parts, strict=True)]
-            figures = [round_figure(one, exact=exact) for one in (*own, *((totals[name],) if is_design else ()))]
-            rows.append((printable(name) or (None if exact else _SHOWN_WHOLE), *figures))
-        known = [term.contribution for term in shown]
-        whole = (fsum(totals.values()),) if is_design else ()
-        sums = [round_figure(one, exact=exact) for one in (*known, *whole)]
-        rows.append(("sum", *sums))
+            own = [share.get(name) for _, share in parts] + [totals[name]] * is_design
+            rows.append((printable(name) or _SHOWN_WHOLE, *(round_figure(one, exact=False) for one in own)))
+        sums = [term.contribution for term, _ in parts] + [fsum(totals.values())] * is_design
+        rows.append(("sum", *(round_figure(one, exact=False) for one in sums)))
         lacking = ", ".join(printable(term.name) for term in reward.terms if term.value is None) if is_design else ""
-        notes = [f"No value: {lacking}."] if lacking else []
         title = f"{printable(paid.trace_id)}: {printable(spec.name)} by {by}"
-        names = (by, *(term.name for term in shown), *(("reward",) if is_design else ()))
-        tables.append(Table(f"{spec.name}_by_{by}", title, names, tuple(rows), tuple(notes)))
+        names = (by, *(term.name for term, _ in parts), *(("reward",) * is_design))
+        notes = (f"No value: {lacking}.",) if lacking else ()
+        tables.append(Table(f"{spec.name}_by_{by}", title, names, tuple(rows), notes))
     return tables
+
+
+def exact_shares(specs: Sequence[Spec], paid: Paid, by: str) -> Table:
+    """The same for programs, a row for each share; what is the whole run's has no name."""
+    rows = [
+        (printable(spec.name), printable(name) or None, printable(term.name), round_figure(share, exact=True))
+        for spec, reward in zip(specs, paid.rewards, strict=True)
+        for term, parts in _parts(reward, by)
+        for name, share in parts.items()
+    ]
+    return Table(f"rewards_by_{by}", "", ("design", by, "term", "pays"), tuple(rows))
+
+
+def _parts(reward: Reward, by: str) -> list[tuple[Term, dict[str, float]]]:
+    """The weighted shares of each term that pays anything."""
+    both = [(term, term.by_event if by == "event" else term.by_agent) for term in reward.terms]
+    return [(term, {name: term.weight * share for name, share in parts.items()}) for term, parts in both if parts]
 
 
 def data(specs: Sequence[Spec], paid: Paid, *, is_design: bool) -> dict[str, Any]:
@@ -242,7 +260,8 @@ def _said(found: Comparison, moved: Sequence[Ranked], *, exact: bool) -> Iterato
     if not exact and len(moved) > MOST_RUNS:
         yield f"{len(moved) - MOST_RUNS:,} more are ranked differently: --format csv has all."
     runs_said = pluralize(len(found.runs), "run")
-    yield f"{runs_said} compared; {found.left_out:,} left out, for which one of them has no value."
+    what_to_add = f" {_WHAT_TO_ADD}" if found.left_out else ""
+    yield f"{runs_said} compared; {found.left_out:,} left out, for which one of them has no value.{what_to_add}"
     yield (
         f"Pairs of runs of one task: {found.pairs:,}; in opposite orders {found.discordant:,}; tied by either "
         f"{found.tied:,}."

@@ -64,14 +64,14 @@ def parallel_share(team: Team, options: Options) -> Score:  # noqa: ARG001  (all
         return Score(0.0)
     events, starts, ends = team.trace.events, team.times.starts, team.times.ends
     lives: dict[str, list[tuple[float, float, int]]] = {}
-    for number in team.spawns:
-        child = events[number].target
-        back = team.returned.get(number)
-        own = team.times.finished.get(child, ())
-        despawned = [one for one in team.view.lifecycle.despawns.get(child, ()) if starts[one] >= starts[number]]
-        last = back if back is not None else despawned[0] if despawned else None
-        end = starts[last] if last is not None else max([ends[own[-1]] if own else 0.0, ends[number]])
-        lives.setdefault(events[number].agent, []).append((starts[number], end, number))
+    for child, spawns_of_child in team.spawned.items():
+        own, despawns = team.times.finished.get(child, ()), team.view.lifecycle.despawns.get(child, ())
+        for number, again in zip(spawns_of_child, [*spawns_of_child[1:], None], strict=True):
+            place = bisect_left(despawns, events[number].t, key=lambda one: events[one].t)
+            last = team.returned.get(number, despawns[place] if place < len(despawns) else None)
+            end = starts[last] if last is not None else max(ends[own[-1]] if own else 0.0, ends[number])
+            end = end if again is None else min(end, starts[again])
+            lives.setdefault(events[number].agent, []).append((starts[number], end, number))
     beside: list[int] = []
     for siblings in lives.values():
         siblings.sort()
@@ -87,9 +87,9 @@ def parallel_share(team: Team, options: Options) -> Score:  # noqa: ARG001  (all
 
 
 def completed(team: Team, options: Options) -> Score:  # noqa: ARG001
-    """The share of spawned subtasks that come back without failing."""
+    """The share of spawned subtasks that come back without failing; nothing where nothing is spawned."""
     if not team.spawns:
-        return refused(_NO_SPAWN)
+        return Score(0.0)
     events = team.trace.events
     back = team.returned.items()
     return share_of([spawn for spawn, number in back if events[number].status not in FAILED], team.spawns)
@@ -244,8 +244,8 @@ def choice_cost(team: Team, options: Options) -> Score:
     step t, from 0 on, each costs scale * log(1 + growth * x) / log(1 + growth) * tokens / per_tokens.
     """
     if not team.spawns:
-        return refused(_NO_SPAWN)
-    events, spawned = team.trace.events, team.view.lifecycle.spawns
+        return Score(0.0)
+    events, spawned = team.trace.events, team.spawned
     spent = tokens(team, _SPENDING)
     if spent.value is None:
         return spent
@@ -296,11 +296,12 @@ FUNCTIONS = (
         {"baseline": "serial"}, speed_up,
     ),
     Function(
-        "parallel_share", "R7", "1", _SHARE, "spawns that live beside a sibling / spawns", f"ours, for {_PARL}", {},
-        parallel_share,
+        "parallel_share", "R7", "1", _SHARE, "spawns that live beside a sibling / spawns; 0 without spawns",
+        f"ours, for {_PARL}", {}, parallel_share,
     ),
     Function(
-        "completed", "R7", "1", _SHARE, "spawns that return without failing / spawns", _PARL, {}, completed
+        "completed", "R7", "1", _SHARE, "spawns that return without failing / spawns; 0 without spawns", _PARL, {},
+        completed,
     ),
     Function("critical_steps", "R7", "step", _COUNT, "sum over stages of (S_main + max_i S_sub,i)", _PARL, {},
              critical_steps),

@@ -39,11 +39,19 @@ _HINT = "docs/rewards.md shows a specification."
 
 
 class Evidence(NamedTuple):
-    """What a term rests on: a sentence, the address read, and what kind of source that is."""
+    """What a term rests on.
+
+    Attributes:
+        note: What the source says, in a sentence.
+        source: Its address.
+        level: What kind of source it is, one of `LEVELS`.
+        copy: Whether the text was read in a copy of that address.
+    """
 
     note: str
     source: str
     level: str
+    copy: bool = False
 
 
 class TermSpec(NamedTuple):
@@ -211,11 +219,17 @@ class _Reading:
 
     def _evidence(self, node: Node | None) -> Iterator[Evidence]:
         for item in self._items(node, "evidence"):
-            fields = self._fields(item, "an item of evidence", Evidence._fields, Evidence._fields)
-            note, source, level = (self._text(fields.get(name)) for name in Evidence._fields)
+            needed = ("note", "source", "level")
+            fields = self._fields(item, "an item of evidence", Evidence._fields, needed)
+            note, source, level = (self._text(fields.get(name)) for name in needed)
+            copy = self._text(fields.get("copy"))
             if "level" in fields and level not in LEVELS:
                 self._wrong(fields["level"], f"{quote(level)} is no level{suggestion(level, LEVELS)}")
-            yield Evidence(note, source, level)
+            if copy not in ("", "yes"):
+                self._wrong(
+                    fields["copy"], f"{quote(copy)} is not 'yes'; leave it out where the source was read itself"
+                )
+            yield Evidence(note, source, level, bool(copy))
 
     def _fields(self, node: Node, what: str, known: tuple[str, ...], needed: tuple[str, ...]) -> dict[str, Node]:
         if not isinstance(node, MappingNode):

@@ -174,6 +174,15 @@ class Team(Run):
         return [number for number in self.of_type(_SPAWN) if self.trace.events[number].target]
 
     @Derived
+    def spawned(self) -> dict[str, list[int]]:
+        """The same by the agent that is spawned, each list by time."""
+        copied, spawns = self.times.of.copied, self.view.lifecycle.spawns
+        if copied.isdisjoint(self.times.of.of_type.get(_SPAWN, ())):
+            return dict(spawns)
+        kept = {agent: [number for number in numbers if number not in copied] for agent, numbers in spawns.items()}
+        return {agent: numbers for agent, numbers in kept.items() if numbers}
+
+    @Derived
     def returns(self) -> list[int]:
         """The returns."""
         return self.of_type(_RETURN)
@@ -186,7 +195,7 @@ class Team(Run):
         for number in self.returns:
             back.setdefault(events[number].agent, []).append(number)
         found: dict[int, int] = {}
-        for agent, spawns in self.view.lifecycle.spawns.items():
+        for agent, spawns in self.spawned.items():
             waiting = in_time(back.get(agent, ()), events)[::-1]
             ends = [*[events[number].t for number in spawns[1:]], inf]
             for spawn, end in zip(spawns, ends, strict=True):
