@@ -22,7 +22,17 @@ GLOBAL_OPTIONS = {"--root": " DIR", "--quiet": "", "--no-color": "", "--version"
 
 _EPILOG = "Each command has its own --help with examples."
 
-app = group(COMMANDS, pretty_exceptions_enable=False, epilog=_EPILOG, add_completion=True)
+
+def _adapt(text: str, known: object) -> str:
+    """A help text in the words of the corpus at hand, where global options are known."""
+    if not isinstance(known, Session):
+        return text
+    from orchtrace_corpus.cli.examples import adapted
+
+    return adapted(text, known)
+
+
+app = group(COMMANDS, _adapt, pretty_exceptions_enable=False, epilog=_EPILOG, add_completion=True)
 
 
 def _print_version(ctx: typer.Context, wanted: bool) -> None:

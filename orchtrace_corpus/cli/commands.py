@@ -44,6 +44,8 @@ def rule(
 ) -> int:
     """Explain a rule: why it exists, what breaks it, and how to fix it.
 
+    The excerpts name fields and terms of the corpus at hand.
+
     \b
     Examples:
       corpus rule V102
@@ -62,5 +64,8 @@ def rule(
         hint = "Name a code, such as corpus rule V102, or see them all: corpus rule --all"
         raise CommandUseError("which rule?", hint)
     chosen = [known for known in render.ordered() if every or known in codes(code)]
-    session.output.show(render.lines(chosen, min(session.output.width or _WIDTH, _WIDTH)))
+    from orchtrace_corpus.cli.examples import excerpt_adapter
+
+    shown = render.lines(chosen, min(session.output.width or _WIDTH, _WIDTH), excerpt_adapter(session))
+    session.output.show(shown)
     return ExitCode.DONE

@@ -108,7 +108,7 @@ def read_coding(
     ctx: Any,
     facets: tuple[Facet, ...] = (),
     others: Sequence[str] | None = None,
-    problems: list[TagProblem] | None = None,
+    mistakes: list[TagProblem] | None = None,
 ) -> Coding:
     """The tags and the evidence that the options of the taxonomy were given, `--tag FIELD=VALUE` included.
 
@@ -116,10 +116,10 @@ def read_coding(
         ctx: The command's context.
         facets: The facets that `--tag` can set.
         others: What it was given.
-        problems: Takes the mistakes, for a command that reports all of them later.
+        mistakes: Takes what is wrong, for a command that reports all of them later.
 
     Raises:
-        CommandUseError: A tag names what the taxonomy does not have, and `problems` is not given.
+        CommandUseError: A tag names what the taxonomy does not have, and `mistakes` is not given.
     """
     state: _State = ctx.meta[_KEY]
     tags, found = dict(state.tags), list(state.problems)
@@ -134,10 +134,10 @@ def read_coding(
                 raise CommandUseError(f"unknown axis or facet {quote(name)}{known}")
         except CommandUseError as error:
             found.append(TagProblem(name if name in (facet.field for facet in facets) else "", error))
-    if problems is None:
+    if mistakes is None:
         refuse_all([one.error for one in found])
     else:
-        problems += found
+        mistakes += found
     evidence = {field: arising(tag) for field, tag in state.evidence.items()}
     return Coding({facet.field: tags[facet.field] for facet in facets if facet.field in tags}, evidence)
 

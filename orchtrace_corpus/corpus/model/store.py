@@ -68,6 +68,15 @@ def find_root(start: str = "") -> Root:
         if parent == folder:
             break
         folder = parent
+    return bundled_root()
+
+
+def bundled_root() -> Root:
+    """The corpus that came with the installation: inside an installed wheel, or beside the package of a source tree.
+
+    Raises:
+        DataFileError: None did.
+    """
     for bundled in (os.path.join(_PACKAGE, "bundled"), os.path.dirname(_PACKAGE)):
         if os.path.isfile(os.path.join(bundled, PAPERS)):
             return Root(bundled, bundled=True)
