@@ -36,6 +36,7 @@ class TagProblem(NamedTuple):
 class _State(NamedTuple):
     """What a command keeps in its context: its options by section, the tags that they were given, their mistakes."""
 
+    command: TyperCommand
     options: dict[str, list[TyperOption]]
     tags: dict[str, Tag]
     evidence: dict[str, Tag]
@@ -72,8 +73,8 @@ class PaperCommand(TyperCommand):
                     formatter.write_dl(records)
 
     def _state(self, ctx: Any) -> _State:
-        if _KEY not in ctx.meta:
-            state = _State({}, {}, {}, [])
+        if _KEY not in ctx.meta or ctx.meta[_KEY].command is not self:  # contexts of other commands share it
+            state = _State(self, {}, {}, {}, [])
             taken = {word for param in self.params for word in param.opts}
             taxonomy = None
             with suppress(CorpusError):  # the command says it when it reads the corpus itself
