@@ -1,4 +1,4 @@
-"""Keep a tagged literature corpus true.
+"""Maintain a tagged literature corpus.
 
 `load` reads a corpus, `validate` reports its mistakes; `orchtrace_corpus.corpus` has the rest. Names are imported
 when they are first used, so that the command line starts fast.

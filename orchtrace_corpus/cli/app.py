@@ -22,7 +22,17 @@ GLOBAL_OPTIONS = {"--root": " DIR", "--quiet": "", "--no-color": "", "--version"
 
 _EPILOG = "Each command has its own --help with examples."
 
-app = group(COMMANDS, pretty_exceptions_enable=False, epilog=_EPILOG, add_completion=True)
+
+def _adapt(text: str, known: object) -> str:
+    """A help text in the words of the corpus at hand, where global options are known."""
+    if not isinstance(known, Session):
+        return text
+    from orchtrace_corpus.cli.examples import adapted
+
+    return adapted(text, known)
+
+
+app = group(COMMANDS, _adapt, pretty_exceptions_enable=False, epilog=_EPILOG, add_completion=True)
 
 
 def _print_version(ctx: typer.Context, wanted: bool) -> None:
@@ -31,7 +41,7 @@ def _print_version(ctx: typer.Context, wanted: bool) -> None:
         raise typer.Exit
 
 
-Quiet: TypeAlias = Annotated[bool, typer.Option("--quiet", "-q", help="Leave out remarks on standard error.")]
+Quiet: TypeAlias = Annotated[bool, typer.Option("--quiet", "-q", help="Suppress remarks on standard error.")]
 NoColor: TypeAlias = Annotated[bool, typer.Option("--no-color", help="No colours (also: NO_COLOR).")]
 Version: TypeAlias = Annotated[
     bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
@@ -42,7 +52,8 @@ Version: TypeAlias = Annotated[
 def corpus(
     ctx: typer.Context,
     root: Annotated[
-        str, typer.Option(metavar="DIR", help="The corpus's folder (else the nearest above, else the bundled one).")
+        str,
+        typer.Option(metavar="DIR", help="The corpus's folder (default: the nearest parent, else the bundled one)."),
     ] = "",
     quiet: Quiet = False,
     no_color: NoColor = False,
@@ -66,7 +77,7 @@ def _orchtrace() -> typer.Typer:
     def orchtrace(
         ctx: typer.Context, quiet: Quiet = False, no_color: NoColor = False, version: Version = False
     ) -> None:
-        """Say where the time and the money of runs of agent teams went: read their logs, check, measure, compare.
+        """Show where the time and money of runs of agent teams went: read their logs, check, measure, compare.
 
         \b
         Examples:

@@ -14,16 +14,14 @@ _WIDTH = 100
 
 def check(
     ctx: Context,
-    stale: Annotated[
-        Stale, Option(help="What generated files are that the data has left behind.", show_default=True)
-    ] = Stale.ERROR,
+    stale: Annotated[Stale, Option(help="Whether stale generated files are errors.", show_default=True)] = Stale.ERROR,
 ) -> int:
     """Run every check of CI, in one process.
 
     Validates the data, compares it with its canonical form, compares every generated file with what
-    "corpus build" would write, and validates the traces in data/traces. One line for each part, the
-    worst exit code, and the command that mends it. With "--stale notice", which is for pull requests of data
-    alone, generated files that are merely stale are named and leave the exit code alone.
+    "corpus build" would write, and validates the traces in data/traces. Shows one line for each part,
+    with the command that fixes it, and exits with the worst code. For pull requests that change only
+    data, "--stale notice" reports stale generated files without failing.
 
     \b
     Examples:
@@ -44,6 +42,8 @@ def rule(
 ) -> int:
     """Explain a rule: why it exists, what breaks it, and how to fix it.
 
+    The excerpts name fields and terms of the corpus at hand.
+
     \b
     Examples:
       corpus rule V102
@@ -62,5 +62,8 @@ def rule(
         hint = "Name a code, such as corpus rule V102, or see them all: corpus rule --all"
         raise CommandUseError("which rule?", hint)
     chosen = [known for known in render.ordered() if every or known in codes(code)]
-    session.output.show(render.lines(chosen, min(session.output.width or _WIDTH, _WIDTH)))
+    from orchtrace_corpus.cli.examples import excerpt_adapter
+
+    shown = render.lines(chosen, min(session.output.width or _WIDTH, _WIDTH), excerpt_adapter(session))
+    session.output.show(shown)
     return ExitCode.DONE

@@ -34,7 +34,7 @@ _GLOBAL = {
     "--help": "Show the help.",
 }
 _BREAKS_OF_BASH = re.compile(r"[=:<>]+")
-_FILTER = re.compile(r"(?P<field>[A-Za-z][\w-]*)(?P<operator>!=|<=|>=|[=<>~])(?P<value>.*)", re.DOTALL)
+FILTER = re.compile(r"(?P<field>[A-Za-z][\w-]*)(?P<operator>!=|<=|>=|[=<>~])(?P<value>.*)", re.DOTALL)
 
 
 class Shell(StrEnum):
@@ -106,7 +106,7 @@ def _zsh(text: str) -> str:
     return text.replace(":", r"\\:")
 
 
-class _Place(NamedTuple):
+class Place(NamedTuple):
     """Where in a command line a word is being written: behind which command, and in which corpus."""
 
     found: Any
@@ -126,7 +126,7 @@ def offer(before: Sequence[str], word: str, program: str = CORPUS) -> Offers:
     Raises:
         CorpusError: What is offered is in the corpus, which cannot be read.
     """
-    place = _place(before if program == CORPUS else ["trace", *before])
+    place = place_of(before if program == CORPUS else ["trace", *before])
     if place is None:
         return
     if isinstance(place.found, CommandGroup):
@@ -135,7 +135,7 @@ def offer(before: Sequence[str], word: str, program: str = CORPUS) -> Offers:
         else:
             yield from ((name, one.help) for group in place.found.commands.values() for name, one in group.items())
         return
-    known, rest = list(_parameters(place)), list(place.words)
+    known, rest = list(parameters_of(place)), list(place.words)
     options = {name: one for one in known for name in one.names}
     used: set[str] = set()
     bare = 0
@@ -162,7 +162,7 @@ def offer(before: Sequence[str], word: str, program: str = CORPUS) -> Offers:
             yield from _values(arguments[number], word, place)
 
 
-def _place(before: Sequence[str]) -> _Place | None:
+def place_of(before: Sequence[str]) -> Place | None:
     """The command of a line; None where the word that is written is the folder of a global option."""
     commands: CommandTable = COMMANDS
     found: Any = CommandGroup(commands, lambda: None)
@@ -178,10 +178,10 @@ def _place(before: Sequence[str]) -> _Place | None:
             if command is None:
                 return None
             found = command.find()
-    return _Place(found, command, rest, root)
+    return Place(found, command, rest, root)
 
 
-def _parameters(place: _Place) -> Iterator[Parameter]:
+def parameters_of(place: Place) -> Iterator[Parameter]:
     """What a command takes, as it declares it, or as Typer has it of the corpus's own taxonomy."""
     declared = parameters(place.found) if isinstance(place.found, FunctionType) else None
     if declared is not None:
@@ -205,21 +205,28 @@ def _text(parameter: Parameter) -> str:
     return str(parameter.settings.get("help", "")).partition(" [")[0]
 
 
-def _values(parameter: Parameter, word: str, place: _Place) -> Offers:
+def _values(parameter: Parameter, word: str, place: Place) -> Offers:
     """What a parameter can be given, by its type, else by the form of its value."""
     if isinstance(parameter.kind, type) and issubclass(parameter.kind, StrEnum):
         yield from ((value.value, "") for value in parameter.kind)
         return
     yield from ((str(getattr(value, "value", value)), "") for value in parameter.settings.get("choices", ()))
-    form = re.sub(r"[\[\].]", "", str(parameter.settings.get("metavar") or ""))
-    offers = _OFFERS.get(form.strip())
+    form = form_of(parameter)
+    if form == "KEY" and parameter.names:  # of a record that is new
+        return
+    offers = _OFFERS.get(form)
     if offers is not None:
         yield from offers(word, place)
     elif form.startswith(("TERM", "LEVEL")):
         yield from _terms_of(parameter.names[0].lstrip("-").replace("-", "_").removeprefix("evidence_"), place)
 
 
-def _attributes(place: _Place, *, is_filter: bool = False) -> Mapping[str, Any]:
+def form_of(parameter: Parameter) -> str:
+    """The form of a parameter's value, as its help shows it, without brackets and dots."""
+    return re.sub(r"[\[\].]", "", str(parameter.settings.get("metavar") or "")).strip()
+
+
+def _attributes(place: Place, *, is_filter: bool = False) -> Mapping[str, Any]:
     """What can be counted, papers and exclusions alike; or what the records can be filtered by."""
     from orchtrace_corpus.base.commands.session import Session
     from orchtrace_corpus.corpus.analysis.attributes import exclusion_attributes, paper_attributes
@@ -233,13 +240,13 @@ def _attributes(place: _Place, *, is_filter: bool = False) -> Mapping[str, Any]:
     return {**exclusion_attributes(taxonomy), **paper_attributes(taxonomy)}
 
 
-def _fields(word: str, place: _Place) -> Offers:
+def _fields(word: str, place: Place) -> Offers:
     """The fields by name, and the codes of terms with levels; those behind the last comma of a list."""
     head = word[: word.rfind(",") + 1]
     yield from ((f"{head}{name}", one.label) for name, one in _named(_attributes(place)))
 
 
-def _vocabularies(_word: str, place: _Place) -> Offers:
+def _vocabularies(_word: str, place: Place) -> Offers:
     yield from ((name, one.label) for name, one in _named(_attributes(place)) if one.terms)
 
 
@@ -249,18 +256,18 @@ def _named(attributes: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     yield from ((term.code, attributes[term.id]) for facet in facets for term in facet.terms if term.code)
 
 
-def _filters(word: str, place: _Place) -> Offers:
+def _filters(word: str, place: Place) -> Offers:
     """Fields, and the values of one as soon as it is the only one."""
     from orchtrace_corpus.corpus.analysis.attributes import find
 
     attributes = _attributes(place, is_filter=True)
-    match = _FILTER.match(word)
+    match = FILTER.match(word)
     if match is None:
         near = [name for name in attributes if name.startswith(word)]
         if len(near) != 1:
             yield from ((name, attributes[name].label) for name in near)
             return
-        match = _FILTER.match(f"{near[0]}=")
+        match = FILTER.match(f"{near[0]}=")
         assert match is not None
         if not attributes[near[0]].terms:
             yield from ((f"{near[0]}{operator}", "") for operator in ("=", "!=", "~"))
@@ -272,12 +279,12 @@ def _filters(word: str, place: _Place) -> Offers:
             yield f"{head}{term.code}", term.label
 
 
-def _terms_of(name: str, place: _Place) -> Offers:
+def _terms_of(name: str, place: Place) -> Offers:
     attribute = _attributes(place).get(name)
     yield from ((term.id, term.label) for term in (attribute.terms if attribute else ()))
 
 
-def _keys(_word: str, place: _Place) -> Offers:
+def _keys(_word: str, place: Place) -> Offers:
     """The names of all records, found without reading the files as YAML."""
     from orchtrace_corpus.corpus.model import store
 
@@ -290,24 +297,45 @@ def _keys(_word: str, place: _Place) -> Offers:
             yield from ((key, "") for key in found)
 
 
-def _codes(_word: str, _: _Place) -> Offers:
+def claim_ids(root: str) -> Offers:
+    """The ids of the claims of a corpus, found without reading the file as YAML."""
+    from orchtrace_corpus.corpus.model import store
+
+    path = os.path.join(root, store.CLAIMS)
+    if os.path.isfile(path):
+        with open(path, encoding="utf-8", errors="replace") as file:
+            yield from ((name, "") for name in re.findall(r"^- id: ([\w-]+)", file.read(), re.MULTILINE))
+
+
+def _ids(word: str, place: Place) -> Offers:
+    """Claims, for the command about them; else exclusions, which are promoted."""
+    from orchtrace_corpus.corpus.model import store
+
+    if place.command is not None and place.command.place.endswith(":claims"):
+        yield from claim_ids(place.root or store.find_root().path)
+    else:
+        yield from ((key, text) for key, text in _keys(word, place) if re.fullmatch(r"E\d+", key))
+
+
+def _codes(_word: str, _: Place) -> Offers:
     import orchtrace_corpus.base.yamlfile  # noqa: F401  # registers its rules
     from orchtrace_corpus.base.findings import RULES
 
     yield from ((code, rule.title) for code, rule in RULES.items())
 
 
-def _formats(_word: str, _: _Place) -> Offers:
+def _formats(_word: str, _: Place) -> Offers:
     from orchtrace_corpus.corpus.formats.registry import FORMATS
 
     yield from ((name, one.label) for name, one in FORMATS.items())
 
 
-_OFFERS: dict[str, Callable[[str, _Place], Offers]] = {
+_OFFERS: dict[str, Callable[[str, Place], Offers]] = {
     **dict.fromkeys(("FIELD", "FIELD FIELD", "A B", "A,B,", "COLUMN"), _fields),
     **dict.fromkeys(("ROWS", "COLUMNS"), _vocabularies),
     **dict.fromkeys(("FILTER", "FIELD=VALUE"), _filters),
     **dict.fromkeys(("KEY", "ID_OR_URL"), _keys),
+    "ID": _ids,
     "CODE": _codes,
     **dict.fromkeys(("FORMAT", "FORMAT|FILE"), _formats),
 }

@@ -249,7 +249,8 @@ def schema_documents(root: str, taxonomy: Taxonomy) -> list[Document]:
     for data, name in further.items():
         if os.path.lexists(os.path.join(root, data)):
             wanted.append((f"docs/schema/{name.split()[0]}.schema.json", name))
-    return [Document(path, _read(root, path), schema.data_schema(name, taxonomy)) for path, name in wanted]
+    texts = schema.data_schemas([name for _, name in wanted], taxonomy)
+    return [Document(path, _read(root, path), text) for (path, _), text in zip(wanted, texts, strict=True)]
 
 
 def guide_documents(root: str, pool: Pool) -> list[Document]:

@@ -173,10 +173,10 @@ def test_a_rule_on_the_terminal() -> None:
         "lists the words; a new one belongs into data/taxonomy.yaml.\n"
         "\n"
         "Instead of:\n"
-        "    topology: heirarchical\n"
+        "    style: ofrmal\n"
         "\n"
         "write:\n"
-        "    topology: hierarchical\n",
+        "    style: formal\n",
         "",
     )
 

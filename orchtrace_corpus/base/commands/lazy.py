@@ -3,7 +3,7 @@
 import inspect
 from collections.abc import Callable
 from functools import wraps
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, TypeAlias
 
 import typer
 from typer.core import TyperGroup
@@ -49,11 +49,15 @@ def _annotation(annotation: Any) -> Any:
     return Annotated[annotation.__origin__, made(*option.names, **option.settings)]
 
 
-def load(command: Command) -> Any:
-    """Import a command, as Click runs it."""
+Adapt: TypeAlias = Callable[[str, Any], str]
+"""Changes a help text by what a command finds in its context."""
+
+
+def load(command: Command, adapt: Adapt | None = None) -> Any:
+    """Import a command, as Click runs it; `adapt` changes its help before it is shown."""
     found = command.find()
     if isinstance(found, CommandGroup):
-        made = group(found.commands)
+        made = group(found.commands, adapt)
         made.callback()(found.callback)
         return typer.main.get_command(made)
     if not isinstance(found, typer.Typer):
@@ -63,7 +67,16 @@ def load(command: Command) -> Any:
     for registered in found.registered_commands:
         if registered.callback is not None:
             registered.callback = typer_function(registered.callback)
-    return typer.main.get_command(found)
+    runnable: Any = typer.main.get_command(found)
+    if adapt is not None:
+        write = runnable.format_help_text
+
+        def format_help_text(ctx: Any, formatter: Any) -> None:
+            runnable.help = adapt(runnable.help or "", ctx.obj)
+            write(ctx, formatter)
+
+        runnable.format_help_text = format_help_text
+    return runnable
 
 
 class LazyGroup(TyperGroup):
@@ -73,6 +86,7 @@ class LazyGroup(TyperGroup):
     """
 
     table: ClassVar[CommandTable] = {}
+    adapt: ClassVar[Adapt | None] = None
 
     def list_commands(self, ctx: Any) -> list[str]:
         """The names of all commands."""
@@ -84,7 +98,7 @@ class LazyGroup(TyperGroup):
         found = find_command(self.table, cmd_name)
         if found is None:
             return None
-        command = load(found)
+        command = load(found, type(self).adapt)
         known = ctx.find_root().obj if ctx else None  # the output; the session once global options are read
         output = getattr(known, "output", known)
         if isinstance(output, Output) and command.help:
@@ -110,12 +124,13 @@ class LazyGroup(TyperGroup):
                     formatter.write_dl([(name, command.help) for name, command in commands.items()])
 
 
-def group(commands: CommandTable, **settings: Any) -> typer.Typer:
+def group(commands: CommandTable, adapt: Adapt | None = None, **settings: Any) -> typer.Typer:
     """A group with the commands of a table, and further settings of Typer; its callback is its help."""
 
     class Commands(LazyGroup):
         table = commands
 
+    Commands.adapt = staticmethod(adapt) if adapt is not None else None
     return typer.Typer(
         cls=Commands,
         no_args_is_help=True,

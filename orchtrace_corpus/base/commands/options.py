@@ -9,16 +9,16 @@ from orchtrace_corpus.base.text.findings import FindingsFormat
 
 OutputFormat: TypeAlias = Annotated[Format, Option("--format", "-f", help="The form of the output.")]
 Check: TypeAlias = Annotated[
-    bool, Option("--check", help="Write nothing; show what would change, and end with 1 if anything would.")
+    bool, Option("--check", help="Write nothing; show what would change, and exit with 1 if anything would.")
 ]
 DryRun: TypeAlias = Annotated[bool, Option("--dry-run", help="Write nothing; show what would change.")]
-Strict: TypeAlias = Annotated[bool, Option("--strict", help="Let warnings fail, too.")]
+Strict: TypeAlias = Annotated[bool, Option("--strict", help="Treat warnings as errors.")]
 FindingsForm: TypeAlias = Annotated[FindingsFormat, Option("--format", "-f", help="The form of the output.")]
-IncludeEmpty: TypeAlias = Annotated[bool, Option("--include-empty", help="Show terms that no record has.")]
+IncludeEmpty: TypeAlias = Annotated[bool, Option("--include-empty", help="Include terms that no record has.")]
 Sort: TypeAlias = Annotated[
-    str, Option("--sort", metavar="COLUMN", help="Sort by a column; -COLUMN for falling order.")
+    str, Option("--sort", metavar="COLUMN", help="Sort by a column; -COLUMN for descending order.")
 ]
-Columns: TypeAlias = Annotated[str, Option("--columns", metavar="A,B,...", help="Which columns, in which order.")]
+Columns: TypeAlias = Annotated[str, Option("--columns", metavar="A,B,...", help="The columns, in order.")]
 
 
 def refuse_together(**given: bool) -> None:

@@ -1,22 +1,22 @@
 """The rulebook as text for the terminal; `scripts/document.py` makes docs/rules.md of it."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from orchtrace_corpus.base.findings import RULES, SECTIONS, Rule, Section, explanation
 from orchtrace_corpus.base.text.layout import Line, line, wrap
 
 
-def lines(codes: Iterable[str], width: int) -> list[Line]:
-    """The sections of some rules, wrapped to a width; the excerpts stay as they are."""
+def lines(codes: Iterable[str], width: int, adapt: Callable[[str], str] = str) -> list[Line]:
+    """The sections of some rules, wrapped to a width; the excerpts stay as `adapt` returns them."""
     shown: list[Line] = []
     for code in codes:
         rule, entry = RULES[code], explanation(code)
-        fixable = ", can be mended by a program" if entry.fixable else ""
+        fixable = ", can be fixed automatically" if entry.fixable else ""
         shown += [()] if shown else []
         shown += [line(f"{code} {rule.title}", "heading"), line(f"{rule.severity}{fixable}", "muted"), ()]
         shown += [line(part) for part in wrap(entry.why, width)]
         for label, text in (("Instead of", entry.bad), ("write", entry.good)):
-            shown += [(), line(f"{label}:", "muted"), *(line(f"    {part}") for part in excerpt(text))]
+            shown += [(), line(f"{label}:", "muted"), *(line(f"    {part}") for part in excerpt(adapt(text)))]
     return shown
 
 

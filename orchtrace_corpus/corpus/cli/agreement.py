@@ -50,21 +50,21 @@ app = CommandGroup(
 def sample(
     ctx: Context,
     size: Annotated[int, Option("--n", min=1, help="How many papers.")] = 32,
-    stratify: Annotated[str, option("--stratify", "FIELD", "Divide the draw by this field in proportion.")] = "",
+    stratify: Annotated[str, option("--stratify", "FIELD", "Sample in proportion to the terms of this field.")] = "",
     include_sparse: Annotated[
         bool,
-        Option("--include-sparse", help="Draw every paper that has a term of an axis which at most 2 have."),
+        Option("--include-sparse", help="Include every paper with a term of an axis that at most 2 papers have."),
     ] = False,
-    seed: Annotated[int, Option("--seed", help="Another seed gives another draw.")] = 0,
-    fields: Annotated[str, option("--fields", "A,B,...", "What is to be coded; else every facet.")] = "",
+    seed: Annotated[int, Option("--seed", help="The seed of the sample.")] = 0,
+    fields: Annotated[str, option("--fields", "A,B,...", "The fields to code (default: every facet).")] = "",
     where: Where = None,
     output: Annotated[str, Option("--output", "-o", metavar="FILE", help="Write to a new file.")] = "",
 ) -> int:
     """Write a blinded coding sheet: titles and links, and an empty column for each thing to be coded.
 
     The sheet is a CSV file. The reader fills in terms as "corpus terms" defines them, "none" for a
-    sub-decision that does not arise, and leaves a cell empty that is not coded. The draw depends on
-    the seed and on the corpus alone.
+    sub-decision that does not arise, and leaves uncoded cells empty. The sample depends only on the
+    seed and the corpus.
 
     \b
     Examples:
@@ -98,7 +98,7 @@ def compare(
         bool, Option("--with-corpus", help="Count the corpus's own tags as a reader, too (always for one sheet).")
     ] = False,
     merge: Annotated[
-        list[str] | None, option("--merge", "NAME=TERM,TERM", "Take several terms as one (repeatable).")
+        list[str] | None, option("--merge", "NAME=TERM,TERM", "Treat several terms as one (repeatable).")
     ] = None,
     resamples: Annotated[
         int, Option("--resamples", min=0, max=100_000, help="Bootstrap resamples for the intervals; 0: none.")
@@ -111,12 +111,12 @@ def compare(
 ) -> int:
     """Measure how far readers agree: observed agreement, Cohen's kappa, Krippendorff's alpha.
 
-    With one sheet, the corpus is the other reader. Columns may be those of the corpus or of the
-    published table. Problems of a sheet are listed on standard error
-    and count as not coded (exit code 1 if any is an error); a file that is no sheet ends with 3. A
-    --merge name may stand in the sheets, too, where a reader coded on a coarser scale. --record keeps
-    what the corpus has, and puts the other readings on record as open disputes, so that they are
-    marked as contested. Sheets of "corpus screen" are compared by their decisions, too.
+    With one sheet, the corpus is the other reader. Columns are those of the corpus or of the published
+    table. Problems of a sheet are listed on standard error and count as not coded (exit code 1 if any
+    is an error); a file that is not a sheet exits with 3. The name of a --merge may appear in the
+    sheets, too, where a reader coded on a coarser scale. --record changes no tag: it saves the other
+    readings as open disputes, which marks the tags as contested. Sheets of "corpus screen" are compared
+    by their decisions, too.
 
     \b
     Examples:

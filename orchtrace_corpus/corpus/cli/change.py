@@ -54,7 +54,7 @@ def add(
         list[str] | None, argument("ID_OR_URL...", "An arXiv id, DOI, OpenReview or ACL id, address, or .bib file.")
     ] = None,
     issue: Annotated[
-        str, option("--from-issue", "FILE", "Take the answers of an issue form; - is standard input.")
+        str, option("--from-issue", "FILE", "Read the answers of an issue form; - for standard input.")
     ] = "",
     to: To = Destination.POOL,
     *,
@@ -63,17 +63,21 @@ def add(
 ) -> int:
     """Add papers to the pool.
 
-    Each paper is called by an arXiv id in any spelling, a DOI, an OpenReview or ACL id, or an
-    address; a .bib file stands for all its entries. A paper that awaits a decision, which its key
-    names, too, is taken over: what is settled is filled in, its readings become evidence for or
-    against the tags, a tag that a reader reads otherwise becomes an open dispute, and it leaves
-    data/candidates.yaml in the same edit. Title, authors and year come from arXiv or the
-    registry; the tags are yours: each is an option, and at a terminal what is missing is asked for,
-    with definitions. What the pool has or has excluded is refused, with the reason. Nothing is
-    written unless every paper that is not refused is complete and without errors; each is then
-    added at its place, and the diff shown. Exit code 0: all added; 1: some refused; 2: something is
-    missing or misspelt; 4: a service could not be asked. --to candidates takes all entries of .bib files
-    in as candidates that nobody has read; no service is asked, and nothing else is.
+    Name each paper by an arXiv id, a DOI, an OpenReview or ACL id, or an address. A .bib file adds all
+    its entries; keywords written as tags, such as stop=explicit, become tags. Title, authors and year
+    come from arXiv or the registry. Tags are options; at a terminal, missing ones are asked for, with
+    their definitions. All problems are reported at once.
+
+    The key of a candidate adds that candidate: settled tags are filled in, readings become evidence,
+    and a reading that differs from a tag becomes an open dispute. The candidate leaves
+    data/candidates.yaml in the same edit.
+
+    A paper that is in the pool or was excluded is refused, with the reason. Nothing is written unless
+    all other papers are complete and without errors. Exit code 0: all added; 1: some refused; 2:
+    something is missing or misspelt; 4: a service could not be reached.
+
+    With --to candidates, the entries of .bib files become candidates that nobody has read yet, and no
+    service is asked.
 
     \b
     Examples:
@@ -129,9 +133,9 @@ def exclude(
     name: Annotated[str, Argument(metavar="ID_OR_URL", help="An arXiv id, DOI, OpenReview or ACL id, or address.")],
     reason: shared.Reason = "",
     title: shared.Title = "",
-    url: Annotated[str, option("--url", "URL", "Its address, where nothing else gives one.")] = "",
+    url: Annotated[str, option("--url", "URL", "Its address, if nothing else gives one.")] = "",
     identifier: Annotated[
-        str, option("--identifier", "TEXT", "What the log calls it (else the id, or a name in capitals).")
+        str, option("--identifier", "TEXT", "Its name in the log (default: the id, or a name in capitals).")
     ] = "",
     screened: shared.Screened = "",
     *,
@@ -139,9 +143,9 @@ def exclude(
 ) -> int:
     """Record a paper that was screened and left out, and why.
 
-    The record gets the next free id; ids are never used again. A paper that is in the pool or was
-    excluded before is refused; one that awaits a decision leaves data/candidates.yaml in the same
-    edit. What is missing is asked for at a terminal.
+    The record gets the next free id; ids are never reused. A paper that is in the pool or was excluded
+    before is refused. A candidate leaves data/candidates.yaml in the same edit. At a terminal, missing
+    values are asked for.
 
     \b
     Examples:
@@ -178,8 +182,8 @@ def promote(
 ) -> int:
     """Move an excluded paper into the pool.
 
-    Everything else is as with "corpus add": metadata is looked up, tags are options or asked for.
-    Both files are written in one edit, or none.
+    The exclusion stays, and names the paper that it became. Everything else works as in "corpus add":
+    metadata is looked up, tags are options or asked for. Both files are written in one edit.
 
     \b
     Examples:
@@ -219,9 +223,9 @@ def demote(
 ) -> int:
     """Move a paper from the pool to the exclusions, with the reason.
 
-    A paper that was promoted goes back to the exclusion that it came from, which is no longer
-    promoted; its reason and tags stay, unless new ones are given. Any other paper gets an exclusion
-    under the next free id. Both files are written in one edit, or none.
+    A paper that was promoted returns to its exclusion, which keeps its reason and tags unless new ones
+    are given. Any other paper gets an exclusion with the next free id. Both files are written in one
+    edit.
 
     \b
     Examples:
@@ -259,23 +263,21 @@ def tag(
     note: Annotated[
         str, option("--evidence", "NOTE", "Add an item of evidence: what in the source supports the tags.")
     ] = "",
-    source: Annotated[str, option("--evidence-source", "URL", "Where that is to be seen.")] = "",
+    source: Annotated[str, option("--evidence-source", "URL", "The address of that source.")] = "",
     location: Annotated[str, option("--evidence-location", "TEXT", "Where in it: a page, section or line.")] = "",
     supported: Annotated[
-        str, option("--evidence-tags", "A,B,...", "The fields that it supports (else those being set).")
+        str, option("--evidence-tags", "A,B,...", "The fields that it supports (default: those being set).")
     ] = "",
-    copy: Annotated[
-        bool, Option("--evidence-copy", help="What was read is a hosted copy of the paper itself.")
-    ] = False,
+    copy: Annotated[bool, Option("--evidence-copy", help="The source is a hosted copy of the paper itself.")] = False,
     dry_run: DryRun = False,
 ) -> int:
     """Set tags of one record.
 
-    "field=term" sets a tag, "field=a,b" one of several terms, "field=NA" says that it does not
-    apply, "field=" takes an optional one away. "stop=explicit" sets one level of sub_decisions and
-    keeps the others, "stop=none" takes it away, "sub_decisions=none" all of them. Of a paper,
-    venue_year, proceedings, code, base_models, algorithm and benchmarks are set in the same way.
-    Nothing is written if the edit would bring new errors.
+    "field=term" sets a tag, "field=a,b" a tag of several terms, "field=NA" says that it does not apply,
+    and "field=" removes an optional one. "stop=explicit" sets one level of sub_decisions and keeps the
+    others, "stop=none" removes it, "sub_decisions=none" removes all. The fields venue_year, proceedings,
+    code, base_models, algorithm and benchmarks of a paper are set in the same way. Nothing is written
+    if the edit would bring new errors.
 
     \b
     Examples:
@@ -304,15 +306,15 @@ def remove(
     name: Annotated[str, Argument(metavar="KEY", help="A key, exclusion id, arXiv id, DOI or URL.")],
     yes: Annotated[bool, Option("--yes", "-y", help="Do not ask.")] = False,
     unpublished: Annotated[
-        bool, Option("--unpublished", help="Remove the newest exclusion, too: nobody has seen its id.")
+        bool, Option("--unpublished", help="Allow removing the newest exclusion, whose id was never published.")
     ] = False,
     dry_run: DryRun = False,
 ) -> int:
     """Remove one record, and the comments directly above it.
 
-    For a record that should never have been there. A paper that no longer belongs to the pool is
-    better taken out by "corpus demote", which keeps the reason. Ids of exclusions are never used
-    again: the next is one above the highest, so the newest exclusion is not removed.
+    Use this for a record that should never have existed. To take a paper out of the pool, use "corpus
+    demote", which keeps the reason. Ids of exclusions are never reused, so the newest exclusion, whose
+    id would be given again, is not removed.
 
     \b
     Examples:

@@ -40,7 +40,7 @@ def stats(
     where: Where = None,
     evidence: Annotated[bool, Option("--evidence", help="Count what the sourced tags rest on, by field.")] = False,
     listed: Annotated[
-        EvidenceState | None, Option("--list", help="With --evidence: the tags that it counts so, one by one.")
+        EvidenceState | None, Option("--list", help="With --evidence: list the tags of this kind.")
     ] = None,
     screening: Annotated[
         bool, Option("--screening", help="Count what was searched, found, screened and decided, by run.")
@@ -50,19 +50,19 @@ def stats(
     reading: Reading = ReadingName.PUBLISHED,
     output_format: shared.OutputFormat = Format.TABLE,
     write: Annotated[bool, Option("--write", help="Write docs/STATS.md instead of printing.")] = False,
-    check: Annotated[bool, Option("--check", help="Compare docs/STATS.md; end with 1 if it is stale.")] = False,
+    check: Annotated[bool, Option("--check", help="Compare docs/STATS.md; exit with 1 if it is stale.")] = False,
 ) -> int:
     """Count the corpus: one page, one field, or two fields crossed.
 
     Fields are those of "corpus terms", the sub-decisions by name or code (stop, O5), and those of a
     record (year, venue, ...). Fields of exclusions (stage, source, ...) count exclusions. --reading
-    sources counts, and filters by, the tags that readers of the sources agree on (data/disputes.yaml)
-    instead of the published ones, whose counts stand beside.
+    sources counts, and filters by, the tags that readers of the sources agree on (data/disputes.yaml);
+    the published counts are shown beside them.
 
     --evidence counts tags other than NA of fields that the taxonomy declares sourced. A tag is primary
     if some of its evidence is from the paper itself, its code or its documentation; else secondary, or
-    none. Beside that it is supported, partly or contradicted, by the evidence that supports it least.
-    --list shows the tags of one of these six kinds, with note and source of the evidence.
+    none. It is also supported, partly or contradicted, by its weakest evidence. --list shows the tags of
+    one of these six kinds, with note and source of the evidence.
 
     --screening counts, from data/searches.yaml, the records that each run identified, those removed
     before screening (found twice, known, refused), screened, excluded, included, and awaiting a

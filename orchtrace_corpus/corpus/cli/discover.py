@@ -31,10 +31,10 @@ from orchtrace_corpus.corpus.sources.openalex import KEY, OpenAlex
 def discover(
     ctx: Context,
     since: Annotated[
-        str, option("--since", "DATE|last", "Papers of this day and later (else since each query was last asked).")
+        str, option("--since", "DATE|last", "Papers since this day (default: since the last run of each query).")
     ] = "",
     family: Annotated[
-        list[str] | None, option("--family", "NAME", "Only this query, or the queries of this family (repeatable).")
+        list[str] | None, option("--family", "NAME", "Only this query, or queries of this family (repeatable).")
     ] = None,
     dry_run: DryRun = False,
     offline: Offline = False,
@@ -44,14 +44,13 @@ def discover(
 ) -> int:
     """Search for new papers, and save them as candidates.
 
-    Asks arXiv every query of data/protocol.yaml, in its categories, about a window of days that ends
-    yesterday; and OpenAlex for works that cite, or are cited by, the papers that the protocol names,
-    if OPENALEX_API_KEY holds a key. What is in the pool, in the log or among the candidates, under any
-    identifier or nearly the same title, is left out and counted. New ones go to data/candidates.yaml,
-    the run to data/searches.yaml, and what arXiv says of them to data/arxiv.json. --dry-run asks how
-    many answers each query has, and writes nothing. An interrupted run goes on where it was.
-    Exit code 0: everything was asked; 1: something found could not be recorded; 4: a service could
-    not be asked, or not about everything; what was answered is recorded.
+    Sends every query of data/protocol.yaml to arXiv, in its categories, for a window of days that ends
+    yesterday. If OPENALEX_API_KEY holds a key, also asks OpenAlex for works that cite, or are cited by,
+    the papers that the protocol names. Known papers (same identifier, or nearly the same title) are
+    skipped and counted. New ones go to data/candidates.yaml, the run to data/searches.yaml, and the
+    metadata of arXiv to data/arxiv.json. --dry-run only counts the results of each query. An
+    interrupted run can be continued. Exit code 0: every query was sent; 1: a result could not be
+    recorded; 4: a service could not be reached, or not for every query; results so far are recorded.
 
     \b
     Examples:

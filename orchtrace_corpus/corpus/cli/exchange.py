@@ -41,7 +41,7 @@ def export(
     ctx: Context,
     name: Annotated[
         str,
-        Argument(metavar="FORMAT|FILE", help=f"One of {', '.join(registry.FORMATS)}; or a file whose ending says it."),
+        Argument(metavar="FORMAT|FILE", help=f"One of {', '.join(registry.FORMATS)}; or a file with a known ending."),
     ],
     profile: Annotated[str, option("--profile", "NAME", "A variant of the format; see docs/formats.md.")] = "",
     where: Where = None,
@@ -52,10 +52,11 @@ def export(
 ) -> int:
     """Write papers in another format.
 
-    bibtex has the profiles bibtex (LaTeX for letters beyond ASCII), biblatex (Unicode) and tagged
-    (with tags as keywords, for reference managers); csv has full (every field) and published (the
-    survey's table). "corpus import" reads all formats but parquet. A citation gives year and name of
-    the proceedings where they are known; what it has no place for is said.
+    A file name with a known ending needs no FORMAT. bibtex has the profiles bibtex (LaTeX for letters
+    beyond ASCII), biblatex (Unicode) and tagged (with tags as keywords, for reference managers); csv has
+    full (every field) and published (the survey's table). "corpus import" reads all formats but parquet.
+    A citation contains year and name of the proceedings where they are known; fields that the format
+    cannot hold are reported.
 
     \b
     Examples:
@@ -127,21 +128,21 @@ def import_(
     name: Annotated[
         str,
         Argument(
-            metavar="FORMAT|FILE", help=f"One of {', '.join(registry.readable())}; or a file whose ending says it."
+            metavar="FORMAT|FILE", help=f"One of {', '.join(registry.readable())}; or a file with a known ending."
         ),
     ],
-    path: Annotated[str, argument("[FILE]", "Behind a format: the file, or - for standard input.")] = _STANDARD_STREAM,
+    path: Annotated[str, argument("[FILE]", "After a format: the file, or - for standard input.")] = _STANDARD_STREAM,
     profile: Annotated[str, option("--profile", "NAME", "The variant of the format, as for corpus export.")] = "",
     to: To = Destination.POOL,
     dry_run: DryRun = False,
 ) -> int:
     """Import records from a file in another format.
 
-    Papers are found by key. Of one that is there, those fields change that the file has and that
-    say something else; all others stay. One that is not there is added, if it has all that a paper
-    needs. Nothing is written unless everything in the file is right. --to candidates takes a whole
-    library, such as one of Zotero or JabRef, in as candidates that nobody has read: what the corpus
-    knows is left out and counted, and the run goes to data/searches.yaml.
+    A file with a known ending needs no FORMAT. Papers are matched by key: fields of the file that differ
+    are updated, all others stay. A new paper is added if it has all that a paper needs. Nothing is
+    written unless everything in the file is right. With --to candidates, a whole library, such as one
+    of Zotero or JabRef, becomes candidates that nobody has read yet: known papers are skipped and
+    counted, and the run is recorded in data/searches.yaml.
 
     \b
     Examples:
@@ -217,15 +218,15 @@ def diff(
     head: Annotated[
         str, Argument(metavar="[HEAD]", help="Another; without it, the corpus as it is.", show_default=False)
     ] = "",
-    exit_code: Annotated[bool, Option("--exit-code", help="End with 1 if anything changed in meaning.")] = False,
+    exit_code: Annotated[bool, Option("--exit-code", help="Exit with 1 if anything changed in meaning.")] = False,
     output_format: Annotated[DiffFormat, Option("--format", "-f", help="The form of the output.")] = (DiffFormat.TEXT),
 ) -> int:
     """Report what a change to the data means: papers, tags, counts, claims.
 
-    Added records are shown whole, changed ones with old and new values, and what only a person can
-    judge is listed. The order of records, comments and layout have no meaning. BASE...HEAD stands for what HEAD has
-    changed since the two parted, as in a pull request. Nothing is fetched: a commit that the clone
-    lacks is named, with the command that brings it (exit code 3).
+    Shows added records in full, changed ones with old and new values, and points that need human
+    judgement. The order of records, comments and layout are ignored. BASE...HEAD compares HEAD with the
+    common ancestor of both, as a pull request does. Nothing is fetched: if the clone lacks a commit, the
+    message gives the command that gets it (exit code 3).
 
     \b
     Examples:
@@ -256,11 +257,11 @@ def merge_file(
 ) -> int:
     """Merge three versions of a data file, for git.
 
-    A merge driver for papers.yaml, candidates.yaml and exclusions.yaml, by the keys of records, and for
-    searches.yaml, which has the runs of both sides afterwards. What one side added, changed or removed
-    is taken, field by field, and OURS is written in canonical form. Where both sides gave a field
-    different values, OURS stays as it is, each conflict is named, and the exit code is 1. To let git
-    call it, in a clone whose .gitattributes has the line "data/papers.yaml merge=corpus":
+    A merge driver for papers.yaml, candidates.yaml and exclusions.yaml, which merges by the keys of
+    records, and for searches.yaml, which keeps the runs of both sides. Changes of one side are taken,
+    field by field, and OURS is written in canonical form. Where both sides changed a field, OURS stays
+    as it is, each conflict is named, and the exit code is 1. To let git use it, in a clone whose
+    .gitattributes contains the line "data/papers.yaml merge=corpus":
 
     git config merge.corpus.driver "corpus merge-file %O %A %B"
 

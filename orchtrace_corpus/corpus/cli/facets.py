@@ -36,6 +36,7 @@ class TagProblem(NamedTuple):
 class _State(NamedTuple):
     """What a command keeps in its context: its options by section, the tags that they were given, their mistakes."""
 
+    command: TyperCommand
     options: dict[str, list[TyperOption]]
     tags: dict[str, Tag]
     evidence: dict[str, Tag]
@@ -72,8 +73,8 @@ class PaperCommand(TyperCommand):
                     formatter.write_dl(records)
 
     def _state(self, ctx: Any) -> _State:
-        if _KEY not in ctx.meta:
-            state = _State({}, {}, {}, [])
+        if _KEY not in ctx.meta or ctx.meta[_KEY].command is not self:  # contexts of other commands share it
+            state = _State(self, {}, {}, {}, [])
             taken = {word for param in self.params for word in param.opts}
             taxonomy = None
             with suppress(CorpusError):  # the command says it when it reads the corpus itself
@@ -108,7 +109,7 @@ def read_coding(
     ctx: Any,
     facets: tuple[Facet, ...] = (),
     others: Sequence[str] | None = None,
-    refused: list[TagProblem] | None = None,
+    mistakes: list[TagProblem] | None = None,
 ) -> Coding:
     """The tags and the evidence that the options of the taxonomy were given, `--tag FIELD=VALUE` included.
 
@@ -116,10 +117,10 @@ def read_coding(
         ctx: The command's context.
         facets: The facets that `--tag` can set.
         others: What it was given.
-        refused: Takes the mistakes, for a command that reports all of them later.
+        mistakes: Takes what is wrong, for a command that reports all of them later.
 
     Raises:
-        CommandUseError: A tag names what the taxonomy does not have, and `refused` is not given.
+        CommandUseError: A tag names what the taxonomy does not have, and `mistakes` is not given.
     """
     state: _State = ctx.meta[_KEY]
     tags, found = dict(state.tags), list(state.problems)
@@ -134,10 +135,10 @@ def read_coding(
                 raise CommandUseError(f"unknown axis or facet {quote(name)}{known}")
         except CommandUseError as error:
             found.append(TagProblem(name if name in (facet.field for facet in facets) else "", error))
-    if refused is None:
+    if mistakes is None:
         refuse_all([one.error for one in found])
     else:
-        refused += found
+        mistakes += found
     evidence = {field: arising(tag) for field, tag in state.evidence.items()}
     return Coding({facet.field: tags[facet.field] for facet in facets if facet.field in tags}, evidence)
 

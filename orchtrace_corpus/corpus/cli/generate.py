@@ -29,9 +29,9 @@ def validate(
     wanted: Annotated[
         list[str] | None, option("--select", "CODE", "Only these codes, such as D or V1 (repeatable).")
     ] = None,
-    ignored: Annotated[list[str] | None, option("--ignore", "CODE", "Leave these codes out (repeatable).")] = None,
+    ignored: Annotated[list[str] | None, option("--ignore", "CODE", "Exclude these codes (repeatable).")] = None,
     fix: Annotated[
-        bool, Option("--fix", help="Mend what needs no decision, show the diff, then report the rest.")
+        bool, Option("--fix", help="Fix what needs no decision, show the diff, then report the rest.")
     ] = False,
     strict: Strict = False,
     max_findings: Annotated[
@@ -41,9 +41,9 @@ def validate(
 ) -> int:
     """Report every mistake in the data, with its line.
 
-    Each finding is a line "file:line:column: CODE message [record]"; "corpus rule CODE" explains
-    it. Exit code 0: nothing wrong, or warnings only; 1: errors; 3: a file is not readable as YAML.
-    Findings of syntax (Y) are always shown, since they hide what stands behind them.
+    Each finding is a line "file:line:column: CODE message [record]"; "corpus rule CODE" explains it.
+    Exit code 0: nothing wrong, or warnings only; 1: errors; 3: a file is not readable as YAML. Syntax
+    errors (Y) are always shown, because they hide other errors.
 
     \b
     Examples:
@@ -61,9 +61,9 @@ def validate(
 def fmt(ctx: Context, check: Check = False) -> int:
     """Write the data files in canonical form.
 
-    Papers sorted by key where the taxonomy says "by_key: true", fields in their order, one line for
-    each scalar, quotes only where they are needed. Comments stay: at the head of the file, before a
-    record, before a field, at a line's end.
+    Sorts papers by key where the taxonomy says "by_key: true", puts fields in order, writes one line for
+    each scalar, and quotes only where needed. Comments are kept at the head of the file, before a
+    record, before a field, and at the end of a line.
 
     \b
     Examples:
@@ -91,9 +91,9 @@ def build(
 ) -> int:
     """Regenerate every generated file, or one kind of them.
 
-    README.md (its regions), docs/STATS.md, the JSON Schemas in docs/schema, docs/figures.md and the figures in
-    docs/figures. The data files are left alone: see "corpus fmt". "corpus build readme" is the same as
-    "corpus readme", and so are figures and schema.
+    README.md (its regions), docs/STATS.md, the JSON Schemas in docs/schema, docs/figures.md and the
+    figures in docs/figures. Data files are not changed: see "corpus fmt". "corpus build readme" is the
+    same as "corpus readme"; figures and schema work in the same way.
 
     \b
     Examples:
@@ -115,8 +115,8 @@ def build(
 def readme(ctx: Context, check: Check = False) -> int:
     """Regenerate the list and the tables in README.md.
 
-    Only the text between the marks "<!-- corpus:begin NAME -->" and "<!-- corpus:end NAME -->" is
-    written. Regions: contents, counts, page, list, terms FIELD, papers FILTER, claims, figures NAME.
+    Writes only between the marks "<!-- corpus:begin NAME -->" and "<!-- corpus:end NAME -->". Regions:
+    contents, counts, page, list, terms FIELD, papers FILTER, claims, figures NAME.
 
     \b
     Examples:
@@ -132,9 +132,9 @@ def figures(
 ) -> int:
     """Draw the figures, and the page that shows them.
 
-    docs/figures/NAME.svg, for light and dark screens, and docs/figures.md: the first pair of fields
-    that the taxonomy crosses as a heat map, every axis and facet, papers by year, the flow of
-    screening, and the scale of systems if data/scale.yaml is there. A region "figures NAME ..." in
+    Writes docs/figures/NAME.svg, for light and dark screens, and docs/figures.md: a heat map of the
+    first pair of fields that the taxonomy crosses, every axis and facet, papers by year, the flow of
+    screening, and the scale of systems if data/scale.yaml exists. A region "figures NAME ..." in
     README.md shows some of them.
 
     \b
@@ -159,8 +159,8 @@ def figures(
 def schema(ctx: Context, check: Check = False) -> int:
     """Write the JSON Schemas of the data files, for editors.
 
-    Made from the taxonomy, so that an editor with a YAML language server completes tags and
-    underlines mistakes: the first line of each data file names its schema.
+    Made from the taxonomy, so that an editor with a YAML language server completes tags and underlines
+    mistakes. The first line of each data file names its schema.
 
     \b
     Examples:
@@ -179,8 +179,8 @@ def init(
 ) -> int:
     """Start a corpus of your own, with your own axes.
 
-    Writes a small example that passes "corpus check" as it stands: three papers, one exclusion, a
-    taxonomy whose comments explain it, a README, and a check for pull requests. Overwrites nothing.
+    Writes a small example that passes "corpus check": three papers, one exclusion, a taxonomy with
+    explanations, a README, and a check for pull requests. Existing files are never overwritten.
 
     \b
     Examples:

@@ -34,7 +34,7 @@ class Destination(StrEnum):
 
 
 To: TypeAlias = Annotated[
-    Destination, Option("--to", help="Where they go: to the pool, or to the candidates, to be decided on.")
+    Destination, Option("--to", help="Add to the pool, or to the candidates, which await a decision.")
 ]
 Where: TypeAlias = Annotated[
     list[str] | None,
@@ -42,39 +42,39 @@ Where: TypeAlias = Annotated[
         "--where",
         "-w",
         metavar="FILTER",
-        help="Only papers that pass: field=value, !=, <, <=, >, >=, ~; code!= has one, code= has none (repeatable).",
+        help="Only papers that match: field=value, !=, <, <=, >, >=, ~ (contains), field= (none); repeatable.",
     ),
 ]
 Reading: TypeAlias = Annotated[
     ReadingName,
     Option("--reading", help="Tags as published, or as readers of the sources agree on them."),
 ]
-Offline: TypeAlias = Annotated[bool, Option("--offline", help="Ask nobody; answer from what is kept.")]
-Refresh: TypeAlias = Annotated[bool, Option("--refresh", help="Ask again for what was answered of late.")]
+Offline: TypeAlias = Annotated[bool, Option("--offline", help="Make no requests; use stored answers.")]
+Refresh: TypeAlias = Annotated[bool, Option("--refresh", help="Ask again, even where a recent answer is stored.")]
 ArxivUrl: TypeAlias = Annotated[
     str,
     Option("--arxiv-url", metavar="URL", help="Ask a mirror (also: ORCHTRACE_ARXIV_URL).", show_default=False),
 ]
-Yes: TypeAlias = Annotated[bool, Option("--yes", "-y", help="Ask nothing; take what is proposed.")]
+Yes: TypeAlias = Annotated[bool, Option("--yes", "-y", help="Ask no questions; accept the proposals.")]
 OtherTags: TypeAlias = Annotated[
-    list[str] | None, option("--tag", "FIELD=VALUE", "A tag by its field, as an option below (repeatable).")
+    list[str] | None, option("--tag", "FIELD=VALUE", "A tag by its field, like the options below (repeatable).")
 ]
 Title: TypeAlias = Annotated[str, option("--title", "TEXT", "The title.")]
 Reason: TypeAlias = Annotated[str, option("--reason", "TEXT", "Why it is left out, in one sentence.")]
-Screened: TypeAlias = Annotated[str, option("--screened", "DATE", "The day of screening, YYYY-MM-DD (else today).")]
+Screened: TypeAlias = Annotated[str, option("--screened", "DATE", "The day of screening, YYYY-MM-DD (default: today).")]
 
 
 class DetailOptions(NamedTuple):
     """What is said of a paper beside its tags; the fields are those of `intake.drafts.Details`, several in `sets`."""
 
-    key: Annotated[str, option("--key", "KEY", "The paper's key (else made of the title).")] = ""
+    key: Annotated[str, option("--key", "KEY", "The paper's key (default: made from the title).")] = ""
     title: Title = ""
     authors: Annotated[
-        str, option("--authors", "NAMES", '"Family, Given; Family, Given"; others for those left out.')
+        str, option("--authors", "NAMES", '"Family, Given; Family, Given"; end with others if the list is cut short.')
     ] = ""
     year: Annotated[int, Option("--year", metavar="YEAR", help="The year.", show_default=False)] = 0
     venue: Annotated[str, option("--venue", "TEXT", 'The venue, such as "NeurIPS 2025".')] = ""
-    affiliation: Annotated[str, option("--affiliation", "TEXT", "Where the authors are at home.")] = ""
+    affiliation: Annotated[str, option("--affiliation", "TEXT", "The affiliation of the authors.")] = ""
     urls: Annotated[
         list[str] | None, option("--url", "URL", "A further address, such as that of the code (repeatable).")
     ] = None
@@ -82,15 +82,15 @@ class DetailOptions(NamedTuple):
         list[str] | None,
         option("--set", "FIELD=VALUE", f"Another field: {', '.join(OPTIONAL_FIELDS)} (repeatable; a,b for several)."),
     ] = None
-    summary: Annotated[str, option("--summary", "TEXT", "One sentence of your own (else to be written later).")] = ""
-    notes: Annotated[str, option("--notes", "TEXT", "One sentence that a user of the record should know.")] = ""
+    summary: Annotated[str, option("--summary", "TEXT", "One sentence in your own words (may be written later).")] = ""
+    notes: Annotated[str, option("--notes", "TEXT", "A remark for users of the record, in one sentence.")] = ""
     note: Annotated[str, option("--evidence", "NOTE", "What in the source supports the tags.")] = ""
-    source: Annotated[
-        str, option("--evidence-source", "URL", "Where that is to be seen (else the paper's address).")
-    ] = ""
+    source: Annotated[str, option("--evidence-source", "URL", "The address of that source (default: the paper's).")] = (
+        ""
+    )
     supported: Annotated[
         str,
-        option("--evidence-tags", "A,B,...", "The fields that it supports (else tagged axes and sourced fields)."),
+        option("--evidence-tags", "A,B,...", "The fields that it supports (default: tagged axes and sourced fields)."),
     ] = ""
 
 
@@ -100,12 +100,12 @@ class IntakeOptions(NamedTuple):
     tags: OtherTags = None
     despite_title: Annotated[
         bool,
-        Option("--despite-title", help="It is another work than the one whose title is nearly the same."),
+        Option("--despite-title", help="Add it although another work has nearly the same title."),
     ] = False
     yes: Yes = False
     dry_run: DryRun = False
     no_fetch: Annotated[
-        bool, Option("--no-fetch", help="Ask no service; take what the options say.", show_default=False)
+        bool, Option("--no-fetch", help="Make no requests; use only the options.", show_default=False)
     ] = False
     offline: Offline = False
     refresh: Refresh = False

@@ -45,10 +45,10 @@ def list_records(
 ) -> int:
     """List papers, or exclusions, that pass filters.
 
-    On a terminal, wide columns are cut to fit; in a pipe, nothing is. "corpus terms" names the
-    fields and their terms; "--columns all" shows every field. JSON without --columns holds whole
-    records. A comma separates alternatives; quote a value that holds one. The tags that filters are
-    about are shown, too, and marked where they are contested.
+    Wide columns are cut to fit a terminal, but not in a pipe. "corpus terms" lists the fields and their
+    terms; "--columns all" shows every field. JSON without --columns contains whole records. A comma
+    separates alternatives; quote a value that contains one. Tags used in filters are shown as columns,
+    and marked where they are contested.
 
     \b
     Examples:
@@ -78,12 +78,12 @@ def candidates(
 ) -> int:
     """List the papers that were found and await a decision.
 
-    From data/candidates.yaml, by the decision that is proposed. A tag is settled where readers
-    agree; the others are open: "--where open~stop". "corpus show KEY" has the reason and every
-    reading, "corpus add KEY" and "corpus exclude KEY" take a candidate over, and "corpus screen" goes
-    through them. --order likely needs the extra "screen": a classifier that has learnt from the titles,
-    and stored abstracts, of what was included and excluded; each place is explained by words. How much
-    an order is worth, docs/discovery.md says.
+    Reads data/candidates.yaml; sorted by the proposed decision. A tag is settled where readers agree;
+    the others are open: "--where open~stop". "corpus show KEY" shows the reason and every reading,
+    "corpus add KEY" and "corpus exclude KEY" decide on a candidate, "corpus screen" goes through all.
+    "--order likely" needs the extra "screen": a classifier learns from the titles, and stored
+    abstracts, of what was included and excluded, and words explain each rank. docs/discovery.md
+    measures how well each order works.
 
     \b
     Examples:
@@ -131,8 +131,9 @@ def show(
 ) -> int:
     """Show records by key, arXiv id, DOI or URL.
 
-    Identifiers are understood in every usual spelling; exclusions and candidates are found, too. With
-    the evidence of each tag, and the disputes about it; of a candidate, with every reading.
+    Identifiers are accepted in every usual spelling, and keys in any case. Exclusions and candidates are
+    found, too. A paper is shown with the evidence of each tag and the disputes about it, a candidate
+    with every reading.
 
     \b
     Examples:

@@ -41,22 +41,22 @@ def screen(
     sheet: Annotated[str, option("--sheet", "FILE", "Write a sheet for screening in a spreadsheet instead.")] = "",
     decisions: Annotated[
         list[str] | None,
-        option("--decisions", "FILE", "Take the decisions of a sheet; of several, what all agree on (repeatable)."),
+        option("--decisions", "FILE", "Apply the decisions of a sheet; of several, those that all share (repeatable)."),
     ] = None,
 ) -> int:
     """Decide on candidates, one after another.
 
-    Shows title, abstract where one is stored, why the candidate came, the records most like it with
-    their tags, the excluded ones like it with their reasons, and first the protocol's rules. Then asks:
-    i to include (with tags and a summary, of which any may stay open), e to exclude (with a reason: a
-    number of the list, or a sentence), l for later, b to go back and take the last decision back, ? to
-    see the rules again, q to quit. Every decision is written at once, in one edit; whenever you leave,
-    nothing is lost. A candidate that is included and lacks nothing, evidence included, becomes a paper;
-    "corpus add KEY" finishes one that is open.
+    Shows the protocol's rules once, and then, for each candidate, title, abstract if one is stored, the
+    reason it was found, the most similar records with their tags, and similar exclusions with their
+    reasons. Answers: i to include (with tags and a summary, any of which may stay open), e to exclude
+    (with a reason: a number of the list, or a sentence), l for later, b to go back and undo the last
+    decision, ? for the rules, q to quit. Each decision is written at once, so nothing is lost. A
+    candidate that is included and complete, evidence included, becomes a paper; "corpus add KEY"
+    completes an open one.
 
-    For two readers: --sheet writes a CSV file for each, "corpus audit compare" measures how far they
-    agree, and --decisions, once for each sheet, takes over what they agree on. Exit code 1: some
-    decisions could not be taken over.
+    For two readers: --sheet writes a CSV file for each, "corpus audit compare" measures their
+    agreement, and --decisions, once for each sheet, applies what they agree on. Exit code 1: some
+    decisions could not be applied.
 
     \b
     Examples:

@@ -17,9 +17,9 @@ from orchtrace_corpus.corpus.site.source import Place, Source
 def site(
     ctx: Context,
     output: Annotated[
-        str, Option("--output", "-o", metavar="DIR", help="The site's folder; one made before is replaced.")
+        str, Option("--output", "-o", metavar="DIR", help="The folder of the site; an existing site is replaced.")
     ] = "site",
-    base_url: Annotated[str, option("--base-url", "URL", "Where the site will be, for link previews and maps.")] = "",
+    base_url: Annotated[str, option("--base-url", "URL", "The site's address, for link previews and site maps.")] = "",
     repository: Annotated[str, option("--repository", "URL", "The repository, for links that report a mistake.")] = "",
 ) -> int:
     """Write the corpus as a static site.

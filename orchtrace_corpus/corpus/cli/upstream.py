@@ -26,7 +26,7 @@ def fetch(
     ctx: Context,
     names: Annotated[list[str] | None, argument("[KEY]...", "A key, arXiv id, DOI or URL.")] = None,
     write: Annotated[
-        bool, Option("--write", help="Take over what needs no decision, show the diff, then report the rest.")
+        bool, Option("--write", help="Update what needs no decision, show the diff, then report the rest.")
     ] = False,
     offline: Offline = False,
     refresh: Refresh = False,
@@ -36,11 +36,11 @@ def fetch(
 ) -> int:
     """Compare the records with arXiv, and report what has changed.
 
-    Each finding is one of drift ("corpus rule A"): another title, other authors, a new version, a
-    suspected withdrawal, a DOI. Records win: nothing is written without --write, which takes over
-    titles, full lists of authors and missing DOIs, but never a venue, a year or a tag, and keeps
-    what arXiv says beyond the records in data/arxiv.json. An interrupted run goes on where it was.
-    Exit code 0: no drift, or warnings only; 1: an id of another work; 4: arXiv could not be asked.
+    Reports drift ("corpus rule A"): another title, other authors, a new version, a suspected withdrawal,
+    a DOI. Records take precedence: nothing is written without --write. With it, titles, full lists of
+    authors and missing DOIs are updated, but never a venue, a year or a tag; other metadata of arXiv is
+    saved in data/arxiv.json. An interrupted run can be continued. Exit code 0: no drift, or warnings
+    only; 1: an id of another work; 4: arXiv could not be reached.
 
     \b
     Examples:
@@ -80,19 +80,19 @@ def links(
     ctx: Context,
     size: Annotated[
         int,
-        Option("--sample", metavar="N", min=0, help="Try N of the addresses, always the same; 0 tries all."),
+        Option("--sample", metavar="N", min=0, help="Try N of the addresses, the same ones each time; 0 tries all."),
     ] = 0,
-    seed: Annotated[str, option("--seed", "TEXT", "Another seed gives another sample.")] = "",
+    seed: Annotated[str, option("--seed", "TEXT", "The seed of the sample.")] = "",
     where: Where = None,
-    refresh: Annotated[bool, Option("--refresh", help="Try again what was tried of late.")] = False,
+    refresh: Annotated[bool, Option("--refresh", help="Try again, even where a recent result is stored.")] = False,
     strict: Strict = False,
     output_format: FindingsForm = FindingsFormat.TEXT,
 ) -> int:
     """Look for dead links: try each address once.
 
-    One request at a time, two seconds apart at each host; what was tried of late is taken from the
-    cache. A server that refuses programs (401, 403, 429) says nothing about its page. Addresses of
-    arXiv are not tried: "corpus fetch" checks their ids. Exit code 4: nothing could be reached.
+    Sends one request at a time, two seconds apart at each host; recent results come from the cache. A
+    server that refuses programs (401, 403, 429) says nothing about its page. Addresses at arXiv are
+    skipped: "corpus fetch" checks their ids. Exit code 4: nothing could be reached.
 
     \b
     Examples:

@@ -67,6 +67,15 @@ def find_root(start: str = "") -> Root:
         if parent == folder:
             break
         folder = parent
+    return bundled_root()
+
+
+def bundled_root() -> Root:
+    """The corpus that came with the installation: inside an installed wheel, or beside the package of a source tree.
+
+    Raises:
+        DataFileError: None did.
+    """
     if installed := installed_path(PAPERS):
         return Root(installed.removesuffix(f"/{PAPERS}"), bundled=True)
     raise DataFileError(f"no {PAPERS} here or in any folder above", "Name the corpus with --root DIR.")

@@ -15,10 +15,10 @@ File: TypeAlias = Annotated[
 ]
 Name: TypeAlias = Annotated[
     str,
-    Option("--session", metavar="NAME", help="Of several, the one whose name begins so, or whose file it is."),
+    Option("--session", metavar="NAME", help="The session whose name begins like this, or the name of its file."),
 ]
 LogFormat: TypeAlias = Annotated[
-    str, Option("--from", metavar="FORMAT", help="The format of the logs, such as claude_code. Default: recognised.")
+    str, Option("--from", metavar="FORMAT", help="The format of the logs, such as claude_code. Default: detected.")
 ]
 PriceTable: TypeAlias = Annotated[
     str, Option("--prices", metavar="FILE", help="A dated price table, for costs (see docs/importers.md).")
@@ -30,11 +30,9 @@ OutcomesFile: TypeAlias = Annotated[
     ),
 ]
 Cost: TypeAlias = Annotated[
-    bool, Option("--cost", help="Costs by the prices of the package genai-prices (the extra prices).")
+    bool, Option("--cost", help="Costs by the prices of the package genai-prices (extra: prices).")
 ]
 Page: TypeAlias = Annotated[
     str, Option("--html", metavar="FILE", help="Write the run, or two side by side, as one HTML file.")
 ]
-Content: TypeAlias = Annotated[
-    bool, Option("--content", help="With --html: put what was written in the run into the file, too.")
-]
+Content: TypeAlias = Annotated[bool, Option("--content", help="With --html: include the written content of the run.")]

@@ -39,20 +39,18 @@ SparkConf = Annotated[
 
 COMMANDS: dict[str, dict[str, Command]] = {
     "Commands": {
-        "build": Command(
-            "trace.cli.dataset:build", "Bring logs and traces into the tables of a dataset, many at once."
-        ),
+        "build": Command("trace.cli.dataset:build", "Build the tables of a dataset from many logs and traces."),
         "stats": Command(
             "trace.cli.dataset:stats", "Describe the traces of a dataset: measures, decisions, tokens, outliers."
         ),
-        "sql": Command("trace.cli.dataset:sql", "Ask the tables of a dataset a question in SQL."),
+        "sql": Command("trace.cli.dataset:sql", "Query the tables of a dataset with SQL."),
     },
 }
 """All commands by name, under the heading of `corpus trace dataset --help`."""
 
 
 def dataset() -> None:
-    """Bring many logs into tables, and describe and query them there.
+    """Build tables from many logs, and describe and query them.
 
     The tables are Parquet files, which docs/dataset.md describes. Needs the extra `scale`.
 
@@ -76,7 +74,7 @@ def build(
         Option("--jobs", "-j", min=1, max=1024, help="Processes that read (else as many as processors)."),
     ] = None,
     form: Annotated[
-        str, Option("--from", metavar="FORMAT", help=f"One of {', '.join(FORMATS)} (else recognised).")
+        str, Option("--from", metavar="FORMAT", help=f"One of {', '.join(FORMATS)} (default: detected).")
     ] = "",
     price_table: PriceTable = "",
     is_cost: Cost = False,
@@ -91,7 +89,7 @@ def build(
     master: Master = "",
     spark_conf: SparkConf = None,
 ) -> int:
-    """Bring logs and traces into the tables of a dataset, many at once.
+    """Build the tables of a dataset from many logs and traces.
 
     Several processes read. Run again, it reads only what is new or has changed; broken off, by whatever, it goes on
     where it was, and repeats at most the unit that each process was at. What cannot be read is told, does not stop the
@@ -200,7 +198,7 @@ def sql(
     query: Annotated[str, Argument(metavar="QUERY", help="One statement that only reads, as DuckDB understands it.")],
     output_format: OutputFormat = Format.TABLE,
 ) -> int:
-    """Ask the tables of a dataset a question in SQL.
+    """Query the tables of a dataset with SQL.
 
     The tables are traces, events, edges, agents and ledger; DESCRIBE events shows the columns of one. A query can
     read nothing else, and write nothing. DuckDB answers, on this machine: up to a million events it is faster than

@@ -17,7 +17,7 @@ def doctor(
         list[str] | None,
         Argument(
             metavar="[PATH...]",
-            help="Logs or traces, or folders of them (else the newest session below the home folder).",
+            help="Logs or traces, or folders of them (default: the newest session in the home folder).",
             show_default=False,
         ),
     ] = None,
@@ -26,17 +26,17 @@ def doctor(
     price_table: PriceTable = "",
     is_cost: Cost = False,
     is_list: Annotated[bool, Option("--list", help="List the newest sessions below the home folder instead.")] = False,
-    limit: Annotated[int, Option("--limit", min=1, help="List so many of several sessions.")] = 15,
+    limit: Annotated[int, Option("--limit", min=1, help="How many of several sessions are listed.")] = 15,
     output_format: Annotated[
-        TextOrJson, Option("--format", help="For people; or all figures of all sessions, for programs.")
+        TextOrJson, Option("--format", help="text for people; json with all figures of all sessions, for programs.")
     ] = TextOrJson.TEXT,
     html: Page = "",
     with_content: Content = False,
 ) -> int:
-    """Say in a page where the time and the money of a logged run went.
+    """Show on one page where the time and money of a logged run went.
 
     Who was spawned by whom, what ran in parallel, which steps the end waited for, the tokens by agent and
-    model, and what is wrong with the log. Several sessions are a line each, the dearest first; two that are
+    model, and what is wrong with the log. Several sessions are a line each, the most expensive first; two that are
     named one by one are compared, the largest differences first. With --html, one run or two side by side become a
     page to open in a browser, with a timeline and a replay; else nothing is written.
 

@@ -4,11 +4,9 @@ from orchtrace_corpus.base.commands.declarations import Command, CommandGroup
 
 COMMANDS: dict[str, dict[str, Command]] = {
     "Import": {
-        "import": Command("trace.cli.importing:import_", "Make traces of the logs that agent teams already write."),
-        "doctor": Command(
-            "trace.cli.doctor:doctor", "Say in a page where the time and the money of a logged run went."
-        ),
-        "dataset": Command("trace.cli.dataset", "Bring many logs into tables, and describe and query them there."),
+        "import": Command("trace.cli.importing:import_", "Convert the logs of agent teams to traces."),
+        "doctor": Command("trace.cli.doctor:doctor", "Show on one page where the time and money of a logged run went."),
+        "dataset": Command("trace.cli.dataset", "Build tables from many logs, and describe and query them."),
     },
     "Check": {
         "validate": Command(
@@ -20,7 +18,7 @@ COMMANDS: dict[str, dict[str, Command]] = {
         "show": Command("trace.cli.views:show", "Show who spawned whom, and who worked when."),
         "replay": Command(
             "trace.cli.views:replay_trace",
-            "Run a trace again: who lives, what is open, what was spent, after each event.",
+            "Replay a trace: which agents are active, what is open, what was spent, after each event.",
         ),
         "graph": Command(
             "trace.cli.views:graph_trace",
@@ -32,7 +30,7 @@ COMMANDS: dict[str, dict[str, Command]] = {
             "trace.cli.measure:measure_traces", "Measure traces: work and span, steps, team, tokens, errors."
         ),
         "label": Command(
-            "trace.cli.measure:label", "Say which events take which of the five sub-decisions, and by which rule."
+            "trace.cli.measure:label", "Label which events take which of the five sub-decisions, and by which rule."
         ),
         "reward": Command(
             "trace.cli.reward:reward",

@@ -46,20 +46,25 @@ def import_(
     ] = "",
     to: Annotated[
         Form | None,
-        Option("--to", help="One trace a line; one trace laid out; five tables (else by the ending of OUT)."),
+        Option("--to", help="One trace a line; one trace laid out; five tables (default: by the ending of OUT)."),
     ] = None,
     form: LogFormat = "",
     keep_content: Annotated[
-        bool, Option("--keep-content", help="Keep what was written, in full; else only hashes leave the log.")
+        bool, Option("--keep-content", help="Keep all written content; otherwise only hashes leave the log.")
     ] = False,
     salt: Annotated[
-        str, Option("--salt", metavar="TEXT", help="Makes the hashes; the same gives the same (else random).")
+        str,
+        Option(
+            "--salt",
+            metavar="TEXT",
+            help="The salt of the hashes; the same one gives the same hashes.",
+        ),
     ] = "",
     price_table: PriceTable = "",
     is_cost: Cost = False,
     outcomes_file: OutcomesFile = "",
 ) -> int:
-    """Make traces of the logs that agent teams already write.
+    """Convert the logs of agent teams to traces.
 
     Each session, with its sub-agents, becomes one trace, which corpus trace validate accepts. What was written
     stays in the log: a trace has salted hashes of it, and e-mail addresses, home folders and keys are cut out of

@@ -142,7 +142,7 @@ def label(
     ] = "",
     output_format: OutputFormat = Format.TABLE,
 ) -> int:
-    """Say which events take which of the five sub-decisions, and by which rule.
+    """Label which events take which of the five sub-decisions, and by which rule.
 
     Labels that the trace has already are kept. docs/traces.md gives the rules.
 

@@ -13,7 +13,7 @@ def validate(
     ctx: Context,
     paths: Files,
     name: Name = "",
-    strict: Annotated[bool, Option("--strict", help="Let warnings fail, too.")] = False,
+    strict: Annotated[bool, Option("--strict", help="Treat warnings as errors.")] = False,
     max_findings: Annotated[
         int, Option("--max-findings", metavar="N", min=0, help="Show no more than N findings; 0 shows all.")
     ] = 0,

@@ -84,7 +84,7 @@ def replay_trace(
     ] = "",
     output_format: Annotated[TextOrJson, Option("--format", "-f", help="The form of the output.")] = (TextOrJson.TEXT),
 ) -> int:
-    """Run a trace again: who lives, what is open, what was spent, after each event.
+    """Replay a trace: which agents are active, what is open, what was spent, after each event.
 
     Each line is an event: its number in the order of the replay, its time, its id, what happened. Both options
     together give one state of those up to T: the Nth, or the last. As JSON: a line that names the schema, then
@@ -191,7 +191,7 @@ def graph_trace(
     name: Name = "",
     wanted: Annotated[
         GraphFormat | None,
-        Option("--format", "-f", help="The form of the output (else by the ending of FILE, else mermaid)."),
+        Option("--format", "-f", help="The form of the output (default: by the ending of FILE, else mermaid)."),
     ] = None,
     output: Annotated[str, Option("--output", "-o", metavar="FILE", help="Write to a new file.")] = "",
 ) -> int:
