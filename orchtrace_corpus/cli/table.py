@@ -38,7 +38,7 @@ COMMANDS: dict[str, dict[str, Command]] = {
         "figures": Command("corpus.cli.generate:figures", "Draw the figures, and the page that shows them."),
         "schema": Command("corpus.cli.generate:schema", "Write the JSON Schemas of the data files, for editors."),
         "rule": Command("cli.commands:rule", "Explain a rule: why it exists, what breaks it, and how to fix it."),
-        "audit": Command("corpus.cli.audit", "Draw a sample for a second reader, and measure how far readers agree."),
+        "audit": Command("corpus.cli.agreement", "Draw a sample for a second reader, and measure agreement."),
         "exclude": Command("corpus.cli.change:exclude", "Record a paper that was screened and left out, and why."),
         "screen": Command("corpus.cli.screen:screen", "Decide on candidates, one after another."),
         "promote": Command("corpus.cli.change:promote", "Move an excluded paper into the pool."),

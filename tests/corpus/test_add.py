@@ -403,6 +403,95 @@ def test_every_entry_of_a_bibtex_file_has_its_own_verdict(corpus: Path, server: 
     assert (grass.arxiv_id, grass.venue, grass.urls) == ("2401.12345", "arXiv", ("https://arxiv.org/abs/2401.12345",))
 
 
+TAGGED = """
+@misc{dogs, title={Dogs in the Garden}, author={Doe, Jo}, year=2024, howpublished={Blog}, url={https://example.org/dogs},
+  keywords={pets, style=S3, water=weekly; prune=none, size=large, tools=spade, tools=rake, colour=red}, annotation={Lets dogs in.}}
+@misc{cats, title={Cats on the Wall}, author={Doe, Jo}, year=2024, howpublished={Blog}, url={https://example.org/cats},
+  keywords={style=cottage}}
+@misc{fish, title={Fish in the Pond}, author={Doe, Jo}, year=2024, howpublished={Blog}, url={https://example.org/fish},
+  keywords={size=huge}}
+"""
+
+
+def test_each_entry_of_a_bibtex_file_brings_its_own_tags(corpus: Path) -> None:
+    (corpus / "refs.bib").write_text(TAGGED, encoding="utf-8")
+    refused = "corpus: refs.bib:6 is refused: its keywords: unknown size 'huge' (allowed: small, large)\n"
+
+    assert add("refs.bib", "--care", "prune=weekly") == (
+        2,
+        "",
+        f"{refused}corpus: refs.bib:4 lacks what a record needs; give\n  --size TERM  small, large\n",
+    )
+    result = add("refs.bib", "--care", "prune=weekly", "--tag", "size=small")
+
+    assert (result.code, result.stderr.startswith(refused)) == (2, True)
+    dogs, cats = paper(corpus, "dogs"), paper(corpus, "cats")
+    assert dogs.tags == {"style": "gravel", "care": {"prune": "weekly"}, "tools": ("spade", "rake"), "size": "small"}
+    assert cats.tags == {"style": "cottage", "care": {"prune": "weekly"}, "size": "small"}
+    assert (dogs.summary, cats.summary) == ("Lets dogs in.", "To be written.")
+
+
+def test_what_was_exported_with_its_tags_is_added_with_them(corpus: Path) -> None:
+    assert run_corpus("export", "bibtex", "--profile", "tagged", "-o", "all.bib", "--where", "care=").code == 0
+    before = paper(corpus, "long-grass")
+    assert run_corpus("remove", "long-grass", "--yes").code == 0
+
+    assert add("all.bib", "--care", "none").code == 0
+
+    after = paper(corpus, "long-grass")
+    assert (after.tags, after.summary) == (before.tags, before.summary)
+
+
+def test_all_problems_of_a_paper_are_told_at_once(corpus: Path, server: ArxivServer) -> None:
+    before = contents(corpus)
+    words = ("--style", "japanese", "--water", "hourly", "--tag", "colour=red", "--tag", "size", "--key", "A b")
+    details = ("--set", "colour=red", "--set", "venue_year=24", "--evidence-level", "rumour", "--evidence-tags", "a,,b")
+
+    result = add("2401.00007", *words, *details)
+
+    assert (result.code, result.stdout, server.requests, contents(corpus) == before) == (2, "", [], True)
+    assert (
+        result.stderr
+        == """\
+corpus: 9 problems, so nothing was written:
+- unknown style 'japanese' (allowed: formal, cottage, meadow, gravel, NA)
+- unknown level of care 'hourly' (allowed: daily, weekly)
+- unknown level 'rumour' (allowed: visit, photo)
+- unknown axis or facet 'colour' (allowed: style, care, tools, size)
+- --tag 'size' names no value
+  Write --tag FIELD=VALUE.
+- a name is missing between commas
+- --set 'colour=red' sets no field
+  Write --set FIELD=VALUE; fields: venue_year, proceedings, code, base_models, algorithm, benchmarks.
+- venue_year '24' is no year
+  Write four digits.
+- 'A b' is no key: use lower-case letters, digits and single hyphens
+"""
+    )
+
+
+def test_what_is_missing_is_told_beside_what_is_wrong(corpus: Path, server: ArxivServer) -> None:
+    wrong = "unknown style 'japanese' (allowed: formal, cottage, meadow, gravel, NA)\n"
+    missing = "lacks what a record needs; give\n    --size TERM  small, large\n"
+
+    assert add("2401.00007", "--care", "none", "--size", "small", "--style", "japanese").stderr == f"corpus: {wrong}"
+    assert add("rose-garden", "2401.00007", "--care", "none", "--style", "japanese").stderr == (
+        "corpus: rose-garden is refused: in the pool already as 'rose-garden', known by its identifier "
+        "arXiv:2101.00001; see corpus show rose-garden\n"
+        f"corpus: 2 problems, so nothing was written:\n- {wrong}- 2401.00007 {missing}"
+    )
+    bare = add("https://example.org/a", "--no-fetch", "--care", "none", "--style", "japanese").stderr
+    assert bare.endswith(
+        f"- {wrong}- https://example.org/a lacks what a record needs; give\n    --title TEXT\n    --authors NAMES\n"
+        "    --year YEAR\n    --venue TEXT\n    --size TERM  small, large\n"
+    )
+    assert run_corpus("exclude", "2401.00007", "--stage", "roof").stderr == (
+        "corpus: 2 problems, so nothing was written:\n- unknown stage 'roof' (allowed: gate, path)\n"
+        "- 2401.00007 lacks what a record needs; give\n    --reason TEXT  why it is left out, in one sentence\n"
+    )
+    assert server.requests == []
+
+
 def test_a_bibtex_file_that_cannot_be_read_ends_with_3(corpus: Path) -> None:
     (corpus / "broken.bib").write_text("@article{a, title={A}, title={B}}", encoding="utf-8")
     before = contents(corpus)

@@ -1,34 +1,23 @@
-"""The commands that hold the corpus against its own claims and against second readers: `claims`, `audit`."""
+"""The command that compares the corpus with its own claims: `claims`."""
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from enum import StrEnum
 from typing import Annotated
 
-from orchtrace_corpus.base.commands.declarations import Argument, Command, CommandGroup, Context, Option
-from orchtrace_corpus.base.commands.options import OutputFormat, refuse_together
-from orchtrace_corpus.base.errors import CommandUseError, DataFileError, ExitCode, InvalidCorpusError
-from orchtrace_corpus.base.findings import Finding, has_errors, is_malformed, quote, suggestion
+from orchtrace_corpus.base.commands.declarations import Argument, Context, Option
+from orchtrace_corpus.base.commands.options import OutputFormat
+from orchtrace_corpus.base.errors import CommandUseError, DataFileError, ExitCode
+from orchtrace_corpus.base.findings import is_malformed, quote, suggestion
 from orchtrace_corpus.base.text import Format
-from orchtrace_corpus.base.text import findings as findings_render
-from orchtrace_corpus.base.text.layout import Line, first_and_more
-from orchtrace_corpus.base.yamlfile.reader import YamlFile
-from orchtrace_corpus.corpus.analysis import agreement, coding
+from orchtrace_corpus.base.text.layout import Line
 from orchtrace_corpus.corpus.analysis import claims as core
-from orchtrace_corpus.corpus.analysis.attributes import find, paper_attributes
 from orchtrace_corpus.corpus.analysis.claim_readings import compare_readings
-from orchtrace_corpus.corpus.analysis.coding import Sheet
-from orchtrace_corpus.corpus.cli.options import Reading, Where, option
-from orchtrace_corpus.corpus.cli.outcome import apply
-from orchtrace_corpus.corpus.cli.session import CorpusSession, paper_query
-from orchtrace_corpus.corpus.edit import edits, tags
-from orchtrace_corpus.corpus.edit.proposal import Proposal, load_editable
-from orchtrace_corpus.corpus.intake.screening import SHEET_TEXTS, is_screening_sheet, sheet_columns, sheet_keys
+from orchtrace_corpus.corpus.cli.options import Reading
+from orchtrace_corpus.corpus.cli.session import CorpusSession
 from orchtrace_corpus.corpus.model import disputes, store
 from orchtrace_corpus.corpus.model.claim_file import Claim, ClaimFile, PoolName
-from orchtrace_corpus.corpus.model.record_fields import dispute_style
-from orchtrace_corpus.corpus.model.records import Pool, ReadingName
-from orchtrace_corpus.corpus.render import agreement as render
+from orchtrace_corpus.corpus.model.records import ReadingName
 from orchtrace_corpus.corpus.render.claim_overview import overview
 from orchtrace_corpus.corpus.render.claims import cards, cards_markdown, flat
 from orchtrace_corpus.corpus.render.claims import data as claims_data
@@ -171,226 +160,3 @@ def _select_claims(file: ClaimFile, names: Sequence[str]) -> tuple[list[Claim], 
         [known[name] for name in dict.fromkeys(names) if name in known],
         [name for name in file.unread if name in names],
     )
-
-
-def audit() -> None:
-    """Draw a sample for a second reader, and measure how far readers agree.
-
-    \b
-    Examples:
-      corpus audit sample --n 32 --stratify category
-      corpus audit compare data/audits/sub-decisions-1.csv --merge learned=explicit,implicit
-    """
-
-
-app = CommandGroup(
-    {
-        "Commands": {
-            "sample": Command("corpus.cli.audit:sample", "Write a blinded coding sheet."),
-            "compare": Command("corpus.cli.audit:compare", "Measure how far readers agree."),
-        }
-    },
-    audit,
-)
-
-
-def sample(
-    ctx: Context,
-    size: Annotated[int, Option("--n", min=1, help="How many papers.")] = 32,
-    stratify: Annotated[str, option("--stratify", "FIELD", "Divide the draw by this field in proportion.")] = "",
-    include_sparse: Annotated[
-        bool,
-        Option("--include-sparse", help="Draw every paper that has a term of an axis which at most 2 have."),
-    ] = False,
-    seed: Annotated[int, Option("--seed", help="Another seed gives another draw.")] = 0,
-    fields: Annotated[str, option("--fields", "A,B,...", "What is to be coded; else every facet.")] = "",
-    where: Where = None,
-    output: Annotated[str, Option("--output", "-o", metavar="FILE", help="Write to a new file.")] = "",
-) -> int:
-    """Write a blinded coding sheet: titles and links, and an empty column for each thing to be coded.
-
-    The sheet is a CSV file. The reader fills in terms as "corpus terms" defines them, "none" for a
-    sub-decision that does not arise, and leaves a cell empty that is not coded. The draw depends on
-    the seed and on the corpus alone.
-
-    \b
-    Examples:
-      corpus audit sample
-      corpus audit sample --n 20 --stratify category --include-sparse
-      corpus audit sample --where tier=core --fields reward_family,stop --seed 7
-    """
-    session = CorpusSession(*ctx.obj)
-    pool = session.pool()
-    attributes = paper_attributes(pool.taxonomy)
-    papers = paper_query(where or [], pool.taxonomy).select(pool.papers)
-    if not papers:
-        raise CommandUseError("no paper passes the filters, so there is nothing to draw")
-    axes = [facet.field for facet in pool.taxonomy.axes]
-    always = coding.sparse_papers(papers, attributes, axes, 2) if include_sparse else ()
-    stratum = find(stratify, attributes) if stratify else None
-    drawn = coding.sample(papers, size, stratify=stratum, always=always, seed=seed)
-    text = coding.blank(drawn, coding.select_columns(pool.taxonomy, fields))
-    if output:
-        write_new(output, text)
-    else:
-        session.output.write(text)
-    session.output.note(f"{len(drawn)} of {len(papers)} papers; definitions: corpus terms FIELD")
-    return ExitCode.DONE
-
-
-def compare(
-    ctx: Context,
-    sheets: Annotated[list[str], Argument(metavar="SHEET...", help="Coding sheets, one for each reader.")],
-    with_corpus: Annotated[
-        bool, Option("--with-corpus", help="Count the corpus's own tags as a reader, too (always for one sheet).")
-    ] = False,
-    merge: Annotated[
-        list[str] | None, option("--merge", "NAME=TERM,TERM", "Take several terms as one (repeatable).")
-    ] = None,
-    resamples: Annotated[
-        int, Option("--resamples", min=0, max=100_000, help="Bootstrap resamples for the intervals; 0: none.")
-    ] = 1000,
-    seed: Annotated[int, Option("--seed", help="The seed of the resampling.")] = 0,
-    record: Annotated[
-        bool, Option("--record", help="Write disagreements with the corpus to data/disputes.yaml instead.")
-    ] = False,
-    output_format: OutputFormat = Format.TABLE,
-) -> int:
-    """Measure how far readers agree: observed agreement, Cohen's kappa, Krippendorff's alpha.
-
-    With one sheet, the corpus is the other reader. Columns may be those of the corpus or of the
-    published table. Problems of a sheet are listed on standard error
-    and count as not coded (exit code 1 if any is an error); a file that is no sheet ends with 3. A
-    --merge name may stand in the sheets, too, where a reader coded on a coarser scale. --record keeps
-    what the corpus has, and puts the other readings on record as open disputes, so that they are
-    marked as contested. Sheets of "corpus screen" are compared by their decisions, too.
-
-    \b
-    Examples:
-      corpus audit compare data/audits/sub-decisions-1.csv --merge learned=explicit,implicit
-      corpus audit compare data/audits/sub-decisions-1.csv data/audits/sub-decisions-2.csv \
---merge learned=explicit,implicit
-    """
-    session = CorpusSession(*ctx.obj)
-    refuse_together(record=record, with_corpus=with_corpus)
-    pool = session.pool()
-    columns = coding.columns(pool.taxonomy)
-    merges = coding.read_merges(merge or [], columns)
-    if len(set(sheets)) < len(sheets):
-        raise CommandUseError("a sheet is named twice, and a reader always agrees with himself")
-    names = coding.name_readers(sheets)
-    if all(is_screening_sheet(read_sheet(path)) for path in sheets):
-        return _compare_screening(session, sheets, pool, resamples, seed, output_format)
-    readers: list[Sheet] = []
-    found: list[Finding] = []
-    for path in sheets:
-        sheet, problems = coding.decode(
-            read_sheet(path), path, coding.merged(columns, merges), [paper.key for paper in pool.papers]
-        )
-        readers.append(sheet)
-        found += problems
-    found += coding.missing_cells(readers)
-    readers = [reader._replace(name=names[reader.name]) for reader in readers]
-    if any(finding.code == "K101" for finding in found):
-        session.output.tell("\n".join(str(finding) for finding in found))
-        return ExitCode.UNREADABLE
-    if record:
-        _tell(session, found)
-        code = _record(session, pool, readers, merges)
-        return ExitCode.FINDINGS if has_errors(found) else code
-    found += coding.missing_rows(readers)
-    if with_corpus or len(readers) == 1:
-        coded = {key for sheet in readers for key in sheet.codes}
-        readers.append(coding.as_coded([paper for paper in pool.papers if paper.key in coded], columns))
-    _tell(session, found)
-    coarse = [coding.coarser(reader, columns, merges) for reader in readers]
-    agreements = agreement.compare(coarse, columns, resamples=resamples, seed=seed)
-    shown = [reader.name for reader in readers]
-    left_out = sum(finding.code == "K105" for finding in found)
-    if agreements:
-        views = {Format.JSON: lambda: render.document(agreements, shown, left_out)}
-        session.show_report(views, lambda: render.tables(agreements, shown, left_out), "audit", output_format)
-    else:
-        session.output.note("corpus: no cell was coded by two readers")
-    return ExitCode.FINDINGS if has_errors(found) else ExitCode.DONE
-
-
-def _compare_screening(
-    session: CorpusSession, sheets: Sequence[str], pool: Pool, resamples: int, seed: int, output_format: Format
-) -> int:
-    """Measure how far readers agree in screening; the keys are those of the sheets, decided on or not."""
-    if len(sheets) < 2:
-        raise CommandUseError(f"{sheets[0]} is a sheet of screening, and needs a second reader's", "Name two sheets.")
-    names, wanted = coding.name_readers(sheets), sheet_columns(pool.taxonomy)
-    readers, found = [], []
-    for path in sheets:
-        text = read_sheet(path)
-        sheet, problems = coding.decode(text, path, wanted, sheet_keys(text), also=SHEET_TEXTS)
-        readers.append(sheet._replace(name=names[path]))
-        found += problems
-    _tell(session, found)
-    if any(finding.code == "K101" for finding in found):
-        return ExitCode.UNREADABLE
-    agreements = agreement.compare(readers, wanted, resamples=resamples, seed=seed)
-    left_out, shown = sum(finding.code == "K105" for finding in found), [reader.name for reader in readers]
-    views = {Format.JSON: lambda: render.document(agreements, shown, left_out)}
-    session.show_report(views, lambda: render.tables(agreements, shown, left_out), "audit", output_format)
-    return ExitCode.FINDINGS if has_errors(found) else ExitCode.DONE
-
-
-def _tell(session: CorpusSession, found: Sequence[Finding]) -> None:
-    for line in first_and_more([str(finding) for finding in found], 20, "… and {} more"):
-        session.output.tell(line)
-    if any(finding.code == "K105" for finding in found):
-        hint = "Unknown codes count as not coded; --merge NAME=TERM,TERM makes a name for terms taken as one."
-        session.output.tell(hint)
-    if found:
-        session.output.note(f"{findings_render.summary(found)} in the sheets; corpus rule K explains them")
-
-
-def _record(session: CorpusSession, pool: Pool, sheets: Sequence[Sheet], merges: Mapping[str, Sequence[str]]) -> int:
-    """Put on record where the sheets read something else than the corpus has."""
-    root = session.writable_root()
-    known = store.read_disputes(root, pool.taxonomy)
-    if known.findings:
-        raise InvalidCorpusError("\n".join((f"{store.DISPUTES} has errors:", *map(str, known.findings))))
-    own = coding.as_coded(pool.papers, coding.columns(pool.taxonomy))
-    found = tags.propose_disputes(own, sheets, merges, known.disputes, pool.taxonomy)
-    for key, column in found.left_out:
-        session.output.tell(f"corpus: {key}: {column} has several terms, and cannot be disputed as one")
-    file = known.places.file if known.places else YamlFile(store.DISPUTES, b"[]\n")
-    text = edits.change_records(file, found.extended, dispute_style())
-    text = edits.add_records(YamlFile(file.path, text.encode()), found.added, dispute_style())
-    session.output.note(f"{len(found.added)} new disputes, {len(found.extended)} with new readings")
-    return apply(session, load_editable(root), Proposal({store.DISPUTES: text}))
-
-
-def read_sheet(path: str) -> str:
-    """The text of a reader's sheet.
-
-    Raises:
-        DataFileError: It cannot be read, or is not UTF-8.
-    """
-    try:
-        with open(path, encoding="utf-8-sig", newline="") as file:
-            return file.read(64 * 1024 * 1024)
-    except OSError as error:
-        raise DataFileError(f"cannot read {quote(path)}: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise DataFileError(f"cannot read {quote(path)}: not UTF-8", "Save the sheet as CSV in UTF-8.") from error
-
-
-def write_new(path: str, text: str) -> None:
-    """Write a sheet to a new file; one that is there may hold a reader's work.
-
-    Raises:
-        DataFileError: The file is there, or cannot be written.
-    """
-    try:
-        with open(path, "x", encoding="utf-8", newline="") as file:
-            file.write(text)
-    except FileExistsError as error:
-        message = f"{quote(path)} exists already, and may hold a reader's work"
-        raise DataFileError(message, "Choose a new name.") from error
-    except OSError as error:
-        raise DataFileError(f"cannot write {quote(path)}: {error.strerror}") from error

@@ -14,7 +14,14 @@ from orchtrace_corpus.base.errors import CommandUseError, DataFileError
 from orchtrace_corpus.base.findings import printable, quote
 from orchtrace_corpus.base.yamlfile.reader import read_bytes
 from orchtrace_corpus.corpus.cli import options as shared
-from orchtrace_corpus.corpus.cli.facets import EvidenceCommand, ExclusionCommand, PaperCommand, command, read_coding
+from orchtrace_corpus.corpus.cli.facets import (
+    EvidenceCommand,
+    ExclusionCommand,
+    PaperCommand,
+    TagProblem,
+    command,
+    read_coding,
+)
 from orchtrace_corpus.corpus.cli.interview import Interview
 from orchtrace_corpus.corpus.cli.options import (
     Destination,
@@ -31,7 +38,7 @@ from orchtrace_corpus.corpus.edit import tags as tagging
 from orchtrace_corpus.corpus.edit.proposal import Proposal, Target, find_target, load_editable
 from orchtrace_corpus.corpus.formats import registry
 from orchtrace_corpus.corpus.formats.issue_form import LARGEST_BODY_BYTES
-from orchtrace_corpus.corpus.intake.drafts import Details, Form, read_form, refuse_details, screening_day
+from orchtrace_corpus.corpus.intake.drafts import Details, Form, detail_problems, read_form, screening_day
 from orchtrace_corpus.corpus.intake.lookup import NamedPaper, name_exclusion, name_paper, name_papers
 from orchtrace_corpus.corpus.model.candidates import Decision
 from orchtrace_corpus.corpus.model.record_fields import Value, tag_value
@@ -81,7 +88,8 @@ def add(
     corpus, pool = interview.corpus, interview.corpus.pool
     if to is Destination.CANDIDATES:
         return _take_libraries(interview, names or [], dry_run=options.dry_run)
-    coding, details = read_coding(ctx, pool.taxonomy.papers, options.tags), _details(said)
+    coding = read_coding(ctx, pool.taxonomy.papers, options.tags, interview.problems)
+    details = _details(said, interview.problems)
     awaiting = corpus.awaiting.candidates
     candidates = name_papers(names or [], pool, awaiting)
     if issue:
@@ -92,7 +100,7 @@ def add(
         details, coding = details.over(form.details), coding.over(form.coding)
     if not candidates:
         raise CommandUseError("name a paper to add", "Write an arXiv id, a DOI or an address: corpus add 2605.08686")
-    refuse_details(candidates, details, coding, pool)
+    interview.problems += [TagProblem("", one) for one in detail_problems(candidates, details, coding, pool)]
 
     def propose(new: Sequence[NamedPaper]) -> Proposal:
         papers = interview.complete_papers(new, details, coding)
@@ -142,7 +150,7 @@ def exclude(
     """
     interview = Interview(ctx, options)
     corpus, pool = interview.corpus, interview.corpus.pool
-    tags = read_coding(ctx, pool.taxonomy.exclusions, options.tags).tags
+    tags = read_coding(ctx, pool.taxonomy.exclusions, options.tags, interview.problems).tags
     said = Exclusion(identifier=identifier, tags=tags, screened=screened, reason=reason)
 
     found = name_paper(name.strip(), pool, corpus.awaiting.candidates)
@@ -180,7 +188,8 @@ def promote(
     """
     interview = Interview(ctx, options)
     corpus, pool = interview.corpus, interview.corpus.pool
-    coding, details = read_coding(ctx, pool.taxonomy.papers, options.tags), _details(said)
+    coding = read_coding(ctx, pool.taxonomy.papers, options.tags, interview.problems)
+    details = _details(said, interview.problems)
     target = find_target(pool, name)
     exclusion = target.record
     if not isinstance(exclusion, Exclusion):
@@ -189,7 +198,7 @@ def promote(
         hint = f"See corpus show {exclusion.promoted_to}."
         raise CommandUseError(f"{exclusion.id} became the paper {exclusion.promoted_to} already", hint)
     candidates = [name_exclusion(exclusion)]
-    refuse_details(candidates, details, coding, pool)
+    interview.problems += [TagProblem("", one) for one in detail_problems(candidates, details, coding, pool)]
     others = pool._replace(exclusions=tuple(other for other in pool.exclusions if other is not exclusion))
 
     def propose(new: Sequence[NamedPaper]) -> Proposal:
@@ -318,16 +327,24 @@ def remove(
     return apply(session, corpus, proposal, dry_run=dry_run, agree=agree)
 
 
-def _details(said: DetailOptions) -> Details:
-    supported = split_names(said.supported) if said.supported else ()
-    given: dict[str, Any] = said._asdict() | {"urls": tuple(said.urls or ()), "supported": supported}
+def _details(said: DetailOptions, problems: list[TagProblem]) -> Details:
+    """What the options say of a paper beside its tags; their mistakes go to `problems`."""
+    given: dict[str, Any] = said._asdict() | {"urls": tuple(said.urls or ())}
+    try:
+        given["supported"] = split_names(said.supported) if said.supported else ()
+    except CommandUseError as error:
+        given["supported"] = ()
+        problems.append(TagProblem("", error))
     for text in given.pop("sets") or ():
         field, equals, value = text.partition("=")
         name = field.strip().replace("-", "_")
-        if name not in OPTIONAL_FIELDS or not equals:
-            known = ", ".join(OPTIONAL_FIELDS)
-            raise CommandUseError(f"--set {quote(text)} sets no field", f"Write --set FIELD=VALUE; fields: {known}.")
-        given[name] = read_optional(name, value)
+        try:
+            if name not in OPTIONAL_FIELDS or not equals:
+                hint = f"Write --set FIELD=VALUE; fields: {', '.join(OPTIONAL_FIELDS)}."
+                raise CommandUseError(f"--set {quote(text)} sets no field", hint)
+            given[name] = read_optional(name, value)
+        except CommandUseError as error:
+            problems.append(TagProblem("", error))
     return Details(**given)
 
 

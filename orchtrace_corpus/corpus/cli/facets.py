@@ -20,18 +20,26 @@ from orchtrace_corpus.corpus.intake.drafts import Coding
 from orchtrace_corpus.corpus.model import store
 from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE
 from orchtrace_corpus.corpus.model.records import Tag, evidence_facets
-from orchtrace_corpus.corpus.model.tagging import NO_TERM, arising, joined, read_level, read_tag
+from orchtrace_corpus.corpus.model.tagging import NO_TERM, arising, assign
 from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Term, decode_taxonomy
 
 _KEY = "orchtrace_corpus.facets"
 
 
+class TagProblem(NamedTuple):
+    """What is wrong with a tag that was given, and the field of its facet; no field where that is what is wrong."""
+
+    field: str
+    error: CommandUseError
+
+
 class _State(NamedTuple):
-    """What a command keeps in its context: its options by section, and the tags that they were given."""
+    """What a command keeps in its context: its options by section, the tags that they were given, their mistakes."""
 
     options: dict[str, list[TyperOption]]
     tags: dict[str, Tag]
     evidence: dict[str, Tag]
+    problems: list[TagProblem]
 
 
 class PaperCommand(TyperCommand):
@@ -65,15 +73,17 @@ class PaperCommand(TyperCommand):
 
     def _state(self, ctx: Any) -> _State:
         if _KEY not in ctx.meta:
-            state = _State({}, {}, {})
+            state = _State({}, {}, {}, [])
             taken = {word for param in self.params for word in param.opts}
             taxonomy = None
             with suppress(CorpusError):  # the command says it when it reads the corpus itself
                 root = ctx.obj.root if isinstance(ctx.obj, Session) and ctx.obj.root else store.find_root().path
                 taxonomy = decode_taxonomy(store.read_file(root, store.TAXONOMY))
             if taxonomy is not None:
-                tags = _options(getattr(taxonomy, self.tagged) if self.tagged else (), state.tags)
-                evidence = _options(evidence_facets(taxonomy) if self.has_evidence else (), state.evidence, "evidence_")
+                tagged = getattr(taxonomy, self.tagged) if self.tagged else ()
+                supported = evidence_facets(taxonomy) if self.has_evidence else ()
+                tags = _options(tagged, state.tags, state.problems)
+                evidence = _options(supported, state.evidence, state.problems, "evidence_")
                 for section, options in (("Tags", tags), ("Evidence", evidence)):
                     state.options[section] = [option for option in options if taken.isdisjoint(option.opts)]
             ctx.meta[_KEY] = state
@@ -94,28 +104,55 @@ class EvidenceCommand(PaperCommand):
     tagged = ""
 
 
-def read_coding(ctx: Any, facets: tuple[Facet, ...] = (), others: Sequence[str] | None = None) -> Coding:
+def read_coding(
+    ctx: Any,
+    facets: tuple[Facet, ...] = (),
+    others: Sequence[str] | None = None,
+    refused: list[TagProblem] | None = None,
+) -> Coding:
     """The tags and the evidence that the options of the taxonomy were given, `--tag FIELD=VALUE` included.
 
+    Args:
+        ctx: The command's context.
+        facets: The facets that `--tag` can set.
+        others: What it was given.
+        refused: Takes the mistakes, for a command that reports all of them later.
+
     Raises:
-        CommandUseError: A tag names what the taxonomy does not have.
+        CommandUseError: A tag names what the taxonomy does not have, and `refused` is not given.
     """
     state: _State = ctx.meta[_KEY]
-    tags = dict(state.tags)
+    tags, found = dict(state.tags), list(state.problems)
     for text in others or ():
         field, equals, value = text.partition("=")
-        if not equals:
-            raise CommandUseError(f"--tag {quote(text)} names no value", "Write --tag FIELD=VALUE.")
         name = field.strip().replace("-", "_")
-        by_name = {each: (facet, term) for each, facet, term in _settable(facets)}
-        by_code = {term.code.casefold(): (facet, term) for facet, term in by_name.values() if term and term.code}
-        found = by_name.get(name) or by_code.get(name.casefold())
-        if found is None:
-            known = suggestion(name, [facet.field for facet in facets])
-            raise CommandUseError(f"unknown axis or facet {quote(name)}{known}")
-        _take(tags, *found, value)
+        try:
+            if not equals:
+                raise CommandUseError(f"--tag {quote(text)} names no value", "Write --tag FIELD=VALUE.")
+            if not assign(tags, facets, name, value):
+                known = suggestion(name, [facet.field for facet in facets])
+                raise CommandUseError(f"unknown axis or facet {quote(name)}{known}")
+        except CommandUseError as error:
+            found.append(TagProblem(name if name in (facet.field for facet in facets) else "", error))
+    if refused is None:
+        refuse_all([one.error for one in found])
+    else:
+        refused += found
     evidence = {field: arising(tag) for field, tag in state.evidence.items()}
     return Coding({facet.field: tags[facet.field] for facet in facets if facet.field in tags}, evidence)
+
+
+def refuse_all(errors: Sequence[CommandUseError]) -> None:
+    """Raise what is wrong with a command, all of it at once; nothing if nothing is.
+
+    Raises:
+        CommandUseError: Something is wrong.
+    """
+    if len(errors) == 1:
+        raise errors[0]
+    if errors:
+        lines = ("- " + str(error).replace("\n", "\n  ") for error in errors)
+        raise CommandUseError("\n".join((f"{len(errors)} problems, so nothing was written:", *lines)))
 
 
 def coding_words(ctx: Any) -> Iterator[str]:
@@ -172,22 +209,22 @@ def _settable(facets: tuple[Facet, ...]) -> Iterator[tuple[str, Facet, Term | No
         yield from ((term.id, facet, term) for term in facet.terms if facet.kind is Kind.LEVELS)
 
 
-def _take(tags: dict[str, Tag], facet: Facet, term: Term | None, text: str) -> None:
-    tag: Tag = {term.id: read_level(facet, text)} if term else read_tag(facet, text)
-    tags[facet.field] = joined(facet, tags.get(facet.field), tag)
-
-
-def _options(facets: tuple[Facet, ...], tags: dict[str, Tag], prefix: str = "") -> Iterator[TyperOption]:
+def _options(
+    facets: tuple[Facet, ...], tags: dict[str, Tag], problems: list[TagProblem], prefix: str = ""
+) -> Iterator[TyperOption]:
     """The options of some facets, whose values go to `tags`; without a prefix, also those of terms with levels."""
     for name, facet, term in _settable(facets):
         if term and prefix:
             continue
 
         def callback(
-            _context: Any, _option: Any, texts: Sequence[str] | None, facet: Facet = facet, term: Term | None = term
+            _context: Any, _option: Any, texts: Sequence[str] | None, facet: Facet = facet, name: str = name
         ) -> None:
             for text in texts or ():
-                _take(tags, facet, term, text)
+                try:
+                    assign(tags, (facet,), name, text)
+                except CommandUseError as error:
+                    problems.append(TagProblem(facet.field, error))
 
         yield TyperOption(
             param_decls=[f"facet_{prefix}{name}", option_name(f"{prefix}{name}")],

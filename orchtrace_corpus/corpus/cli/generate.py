@@ -1,10 +1,13 @@
-"""The commands that check the data and write what is made from it (`validate`, `fmt`, `build`, ...), and `init`."""
+"""The commands that check the data and write what is made from it (`validate`, `fmt`, `build`, ...), and `init`.
+
+What makes files is imported where it is called: `validate` has to start fast.
+"""
 
 import os
 import shlex
 from collections.abc import Callable, Sequence
 from enum import StrEnum
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from orchtrace_corpus.base.commands.declarations import Argument, Context, Option
 from orchtrace_corpus.base.commands.options import Check, FindingsForm, Strict
@@ -12,16 +15,13 @@ from orchtrace_corpus.base.commands.session import Session
 from orchtrace_corpus.base.errors import CommandUseError, ExitCode
 from orchtrace_corpus.base.findings import printable
 from orchtrace_corpus.base.text.findings import FindingsFormat
-from orchtrace_corpus.base.yamlfile.reader import YamlFile
-from orchtrace_corpus.corpus import build as builder
-from orchtrace_corpus.corpus.build import Document, write
 from orchtrace_corpus.corpus.cli import reports
 from orchtrace_corpus.corpus.cli.options import argument, option
 from orchtrace_corpus.corpus.cli.reports import write_or_check
 from orchtrace_corpus.corpus.cli.session import CorpusSession
-from orchtrace_corpus.corpus.model import store
-from orchtrace_corpus.corpus.model.taxonomy import decode_taxonomy
-from orchtrace_corpus.corpus.scaffold import scaffold, starter_files
+
+if TYPE_CHECKING:
+    from orchtrace_corpus.corpus.build import Document
 
 
 def validate(
@@ -69,6 +69,8 @@ def fmt(ctx: Context, check: Check = False) -> int:
     Examples:
       corpus fmt --check
     """
+    from orchtrace_corpus.corpus import build as builder
+
     return _generate(ctx, lambda session, root: builder.data_documents(root, session.taxonomy()), check, "corpus fmt")
 
 
@@ -105,6 +107,8 @@ def build(
             BuildPart.SCHEMA: lambda ctx: schema(ctx, check),
         }
         return max(alone[part](ctx) for part in dict.fromkeys(parts))
+    from orchtrace_corpus.corpus import build as builder
+
     return _generate(ctx, lambda session, root: builder.generated(root, session.pool()), check, "corpus build")
 
 
@@ -138,6 +142,8 @@ def figures(
       corpus figures --check
       corpus figures papers-by-year --check
     """
+    from orchtrace_corpus.corpus import build as builder
+
     session = CorpusSession(*ctx.obj)
     root = session.writable_root()
     source = builder.figure_source(root, session.pool())
@@ -160,6 +166,8 @@ def schema(ctx: Context, check: Check = False) -> int:
     Examples:
       corpus schema --check
     """
+    from orchtrace_corpus.corpus import build as builder
+
     return _generate(
         ctx, lambda session, root: builder.schema_documents(root, session.taxonomy()), check, "corpus schema"
     )
@@ -179,6 +187,12 @@ def init(
       corpus init my-survey
       corpus --root my-survey stats
     """
+    from orchtrace_corpus.base.yamlfile.reader import YamlFile
+    from orchtrace_corpus.corpus import build as builder
+    from orchtrace_corpus.corpus.model import store
+    from orchtrace_corpus.corpus.model.taxonomy import decode_taxonomy
+    from orchtrace_corpus.corpus.scaffold import scaffold, starter_files
+
     settings: Session = ctx.obj
     if settings.root:
         raise CommandUseError("init makes a new corpus and takes no --root", "Write: corpus init DIR")
@@ -195,7 +209,7 @@ def init(
     pool = store.load(directory).pool
     assert pool is not None  # as above
     documents = builder.generated(directory, pool)
-    for name in dict.fromkeys((*written, *write(directory, documents))):
+    for name in dict.fromkeys((*written, *builder.write(directory, documents))):
         path = os.path.join(directory, name)
         settings.output.write(f"{printable(path, limit=len(path))}\n")
     commands = ["corpus check", "corpus stats", "corpus terms"]
@@ -208,7 +222,7 @@ def init(
     return ExitCode.DONE
 
 
-def _generate(ctx: Context, make: Callable[[CorpusSession, str], Sequence[Document]], check: bool, mend: str) -> int:
+def _generate(ctx: Context, make: "Callable[[CorpusSession, str], Sequence[Document]]", check: bool, mend: str) -> int:
     session = CorpusSession(*ctx.obj)
     root = session.writable_root()
     return write_or_check(session, root, make(session, root), check=check, mend=mend)

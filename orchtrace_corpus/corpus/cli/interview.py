@@ -15,7 +15,15 @@ from orchtrace_corpus.base.commands.options import refuse_together
 from orchtrace_corpus.base.errors import CommandUseError, CorpusError, ExitCode
 from orchtrace_corpus.base.findings import printable
 from orchtrace_corpus.corpus.analysis.matching import Match
-from orchtrace_corpus.corpus.cli.facets import coding_words, metavar_of, option_name, option_words, values_of
+from orchtrace_corpus.corpus.cli.facets import (
+    TagProblem,
+    coding_words,
+    metavar_of,
+    option_name,
+    option_words,
+    refuse_all,
+    values_of,
+)
 from orchtrace_corpus.corpus.cli.options import IntakeOptions
 from orchtrace_corpus.corpus.cli.outcome import apply
 from orchtrace_corpus.corpus.cli.questions import Questions, can_ask
@@ -38,6 +46,7 @@ class Interview:
     Attributes:
         session: Where the output goes.
         corpus: The corpus that is edited.
+        problems: What is wrong with the words of the command; it is reported with what is missing.
     """
 
     def __init__(self, ctx: Any, options: IntakeOptions) -> None:
@@ -47,6 +56,7 @@ class Interview:
         self._ctx = ctx  # of the Click that Typer brings; it knows what the command was given
         self._options = options
         self._calls: dict[str, Sequence[str]] = {}
+        self.problems: list[TagProblem] = []
         asks = can_ask() and not options.yes
         self._questions = Questions(self.session.output, self.corpus.pool.taxonomy) if asks else None
 
@@ -69,11 +79,13 @@ class Interview:
             no_fetch: Whether no service is asked, whatever the options say.
         """
         options, output = self._options, self.session.output
+        no_fetch = no_fetch or options.no_fetch or bool(self.problems)
+        self._questions = None if self.problems else self._questions
         resolved, messages = resolve(
             candidates,
             pool,
             details.describe,
-            Service(options.no_fetch or no_fetch, options.offline, options.refresh, options.arxiv_url),
+            Service(no_fetch, options.offline, options.refresh, options.arxiv_url),
             despite_title=options.despite_title,
             show_progress=partial(progress.shown, output),
         )
@@ -88,6 +100,14 @@ class Interview:
         new = [one for one in resolved if not one.is_refused]
         code = max(one.code for one in resolved)
         self._calls = {one.name: one.words or (one.name,) for one in new}
+        if self.problems:
+            errors = [one.error for one in self.problems]
+            try:
+                if new:
+                    propose(new)
+            except CommandUseError as error:
+                errors.append(error)
+            refuse_all(errors)
         return max(code, self.finish(partial(propose, new))) if new else code
 
     def complete_papers(self, candidates: Sequence[NamedPaper], details: Details, coding: Coding) -> list[Paper]:
@@ -98,15 +118,24 @@ class Interview:
         """
         ask = partial(self._questions.complete_draft, details) if self._questions else None
         papers, gaps = drafts.complete_papers(candidates, details, coding, self.corpus.pool, ask)
-        _refuse_gaps(gaps)
+        _refuse_gaps({name: left for name, missing in gaps.items() if (left := self._certain(missing))})
         return papers
 
     def complete_exclusion(self, name: str, paper: Paper, said: Exclusion) -> Exclusion:
         """A paper, by what it was called, as an exclusion that lacks nothing; errors as for `complete_papers`."""
         ask = partial(self._questions.complete_exclusion, name) if self._questions else None
         exclusion, gaps = drafts.complete_exclusion(paper, self.corpus, said, ask)
-        _refuse_gaps({name: gaps} if gaps else {})
+        left = self._certain(gaps)
+        _refuse_gaps({name: left} if left else {})
         return exclusion
+
+    def _certain(self, gaps: Sequence[Gap]) -> Sequence[Gap]:
+        """What is missing whatever a service would say, and however what is wrong would be mended."""
+        if not self.problems:
+            return gaps
+        wrong, is_asked = {one.field for one in self.problems}, not self._options.no_fetch
+        given = [gap for gap in gaps if gap.facet is None or gap.facet.field not in wrong]
+        return [gap for gap in given if not (is_asked and gap.field in ("title", "authors", "year", "venue", "url"))]
 
     def finish(self, propose: Callable[[], Proposal]) -> int:
         """Make an edit, which asks for what is missing; write it, and show what was done; return the exit code."""

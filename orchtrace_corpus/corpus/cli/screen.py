@@ -14,7 +14,7 @@ from orchtrace_corpus.base.text.layout import pluralize
 from orchtrace_corpus.corpus.analysis.attributes import candidate_attributes
 from orchtrace_corpus.corpus.analysis.query import parse
 from orchtrace_corpus.corpus.analysis.reading_order import Place, Similarity
-from orchtrace_corpus.corpus.cli.audit import read_sheet, write_new
+from orchtrace_corpus.corpus.cli.agreement import read_sheet, write_new
 from orchtrace_corpus.corpus.cli.options import ReadingOrder, Where, option
 from orchtrace_corpus.corpus.cli.questions import Questions, can_ask, numbered, spelled
 from orchtrace_corpus.corpus.cli.session import CorpusSession

@@ -25,6 +25,8 @@ class Item(NamedTuple):
             has the list keeps it if it begins with that item.
         blank: Fields for which the file has a place, and nothing in it. A record keeps them.
         cited: `year` and `venue` as a citation gives them: those of the venue, where the record has them.
+        keywords: What a citation lists as its keywords; what is written `field=term` can be a tag.
+        annotation: What it says in a sentence of the work.
     """
 
     values: Mapping[str, Value]
@@ -32,6 +34,8 @@ class Item(NamedTuple):
     heads: Mapping[str, str] = {}
     blank: tuple[str, ...] = ()
     cited: Mapping[str, Value] = {}
+    keywords: tuple[str, ...] = ()
+    annotation: str = ""
 
 
 class Problem(NamedTuple):

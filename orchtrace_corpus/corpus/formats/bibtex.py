@@ -214,7 +214,7 @@ def _item(entry: Entry, problems: list[Problem]) -> Item:
             problems.append(Problem(entry.line_of(name), f"{name} {error}"))
             return ""
 
-    title = ": ".join(part for part in (text_of("title"), text_of("subtitle")) if part)
+    title = ": ".join(filter(None, (text_of("title"), text_of("subtitle"))))
     try:
         authors = read_names(entry.text("author") or entry.text("editor"), decoded)
     except (NamesError, LatexError) as error:
@@ -224,9 +224,8 @@ def _item(entry: Entry, problems: list[Problem]) -> Item:
     year = _year(entry, problems)
     ids = _identifiers(entry)
     venue_field = _venue_field({name: entry.text(name) for name in entry.fields}, entry.type)
-    venue = _venue(venue_field, text_of(venue_field)) if venue_field else ""
-    if not venue_field and IdentifierKind.ARXIV in ids:
-        venue = _ARXIV
+    by_id = _ARXIV if IdentifierKind.ARXIV in ids else ""
+    venue = _venue(venue_field, text_of(venue_field)) if venue_field else by_id
     if "crossref" in entry.fields and not (venue and year):
         message = "crossref is not followed: copy the year and the booktitle from the entry that it names"
         problems.append(Problem(entry.line_of("crossref"), message))
@@ -236,11 +235,12 @@ def _item(entry: Entry, problems: list[Problem]) -> Item:
     is_alone = [entry.text(name) for name in VENUE_FIELDS].count(entry.text(venue_field)) == 1
     if is_alone and venue_field == _VENUE_FIELD_OF.get(entry.type, "howpublished") and venue == text_of(venue_field):
         is_read.add(venue_field)
-    kept = _kept(entry, is_read, problems)
-    kept = {"type": entry.type, **kept} if entry.type != _default_type(venue) else kept
-    fields: dict[str, Value | None] = {"title": title, "authors": authors, "bibtex": kept}
-    cited = given({"year": year, "venue": venue})
-    return Item({"key": entry.key, **given(fields), **ids}, entry.line, {"urls": url} if url else {}, cited=cited)
+    kept: dict[str, Value] = {"type": entry.type} if entry.type != _default_type(venue) else {}
+    kept |= _kept(entry, is_read, problems)
+    values = {"key": entry.key, **given({"title": title, "authors": authors, "bibtex": kept}), **ids}
+    tags = tuple(part.strip() for part in re.split("[,;]", entry.text("keywords")) if "=" in part)
+    cited, heads = given({"year": year, "venue": venue}), {"urls": url} if url else {}
+    return Item(values, entry.line, heads, (), cited, tags, text_of("annotation") if tags else "")
 
 
 def _kept(entry: Entry, is_read: Collection[str], problems: list[Problem]) -> dict[str, Value]:

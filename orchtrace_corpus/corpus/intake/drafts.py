@@ -3,7 +3,7 @@
 Whoever asks comes in as a function; without one, what a record lacks is returned.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from orchtrace_corpus.base.dates import today
@@ -199,7 +199,8 @@ def add(
     taxonomy = corpus.pool.taxonomy
     coding = Coding(_read_tags(tags or {}, taxonomy.papers), _read_tags(evidence or {}, evidence_facets(taxonomy)))
     candidates = name_papers(names, corpus.pool, corpus.awaiting.candidates)
-    refuse_details(candidates, details, coding, corpus.pool)
+    for error in detail_problems(candidates, details, coding, corpus.pool):
+        raise error
     service = service or Service(no_fetch=True)
     candidates, _ = resolve(candidates, corpus.pool, details.describe, service, despite_title=despite_title)
     refused = tuple(one for one in candidates if one.is_refused)
@@ -229,23 +230,27 @@ def read_form(body: str, taxonomy: Taxonomy) -> Form:
     return Form(name, details if details.note else details._replace(source=""), coding, tuple(remarks))
 
 
-def refuse_details(candidates: Sequence[NamedPaper], details: Details, coding: Coding, pool: Pool) -> None:
-    """Refuse details that cannot be, whatever the papers are.
-
-    Raises:
-        CommandUseError: They say of several papers what can be true of one, or name what is not there.
-    """
+def detail_problems(
+    candidates: Sequence[NamedPaper], details: Details, coding: Coding, pool: Pool
+) -> Iterator[CommandUseError]:
+    """What cannot be of some details, whatever the papers are: what they say of several, or name that is not there."""
     if len(candidates) > 1 and details.of_one_paper:
-        raise CommandUseError(f"{', '.join(details.of_one_paper)} can be true of one paper only", "Name one paper.")
+        yield CommandUseError(f"{', '.join(details.of_one_paper)} can be true of one paper only", "Name one paper.")
     if details.key and not is_key(details.key):
-        raise CommandUseError(f"{quote(details.key)} is no key: use lower-case letters, digits and single hyphens")
+        yield CommandUseError(f"{quote(details.key)} is no key: use lower-case letters, digits and single hyphens")
     if details.key in {paper.key for paper in pool.papers}:
-        raise CommandUseError(f"{quote(details.key)} is the key of another paper", "Leave out --key for a proposal.")
-    typed(details.authors)
+        yield CommandUseError(f"{quote(details.key)} is the key of another paper", "Leave out --key for a proposal.")
     if (details.source or details.supported or coding.evidence) and not details.note:
         hint = "Say with --evidence what in the source supports the tags."
-        raise CommandUseError("an item of evidence needs a note", hint)
-    refuse_unknown_facets(details.supported, pool.taxonomy)
+        yield CommandUseError("an item of evidence needs a note", hint)
+    try:
+        typed(details.authors)
+    except CommandUseError as error:
+        yield error
+    try:
+        refuse_unknown_facets(details.supported, pool.taxonomy)
+    except CommandUseError as error:
+        yield error
 
 
 def complete_papers(
@@ -269,7 +274,8 @@ def complete_papers(
     gaps: dict[str, list[Gap]] = {}
     for one in candidates:
         awaiting = one.awaiting.settle(coding.tags, pool.taxonomy) if one.awaiting else None
-        tags = awaiting.closed_tags if awaiting else {field: arising(tag) for field, tag in coding.tags.items()}
+        tags = {field: arising(tag) for field, tag in {**one.tags, **coding.tags}.items()}
+        tags = awaiting.closed_tags if awaiting else tags
         paper = one.paper._replace(tags=tags, added=today().isoformat())
         source = details.source or one.source or next(iter(paper.urls), "")
         draft = Draft(one.name, paper, details.note, source, coding.evidence, awaiting)

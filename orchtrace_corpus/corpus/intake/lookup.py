@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from orchtrace_corpus.base.errors import DataFileError, ExitCode, UpstreamError
+from orchtrace_corpus.base.errors import CommandUseError, DataFileError, ExitCode, UpstreamError
 from orchtrace_corpus.base.findings import printable, quote
 from orchtrace_corpus.base.identifiers import ADDRESSES, Identifier, IdentifierKind, recognise
 from orchtrace_corpus.base.yamlfile.reader import read_bytes
@@ -15,7 +15,8 @@ from orchtrace_corpus.corpus.intake import papers as intake
 from orchtrace_corpus.corpus.model.candidates import Candidate
 from orchtrace_corpus.corpus.model.decoders import url_problem
 from orchtrace_corpus.corpus.model.fields import is_cite_key, is_key
-from orchtrace_corpus.corpus.model.records import Exclusion, Paper, Pool, Record, identities
+from orchtrace_corpus.corpus.model.records import Exclusion, Paper, Pool, Record, Tag, identities
+from orchtrace_corpus.corpus.model.tagging import assign
 
 if TYPE_CHECKING:
     from orchtrace_corpus.base.progress import Progress
@@ -50,6 +51,7 @@ class NamedPaper(NamedTuple):
         words: What calls it on a command line, with all that is known of it, where `name` cannot.
         title: Its title where no service says a better one.
         awaiting: The record of `data/candidates.yaml` that it is, if it is one.
+        tags: What a file of several says of its tags, by field.
     """
 
     name: str
@@ -62,6 +64,7 @@ class NamedPaper(NamedTuple):
     words: tuple[str, ...] = ()
     title: str = ""
     awaiting: Candidate | None = None
+    tags: Mapping[str, Tag] = {}
 
     @property
     def is_refused(self) -> bool:
@@ -181,7 +184,11 @@ def name_paper(word: str, pool: Pool, awaiting: Sequence[Candidate] = ()) -> Nam
 
 
 def _read_entries(path: str, pool: Pool) -> list[NamedPaper]:
-    """The entries of a BibTeX file, each under its own key if that could be one of ours."""
+    """The entries of a BibTeX file, each under its own key if that could be one of ours.
+
+    Keywords that are written as tags, such as `stop=explicit`, are its tags, and its annotation is its summary: so
+    the profile `tagged` writes them.
+    """
     from orchtrace_corpus.corpus.formats import completed, registry
 
     data, shown = read_bytes(path, path, _LARGEST_BYTES), printable(path, limit=300)
@@ -198,10 +205,19 @@ def _read_entries(path: str, pool: Pool) -> list[NamedPaper]:
             key=key if is_key(key) else "",
             cite_key=key if is_cite_key(key) and not is_key(key) else None,
             bibtex={name: str(latex) for name, latex in kept.items()} if isinstance(kept, Mapping) else {},
+            summary=intake.plain(item.annotation),
         )
         source = next(iter(paper.urls), "")
         one = NamedPaper(f"{path}:{item.line}", paper, source=source, words=_command_words(paper))
         problem = intake.arxiv_misspelling(str(values.get(IdentifierKind.ARXIV, "")), pool)
+        tags: dict[str, Tag] = {}
+        try:
+            for keyword in item.keywords:
+                name, _, text = keyword.partition("=")
+                assign(tags, pool.taxonomy.papers, name.strip(), text)
+        except CommandUseError as error:
+            problem = problem or f"its keywords: {error}"
+        one = one._replace(tags=tags)
         candidates.append(one.refuse(problem, ExitCode.USAGE) if problem else one)
     return candidates
 

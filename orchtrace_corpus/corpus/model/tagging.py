@@ -102,6 +102,28 @@ def joined(facet: Facet, first: Tag | None, second: Tag) -> Tag:
     return in_order(facet, {**first, **second})
 
 
+def assign(tags: dict[str, Tag], facets: Sequence[Facet], name: str, text: str) -> bool:
+    """Add what a text says of a facet, or of a term with levels, to some tags; False if neither is called so.
+
+    Args:
+        tags: The tags by field, which are changed.
+        facets: The facets that can be set.
+        name: The field of a facet, or the id or the code of a term with levels.
+        text: The tag, or the level.
+
+    Raises:
+        CommandUseError: The text names what the taxonomy does not have, or contradicts the tags.
+    """
+    for facet in facets:
+        terms = facet.terms if facet.kind is Kind.LEVELS else ()
+        term = next((one for one in terms if one.id == name or one.code.casefold() == name.casefold() != ""), None)
+        if term is not None or facet.field == name:
+            tag: Tag = {term.id: read_level(facet, text)} if term else read_tag(facet, text)
+            tags[facet.field] = joined(facet, tags.get(facet.field), tag)
+            return True
+    return False
+
+
 def arising(tag: Tag) -> Tag:
     """A tag as a record has it: a term that does not arise is absent."""
     return {term: level for term, level in tag.items() if level != NOT_ARISING} if isinstance(tag, Mapping) else tag
