@@ -91,8 +91,8 @@ def build(
 ) -> int:
     """Regenerate every generated file, or one kind of them.
 
-    README.md (its regions), docs/STATS.md, the JSON Schemas in docs/schema, docs/figures.md and the figures in
-    docs/figures. The data files are left alone: see "corpus fmt". "corpus build readme" is the same as
+    README.md (its regions) with docs/list, docs/STATS.md, the JSON Schemas in docs/schema, docs/figures.md and the
+    figures in docs/figures. The data files are left alone: see "corpus fmt". "corpus build readme" is the same as
     "corpus readme", and so are figures and schema.
 
     \b
