@@ -12,12 +12,11 @@ from typing import Any, NamedTuple
 from msgspec import Struct
 
 from orchtrace_corpus.trace.importers.conversations import transcript as steps
-from orchtrace_corpus.trace.importers.conversations.team import Team
+from orchtrace_corpus.trace.importers.conversations.team import Team, documents
 from orchtrace_corpus.trace.importers.conversations.transcript import text_field
 from orchtrace_corpus.trace.importers.core.json_parts import Part, lenient
 from orchtrace_corpus.trace.importers.core.logs import EmptyLogError, Head, LogFile, Opened
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
-from orchtrace_corpus.trace.importers.spans.files import records
 from orchtrace_corpus.trace.model.import_report import Drop, ImportReport, Problem
 from orchtrace_corpus.trace.model.trace import Topology, Trace
 
@@ -99,14 +98,12 @@ def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
     """
     found, report = 0, ImportReport()
     for file in files:
-        for record in records(file, report, None):
-            value: Part = record.value
-            for part in value.elements() if value.is_array else (value,):
-                trace = _Session(part, file, privacy, report).trace()
-                if trace is not None:
-                    found += 1
-                    yield trace
-                    report = ImportReport()
+        for part in documents(file, report):
+            trace = _Session(part, file, privacy, report).trace()
+            if trace is not None:
+                found += 1
+                yield trace
+                report = ImportReport()
     if not found:
         raise EmptyLogError(f"no event of an agent in {', '.join(file.name for file in files[:3])}")
 
@@ -285,8 +282,9 @@ class _Session:
 
 def _is_beside(one: str, other: str) -> bool:
     """Whether two branches part, so that neither reads what is said in the other."""
-    pairs = zip(one.split("."), other.split("."), strict=False)
-    return bool(one and other) and any(a != b for a, b in pairs)
+    if not one or not other or one == other:
+        return False
+    return any(a != b for a, b in zip(one.split("."), other.split("."), strict=False))
 
 
 def _with_ends(events: Sequence[_Event]) -> Iterator[_Event]:

@@ -10,17 +10,16 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from orchtrace_corpus.trace.importers.conversations import transcript as steps
-from orchtrace_corpus.trace.importers.conversations.team import Team
+from orchtrace_corpus.trace.importers.conversations.team import Team, documents
 from orchtrace_corpus.trace.importers.conversations.transcript import string, text_field
 from orchtrace_corpus.trace.importers.core.json_parts import Part
 from orchtrace_corpus.trace.importers.core.logs import EmptyLogError, Head, LogFile, Opened
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked, masked_path
-from orchtrace_corpus.trace.importers.spans.files import records
 from orchtrace_corpus.trace.model.import_report import Drop, ImportReport, Problem
 from orchtrace_corpus.trace.model.trace import Status, Trace, Unit
 
 _MEMBERS = {"history", "mistake_agent", "mistake_step"}
-_LONG = re.compile(r'\s*\{\s*"history"\s*:\s*\[\s*\{\s*"content"\s*:')
+_LONG = re.compile(r'\s*\[?\s*\{\s*"history"\s*:\s*\[\s*\{\s*"content"\s*:')
 """How a record begins whose labels are behind a long history."""
 _PERSON = '"role": "human"'
 _PURPOSE = re.compile(r"\s*\((?:-> ?([^()]{1,100})|[^()]{1,100})\)\s*$")
@@ -50,14 +49,12 @@ def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
     """
     found, report = 0, ImportReport()
     for file in files:
-        for record in records(file, report, None):
-            value: Part = record.value
-            for part in value.elements() if value.is_array else (value,):
-                trace = _Record(part, file, privacy, report).trace()
-                if trace is not None:
-                    found += 1
-                    yield trace
-                    report = ImportReport()
+        for part in documents(file, report):
+            trace = _Record(part, file, privacy, report).trace()
+            if trace is not None:
+                found += 1
+                yield trace
+                report = ImportReport()
     if not found:
         raise EmptyLogError(f"no step of an agent in {', '.join(file.name for file in files[:3])}")
 
