@@ -26,6 +26,8 @@ from orchtrace_corpus.trace.model.trace import Topology, Trace
 _EVENTS = frozenset(("payload", "sender", "receiver", "delivery_stage"))
 _CALLS = ("LLMCall", "LLMStreamEnd")
 _ID = re.compile(r'\\?"id\\?":\s*\\?"([0-9a-f-]{36})')
+_LONG = re.compile(r'\s*\{"payload":\s*"\{\\"messages?\\":')
+"""How an event log begins whose first row is longer than what is looked at."""
 _MESSAGE_ID = re.compile(r'"id":\s*"([0-9a-f-]{36})"')
 _USAGE = re.compile(r'"models_usage":\s*\{')
 _RUNTIME = re.compile(r"_[0-9a-f-]{36}(?:/.*)?$")
@@ -48,6 +50,8 @@ _MOST_NESTED = 6
 def recognises(beginning: Head) -> bool:
     """Whether a file that begins like this is of AutoGen: rows of its event log, or messages with their usage."""
     rows = beginning.rows
+    if not rows and _LONG.match(beginning.text):
+        return True
     if any(row.keys() >= _EVENTS or (row.get("type") in _CALLS and "agent_id" in row) for row in rows):
         return True
     found = rows[0].get("messages") if rows else None

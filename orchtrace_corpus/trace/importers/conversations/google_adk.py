@@ -5,17 +5,19 @@ branches that part (`fan.r1`, `fan.r2`); what one says, those of another branch 
 Shapes: `events/event.py`, `sessions/session.py` and `flows/llm_flows/base_llm_flow.py` of google-adk 2.13.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from msgspec import Struct
+from msgspec import DecodeError, Struct
+from msgspec.json import Decoder
 
 from orchtrace_corpus.trace.importers.conversations import transcript as steps
 from orchtrace_corpus.trace.importers.conversations.team import Team, documents
 from orchtrace_corpus.trace.importers.conversations.transcript import text_field
 from orchtrace_corpus.trace.importers.core.json_parts import Part, lenient
-from orchtrace_corpus.trace.importers.core.logs import EmptyLogError, Head, LogFile, Opened
+from orchtrace_corpus.trace.importers.core.logs import EmptyLogError, Head, LogFile, Opened, contents
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
 from orchtrace_corpus.trace.model.import_report import Drop, ImportReport, Problem
 from orchtrace_corpus.trace.model.trace import Topology, Trace
@@ -23,6 +25,8 @@ from orchtrace_corpus.trace.model.trace import Topology, Trace
 _MEMBERS = ({"appName", "userId", "events"}, {"app_name", "user_id", "events"})
 _TRANSFER = "transfer_to_agent"
 _ASKS = frozenset(("adk_request_confirmation", "adk_request_credential", "adk_request_input", "get_user_choice"))
+_LINES = (".jsonl", ".ndjson")
+_NAMES = (("id", "appName"), ("id", "app_name"))
 _LATEST = 1e11  # seconds since 1970
 
 
@@ -98,14 +102,59 @@ def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
     """
     found, report = 0, ImportReport()
     for file in files:
-        for part in documents(file, report):
-            trace = _Session(part, file, privacy, report).trace()
+        for one in _sessions(file, report):
+            trace = _Session(one, file, privacy, report).trace()
             if trace is not None:
                 found += 1
                 yield trace
                 report = ImportReport()
     if not found:
         raise EmptyLogError(f"no event of an agent in {', '.join(file.name for file in files[:3])}")
+
+
+class _Document(Struct, rename="camel"):
+    """A session as it stands in a file."""
+
+    id: str = ""
+    app_name: str = ""
+    events: list[_Said] | None = None
+
+
+_DOCUMENT = Decoder(_Document)
+
+
+class _Stored(NamedTuple):
+    """A session, its events each with its line; None for one that is no object."""
+
+    id: str
+    app: str
+    events: Iterable[tuple[_Said | None, int]]
+
+
+def _sessions(file: LogFile, report: ImportReport) -> Iterator[_Stored]:
+    """The sessions in a file; one that stands on a single line is decoded at once.
+
+    Raises:
+        DataFileError: The file cannot be read.
+    """
+    if not file.path.endswith(_LINES):
+        data = contents(file).strip()
+        with suppress(DecodeError, UnicodeDecodeError, RecursionError):
+            if b"\n" not in data and data[:1] == b"{" and (one := _DOCUMENT.decode(data)).app_name:
+                yield _Stored(one.id, one.app_name, ((said, 1) for said in one.events or ()))
+                return
+    for part in documents(file, report):
+        members = part.members()
+        in_python = "app_name" in members  # how members are spelled
+        name, app = (members[one].value(str) or "" if one in members else "" for one in _NAMES[in_python])
+        events = _one_by_one(members["events"], in_python=in_python) if "events" in members else ()
+        yield _Stored(name, app, events)
+
+
+def _one_by_one(events: Part, *, in_python: bool) -> Iterator[tuple[_Said | None, int]]:
+    for part in events.elements():
+        said: _Said | None = None if in_python else part.value(_Said)
+        yield said or lenient(part.value(), _Said), part.line
 
 
 class _Event(NamedTuple):
@@ -132,7 +181,7 @@ class _Words(NamedTuple):
 class _Session:
     """Reads the events of a session into the transcripts of its agents."""
 
-    def __init__(self, part: Part, file: LogFile, privacy: Privacy, report: ImportReport) -> None:
+    def __init__(self, stored: _Stored, file: LogFile, privacy: Privacy, report: ImportReport) -> None:
         self._privacy, self._report, self._file = privacy, report, file
         self._team = Team(privacy, report)
         self._threads: dict[str, steps.Transcript] = {}
@@ -140,20 +189,13 @@ class _Session:
         self._words: list[_Words] = []
         self._handoffs: dict[str, steps.ToolCall] = {}  # by who takes over
         self._topology = Topology.UNKNOWN
-        members = part.members()
-        self._id, self._app = (
-            one if isinstance(one := members[name].value() if name in members else None, str) else ""
-            for name in ("id", "appName" if "appName" in members else "app_name")
-        )
-        self._in_python = "app_name" in members  # how members are spelled
-        self._events = list(self._read(members["events"])) if "events" in members else []
+        self._id, self._app = stored.id, stored.app
+        self._events = list(self._read(stored.events))
         paid = {event.author for event in self._events if event.said.usage_metadata is not None}
         self._models = paid or {event.author for event in self._events}
 
-    def _read(self, events: Part) -> Iterator[_Event]:
-        one_line = None if self._in_python or events.spans_lines else events.value(list[_Said])
-        found = ((one, events.line) for one in one_line) if one_line is not None else self._one_by_one(events)
-        for said, line in found:
+    def _read(self, events: Iterable[tuple[_Said | None, int]]) -> Iterator[_Event]:
+        for said, line in events:
             place = steps.Place(self._file.name, line)
             self._report.records_read += 1
             if said is None or not said.author:
@@ -165,12 +207,6 @@ class _Session:
                 known = type(stamp) in (int, float) and 0 < stamp < _LATEST
                 time = float(stamp) if known else steps.NO_TIME
                 yield _Event(said, place, time, masked(said.author), said.branch)
-
-    def _one_by_one(self, events: Part) -> Iterator[tuple[_Said | None, int]]:
-        """The events of a document that is laid out, or whose members are not as they should be, each with its line."""
-        for part in events.elements():
-            said: _Said | None = None if self._in_python else part.value(_Said)
-            yield said or lenient(part.value(), _Said), part.line
 
     def trace(self) -> Trace | None:
         """The trace; None where nothing ran."""

@@ -18,7 +18,8 @@ from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked, maske
 from orchtrace_corpus.trace.model.import_report import Drop, ImportReport, Problem
 from orchtrace_corpus.trace.model.trace import Status, Trace, Unit
 
-_MEMBERS = {"history", "mistake_agent", "mistake_step"}
+_MEMBERS = ({"history", "mistake_agent", "mistake_step"}, {"history", "question_ID", "ground_truth"})
+"""Members of a record; where its history is long, the labels are not among the first."""
 _LONG = re.compile(r'\s*\[?\s*\{\s*"history"\s*:\s*\[\s*\{\s*"content"\s*:')
 """How a record begins whose labels are behind a long history."""
 _PERSON = '"role": "human"'
@@ -32,7 +33,8 @@ MISTAKE = "mistake"
 def recognises(beginning: Head) -> bool:
     """Whether a file that begins like this holds records of Who&When: by their labels."""
     text = beginning.text
-    return beginning.outline >= _MEMBERS or (_LONG.match(text) is not None and _PERSON in text)
+    is_told = any(members <= beginning.outline for members in _MEMBERS)
+    return is_told or (_LONG.match(text) is not None and _PERSON in text)
 
 
 def ties(opened: Opened) -> Sequence[str]:

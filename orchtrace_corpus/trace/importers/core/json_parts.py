@@ -38,11 +38,6 @@ class Part:
         """Whether it is an array."""
         return self._document[self._at : self._at + 1] == b"["
 
-    @property
-    def spans_lines(self) -> bool:
-        """Whether it is laid out over several lines."""
-        return b"\n" in bytes(self._raw)
-
     def value(self, shape: Any = Any) -> Any:
         """The value decoded; None where it does not fit a shape."""
         return decoded(self._raw, shape)
