@@ -27,6 +27,8 @@ _TRANSFER = "transfer_to_agent"
 _ASKS = frozenset(("adk_request_confirmation", "adk_request_credential", "adk_request_input", "get_user_choice"))
 _LINES = (".jsonl", ".ndjson")
 _NAMES = (("id", "appName"), ("id", "app_name"))
+_MOST_BESIDE = 100
+"""So many events of other branches are passed over to find what follows on one."""
 _LATEST = 1e11  # seconds since 1970
 
 
@@ -175,7 +177,7 @@ class _Words(NamedTuple):
     step: steps.Step
     ref: str
     branch: str
-    readers: list[str]
+    readers: set[str]
 
 
 class _Session:
@@ -235,7 +237,7 @@ class _Session:
         if text or not is_answer:
             ref = self._privacy.reference(text)
             typed = steps.UserInput(event.time, event.place, ref=ref)
-            self._words = [_Words(None, typed, ref, "", [])]
+            self._words = [_Words(None, typed, ref, "", set())]
 
     def _take_result(self, one: _Answer, event: _Event) -> None:
         known = self._calls.get(one.id)
@@ -256,7 +258,7 @@ class _Session:
             self._report.pass_over("event of an agent that is no model")
             note = steps.Note(event.time, event.place)
             thread.add(note)
-            self._say(_Words(thread, note, ref, event.branch, []))
+            self._say(_Words(thread, note, ref, event.branch, set()))
             return
         if not pieces and usage is None and not error:
             self._report.pass_over("event without content")  # such as one that only changes the state
@@ -274,7 +276,7 @@ class _Session:
         thread.add(call)
         for one in calls:
             self._take_call(one, thread, call, event)
-        self._say(_Words(thread, call, ref, event.branch, []))
+        self._say(_Words(thread, call, ref, event.branch, set()))
 
     def _take_call(self, one: _Call, thread: steps.Transcript, call: steps.ModelCall, event: _Event) -> None:
         tool = masked(one.name)
@@ -301,8 +303,9 @@ class _Session:
         if sent is not None:
             thread.add(steps.Delivery(sent.time, sent.place, sent=sent))
         for words in self._words:
-            is_read = any(not _is_beside(reader, branch) for reader in words.readers)
-            if words.thread is thread or is_read or _is_beside(words.branch, branch):
+            if words.thread is thread or branch in words.readers or _is_beside(words.branch, branch):
+                continue
+            if any(not _is_beside(reader, branch) for reader in words.readers):
                 continue
             step = words.step
             if words.thread is None and isinstance(step, steps.UserInput):
@@ -313,7 +316,8 @@ class _Session:
                 )
                 words.thread.add(told)
                 thread.add(steps.Delivery(told.time, told.place, sent=told))
-            words.readers.append(branch)
+            words.readers.add(branch)
+        self._words = [words for words in self._words if "" not in words.readers or words.thread is thread]
 
 
 def _is_beside(one: str, other: str) -> bool:
@@ -331,8 +335,10 @@ def _with_ends(events: Sequence[_Event]) -> Iterator[_Event]:
     """
     following: dict[int, float] = {}
     for number, (one, after) in enumerate(pairwise(events)):
-        later = (other for other in (after, *events[number + 2 : number + 20]))
-        next_one = next((other for other in later if not _is_beside(one.branch, other.branch)), None)
+        next_one: _Event | None = after
+        if _is_beside(one.branch, after.branch):
+            later = events[number + 2 : number + _MOST_BESIDE]
+            next_one = next((other for other in later if not _is_beside(one.branch, other.branch)), None)
         if next_one is not None and (next_one.author != steps.USER):
             following[number] = next_one.time
     for number, event in enumerate(events):
