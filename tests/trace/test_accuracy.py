@@ -171,6 +171,18 @@ SESSIONS = (
         sure(20 + 9 + 8, 4 + 6, 3 + 20 + 5.5),
         sure(20, 3 + 20 + 5.5, 8),  # planner, tester, planner
     ),
+    Counted(
+        "logs/qwen_code/background", "Qwen Code 0.24.4",
+        1000 + (1300 - 900) + (1500 - 1300) + (1800 - 1500) + 600 + (700 - 500) + (600 - 100) + (800 - 600),
+        100 + 50 + 15 + 60 + (30 + 20) + (40 + 25 + 10),  # of the first answer of c2 the total has 25 thoughts besides
+        900 + 1300 + 1500 + 500 + (100 + 600),
+        0,
+        3, 2, 2, 3,  # main, c1, c2; both are told of at 09:00:40; a shell and a file failed, and c2 itself
+        46,
+        0,
+        sure(8 + 6 + 3 + 3.5 + 6, 7 + 1 + 8, 11 + 1 + 9),  # main; c1 and c2 from 9, when they had their prompts
+        sure(8, 11 + 1 + 9, 6),  # main, c2, main
+    ),
 )  # fmt: skip
 
 

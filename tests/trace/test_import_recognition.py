@@ -23,16 +23,6 @@ PART = {"id": "prt_1", "sessionID": "ses_1", "messageID": "msg_1", "type": "step
 
 Content = list[dict[str, Any]] | dict[str, Any]
 OTHERS: dict[str, tuple[str, Content]] = {
-    "qwen-user": ("Qwen Code", [{**ROW, "type": "user", "message": {"role": "user", "parts": [{"text": "Go."}]}}]),
-    "qwen-system": ("Qwen Code", [
-        {**ROW, "type": "system", "subtype": "ui_telemetry", "systemPayload": {"uiEvent": {"input_token_count": 9}}},
-    ]),
-    "qwen-child": ("Qwen Code", [
-        {**ROW, "type": "user", "agentId": "a1", "isSidechain": True, "message": {"role": "user", "parts": []}},
-    ]),
-    "qwen-meta": ("Qwen Code", {
-        "agentId": "a1", "agentType": "general", "toolUseId": "call_1", "parentSessionId": SESSION, "subagentName": "g",
-    }),
     "iflow": ("iFlow", [
         {**IFLOW, "type": "user", "message": {"role": "user", "content": "Go."}},
         {**IFLOW, "type": "assistant", "message": {"id": "m1", "role": "assistant", "model": "glm-5", "stop_reason": None,
@@ -79,6 +69,20 @@ OTHERS: dict[str, tuple[str, Content]] = {
 }  # fmt: skip
 """Logs of programs that are not read: which program, and its lines or its document."""
 
+NEARLY: dict[str, tuple[str, Content]] = {
+    "qwen-user": ("qwen_code", [{**ROW, "type": "user", "message": {"role": "user", "parts": [{"text": "Go."}]}}]),
+    "qwen-system": ("qwen_code", [
+        {**ROW, "type": "system", "subtype": "ui_telemetry", "systemPayload": {"uiEvent": {"input_token_count": 9}}},
+    ]),
+    "qwen-child": ("qwen_code", [
+        {**ROW, "type": "user", "agentId": "a1", "isSidechain": True, "message": {"role": "user", "parts": []}},
+    ]),
+    "qwen-meta": ("qwen_code", {
+        "agentId": "a1", "agentType": "general", "toolUseId": "call_1", "parentSessionId": SESSION, "subagentName": "g",
+    }),
+}  # fmt: skip
+"""Logs that have marks of another program, too: whose they are, and their lines or their document."""
+
 OURS = [(form, path) for form in importers.FORMATS for path in sorted((LOGS / form).rglob("*.json*"))
         if path.name != "truth.json"]  # fmt: skip
 
@@ -114,6 +118,17 @@ def test_no_log_of_another_program_is_taken_for_one_of_ours(
         importers.sessions(str(path))
 
 
+@pytest.mark.parametrize("name", NEARLY)
+@pytest.mark.parametrize("suffix", [".jsonl", ".json", ".meta.json"])
+@pytest.mark.parametrize("indent", [None, 2])
+def test_a_log_that_looks_like_another_is_recognised(
+    tmp_path: Path, name: str, suffix: str, indent: int | None
+) -> None:
+    form, content = NEARLY[name]
+
+    assert recognisers(written(tmp_path / f"agent-1{suffix}", content, indent=indent)) == [form]
+
+
 @pytest.mark.parametrize(("form", "path"), OURS, ids=[str(path.relative_to(LOGS)) for _, path in OURS])
 def test_each_of_our_logs_is_recognised_by_its_own_importer_alone(form: str, path: Path) -> None:
     assert recognisers(path) in ([form], [])
@@ -140,12 +155,12 @@ def test_a_folder_of_several_programs_gives_ours_and_names_the_others(tmp_path: 
     main.say(0, "Go.")
     main.answer(1, "m1", text("A"))
     main.write(tmp_path)
-    for name in ("qwen-user", "qwen-meta", "gemini", "iflow"):
+    for name in ("gemini", "iflow", "iflow-result"):
         written(tmp_path / f"{name}.jsonl", OTHERS[name][1], indent=None)
 
     done = run_corpus("trace", "import", str(tmp_path), "--to", "jsonl")
     assert len(done.stdout.splitlines()) == 1
-    for said in ("2 files are of Qwen Code", "1 file is of Gemini CLI", "1 file is of iFlow"):
+    for said in ("2 files are of iFlow", "1 file is of Gemini CLI"):
         assert f"corpus: {said}, which is not read" in done.stderr
 
 

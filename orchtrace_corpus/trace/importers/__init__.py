@@ -29,13 +29,18 @@ FORMATS: Mapping[str, str] = {
     "otlp": "OpenTelemetry GenAI or OpenInference spans (OTLP JSON)",
     "langsmith": "LangSmith or LangGraph run trees (JSON)",
     "atif": "ATIF trajectories (JSON)",
+    "qwen_code": "Qwen Code sessions (JSON Lines)",
 }
 """Our own formats by name, and what people call them. The first that recognises a file has it."""
 
 ENTRY_POINTS = "orchtrace_corpus.importers"
 """The group of entry points by which other packages add importers; the name of each is that of its format."""
 
-_FOLDERS = {"claude_code": "conversations.", "codex": "conversations.", "atif": ""}
+_FOLDERS = {
+    **dict.fromkeys(("claude_code", "codex"), "conversations."),
+    "atif": "",
+    "qwen_code": "conversations.",
+}
 """Where the modules of formats are, if not with those of spans."""
 
 

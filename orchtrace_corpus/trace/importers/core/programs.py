@@ -1,7 +1,7 @@
 """The programs whose logs look like those that are read, or are often met beside them: known by what only they write.
 
-Qwen Code and iFlow write nearly the rows of Claude Code, with the messages of another program in them, or with
-usage that is always 0. To read them as Claude Code's would lose calls and tokens without a word.
+iFlow writes nearly the rows of Claude Code, with usage that is always 0. To read them as Claude Code's would lose
+tokens without a word.
 """
 
 from collections.abc import Callable, Mapping
@@ -33,7 +33,8 @@ def _inside(row: Mapping[str, Any], name: str) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def _is_qwen(row: dict[str, Any]) -> bool:
+def is_qwen(row: dict[str, Any]) -> bool:
+    """Whether a row is of Qwen Code: it has nearly those of Claude Code, with messages in parts."""
     return (
         "parts" in _inside(row, "message") or "systemPayload" in row or row.keys() >= {"agentType", "parentSessionId"}
     )
@@ -72,7 +73,6 @@ def _is_autogen(row: dict[str, Any]) -> bool:
 _OF_OPENCODE = frozenset({"part", "projectID", "messageID", "sessionID"})
 
 _BY_ROW: Mapping[str, Callable[[dict[str, Any]], bool]] = {
-    "Qwen Code": _is_qwen,
     "iFlow": _is_iflow,
     "Gemini CLI": _is_gemini,
     "OpenCode": _is_opencode,
@@ -81,7 +81,6 @@ _BY_ROW: Mapping[str, Callable[[dict[str, Any]], bool]] = {
     "Kimi Code": lambda row: row.get("type") == "metadata" and "protocol_version" in row,
 }
 _BY_MEMBERS = (
-    ("Qwen Code", {"agentType", "parentSessionId"}),
     ("Gemini CLI", {"sessionId", "projectHash", "messages"}),
     ("OpenCode", {"sessionID", "messageID"}),
     ("OpenCode", {"projectID", "directory", "version"}),
