@@ -183,6 +183,19 @@ SESSIONS = (
         sure(8 + 6 + 3 + 3.5 + 6, 7 + 1 + 8, 11 + 1 + 9),  # main; c1 and c2 from 9, when they had their prompts
         sure(8, 11 + 1 + 9, 6),  # main, c2, main
     ),
+    Counted(
+        "logs/gemini_cli/team", "Gemini CLI 0.61",
+        (1000 - 200) + (1500 + 60 - 1000) + (1700 - 1500) + (1800 - 1600) + (1750 - 1500)  # m1 to m5, m4 was rewound
+        + 500 + (660 - 60 - 400) + 500 + (550 - 300),  # a1, a2, b1, b2
+        (50 + 20) + 40 + (30 + 10) + 25 + (35 + 5) + 20 + 60 + (25 + 5) + 30,
+        200 + 1000 + 1500 + 1600 + 1500 + 400 + 300,
+        0,
+        3, 2, 2, 3,  # main, A, B; a file failed, B had too many turns, and one answer did not come
+        130 - 70,
+        60 + 10,  # 09:00:44 to 09:01:44, 09:01:50 to 09:02:00
+        sure(6 + 6 + 3 + 5 + 6 + 3 + 7, 5.5 + 1 + 16 + 0.5, 9.5 + 2 + 7.5),  # main, A, B
+        sure(6, 5.5 + 1 + 16 + 0.5, 6 + 3 + 5 + 6 + 3 + 7),  # main, A, main
+    ),
 )  # fmt: skip
 
 

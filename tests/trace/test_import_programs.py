@@ -7,8 +7,7 @@ import pytest
 from orchtrace_corpus.trace import importers
 from tests.trace.conversationlogs import LOGS, told, trace_of
 
-FORMS = {"qwen_code": "Qwen Code"}
-"""The formats, and how their sections are called in the document."""
+FORMS = ("qwen_code", "gemini_cli")
 FIXTURES = [path for form in FORMS for path in sorted((LOGS / form).iterdir())]
 
 
@@ -19,10 +18,11 @@ def test_every_fixture_gives_what_its_rows_say(path: Path) -> None:
     assert told(trace_of(path)) == expected.read_text("utf-8")
 
 
-@pytest.mark.parametrize("path", [path for path in FIXTURES if path.is_dir()], ids=lambda path: path.stem)
-def test_the_files_of_sub_agents_are_read_with_the_session_that_is_named(path: Path) -> None:
-    (one,) = importers.sessions(str(path))
-    main = next(file for file in one.files if "agent-" not in file.name)
-    (alone,) = importers.sessions(main.path)
+@pytest.mark.parametrize("main", ["qwen_code/background/chats/*.jsonl", "gemini_cli/team/chats/*.jsonl"])
+def test_the_files_of_sub_agents_are_read_with_the_session_that_is_named(main: str) -> None:
+    (path,) = LOGS.glob(main)
+    (one,) = importers.sessions(str(LOGS.joinpath(*main.split("/")[:2])))
+    (alone,) = importers.sessions(str(path))
 
+    assert len(one.files) > 2
     assert sorted(file.path for file in alone.files) == sorted(file.path for file in one.files)

@@ -34,14 +34,9 @@ OTHERS: dict[str, tuple[str, Content]] = {
              {"type": "tool_result", "tool_use_id": "c1", "content": {"functionResponse": {"id": "c1"}}},
          ]}},
     ]),
-    "gemini": ("Gemini CLI", [
-        {"sessionId": SESSION, "projectHash": "ab", "startTime": moment(0), "lastUpdated": moment(0), "kind": "main"},
-        {"id": "m1", "timestamp": moment(1), "type": "user", "content": [{"text": "Go."}]},
+    "gemini-prompts": ("the list of prompts of Gemini CLI", [
+        {"sessionId": SESSION, "messageId": 0, "type": "user", "message": "Go.", "timestamp": moment(0)},
     ]),
-    "gemini-document": ("Gemini CLI", {
-        "lastUpdated": moment(1), "messages": [{"id": "u1", "type": "user", "content": "Go.", "timestamp": moment(0)}],
-        "projectHash": "ab", "sessionId": SESSION, "startTime": moment(0),
-    }),
     "opencode-run": ("OpenCode", [{"type": "step_start", "timestamp": 1, "sessionID": "ses_1", "part": PART}]),
     "opencode-part": ("OpenCode", PART),
     "opencode-message": ("OpenCode", {"id": "msg_1", "sessionID": "ses_1", "role": "user", "time": {"created": 1}}),
@@ -79,6 +74,14 @@ NEARLY: dict[str, tuple[str, Content]] = {
     ]),
     "qwen-meta": ("qwen_code", {
         "agentId": "a1", "agentType": "general", "toolUseId": "call_1", "parentSessionId": SESSION, "subagentName": "g",
+    }),
+    "gemini": ("gemini_cli", [
+        {"sessionId": SESSION, "projectHash": "ab", "startTime": moment(0), "lastUpdated": moment(0), "kind": "main"},
+        {"id": "m1", "timestamp": moment(1), "type": "user", "content": [{"text": "Go."}]},
+    ]),
+    "gemini-document": ("gemini_cli", {
+        "lastUpdated": moment(1), "messages": [{"id": "u1", "type": "user", "content": "Go.", "timestamp": moment(0)}],
+        "projectHash": "ab", "sessionId": SESSION, "startTime": moment(0),
     }),
 }  # fmt: skip
 """Logs that have marks of another program, too: whose they are, and their lines or their document."""
@@ -155,12 +158,12 @@ def test_a_folder_of_several_programs_gives_ours_and_names_the_others(tmp_path: 
     main.say(0, "Go.")
     main.answer(1, "m1", text("A"))
     main.write(tmp_path)
-    for name in ("gemini", "iflow", "iflow-result"):
+    for name in ("gemini-prompts", "iflow", "iflow-result"):
         written(tmp_path / f"{name}.jsonl", OTHERS[name][1], indent=None)
 
     done = run_corpus("trace", "import", str(tmp_path), "--to", "jsonl")
     assert len(done.stdout.splitlines()) == 1
-    for said in ("2 files are of iFlow", "1 file is of Gemini CLI"):
+    for said in ("2 files are of iFlow", "1 file is of the list of prompts of Gemini CLI"):
         assert f"corpus: {said}, which is not read" in done.stderr
 
 

@@ -30,6 +30,7 @@ FORMATS: Mapping[str, str] = {
     "langsmith": "LangSmith or LangGraph run trees (JSON)",
     "atif": "ATIF trajectories (JSON)",
     "qwen_code": "Qwen Code sessions (JSON Lines)",
+    "gemini_cli": "Gemini CLI sessions (JSON Lines or JSON)",
 }
 """Our own formats by name, and what people call them. The first that recognises a file has it."""
 
@@ -40,6 +41,7 @@ _FOLDERS = {
     **dict.fromkeys(("claude_code", "codex"), "conversations."),
     "atif": "",
     "qwen_code": "conversations.",
+    "gemini_cli": "conversations.",
 }
 """Where the modules of formats are, if not with those of spans."""
 

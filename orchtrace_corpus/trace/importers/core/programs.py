@@ -53,10 +53,6 @@ def _is_iflow(row: dict[str, Any]) -> bool:
     )
 
 
-def _is_gemini(row: dict[str, Any]) -> bool:
-    return row.keys() >= {"sessionId", "projectHash"} or row.keys() >= {"sessionId", "messageId", "message", "type"}
-
-
 def _is_opencode(row: dict[str, Any]) -> bool:
     row = _inside(row, "info") or row
     names = (row.get(name) for name in ("sessionID", "id"))
@@ -74,14 +70,13 @@ _OF_OPENCODE = frozenset({"part", "projectID", "messageID", "sessionID"})
 
 _BY_ROW: Mapping[str, Callable[[dict[str, Any]], bool]] = {
     "iFlow": _is_iflow,
-    "Gemini CLI": _is_gemini,
+    "the list of prompts of Gemini CLI": lambda row: row.keys() >= {"sessionId", "messageId", "message", "type"},
     "OpenCode": _is_opencode,
     "AutoGen": _is_autogen,
     "Copilot CLI": lambda row: _inside(row, "data").get("producer") == "copilot-agent",
     "Kimi Code": lambda row: row.get("type") == "metadata" and "protocol_version" in row,
 }
 _BY_MEMBERS = (
-    ("Gemini CLI", {"sessionId", "projectHash", "messages"}),
     ("OpenCode", {"sessionID", "messageID"}),
     ("OpenCode", {"projectID", "directory", "version"}),
     ("OpenCode", {"sessionID", "role", "time"}),
