@@ -196,6 +196,18 @@ SESSIONS = (
         sure(6 + 6 + 3 + 5 + 6 + 3 + 7, 5.5 + 1 + 16 + 0.5, 9.5 + 2 + 7.5),  # main, A, B
         sure(6, 5.5 + 1 + 16 + 0.5, 6 + 3 + 5 + 6 + 3 + 7),  # main, A, main
     ),
+    Counted(
+        "logs/copilot_cli/team", "Copilot CLI 1.0.102",
+        (1000 - 200 - 50) + (1300 - 1000) + (1400 - 1300) + (1500 - 1400) + 500 + (560 - 400) + 500 + (600 - 450),
+        100 + 50 + 20 + 35 + (30 + 40) + (20 + 25),  # main, reader-1, reader-2
+        200 + 1000 + 1300 + 1400 + 400 + 450,
+        50,
+        3, 2, 2, 2,  # a command of reader-2 ended with exit code 1, and a person refused an edit
+        66.2 - 13.2,
+        0.5 + 10.3 + 2.4,  # of the 30 s for reader-2's command: until main went on, while it asked, too, and at the end
+        sure(8 + 6 + 6 + 6.1, 6 + 1 + 7.8, 10 + 3 + 7.8),  # main, reader-1, reader-2
+        sure(8, 6 + 1 + 7.8, 6 + 6 + 6.1),  # main, reader-1, main
+    ),
 )  # fmt: skip
 
 

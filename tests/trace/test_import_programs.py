@@ -7,7 +7,7 @@ import pytest
 from orchtrace_corpus.trace import importers
 from tests.trace.conversationlogs import LOGS, told, trace_of
 
-FORMS = ("qwen_code", "gemini_cli")
+FORMS = ("qwen_code", "gemini_cli", "copilot_cli")
 FIXTURES = [path for form in FORMS for path in sorted((LOGS / form).iterdir())]
 
 

@@ -44,10 +44,6 @@ OTHERS: dict[str, tuple[str, Content]] = {
     "opencode-export": ("OpenCode", {
         "info": {"id": "ses_1", "projectID": "global", "directory": "/w", "version": "1.1"}, "messages": [],
     }),
-    "copilot": ("Copilot CLI", [
-        {"type": "session.start", "data": {"sessionId": SESSION, "producer": "copilot-agent"}, "id": "1", "parentId": None},
-        {"type": "user.message", "data": {"content": "Go."}, "id": "2", "parentId": "1"},
-    ]),
     "kimi": ("Kimi Code", [
         {"type": "metadata", "protocol_version": "1.5", "created_at": 1}, {"type": "turn.prompt", "time": 2},
     ]),
@@ -83,6 +79,10 @@ NEARLY: dict[str, tuple[str, Content]] = {
         "lastUpdated": moment(1), "messages": [{"id": "u1", "type": "user", "content": "Go.", "timestamp": moment(0)}],
         "projectHash": "ab", "sessionId": SESSION, "startTime": moment(0),
     }),
+    "copilot": ("copilot_cli", [
+        {"type": "session.start", "data": {"sessionId": SESSION, "producer": "copilot-agent"}, "id": "1", "parentId": None},
+        {"type": "user.message", "data": {"content": "Go."}, "id": "2", "parentId": "1"},
+    ]),
 }  # fmt: skip
 """Logs that have marks of another program, too: whose they are, and their lines or their document."""
 

@@ -31,6 +31,7 @@ FORMATS: Mapping[str, str] = {
     "atif": "ATIF trajectories (JSON)",
     "qwen_code": "Qwen Code sessions (JSON Lines)",
     "gemini_cli": "Gemini CLI sessions (JSON Lines or JSON)",
+    "copilot_cli": "GitHub Copilot CLI sessions (JSON Lines)",
 }
 """Our own formats by name, and what people call them. The first that recognises a file has it."""
 
@@ -42,6 +43,7 @@ _FOLDERS = {
     "atif": "",
     "qwen_code": "conversations.",
     "gemini_cli": "conversations.",
+    "copilot_cli": "conversations.",
 }
 """Where the modules of formats are, if not with those of spans."""
 

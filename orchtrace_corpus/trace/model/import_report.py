@@ -75,6 +75,7 @@ class Problem(StrEnum):
     CONVENTIONS_DISAGREE = "token counts of two conventions disagree: those of GenAI are taken"
     HANDOFF_TO_NOBODY = "handoff to an agent that does not act afterwards"
     FINAL_METRICS_DIFFER = "final_metrics other than the sum of the steps, with sub-agents or without: the steps count"
+    SESSION_TOTAL_DIFFERS = "total of a session is not the sum of its answers: the answers count"
     UNUSABLE_EXTRA = "export of ours that was changed since: read as one of another program"
     OVERLAPPING_TASK = "task of a graph that begins before one that it depends on ends: not joined"
 
@@ -120,6 +121,8 @@ class LedgerLine(StrEnum):
     SHARED_COUNTER = "left out: state of a shared counter"
     TELEMETRY = "counted: usage that only telemetry states, of a call without a row"
     REPEATED_USAGE = "left out: usage of an answer that the log states again"
+    LAST_OF_MODEL = "counted: total of a session by model, at the last answer of the model"
+    SESSION_TOTAL = "left out: total of a session, whose answers are counted"
     CHILD_TOTAL = "left out: total of a sub-agent, whose answers are counted"
     FINAL_METRICS = "left out: final_metrics of a trajectory, which sum up steps"
     COPY = "left out: copy of a span (by id)"

@@ -305,21 +305,20 @@ class _Reading:
         event = told.event
         key = told.agent, event.get("input_token_count"), event.get("total_token_count")
         waiting = self._spent.get(_hashable(key))
+        session = self._session
         if waiting:
-            call = waiting.pop(0)
+            call, thread = waiting.pop(0), session.thread(told.agent)
             call.model = call.model or masked(text_field(event, "model"))
-            self._session.leave_out(LedgerLine.REPEATED_USAGE, _usage_told(event))
+            session.leave_out(LedgerLine.REPEATED_USAGE, _usage_told(event))
         else:
-            model = masked(text_field(event, "model"))
-            call = steps.ModelCall(told.end, told.place, end=told.end, model=model)
-            call.ref = self._session.privacy.reference(event.get("response_text"))
-            (self._session.thread if is_alone else self._session.aside)(told.agent).add(call)
-            self._session.spend(call, _usage_told(event), LedgerLine.TELEMETRY)
+            call = steps.ModelCall(told.end, told.place, end=told.end, model=masked(text_field(event, "model")))
+            call.ref = session.privacy.reference(event.get("response_text"))
+            thread = session.thread(told.agent) if is_alone else session.aside(told.agent)
+            thread.add(call)
+            session.spend(call, _usage_told(event), LedgerLine.TELEMETRY)
         if told.begin != steps.NO_TIME and told.begin <= call.end:
-            call.time, call.end = told.begin, told.end
-            call.more = {"t_request": told.begin}
-            if amount(event.get("ttft_ms")):
-                call.more["t_first_token"] = min(told.begin + length(event.get("ttft_ms")), call.end)
+            call.end = told.end
+            session.ask(thread, call, told.begin, length(event.get("ttft_ms")))
         return call
 
     def _settle_call(self, told: _Told, by: steps.ModelCall | None, *, is_alone: bool) -> None:

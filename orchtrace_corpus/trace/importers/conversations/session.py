@@ -84,6 +84,7 @@ class Session:
         self._ends: list[_End] = []
         self._children: dict[tuple[str, str], str] = {}
         self._parents: dict[str, str] = {}
+        self._covered: set[int] = set()
         self._zeros = self._odd = self._absent = 0
 
     def thread(self, key: str) -> steps.Transcript:
@@ -117,6 +118,28 @@ class Session:
         elif known != usage:
             self.report.enter(LedgerLine.NO_NUMBER)
             self._odd += 1
+
+    def ask(self, thread: steps.Transcript, call: steps.ModelCall, time: float, first: float = 0.0) -> None:
+        """Note when a model was asked: not before what it was to read was there, whatever the log's lengths say.
+
+        Args:
+            thread: The transcript that has the answer.
+            call: The answer.
+            time: When its request is said to have gone out.
+            first: How many seconds later the first token came; 0 where nobody says.
+        """
+        place = int(call.order)
+        before = thread.steps[place - 1].last_time if place else time
+        call.time = begin = max(min(max(time, before), call.end), 0.0)
+        call.more = {**(call.more or {}), "t_request": begin}
+        if first > 0:
+            call.more["t_first_token"] = max(min(time + first, call.end), begin)
+
+    def cover(self, calls: list[steps.ModelCall]) -> None:
+        """Say of answers without usage that it is counted with another."""
+        self._covered.update(map(id, calls))
+        if calls:
+            self.report.enter(LedgerLine.COVERED, len(calls))
 
     def leave_out(self, line: LedgerLine, usage: Usage) -> None:
         """Note usage that is counted elsewhere."""
@@ -180,6 +203,10 @@ class Session:
         """Whether anybody is known to have spawned an agent."""
         return child in self._tasks
 
+    def waits_for(self, child: str) -> bool:
+        """Whether the result of a call is what an agent gives back."""
+        return any(task.waits for task in self._tasks.get(child, ()))
+
     def child_of(self, parent: str, use: str) -> str:
         """The agent that a call has spawned; empty where that is none."""
         return self._children.get((parent, use), "")
@@ -213,7 +240,10 @@ class Session:
             step
             for thread in threads
             for step in thread.steps
-            if isinstance(step, steps.ModelCall) and step.tokens is None and not step.error
+            if isinstance(step, steps.ModelCall)
+            and step.tokens is None
+            and not step.error
+            and id(step) not in self._covered
         ]
         without = len(silent) - self._zeros - self._odd
         for line, number in ((LedgerLine.NO_USAGE, without), (LedgerLine.NO_TRANSCRIPT, self._absent)):

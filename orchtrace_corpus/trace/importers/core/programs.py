@@ -73,7 +73,6 @@ _BY_ROW: Mapping[str, Callable[[dict[str, Any]], bool]] = {
     "the list of prompts of Gemini CLI": lambda row: row.keys() >= {"sessionId", "messageId", "message", "type"},
     "OpenCode": _is_opencode,
     "AutoGen": _is_autogen,
-    "Copilot CLI": lambda row: _inside(row, "data").get("producer") == "copilot-agent",
     "Kimi Code": lambda row: row.get("type") == "metadata" and "protocol_version" in row,
 }
 _BY_MEMBERS = (
