@@ -208,6 +208,19 @@ SESSIONS = (
         sure(8 + 6 + 6 + 6.1, 6 + 1 + 7.8, 10 + 3 + 7.8),  # main, reader-1, reader-2
         sure(8, 6 + 1 + 7.8, 6 + 6 + 6.1),  # main, reader-1, main
     ),
+    Counted(
+        "logs/kimi_code/team", "Kimi Code 2.1.0",
+        800 + 300 + 150 + 200 + 100 + 500 + (400 + 100) + (410 + 120),  # main and its summary, agent-0, agent-1
+        100 + 25 + 15 + 30 + 12 + 60 + (20 + 30) + (22 + 18),
+        200 + 900 + 1150 + 1200 + 1400 + 400 + 410,
+        50,
+        3, 2, 2, 2,  # a person refused Bash, and a file of agent-1 failed
+        140 - 72,
+        60 + 12,  # 09:00:56 to 09:01:56, and after the turn was broken off
+        # main, agent-0, agent-1, which worked while Bash was refused: of these 8 s nobody knows
+        (33.4 + 14.5 + 41.5, 33.4 + 8 + 14.5 + 41.5),
+        sure(8, 11.5 + 1 + 29, 5.4 + 6 + 3),  # main, agent-1, main
+    ),
 )  # fmt: skip
 
 

@@ -44,10 +44,10 @@ OTHERS: dict[str, tuple[str, Content]] = {
     "opencode-export": ("OpenCode", {
         "info": {"id": "ses_1", "projectID": "global", "directory": "/w", "version": "1.1"}, "messages": [],
     }),
-    "kimi": ("Kimi Code", [
-        {"type": "metadata", "protocol_version": "1.5", "created_at": 1}, {"type": "turn.prompt", "time": 2},
+    "kimi-cli": ("kimi-cli", [
+        {"type": "metadata", "protocol_version": "1.2"},
+        {"timestamp": 1.5, "message": {"type": "TurnBegin", "payload": {"user_input": "Go."}}},
     ]),
-    "kimi-state": ("Kimi Code", {"id": "session_1", "version": 2, "createdAt": 1, "archived": False, "agents": {}}),
     "inspect": ("Inspect AI", {"version": 2, "status": "success", "eval": {"task": "t"}, "plan": {}}),
     "autogen-events": ("AutoGen", [
         {"payload": "{}", "sender": None, "receiver": "r", "kind": "k", "delivery_stage": "SEND", "type": "Message"},
@@ -83,6 +83,10 @@ NEARLY: dict[str, tuple[str, Content]] = {
         {"type": "session.start", "data": {"sessionId": SESSION, "producer": "copilot-agent"}, "id": "1", "parentId": None},
         {"type": "user.message", "data": {"content": "Go."}, "id": "2", "parentId": "1"},
     ]),
+    "kimi": ("kimi_code", [
+        {"type": "metadata", "protocol_version": "1.5", "created_at": 1}, {"type": "turn.prompt", "time": 2},
+    ]),
+    "kimi-state": ("kimi_code", {"id": "session_1", "version": 2, "createdAt": 1, "archived": False, "agents": {}}),
 }  # fmt: skip
 """Logs that have marks of another program, too: whose they are, and their lines or their document."""
 

@@ -32,6 +32,7 @@ FORMATS: Mapping[str, str] = {
     "qwen_code": "Qwen Code sessions (JSON Lines)",
     "gemini_cli": "Gemini CLI sessions (JSON Lines or JSON)",
     "copilot_cli": "GitHub Copilot CLI sessions (JSON Lines)",
+    "kimi_code": "Kimi Code sessions (JSON Lines)",
 }
 """Our own formats by name, and what people call them. The first that recognises a file has it."""
 
@@ -44,6 +45,7 @@ _FOLDERS = {
     "qwen_code": "conversations.",
     "gemini_cli": "conversations.",
     "copilot_cli": "conversations.",
+    "kimi_code": "conversations.",
 }
 """Where the modules of formats are, if not with those of spans."""
 

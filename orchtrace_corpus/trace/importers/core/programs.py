@@ -73,13 +73,12 @@ _BY_ROW: Mapping[str, Callable[[dict[str, Any]], bool]] = {
     "the list of prompts of Gemini CLI": lambda row: row.keys() >= {"sessionId", "messageId", "message", "type"},
     "OpenCode": _is_opencode,
     "AutoGen": _is_autogen,
-    "Kimi Code": lambda row: row.get("type") == "metadata" and "protocol_version" in row,
+    "kimi-cli": lambda row: _inside(row, "message").keys() >= {"type", "payload"},
 }
 _BY_MEMBERS = (
     ("OpenCode", {"sessionID", "messageID"}),
     ("OpenCode", {"projectID", "directory", "version"}),
     ("OpenCode", {"sessionID", "role", "time"}),
-    ("Kimi Code", {"agents", "createdAt", "archived"}),
     ("Inspect AI", {"version", "status", "eval"}),
     ("AutoGen", {"payload", "sender", "receiver", "delivery_stage"}),
     ("AutoGen", {"messages", "models_usage", "stop_reason"}),
