@@ -40,6 +40,10 @@ LOGS = {
     "otlp_openinference": "OTLP, OpenInference attributes",
     "langsmith": "LangSmith",
     "atif": "ATIF",
+    "qwen_code": "Qwen Code",
+    "gemini_cli": "Gemini CLI",
+    "copilot_cli": "Copilot CLI",
+    "kimi_code": "Kimi Code",
 }
 """The logs that `synthesize_logs.py` makes up, and what they are called."""
 

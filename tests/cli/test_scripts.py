@@ -59,7 +59,10 @@ def test_synthesized_traces_validate_and_are_reproducible(events: int, tmp_path:
 
 READERS = ("Read", "shell", "read_file")
 KINDS = ("input", "output", "cache_read")
-LOGS = ("claude_code", "codex", "openai_agents", "otlp_genai", "otlp_openinference", "langsmith", "atif")
+LOGS = (
+    *("claude_code", "codex", "openai_agents", "otlp_genai", "otlp_openinference", "langsmith", "atif"),
+    *("qwen_code", "gemini_cli", "copilot_cli", "kimi_code"),
+)
 
 
 def test_synthesized_logs_of_all_formats_are_of_one_run_and_reproducible(

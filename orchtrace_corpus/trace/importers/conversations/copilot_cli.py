@@ -16,7 +16,6 @@ from orchtrace_corpus.trace.importers.conversations.transcript import moment, st
 from orchtrace_corpus.trace.importers.core import json_parts, logs
 from orchtrace_corpus.trace.importers.core.logs import Head, LogFile, Opened
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked, masked_path
-from orchtrace_corpus.trace.importers.core.programs import program_of
 from orchtrace_corpus.trace.importers.spans.span import Usage
 from orchtrace_corpus.trace.model.import_report import LedgerLine, Problem
 from orchtrace_corpus.trace.model.trace import Status, TokenBasis, Trace
@@ -50,8 +49,6 @@ class _Event(Struct, gc=False):
 
 def recognises(beginning: Head) -> bool:
     """Whether a file that begins like this is a session of Copilot CLI: by the producer that its start names."""
-    if program_of(beginning):
-        return False
     starts = (fields(row.get("data")) for row in beginning.rows if row.get("type") == "session.start")
     return any(data.get("producer") == "copilot-agent" for data in starts)
 

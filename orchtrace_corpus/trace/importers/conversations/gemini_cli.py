@@ -14,7 +14,6 @@ from orchtrace_corpus.trace.importers.conversations.transcript import moment, te
 from orchtrace_corpus.trace.importers.core import logs
 from orchtrace_corpus.trace.importers.core.logs import Head, LogFile, Opened
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked, masked_path
-from orchtrace_corpus.trace.importers.core.programs import program_of
 from orchtrace_corpus.trace.importers.spans.span import Usage
 from orchtrace_corpus.trace.model.import_report import Drop, LedgerLine
 from orchtrace_corpus.trace.model.trace import Status, Trace
@@ -30,12 +29,11 @@ _DONE = ("success", "error", "cancelled")
 class _Header(NamedTuple):
     session: str
     is_child: bool
+    is_laid_out: bool  # whether it is a document, which is no line
 
 
 def recognises(beginning: Head) -> bool:
     """Whether a file that begins like this is a session of Gemini CLI: by the project that its header names."""
-    if program_of(beginning):
-        return False
     is_document = not beginning.rows and beginning.outline >= {*_HEADER, "messages"}
     return is_document or any(row.keys() >= _HEADER for row in beginning.rows)
 
@@ -77,14 +75,15 @@ def beside(opened: Opened) -> Sequence[LogFile]:
 
 def _header(opened: Opened) -> _Header:
     """Whose session a file is of, as its header says, or as the beginning of a document does."""
-    row = next((row for row in opened.head().rows if row.keys() >= _HEADER), None)
-    if row is None and not opened.head().rows:
-        given = (
-            re.search(rf'"{name}"\s*:\s*"([^"\\]{{1,200}})"', opened.head().text) for name in ("sessionId", "kind")
-        )
-        session, kind = (mark[1] if mark else "" for mark in given)
-        return _Header(session, kind == "subagent")
-    return _Header(text_field(row, "sessionId"), text_field(row, "kind") == "subagent")
+    rows = opened.first().rows or opened.head().rows
+    if rows and not rows[0].keys() >= _HEADER:
+        rows = opened.head().rows
+    row = next((row for row in rows if row.keys() >= _HEADER), None)
+    if rows:
+        return _Header(text_field(row, "sessionId"), text_field(row, "kind") == "subagent", is_laid_out=False)
+    said = (re.search(rf'"{name}"\s*:\s*"([^"\\]{{1,200}})"', opened.head().text) for name in ("sessionId", "kind"))
+    session, kind = (mark[1] if mark else "" for mark in said)
+    return _Header(session, kind == "subagent", is_laid_out=True)
 
 
 def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
@@ -128,7 +127,7 @@ class _Reading:
         else:
             self._session.id = self._session.id or header.session
         self._messages.setdefault(agent, {})
-        for place, row in self._rows(file):
+        for place, row in self._documents_rows(file) if header.is_laid_out else self._rows(file):
             change = fields(row.get("$set"))
             if "messages" in row and row.keys() >= _HEADER:
                 self._take_all(agent, row.get("messages"), place)
@@ -140,13 +139,10 @@ class _Reading:
                 self._take_message(agent, row, place)
 
     def _rows(self, file: LogFile) -> Iterator[tuple[steps.Place, dict[str, Any]]]:
-        """The lines, or the messages of a document that is laid out."""
-        with Opened(file) as opened:
-            is_laid_out = not opened.head().rows
-        if not is_laid_out:
-            for number, row in logs.rows(file, self._report):
-                yield steps.Place(file.name, number), row
-            return
+        for number, row in logs.rows(file, self._report):
+            yield steps.Place(file.name, number), row
+
+    def _documents_rows(self, file: LogFile) -> Iterator[tuple[steps.Place, dict[str, Any]]]:
         messages = logs.JsonDocument(file).top.members().get("messages")
         for part in messages.elements() if messages is not None else ():
             self._report.records_read += 1

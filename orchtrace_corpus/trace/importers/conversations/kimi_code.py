@@ -17,7 +17,6 @@ from orchtrace_corpus.trace.importers.conversations.transcript import string, te
 from orchtrace_corpus.trace.importers.core import json_parts, logs
 from orchtrace_corpus.trace.importers.core.logs import Head, LogFile, Opened
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked, masked_path
-from orchtrace_corpus.trace.importers.core.programs import program_of
 from orchtrace_corpus.trace.importers.spans.span import Usage
 from orchtrace_corpus.trace.model.import_report import LedgerLine
 from orchtrace_corpus.trace.model.trace import Status, Trace
@@ -73,11 +72,9 @@ class _Step(Struct, gc=False):
 def recognises(beginning: Head) -> bool:
     """Whether a file that begins like this is of a Kimi Code session."""
     rows = beginning.rows
-    if program_of(beginning):
-        return False
     if rows and rows[0].get("type") == "metadata" and "protocol_version" in rows[0]:
         return any(string(row.get("type")) in _MARKS for row in rows)
-    return beginning.outline >= _STATE and len(rows) < 2
+    return len(rows) < 2 and beginning.outline >= _STATE
 
 
 def ties(opened: Opened) -> Sequence[str]:

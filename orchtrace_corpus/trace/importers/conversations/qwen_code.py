@@ -98,9 +98,8 @@ class _Told(NamedTuple):
 
 def recognises(beginning: Head) -> bool:
     """Whether a file that begins like this is of a Qwen Code session: by its messages, which have parts."""
-    if program_of(beginning):
-        return False
-    return any(map(is_qwen, beginning.rows)) or beginning.outline >= _META
+    is_ours = any(map(is_qwen, beginning.rows)) or beginning.outline >= _META
+    return is_ours and not program_of(beginning)
 
 
 def ties(opened: Opened) -> Sequence[str]:

@@ -76,10 +76,10 @@ def beside(opened: Opened) -> list[LogFile]:
 
 def recognises(beginning: Head) -> bool:
     """Whether a file that begins like this belongs to a Claude Code session."""
-    names = beginning.outline
-    if program_of(beginning) or any(map(is_qwen, beginning.rows)) or names >= {"agentType", "parentSessionId"}:
+    if not any(map(_is_row, beginning.rows)) and not any(names <= beginning.outline for names in _DOCUMENTS):
         return False
-    return any(map(_is_row, beginning.rows)) or any(some <= names for some in _DOCUMENTS)
+    is_qwen_code = any(map(is_qwen, beginning.rows)) or {"agentType", "parentSessionId"} <= beginning.outline
+    return not is_qwen_code and not program_of(beginning)
 
 
 def _is_row(row: dict[str, Any]) -> bool:
