@@ -103,23 +103,6 @@ class _Reading:
         self._children: dict[str, str] = {}  # sub-agents by the call that spawned them
         self._asked: dict[str, _Event] = {}
         self._failed: list[str] = []
-        self._takers: Mapping[str, Callable[[_Event], None]] = {
-            "abort": self._take_abort,
-            "assistant.message": self._take_message,
-            "model.call_failure": self._take_failure,
-            "permission.completed": self._take_decision,
-            "permission.requested": self._take_request,
-            "session.error": self._take_failure,
-            "session.shutdown": self._take_shutdown,
-            "session.start": self._take_start,
-            "session.usage_record": self._take_usage,
-            "subagent.completed": self._take_end,
-            "subagent.failed": self._take_end,
-            "subagent.started": self._take_spawn,
-            "tool.execution_complete": self._take_result,
-            "tool.execution_start": self._take_call,
-            "user.message": self._take_input,
-        }
 
     def take(self, file: LogFile) -> None:
         """The events of a file."""
@@ -130,11 +113,11 @@ class _Reading:
                 self._report.pass_over("event that repeats an earlier one")
                 continue
             self._seen.add(name)
-            taker = self._takers.get(kind)
+            taker = _TAKERS.get(kind)
             if taker is not None:
                 parent = text_field(data, "parentToolCallId")
                 agent = string(row.agent_id) or (self._children.get(parent, parent) if parent else ROOT)
-                taker(_Event(data, agent, moment(row.timestamp), steps.Place(file.name, number)))
+                taker(self, _Event(data, agent, moment(row.timestamp), steps.Place(file.name, number)))
             elif kind.startswith(_SILENT):
                 self._report.pass_over(masked(kind))
             else:
@@ -343,3 +326,23 @@ class _Reading:
             if found is not None:
                 found.status, found.error = Status.ERROR, "agent_error"
         return session.trace()
+
+
+_TAKERS: Mapping[str, Callable[[_Reading, _Event], None]] = {
+    "abort": _Reading._take_abort,
+    "assistant.message": _Reading._take_message,
+    "model.call_failure": _Reading._take_failure,
+    "permission.completed": _Reading._take_decision,
+    "permission.requested": _Reading._take_request,
+    "session.error": _Reading._take_failure,
+    "session.shutdown": _Reading._take_shutdown,
+    "session.start": _Reading._take_start,
+    "session.usage_record": _Reading._take_usage,
+    "subagent.completed": _Reading._take_end,
+    "subagent.failed": _Reading._take_end,
+    "subagent.started": _Reading._take_spawn,
+    "tool.execution_complete": _Reading._take_result,
+    "tool.execution_start": _Reading._take_call,
+    "user.message": _Reading._take_input,
+}
+"""What reads each kind of events."""

@@ -326,6 +326,15 @@ class Opened:
         """
         return self._first(MOST_DOCUMENT_BYTES)
 
+    def read_into(self, piece: memoryview, at: int) -> int:
+        """Fill memory with what is in the file from a byte on, and return how much that is."""
+        self._first(0)
+        if self._handle is None or self._handle.seek(at) != at:
+            return 0
+        size = self._handle.readinto(piece)
+        self._handle.seek(len(self._data))
+        return size or 0
+
     def rows(self, shape: type[_Shape]) -> list[_Shape]:
         """The first records of a JSON Lines file as structs of a shape, from which follows what the file is.
 
