@@ -44,6 +44,10 @@ LOGS = {
     "inspect_ai": "Inspect AI",
     "autogen": "AutoGen",
     "google_adk": "Google ADK",
+    "qwen_code": "Qwen Code",
+    "gemini_cli": "Gemini CLI",
+    "copilot_cli": "Copilot CLI",
+    "kimi_code": "Kimi Code",
 }
 """The logs that `synthesize_logs.py` makes up, and what they are called."""
 

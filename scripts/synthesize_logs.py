@@ -14,10 +14,13 @@ from pathlib import Path
 from typing import Any
 
 from made_up_teams import START, Files, Round, Turn, end_of, moment, round_
+from synthesize_coding_agents import copilot_cli, gemini_cli, kimi_code, qwen_code
 from synthesize_programs import autogen, google_adk, inspect_ai, opencode
 from synthesize_spans import langsmith, openai_agents, otlp_genai, otlp_openinference
 
 SESSION_BYTES = 4_000_000
+PLAIN = ("claude_code", "codex", "qwen_code", "gemini_cli", "copilot_cli", "kimi_code")
+"""Formats written by JavaScript and Rust, which escape less."""
 
 
 def main() -> None:
@@ -45,7 +48,7 @@ def write(form: str, folder: Path, least_bytes: int, seed: int = 1) -> None:
         for name, rows in WRITERS[form](number, rounds).items():
             path = folder / name
             path.parent.mkdir(parents=True, exist_ok=True)
-            is_plain = form in ("claude_code", "codex")  # written by JavaScript and Rust, which escape less
+            is_plain = form in PLAIN
             indent = 2 if form == "atif" else None  # as Harbor and NVIDIA write them
             text = "".join(json.dumps(row, ensure_ascii=not is_plain, indent=indent) + "\n" for row in rows)
             written += path.write_bytes(text.encode("utf-8"))
@@ -350,6 +353,10 @@ WRITERS: dict[str, Callable[[int, list[Round]], Files]] = {
     "inspect_ai": inspect_ai,
     "autogen": autogen,
     "google_adk": google_adk,
+    "qwen_code": qwen_code,
+    "gemini_cli": gemini_cli,
+    "copilot_cli": copilot_cli,
+    "kimi_code": kimi_code,
 }
 
 

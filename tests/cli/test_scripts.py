@@ -62,6 +62,7 @@ KINDS = ("input", "output", "cache_read")
 LOGS = (
     *("claude_code", "codex", "openai_agents", "otlp_genai", "otlp_openinference", "langsmith", "atif"),
     *("opencode", "inspect_ai", "autogen"),
+    *("qwen_code", "gemini_cli", "copilot_cli", "kimi_code"),
 )
 
 

@@ -228,6 +228,56 @@ SESSIONS = (
         sure(1 + 1, 1, 1, 1, 1),  # Orchestrator, WebSurfer, Orchestrator, its terminal, Orchestrator
         sure(1 + 1, 1, 1, 1, 1),
     ),
+    Counted(
+        "logs/qwen_code/background", "Qwen Code 0.24.4",
+        1000 + (1300 - 900) + (1500 - 1300) + (1800 - 1500) + 600 + (700 - 500) + (600 - 100) + (800 - 600),
+        100 + 50 + 15 + 60 + (30 + 20) + (40 + 25 + 10),  # of the first answer of c2 the total has 25 thoughts besides
+        900 + 1300 + 1500 + 500 + (100 + 600),
+        0,
+        3, 2, 2, 3,  # main, c1, c2; both are told of at 09:00:40; a shell and a file failed, and c2 itself
+        46,
+        0,
+        sure(8 + 6 + 3 + 3.5 + 6, 7 + 1 + 8, 11 + 1 + 9),  # main; c1 and c2 from 9, when they had their prompts
+        sure(8, 11 + 1 + 9, 6),  # main, c2, main
+    ),
+    Counted(
+        "logs/gemini_cli/team", "Gemini CLI 0.61",
+        (1000 - 200) + (1500 + 60 - 1000) + (1700 - 1500) + (1800 - 1600) + (1750 - 1500)  # m1 to m5, m4 was rewound
+        + 500 + (660 - 60 - 400) + 500 + (550 - 300),  # a1, a2, b1, b2
+        (50 + 20) + 40 + (30 + 10) + 25 + (35 + 5) + 20 + 60 + (25 + 5) + 30,
+        200 + 1000 + 1500 + 1600 + 1500 + 400 + 300,
+        0,
+        3, 2, 2, 3,  # main, A, B; a file failed, B had too many turns, and one answer did not come
+        130 - 70,
+        60 + 10,  # 09:00:44 to 09:01:44, 09:01:50 to 09:02:00
+        sure(6 + 6 + 3 + 5 + 6 + 3 + 7, 5.5 + 1 + 16 + 0.5, 9.5 + 2 + 7.5),  # main, A, B
+        sure(6, 5.5 + 1 + 16 + 0.5, 6 + 3 + 5 + 6 + 3 + 7),  # main, A, main
+    ),
+    Counted(
+        "logs/copilot_cli/team", "Copilot CLI 1.0.102",
+        (1000 - 200 - 50) + (1300 - 1000) + (1400 - 1300) + (1500 - 1400) + 500 + (560 - 400) + 500 + (600 - 450),
+        100 + 50 + 20 + 35 + (30 + 40) + (20 + 25),  # main, reader-1, reader-2
+        200 + 1000 + 1300 + 1400 + 400 + 450,
+        50,
+        3, 2, 2, 2,  # a command of reader-2 ended with exit code 1, and a person refused an edit
+        66.2 - 13.2,
+        0.5 + 10.3 + 2.4,  # of the 30 s for reader-2's command: until main went on, while it asked, too, and at the end
+        sure(8 + 6 + 6 + 6.1, 6 + 1 + 7.8, 10 + 3 + 7.8),  # main, reader-1, reader-2
+        sure(8, 6 + 1 + 7.8, 6 + 6 + 6.1),  # main, reader-1, main
+    ),
+    Counted(
+        "logs/kimi_code/team", "Kimi Code 2.1.0",
+        800 + 300 + 150 + 200 + 100 + 500 + (400 + 100) + (410 + 120),  # main and its summary, agent-0, agent-1
+        100 + 25 + 15 + 30 + 12 + 60 + (20 + 30) + (22 + 18),
+        200 + 900 + 1150 + 1200 + 1400 + 400 + 410,
+        50,
+        3, 2, 2, 2,  # a person refused Bash, and a file of agent-1 failed
+        140 - 72,
+        60 + 12,  # 09:00:56 to 09:01:56, and after the turn was broken off
+        # main, agent-0, agent-1, which worked while Bash was refused: of these 8 s nobody knows
+        (33.4 + 14.5 + 41.5, 33.4 + 8 + 14.5 + 41.5),
+        sure(8, 11.5 + 1 + 29, 5.4 + 6 + 3),  # main, agent-1, main
+    ),
 )  # fmt: skip
 
 

@@ -22,16 +22,6 @@ IFLOW = {**CLAUDE, "sessionId": f"session-{SESSION}", "version": "1.0.0"}
 
 Content = list[dict[str, Any]] | dict[str, Any]
 OTHERS: dict[str, tuple[str, Content]] = {
-    "qwen-user": ("Qwen Code", [{**ROW, "type": "user", "message": {"role": "user", "parts": [{"text": "Go."}]}}]),
-    "qwen-system": ("Qwen Code", [
-        {**ROW, "type": "system", "subtype": "ui_telemetry", "systemPayload": {"uiEvent": {"input_token_count": 9}}},
-    ]),
-    "qwen-child": ("Qwen Code", [
-        {**ROW, "type": "user", "agentId": "a1", "isSidechain": True, "message": {"role": "user", "parts": []}},
-    ]),
-    "qwen-meta": ("Qwen Code", {
-        "agentId": "a1", "agentType": "general", "toolUseId": "call_1", "parentSessionId": SESSION, "subagentName": "g",
-    }),
     "iflow": ("iFlow", [
         {**IFLOW, "type": "user", "message": {"role": "user", "content": "Go."}},
         {**IFLOW, "type": "assistant", "message": {"id": "m1", "role": "assistant", "model": "glm-5", "stop_reason": None,
@@ -43,24 +33,45 @@ OTHERS: dict[str, tuple[str, Content]] = {
              {"type": "tool_result", "tool_use_id": "c1", "content": {"functionResponse": {"id": "c1"}}},
          ]}},
     ]),
-    "gemini": ("Gemini CLI", [
+    "gemini-prompts": ("the list of prompts of Gemini CLI", [
+        {"sessionId": SESSION, "messageId": 0, "type": "user", "message": "Go.", "timestamp": moment(0)},
+    ]),
+    "kimi-cli": ("kimi-cli", [
+        {"type": "metadata", "protocol_version": "1.2"},
+        {"timestamp": 1.5, "message": {"type": "TurnBegin", "payload": {"user_input": "Go."}}},
+    ]),
+}  # fmt: skip
+"""Logs of programs that are not read: which program, and its lines or its document."""
+
+NEARLY: dict[str, tuple[str, Content]] = {
+    "qwen-user": ("qwen_code", [{**ROW, "type": "user", "message": {"role": "user", "parts": [{"text": "Go."}]}}]),
+    "qwen-system": ("qwen_code", [
+        {**ROW, "type": "system", "subtype": "ui_telemetry", "systemPayload": {"uiEvent": {"input_token_count": 9}}},
+    ]),
+    "qwen-child": ("qwen_code", [
+        {**ROW, "type": "user", "agentId": "a1", "isSidechain": True, "message": {"role": "user", "parts": []}},
+    ]),
+    "qwen-meta": ("qwen_code", {
+        "agentId": "a1", "agentType": "general", "toolUseId": "call_1", "parentSessionId": SESSION, "subagentName": "g",
+    }),
+    "gemini": ("gemini_cli", [
         {"sessionId": SESSION, "projectHash": "ab", "startTime": moment(0), "lastUpdated": moment(0), "kind": "main"},
         {"id": "m1", "timestamp": moment(1), "type": "user", "content": [{"text": "Go."}]},
     ]),
-    "gemini-document": ("Gemini CLI", {
+    "gemini-document": ("gemini_cli", {
         "lastUpdated": moment(1), "messages": [{"id": "u1", "type": "user", "content": "Go.", "timestamp": moment(0)}],
         "projectHash": "ab", "sessionId": SESSION, "startTime": moment(0),
     }),
-    "copilot": ("Copilot CLI", [
+    "copilot": ("copilot_cli", [
         {"type": "session.start", "data": {"sessionId": SESSION, "producer": "copilot-agent"}, "id": "1", "parentId": None},
         {"type": "user.message", "data": {"content": "Go."}, "id": "2", "parentId": "1"},
     ]),
-    "kimi": ("Kimi Code", [
+    "kimi": ("kimi_code", [
         {"type": "metadata", "protocol_version": "1.5", "created_at": 1}, {"type": "turn.prompt", "time": 2},
     ]),
-    "kimi-state": ("Kimi Code", {"id": "session_1", "version": 2, "createdAt": 1, "archived": False, "agents": {}}),
+    "kimi-state": ("kimi_code", {"id": "session_1", "version": 2, "createdAt": 1, "archived": False, "agents": {}}),
 }  # fmt: skip
-"""Logs of programs that are not read: which program, and its lines or its document."""
+"""Logs that have marks of another program, too: whose they are, and their lines or their document."""
 
 OURS = [(form, path) for form in importers.FORMATS for path in sorted((LOGS / form).rglob("*.json*"))
         if path.name != "truth.json"]  # fmt: skip
@@ -95,6 +106,17 @@ def test_no_log_of_another_program_is_taken_for_one_of_ours(
         DataFileError, match=f"is no log of a format that we know: it is of {program}, which is not read"
     ):
         importers.sessions(str(path))
+
+
+@pytest.mark.parametrize("name", NEARLY)
+@pytest.mark.parametrize("suffix", [".jsonl", ".json", ".meta.json"])
+@pytest.mark.parametrize("indent", [None, 2])
+def test_a_log_that_looks_like_another_is_recognised(
+    tmp_path: Path, name: str, suffix: str, indent: int | None
+) -> None:
+    form, content = NEARLY[name]
+
+    assert recognisers(written(tmp_path / f"agent-1{suffix}", content, indent=indent)) == [form]
 
 
 @pytest.mark.parametrize(("form", "path"), OURS, ids=[str(path.relative_to(LOGS)) for _, path in OURS])
@@ -142,12 +164,12 @@ def test_a_folder_of_several_programs_gives_ours_and_names_the_others(tmp_path: 
     main.say(0, "Go.")
     main.answer(1, "m1", text("A"))
     main.write(tmp_path)
-    for name in ("qwen-user", "qwen-meta", "gemini", "iflow"):
+    for name in ("gemini-prompts", "iflow", "iflow-result"):
         written(tmp_path / f"{name}.jsonl", OTHERS[name][1], indent=None)
 
     done = run_corpus("trace", "import", str(tmp_path), "--to", "jsonl")
     assert len(done.stdout.splitlines()) == 1
-    for said in ("2 files are of Qwen Code", "1 file is of Gemini CLI", "1 file is of iFlow"):
+    for said in ("2 files are of iFlow", "1 file is of the list of prompts of Gemini CLI"):
         assert f"corpus: {said}, which is not read" in done.stderr
 
 

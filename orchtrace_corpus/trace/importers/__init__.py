@@ -34,6 +34,10 @@ FORMATS: Mapping[str, str] = {
     "autogen": "AutoGen event logs and results (JSON Lines, JSON)",
     "google_adk": "Google ADK sessions (JSON)",
     "who_and_when": "Who&When records (JSON)",
+    "qwen_code": "Qwen Code sessions (JSON Lines)",
+    "gemini_cli": "Gemini CLI sessions (JSON Lines or JSON)",
+    "copilot_cli": "GitHub Copilot CLI sessions (JSON Lines)",
+    "kimi_code": "Kimi Code sessions (JSON Lines)",
 }
 """Our own formats by name, and what people call them. The first that recognises a file has it."""
 
@@ -41,13 +45,10 @@ ENTRY_POINTS = "orchtrace_corpus.importers"
 """The group of entry points by which other packages add importers; the name of each is that of its format."""
 
 _FOLDERS = {
-    "claude_code": "conversations.",
-    "codex": "conversations.",
+    **dict.fromkeys(("claude_code", "codex"), "conversations."),
     "atif": "",
-    "opencode": "conversations.",
-    "autogen": "conversations.",
-    "google_adk": "conversations.",
-    "who_and_when": "conversations.",
+    **dict.fromkeys(("opencode", "autogen", "google_adk", "who_and_when"), "conversations."),
+    **dict.fromkeys(("qwen_code", "gemini_cli", "copilot_cli", "kimi_code"), "conversations."),
 }
 """Where the modules of formats are, if not with those of spans."""
 

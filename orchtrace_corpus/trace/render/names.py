@@ -86,7 +86,8 @@ def _tries(one: AgentSpan, people: frozenset[str], *, is_alone: bool) -> list[st
     if not re.fullmatch(_IS_ID, one.agent):
         return [f"{own} ({role})", own]
     short = own if len(own) <= _SHORT + 2 else own[:_SHORT]
-    return [*([role] if is_alone else []), f"{role} {short}", f"{role} {own}", own]
+    by_end = f"{role} {own[-_SHORT:]}"  # ids that begin with a time may begin alike
+    return [*([role] if is_alone else []), f"{role} {short}", by_end, f"{role} {own}", own]
 
 
 def counted(number: int, noun: str) -> str:

@@ -45,7 +45,7 @@ _MARKS = {
 _OPEN = "?"
 _FAILED = "x"
 _WARM_UP = "w"
-_WORDS = {"s": "spawn", "d": "end of an agent", "m": "message", "t": "tool", "r": "return", "h": "a person acts",
+_WORDS = {"s": "spawn", "d": "end of an agent", "m": "message", "t": "tool", "r": "return", "h": "person",
           "!": "guard", "e": "stop", _WARM_UP: "warm-up, off the clock", _FAILED: "error"}  # fmt: skip
 
 
@@ -161,7 +161,7 @@ def timelines(
                       Span(f"  {_tokens(one).rjust(token_width)}".rstrip(), "muted")))  # fmt: skip
     assumed = [f"{glyphs.shades[1]} assumed"] if glyphs.shades[1] in drawn else []
     signs = [f"{glyphs.shades[0]} model", *assumed, f"{glyphs.shades[2]} tool", f"{glyphs.empty} idle"]
-    signs += [f"{_OPEN} open, perhaps waiting"] if _OPEN in drawn else []
+    signs += [f"{_OPEN} open"] if _OPEN in drawn else []
     signs += [f"{sign} {words}" for sign, words in _WORDS.items() if sign in drawn]
     if elapsed:
         lines += [line(text, "muted") for text in break_lines(", ".join(map(keep, signs)), room)]

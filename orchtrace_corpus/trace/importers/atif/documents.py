@@ -15,14 +15,14 @@ ABSENT = Raw(b"null")
 """Stands for a member that is left undecoded, and is not there."""
 
 
-class Invocation(Struct):
+class Invocation(Struct, gc=False):
     """When a call began and ended, in seconds since 1970, by NVIDIA's convention."""
 
     start_timestamp: Any = None
     end_timestamp: Any = None
 
 
-class Extra(Struct):
+class Extra(Struct, gc=False):
     """What is known of the members of `extra`, which are not those of ATIF."""
 
     invocation: Invocation | None = None
@@ -34,7 +34,7 @@ class Extra(Struct):
     orchtrace: Raw = ABSENT
 
 
-class Agent(Struct):
+class Agent(Struct, gc=False):
     """The agent of a trajectory."""
 
     name: Any = None
@@ -43,7 +43,7 @@ class Agent(Struct):
     extra: Extra | None = None
 
 
-class Metrics(Struct):
+class Metrics(Struct, gc=False):
     """The members of `metrics`; lists of single tokens are left undecoded."""
 
     prompt_tokens: Any = None
@@ -56,7 +56,7 @@ class Metrics(Struct):
     extra: Any = None
 
 
-class Call(Struct):
+class Call(Struct, gc=False):
     """A call of a tool."""
 
     tool_call_id: Any = None
@@ -65,7 +65,7 @@ class Call(Struct):
     extra: Extra | None = None
 
 
-class Reference(Struct):
+class Reference(Struct, gc=False):
     """Where the trajectory of a sub-agent is."""
 
     trajectory_id: Any = None
@@ -73,7 +73,7 @@ class Reference(Struct):
     extra: Extra | None = None
 
 
-class Result(Struct):
+class Result(Struct, gc=False):
     """The result of a call, or another observation."""
 
     source_call_id: Any = None
@@ -82,13 +82,13 @@ class Result(Struct):
     extra: Extra | None = None
 
 
-class Observation(Struct):
+class Observation(Struct, gc=False):
     """What came back from the calls of a step."""
 
     results: list[Result] | None = None
 
 
-class Step(Struct):
+class Step(Struct, gc=False):
     """The members of a step that say something about agents, calls or tokens."""
 
     step_id: Any = None
@@ -104,7 +104,7 @@ class Step(Struct):
     extra: Extra | None = None
 
 
-class Document(Struct):
+class Document(Struct, gc=False):
     """The members of a trajectory, with those of its sub-agents."""
 
     trajectory_id: Any = None

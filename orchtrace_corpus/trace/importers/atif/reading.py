@@ -172,7 +172,8 @@ class Trajectory:
         if usage is None and step.llm_call_count is None and isinstance(before, steps.ModelCall) and before.tokens:
             before.end, before.final = max(before.end, time), not step.tool_calls  # one answer, written as two steps
             return before
-        call = steps.ModelCall(time, place, end=time, final=not step.tool_calls)
+        call = steps.ModelCall(time, place)
+        call.end, call.final = time, not step.tool_calls
         call.model = masked(step.model_name) if type(step.model_name) is str else self._model
         call.ref = self._privacy.reference(step.message)
         more: dict[str, Any] = {}
@@ -210,11 +211,16 @@ class Trajectory:
 
     def _usage(self, metrics: Metrics, report: ImportReport, place: steps.Place | None) -> Usage | None:
         """What metrics state; None, and entered as unknown, where that is nothing."""
+        prompt, completion, cached = metrics.prompt_tokens, metrics.completion_tokens, metrics.cached_tokens
+        amounts = prompt, completion, cached
+        are_plain = metrics.extra is None and set(map(type, amounts)) == {int}
+        if are_plain and prompt and min(amounts) >= 0 and max(amounts) < 2**53:  # as nearly all are
+            return Usage(*amounts)
         written = reasoning = None
         if type(metrics.extra) is dict:
             written = next((metrics.extra[name] for name in _CACHE_WRITES if name in metrics.extra), None)
             reasoning = next((metrics.extra[name] for name in _REASONING if name in metrics.extra), None)
-        stated = (metrics.prompt_tokens, metrics.completion_tokens, metrics.cached_tokens, written, reasoning)
+        stated = (prompt, completion, cached, written, reasoning)
         usage = Usage(*map(amount, stated))
         if stated != usage[:5]:
             report.note(Problem.USAGE_NO_NUMBER, str(place))
@@ -250,7 +256,8 @@ class Trajectory:
         place: steps.Place,
     ) -> None:
         use, tool = string(one.tool_call_id), masked(string(one.function_name))
-        tool_call = steps.ToolCall(time, place, call=call, id=masked(use), tool=tool)
+        tool_call = steps.ToolCall(time, place)
+        tool_call.call, tool_call.id, tool_call.tool = call, masked(use), tool
         tool_call.ref = self._privacy.reference(one.arguments)
         invocation = _invocation(one.extra) if one.extra is not None else None
         if invocation is not None and time != steps.NO_TIME:
@@ -268,7 +275,8 @@ class Trajectory:
         """The result of a call of this step or, as some programs write it, of an earlier one."""
         use = string(result.source_call_id)
         tool_call = own.get(use) or self.calls.get(use)
-        found = steps.ToolResult(time, place, status=_UNKNOWN, ref=self._privacy.reference(result.content))
+        found = steps.ToolResult(time, place)
+        found.status, found.ref = _UNKNOWN, self._privacy.reference(result.content)
         if tool_call is not None and tool_call.more is not None:
             found.time = tool_call.time + tool_call.more["run_time"]
         if result.extra is not None:

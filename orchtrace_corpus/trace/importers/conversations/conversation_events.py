@@ -8,15 +8,17 @@ a call. A sub-agent without a transcript has worked from spawn to return. A spaw
 
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from operator import attrgetter, itemgetter
 from typing import Any
+
+from msgspec import UNSET
 
 from orchtrace_corpus.trace.importers.conversations import transcript as steps
 from orchtrace_corpus.trace.importers.core.builder import Builder
 from orchtrace_corpus.trace.importers.core.identity import Names
 from orchtrace_corpus.trace.model.import_report import Problem
-from orchtrace_corpus.trace.model.trace import AgentKind, EdgeType, EventType, Status, TokenBasis
+from orchtrace_corpus.trace.model.trace import AgentKind, EdgeType, Event, EventType, Status, TokenBasis, Tokens
 
 _INFERENCE, _MESSAGE, _CAUSAL, _TOOL = EventType.INFERENCE, EventType.MESSAGE, EdgeType.CAUSAL, EdgeType.TOOL
 _TOOL_CALL, _TOOL_RESULT = EventType.TOOL_CALL, EventType.TOOL_RESULT
@@ -59,33 +61,35 @@ class _Run:
         self._absent: list[tuple[str, steps.ToolCall]] = []
         self._closed: dict[str, tuple[str, steps.ToolCall]] = {}
 
-    def emit(
-        self,
-        kind: EventType,
-        agent: str,
-        step: steps.Step,
-        time: float | None = None,
-        *,
-        end: float | None = None,
-        tokens: Mapping[str, int] | None = None,
-        **fields: Any,
-    ) -> str:
+    def begin(
+        self, kind: EventType, agent: str, step: steps.Step, time: float | None = None, end: float | None = None
+    ) -> Event:
         """Add an event, and remember it as the agent's own."""
         if time is None:
             time = step.time
-        if agent in self._warm_ups:
-            fields["warm_up"] = True
         place = step.place
-        event = self.builder.event(kind, agent, time, place.file, place.line, end, tokens, fields)
+        event = self.builder.begin(kind, agent, time, place.file, place.line, end)
+        if agent in self._warm_ups:
+            event.warm_up = True
         last = self._last.get(agent)  # as `note_time` does, for every event there is
         if last is None or time >= last[0]:
             self._last[agent] = (time, step)
         if kind not in _OF_OTHERS:
-            moment = (time, event)
+            moment = (time, event.id)
             self._own[agent].append(moment)
-            if kind in _STARTS and "copied_context" not in fields:
+            if kind in _STARTS and type(step) is not steps.CopiedHistory:
                 self._starts[agent].append(moment)
         return event
+
+    def emit(
+        self, kind: EventType, agent: str, step: steps.Step, time: float | None = None, *, end: float | None = None,
+        **fields: Any,
+    ) -> str:  # fmt: skip
+        """Add an event with further fields, and return its id."""
+        event = self.begin(kind, agent, step, time, end)
+        for name, value in fields.items():
+            setattr(event, name, value)
+        return event.id
 
     def note_time(self, agent: str, time: float, step: steps.Step) -> None:
         """An agent is known to live at a time."""
@@ -291,7 +295,7 @@ class _TranscriptEvents:
                         self._agent,
                         step,
                         end=step.time,
-                        tokens=step.tokens,
+                        tokens=Tokens(**step.tokens) if step.tokens else UNSET,
                         token_basis=TokenBasis.REPORTED,
                         copied_context=True,
                         inferred=True,
@@ -303,24 +307,19 @@ class _TranscriptEvents:
         kind = _INFERENCE
         if call.decides or self._returned:
             kind = EventType.DECISION if call.decides else EventType.AGGREGATE
-        call.event = self._emit(
-            kind,
-            self._agent,
-            call,
-            call.time if begin == steps.NO_TIME else min(begin, call.time),
-            end=call.end,
-            model=call.model,
-            tokens=call.tokens,
-            token_basis=call.basis,
-            content_ref=call.ref,
-            status=Status.ERROR if call.error else Status.UNKNOWN,
-            error_type=call.error,
-            inferred=True,
-            **(call.more or {}),
-        )
+        time = call.time if begin == steps.NO_TIME else min(begin, call.time)
+        event = self._run.begin(kind, self._agent, call, time, call.end)
+        call.event, event.inferred = event.id, True
+        event.model, event.token_basis, event.content_ref = call.model, call.basis, call.ref
+        if call.tokens:
+            event.tokens = Tokens(**call.tokens)
+        if call.error:
+            event.status, event.error_type = Status.ERROR, call.error
+        for name, value in call.more.items() if call.more else ():
+            setattr(event, name, value)
         self._run.note_time(self._agent, call.end, call)
-        for event, how in self._inputs:
-            self._builder.edge(event, call.event, how)
+        for given, how in self._inputs:
+            self._builder.edge(given, call.event, how)
         for delivery in self._deliveries:
             self._run.join_to_sender(delivery, call.event)
         self._inputs, self._deliveries, self._returned = [], [], False
@@ -336,10 +335,11 @@ class _TranscriptEvents:
                 if tool_call.purpose is not steps.MESSAGE:
                     kind, target = _TOOL_CALL, ""
                     tool_call.id = tool_call.id and self._run.call_id(tool_call)
-                tool, call_id, ref, more = tool_call.tool, tool_call.id, tool_call.ref, tool_call.more or {}
-                tool_call.event = self._emit(
-                    kind, self._agent, tool_call, target=target, tool=tool, call_id=call_id, content_ref=ref, **more
-                )
+                event = self._run.begin(kind, self._agent, tool_call)
+                tool_call.event, event.target = event.id, target
+                event.tool, event.call_id, event.content_ref = tool_call.tool, tool_call.id, tool_call.ref
+                for name, value in tool_call.more.items() if tool_call.more else ():
+                    setattr(event, name, value)
             case steps.CLOSE:
                 self._run.close(self._agent, tool_call)
         self._builder.edge(cause, tool_call.event, _CAUSAL)
@@ -362,20 +362,12 @@ class _TranscriptEvents:
             return
         if tool_call is not None and not tool_call.event:
             tool_call = None  # its call is not among the transcript's own steps
-        tool, call_id = (tool_call.tool, tool_call.id) if tool_call is not None else ("", "")
-        event = self._emit(
-            _TOOL_RESULT,
-            self._agent,
-            answer,
-            tool=tool,
-            call_id=call_id,
-            status=answer.status,
-            error_type=answer.error,
-            content_ref=answer.ref,
-        )
+        event = self._run.begin(_TOOL_RESULT, self._agent, answer)
+        event.status, event.error_type, event.content_ref = answer.status, answer.error, answer.ref
         if tool_call is not None:
-            self._builder.edge(tool_call.event, event, _TOOL)
-        self._inputs.append((event, _TOOL))
+            event.tool, event.call_id = tool_call.tool, tool_call.id
+            self._builder.edge(tool_call.event, event.id, _TOOL)
+        self._inputs.append((event.id, _TOOL))
 
     def _take_typed(self, step: steps.UserInput) -> None:
         known = (step.since,) if step.asked else (self._busy, step.since)

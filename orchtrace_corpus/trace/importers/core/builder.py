@@ -1,7 +1,6 @@
 """Collects the events of a run while a log is read, and makes a trace of them."""
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from operator import attrgetter, lt
 from typing import Any
@@ -57,6 +56,30 @@ class Builder:
         self._edges: dict[tuple[str, str, EdgeType], None] = {}
         self._agents: dict[str, Agent] = {}
 
+    def begin(
+        self, kind: EventType, agent: str, time: float | None, file: str, line: int, end: float | None = None
+    ) -> Event:
+        """Add an event, of which more may be said; `t` and `t_end` still count from 1970.
+
+        Args:
+            kind: Its type.
+            agent: The agent that acts.
+            time: When it began; None takes the time of the event before it, and notes a problem.
+            file: The file of the log that it comes from.
+            line: The line.
+            end: When it ended.
+        """
+        events = self._events
+        if time is None:
+            time = events[f"e{len(events)}"].t if events else 0.0
+            self.report.note(Problem.NO_EVENT_TIME, f"{file}:{line}")
+        name = f"e{len(events) + 1}"
+        event = events[name] = Event(name, time, kind, agent)  # further fields are sooner set than given by name
+        event.source = Source(file, line, self._form, self._version)
+        if end is not None:
+            event.t_end = end if end > time else time
+        return event
+
     def event(
         self,
         kind: EventType,
@@ -68,33 +91,13 @@ class Builder:
         tokens: Mapping[str, int] | None = None,
         fields: Mapping[str, Any] | None = None,
     ) -> str:
-        """Add an event and return its id.
-
-        Args:
-            kind: Its type.
-            agent: The agent that acts.
-            time: When it began; None takes the time of the event before it, and notes a problem.
-            file: The file of the log that it comes from.
-            line: The line.
-            end: When it ended.
-            tokens: Its tokens by kind.
-            fields: Further fields of an `Event`.
-        """
-        name = f"e{len(self._events) + 1}"
-        if time is None:
-            time = self._events[f"e{len(self._events)}"].t if self._events else 0.0
-            self.report.note(Problem.NO_EVENT_TIME, f"{file}:{line}")
-        self._events[name] = Event(
-            name,
-            time,
-            kind,
-            agent,
-            t_end=end if end is None or end > time else time,
-            tokens=Tokens(**tokens) if tokens else UNSET,
-            source=Source(file, line, self._form, self._version),
-            **(fields or {}),
-        )
-        return name
+        """Add an event as `begin` does, with its tokens by kind and further fields of an `Event`; return its id."""
+        event = self.begin(kind, agent, time, file, line, end)
+        if tokens:
+            event.tokens = Tokens(**tokens)
+        for name, value in (fields or {}).items():
+            setattr(event, name, value)
+        return event.id
 
     def __len__(self) -> int:
         return len(self._events)
@@ -145,15 +148,21 @@ class Builder:
         timed = [event for event in events if not event.warm_up] or events
         first = timed[0].t if timed else zero
         last = max([event.t if event.t_end is None else event.t_end for event in timed], default=zero)
+        rounded: dict[float, float] = {}  # what ends one event mostly begins another
         for event in events:
-            event.t = round(event.t - zero, 6)
-            if event.t_end is not None:
-                event.t_end = round(event.t_end - zero, 6)
+            begin, end = event.t, event.t_end
+            if (shown := rounded.get(begin)) is None:
+                shown = rounded[begin] = round(begin - zero, 6)
+            event.t = shown
+            if end is not None:
+                if (shown := rounded.get(end)) is None:
+                    shown = rounded[end] = round(end - zero, 6)
+                event.t_end = shown
             if event.t_request is not None:
                 event.t_request = max(round(event.t_request - zero, 6), 0.0)
             if event.t_first_token is not None:
                 event.t_first_token = max(round(event.t_first_token - zero, 6), 0.0)
-        edges = list(self._forward_edges())
+        edges = self._forward_edges()
         events = _ordered(events, edges)
         for place, event in enumerate(events):
             event.seq = place
@@ -166,7 +175,7 @@ class Builder:
         reasons = {"costs.tokens": reason or NO_USAGE} if tokens is None else {}
         if unit is Unit.STEP:
             reasons["costs.wall_clock_s"] = NO_TIMES
-        counts = Counter([event.type for event in own])
+        kinds = [event.type for event in own]
         return Trace(
             self._trace_id,
             self._task_id,
@@ -176,8 +185,8 @@ class Builder:
             {
                 "tokens": tokens,
                 "wall_clock_s": None if unit is Unit.STEP else round(last - first, 6),
-                "tool_calls": counts[EventType.TOOL_CALL],
-                "messages": counts[EventType.MESSAGE],
+                "tool_calls": kinds.count(EventType.TOOL_CALL),
+                "messages": kinds.count(EventType.MESSAGE),
             },
             system=self._system,
             topology=topology,
@@ -189,7 +198,7 @@ class Builder:
             import_report={**self.report.as_data(), "token_totals": token_totals(own)},
         )
 
-    def _forward_edges(self) -> Iterator[Edge]:
+    def _forward_edges(self) -> list[Edge]:
         """The edges, without those that the log's own times contradict, and without cycles at one instant."""
         forward: list[tuple[str, str, EdgeType]] = []
         same: dict[str, list[str]] = {}
@@ -211,11 +220,10 @@ class Builder:
             if spawn is not event and spawn.t == event.t and _leads(same, name, spawn.id):
                 undone.update((name, target) for target in same.pop(name))  # nobody brings about its own spawn
         closing = frozenset((*closing_links(same), *undone))
-        for source, target, kind in forward:
-            if closing and (source, target) in closing:
+        for source, target, _ in forward if closing else ():
+            if (source, target) in closing:
                 self.report.note(Problem.CYCLE, f"{source} -> {target}")
-            else:
-                yield Edge(source, target, kind)
+        return [Edge(*edge) for edge in forward if not closing or edge[:2] not in closing]
 
 
 def _leads(edges: Mapping[str, Sequence[str]], source: str, target: str) -> bool:
@@ -283,7 +291,7 @@ def token_totals(events: Iterable[Event]) -> dict[str, dict[str, dict[str, float
     agents, models = dict[str, dict[str, float]](), dict[str, dict[str, float]]()
     for (agent, model), spent in both.items():
         for kind in Tokens.__struct_fields__:
-            numbers = [number for one in spent if (number := getattr(one, kind)) is not None]
+            numbers = [number for number in map(attrgetter(kind), spent) if number is not None]
             for known in (agents.setdefault(agent, {}), models.setdefault(model, {})) if numbers else ():
                 known[kind] = known.get(kind, 0) + sum(numbers)
     return {"agent": agents, "model": models}

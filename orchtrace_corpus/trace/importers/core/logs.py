@@ -1,7 +1,6 @@
 """Finds and reads log files: nothing outside the given paths, no line that would take all memory.
 
-A log is what programs left behind: cut off, mixed up, sometimes enormous. What cannot be read is counted in
-the report, and the rest is read.
+A log may be cut off, mixed up or enormous. What cannot be read is counted in the report, and the rest is read.
 """
 
 import os
@@ -30,17 +29,14 @@ MOST_DOCUMENT_BYTES = 1024 * 1024 * 1024
 """A larger JSON document is refused; the same as JSON Lines is read line by line."""
 _CHUNK_BYTES = 128 * 1024
 _HEAD_BYTES = 256 * 1024
-_FIRST_BYTES = 8 * 1024
-"""Most files tell their format within these, and so much is read first."""
+_FIRST_BYTES = 8 * 1024  # most files tell their format within these
 HEAD_ROWS = 50
 """So many rows of a file are looked at when its format is recognised."""
 _SQLITE = b"SQLite format 3\0"
-_MOST_MARKS = 5_000
-"""So many strings and brackets of a document are looked at to recognise its format."""
+_MOST_MARKS = 5_000  # strings and brackets of a document that are looked at to recognise its format
 _UNDECODABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 _Shape = TypeVar("_Shape")
-_NOTHING = object()
-"""Stands for the value of a line that has none; `null` is one."""
+_NOTHING = object()  # the value of a line that has none; `null` is one
 
 
 class EmptyLogError(DataFileError):
@@ -52,8 +48,7 @@ class LogFile(NamedTuple):
 
     Attributes:
         path: Where it is.
-        name: How events and messages call it: its path below the given folder, else its file name, without what is
-            private.
+        name: Its path below the given folder, or its file name, without what is private; for events and messages.
     """
 
     path: str
@@ -331,6 +326,15 @@ class Opened:
             DataFileError: The file cannot be read.
         """
         return self._first(MOST_DOCUMENT_BYTES)
+
+    def read_into(self, piece: memoryview, at: int) -> int:
+        """Fill memory with what is in the file from a byte on, and return how much that is."""
+        self._first(0)
+        if self._handle is None or self._handle.seek(at) != at:
+            return 0
+        size = self._handle.readinto(piece)
+        self._handle.seek(len(self._data))
+        return size or 0
 
     def rows(self, shape: type[_Shape]) -> list[_Shape]:
         """The first records of a JSON Lines file as structs of a shape, from which follows what the file is.

@@ -123,7 +123,7 @@ class Privacy(NamedTuple):
             return text
         salted = _salted(self.salt).copy()
         salted.update(text.encode("utf-8", "replace"))
-        return f"sha256:{salted.digest()[:12].hex()}"
+        return f"sha256:{salted.hexdigest()[:24]}"
 
     @contextmanager
     def names_apart(self) -> Iterator[None]:

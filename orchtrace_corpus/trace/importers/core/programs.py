@@ -1,7 +1,7 @@
 """The programs whose logs look like those that are read, or are often met beside them: known by what only they write.
 
-Qwen Code and iFlow write nearly the rows of Claude Code, with the messages of another program in them, or with
-usage that is always 0. To read them as Claude Code's would lose calls and tokens without a word.
+iFlow writes nearly the rows of Claude Code, with usage that is always 0. To read them as Claude Code's would lose
+tokens without a word.
 """
 
 from collections.abc import Callable, Mapping
@@ -18,8 +18,7 @@ def program_of(beginning: Head) -> str:
         for name, wrote in _BY_ROW.items():
             if wrote(row):
                 return name
-    names = beginning.outline
-    return next((name for name, members in _BY_MEMBERS if members <= names), "")
+    return ""
 
 
 def _inside(row: Mapping[str, Any], name: str) -> dict[str, Any]:
@@ -27,7 +26,8 @@ def _inside(row: Mapping[str, Any], name: str) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def _is_qwen(row: dict[str, Any]) -> bool:
+def is_qwen(row: dict[str, Any]) -> bool:
+    """Whether a row is of Qwen Code: it has nearly those of Claude Code, with messages in parts."""
     return (
         "parts" in _inside(row, "message") or "systemPayload" in row or row.keys() >= {"agentType", "parentSessionId"}
     )
@@ -46,20 +46,8 @@ def _is_iflow(row: dict[str, Any]) -> bool:
     )
 
 
-def _is_gemini(row: dict[str, Any]) -> bool:
-    return row.keys() >= {"sessionId", "projectHash"} or row.keys() >= {"sessionId", "messageId", "message", "type"}
-
-
 _BY_ROW: Mapping[str, Callable[[dict[str, Any]], bool]] = {
-    "Qwen Code": _is_qwen,
     "iFlow": _is_iflow,
-    "Gemini CLI": _is_gemini,
-    "Copilot CLI": lambda row: _inside(row, "data").get("producer") == "copilot-agent",
-    "Kimi Code": lambda row: row.get("type") == "metadata" and "protocol_version" in row,
+    "the list of prompts of Gemini CLI": lambda row: row.keys() >= {"sessionId", "messageId", "message", "type"},
+    "kimi-cli": lambda row: _inside(row, "message").keys() >= {"type", "payload"},
 }
-_BY_MEMBERS = (
-    ("Qwen Code", {"agentType", "parentSessionId"}),
-    ("Gemini CLI", {"sessionId", "projectHash", "messages"}),
-    ("Kimi Code", {"agents", "createdAt", "archived"}),
-)
-"""By the members of its outer objects, of which the first that fits counts."""

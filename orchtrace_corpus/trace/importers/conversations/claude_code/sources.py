@@ -16,7 +16,7 @@ from orchtrace_corpus.trace.importers.conversations.transcript import string
 from orchtrace_corpus.trace.importers.core import logs
 from orchtrace_corpus.trace.importers.core.logs import Head, LogFile, Opened
 from orchtrace_corpus.trace.importers.core.privacy import masked_path
-from orchtrace_corpus.trace.importers.core.programs import program_of
+from orchtrace_corpus.trace.importers.core.programs import is_qwen, program_of
 
 _ROW_TYPES = frozenset(
     ("user", "assistant", "system", "summary", "progress", "attachment", "queue-operation", "file-history-snapshot")
@@ -76,9 +76,10 @@ def beside(opened: Opened) -> list[LogFile]:
 
 def recognises(beginning: Head) -> bool:
     """Whether a file that begins like this belongs to a Claude Code session."""
-    if program_of(beginning):
+    if not any(map(_is_row, beginning.rows)) and not any(names <= beginning.outline for names in _DOCUMENTS):
         return False
-    return any(map(_is_row, beginning.rows)) or any(names <= beginning.outline for names in _DOCUMENTS)
+    is_qwen_code = any(map(is_qwen, beginning.rows)) or {"agentType", "parentSessionId"} <= beginning.outline
+    return not is_qwen_code and not program_of(beginning)
 
 
 def _is_row(row: dict[str, Any]) -> bool:

@@ -1,0 +1,348 @@
+"""GitHub Copilot CLI sessions: one file of events, in which those of sub-agents stand among the others.
+
+`parentId` of an event is the one written before it. What is asked of a person, and what they said, is in the log.
+"""
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import msgspec
+from msgspec import Struct, field
+
+from orchtrace_corpus.trace.importers.conversations import transcript as steps
+from orchtrace_corpus.trace.importers.conversations.session import ROOT, Session, amount, fields, length, objects
+from orchtrace_corpus.trace.importers.conversations.transcript import moment, string, text_field
+from orchtrace_corpus.trace.importers.core import json_parts, logs
+from orchtrace_corpus.trace.importers.core.logs import Head, LogFile, Opened
+from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked, masked_path
+from orchtrace_corpus.trace.importers.spans.span import Usage
+from orchtrace_corpus.trace.model.import_report import LedgerLine, Problem
+from orchtrace_corpus.trace.model.trace import Status, TokenBasis, Trace
+
+_KINDS = ("inputTokens", "outputTokens", "cacheReadTokens", "cacheWriteTokens", "reasoningTokens")
+_REFUSED = "denied-interactively-by-user"
+_UNATTENDED = ("unattended", "rule", "hook", "policy", "auto")
+"""What is in the source of a decision that no person has made."""
+_SILENT = ("assistant.", "command.", "hook.", "mcp.", "session.", "skill.", "subagent.", "system.", "tool.")
+"""How the kinds of events begin of which most say nothing about agents, calls or tokens."""
+
+
+class _Row(Struct, gc=False, rename="camel"):
+    """An event as far as it is read."""
+
+    kind: Any = field(default=None, name="type")
+    id: Any = None
+    agent_id: Any = None
+    timestamp: Any = None
+    data: Any = None
+
+
+class _Event(Struct, gc=False):
+    """An event of which the times and the agent are known."""
+
+    data: dict[str, Any]
+    agent: str
+    time: float
+    place: steps.Place
+
+
+def recognises(beginning: Head) -> bool:
+    """Whether a file that begins like this is a session of Copilot CLI: by the producer that its start names."""
+    starts = (fields(row.get("data")) for row in beginning.rows if row.get("type") == "session.start")
+    return any(data.get("producer") == "copilot-agent" for data in starts)
+
+
+def ties(opened: Opened) -> Sequence[str]:
+    """What ties a file to others: the session that it starts.
+
+    Raises:
+        DataFileError: The file cannot be read.
+    """
+    named = (text_field(fields(row.data), "sessionId") for row in opened.rows(_Row) if row.kind == "session.start")
+    return [next((f"session {name}" for name in named if name), os.path.realpath(opened.file.path))]
+
+
+def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
+    """The trace of a session.
+
+    Raises:
+        DataFileError: A file cannot be read, or nothing ran.
+    """
+    reading = _Reading(privacy)
+    for file in files:
+        reading.take(file)
+    yield reading.trace(files[0])
+
+
+class _Segment:
+    """What ran until a shutdown, which sums it up.
+
+    Attributes:
+        calls: The answers without usage of their own.
+        spent: The tokens of those with usage: as input with what caches had, and as output.
+    """
+
+    def __init__(self) -> None:
+        self.calls: list[steps.ModelCall] = []
+        self.spent: tuple[int, int] | None = None
+
+
+class _Reading:
+    """Reads the events of a session."""
+
+    def __init__(self, privacy: Privacy) -> None:
+        self._session = Session("copilot_cli", privacy)
+        self._report = self._session.report
+        self._seen: set[str] = set()
+        self._answers: dict[tuple[str, str], steps.ModelCall] = {}  # by agent and call of the service
+        self._spent: dict[str, steps.ModelCall] = {}  # of each agent the one whose message is still to come
+        self._last: dict[str, steps.ModelCall] = {}
+        self._segment = _Segment()
+        self._owners: dict[str, str] = {}  # agents by the ids of their calls
+        self._children: dict[str, str] = {}  # sub-agents by the call that spawned them
+        self._asked: dict[str, _Event] = {}
+        self._failed: list[str] = []
+
+    def take(self, file: LogFile) -> None:
+        """The events of a file."""
+        for number, found in logs.rows(file, self._report, _Row):
+            row = found if type(found) is _Row else msgspec.json.decode(json_parts.encoded(found), type=_Row)
+            kind, name, data = string(row.kind), string(row.id), fields(row.data)
+            if name and name in self._seen:
+                self._report.pass_over("event that repeats an earlier one")
+                continue
+            self._seen.add(name)
+            taker = _TAKERS.get(kind)
+            if taker is not None:
+                parent = text_field(data, "parentToolCallId")
+                agent = string(row.agent_id) or (self._children.get(parent, parent) if parent else ROOT)
+                taker(self, _Event(data, agent, moment(row.timestamp), steps.Place(file.name, number)))
+            elif kind.startswith(_SILENT):
+                self._report.pass_over(masked(kind))
+            else:
+                self._report.note_unknown(masked(kind) or "(no type)")
+
+    def _take_start(self, event: _Event) -> None:
+        self._session.id = self._session.id or text_field(event.data, "sessionId")
+        self._session.version = masked(text_field(event.data, "copilotVersion")) or self._session.version
+
+    def _take_input(self, event: _Event) -> None:
+        """What a person typed; sub-agents, skills and the program itself say where it is from."""
+        if event.agent == ROOT and event.data.get("source") in (None, "", "user"):
+            self._last.pop(ROOT, None)  # what runs before the next answer, they have asked for themselves
+            ref = self._session.privacy.reference(event.data.get("content"))
+            self._session.thread(ROOT).add(steps.UserInput(event.time, event.place, ref=ref))
+        else:
+            self._session.thread(event.agent).add(steps.Note(event.time, event.place))
+
+    def _take_abort(self, event: _Event) -> None:
+        stop = steps.UserInput(event.time, event.place, waited=False, status=Status.CANCELLED)
+        self._session.thread(event.agent).add(stop)
+
+    def _answer(self, event: _Event, service: str) -> steps.ModelCall:
+        """A new answer."""
+        call = steps.ModelCall(event.time, event.place, end=event.time)
+        self._session.thread(event.agent).add(call)
+        self._last[event.agent] = call
+        if service:
+            self._answers[event.agent, service] = call
+        return call
+
+    def _take_usage(self, event: _Event) -> None:
+        """What an answer spent, written when the model had answered, before what it said."""
+        used = fields(event.data.get("usage"))
+        service = text_field(used, "apiCallId")
+        usage = Usage(*map(used.get, _KINDS))
+        name = text_field(fields(used.get("accounting")), "usageId")
+        call = self._answers.get((event.agent, service)) if service else None
+        if (call is not None and call.tokens) or (name and f"usage {name}" in self._seen):
+            self._session.leave_out(LedgerLine.REPEATED_USAGE, usage)
+            return
+        self._seen.add(f"usage {name}" if name else "")
+        if call is None:
+            call = self._answer(event, service)
+            if not service:
+                self._spent[event.agent] = call
+        call.model = masked(text_field(used, "model")) or call.model
+        call.end = event.time
+        if event.time >= 0:
+            first = length(used.get("timeToFirstTokenMs"))
+            thread = self._session.thread(event.agent)
+            self._session.ask(thread, call, event.time - length(used.get("duration")), first)
+        if ending := masked(text_field(used, "finishReason")):
+            call.more = {**(call.more or {}), "finish_reason": ending}
+        self._session.spend(call, usage)
+        known = (amount(usage.input) or 0, amount(usage.output) or 0)
+        before = self._segment.spent or (0, 0)
+        self._segment.spent = before[0] + known[0], before[1] + known[1]
+
+    def _take_message(self, event: _Event) -> None:
+        data, session = event.data, self._session
+        name, service = text_field(data, "messageId"), text_field(data, "apiCallId")
+        if name and f"message {name}" in self._seen:
+            self._report.pass_over("message that repeats an earlier one")
+            return
+        self._seen.add(f"message {name}" if name else "")
+        call = self._answers.get((event.agent, service)) if service else self._spent.pop(event.agent, None)
+        if call is None:
+            call = self._answer(event, service)
+        if call.tokens is None:
+            self._segment.calls.append(call)
+        call.model = call.model or masked(text_field(data, "model"))
+        call.note_text(text_field(data, "content"), session.privacy)
+        self._last[event.agent] = call
+        for one in objects(data.get("toolRequests")):
+            use, tool = text_field(one, "toolCallId"), text_field(one, "name")
+            session.call(event.agent, use, tool, event.time, event.place, one.get("arguments"), call)
+            self._own(event.agent, use)
+
+    def _take_failure(self, event: _Event) -> None:
+        error = masked(text_field(event.data, "errorType") or text_field(event.data, "errorCode")) or "error"
+        model = masked(text_field(event.data, "model"))
+        failed = steps.ModelCall(event.time, event.place, end=event.time, model=model, error=error)
+        self._session.thread(event.agent).add(failed)
+
+    def _own(self, agent: str, use: str) -> None:
+        self._owners.setdefault(use, agent)
+        call = self._session.calls.get((agent, use))
+        if call is not None and call.tool == "ask_user":
+            call.purpose = steps.ASK
+
+    def _take_call(self, event: _Event) -> None:
+        """A tool begins; mostly its call is known from the answer."""
+        data, use = event.data, text_field(event.data, "toolCallId")
+        call = self._session.calls.get((event.agent, use)) if use else None
+        if call is None:
+            tool, given, by = text_field(data, "toolName"), data.get("arguments"), self._last.get(event.agent)
+            self._session.call(event.agent, use, tool, event.time, event.place, given, by)
+            self._own(event.agent, use)
+        elif event.time >= 0:
+            call.time = max(call.time, event.time)
+
+    def _take_result(self, event: _Event) -> None:
+        """A tool ends. A command that fails has succeeded, as the program sees it."""
+        data, use = event.data, text_field(event.data, "toolCallId")
+        found, failed = fields(data.get("result")), fields(data.get("error"))
+        code = fields(data.get("shellExecution")).get("exitCode")
+        status, error = Status.OK, ""
+        if data.get("success") is not True:
+            status, error = Status.ERROR, masked(text_field(failed, "code")) or "tool_error"
+        elif type(code) is int and code:
+            status, error = Status.ERROR, "exit_code"
+        content = found.get("content", failed.get("message"))
+        self._session.result(event.agent, use, event.time, event.place, content, status, error)
+
+    def _take_request(self, event: _Event) -> None:
+        self._asked[text_field(event.data, "requestId")] = event
+
+    def _take_decision(self, event: _Event) -> None:
+        """Whether a call may run: a person decides, who is waited for, or a rule."""
+        session, asked = self._session, self._asked.pop(text_field(event.data, "requestId"), None)
+        if asked is None or asked.time < 0 or event.time < 0:
+            return
+        use = text_field(fields(asked.data.get("permissionRequest")), "toolCallId")
+        call = session.calls.get((asked.agent, use))
+        kind, source = text_field(fields(event.data.get("result")), "kind"), string(event.data.get("decisionSource"))
+        by_person = not any(word in source for word in _UNATTENDED) and asked.data.get("resolvedByHook") is not True
+        thread = session.thread(asked.agent)
+        if kind.startswith("approve") and by_person:
+            thread.add(steps.UserInput(event.time, event.place, since=asked.time, asked=True))
+            if call is not None:
+                call.time = max(call.time, event.time)
+        elif kind == _REFUSED:
+            self._asked[f"refused {use}"] = asked
+        elif not kind.startswith("approve"):
+            tool = call.tool if call is not None else ""
+            thread.add(steps.SafetyEvent(event.time, event.place, tool=tool, error="forbidden", asking=call))
+
+    def _take_spawn(self, event: _Event) -> None:
+        data, use = event.data, text_field(event.data, "toolCallId")
+        child = event.agent or use
+        if not child or child == use == "":
+            return
+        self._children[use] = child
+        role = text_field(data, "agentName")
+        self._session.name(child, text_field(data, "agentDisplayName") or role, role)
+        waits = data.get("executionMode") != "background"
+        self._session.delegate(child, self._owners.get(use, ROOT), use, event.place, waits=waits)
+
+    def _take_end(self, event: _Event) -> None:
+        """A sub-agent is done: whoever started it in the background is told now."""
+        data, use = event.data, text_field(event.data, "toolCallId")
+        child = self._children.get(use, event.agent)
+        if (total := amount(data.get("totalTokens"))) is not None:
+            self._report.enter(LedgerLine.CHILD_TOTAL, total=total)
+        if not child:
+            return
+        is_error = "error" in data
+        if self._session.waits_for(child):
+            self._failed += [use] if is_error else []
+        else:
+            note = steps.Note(event.time, event.place)
+            self._session.thread(self._owners.get(use, ROOT)).add(note)
+            self._session.end(child, note, Status.ERROR if is_error else Status.OK)
+
+    def _take_shutdown(self, event: _Event) -> None:
+        """The sums of what ran since the last shutdown: counted where the answers do not say what they spent."""
+        given = event.data.get("modelMetrics") or fields(event.data.get("accountingSnapshot")).get("modelMetrics")
+        sums = {model: fields(fields(one).get("usage")) for model, one in fields(given).items()}
+        segment, self._segment = self._segment, _Segment()
+        used = {model: Usage(*map(one.get, _KINDS)) for model, one in sums.items()}
+        total = [sum(amount(one[kind]) or 0 for one in used.values()) for kind in (0, 1)]
+        if segment.spent is not None or not any(total):
+            for usage in used.values():
+                self._session.leave_out(LedgerLine.SESSION_TOTAL, usage)
+            if segment.spent is not None and tuple(total) != segment.spent and any(total):
+                self._report.note(Problem.SESSION_TOTAL_DIFFERS, str(event.place))
+            return
+        bearers = []
+        for model, usage in used.items():
+            fits = [call for call in segment.calls if call.model == masked(model) and call.tokens is None]
+            bearer = fits[-1] if fits else steps.ModelCall(event.time, event.place, end=event.time, model=masked(model))
+            if not fits:
+                self._session.aside(ROOT).add(bearer)
+            self._session.spend(bearer, usage, LedgerLine.LAST_OF_MODEL)
+            bearer.basis = TokenBasis.PLACEHOLDER if bearer.tokens else bearer.basis
+            bearers.append(bearer)
+        self._session.cover([call for call in segment.calls if call.tokens is None and call not in bearers])
+
+    def trace(self, file: LogFile) -> Trace:
+        """The trace.
+
+        Raises:
+            EmptyLogError: Nothing ran.
+        """
+        session = self._session
+        folder, name = os.path.split(file.path_text)
+        stem = os.path.basename(folder) if name == "events.jsonl" else os.path.splitext(name)[0]
+        session.id = session.id or masked_path(stem)
+        for use, asked in ((name.partition(" ")[2], asked) for name, asked in self._asked.items() if " " in name):
+            found = session.result_of(asked.agent, use)
+            if found is not None:
+                found.error = steps.REJECTED
+        for use in self._failed:
+            found = session.result_of(self._owners.get(use, ROOT), use)
+            if found is not None:
+                found.status, found.error = Status.ERROR, "agent_error"
+        return session.trace()
+
+
+_TAKERS: Mapping[str, Callable[[_Reading, _Event], None]] = {
+    "abort": _Reading._take_abort,
+    "assistant.message": _Reading._take_message,
+    "model.call_failure": _Reading._take_failure,
+    "permission.completed": _Reading._take_decision,
+    "permission.requested": _Reading._take_request,
+    "session.error": _Reading._take_failure,
+    "session.shutdown": _Reading._take_shutdown,
+    "session.start": _Reading._take_start,
+    "session.usage_record": _Reading._take_usage,
+    "subagent.completed": _Reading._take_end,
+    "subagent.failed": _Reading._take_end,
+    "subagent.started": _Reading._take_spawn,
+    "tool.execution_complete": _Reading._take_result,
+    "tool.execution_start": _Reading._take_call,
+    "user.message": _Reading._take_input,
+}
+"""What reads each kind of events."""

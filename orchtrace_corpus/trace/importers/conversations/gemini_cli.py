@@ -1,0 +1,253 @@
+"""Gemini CLI sessions: messages, each written again when it grows, as lines or, in earlier versions, as one document.
+
+Sub-agents have files of their own, in a folder that is called like the session above them.
+"""
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+from orchtrace_corpus.trace.importers.conversations import transcript as steps
+from orchtrace_corpus.trace.importers.conversations.session import ROOT, Session, amount, fields, objects, outcome
+from orchtrace_corpus.trace.importers.conversations.transcript import moment, text_field
+from orchtrace_corpus.trace.importers.core import logs
+from orchtrace_corpus.trace.importers.core.logs import Head, LogFile, Opened
+from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked, masked_path
+from orchtrace_corpus.trace.importers.spans.span import Usage
+from orchtrace_corpus.trace.model.import_report import Drop, LedgerLine
+from orchtrace_corpus.trace.model.trace import Status, Trace
+
+_HEADER = frozenset(("sessionId", "projectHash"))
+_INJECTED = "<session_context>"
+"""With this begins what the program tells the model before anybody has typed."""
+_ENDING = re.compile(r"Subagent '[^\n]{0,200}' finished\.\s+Termination Reason: (\w{1,40})")
+_DONE = ("success", "error", "cancelled")
+"""The states of calls that are over."""
+
+
+class _Header(NamedTuple):
+    session: str
+    is_child: bool
+    is_laid_out: bool  # whether it is a document, which is no line
+
+
+def recognises(beginning: Head) -> bool:
+    """Whether a file that begins like this is a session of Gemini CLI: by the project that its header names."""
+    is_document = not beginning.rows and beginning.outline >= {*_HEADER, "messages"}
+    return is_document or any(row.keys() >= _HEADER for row in beginning.rows)
+
+
+def ties(opened: Opened) -> Sequence[str]:
+    """What ties a file to others: its session; of a sub-agent also that after which its folder is called.
+
+    Raises:
+        DataFileError: The file cannot be read.
+    """
+    header = _header(opened)
+    found = [f"session {header.session}"] if header.session else []
+    if header.is_child or not found:
+        folder = os.path.basename(os.path.dirname(os.path.realpath(opened.file.path)))
+        found.append(f"session {folder}" if header.is_child else os.path.realpath(opened.file.path))
+    return found
+
+
+def beside(opened: Opened) -> Sequence[LogFile]:
+    """The files of the sub-agents of a session, in the folder that is called like it, and of those below them."""
+    found: list[LogFile] = []
+    waiting = [_header(opened).session]
+    folder = os.path.dirname(os.path.realpath(opened.file.path))
+    seen = set(waiting)
+    while waiting:
+        name = waiting.pop()
+        below = os.path.join(folder, name)
+        if name in ("", ".", "..") or os.path.basename(below) != name or not os.path.isdir(below):
+            continue
+        for file in sorted(os.listdir(below)):
+            stem, ending = os.path.splitext(file)
+            path = os.path.join(below, file)
+            if ending in logs.SUFFIXES and os.path.isfile(path) and stem not in seen:
+                seen.add(stem)
+                waiting.append(stem)
+                found.append(LogFile(path, masked_path(file)))
+    return found
+
+
+def _header(opened: Opened) -> _Header:
+    """Whose session a file is of, as its header says, or as the beginning of a document does."""
+    rows = opened.first().rows or opened.head().rows
+    if rows and not rows[0].keys() >= _HEADER:
+        rows = opened.head().rows
+    row = next((row for row in rows if row.keys() >= _HEADER), None)
+    if rows:
+        return _Header(text_field(row, "sessionId"), text_field(row, "kind") == "subagent", is_laid_out=False)
+    said = (re.search(rf'"{name}"\s*:\s*"([^"\\]{{1,200}})"', opened.head().text) for name in ("sessionId", "kind"))
+    session, kind = (mark[1] if mark else "" for mark in said)
+    return _Header(session, kind == "subagent", is_laid_out=True)
+
+
+def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
+    """The trace of a session.
+
+    Raises:
+        DataFileError: A file cannot be read, or nothing ran.
+    """
+    headers = {}
+    for file in files:
+        with Opened(file) as opened:
+            headers[file] = _header(opened)
+    reading = _Reading(privacy, {header.session for header in headers.values() if not header.is_child})
+    for file, header in sorted(headers.items(), key=lambda item: item[1].is_child):
+        reading.take(file, header)
+    yield reading.trace(files[0])
+
+
+class _Reading:
+    """Reads the files of a session; the names of sub-agents are those of their sessions, or of their files.
+
+    Args:
+        privacy: How contents are referred to.
+        mains: The sessions that people talk to. Those of sub-agents had the same names once.
+    """
+
+    def __init__(self, privacy: Privacy, mains: set[str]) -> None:
+        self._session = Session("gemini_cli", privacy)
+        self._report = self._session.report
+        self._mains = mains
+        self._messages: dict[str, dict[str, dict[str, Any]]] = {}  # by agent and id, as last written
+        self._places: dict[tuple[str, str], steps.Place] = {}
+        self._keys: dict[str, str] = {}  # of sub-agents, by every name that they have
+
+    def take(self, file: LogFile, header: _Header) -> None:
+        """The messages of a file."""
+        stem = os.path.splitext(os.path.basename(file.path_text))[0]
+        agent = (stem if header.session in self._mains else header.session or stem) if header.is_child else ROOT
+        if agent:
+            self._keys.update({stem: agent, agent: agent})
+        else:
+            self._session.id = self._session.id or header.session
+        self._messages.setdefault(agent, {})
+        for place, row in self._documents_rows(file) if header.is_laid_out else self._rows(file):
+            change = fields(row.get("$set"))
+            if "messages" in row and row.keys() >= _HEADER:
+                self._take_all(agent, row.get("messages"), place)
+            elif change:
+                self._take_all(agent, change.get("messages"), place)
+            elif "$rewindTo" in row:
+                self._report.pass_over("$rewindTo")  # what is gone from the history was paid for
+            elif not row.keys() >= _HEADER:
+                self._take_message(agent, row, place)
+
+    def _rows(self, file: LogFile) -> Iterator[tuple[steps.Place, dict[str, Any]]]:
+        for number, row in logs.rows(file, self._report):
+            yield steps.Place(file.name, number), row
+
+    def _documents_rows(self, file: LogFile) -> Iterator[tuple[steps.Place, dict[str, Any]]]:
+        messages = logs.JsonDocument(file).top.members().get("messages")
+        for part in messages.elements() if messages is not None else ():
+            self._report.records_read += 1
+            yield steps.Place(file.name, part.line), fields(part.value())
+
+    def _take_all(self, agent: str, messages: Any, place: steps.Place) -> None:
+        for row in objects(messages):
+            self._take_message(agent, row, place)
+
+    def _take_message(self, agent: str, row: dict[str, Any], place: steps.Place) -> None:
+        """A message, or one that was there before, and has more in it now."""
+        name = text_field(row, "id")
+        if not name or type(row.get("type")) is not str:
+            self._report.drop(Drop.NO_ID, place.file, place.line)
+            return
+        known = self._messages[agent].get(name)
+        if known is None:
+            self._messages[agent][name] = row
+            self._places[agent, name] = place
+        else:
+            if "tokens" in known:
+                self._session.leave_out(LedgerLine.REPEATED_USAGE, _usage(fields(known["tokens"])))
+            known.update(row)
+
+    def trace(self, file: LogFile) -> Trace:
+        """The trace.
+
+        Raises:
+            EmptyLogError: Nothing ran.
+        """
+        stem = os.path.splitext(os.path.basename(file.path_text))[0]
+        self._session.id = self._session.id or masked_path(stem)
+        for agent, messages in self._messages.items():
+            for name, row in messages.items():
+                self._add(agent, row, self._places[agent, name])
+        return self._session.trace()
+
+    def _add(self, agent: str, row: dict[str, Any], place: steps.Place) -> None:
+        kind, time = row["type"], moment(row.get("timestamp"))
+        if kind == "user":
+            self._add_input(agent, row.get("content"), time, place)
+        elif kind == "gemini":
+            self._add_answer(agent, row, time, place)
+        elif kind == "error":
+            self._session.thread(agent).add(steps.ModelCall(time, place, end=time, error="error"))
+        elif kind in ("info", "warning"):
+            self._report.pass_over(kind)
+        else:
+            self._report.note_unknown(masked(kind))
+
+    def _add_input(self, agent: str, content: Any, time: float, place: steps.Place) -> None:
+        """What the model is given: by a person, or by the program, as results of calls are."""
+        parts = [{"text": content}] if type(content) is str else objects(content)
+        text = "\n".join(filter(None, (text_field(part, "text") for part in parts)))
+        if not text:
+            return
+        if agent == ROOT and not text.lstrip().startswith(_INJECTED):
+            typed = steps.UserInput(time, place, ref=self._session.privacy.reference(text))
+            self._session.thread(agent).add(typed)
+        else:
+            self._session.thread(agent).add(steps.Note(time, place))
+
+    def _add_answer(self, agent: str, row: dict[str, Any], time: float, place: steps.Place) -> None:
+        session = self._session
+        call = steps.ModelCall(time, place, end=time, model=masked(text_field(row, "model")))
+        content = row.get("content")
+        texts = [content] if type(content) is str else [text_field(part, "text") for part in objects(content)]
+        call.ref = session.privacy.reference("\n".join(filter(None, texts)))
+        session.thread(agent).add(call)
+        if row.get("tokens") is not None:
+            session.spend(call, _usage(fields(row["tokens"])))
+        for one in objects(row.get("toolCalls")):
+            use, tool = text_field(one, "id"), text_field(one, "name")
+            session.call(agent, use, tool, time, place, one.get("args"), call)
+            self._add_result(agent, use, one, time, place)
+
+    def _add_result(self, agent: str, use: str, one: dict[str, Any], time: float, place: steps.Place) -> None:
+        """What came of a call, where it is over; what is noted of it is when it ended."""
+        word = text_field(one, "status")
+        responses = [
+            fields(fields(part.get("functionResponse")).get("response")) for part in objects(one.get("result"))
+        ]
+        content = next((found.get("output", found.get("error")) for found in responses if found), None)
+        if word in _DONE:
+            status, end = outcome(word), moment(one.get("timestamp"))
+            error = "tool_error" if status is Status.ERROR else ""
+            found = self._session.result(agent, use, max(end, time), place, content, status, error)
+            ending = _ENDING.match(content) if type(content) is str else None
+            if ending is not None and ending[1] != "GOAL":
+                found.status, found.error = Status.ERROR, masked(ending[1].lower())
+        if child := text_field(one, "agentId"):
+            child = self._keys.get(child, child)
+            given, shown = fields(one.get("args")), fields(one.get("resultDisplay"))
+            self._session.name(child, child, text_field(given, "agent_name") or text_field(shown, "agentName"))
+            self._session.delegate(child, agent, use, place)
+
+
+def _usage(tokens: dict[str, Any]) -> Usage:
+    """The usage of a message: thoughts, and what tools put into the prompt, are counted apart from the rest."""
+    prompt, written, thought, tool, total = (
+        tokens.get(name) for name in ("input", "output", "thoughts", "tool", "total")
+    )
+    asked, said, hidden, added, spent = map(amount, (prompt, written, thought, tool, total))
+    if asked is not None:
+        prompt = asked + (added or 0)
+    if asked is not None and said is not None and spent != asked + said + (added or 0):
+        written = said + (hidden or 0)
+    return Usage(prompt, written, tokens.get("cached"), reasoning=thought)

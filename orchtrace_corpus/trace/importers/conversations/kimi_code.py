@@ -1,0 +1,322 @@
+"""Kimi Code sessions: a folder with a file of records for each agent, `agents/<id>/wire.jsonl`, and `state.json`.
+
+An answer is a step: the request to the model, its usage, what it said, its calls and their results, the end. Usage is
+written again at the end of the step and with each message. kimi-cli writes other records behind the same first one.
+"""
+
+import os
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import msgspec
+from msgspec import Struct, field
+
+from orchtrace_corpus.trace.importers.conversations import transcript as steps
+from orchtrace_corpus.trace.importers.conversations.session import ROOT, Session, amount, fields, instant, length
+from orchtrace_corpus.trace.importers.conversations.transcript import string, text_field
+from orchtrace_corpus.trace.importers.core import json_parts, logs
+from orchtrace_corpus.trace.importers.core.logs import Head, LogFile, Opened
+from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked, masked_path
+from orchtrace_corpus.trace.importers.spans.span import Usage
+from orchtrace_corpus.trace.model.import_report import LedgerLine
+from orchtrace_corpus.trace.model.trace import Status, Trace
+
+_MAIN = "main"
+_STATE = frozenset(("agents", "createdAt", "archived"))
+_MARKS = frozenset(("turn.prompt", "context.append_loop_event", "context.append_message", "llm.request"))
+_SILENT = (
+    "agent.", "config.", "context.", "cron.", "file_history.", "forked", "full_compaction.", "goal.", "llm.", "mcp.",
+    "metadata", "micro_compaction.", "permission.", "plan_mode.", "plugin.", "profile.", "prompt.", "runtime.",
+    "subagent.", "swarm_mode.", "token_counting.", "tools.", "turn.",
+)  # fmt: skip
+"""How the kinds of records begin of which most say nothing about agents, calls or tokens, or say it again."""
+
+
+class _Row(Struct, gc=False, rename="camel"):
+    """A record as far as it is read; what messages hold stands in the events of steps, too."""
+
+    kind: Any = field(default=None, name="type")
+    purpose: Any = field(default=None, name="kind")
+    time: Any = None
+    agent_id: Any = None
+    protocol_version: Any = field(default=None, name="protocol_version")
+    event: Any = None
+    model: Any = None
+    usage: Any = None
+    input: Any = None
+    origin: Any = None
+    reason: Any = None
+    result: Any = None
+    tool_call_id: Any = None
+    subagent_id: Any = None
+    subagent_name: Any = None
+    parent_tool_call_id: Any = None
+    parent_agent_id: Any = None
+    run_in_background: Any = None
+
+
+class _Step(Struct, gc=False):
+    """A step that has begun.
+
+    Attributes:
+        asked: When its request went out.
+        model: The model that was asked; usage names only what the user calls it.
+        call: Its answer, once anything of that is known.
+    """
+
+    asked: float = steps.NO_TIME
+    model: str = ""
+    call: steps.ModelCall | None = None
+
+
+def recognises(beginning: Head) -> bool:
+    """Whether a file that begins like this is of a Kimi Code session."""
+    rows = beginning.rows
+    if rows and rows[0].get("type") == "metadata" and "protocol_version" in rows[0]:
+        return any(string(row.get("type")) in _MARKS for row in rows)
+    return len(rows) < 2 and beginning.outline >= _STATE
+
+
+def ties(opened: Opened) -> Sequence[str]:
+    """What ties a file to others: the folder of its session.
+
+    Raises:
+        DataFileError: The file cannot be read.
+    """
+    return [_folder(opened.file)]
+
+
+def beside(opened: Opened) -> Sequence[LogFile]:
+    """The files of all agents of a session of which one file is named."""
+    folder = _folder(opened.file)
+    found = []
+    if os.path.isdir(folder):
+        agents = os.path.join(folder, "agents")
+        names = sorted(os.listdir(agents)) if os.path.isdir(agents) else []
+        places = ["state.json", *(os.path.join("agents", name, "wire.jsonl") for name in names)]
+        paths = ((os.path.join(folder, place), place) for place in places)
+        own = os.path.realpath(opened.file.path)
+        found = [LogFile(path, masked_path(place)) for path, place in paths if os.path.isfile(path) and path != own]
+    return found
+
+
+def _folder(file: LogFile) -> str:
+    """The folder of the session that a file is of; the file itself where it does not lie as the program has it."""
+    path = os.path.realpath(file.path)
+    above, name = os.path.split(path)
+    agents = os.path.dirname(above)
+    if name == "wire.jsonl" and os.path.basename(agents) == "agents":
+        return os.path.dirname(agents)
+    return above if name == "state.json" else path
+
+
+def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
+    """The trace of a session.
+
+    Raises:
+        DataFileError: A file cannot be read, or nothing ran.
+    """
+    reading = _Reading(privacy)
+    states = [file for file in files if file.path.endswith(".json")]
+    wires = {file: os.path.basename(os.path.dirname(file.path)) for file in files if file not in states}
+    for file in sorted(wires, key=lambda one: (wires[one] != _MAIN, one)):
+        reading.take(file)
+    for file in states:
+        reading.take_state(file)
+    yield reading.trace(files[0])
+
+
+def _key(name: Any) -> str:
+    """The key of an agent by its name."""
+    return ROOT if name == _MAIN else string(name)
+
+
+class _Reading:
+    """Reads the files of a session."""
+
+    def __init__(self, privacy: Privacy) -> None:
+        self._session = Session("kimi_code", privacy)
+        self._report = self._session.report
+        self._steps: dict[str, _Step] = {}  # of each agent the one that it is in
+        self._aside: dict[str, _Step] = {}  # of each agent what is asked beside its steps
+        self._cancelled: set[str] = set()  # agents whose turn was broken off, as the log has said already
+        self._refused: list[tuple[str, str]] = []
+
+    def take_state(self, file: LogFile) -> None:
+        """What the session says of its agents: who is below whom, which their records say better."""
+        found = fields(json_parts.decoded(logs.contents(file)))
+        self._report.records_read += 1
+        self._session.id = text_field(found, "id") or self._session.id
+        for name, one in fields(found.get("agents")).items():
+            above = text_field(one, "parentAgentId")
+            if above and _key(name) in self._session.threads:
+                self._session.name(_key(name), name, text_field(fields(fields(one).get("labels")), "profileName"))
+                self._session.delegate(_key(name), _key(above), "", steps.Place(file.name, 1))
+
+    def take(self, file: LogFile) -> None:
+        """The records of an agent."""
+        folder, name = os.path.split(file.path_text)
+        own = _key(os.path.basename(folder)) if name == "wire.jsonl" else ROOT
+        for number, found in logs.rows(file, self._report, _Row):
+            row = found if type(found) is _Row else msgspec.json.decode(json_parts.encoded(found), type=_Row)
+            agent = own if row.agent_id is None else _key(row.agent_id)
+            self._take(row, agent, instant(row.time), steps.Place(file.name, number))
+
+    def _take(self, row: _Row, agent: str, time: float, place: steps.Place) -> None:
+        kind = string(row.kind)
+        match kind:
+            case "context.append_loop_event":
+                self._take_event(fields(row.event), agent, time, place)
+            case "usage.record":
+                self._take_usage(row, agent, time, place)
+            case "llm.request":
+                is_step = row.purpose in (None, "loop")  # else it is asked aside, as when a history is summed up
+                step = self._steps.setdefault(agent, _Step()) if is_step else self._aside.setdefault(agent, _Step())
+                step.asked, step.model = time, masked(string(row.model))
+            case "turn.prompt" | "turn.steer":
+                self._take_prompt(row, agent, time, place, waited=kind == "turn.prompt")
+            case "turn.cancel" | "turn.ended":
+                self._take_end_of_turn(row, agent, time, place)
+            case "subagent.spawned" | "subagent.completed" | "subagent.failed":
+                self._take_child(row, kind, agent, time, place)
+            case "permission.record_approval_result":
+                if text_field(fields(row.result), "decision") == "rejected":
+                    self._refused.append((agent, string(row.tool_call_id)))
+            case _ if kind.startswith(_SILENT):
+                self._session.version = self._session.version or masked(string(row.protocol_version))
+                self._report.pass_over(masked(kind))
+            case _:
+                self._report.note_unknown(masked(kind) or "(no type)")
+
+    def _take_prompt(self, row: _Row, agent: str, time: float, place: steps.Place, *, waited: bool) -> None:
+        """What begins a turn, or is said in the middle of one: a person, or the program for another agent."""
+        thread = self._session.thread(agent)
+        origin = text_field(fields(row.origin), "kind")
+        self._cancelled.discard(agent)
+        if agent == ROOT and origin in ("", "user"):
+            ref = self._session.privacy.reference(row.input)
+            thread.add(steps.UserInput(time, place, ref=ref, waited=waited))
+        else:
+            thread.add(steps.Note(time, place))
+
+    def _take_end_of_turn(self, row: _Row, agent: str, time: float, place: steps.Place) -> None:
+        thread, ending = self._session.thread(agent), string(row.reason)
+        self._steps.pop(agent, None)
+        if row.kind == "turn.cancel" or ending == "cancelled":
+            if agent not in self._cancelled:
+                self._cancelled.add(agent)
+                thread.add(steps.UserInput(time, place, waited=False, status=Status.CANCELLED))
+        elif ending and ending != "completed":
+            thread.add(steps.ModelCall(time, place, end=time, error=masked(ending)))
+
+    def _answer(self, agent: str, time: float, place: steps.Place) -> steps.ModelCall:
+        """The answer of the step that an agent is in."""
+        step = self._steps.setdefault(agent, _Step())
+        if step.call is None:
+            step.call = steps.ModelCall(time, place, end=time, model=step.model)
+            thread = self._session.thread(agent)
+            thread.add(step.call)
+            if step.asked != steps.NO_TIME and time != steps.NO_TIME:
+                self._session.ask(thread, step.call, step.asked)
+        return step.call
+
+    def _take_usage(self, row: _Row, agent: str, time: float, place: steps.Place) -> None:
+        usage = _usage(fields(row.usage))
+        aside, step = self._aside.pop(agent, None), self._steps.get(agent)
+        if aside is None and step is not None and (step.call is None or step.call.tokens is None):
+            call = self._answer(agent, time, place)
+        else:
+            begin = min(aside.asked, time) if aside is not None and aside.asked != steps.NO_TIME else time
+            call = steps.ModelCall(begin, place, end=time, model=aside.model if aside is not None else "")
+            self._session.aside(agent).add(call)
+        call.model = call.model or masked(string(row.model))
+        self._session.spend(call, usage)
+
+    def _take_event(self, event: dict[str, Any], agent: str, time: float, place: steps.Place) -> None:
+        session, kind = self._session, text_field(event, "type")
+        use = text_field(event, "toolCallId")
+        match kind:
+            case "step.begin":
+                self._steps[agent] = _Step()
+            case "content.part":
+                part = fields(event.get("part"))
+                self._answer(agent, time, place).note_text(text_field(part, "text"), session.privacy)
+            case "tool.call":
+                tool, by = text_field(event, "name"), self._answer(agent, time, place)
+                call = session.call(agent, use, tool, time, place, event.get("args"), by)
+                call.purpose = steps.ASK if tool == "AskUserQuestion" else call.purpose
+            case "tool.result":
+                found = fields(event.get("result"))
+                is_error = found.get("isError") is True
+                status, error = (Status.ERROR, "tool_error") if is_error else (Status.OK, "")
+                session.result(agent, use, time, place, found.get("output"), status, error)
+                known = session.calls.get((agent, use))
+                if known is not None and amount(found.get("durationMs")) is not None:
+                    known.more = {"run_time": length(found["durationMs"])}
+            case "step.end":
+                self._take_end_of_step(event, agent, time, place)
+            case _:
+                self._report.note_unknown(masked(f"loop event {kind}"))
+
+    def _take_end_of_step(self, event: dict[str, Any], agent: str, time: float, place: steps.Place) -> None:
+        """The end of a step, behind its tools: of the answer it tells how it ended, and its usage once more."""
+        step = self._steps.pop(agent, _Step())
+        used = fields(event.get("usage"))
+        call = step.call
+        if call is None:
+            if not used:
+                return
+            self._steps[agent] = step
+            call = self._answer(agent, time, place)
+            del self._steps[agent]
+        if used and call.tokens is None:
+            self._session.spend(call, _usage(used))
+        elif used:
+            self._session.leave_out(LedgerLine.REPEATED_USAGE, _usage(used))
+        more = call.more or {}
+        if ending := masked(text_field(event, "finishReason")):
+            more["finish_reason"] = ending
+        first = length(event.get("llmFirstTokenLatencyMs"))
+        if first and step.asked != steps.NO_TIME and "t_request" in more:
+            more["t_first_token"] = max(min(step.asked + first, call.end), call.time)
+        call.more = more or None
+
+    def _take_child(self, row: _Row, kind: str, agent: str, time: float, place: steps.Place) -> None:
+        """A sub-agent is spawned, or has ended, which its parent knows by a result or, in the background, by this."""
+        child = _key(row.subagent_id)
+        if not child:
+            return
+        if kind == "subagent.spawned":
+            above = _key(row.parent_agent_id) if row.parent_agent_id is not None else agent
+            self._session.name(child, child, string(row.subagent_name))
+            waits = row.run_in_background is not True
+            self._session.delegate(child, above, string(row.parent_tool_call_id), place, waits=waits)
+            return
+        if row.usage is not None:
+            self._session.leave_out(LedgerLine.CHILD_TOTAL, _usage(fields(row.usage)))
+        if self._session.is_delegated(child) and not self._session.waits_for(child):
+            note = steps.Note(time, place)
+            self._session.thread(agent).add(note)
+            self._session.end(child, note, Status.OK if kind == "subagent.completed" else Status.ERROR)
+
+    def trace(self, file: LogFile) -> Trace:
+        """The trace.
+
+        Raises:
+            EmptyLogError: Nothing ran.
+        """
+        session = self._session
+        session.id = session.id or masked_path(os.path.basename(_folder(file)))
+        for agent, use in self._refused:
+            found = session.result_of(agent, use)
+            if found is not None:
+                found.status, found.error = Status.ERROR, steps.REJECTED
+        return session.trace()
+
+
+def _usage(used: dict[str, Any]) -> Usage:
+    """A usage, of which the kinds of input are apart."""
+    other, read, written = (used.get(name) for name in ("inputOther", "inputCacheRead", "inputCacheCreation"))
+    parts = [amount(one) for one in (other, read, written)]
+    whole = None if parts[0] is None else sum(one or 0 for one in parts)
+    return Usage(other if whole is None else whole, used.get("output"), read, written)
