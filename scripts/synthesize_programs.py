@@ -24,7 +24,10 @@ def opencode(number: int, rounds: list[Round]) -> Files:
             child.message(work.turns[0].start, 0, "user", [{"type": "text", "text": work.task}])
             for turn in work.turns:
                 given = {"filePath": f"/home/someone/project/{work.name}.py"}
-                child.answer(turn, [_part("read", given, turn.printed, turn.end, turn.done)] if turn.printed else [])
+                shown = {"type": "file", "path": given["filePath"], "text": turn.printed, "truncated": False}
+                metadata = {"preview": turn.printed[:500], "truncated": False, "loaded": [], "display": shown}
+                read = _part("read", given, turn.printed, turn.end, turn.done, **metadata)
+                child.answer(turn, [read] if turn.printed else [])
             given = {"description": work.name, "prompt": work.task, "subagent_type": "general"}
             times = work.turns[0].start - 0.01, last.done + 0.01
             tasks.append(_part("task", given, last.text, *times, sessionId=child.id))
