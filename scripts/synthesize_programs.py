@@ -24,7 +24,10 @@ def opencode(number: int, rounds: list[Round]) -> Files:
             child.message(work.turns[0].start, 0, "user", [{"type": "text", "text": work.task}])
             for turn in work.turns:
                 given = {"filePath": f"/home/someone/project/{work.name}.py"}
-                child.answer(turn, [_part("read", given, turn.printed, turn.end, turn.done)] if turn.printed else [])
+                shown = {"type": "file", "path": given["filePath"], "text": turn.printed, "truncated": False}
+                metadata = {"preview": turn.printed[:500], "truncated": False, "loaded": [], "display": shown}
+                read = _part("read", given, turn.printed, turn.end, turn.done, **metadata)
+                child.answer(turn, [read] if turn.printed else [])
             given = {"description": work.name, "prompt": work.task, "subagent_type": "general"}
             times = work.turns[0].start - 0.01, last.done + 0.01
             tasks.append(_part("task", given, last.text, *times, sessionId=child.id))
@@ -115,6 +118,7 @@ def inspect_ai(number: int, rounds: list[Round]) -> Files:
         "events": log.events,
         "attachments": {},
     }
+    sample |= {"messages": log.messages, "events_data": {"messages": log.messages, "calls": []}}
     about = {"eval_id": f"eval{number}", "run_id": "run", "task": "made_up", "packages": {"inspect_ai": "0.3.285"}}
     return {f"{number:08x}.json": [{"version": 2, "status": "success", "eval": about, "samples": [sample]}]}
 
@@ -124,6 +128,7 @@ class _Sample:
 
     def __init__(self) -> None:
         self.events: list[Object] = []
+        self.messages: list[Object] = []  # which are there again: of the sample, and of the inputs of its events
 
     def _add(self, event: str, span: str, second: float, **more: Any) -> None:
         found = {"uuid": f"e{len(self.events)}", "span_id": span, "timestamp": moment(second), "working_start": second}
@@ -140,15 +145,32 @@ class _Sample:
         usage |= {"input_tokens_cache_read": cached, "reasoning_tokens": min(thought, written)}
         asked = [{"id": name, "function": tool, "arguments": {}, "type": "function"} for name, tool in calls]
         message = {"content": turn.text, "source": "generate", "role": "assistant", "tool_calls": asked}
-        output = {"model": MODEL, "choices": [{"message": message, "stop_reason": "stop"}], "usage": usage}
+        self.messages.append({"id": f"m{len(self.messages)}", **message, "model": MODEL})
+        choices = [{"message": message, "stop_reason": "stop"}]
+        output = {"model": MODEL, "choices": choices, "completion": turn.text, "usage": usage}
+        given = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
+        told = "Gives the content of a file, with numbers of lines; at most 2,000 lines from an offset on."
+        tools = [{"name": name, "description": told, "parameters": given} for name in ("read_file", "search", "submit")]
         times = {"completed": moment(turn.end), "working_time": turn.end - turn.start}
         raw = {"request": {"model": MODEL}, "response": {"content": turn.text}}
         self._add(
-            "model", span, turn.start, model=MODEL, input=[], input_refs=[[0, 2]], output=output, call=raw, **times
+            "model",
+            span,
+            turn.start,
+            model=MODEL,
+            input=[],
+            input_refs=[[0, 2]],
+            tools=tools,
+            tool_choice="auto",
+            config={},
+            output=output,
+            call=raw,
+            **times,
         )
 
     def call(self, span: str, name: str, tool: str, given: Object, printed: str, begin: float, end: float) -> None:
         times = {"completed": moment(end), "working_time": end - begin}
+        self.messages.append({"id": f"m{len(self.messages)}", "role": "tool", "content": printed, "tool_call_id": name})
         self._add("tool", span, begin, id=name, function=tool, arguments=given, result=printed, **times)
         self.span(f"t{name}", span, "tool", begin, end, name=tool)
 

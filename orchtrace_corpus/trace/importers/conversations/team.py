@@ -99,10 +99,11 @@ class Team:
             self.lack(Missing.NUMBERS if is_odd else Missing.USAGE)
         if is_empty or not usage.is_known:
             return
-        if caches_apart and usage.input is not None:
-            usage = usage._replace(input=usage.input + (usage.cache_read or 0) + (usage.cache_write or 0))
-        if reasoning_apart and usage.output is not None:
-            usage = usage._replace(output=usage.output + (usage.reasoning or 0))
+        if caches_apart or reasoning_apart:
+            put, got, read, written, thought, _ = usage
+            put = put + (read or 0) + (written or 0) if caches_apart and put is not None else put
+            got = got + (thought or 0) if reasoning_apart and got is not None else got
+            usage = Usage(put, got, read, written, thought)
         call.tokens, call.basis = divided(usage, self.report), TokenBasis.REPORTED
         self.report.enter(LedgerLine.OWN, **call.tokens)
 

@@ -116,6 +116,14 @@ def _traces(store: Store, privacy: Privacy, report: ImportReport) -> Iterator[Tr
             report = ImportReport()
 
 
+class _Stated(NamedTuple):
+    """What a usage states: input, output, cache reads and writes, reasoning; and all of it."""
+
+    amounts: tuple[Any, ...]
+    reasoning_apart: bool
+    total: int
+
+
 class _Family:
     """A session that nobody has spawned, with those below it."""
 
@@ -175,15 +183,17 @@ class _Family:
                 rounds.append([])
             rounds[-1].append(part)
         usages = [next((part.tokens for part in one if part.tokens is not None), None) for one in rounds]
-        if any(usages) and message.tokens is not None:
-            of_message = _stated(message.tokens)
+        is_told = message.tokens is not None
+        if is_told and not any(usages):
+            usages[-1], is_told = message.tokens, False
+        stated = [_stated(usage) for usage in usages]
+        if is_told:
+            of_message = stated[0] if message.tokens == usages[0] else _stated(message.tokens)
             self._report.enter(LedgerLine.RESTATED, total=of_message.total)
-            if len(rounds) == 1 and message.tokens != usages[0] and of_message != _stated(usages[0]):
+            if len(rounds) == 1 and of_message != stated[0]:
                 self._report.note(Problem.RESTATED_DIFFERS, str(message.place))
-        elif message.tokens is not None:
-            usages[-1] = message.tokens
         begin = message.created
-        for number, (one, usage) in enumerate(zip(rounds, usages, strict=True)):
+        for number, (one, usage) in enumerate(zip(rounds, stated, strict=True)):
             is_last = number == len(rounds) - 1
             begin = self._take_round(thread, message, one, usage, begin, is_last=is_last)
         if thread.is_root and message.error == _ABORTED:
@@ -194,7 +204,7 @@ class _Family:
         thread: steps.Transcript,
         message: Message,
         given: Sequence[Part],
-        usage: object,
+        stated: _Stated,
         begin: float,
         *,
         is_last: bool,
@@ -217,10 +227,9 @@ class _Family:
             if part.call is None and part.ref:
                 call.note_text(part.ref, self._privacy)
         thread.add(call)
-        stated = _stated(usage)
         self._team.spend(call, stated.amounts, caches_apart=True, reasoning_apart=stated.reasoning_apart)
         if call.tokens and message.created != steps.NO_TIME:  # a fork copies messages under new ids
-            place, named = call.place, f"{message.created:.3f} {sorted(call.tokens.items())}"
+            place, named = call.place, f"{message.created} {stated.amounts}"
             current_answers().note(named, f"{message.model} opencode", place.file, place.line)
         over = call.end
         for part in calls:
@@ -239,14 +248,6 @@ class _Family:
         if part.child:
             self._spawns.append((thread, tool_call, part.child))
         return end
-
-
-class _Stated(NamedTuple):
-    """What a usage states: input, output, cache reads and writes, reasoning; and all of it."""
-
-    amounts: tuple[Any, ...]
-    reasoning_apart: bool
-    total: int
 
 
 def _stated(usage: Any) -> _Stated:

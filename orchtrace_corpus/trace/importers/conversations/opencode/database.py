@@ -34,7 +34,6 @@ def _opened(file: LogFile) -> Iterator[sqlite3.Connection]:
         options = "" if is_copy else "?mode=ro&immutable=1"
         database = sqlite3.connect(f"file:{quote(os.fsencode(path))}{options}", uri=True)
         stack.callback(database.close)
-        database.text_factory = bytes
         database.execute("PRAGMA trusted_schema = OFF")
         database.execute("PRAGMA query_only = ON")
         yield database
@@ -75,10 +74,6 @@ def _sound(rows: Callable[[], Any], file: LogFile) -> Any:
         raise DataFileError(f"cannot read the database {quote_path(file.path)}: {why}") from error
 
 
-def _text(value: Any) -> str:
-    return value.decode("utf-8", "replace") if type(value) is bytes else string(value)
-
-
 class Database:
     """A database of OpenCode, read session by session; a context manager.
 
@@ -108,12 +103,12 @@ class Database:
         Raises:
             DataFileError: They cannot be read.
         """
-        names = [_text(row[1]) for row in self._rows("PRAGMA table_info(session)")]
+        names = [string(row[1]) for row in self._rows("PRAGMA table_info(session)")]
         agent = "agent" if "agent" in names else "''"
         rows = self._rows(f"SELECT id, parent_id, {agent}, version FROM session ORDER BY time_created, id")
         found = (
             Row(name, parent=above, agent=role, version=of)
-            for name, above, role, of in (map(_text, one) for one in rows)
+            for name, above, role, of in (map(string, one) for one in rows)
         )
         return {row.id: row for row in found}
 
@@ -136,6 +131,6 @@ class Database:
                     drop = Drop.TOO_LONG if text is None else Drop.NO_JSON
                     report.drop(drop, place.file, place.line)
                 elif table == "message":
-                    store.take_message(_text(own), session.id, row, place)
+                    store.take_message(string(own), session.id, row, place)
                 else:
-                    store.take_part(_text(own), _text(message), session.id, row, place)
+                    store.take_part(string(own), string(message), session.id, row, place)

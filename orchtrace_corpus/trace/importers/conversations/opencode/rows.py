@@ -17,6 +17,13 @@ class Times(Struct):
     end: Any = None
 
 
+class Metadata(Struct):
+    """What a tool says of its run beside the output, which it may repeat."""
+
+    session: str = field(default="", name="sessionId")
+    exit: Any = None
+
+
 class State(Struct):
     """What became of a call."""
 
@@ -24,7 +31,7 @@ class State(Struct):
     input: Any = None
     output: Any = None
     error: Any = None
-    metadata: Any = None
+    metadata: Metadata | None = None
     time: Times | None = None
 
 

@@ -207,7 +207,7 @@ class Store:
             part.call.purpose = steps.ASK
         elif tool == "task":
             part.call.role = masked(text_field(state.input, "subagent_type"))
-            part.child = text_field(state.metadata, "sessionId")
+            part.child = state.metadata.session if state.metadata is not None else ""
         part.is_done = state.status in ("completed", "error")
         part.ref = self._privacy.reference(state.output or state.error)
         if part.begin != steps.NO_TIME and part.end >= part.begin:
@@ -220,7 +220,7 @@ class Store:
                 else "tool_error"
             )  # fmt: skip
         elif part.is_done:
-            code = state.metadata.get("exit") if type(state.metadata) is dict else None
+            code = state.metadata.exit if state.metadata is not None else None
             part.error = "exit_code" if type(code) is int and code else "invalid" if tool == "invalid" else ""
 
 
