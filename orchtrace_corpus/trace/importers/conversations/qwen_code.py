@@ -108,7 +108,8 @@ def ties(opened: Opened) -> Sequence[str]:
     Raises:
         DataFileError: The file cannot be read.
     """
-    named = next((row.session_id for row in opened.rows(_Opening) if string(row.session_id)), "")
+    first = next((text_field(row, "sessionId") for row in opened.first().rows), "")
+    named = first or next((row.session_id for row in opened.rows(_Opening) if string(row.session_id)), "")
     named = named or text_field(_meta(opened.contents()), "parentSessionId")
     return [f"session {named}" if named else os.path.realpath(opened.file.path)]
 
@@ -308,7 +309,7 @@ class _Reading:
         if waiting:
             call, thread = waiting.pop(0), session.thread(told.agent)
             call.model = call.model or masked(text_field(event, "model"))
-            session.leave_out(LedgerLine.REPEATED_USAGE, _usage_told(event))
+            self._report.enter(LedgerLine.REPEATED_USAGE, **(call.tokens or {}))
         else:
             call = steps.ModelCall(told.end, told.place, end=told.end, model=masked(text_field(event, "model")))
             call.ref = session.privacy.reference(event.get("response_text"))
