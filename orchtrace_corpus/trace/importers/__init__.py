@@ -203,7 +203,7 @@ def find(paths: Sequence[str], form: str = "") -> Found:
     by_format: dict[str, list[tuple[LogFile, Sequence[str]]]] = {}
     traces: list[LogFile] = []
     others: list[LogFile] = []
-    forbidden, programs = [], Counter[str]()
+    forbidden, programs, likely = [], Counter[str](), ""
     for file in waiting:
         identity: Hashable = file.path  # of a file that has gone meanwhile; else it has one identity under any name
         with suppress(OSError):
@@ -218,8 +218,8 @@ def find(paths: Sequence[str], form: str = "") -> Found:
         with Opened(file) as opened:
             if not form and may_hold_traces(opened.first().text) and holds_traces(file.path):
                 traces.append(file)
-            elif name := form or recognise(opened):
-                of_format = importer(name)
+            elif name := form or recognise(opened, likely):
+                likely, of_format = name, importer(name)
                 by_format.setdefault(name, []).append((file, of_format.ties(opened)))
                 further = _beside(of_format, opened) if file.path in named else ()
                 beside.update(one.path for one in further)
@@ -270,12 +270,18 @@ def grouped(form: str, files: Iterable[LogFile]) -> Iterator[tuple[LogFile, ...]
     yield from logs.tied(found)
 
 
-def recognise(opened: Opened) -> str:
+def recognise(opened: Opened, likely: str = "") -> str:
     """The format of a file; empty where it is of none.
+
+    Args:
+        opened: The file.
+        likely: What is asked first if it is ours, such as the format of the file before: no two take the same file.
 
     Raises:
         DataFileError: The file cannot be read.
     """
+    if likely in FORMATS and importer(likely).recognises(opened.first()):
+        return likely
     beginnings = opened.first, opened.head  # the first row is mostly enough
     own = (name for begin in beginnings for name in FORMATS if importer(name).recognises(begin()))
     added = (name for begin in beginnings for name, one in installed().importers.items() if one.recognises(begin()))

@@ -108,20 +108,24 @@ class _Reading:
         """The events of a file."""
         for number, found in logs.rows(file, self._report, _Row):
             row = found if type(found) is _Row else msgspec.json.decode(json_parts.encoded(found), type=_Row)
-            kind, name, data = string(row.kind), string(row.id), fields(row.data)
-            if name and name in self._seen:
-                self._report.pass_over("event that repeats an earlier one")
-                continue
-            self._seen.add(name)
+            kind, name, data = string(row.kind), row.id, row.data
+            if type(name) is str:
+                if name in self._seen:
+                    self._report.pass_over("event that repeats an earlier one")
+                    continue
+                self._seen.add(name)
             taker = _TAKERS.get(kind)
-            if taker is not None:
-                parent = text_field(data, "parentToolCallId")
-                agent = string(row.agent_id) or (self._children.get(parent, parent) if parent else ROOT)
-                taker(self, _Event(data, agent, moment(row.timestamp), steps.Place(file.name, number)))
-            elif kind.startswith(_SILENT):
-                self._report.pass_over(masked(kind))
-            else:
-                self._report.note_unknown(masked(kind) or "(no type)")
+            if taker is None:
+                if kind.startswith(_SILENT):
+                    self._report.pass_over(masked(kind))
+                else:
+                    self._report.note_unknown(masked(kind) or "(no type)")
+                continue
+            data = data if type(data) is dict else {}
+            agent = string(row.agent_id)
+            if not agent and (parent := text_field(data, "parentToolCallId")):
+                agent = self._children.get(parent, parent)
+            taker(self, _Event(data, agent, moment(row.timestamp), steps.Place(file.name, number)))
 
     def _take_start(self, event: _Event) -> None:
         self._session.id = self._session.id or text_field(event.data, "sessionId")

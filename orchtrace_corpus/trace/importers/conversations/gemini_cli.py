@@ -128,11 +128,10 @@ class _Reading:
             self._session.id = self._session.id or header.session
         self._messages.setdefault(agent, {})
         for place, row in self._documents_rows(file) if header.is_laid_out else self._rows(file):
-            change = fields(row.get("$set"))
-            if "messages" in row and row.keys() >= _HEADER:
-                self._take_all(agent, row.get("messages"), place)
-            elif change:
-                self._take_all(agent, change.get("messages"), place)
+            if "type" in row:
+                self._take_message(agent, row, place)
+            elif "$set" in row or "messages" in row:
+                self._take_all(agent, fields(row.get("$set", row)).get("messages"), place)
             elif "$rewindTo" in row:
                 self._report.pass_over("$rewindTo")  # what is gone from the history was paid for
             elif not row.keys() >= _HEADER:

@@ -5,6 +5,7 @@ written again at the end of the step and with each message. kimi-cli writes othe
 """
 
 import os
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -23,7 +24,8 @@ from orchtrace_corpus.trace.model.trace import Status, Trace
 
 _MAIN = "main"
 _STATE = frozenset(("agents", "createdAt", "archived"))
-_MARKS = frozenset(("turn.prompt", "context.append_loop_event", "context.append_message", "llm.request"))
+_MARK = re.compile(r'"type"\s*:\s*"(?:turn\.prompt|context\.append_loop_event|context\.append_message|llm\.request)"')
+"""The kind of a record that only this program writes; within a text, its quotes would not be bare."""
 _SILENT = (
     "agent.", "config.", "context.", "cron.", "file_history.", "forked", "full_compaction.", "goal.", "llm.", "mcp.",
     "metadata", "micro_compaction.", "permission.", "plan_mode.", "plugin.", "profile.", "prompt.", "runtime.",
@@ -62,18 +64,20 @@ class _Step(Struct, gc=False):
         asked: When its request went out.
         model: The model that was asked; usage names only what the user calls it.
         call: Its answer, once anything of that is known.
+        used: The usage of the answer, as it was recorded.
     """
 
     asked: float = steps.NO_TIME
     model: str = ""
     call: steps.ModelCall | None = None
+    used: Any = None
 
 
 def recognises(beginning: Head) -> bool:
     """Whether a file that begins like this is of a Kimi Code session."""
     rows = beginning.rows
     if rows and rows[0].get("type") == "metadata" and "protocol_version" in rows[0]:
-        return any(string(row.get("type")) in _MARKS for row in rows)
+        return _MARK.search(beginning.text) is not None
     return len(rows) < 2 and beginning.outline >= _STATE
 
 
@@ -225,6 +229,7 @@ class _Reading:
         aside, step = self._aside.pop(agent, None), self._steps.get(agent)
         if aside is None and step is not None and (step.call is None or step.call.tokens is None):
             call = self._answer(agent, time, place)
+            step.used = row.usage
         else:
             begin = min(aside.asked, time) if aside is not None and aside.asked != steps.NO_TIME else time
             call = steps.ModelCall(begin, place, end=time, model=aside.model if aside is not None else "")
@@ -271,6 +276,8 @@ class _Reading:
             del self._steps[agent]
         if used and call.tokens is None:
             self._session.spend(call, _usage(used))
+        elif used and used == step.used:
+            self._report.enter(LedgerLine.REPEATED_USAGE, **(call.tokens or {}))
         elif used:
             self._session.leave_out(LedgerLine.REPEATED_USAGE, _usage(used))
         more = call.more or {}

@@ -49,12 +49,6 @@ _TYPED = ("", "mid_turn_user_message")
 """The kinds of user rows that a person may have typed."""
 
 
-class _Opening(Struct, gc=False, rename="camel"):
-    """A row as far as it tells of which session it is."""
-
-    session_id: Any = None
-
-
 class _Row(Struct, gc=False, rename="camel"):
     """A row as far as it is read."""
 
@@ -108,7 +102,8 @@ def ties(opened: Opened) -> Sequence[str]:
     Raises:
         DataFileError: The file cannot be read.
     """
-    named = next((row.session_id for row in opened.rows(_Opening) if string(row.session_id)), "")
+    rows = (row for beginning in (opened.first, opened.head) for row in beginning().rows)
+    named = next(filter(None, (text_field(row, "sessionId") for row in rows)), "")
     named = named or text_field(_meta(opened.contents()), "parentSessionId")
     return [f"session {named}" if named else os.path.realpath(opened.file.path)]
 
@@ -150,6 +145,7 @@ class _Reading:
         self._session = Session("qwen_code", privacy)
         self._report = self._session.report
         self._rows: set[str] = set()
+        self._known: set[str] = set()  # agents of which a row was read
         self._answers: dict[str, steps.ModelCall] = {}  # of each agent the one that its next row may belong to
         self._spent: dict[tuple[str, Any, Any], list[steps.ModelCall]] = {}  # answers by agent, prompt and total
         self._calls: dict[tuple[str, str], list[str]] = {}  # ids of calls by agent and tool
@@ -178,12 +174,18 @@ class _Reading:
                     self._session.leave_out(LedgerLine.REPEATED_USAGE, _usage(fields(row.usage_metadata)))
                 continue
             self._rows.add(uuid)
-            self._session.id = self._session.id or string(row.session_id)
-            self._session.version = self._session.version or masked(string(row.version))
             agent = string(row.agent_id) or ROOT
-            if agent != ROOT and row.agent_name is not None:
-                self._session.name(agent, agent, string(row.agent_name))
+            if agent not in self._known:
+                self._know(agent, row)
             self._take(row, agent, moment(row.timestamp), place)
+
+    def _know(self, agent: str, row: _Row) -> None:
+        """What the first row of an agent says of it, and of the session."""
+        self._known.add(agent)
+        self._session.id = self._session.id or string(row.session_id)
+        self._session.version = self._session.version or masked(string(row.version))
+        if agent != ROOT and row.agent_name is not None:
+            self._session.name(agent, agent, string(row.agent_name))
 
     def _take(self, row: _Row, agent: str, time: float, place: steps.Place) -> None:
         kind, subtype = row.kind, string(row.subtype)
@@ -222,8 +224,9 @@ class _Reading:
                 use, tool = text_field(called, "id"), text_field(called, "name")
                 self._session.call(agent, use, tool, time, place, called.get("args"), call)
                 self._calls.setdefault((agent, tool), []).append(use)
-        text = "\n".join(text_field(part, "text") for part in parts if part.get("thought") is not True)
-        call.note_text(text.strip("\n"), self._session.privacy)
+        texts = [text for part in parts if part.get("thought") is not True and (text := text_field(part, "text"))]
+        if texts:
+            call.note_text(texts[0] if len(texts) == 1 else "\n".join(texts), self._session.privacy)
 
     def _take_input(self, row: _Row, agent: str, time: float, place: steps.Place) -> None:
         """A row that the model is given: results of calls, what a person typed, what the program says."""
@@ -264,7 +267,7 @@ class _Reading:
         event = fields(fields(json_parts.decoded(row.system_payload)).get("uiEvent"))
         names = text_field(event, "prompt_id").split("#")  # SESSION#AGENT#ROUND of a sub-agent
         child = text_field(event, "subagent_id") or (names[1] if len(names) == 3 else "")
-        if child and (named := text_field(event, "subagent_name")):
+        if child and child not in self._known and (named := text_field(event, "subagent_name")):
             self._session.name(child, child, named)
         end = moment(event.get("event.timestamp"))
         self._telemetry.append(_Told(child or agent, event, end if end != steps.NO_TIME else time, place))
@@ -308,7 +311,7 @@ class _Reading:
         if waiting:
             call, thread = waiting.pop(0), session.thread(told.agent)
             call.model = call.model or masked(text_field(event, "model"))
-            session.leave_out(LedgerLine.REPEATED_USAGE, _usage_told(event))
+            self._report.enter(LedgerLine.REPEATED_USAGE, **(call.tokens or {}))
         else:
             call = steps.ModelCall(told.end, told.place, end=told.end, model=masked(text_field(event, "model")))
             call.ref = session.privacy.reference(event.get("response_text"))

@@ -163,7 +163,8 @@ class Session:
         if found is not None:
             self.report.note(Problem.CALL_WRITTEN_TWICE, str(place))
             return found
-        found = steps.ToolCall(time, place, call=by, id=masked(use), tool=masked(tool))
+        found = steps.ToolCall(time, place)
+        found.call, found.id, found.tool = by, masked(use), masked(tool)
         found.ref = self.privacy.reference(given)
         if by is not None:
             by.final = False
@@ -176,7 +177,8 @@ class Session:
         self, key: str, use: str, time: float, place: steps.Place, content: Any, status: Status, error: str = ""
     ) -> steps.ToolResult:
         """Add the result of a call, which may be read before the call is."""
-        found = steps.ToolResult(time, place, status=status, error=error, ref=self.privacy.reference(content))
+        found = steps.ToolResult(time, place)
+        found.status, found.error, found.ref = status, error, self.privacy.reference(content)
         self.thread(key).add(found)
         self._results.setdefault((key, use), []).append(found)
         return found
@@ -346,9 +348,10 @@ class Session:
 
 def amount(value: Any) -> int | None:
     """A number of tokens; None for what is none."""
-    if value is None or type(value) not in _NUMBERS or not 0 <= value <= MOST_TOKENS:
-        return None
-    return int(value) if value == int(value) else None
+    if type(value) is int:
+        return value if 0 <= value <= MOST_TOKENS else None
+    is_number = type(value) is float and 0 <= value <= MOST_TOKENS
+    return int(value) if is_number and value == int(value) else None
 
 
 def fields(value: Any) -> dict[str, Any]:
