@@ -9,7 +9,7 @@
 set -euo pipefail
 folder=$1 branch=$2 message=$3 target=${4:-}
 
-names=(README.md docs/STATS.md docs/figures.md docs/figures docs/schema .github/ISSUE_TEMPLATE/suggest-a-paper.yml)
+names=(README.md docs/STATS.md docs/figures.md docs/figures docs/list docs/schema .github/ISSUE_TEMPLATE/suggest-a-paper.yml)
 [ -n "$target" ] || names+=(data/papers.yaml data/exclusions.yaml data/candidates.yaml data/searches.yaml data/arxiv.json)
 for name in "${names[@]}"; do
   if [ -e "$folder/$name" ]; then

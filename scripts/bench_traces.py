@@ -26,6 +26,7 @@ CHECKER_LIMIT = 1 / 4
 VALIDATE_LIMIT = 2.0
 VALIDATE_ONE_LIMIT = 1.4
 MEASURE_LIMIT = 2.0
+REWARD_LIMIT = 2.0  # rewards cost at most as much again
 GROWTH_LIMIT = 1.3
 PATH_LIMITS = {"networkx": 1.0, "rustworkx": 2.0}  # the latter is compiled
 
@@ -160,6 +161,15 @@ def _many(folder: Path, traces: int) -> Iterator[Claim]:
     validate = _best((*TRACE, "validate", str(path)), 3)
     measure = _best((*TRACE, "measure", str(path), "--format", "csv"), 2)
     yield from _against_json(f"{traces:,} traces of 20 events", validate, measure, plain, VALIDATE_LIMIT)
+    for what, options in (("every function", ()), ("a design of three terms", ("--spec", "kimi-k2-5"))):
+        rewards = _best((*TRACE, "reward", str(path), "--format", "csv", *options), 2)
+        yield Claim(
+            f"`corpus trace reward`, {traces:,} traces of 20 events, {what}, against `corpus trace measure`",
+            rewards.seconds / measure.seconds,
+            REWARD_LIMIT,
+            f"{rewards.seconds:.2f} s and {rewards.peak_mib:.0f} MiB against {measure.seconds:.2f} s and "
+            f"{measure.peak_mib:.0f} MiB",
+        )
 
 
 def _against_json(what: str, validate: Run, measure: Run, plain: Run, limit: float) -> Iterator[Claim]:

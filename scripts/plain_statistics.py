@@ -29,9 +29,9 @@ from orchtrace_corpus.trace.dataset.statistics import (
     Spent,
     Statistics,
 )
-from orchtrace_corpus.trace.measures import DEFINITIONS
 from orchtrace_corpus.trace.measures.ledger import KINDS
 from orchtrace_corpus.trace.render import dataset as render
+from orchtrace_corpus.trace.rewards import COLUMNS as DEFINITIONS
 
 ASKED = ("inference", "orchestrator_decision", "aggregate")
 UNITS = {**EXTRA, **{name: one.unit for name, one in DEFINITIONS.items()}}

@@ -1,10 +1,13 @@
-"""What the documents say of traces, made from the code: fields, rules, measures, labels, credit units, columns.
+"""What the documents say of traces, made from the code: fields, rules, measures, labels, columns, lines of the ledger.
 
-`document` puts these tables into the marked regions of docs/traces.md, docs/measures.md, docs/credit.md and
-docs/dataset.md.
+`document` puts these tables into the marked regions of docs/traces.md, docs/measures.md, docs/credit.md,
+docs/dataset.md and docs/importers.md, and the functions of rewards into docs/rewards.md.
 """
 
+import re
 from collections.abc import Mapping, Sequence
+from math import inf
+from pathlib import Path
 from typing import Any
 
 from orchtrace_corpus.base.findings import RULES
@@ -13,10 +16,14 @@ from orchtrace_corpus.trace.analysis.labels import RULES as LABELS
 from orchtrace_corpus.trace.credit.assign import UNITS
 from orchtrace_corpus.trace.dataset.columns import TABLES
 from orchtrace_corpus.trace.exporters.published import EVENT_FIELDS, TRACE_FIELDS
+from orchtrace_corpus.trace.importers import FORMATS
+from orchtrace_corpus.trace.importers import __file__ as importers_file
 from orchtrace_corpus.trace.measures import DEFINITIONS
+from orchtrace_corpus.trace.model.import_report import LedgerLine
 from orchtrace_corpus.trace.model.refusal import schema
 from orchtrace_corpus.trace.model.trace import CREDIT_UNITS
 from orchtrace_corpus.trace.render.tables import CODES
+from orchtrace_corpus.trace.rewards import FUNCTIONS
 
 _PARTS: Mapping[str, Sequence[str]] = {
     "event": EVENT_FIELDS,
@@ -106,6 +113,30 @@ def credit_units() -> str:
     """Which methods give credit to which units."""
     rows = [(f"`{unit}`", *("yes" if unit in units else "" for units in UNITS.values())) for unit in CREDIT_UNITS]
     return _table(("unit", *(f"`{method.value}`" for method in UNITS)), rows)
+
+
+def reward_functions() -> str:
+    """The functions that a reward may have as terms: family, range, formula, source and options."""
+    rows = []
+    for one in FUNCTIONS.values():
+        least, most = (f"{bound:g}" if abs(bound) < inf else "" for bound in one.bounds)
+        source = "" if one.source in ("ours", "the trace") else f" ({one.source})"
+        options = ", ".join(f"`{name}`" for name in one.options)
+        rows.append((f"`{one.name}`", one.family, f"{least}..{most}", one.unit, f"{one.formula}{source}", options))
+    return _table(("function", "family", "range", "unit", "formula", "options"), rows)
+
+
+def ledger_lines() -> str:
+    """Every line of the token ledger, and the importers that write it: those of a format, or of a family of formats."""
+    folder = Path(importers_file).parent
+    writers: dict[str, set[str]] = {}
+    for file in folder.rglob("*.py"):
+        parts = file.relative_to(folder).with_suffix("").parts
+        writer = next((part for part in parts if part in FORMATS), parts[0])
+        for name in re.findall(r"LedgerLine\.([A-Z_]+)", file.read_text(encoding="utf-8")):
+            writers.setdefault(name, set()).add(writer)
+    rows = [(str(line), ", ".join(f"`{one}`" for one in sorted(writers.get(line.name, ())))) for line in LedgerLine]
+    return _table(("line of the ledger", "importers"), sorted(rows))
 
 
 def dataset_columns() -> str:

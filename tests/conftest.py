@@ -59,12 +59,6 @@ def remembered_records(file: YamlFile) -> Iterator[Node]:
 YamlFile.records = remembered_records  # type: ignore[method-assign]
 
 
-def pytest_collection_finish() -> None:
-    """Thousands of tests stay until the end: the collector need not look at them again."""
-    gc.collect()
-    gc.freeze()
-
-
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
     """One worker more than there are processors, since many tests wait for processes that they have started."""

@@ -21,6 +21,13 @@ def text_beside(module: str, name: str) -> str:
         return file.read()
 
 
+def installed_path(name: str) -> str:
+    """Where a file or folder of the source tree is: in an installed wheel, or in the tree; empty if in neither."""
+    package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    places = (os.path.join(folder, name) for folder in (os.path.join(package, "bundled"), os.path.dirname(package)))
+    return next(filter(os.path.exists, places), "")
+
+
 class Document(NamedTuple):
     """A file with the text it has and the text it should have.
 

@@ -19,7 +19,7 @@ _DIFF_LINES = 40
 _NAMED_FILES = 4
 """How many of the stale files are named."""
 
-_TRACES = os.path.join("data", "traces")
+_TRACES, _REWARDS = os.path.join("data", "traces"), os.path.join("data", "rewards")
 
 _MENDS = {
     PartName.VALIDATE: "see above",
@@ -79,6 +79,10 @@ def check_all(session: CorpusSession, stale: Stale = Stale.ERROR) -> ExitCode:
         line, trace_code = _check_traces(session, root)
         lines.append(line)
         code = max(code, trace_code)
+    if os.path.isdir(os.path.join(root, _REWARDS)):
+        line, reward_code = _check_rewards(root)
+        lines.append(line)
+        code = max(code, reward_code)
     session.output.show(lines)
     return code
 
@@ -107,6 +111,19 @@ def _check_traces(session: CorpusSession, root: str) -> tuple[Line, ExitCode]:
     code = ExitCode.FINDINGS if has_errors(findings) else ExitCode.DONE
     code = ExitCode.UNREADABLE if is_unreadable(findings) else code
     return _line("traces", code is ExitCode.DONE, summary, "see corpus trace validate data/traces"), code
+
+
+def _check_rewards(root: str) -> tuple[Line, ExitCode]:
+    """Read the specifications of rewards: their line, and the exit code."""
+    from orchtrace_corpus.trace.rewards import load
+
+    names = sorted(name for name in os.listdir(os.path.join(root, _REWARDS)) if name.endswith(".yaml"))
+    try:
+        for name in names:
+            load(os.path.join(root, _REWARDS, name))
+    except CorpusError as error:
+        return _failed_line("rewards", error), error.exit_code
+    return _line("rewards", True, pluralize(len(names), "specification"), ""), ExitCode.DONE
 
 
 def _part_line(part: Part) -> Line:

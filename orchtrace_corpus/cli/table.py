@@ -7,9 +7,9 @@ COMMANDS: dict[str, dict[str, Command]] = {
         "stats": Command("corpus.cli.counts:stats", "Count the corpus: one page, one field, or two fields crossed."),
         "gaps": Command("corpus.cli.counts:gaps", "Show which cells of two axes are empty or sparse."),
         "list": Command("corpus.cli.records:list_records", "List papers, or exclusions, that pass filters."),
-        "show": Command("corpus.cli.records:show", "Show records by key, arXiv id, DOI or URL."),
+        "show": Command("cli.designs:show", "Show records by key, arXiv id, DOI or URL."),
         "search": Command("corpus.cli.records:search", "Find records by words."),
-        "terms": Command("corpus.cli.counts:terms", "Show the fields and the terms they are tagged with."),
+        "terms": Command("cli.designs:terms", "Show the fields and the terms they are tagged with."),
     },
     "Maintain": {
         "check": Command("cli.commands:check", "Run every check of CI, in one process."),

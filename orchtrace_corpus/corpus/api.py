@@ -4,7 +4,12 @@ import orchtrace_corpus as oc
 corpus = oc.load()
 corpus.where("credit_unit=message", "year>=2025").papers
 corpus.counts("reward_family")
+corpus.cross("reward_family", "credit_unit")
+corpus.gaps()
+corpus.claims()
 corpus.to_pandas()
+
+A notebook shows a corpus, a cross-tabulation, gaps and claims as tables; docs/notebook.ipynb goes through them.
 """
 
 from typing import TYPE_CHECKING
@@ -15,32 +20,139 @@ from orchtrace_corpus.corpus import rules
 from orchtrace_corpus.corpus.analysis.attributes import exclusion_attributes, find, paper_attributes
 from orchtrace_corpus.corpus.analysis.query import parse
 from orchtrace_corpus.corpus.analysis.search import find_records
-from orchtrace_corpus.corpus.analysis.statistics import count, cross
+from orchtrace_corpus.corpus.analysis.statistics import (
+    ABSENT,
+    Coverage,
+    Crosstab,
+    Gap,
+    count,
+    coverage,
+    cross,
+    gap_axes,
+    heat,
+)
 from orchtrace_corpus.corpus.model import store
+from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE
 from orchtrace_corpus.corpus.model.records import (
     Exclusion,
     Paper,
     Pool,
+    ReadingName,
     Record,
+    Tag,
     in_published_order,
     invalid,
     require_none,
 )
-from orchtrace_corpus.corpus.model.taxonomy import Taxonomy
+from orchtrace_corpus.corpus.model.taxonomy import Kind, Taxonomy
+from orchtrace_corpus.corpus.rules.tags import cannot_arise
 
 if TYPE_CHECKING:
     import pandas
 
     from orchtrace_corpus.corpus.analysis.claims import Verdict
     from orchtrace_corpus.corpus.model.candidates import Candidate
-    from orchtrace_corpus.corpus.model.records import ReadingName
+
+
+_SHOWN = 10
+"""How many papers a notebook shows of a corpus."""
+
+
+class CrossTable(dict[str, dict[str, int]]):
+    """How many papers have each pair of values of two fields, by row value and column value.
+
+    Attributes:
+        crosstab: The same with its fields.
+    """
+
+    def __init__(self, crosstab: Crosstab) -> None:
+        self.crosstab = crosstab
+        rows, columns = crosstab.row_values, crosstab.column_values
+        super().__init__((row, {column: crosstab.number(row, column) for column in columns}) for row in rows)
+
+    def _repr_html_(self) -> str:
+        from orchtrace_corpus.base.html import notebook_table
+
+        rows, columns = self.crosstab.rows, self.crosstab.columns
+        aside = {ABSENT, NOT_APPLICABLE}
+        regular = [number for pair, number in self.crosstab.cells.items() if aside.isdisjoint(pair)]
+        largest = max(regular, default=0)
+        heats = [
+            [0 if {row, column} & aside else heat(number, largest) for column, number in numbers.items()]
+            for row, numbers in self.items()
+        ]
+        table = [(row or "(absent)", *numbers.values(), sum(numbers.values())) for row, numbers in self.items()]
+        totals = self.crosstab.column_totals
+        table.append(("sum", *totals.values(), sum(totals.values())))
+        heads = (rows.name, *(column or "(absent)" for column in totals), "sum")
+        return notebook_table(f"{rows.label} by {columns.label}", heads, table, heats)
+
+
+class Gaps(tuple[Gap, ...]):  # noqa: SLOT001 - a tuple cannot have a slot that is not empty
+    """The empty and sparse cells that can arise, the one furthest below its expected count first.
+
+    Attributes:
+        coverage: The cross-tabulation behind them, and the cells that cannot arise.
+    """
+
+    coverage: Coverage
+
+    def __new__(cls, coverage: Coverage) -> "Gaps":  # noqa: D102 - a tuple is made before `__init__`
+        gaps = super().__new__(cls, coverage.gaps)
+        gaps.coverage = coverage
+        return gaps
+
+    def __repr__(self) -> str:
+        crosstab = self.coverage.crosstab
+        return f"<{len(self)} gaps of {crosstab.rows.name} by {crosstab.columns.name}>"
+
+    def _repr_html_(self) -> str:
+        from orchtrace_corpus.base.html import notebook_table
+
+        crosstab = self.coverage.crosstab
+        rows = [
+            (gap.row, gap.column, gap.papers, round(gap.expected, 1), ", ".join(gap.nearest)) for gap in self[:_SHOWN]
+        ]
+        heads = (crosstab.rows.name, crosstab.columns.name, "papers", "expected", "nearest")
+        more = f"{len(self) - _SHOWN} more" if len(self) > _SHOWN else ""
+        return notebook_table("Gaps", heads, rows, note=more)
+
+
+class Verdicts(tuple["Verdict", ...]):
+    """What the claims of a corpus come to, in the order of its file."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} claims, {sum(verdict.holds for verdict in self)} hold>"
+
+    def _repr_html_(self) -> str:
+        from orchtrace_corpus.base.html import notebook_table
+
+        rows = [
+            (one.claim.id, "holds" if one.holds else "fails", len(one.rows), len(one.contested), one.claim.claim)
+            for one in self
+        ]
+        return notebook_table("Claims", ("claim", "verdict", "rows", "contested", "sentence"), rows)
 
 
 class Corpus:
-    """A corpus, or a selection of its papers. Immutable: `where` returns another one."""
+    """A corpus, or a selection of its papers. Immutable: `where` returns another one.
 
-    def __init__(self, pool: Pool) -> None:
+    Args:
+        pool: Its records and its vocabulary.
+        root: The folder that it was read from; its claims are there.
+        reading: The reading of disputed tags that the records are by.
+        is_whole: Whether it is the whole corpus, no selection.
+    """
+
+    def __init__(
+        self, pool: Pool, root: str = "", reading: ReadingName = ReadingName.PUBLISHED, *, is_whole: bool = False
+    ) -> None:
         self._pool = pool
+        self._root = root
+        self._reading = reading
+        self._is_whole = is_whole
 
     @property
     def papers(self) -> tuple[Paper, ...]:
@@ -69,6 +181,17 @@ class Corpus:
     def __repr__(self) -> str:
         return f"<Corpus of {len(self.papers)} papers and {len(self.exclusions)} exclusions>"
 
+    def _repr_html_(self) -> str:
+        from orchtrace_corpus.base.html import notebook_table
+
+        axes = [facet.field for facet in self.taxonomy.axes if facet.kind is not Kind.LEVELS]
+        rows = [
+            (paper.key, paper.year, paper.title, *(_tag_text(paper.tags.get(axis)) for axis in axes))
+            for paper in self.papers[:_SHOWN]
+        ]
+        more = f"{len(self) - _SHOWN} more papers" if len(self) > _SHOWN else ""
+        return notebook_table(repr(self)[1:-1], ("key", "year", "title", *axes), rows, note=more)
+
     def where(self, *filters: str) -> "Corpus":
         """The corpus with only those papers that pass every filter, such as `"stop=explicit,implicit"`.
 
@@ -76,7 +199,7 @@ class Corpus:
             CommandUseError: A filter is malformed, or names an unknown field or term.
         """
         query = parse(filters, paper_attributes(self.taxonomy))
-        return Corpus(self._pool._replace(papers=query.select(self.papers)))
+        return Corpus(self._pool._replace(papers=query.select(self.papers)), self._root, self._reading)
 
     def find(self, name: str) -> tuple[Record, ...]:
         """The papers and exclusions called by a key, an id, an identifier in any spelling, or a URL."""
@@ -95,17 +218,57 @@ class Corpus:
             return count(self.exclusions, exclusions[field], include_empty=include_empty).counts
         return count(self.papers, find(field, papers), include_empty=include_empty).counts
 
-    def cross(self, rows: str, columns: str) -> dict[str, dict[str, int]]:
+    def cross(self, rows: str, columns: str, *, include_empty: bool = True) -> CrossTable:
         """How many papers have each pair of values of two fields, by row value and column value.
+
+        Args:
+            rows: The one field.
+            columns: The other.
+            include_empty: Whether terms that no paper has are there, too, with zeros.
 
         Raises:
             CommandUseError: There is no such field.
         """
         attributes = paper_attributes(self.taxonomy)
-        crossed = cross(self.papers, find(rows, attributes), find(columns, attributes))
-        return {
-            row: {column: crossed.number(row, column) for column in crossed.column_values} for row in crossed.row_values
-        }
+        axes = find(rows, attributes), find(columns, attributes)
+        return CrossTable(cross(self.papers, *axes, include_empty=include_empty))
+
+    def gaps(self, rows: str = "", columns: str = "", *, sparse_limit: int = 2) -> Gaps:
+        """The empty and sparse cells of two fields that can arise, the one furthest below its expected count first.
+
+        Args:
+            rows: The one field; without both, the first pair that the taxonomy crosses.
+            columns: The other.
+            sparse_limit: Up to how many papers make a cell sparse.
+
+        Raises:
+            CommandUseError: A field is missing, unknown, or has no vocabulary.
+        """
+        axes = gap_axes(rows, columns, self.taxonomy)
+        impossible = cannot_arise(self.taxonomy, *axes)
+        return Gaps(coverage(self.papers, *axes, sparse_limit=sparse_limit, impossible=impossible))
+
+    def claims(self) -> Verdicts:
+        """Whether what the corpus claims about itself holds for these papers; for a selection, without candidates.
+
+        Raises:
+            CommandUseError: The corpus was not read from a folder.
+            InvalidCorpusError: Its claims, disputes or candidates have errors; the message lists them.
+        """
+        from orchtrace_corpus.corpus.analysis.claims import evaluate
+        from orchtrace_corpus.corpus.model.disputes import as_read
+
+        if not self._root:
+            raise CommandUseError("this corpus was not read from a folder, so its claims are not known")
+        claim_file = store.read_claims(self._root)
+        dispute_file = store.read_disputes(self._root, self.taxonomy)
+        awaiting = store.read_candidates(self._root, self.taxonomy)
+        findings = (*claim_file.findings, *dispute_file.findings, *awaiting.findings)
+        if findings:
+            raise InvalidCorpusError("\n".join(("the claims have errors:", *(str(finding) for finding in findings))))
+        proposed = awaiting.proposed if self._is_whole and awaiting.places else None
+        disputes = as_read(dispute_file.disputes, self._reading)
+        return Verdicts(evaluate(claim_file.claims, self._pool, disputes, proposed))
 
     def to_pandas(self) -> "pandas.DataFrame":
         """The papers as a frame, indexed by key; see `orchtrace_corpus.corpus.formats.table.to_pandas`."""
@@ -152,23 +315,25 @@ def load(root: str = "", *, reading: str = "published") -> Corpus:
     findings = rules.check(loaded)
     if loaded.pool is None or has_errors(findings):
         raise invalid("the data has errors:", findings)
-    name = _reading_name(reading)
-    if name == "published":
-        return Corpus(loaded.pool)
-    from orchtrace_corpus.corpus.model.disputes import read_by
+    name, pool = _reading_name(reading), loaded.pool
+    if name is not ReadingName.PUBLISHED:
+        from orchtrace_corpus.corpus.model.disputes import read_by
 
-    return Corpus(read_by(loaded.pool, store.read_disputes(folder, loaded.pool.taxonomy).sound(), name))
+        pool = read_by(pool, store.read_disputes(folder, pool.taxonomy).sound(), name)
+    return Corpus(pool, folder, name, is_whole=True)
 
 
-def _reading_name(text: str) -> "ReadingName":
-    from orchtrace_corpus.corpus.model.records import ReadingName
+def _tag_text(tag: Tag | None) -> str:
+    return ", ".join((tag,) if isinstance(tag, str) else tag or ())
 
+
+def _reading_name(text: str) -> ReadingName:
     if text not in list(ReadingName):
         raise CommandUseError(f"there is no reading {quote(text)}{suggestion(text, list(ReadingName))}")
     return ReadingName(text)
 
 
-def claims(root: str = "", *, reading: str = "published") -> tuple["Verdict", ...]:
+def claims(root: str = "", *, reading: str = "published") -> Verdicts:
     """Whether what a corpus claims about itself in `data/claims.yaml` holds, claim by claim; arguments as for `load`.
 
     Raises:
@@ -176,19 +341,7 @@ def claims(root: str = "", *, reading: str = "published") -> tuple["Verdict", ..
         DataFileError: There is no corpus, or a data file cannot be read.
         InvalidCorpusError: The data, its claims, disputes or candidates have errors; the message lists them.
     """
-    from orchtrace_corpus.corpus.analysis.claims import evaluate
-    from orchtrace_corpus.corpus.model.disputes import as_read, read_by
-
-    name = _reading_name(reading)
-    folder = root or store.find_root().path
-    pool = load(folder)._pool
-    claim_file, dispute_file = store.read_claims(folder), store.read_disputes(folder, pool.taxonomy)
-    awaiting = store.read_candidates(folder, pool.taxonomy)
-    findings = (*claim_file.findings, *dispute_file.findings, *awaiting.findings)
-    if findings:
-        raise InvalidCorpusError("\n".join(("the claims have errors:", *(str(finding) for finding in findings))))
-    disputes, proposed = dispute_file.disputes, awaiting.proposed if awaiting.places else None
-    return evaluate(claim_file.claims, read_by(pool, disputes, name), as_read(disputes, name), proposed)
+    return load(root, reading=reading).claims()
 
 
 def candidates(root: str = "") -> tuple["Candidate", ...]:

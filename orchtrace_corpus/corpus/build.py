@@ -43,7 +43,7 @@ from orchtrace_corpus.corpus.model.store import (
     read_searches,
 )
 from orchtrace_corpus.corpus.model.taxonomy import Taxonomy
-from orchtrace_corpus.corpus.readme import readme
+from orchtrace_corpus.corpus.readme import LIST_FOLDER, readme, section_pages
 from orchtrace_corpus.corpus.render import statistics
 
 if TYPE_CHECKING:
@@ -134,10 +134,10 @@ def arxiv_documents(root: str) -> list[Document]:
     return [document(root, ARXIV, encode(read_arxiv(root)))]
 
 
-def readme_document(
+def readme_documents(
     root: str, pool: Pool, disputes: "DisputeFile | None" = None, candidates: "CandidateFile | None" = None
-) -> Document | None:
-    """README.md with its regions made anew; None where the corpus has no README.
+) -> list[Document]:
+    """README.md with its regions made anew, and the sections of its list with own pages; none where it is missing.
 
     `disputes` and `candidates` save reading these files again.
 
@@ -147,7 +147,7 @@ def readme_document(
     """
     present = _read(root, README)
     if present is None:
-        return None
+        return []
 
     def contested() -> frozenset[tuple[str, str]]:
         from orchtrace_corpus.corpus.model.disputes import contested
@@ -162,7 +162,18 @@ def readme_document(
         return evaluate(claims.claims, pool, candidates=awaiting.sound() if awaiting.places else None)
 
     wanted = readme(present, README, pool, lambda: read_scale(root, pool).sound(), contested, verdicts)
-    return Document(README, present, wanted)
+    has_list = any(region.name == "list" for region in regions.find_regions(present, README))
+    pages = section_pages(pool, contested) if has_list else {}
+    return [Document(README, present, wanted), *(document(root, path, _marked(text)) for path, text in pages.items())]
+
+
+def orphaned_pages(root: str, documents: Sequence[Document]) -> list[str]:
+    """The pages of sections on disk that are none of these documents, such as that of a term that was renamed."""
+    folder, made = os.path.join(root, LIST_FOLDER), {one.name for one in documents}
+    names = [f"{LIST_FOLDER}/{name}" for name in sorted(os.listdir(folder))] if os.path.isdir(folder) else []
+    return [
+        name for name in names if name not in made and name.endswith(".md") and _GENERATED in (_read(root, name) or "")
+    ]
 
 
 def statistics_document(root: str, pool: Pool, summary: Summary | None = None) -> Document:
@@ -179,7 +190,7 @@ def figure_documents(root: str, source: "Source", names: Sequence[str] = ()) -> 
     """
     from orchtrace_corpus.corpus.render.figures import draw, page, plan
 
-    figures = plan.chosen(names, plan.plan(source.pool.taxonomy, with_scale=bool(source.scale)))
+    figures = plan.chosen(names, plan.figures_of(source))
     said = {figure: plan.caption(figure, source) for figure in figures}
     drawn = [document(root, figure.path, draw(figure, source, said[figure])) for figure in figures]
     return drawn if names else [document(root, FIGURES, _marked(page(said))), *drawn]
@@ -192,8 +203,8 @@ def orphaned_figures(root: str, source: "Source") -> list[str]:
     """
     from orchtrace_corpus.corpus.render.figures import plan
 
-    known = {figure.path for figure in plan.plan(source.pool.taxonomy, with_scale=bool(source.scale))}
-    folder = os.path.dirname(next(iter(known)))
+    known = {figure.path for figure in plan.figures_of(source)}
+    folder = plan.FOLDER
     listed = sorted(os.listdir(os.path.join(root, folder))) if os.path.isdir(os.path.join(root, folder)) else []
     drawn = {f"{folder}/{name}": name.removesuffix(".svg") for name in listed if name.endswith(".svg")}
     marks = {path: f'aria-labelledby="{stem}-title {stem}-desc"' for path, stem in drawn.items() if path not in known}
@@ -278,9 +289,8 @@ def generated(
     """Every generated file of a corpus; the files that are given are not read again."""
     disputes = disputes or read_disputes(root, pool.taxonomy)
     source = figure_source(root, pool, scale, disputes, candidates)
-    front = readme_document(root, pool, disputes, candidates)
     return [
-        *((front,) if front else ()),
+        *readme_documents(root, pool, disputes, candidates),
         statistics_document(root, pool, source.summary),
         *schema_documents(root, pool.taxonomy),
         *figure_documents(root, source),

@@ -3,9 +3,10 @@
 Papers stand in the published order, later ones behind; by key where the corpus has no published pool.
 
 Regions: `contents` (the sections below it), `counts` (head counts), `page` (what `corpus stats` shows),
-`list` (every paper, a section for each term of the first plain facet), `terms FIELD` (what a field's
-terms mean and who has them), `papers FILTER ...` (the papers that pass, as a table), `claims` (what claims come to
-over each pool), `figures NAME ...` (pictures that `corpus figures` draws, each with its numbers in words).
+`list` (every paper, a section for each term of the first plain facet, on a page of its own where the taxonomy says
+so), `terms FIELD` (what a field's terms mean and who has them), `papers FILTER ...` (the papers that pass, as a table),
+`claims` (what claims come to over each pool), `figures NAME ...` (pictures that `corpus figures` draws, each with its
+numbers in words).
 """
 
 import re
@@ -15,17 +16,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from orchtrace_corpus.base.errors import CommandUseError, CorpusError, DataFileError, InvalidCorpusError
 from orchtrace_corpus.base.findings import quote
-from orchtrace_corpus.base.text.layout import plain
+from orchtrace_corpus.base.text.layout import plain, pluralize
 from orchtrace_corpus.base.text.regions import Region, find_regions, replace_regions
 from orchtrace_corpus.base.text.table import Cell, Table, markdown, markdown_text
 from orchtrace_corpus.corpus.analysis.attributes import find, paper_attributes
 from orchtrace_corpus.corpus.analysis.query import parse
 from orchtrace_corpus.corpus.analysis.statistics import Summary, count_levels, summarise
-from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE, OTHERS, is_collective
-from orchtrace_corpus.corpus.model.records import Paper, Pool, in_published_order
-from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Role, Term
-from orchtrace_corpus.corpus.render import statistics_page
-from orchtrace_corpus.corpus.render.statistics import counts_tables, levels_table, totals
+from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE
+from orchtrace_corpus.corpus.model.records import Paper, Pool, Tag, in_published_order
+from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Term
 
 if TYPE_CHECKING:
     from orchtrace_corpus.corpus.analysis.claims import Verdict
@@ -37,17 +36,10 @@ REGIONS = "contents, counts, page, list, terms FIELD, papers FILTER ..., claims,
 SIZE_LIMIT_BYTES = 512 * 1024
 """GitHub cuts a README that is larger."""
 
-_PAGE_WIDTH = 80
+LIST_FOLDER = "docs/list"
+"""Where sections of the list are that have a page of their own."""
 
-_LINK_NAMES = {
-    "github.com": "code",
-    "gitlab.com": "code",
-    "huggingface.co": "model",
-    "openreview.net": "OpenReview",
-    "aclanthology.org": "ACL Anthology",
-    "arxiv.org": "arXiv",
-    "doi.org": "publisher",
-}
+_PAGE_WIDTH = 80
 
 
 def readme(
@@ -91,17 +83,29 @@ def readme(
 
 
 def item(paper: Paper, facets: Sequence[Facet], contested: Collection[tuple[str, str]] = ()) -> str:
-    """A paper as a list item: link, summary, who and where, further links, and every tag; marked if contested."""
-    title, url, summary = markdown_text(paper.title), address(paper.urls[0]), markdown_text(paper.summary)
-    sentence = summary if summary.endswith((".", "!", "?")) else f"{summary}."
-    author = paper.first_author if is_collective(paper.authors[0]) else paper.authors[0].partition(",")[0]
-    author += " et al." if len(paper.authors) > 1 or OTHERS in paper.authors else ""
+    """A paper as a list item: link, venue, code, tags as chips, summary. A contested tag ends in a question mark."""
+    title, summary = markdown_text(paper.title), markdown_text(paper.summary)
     names_year = re.search(r"(?<![^\s()])[0-9]{4}(?![^\s()])", paper.venue)  # like `NeurIPS 2025`
-    source = f"{markdown_text(author)}, {markdown_text(paper.venue)}{'' if names_year else f', {paper.cited_year}'}"
-    further = paper.urls[1:] if paper.code is None or paper.code in paper.urls else (paper.code, *paper.urls[1:])
-    links = [f"[{'code' if other == paper.code else _link_name(other)}]({address(other)})" for other in further]
-    also = f" Also: {', '.join(links)}." if links else ""
-    return f"- [{title}]({url}) - {sentence} {source}.{also}<br>{_tags(paper, facets, contested)}"
+    source = markdown_text(paper.venue) + ("" if names_year else f" {paper.cited_year}")
+    code = f", [code]({address(paper.code)})" if paper.code else ""
+    tags = (_tag(paper.key, paper.tags.get(facet.field), facet, contested) for facet in facets)
+    chips = (_chip(tag) for tag in tags if tag)
+    sentence = summary if summary.endswith((".", "!", "?")) else f"{summary}."
+    return f"- [{title}]({address(paper.urls[0])}) - {' '.join((f'{source}{code}.', *chips, sentence))}"
+
+
+def section_pages(pool: Pool, contested: Callable[[], Collection[tuple[str, str]]] = tuple) -> dict[str, str]:
+    """The sections of the list that have a page of their own, as documents by their paths below the corpus's folder."""
+    section = pool.taxonomy.section
+    pages = {}
+    own = [term for term in section.terms if term.own_page] if section else []
+    for term in own:
+        if papers := _section(pool, term):
+            items = _items(in_published_order(papers, pool.published), pool, contested())
+            back = "Part of [the list](../../README.md)."
+            head = f"# {markdown_text(term.label)}\n\n{markdown_text(term.definition)} {back}"
+            pages[_page_path(term)] = f"{head}\n\n{items}\n"
+    return pages
 
 
 def address(url: str) -> str:
@@ -145,10 +149,14 @@ def _body(name: str, sources: _Sources) -> str:
     if kind == "contents":
         return ""
     if kind == "counts":
+        from orchtrace_corpus.corpus.render.statistics import counts_tables, levels_table, totals
+
         newest = f" The newest record is of {summary().newest}." if summary().newest else ""
         tables = [counts_tables(counts)[0] for counts in summary().axes] + list(map(levels_table, summary().levels))
         return "\n".join((f"{totals(summary())}.{newest}\n", *map(_bare, tables)))
     if kind == "page":
+        from orchtrace_corpus.corpus.render import statistics_page
+
         return f"```console\n$ corpus stats\n{plain(statistics_page.page(summary(), _PAGE_WIDTH))}```"
     if kind == "list":
         return _list(pool, sources.contested())
@@ -161,7 +169,8 @@ def _body(name: str, sources: _Sources) -> str:
     if kind == "papers":
         papers = parse(argument.split(), paper_attributes(pool.taxonomy)).select(pool.papers)
         rows = tuple((paper.title, paper.year, paper.venue, paper.summary) for paper in papers)
-        return markdown(Table("papers", "", ("title", "year", "venue", "summary"), rows))
+        links = tuple(address(paper.urls[0]) for paper in papers)
+        return markdown(Table("papers", "", ("title", "year", "venue", "summary"), rows, links=links))
     if kind == "figures" and argument:
         return _figures(argument.split(), sources)
     raise CommandUseError("there is no such region", f"There are: {REGIONS}.")
@@ -187,17 +196,29 @@ def _bare(table: Table) -> str:
 
 def _list(pool: Pool, contested: Collection[tuple[str, str]]) -> str:
     section = pool.taxonomy.section
-    others = [facet for facet in pool.taxonomy.papers if facet is not section]
-    facets = sorted(others, key=lambda facet: facet.role is not Role.AXIS)  # what the survey is about comes first
     if section is None:
-        return "## Papers\n\n" + "\n".join(item(paper, facets, contested) for paper in pool.papers)
+        return "## Papers\n\n" + _items(pool.papers, pool, contested)
     parts = []
     for term in section.terms:
-        papers = [paper for paper in pool.papers if paper.tags.get(section.field) == term.id]
-        if papers:
-            items = "\n".join(item(paper, facets, contested) for paper in papers)
-            parts.append(f"## {markdown_text(term.label)}\n\n{markdown_text(term.definition)}\n\n{items}\n")
+        if papers := _section(pool, term):
+            count = f"[{pluralize(len(papers), 'paper')}]({address(_page_path(term))})"
+            listed = count if term.own_page else _items(papers, pool, contested)
+            parts.append(f"## {markdown_text(term.label)}\n\n{markdown_text(term.definition)}\n\n{listed}\n")
     return "\n".join(parts)
+
+
+def _section(pool: Pool, term: Term) -> list[Paper]:
+    field = pool.taxonomy.section.field if pool.taxonomy.section else ""
+    return [paper for paper in pool.papers if paper.tags.get(field) == term.id]
+
+
+def _items(papers: Sequence[Paper], pool: Pool, contested: Collection[tuple[str, str]]) -> str:
+    listed = tuple(facet for facet in pool.taxonomy.papers if facet.listed) or pool.taxonomy.axes
+    return "\n".join(item(paper, listed, contested) for paper in papers)
+
+
+def _page_path(term: Term) -> str:
+    return f"{LIST_FOLDER}/{re.sub('[^a-z0-9]+', '-', term.id.lower()).strip('-')}.md"
 
 
 def _terms(pool: Pool, field: str) -> str:
@@ -208,7 +229,7 @@ def _terms(pool: Pool, field: str) -> str:
     first = 0 if any(term.code for term in facet.terms) else 1
     if facet.kind is Kind.LEVELS:
         numbers = count_levels(pool.papers, facet).counts
-        heads = ("code", facet.label.lower(), "meaning", *(level.label.lower() for level in facet.levels))
+        heads = ("code", facet.label, "meaning", *(level.label for level in facet.levels))
         levelled: list[tuple[Cell, ...]] = [
             (one.code, one.label, one.definition, *numbers[one.id].values()) for one in facet.terms
         ]
@@ -217,64 +238,44 @@ def _terms(pool: Pool, field: str) -> str:
     for term in facet.terms:
         keys = [paper.key for paper in pool.papers if term.id in attribute.values(paper)]
         rows.append((term.code, term.label, term.definition, len(keys), ", ".join(keys)))
-    columns = ("code", facet.label.lower(), "meaning", "papers", "keys")
+    columns = ("code", facet.label, "meaning", "papers", "keys")
     return markdown(Table(field, "", columns[first:], tuple(row[first:] for row in rows)))
 
 
 def _figures(names: Sequence[str], sources: _Sources) -> str:
-    from orchtrace_corpus.corpus.render.figures.plan import SCALE_GAP, Source, chosen, contested_values, plan
+    from orchtrace_corpus.corpus.render.figures.plan import SCALE_GAP, Source, chosen, contested_values, figures_of
 
     pool = sources.pool
     known = sources.observations() if SCALE_GAP in names else ()
     source = Source(pool, sources.summary(), known, contested_values(pool, sources.contested()))
-    figures = chosen(names, plan(pool.taxonomy, with_scale=bool(source.scale)))
+    figures = chosen(names, figures_of(source))
     return "\n".join(f"{image(figure, source, figure.path)}\n" for figure in figures)
 
 
-def _tags(paper: Paper, facets: Sequence[Facet], contested: Collection[tuple[str, str]]) -> str:
-    """Every tag in words; what does not apply, or does not arise, is named last."""
+def _tag(key: str, tag: Tag | None, facet: Facet, contested: Collection[tuple[str, str]]) -> str:
+    """A tag in the words of its labels; of levels, the highest that the paper has. Nothing for what does not apply."""
 
-    def mark(tag: str) -> str:
-        return " (contested)" if (paper.key, tag) in contested else ""
+    def mark(name: str) -> str:
+        return "?" if (key, name) in contested else ""
 
-    applied, not_applicable = [], []
-    for facet in facets:
-        tag = paper.tags.get(facet.field)
-        label = markdown_text(facet.label)
-        if tag is None and not facet.required:
-            continue
-        if tag == NOT_APPLICABLE or tag == (NOT_APPLICABLE,):
-            not_applicable.append(f"{_lower(label)}{mark(facet.field)}")
-        elif isinstance(tag, str):
-            applied.append(f"{label}: {_term(tag, facet.terms)}{mark(facet.field)}")
-        elif isinstance(tag, tuple):
-            applied.append(f"{label}: {', '.join(_term(term, facet.terms) for term in tag)}")
-        elif tag is None:
-            not_applicable.append(f"{_lower(label)} (not coded)")
-        elif tag:
-            parts = (f"{_term(term, facet.terms)} {markdown_text(level)}{mark(term)}" for term, level in tag.items())
-            applied.append(f"{label}: {', '.join(parts)}")
-        else:
-            not_applicable.append(_lower(label))
-    if not_applicable:
-        applied.append(f"Not applicable: {', '.join(not_applicable)}")
-    return " · ".join(applied) + "."
+    if tag is None or tag == NOT_APPLICABLE or tag == (NOT_APPLICABLE,):
+        return ""
+    if isinstance(tag, str):
+        return _name(tag, facet.terms) + mark(facet.field)
+    if isinstance(tag, tuple):
+        return ", ".join(_name(term, facet.terms) for term in tag) + mark(facet.field)
+    level = next((level for level in facet.levels if level.id in tag.values()), None)
+    if level is None:
+        return ""
+    return f"{', '.join(_name(term, facet.terms) + mark(term) for term in tag if tag[term] == level.id)}: {level.label}"
 
 
-def _term(term: str, terms: Sequence[Term]) -> str:
-    known = next((candidate for candidate in terms if candidate.id == term), None)
-    if known is None:
-        return markdown_text(term)
-    return markdown_text(f"{known.code} {_lower(known.label)}" if known.code else _lower(known.label))
+def _name(value: str, terms: Sequence[Term]) -> str:
+    """A term by its code and its label."""
+    return next((f"{term.code} {term.label}".strip() for term in terms if term.id == value), value)
 
 
-def _link_name(url: str) -> str:
-    host = url.partition("://")[2].partition("/")[0].removeprefix("www.").lower()
-    known = (name for site, name in _LINK_NAMES.items() if f".{host}".endswith(f".{site}"))
-    return next(known, markdown_text(host) or "link")
-
-
-def _lower(label: str) -> str:
-    first = label.split(" ", 1)[0]
-    is_word = first[1:].islower() or len(first) == 1
-    return label[:1].lower() + label[1:] if is_word else label  # RL and MARL stay as they are
+def _chip(text: str) -> str:
+    """The text as code, whatever it holds, which GitHub shows as a chip."""
+    fence = "`" * (max(map(len, re.findall("`+", text)), default=0) + 1)
+    return f"{fence} {text} {fence}" if len(fence) > 1 else f"`{text}`"

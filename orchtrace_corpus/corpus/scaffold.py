@@ -1,13 +1,17 @@
 """Lays out a new corpus: the starter files that come with the package, copied into a folder."""
 
 import os
+import re
 from collections.abc import Iterator
 from contextlib import suppress
 from importlib import resources
 from importlib.resources.abc import Traversable
 
+from orchtrace_corpus.base import __version__
 from orchtrace_corpus.base.errors import CommandUseError, DataFileError
 from orchtrace_corpus.base.files import locked, write_atomic
+
+_PACKAGE = "orchtrace-corpus"
 
 
 def scaffold(directory: str) -> list[str]:
@@ -49,7 +53,54 @@ def scaffold(directory: str) -> list[str]:
 
 def starter_files() -> dict[str, str]:
     """The text of every starter file by its path, with forward slashes, in order."""
-    return dict(_files(resources.files("orchtrace_corpus.corpus") / "templates"))
+    files = dict(_files(resources.files("orchtrace_corpus.corpus") / "templates"))
+    return dict(sorted({**files, "requirements.txt": f"{requirement()}\n"}.items()))
+
+
+def requirement() -> str:
+    """What pip installs this package by, from where it was installed here: it may be on no index.
+
+    A clone is told by the address of its origin; by its folder, which only this machine has, where it has none.
+    Source: https://packaging.python.org/en/latest/specifications/direct-url-data-structure/
+    """
+    import json
+    from importlib.metadata import PackageNotFoundError, distribution
+    from urllib.request import url2pathname
+
+    try:
+        recorded = distribution(_PACKAGE).read_text("direct_url.json")
+    except PackageNotFoundError:  # a source tree that was put on the path
+        recorded = None
+    if not recorded:
+        return f"{_PACKAGE}=={__version__}"
+    direct = json.loads(recorded)
+    address = str(direct["url"])
+    if repository := direct.get("vcs_info"):
+        return f"{_PACKAGE} @ {repository['vcs']}+{_without_secrets(address)}@{repository['commit_id']}"
+    origin = _origin(url2pathname(address.removeprefix("file://"))) if "dir_info" in direct else ""
+    return f"{_PACKAGE} @ {f'git+{origin}' if origin else _without_secrets(address)}"
+
+
+def _origin(folder: str) -> str:
+    """The address that everybody can clone the repository of a folder from; empty where it has none."""
+    import subprocess
+
+    if not os.path.lexists(os.path.join(folder, ".git")):
+        return ""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    command = ["git", "-C", folder, "config", "--get", "remote.origin.url"]
+    try:
+        address = subprocess.run(command, env=environment, capture_output=True, text=True, check=False).stdout.strip()
+    except OSError:  # no git
+        return ""
+    of_ssh = re.fullmatch(r"(?:ssh://)?git@([\w.-]+)[:/](.+)", address)
+    address = f"https://{of_ssh[1]}/{of_ssh[2]}" if of_ssh else address
+    return _without_secrets(address) if address.startswith("https://") else ""
+
+
+def _without_secrets(address: str) -> str:
+    """An address without the name and the token that somebody cloned with."""
+    return re.sub(r"^(https?://)[^/@]*@", r"\1", address)
 
 
 def _files(folder: Traversable, prefix: str = "") -> Iterator[tuple[str, str]]:

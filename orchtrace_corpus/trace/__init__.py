@@ -1,4 +1,4 @@
-"""Orchestration traces from Python: imported, checked, measured, diagnosed, replayed, labelled, credited, compared.
+"""Orchestration traces from Python: imported, checked, measured, diagnosed, replayed, labelled, credited, rewarded.
 
     from orchtrace_corpus import trace
     for one in trace.load("data/traces"):
@@ -17,9 +17,10 @@ if TYPE_CHECKING:
 
 _NAMES = frozenset(
     "DEFINITIONS AgentSpan Assignment Choices Definition Diagnosis Difference Entry Event Finding Imported "
-    "InvalidTraceError Label Measure Method Origin Profile State Summary Trace TraceView agent_tree as_data "
-    "as_atif as_published as_text assign compare concurrency_profile diagnose import_logs labels ledger load measure "
-    "parse_trace read_traces replay summarize validate validate_traces".split()
+    "InvalidTraceError Label Measure Method Origin Profile Reward Spec State Summary Term Trace TraceView "
+    "agent_tree as_data as_atif as_published as_text assign compare compute_reward concurrency_profile diagnose "
+    "import_logs labels ledger load load_reward measure parse_trace read_traces replay summarize "
+    "validate validate_traces".split()
 )
 
 

@@ -1,4 +1,4 @@
-"""Traces from Python: imported, checked, measured, diagnosed, replayed, labelled, credited, compared, written again.
+"""Traces from Python: imported, checked, measured, diagnosed, replayed, labelled, credited, rewarded, compared.
 
     from orchtrace_corpus import trace
     for one in trace.load("data/traces"):
@@ -32,6 +32,9 @@ from orchtrace_corpus.trace.model import json_text as write
 from orchtrace_corpus.trace.model.decode import Document, decode, documents
 from orchtrace_corpus.trace.model.store import InvalidTraceError, sound, trace_files
 from orchtrace_corpus.trace.model.trace import Event, Trace
+from orchtrace_corpus.trace.rewards import Reward, Spec, Term
+from orchtrace_corpus.trace.rewards import compute as compute_reward
+from orchtrace_corpus.trace.rewards import load as load_reward
 from orchtrace_corpus.trace.view import TraceView
 from orchtrace_corpus.trace.view.agent_tree import AgentSpan
 
@@ -42,6 +45,7 @@ __all__ += ["DEFINITIONS", "Definition", "Entry", "Measure", "Profile", "concurr
 __all__ += ["Diagnosis", "Origin", "Summary", "diagnose", "summarize"]
 __all__ += ["AgentSpan", "Difference", "Label", "State", "agent_tree", "compare", "labels", "replay"]
 __all__ += ["Assignment", "Choices", "Method", "assign"]
+__all__ += ["Reward", "Spec", "Term", "compute_reward", "load_reward"]
 
 
 def import_logs(

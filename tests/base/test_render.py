@@ -15,6 +15,7 @@ from orchtrace_corpus.corpus.analysis.statistics import summarise
 from orchtrace_corpus.corpus.api import Corpus
 from orchtrace_corpus.corpus.readme import item
 from orchtrace_corpus.corpus.render import statistics_page
+from orchtrace_corpus.corpus.render.figures.plan import Source, figures_of
 from tests.conftest import run_toy
 
 
@@ -58,6 +59,36 @@ def test_the_page_fits_the_terminal(real: Corpus, width: int) -> None:
     assert max(len(line) for line in text.splitlines()) <= max(width, 40)
 
 
+@pytest.mark.parametrize("width", [40, 80, 100])
+def test_bars_keep_their_room_beside_long_terms(toy: Corpus, width: int) -> None:
+    long = "formal_in_the_manner_of_the_gardens_of_great_houses"
+    style, care, *others = toy.taxonomy.papers
+    facets = (
+        style._replace(terms=(style.terms[0]._replace(id=long), *style.terms[1:])),
+        care._replace(terms=(care.terms[0]._replace(id=long.upper()), care.terms[1])),
+        *others,
+    )
+    rose = toy["rose-garden"]
+    rose = rose._replace(tags={**rose.tags, "style": long, "care": {long.upper(): "weekly", "prune": "weekly"}})
+    pool = toy._pool._replace(papers=(rose, *toy.papers[1:]), taxonomy=toy.taxonomy._replace(papers=facets))
+
+    drawn = plain(statistics_page.page(summarise(pool), width)).splitlines()
+
+    assert max(map(display_width, drawn[: drawn.index("Sparse (up to 2) and empty")])) <= width
+    if width == 80:
+        assert "S1 formal_in_the_m…   1 ██████████████" in drawn
+        assert "C1 FORMAL_IN_THE_MA…        ·         1  ▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓" in drawn
+
+
+def test_without_screening_on_record_nothing_is_said_of_it(toy: Corpus) -> None:
+    pool = toy._pool._replace(exclusions=())
+    source = Source(pool, summarise(pool, include_empty=True))
+    screened = source._replace(pool=toy._pool)
+
+    assert plain(statistics_page.page(summarise(pool), 80)).startswith("4 papers (newest added 2023-06-07)\n")
+    assert {one.name for one in figures_of(screened)} - {one.name for one in figures_of(source)} == {"screening-flow"}
+
+
 def test_counts_as_a_table() -> None:
     assert run_toy("stats", "--by", "style", "--include-empty").stdout == (
         """\
@@ -81,7 +112,7 @@ S3        0            0.0
 def test_a_crosstab_in_markdown() -> None:
     assert run_toy("stats", "--cross", "style", "size", "--format", "markdown").stdout == (
         """\
-## Style by size
+## Style by Size
 
 | style   | small | large | sum |
 | ------- | ----: | ----: | --: |
@@ -89,74 +120,6 @@ def test_a_crosstab_in_markdown() -> None:
 | cottage |     1 |     0 |   1 |
 | meadow  |     0 |     1 |   1 |
 | NA      |     1 |     0 |   1 |
-"""
-    )
-
-
-def test_gaps() -> None:
-    assert run_toy("gaps", "--sparse", "1").stdout == (
-        """\
-Style by size, 4 papers
-
-        small large
-formal      1     ·
-cottage     1     ·
-meadow      ·     1
-gravel      ·     ·
-NA          1     ·
-
-Empty: 5 of 8 cells
-  formal   large
-  cottage  large
-  meadow   small
-  gravel   all
-Sparse (1): 3 of 8 cells
-  formal   small
-  cottage  small
-  meadow   large
-"""
-    )
-
-
-def test_gaps_as_data() -> None:
-    assert json.loads(run_toy("gaps", "water", "size", "--format", "json").stdout) == {
-        "schema": "orchtrace-corpus/gaps",
-        "version": 1,
-        "rows": "water",
-        "columns": "size",
-        "papers": 4,
-        "cells": {
-            "daily": {"small": 1, "large": 0},
-            "weekly": {"small": 1, "large": 0},
-            "": {"small": 1, "large": 1},
-        },
-        "sparse_limit": 2,
-        "empty": [["daily", "large"], ["weekly", "large"]],
-        "sparse": [["daily", "small"], ["weekly", "small"]],
-    }
-    assert run_toy("gaps", "water", "size", "--format", "csv").stdout == (
-        """\
-water,size,count,state
-daily,small,1,sparse
-daily,large,0,empty
-weekly,small,1,sparse
-weekly,large,0,empty
-,small,1,not applicable
-,large,1,not applicable
-"""
-    )
-    assert run_toy("gaps", "water", "size", "--format", "markdown").stdout == (
-        """\
-## Watering by size
-
-| water    | small | large | sum |
-| -------- | ----: | ----: | --: |
-| daily    |     1 |     0 |   1 |
-| weekly   |     1 |     0 |   1 |
-| (absent) |     1 |     1 |   2 |
-
-- Empty: daily x large, weekly x large
-- Sparse (1 to 2): daily x small, weekly x small
 """
     )
 
@@ -291,26 +254,6 @@ def test_show_in_markdown() -> None:
     )
 
 
-def test_search_finds_words_whatever_their_case_and_accents() -> None:
-    result = run_toy("search", "ROSES", "muller")
-
-    assert result.stdout == "key          year  title\nrose-garden  2021  Röses: A Garden in Four Beds\n"
-    assert result.stderr == "1 paper\n"
-
-
-def test_search_puts_titles_first_and_adds_exclusions() -> None:
-    assert run_toy("search", "garden").stdout == (
-        """\
-key          year  title
-rose-garden  2021  Röses: A Garden in Four Beds
-
-Excluded
-id    title         reason
-E001  A Window Box  Too small to count as a garden.
-"""
-    )
-
-
 def test_terms() -> None:
     assert run_toy("terms").stdout == (
         """\
@@ -373,8 +316,8 @@ def test_statistics_in_full_have_one_table_each() -> None:
         "## Size",
         "## Care, by level",
         "## Year",
-        "## Style by size",
-        "## Exclusions: stage",
+        "## Style by Size",
+        "## Exclusions: Stage",
     ]
     full = run_toy("stats", "--full").stdout
     assert [title for title in titles[1:] if title.removeprefix("## ") not in full] == []
@@ -418,14 +361,16 @@ def test_widths_count_terminal_cells() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["~~x~~ and ~y~", "see www.evil.test", "(WWW.evil.test/a~b)", "| a | www.e.test ~~z~~"]
+    "text",
+    ["~~x~~ and ~y~", "see www.evil.test", "(WWW.evil.test/a~b)", "| a | www.e.test ~~z~~", "$~~x~~$ or $Www.e.test$"],
 )
 def test_no_text_strikes_out_or_becomes_a_link_in_any_markdown(text: str, toy: Corpus) -> None:
     paper = toy.papers[0]._replace(title=text, summary=text, venue=text, authors=(text,))
     shown = {
         markdown_text(text): [],
         markdown(Table("t", text, ("a", text), ((text, "x"),), notes=(text,))): [],
-        item(paper, ()): ["https://example.org/roses", "https://example.org/roses/code"],
+        item(paper, ()): ["https://example.org/roses"],
+        markdown(Table("t", "", ("a", "b"), ((text, "x"),), links=("https://e.org/",))): ["https://e.org/"],
     }
     for source, links in shown.items():
         html = cmarkgfm.github_flavored_markdown_to_html(source)

@@ -79,6 +79,8 @@ def test_a_narrow_terminal_shows_ids_of_claims_whole_and_no_strip_of_sentences()
     assert shown[0] == "claim                          published  today  candidates     rows  contested"
     assert "orchestrator-credit-sparse     holds      holds  falls at 3/15     8          6" in shown
     assert shown[-1] == "corpus claims ID shows a claim with its sentence"
+    assert len(shown) <= 24
+    assert len(on_terminal("claims", "--stress").splitlines()) <= 24
     assert all(len(line) <= 80 for line in shown)
     assert "sentence" in on_terminal("claims", columns=140).splitlines()[0]
 

@@ -17,6 +17,7 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 ARCHITECTURE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
 DATA = (ROOT / "docs" / "data.md").read_text(encoding="utf-8")
 PACKAGE = ROOT / "orchtrace_corpus"
+MOST_WORDS = 24_000
 
 
 @pytest.fixture(autouse=True)
@@ -31,12 +32,30 @@ def test_quick_start_is_two_single_lines() -> None:
     assert [block for block in blocks[:2] if "\n" in block] == []
 
 
-def test_output_shown_in_the_readme_is_the_output() -> None:
-    shown = re.findall(r"```console\n\$ corpus (.*?)\n(.*?)```", README, re.DOTALL)
+def test_the_readme_opens_with_two_pictures_three_answers_and_the_install_lines() -> None:
+    first_screen = README.split("## Quick Start")[0]
+    questions = re.findall(r"^- .+?\? (.*?)\*\*(.+?)\*\*.*?: `corpus (.+?)`\.$", first_screen, re.MULTILINE)
 
-    assert shown
-    for command, output in shown:
-        assert run_corpus(*shlex.split(command)).stdout == output
+    assert re.findall(r'<img src="(.+?)"', first_screen) == ["docs/matrix.png", "docs/run.png"]
+    assert len(questions) == 3
+    for _, answer, command in questions:
+        told = run_corpus(*shlex.split(command))
+        assert answer in " ".join(f"{told.stdout} {told.stderr}".split()), command
+    assert len(first_screen.encode()) < 2000
+
+
+def test_the_readme_stays_small() -> None:
+    assert len(README.encode()) <= 40_000
+
+
+def test_what_the_first_answers_say_besides() -> None:
+    corpus = oc.load(str(ROOT))
+
+    assert len(corpus.where("stop=explicit")) == 0
+    assert (
+        "debate-as-reward  2026  debate         message (contested)"
+        in run_corpus("list", "--where", "credit_unit=message").stdout
+    )
 
 
 def test_every_command_in_the_readme_works() -> None:
@@ -62,6 +81,20 @@ def test_relative_links_lead_somewhere(document: Path) -> None:
     links = re.findall(r"\]\((?!https?:|#|mailto:)([^)#]+)", prose)
 
     assert [link for link in links if not (document.parent / link).exists()] == []
+
+
+def anchors(document: Path) -> set[str]:
+    """What links to the headings of a document end in, on GitHub."""
+    prose = re.sub(r"^```.*?^```", "", document.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+    headings = re.findall(r"^#+ (.*)$", prose, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("document", sorted(ROOT.glob("docs/*.md")), ids=lambda path: path.name)
+def test_links_to_headings_lead_to_one(document: Path) -> None:
+    links = re.findall(r"\]\(([\w/.-]*?\.md|)#([^)]+)\)", document.read_text(encoding="utf-8"))
+
+    assert [link for link in links if link[1] not in anchors(document.parent / link[0] if link[0] else document)] == []
 
 
 def test_the_documents_about_the_tool_say_what_the_tool_says() -> None:
@@ -120,6 +153,29 @@ def test_the_example_in_the_data_document_is_valid(tmp_path: Path) -> None:
     (tmp_path / "data" / "papers.yaml").write_text(example[1], encoding="utf-8")
 
     assert oc.validate(str(tmp_path)) == ()
+
+
+def words_by_hand(text: str) -> int:
+    """The words of a document, but for what is generated, and for fenced blocks: tests run these commands and programs."""
+    fenced = r"^ *```.*?^ *```$"
+    by_hand = re.sub(rf"<!-- corpus:begin .*?<!-- corpus:end [^\n]*|{fenced}", "", text, flags=re.DOTALL | re.MULTILINE)
+    if re.search("<!-- Generated |[Mm]easured by `python scripts/bench", by_hand):
+        return 0
+    return sum(re.search(r"\w", word) is not None for word in by_hand.split())
+
+
+def test_words_by_hand_are_those_outside_of_generated_parts() -> None:
+    region = "<!-- corpus:begin list -->\n1 2\n<!-- corpus:end list -->"
+
+    assert words_by_hand(f"# Three words\n{region}\n| here |\n\n```sh\ncorpus stats\n```\n") == 3
+    assert words_by_hand("# Codebook\n<!-- Generated from data/ -->\nwords") == 0
+
+
+def test_the_documents_are_short() -> None:
+    """A bound that is raised on purpose, together with a new capability, and by nothing else."""
+    pages = [*ROOT.glob("docs/*.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
+
+    assert sum(words_by_hand(page.read_text(encoding="utf-8")) for page in pages) <= MOST_WORDS
 
 
 def test_versions_agree() -> None:

@@ -4,9 +4,12 @@ import shutil
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import orchtrace_corpus as oc
-from orchtrace_corpus.base.errors import DataFileError, InvalidCorpusError, MalformedCorpusError
+from orchtrace_corpus.base.errors import CommandUseError, DataFileError, InvalidCorpusError, MalformedCorpusError
+from orchtrace_corpus.base.html import notebook_table
 from orchtrace_corpus.corpus.api import Corpus
 from tests.conftest import ROOT, TOY
 
@@ -77,6 +80,103 @@ def test_cross_counts_pairs(toy: Corpus) -> None:
         "small": {"daily": 1, "weekly": 1, "": 1},
         "large": {"daily": 0, "weekly": 0, "": 1},
     }
+
+
+def test_cross_keeps_terms_that_no_paper_has(toy: Corpus) -> None:
+    crossed = toy.cross("size", "style")
+
+    assert crossed == {
+        "small": {"formal": 1, "cottage": 1, "meadow": 0, "gravel": 0, "NA": 1},
+        "large": {"formal": 0, "cottage": 0, "meadow": 1, "gravel": 0, "NA": 0},
+    }
+    assert list(toy.cross("size", "style", include_empty=False)["small"]) == ["formal", "cottage", "meadow", "NA"]
+    assert toy.where("size=large").cross("size", "style")["small"]["formal"] == 0
+
+
+def test_gaps_rank_what_can_arise(toy: Corpus) -> None:
+    gaps = toy.gaps("size", "style")
+
+    assert [(gap.row, gap.column, gap.papers, round(gap.expected, 1)) for gap in gaps[:3]] == [
+        ("small", "formal", 1, 1.0),
+        ("small", "cottage", 1, 1.0),
+        ("small", "gravel", 0, 0.0),
+    ]
+    assert gaps.coverage.impossible == (("small", "meadow"),)
+    assert toy.gaps() == toy.gaps("style", "size")
+    with pytest.raises(CommandUseError, match="title has no vocabulary"):
+        toy.gaps("title", "size")
+
+
+def test_claims_of_a_corpus_are_those_of_its_folder(real: Corpus, toy: Corpus) -> None:
+    verdicts = real.claims()
+
+    assert verdicts == oc.claims(str(ROOT))
+    assert all(verdict.holds for verdict in verdicts)
+    fails = {verdict.claim.id for verdict in real.where("rl=full").claims() if not verdict.holds}
+    assert {"papers-total", "categories"} <= fails
+    by_sources = oc.load(str(ROOT), reading="sources").claims()
+    assert by_sources == oc.claims(str(ROOT), reading="sources") != verdicts
+    with pytest.raises(CommandUseError, match="not read from a folder"):
+        Corpus(real._pool).claims()
+    assert toy.claims() == ()
+
+
+def escaping(text: str) -> dict[str, str]:
+    return {"title": f"<script>{text}</script> & Co"}
+
+
+def test_a_notebook_shows_tables_with_every_text_escaped(toy: Corpus) -> None:
+    first = toy.papers[0]._replace(**escaping("alert(1)"))
+    corpus = Corpus(toy._pool._replace(papers=(first, *toy.papers[1:])))
+
+    assert corpus._repr_html_() == (
+        """\
+<table>
+<caption>Corpus of 4 papers and 2 exclusions</caption>
+<thead><tr><th>key</th><th>year</th><th>title</th><th>style</th></tr></thead>
+<tbody>
+<tr><th>rose-garden</th><td style="text-align:right">2021</td><td style="text-align:left">&lt;script&gt;alert(1)\
+&lt;/script&gt; &amp; Co</td><td style="text-align:left">formal</td></tr>
+<tr><th>long-grass</th><td style="text-align:right">2023</td><td style="text-align:left">Long Grass and How to Keep It\
+</td><td style="text-align:left">meadow</td></tr>
+<tr><th>mixed-borders</th><td style="text-align:right">2023</td><td style="text-align:left">Borders without Lines\
+</td><td style="text-align:left">cottage</td></tr>
+<tr><th>terminal-yard</th><td style="text-align:right">1999</td><td style="text-align:left">The Yard</td>\
+<td style="text-align:left">NA</td></tr>
+</tbody>
+</table>"""
+    )
+
+
+def test_a_notebook_shades_a_cross_tabulation_by_its_counts(toy: Corpus, real: Corpus) -> None:
+    shown = toy.cross("size", "style")._repr_html_()
+
+    assert shown.count("background:#dcebfa;color:#1f2328") == 3, "NA is never shaded"
+    assert 'right;background:#0b4f96;color:#ffffff">9</td>' in real.cross("reward_family", "credit_unit")._repr_html_()
+    assert shown.splitlines()[-3] == (
+        '<tr><th>sum</th><td style="text-align:right">1</td><td style="text-align:right">1</td>'
+        '<td style="text-align:right">1</td><td style="text-align:right">0</td><td style="text-align:right">1</td>'
+        '<td style="text-align:right">4</td></tr>'
+    )
+
+
+@given(st.text(alphabet="<>&\"'aé\n", max_size=20))
+def test_no_text_becomes_markup(text: str) -> None:
+    from xml.etree import ElementTree
+
+    shown = notebook_table(text, (text,), [(text, text)], note=text)
+    parsed = ElementTree.fromstring(f"<div>{shown}</div>")
+
+    assert "".join(parsed.itertext()).replace("\n", "") == (text * (5 if text else 0)).replace("\n", "")
+
+
+def test_gaps_and_claims_are_tables_of_a_notebook(real: Corpus) -> None:
+    gaps, verdicts = real.gaps()._repr_html_(), real.claims()._repr_html_()
+
+    assert '<th>orchestration</th><td style="text-align:left">agent</td>' in gaps
+    assert gaps.endswith("<p>51 more</p>")
+    assert verdicts.count("<tr>") == 29
+    assert '<th>no-tool-reward</th><td style="text-align:left">holds</td>' in verdicts
 
 
 def test_find_knows_ids_and_addresses(toy: Corpus) -> None:

@@ -357,7 +357,7 @@ def test_show_has_the_proposal_and_every_reading(root: Path) -> None:
 def test_search_finds_candidates_and_says_so(root: Path) -> None:
     assert run_corpus("search", "looks", "large") == (
         0,
-        "Candidates\nkey          proposal  title\nmoss-garden  include   Moss\n",
+        "Candidates\nkey          proposal  matched   title\nmoss-garden  include   evidence  Moss\n",
         "0 papers and 1 candidate\n",
     )
 
@@ -639,15 +639,15 @@ def test_a_difference_names_candidates_in_short(root: Path, tmp_path: Path) -> N
 
 OVERVIEW = """\
 claim         today  candidates       rows  contested  sentence
-few-small     holds  could fall by 1     3          0  At most four gardens are small.
 three-small   holds  falls at 1/1        3          0  At most three gardens are small.
+few-small     holds  could fall by 1     3          0  At most four gardens are small.
 mostly-small  holds  could fall by 1     3          0  Most gardens are small.
-no-gravel     holds  holds               0          0  No garden is of gravel.
 few-daily     holds  could fall by 1     1          0  One garden is watered daily.
+no-gravel     holds  holds               0          0  No garden is of gravel.
 5 claims hold
 with the candidates 1 of 5 falls: three-small
-falls at N/M: the claim counts M candidates; taken in one after another, it falls from the Nth on
-3 could fall through open tags; corpus claims --with candidates names the candidates
+falls at N/M: it counts M candidates, and falls from the Nth on
+3 could fall through open tags; corpus claims --with candidates names them
 """
 
 

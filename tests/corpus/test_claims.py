@@ -271,8 +271,8 @@ def test_an_overview_of_all_claims(root: Path) -> None:
     assert run(root, "claims") == (
         0,
         "claim              verdict  rows  contested  sentence\n"
-        "two-small-or-more  holds       3          0  At least two gardens are small.\n"
         "watered            holds       2          1  Two gardens are watered, one of them daily.\n"
+        "two-small-or-more  holds       3          0  At least two gardens are small.\n"
         "2 claims hold\n",
         "",
     )
@@ -306,11 +306,55 @@ def test_one_claim_in_full_under_stress(root: Path) -> None:
 
 
 def test_all_claims_under_stress(root: Path) -> None:
-    assert run(root, "claims", "--stress").stdout.splitlines()[:3] == [
-        "claim              verdict  fewest  disputes  near misses  rows",
-        "two-small-or-more  holds    2       -         -            0",
-        "watered            holds    1       1, all    -            2",
+    assert run(root, "claims", "--stress") == (
+        0,
+        """\
+claim              fewest  disputes  near misses  rows
+watered            1       1         -            any
+two-small-or-more  2       -         -            none
+fewest: how many changes break the claim at least. disputes: how many, read the other way,
+break it alone; all: only all at once. near misses, rows: those that break it when taken in,
+or left out; any: each of them. corpus claims ID --stress names them.
+""",
+        "",
+    )
+
+
+MANY = "".join(claim("{at_least: 1}").replace("id: one", f"id: one-{number:02}") for number in range(20))
+"""Claims of which there is nothing to say, as many as fill a screen."""
+
+
+def test_a_long_list_leaves_out_claims_of_which_there_is_nothing_to_say(root: Path) -> None:
+    (root / "data" / "claims.yaml").write_text(f"{MANY}\n{CLAIMS}\n{claim('{count: 3}')}", encoding="utf-8")
+
+    assert run(root, "claims").stdout == (
+        """\
+claim    verdict  rows  contested
+one      fails       4          0
+watered  holds       2          1
+one: expected 3; found 4
+1 of 23 claims fails: one
+21 others hold, and no reading on record contests them; --all shows them
+corpus claims ID shows a claim with its sentence
+"""
+    )
+    whole = run(root, "claims", "--all").stdout.splitlines()
+    assert [line.split()[0] for line in whole[:6]] == ["claim", "one", "watered", "one-00", "one-01", "one-02"]
+    assert len(run(root, "claims", "--format", "csv").stdout.splitlines()) == 24
+    assert len(json.loads(run(root, "claims", "--format", "json").stdout)["claims"]) == 23
+
+
+def test_a_long_list_under_stress_leaves_out_what_any_record_breaks(root: Path) -> None:
+    single = MANY.replace("{at_least: 1}", "{count: 4}")
+    (root / "data" / "claims.yaml").write_text(f"{single}\n{CLAIMS}", encoding="utf-8")
+
+    assert run(root, "claims", "--stress").stdout.splitlines()[:4] == [
+        "claim              fewest  disputes  near misses  rows",
+        "watered            1       1         -            any",
+        "two-small-or-more  2       -         -            none",
+        "20 others break by any one record, and by no dispute; --all shows them",
     ]
+    assert "one-19             1       -         -            any" in run(root, "claims", "--stress", "--all").stdout
 
 
 def test_claims_as_markdown(root: Path) -> None:
@@ -488,7 +532,7 @@ def test_ids_of_claims_are_never_cut(root: Path) -> None:
     from orchtrace_corpus.base.text.table import lines
     from orchtrace_corpus.corpus.analysis import claims as core
     from orchtrace_corpus.corpus.analysis.stress import stress
-    from orchtrace_corpus.corpus.render import claims as render
+    from orchtrace_corpus.corpus.render import claim_overview as render
 
     file, pool = store.read_claims(str(root)), pool_of(root)
     robust = {one.claim.id: one for one in stress(file.claims, pool, ())}
@@ -506,7 +550,10 @@ def test_stress_says_fails_of_a_claim_that_fails_and_settled_of_a_dispute_that_i
 
     lines = run(root, "claims", "--stress").stdout.splitlines()
 
-    assert lines[3] == "one                fails    fails   fails     fails        fails"
+    assert lines[:2] == [
+        "claim              verdict  fewest  disputes  near misses  rows",
+        "one                fails    fails   fails     fails        fails",
+    ]
     assert lines[-1] == "fails: not asked, since the claim fails as things are."
     assert "breaks by      1 change: mixed-borders: water read as none (settled)" in (
         run(root, "claims", "watered", "--stress").stdout.splitlines()

@@ -156,8 +156,8 @@ def test_both_verdicts_in_the_overview(root: Path) -> None:
     assert run(root, "claims") == (
         0,
         "claim         published  today                    rows  contested  sentence\n"
-        "total         holds      -                           3          0  The published pool has three gardens.\n"
         "two-small     holds      falls, by terminal-yard     2          0  Two gardens are small.\n"
+        "total         holds      -                           3          0  The published pool has three gardens.\n"
         "mostly-small  holds      holds                       2          0  At least half of the gardens are small.\n"
         "3 claims hold\n"
         "over the pool of today 1 of 2 falls: two-small, by terminal-yard\n",
@@ -251,12 +251,38 @@ def test_without_the_records_it_falls_by_a_claim_holds_and_each_of_them_is_neede
 # The difference
 
 
+EXAMPLE_TEAM = """\
+- key: example-team
+  title: "Example: Training a Team That Knows When to Stop"
+  authors: ["Example, Ada", "Sample, Ben", others]
+  affiliation: Example University
+  year: 2026
+  venue: arXiv
+  urls: [https://example.org/team]
+  category: rl_method
+  tier: supporting
+  rl: full
+  reward_family: orchestration
+  credit_unit: orchestrator
+  sub_decisions: {delegate: implicit, stop: explicit}
+  topology: centralized
+  scenario: general
+  verified: full
+  summary: Rewards the coordinator of a team for ending a run as soon as its answer is settled.
+  evidence:
+    - tags: [reward_family, credit_unit, sub_decisions, topology]
+      note: One coordinator picks who acts next, trained by the outcome alone; the reward holds a term on the step at which it stops.
+      source: https://example.org/team
+      level: paper
+      confidence: high
+  added: "2026-06-01"
+"""
+
+
 def test_a_new_record_that_contradicts_claims_is_named_with_every_one_of_them(tmp_path: Path) -> None:
     shutil.copytree(ROOT / "data", tmp_path / "data")
-    paper = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").split("```yaml\n")[1].split("```")[0]
     with (tmp_path / "data" / "papers.yaml").open("a", encoding="utf-8") as file:
-        file.write("\n" + paper)
-    assert "stop: explicit" in paper
+        file.write("\n" + EXAMPLE_TEAM)
 
     falling = {
         verdict.claim.id

@@ -1,5 +1,6 @@
 """The data of this repository: valid, in its written form, and documented where it departs from the published one."""
 
+import csv
 import re
 
 import pytest
@@ -8,10 +9,8 @@ from orchtrace_corpus.corpus.api import Corpus, validate
 from orchtrace_corpus.corpus.model.records import Paper
 from tests.conftest import ROOT
 
-CORRECTIONS = (ROOT / "docs" / "corrections.md").read_text(encoding="utf-8")
-ROW = re.compile(
-    r"^\| `(?P<key>[^`]+)` \| (?P<field>[^|]+) \| (?P<published>.+?) \| (?P<now>.+?) \| (?P<source>.+) \|$", re.M
-)
+with (ROOT / "data" / "corrections.csv").open(encoding="utf-8", newline="") as _file:
+    CORRECTIONS = list(csv.DictReader(_file))
 
 
 def test_the_data_has_no_problem() -> None:
@@ -24,23 +23,22 @@ def test_papers_are_those_of_the_published_pool(real: Corpus) -> None:
     assert published == [f"E{number:03}" for number in range(1, 33)]
 
 
-def test_every_correction_in_the_document_is_in_the_data(real: Corpus) -> None:
-    rows = list(ROW.finditer(CORRECTIONS))
-
-    assert len(rows) == len(re.findall(r"^\| `", CORRECTIONS, re.M)) > 50
-    for row in rows:
-        paper, now = real[row["key"]], row["now"].replace("\\|", "|")
+def test_every_correction_on_record_is_in_the_data(real: Corpus) -> None:
+    assert len(CORRECTIONS) > 50
+    for row in CORRECTIONS:
+        paper, now = real[row["record"]], row["now"]
         if row["field"] == "first author":
             assert paper.first_author == now
         elif row["field"] == "urls":
             assert now in paper.urls
         else:
-            assert (row["key"], getattr(paper, row["field"])) == (row["key"], now)
+            assert (row["record"], getattr(paper, row["field"])) == (row["record"], now)
         assert now != row["published"]
+        assert row["source"]
 
 
-def test_every_added_identifier_of_the_published_pool_is_in_the_document(real: Corpus) -> None:
-    listed = {(row["key"], row["field"]) for row in ROW.finditer(CORRECTIONS)}
+def test_every_added_identifier_of_the_published_pool_is_on_record(real: Corpus) -> None:
+    listed = {(row["record"], row["field"]) for row in CORRECTIONS}
 
     for paper in real.where("added<=2026-05-04").papers:
         for field in ("doi", "openreview_id", "acl_id"):

@@ -9,8 +9,7 @@ import pytest
 from orchtrace_corpus.corpus.model import disputes as core
 from orchtrace_corpus.corpus.model import store
 from orchtrace_corpus.corpus.model.disputes import Agreed, Dispute, DisputeFile, Reading, State
-from orchtrace_corpus.corpus.model.records import Paper, Pool
-from orchtrace_corpus.corpus.readme import item
+from orchtrace_corpus.corpus.model.records import Pool
 from tests.conftest import TOY, Result, run_corpus
 
 
@@ -287,8 +286,8 @@ def test_the_readme_marks_open_disputes(root: Path) -> None:
     run(root, "readme")
     text = (root / "README.md").read_text(encoding="utf-8")
 
-    assert "Style: S1 formal (contested) · Care: C1 watering daily (contested), C2 pruning weekly · " in text
-    assert text.count("(contested)") == 2
+    assert "`S1 Formal?` `C1 Watering?: Daily` Lays out" in text
+    assert text.count("?") == 2
 
 
 def test_disputes_with_mistakes_are_no_reason_to_leave_marks_out(root: Path) -> None:
@@ -305,13 +304,6 @@ def test_disputes_with_mistakes_are_no_reason_to_leave_marks_out(root: Path) -> 
     assert (checked.code, "disputes  failed 1 error" in checked.stdout) == (1, True)
     disputes.write_text("- [", encoding="utf-8")
     assert (run(root, "readme").code, run(root, "check").code) == (3, 3)
-
-
-def test_a_contested_tag_that_does_not_apply_is_marked_too() -> None:
-    paper: Paper = pool().papers[3]
-    facets = pool().taxonomy.papers
-
-    assert item(paper, facets, {("terminal-yard", "style")}).endswith("Not applicable: style (contested), tools.")
 
 
 def test_check_reports_a_dispute_that_the_data_has_left_behind(root: Path) -> None:

@@ -100,7 +100,7 @@ def test_a_small_figure_is_these_bytes(toy_source: Source) -> None:
         'aria-labelledby="size-title size-desc" font-family="system-ui,-apple-system,\'Segoe UI\',Roboto,'
         "'Noto Sans','Helvetica Neue',Arial,sans-serif\" font-size=\"14\">\n"
         '<title id="size-title">Size</title>\n'
-        '<desc id="size-desc">4 papers by size: Small 3; Large 1.</desc>\n'
+        '<desc id="size-desc">4 papers by Size: Small 3; Large 1.</desc>\n'
         "<style/>\n"
         '<rect width="520" height="164" rx="6" class="f-page"/>\n'
         '<text x="16" y="32" font-size="16" font-weight="600" class="f-ink">Size</text>\n'
@@ -312,7 +312,7 @@ def test_contested_papers_are_hatched_and_counted(toy_source: Source) -> None:
     assert rows(parse(figures["style"]))[0] == ["S1 Formal", "1", "sparse, 1 contested"]
     assert figures["style"].count('fill="url(#style-hatch)"') == 2  # the bar, and what the legend says of it
     assert "contested: another reading is on record" in figures["care"]
-    assert "C1 Watering 1 daily, 1 weekly; 2 of these 2 are contested. C2 " in figures["care"]
+    assert "C1 Watering 1 Daily, 1 Weekly; 2 of these 2 are contested. C2 " in figures["care"]
     assert "hatch" not in figures["size"]
 
 
@@ -502,7 +502,7 @@ def test_the_readme_shows_figures_with_their_numbers_in_words(root: Path, toy_so
         [figure] = chosen([name], plan(toy_source.pool.taxonomy, with_scale=False))
         said = caption(figure, toy_source)
         assert f"![{markdown_text(f'{said.title}. {said.text}')}](docs/figures/{name}.svg)\n" in text
-    assert "4 papers by style and size: 5 of 8 cells are empty, 3 hold 1 or 2 papers." in text
+    assert "4 papers by Style and Size: 5 of 8 cells are empty, 3 hold 1 or 2 papers." in text
 
 
 def test_a_readme_that_asks_for_no_such_figure_is_told_so(root: Path) -> None:

@@ -83,13 +83,29 @@ def test_what_takes_a_person_stays(tmp_path: Path) -> None:
     root = tmp_path / "corpus"
     shutil.copytree(TOY, root)
     path = root / "data" / "papers.yaml"
-    text = path.read_text(encoding="utf-8").replace("title: The Yard", "title: The Yard$^{k}$")
+    text = path.read_text(encoding="utf-8").replace("summary: Describes a yard.", r"summary: Describes a \foo yard.")
     path.write_text(text, encoding="utf-8")
 
     result = run_corpus("--root", str(root), "validate", "--fix")
 
     assert result.code == 1
     assert path.read_text(encoding="utf-8") == text
+
+
+def test_a_formula_in_a_title_is_the_authors_own_and_elsewhere_takes_a_person(tmp_path: Path) -> None:
+    root = tmp_path / "corpus"
+    shutil.copytree(TOY, root)
+    path = root / "data" / "papers.yaml"
+    kept = path.read_text(encoding="utf-8").replace("title: The Yard", r"title: The $k_n$-Yard of $\sqrt{T}$")
+    path.write_text(kept, encoding="utf-8")
+
+    assert run_corpus("--root", str(root), "validate", "--fix").code == 0
+    assert path.read_text(encoding="utf-8") == kept
+    for title in (r"$\input{x}$", r"$a$ \foo"):
+        path.write_text(kept.replace("$k_n$", title), encoding="utf-8")
+        assert " M103 'title' holds LaTeX: " in run_corpus("--root", str(root), "validate").stdout
+    path.write_text(kept.replace("summary: Describes a yard.", r"summary: Describes $\sqrt{T}$."), encoding="utf-8")
+    assert " M103 'summary' holds LaTeX: " in run_corpus("--root", str(root), "validate", "--fix").stdout
 
 
 @pytest.mark.parametrize(

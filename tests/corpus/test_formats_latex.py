@@ -60,7 +60,7 @@ def test_text_as_latex(text: str, latex: str) -> None:
     [
         (r"MARTI-MARS$^2$", "MARTI-MARS²"),
         (r"$\tau$-bench in $O(n^{10})$", "τ-bench in O(n¹⁰)"),
-        (r"\(\alpha_1\) and \ensuremath{\beta}", "α₁ and β"),
+        (r"$\alpha_1$ and \ensuremath{\beta}", "α₁ and β"),
         (r"Gr\'{e}goire, Fran\c cois, \v{S}ubert", "Grégoire, François, Šubert"),
         (r"``Quoted'' -- so~what", "“Quoted” – so what"),
         (r"\emph{very} \textbf{bold} \textsc{Small}", "very bold Small"),
@@ -69,10 +69,33 @@ def test_text_as_latex(text: str, latex: str) -> None:
         ("50% & #1 for $5 and $6", "50% & #1 for $5 and $6"),  # sloppy, and clear
         ("{A {Nested} Title}", "A Nested Title"),
         ("two\n   lines", "two lines"),
+        (r"$\sqrt{T}$ Regret of $O(n^2)$ by $\alpha_i$", r"$\sqrt{T}$ Regret of O(n²) by $\alpha_i$"),
+        (r"\(k_n\)-NN by \(\alpha_1\)", r"$k_n$-NN by $\alpha_1$"),
+        (r"$x^{ab}$ and $f_{\theta}$ \& A$^*$", r"$x^{ab}$ and $f_{\theta}$ & A$^*$"),
     ],
 )
 def test_latex_as_text(latex: str, text: str) -> None:
     assert decoded(latex) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "latex"),
+    [
+        (r"$\sqrt{T}$ of 5% for $k$-NN, at $5", r"\(\sqrt{T}\) of 5\% for \(k\)-NN, at \$5"),
+        (r"$x_{\text{best arm}} \le \mathbb{E}[x]$", None),
+        (r"$x_{\text{best arm}} \le \mathbb{E}x$", r"\(x_{\text{best arm}} \le \mathbb{E}x\)"),
+        (r"$\input{x}$", None),
+        (r"$^^5cinput$", None),
+        (r"$a}b{c$", None),
+        ("US$5M and US$", None),
+        (r"$a%b$", None),
+    ],
+)
+def test_a_formula_is_written_as_one_unless_it_could_do_more_than_show(text: str, latex: str | None) -> None:
+    written = encoded(text)
+
+    assert written == latex if latex is not None else r"\(" not in written
+    assert decoded(written) == text
 
 
 @pytest.mark.parametrize(
@@ -82,10 +105,10 @@ def test_latex_as_text(latex: str, text: str) -> None:
         (r"x \cite{a}", r"\cite"),
         (r"\input{/etc/passwd}", r"\input"),
         (r"\href{https://example.org}{x}", r"\href"),
-        (r"$x^{ab}$ and", r"$x^{ab}$"),
-        (r"$f_{\theta}$", r"$f_{\theta}$"),
         (r"\begin{foo}a\end{foo}", r"\begin{foo}"),
         (r"\frac{1}{2}", r"\frac"),
+        (r"$\input{x}$", r"\input"),
+        (r"\(\write18{x}\)", r"\write"),
     ],
 )
 def test_latex_that_stands_for_no_characters_is_refused_by_name(latex: str, named: str) -> None:

@@ -150,8 +150,65 @@ def test_an_import_that_breaks_a_rule_is_not_written(root: Path) -> None:
     result = run_corpus("import", "jsonl", "new.jsonl")
 
     assert (result.code, result.stdout) == (1, "")
-    assert [line.split(" ")[1] for line in result.stderr.splitlines()[1:]] == ["D103", "X101"]
+    assert result.stderr.splitlines()[0] == (
+        "corpus: the edit would bring 2 errors, so nothing was written; at these lines:"
+    )
+    assert [line.split(" ")[:2] for line in result.stderr.splitlines()[1:]] == [
+        ["new.jsonl:1:", "D103"],
+        ["new.jsonl:1:", "X101"],
+    ]
     assert (root / store.PAPERS).read_bytes() == before
+
+
+LABELS = [
+    (
+        "jsonl",
+        '{"key": "long-grass", "style": "FORMAL", "care": {"C1": "Weekly", "Pruning": "Daily"}, "tools": ["Spade"]}\n',
+    ),
+    ("csv", "key,style,water,prune,tools\nlong-grass,Formal,Weekly,daily,Spade\n"),
+]
+
+
+@pytest.mark.parametrize(("name", "text"), LABELS)
+def test_labels_and_codes_stand_for_terms(root: Path, name: str, text: str) -> None:
+    (root / f"new.{name}").write_text(text)
+
+    assert run_corpus("import", name, f"new.{name}").code == 0
+    assert load(str(root))["long-grass"].tags == {
+        "style": "formal",
+        "care": {"water": "weekly", "prune": "daily"},
+        "tools": ("spade",),
+        "size": "large",
+    }
+
+
+def test_a_code_of_two_terms_is_refused_at_its_line(root: Path) -> None:
+    (root / "new.csv").write_text("key,style\nlong-grass,S2\n")
+
+    result = run_corpus("import", "csv", "new.csv")
+
+    assert (result.code, result.stderr.splitlines()[1]) == (
+        1,
+        "new.csv:2: V106 'S2' is the code of 2 terms of style, cottage and meadow; name one of them [long-grass]",
+    )
+
+
+def test_a_huge_difference_is_counted_and_not_shown(root: Path) -> None:
+    fixed = {"authors": ["Anonymous"], "year": 2024, "venue": "Beds", "summary": "A garden.", "size": "small"}
+    tags = {"style": "cottage", "care": {"water": "weekly"}}
+    records = [
+        {"key": f"garden-{n}", "title": f"Garden {n}", "urls": [f"https://example.org/{n}"], **fixed, **tags}
+        for n in range(120)
+    ]
+    (root / "new.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
+
+    tried, done = (run_corpus("import", "jsonl", "new.jsonl", *words) for words in (["--dry-run"], []))
+
+    counted = "corpus: data/papers.yaml: 1,440 lines added, 0 removed; a difference of 1,446 lines is not shown"
+    assert (tried.code, tried.stdout, tried.stderr.splitlines()[0]) == (0, "", counted)
+    assert (done.code, done.stdout, done.stderr.splitlines()[0]) == (0, "", counted)
+    assert done.stderr.splitlines()[-1] == "0 updated, 120 added, 0 unchanged"
+    assert len(load(str(root)).papers) == 124
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """`corpus init`, and what it stands for: another survey brings its own axes and changes no Python."""
 
+import json
 import os
 import re
 import shlex
@@ -15,7 +16,7 @@ import pytest
 import orchtrace_corpus as oc
 from orchtrace_corpus.base.errors import DataFileError
 from orchtrace_corpus.corpus import scaffold as module
-from orchtrace_corpus.corpus.scaffold import scaffold
+from orchtrace_corpus.corpus.scaffold import scaffold, starter_files
 from tests.conftest import ROOT, run_corpus
 
 TEMPLATES = ROOT / "orchtrace_corpus" / "corpus" / "templates"
@@ -29,6 +30,7 @@ STARTER = [
     "data/papers.yaml",
     "data/protocol.yaml",
     "data/taxonomy.yaml",
+    "requirements.txt",
 ]
 
 FIGURES = (
@@ -44,6 +46,12 @@ BUILT = sorted(
     ]
 )
 """What `corpus init` leaves: the starter files, and what `corpus build` makes of them."""
+
+
+@pytest.fixture(autouse=True)
+def _installed_from_an_index(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the starter ask for the package as if it came from an index."""
+    monkeypatch.setattr(module, "requirement", lambda: "orchtrace-corpus==0.1.0")
 
 
 @pytest.fixture
@@ -88,9 +96,58 @@ def test_init_writes_the_starter_corpus_and_says_what_to_type_next(tmp_path: Pat
         "  corpus stats",
         "Then make data/taxonomy.yaml yours; its comments say how.",
     ]
-    as_shipped = [name for name in STARTER if name != "README.md"]
+    as_shipped = [name for name in STARTER if name not in ("README.md", "requirements.txt")]
     assert all((folder / name).read_bytes() == (TEMPLATES / name).read_bytes() for name in as_shipped)
     assert run_corpus("--root", str(folder), "check").code == 0
+
+
+@pytest.mark.parametrize(
+    ("recorded", "origin", "asked"),
+    [
+        (None, "", f"orchtrace-corpus=={oc.__version__}"),
+        (
+            {"url": "https://me:secret@e.org/us/corpus", "vcs_info": {"vcs": "git", "commit_id": "abc123"}},
+            "",
+            "orchtrace-corpus @ git+https://e.org/us/corpus@abc123",
+        ),
+        ({"url": "https://e.org/corpus.whl", "archive_info": {}}, "", "orchtrace-corpus @ https://e.org/corpus.whl"),
+        (
+            {"dir_info": {"editable": True}},
+            "https://token@e.org/us/corpus.git",
+            "orchtrace-corpus @ git+https://e.org/us/corpus.git",
+        ),
+        ({"dir_info": {}}, "git@e.org:us/corpus.git", "orchtrace-corpus @ git+https://e.org/us/corpus.git"),
+        ({"dir_info": {}}, "ssh://git@e.org/us/corpus", "orchtrace-corpus @ git+https://e.org/us/corpus"),
+        ({"dir_info": {}}, "/srv/git/corpus", "orchtrace-corpus @ {folder}"),
+        ({"dir_info": {}}, "", "orchtrace-corpus @ {folder}"),
+    ],
+)
+def test_the_starter_installs_the_package_from_where_it_came(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, recorded: dict[str, object] | None, origin: str, asked: str
+) -> None:
+    monkeypatch.undo()
+    clone = tmp_path / "a clone"
+    clone.mkdir()
+    if origin:
+        for words in (["init", "--quiet"], ["remote", "add", "origin", origin]):
+            subprocess.run(["git", "-C", str(clone), *words], check=True)
+    text = None if recorded is None else json.dumps({"url": clone.as_uri(), **recorded})
+    monkeypatch.setattr("importlib.metadata.distribution", lambda _: Distribution(text))
+
+    assert starter_files()["requirements.txt"] == f"{asked.format(folder=clone.as_uri())}\n"
+    told = run_corpus("init", str(tmp_path / "new")).stderr
+    assert ("requirements.txt names a folder of this machine" in told) is ("{folder}" in asked)
+
+
+class Distribution:
+    """An installation that knows where it came from."""
+
+    def __init__(self, text: str | None) -> None:
+        self._text = text
+
+    def read_text(self, name: str) -> str | None:
+        assert name == "direct_url.json"
+        return self._text
 
 
 def test_init_in_the_working_folder_needs_no_cd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

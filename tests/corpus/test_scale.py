@@ -209,33 +209,48 @@ def test_only_quantities_of_both_groups_are_compared() -> None:
     assert overview(only_unknown) == "Beds: unknown in use (1), 4 in experiments (1 known, 0 unknown)."
 
 
-def test_the_comparison_on_a_page(root: Path) -> None:
+def test_the_page_opens_with_the_answer(root: Path) -> None:
     assert run(root, "scale") == (
         0,
-        "Beds in use\n"
-        "system     value                  status    read in\n"
-        "Park       up to 300 flower beds  reported  vendor, copy\n"
-        "Allotment  unknown                unknown   vendor\n"
-        "\n"
-        "Beds in experiments\n"
-        "system     value   status    read in\n"
-        "Four Beds  4 beds  verified  publication\n"
-        "Beds: 300 in use (1 known, 1 unknown), 4 in experiments (1 known, 0 unknown).\n"
-        f"{BOUNDARY}\n"
-        "\n"
-        "What is known of one group only\n"
-        "quantity  system  value               status    read in\n"
-        "cost      Park    about 2.5 millions  reported  third party\n"
-        f"{BOUNDARY}\n"
-        "Copies and third parties are second-hand: the page they speak of was not read itself.\n",
+        """\
+Beds: 300 in use (1 known, 1 unknown), 4 in experiments (1 known, 0 unknown).
+Reported envelopes against open evaluation regimes, not verified training
+traces.
+
+Beds in use
+system     value                  status    read in
+Park       up to 300 flower beds  reported  vendor, copy
+Allotment  unknown                unknown   vendor
+
+Beds in experiments
+system     value   status    read in
+Four Beds  4 beds  verified  publication
+
+What is known of one group only
+quantity  value               status    read in
+Park
+  cost    about 2.5 millions  reported  third party
+Copies and third parties are second-hand: the page they speak of was not read
+itself.
+""",
         "",
     )
+
+
+def test_what_cannot_be_compared_is_said_first(root: Path) -> None:
+    (root / "data" / "scale.yaml").write_text(TWO_GROUPS.split("- system: Four Beds")[0], encoding="utf-8")
+
+    assert run(root, "scale").stdout.splitlines()[0] == "No quantity is known of both groups."
 
 
 def test_the_comparison_as_a_document(root: Path) -> None:
     text = run(root, "scale", "--format", "markdown").stdout
 
-    assert text.count(BOUNDARY) == 2
+    assert text.startswith(
+        "Beds: 300 in use (1 known, 1 unknown), 4 in experiments (1 known, 0 unknown).\n\n"
+        f"{BOUNDARY}\n\n## Beds in use\n\n| system"
+    )
+    assert text.count(BOUNDARY) == 1
     assert "| Park      | up to 300 flower beds | reported | vendor, copy |" in text
 
 

@@ -381,6 +381,18 @@ def test_mistakes_of_a_sheet_are_reported_at_their_lines_and_the_rest_is_taken_o
     assert text(root, "candidates") == CANDIDATES
 
 
+def test_of_a_sheet_without_keys_it_is_said_how_one_is_begun(root: Path) -> None:
+    (root / "first.csv").write_text("decision,reason\ninclude,\n", encoding="utf-8")
+
+    result = screen("--decisions", "first.csv")
+
+    assert result.code == 3
+    assert result.stderr == (
+        "first.csv:1:1: K101 not a coding sheet: no column 'key', only 'decision', 'reason'; "
+        "begin one with corpus screen --sheet FILE\n"
+    )
+
+
 def test_audit_measures_how_far_two_readers_agree(root: Path) -> None:
     (root / "first.csv").write_text(FIRST, encoding="utf-8")
     (root / "second.csv").write_text(SECOND, encoding="utf-8")

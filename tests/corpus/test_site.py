@@ -101,8 +101,8 @@ Lays out four beds of roses.
 Tags
 FieldTagMeaning
 StyleS1 FormalStraight lines.
-CareC1 Watering: dailyWhen to water. Every day.
-C2 Pruning: weeklyWhat to prune. Every week.
+CareC1 Watering: DailyWhen to water. Every day.
+C2 Pruning: WeeklyWhat to prune. Every week.
 ToolsSpadeA spade.
 ShearsShears.
 SizeSmallUp to an acre.
@@ -134,12 +134,12 @@ def test_a_disputed_tag_says_who_reads_what_and_why(real: Corpus) -> None:
     files = files_of(source_of(real, ROOT))
     page = str(files["papers/puppeteer.html"])
 
-    mark = 'O5 Stop implicit<a class="mark" href="papers/puppeteer.html#dispute-stop"'
+    mark = 'O5 Stop Implicit<a class="mark" href="papers/puppeteer.html#dispute-stop"'
     assert str(files["papers.html"]).count(mark) == 1  # in the list, leads to what is said below
-    chip = 'O5 Stop: implicit</a> <a class="chip contested" href="#dispute-stop">contested</a>'
+    chip = 'O5 Stop: Implicit</a> <a class="chip contested" href="#dispute-stop">contested</a>'
     assert page.count(chip) == page.count('<section class="card" id="dispute-stop"') == 1
     text = main_text(page)
-    assert "O5 Stop: implicit contested" in text
+    assert "O5 Stop: Implicit contested" in text
     assert "stop: implicit stands. Open.\nimplicit by adjudication\ndesigned by first coder\n" in text
 
 
@@ -166,7 +166,9 @@ def test_pairs_that_a_rule_forbids_cannot_arise(real: Corpus) -> None:
     assert pairs("category", "tier") == {("industry", "core"), ("industry", "supporting")}
     assert pairs("rl", "stop") == {("none", "explicit"), ("none", "implicit")}
     assert pairs("stop", "rl") == {("explicit", "none"), ("implicit", "none")}
-    assert pairs("reward_family", "credit_unit") == set()
+    local = ("individual", "role", "hybrid")
+    assert pairs("reward_family", "credit_unit") == {(family, "team") for family in local}
+    assert pairs("topology", "credit_unit") == set()
     assert pairs("spawn", "stop") == set()  # terms of one facet
     assert pairs("credit_unit", "stop") == set()  # the rule asks for any sub-decision, which another term can be
     assert pairs("year", "rl") == set()

@@ -151,11 +151,12 @@ def _by_number(edge: str) -> tuple[int, ...]:
     return tuple(int(word[1:]) for word in edge.replace("->", " ").split("-")[0].split() if word[1:].isdecimal())
 
 
-def documented(title: str) -> list[str]:
-    """The lines of the ledger that the section of a format documents."""
-    section = (ROOT / "docs" / "importers.md").read_text("utf-8").partition(f"\n## {title}\n")[2].partition("\n## ")[0]
-    table = section.partition("| line of the ledger | meaning |\n")[2].partition("\n\n")[0]
-    return sorted(row.split("|")[1].strip() for row in table.splitlines()[1:])
+def documented(importer: str) -> list[str]:
+    """The lines of the ledger that docs/importers.md says an importer writes."""
+    text = (ROOT / "docs" / "importers.md").read_text("utf-8")
+    table = text.partition("| line of the ledger | importers |\n")[2].partition("\n\n")[0]
+    rows = [row.strip("| ").split(" | ") for row in table.splitlines()[1:]]
+    return sorted(line for line, importers in rows if f"`{importer}`" in importers)
 
 
 def ledger_lines(*folders: str) -> list[str]:

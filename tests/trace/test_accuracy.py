@@ -171,6 +171,63 @@ SESSIONS = (
         sure(20 + 9 + 8, 4 + 6, 3 + 20 + 5.5),
         sure(20, 3 + 20 + 5.5, 8),  # planner, tester, planner
     ),
+    Counted(
+        "logs/opencode/team", "OpenCode 1.18.33",
+        1000 + 200 + 120 + (400 + 50) + (420 + 60),  # main, explore, general; each kind apart
+        (80 + 20) + (40 + 10) + 60 + (30 + 40) + (35 + 25 + 5),
+        1500 + 1800 + (200 + 700) + 800,
+        500 + 100 + 300,
+        3, 2, 2, 1,  # main, explore, general; two tasks; bash ended with 1
+        50 - 20,  # 09:00:00 to 09:00:50, less the question
+        20,
+        sure(6 + 2.5 + 4, 2.8 + 0.5 + 3.5, 2.8 + 10 + 4),  # main; explore from 5.2, general from 6.2
+        sure(6, 2.8 + 10 + 4, 2.5 + 4),  # main, general, main
+    ),
+    Counted(
+        "logs/inspect_ai/team.json", "Inspect AI 0.3.285",
+        500 + 100 + (200 + 50) + (300 + 40),  # lead, reader, checker; caches are apart
+        60 + 40 + (20 + 30) + (25 + 15),
+        100 + 650 + 200 + 300,
+        50,
+        3, 2, 2, 1,  # lead, reader, checker; bash ran out of time
+        47 - 1,  # the first answer begins at 09:00:01, lead ends at 09:00:47
+        0,
+        sure(5 + 4 + 0.5, 6 + 1.5 + 4.5, 3.5 + 20 + 6),  # lead, reader, checker
+        sure(5, 3.5 + 20 + 6, 4 + 0.5),  # lead, checker, lead
+    ),
+    Counted(
+        "logs/autogen/team.events.jsonl", "AutoGen 0.7.5",
+        (100 + 200) + (50 + 80) + (300 - 100),  # lead, adder, checker; its LLMCall says what came from the cache
+        (10 + 20) + (5 + 8) + 30,
+        100,
+        0,
+        3, 1, 1, 1,  # lead, adder that is its tool, checker; add failed
+        26,
+        0,
+        sure(5 + 5, 3.5 + 2 + 3, 6),  # lead, adder from the task on, checker
+        sure(5, 3.5 + 2 + 3, 5, 6),  # lead, adder, lead, checker
+    ),
+    Counted(
+        "logs/google_adk/session.json", "Google ADK 2.13",
+        (100 + 150 - 50) + (120 - 20) + 300 + (320 - 200 + 340 - 300 + 360 - 300),  # reader, checker, judge, clerk
+        (10 + 15) + (12 + 3) + (8 + 5) + (6 + 9 + 7),  # thoughts are apart
+        50 + 20 + 200 + 300 + 300,
+        0,
+        4, 0, 0, 1,  # nobody is spawned; open failed
+        46 - 24,  # 09:00:00 to 09:00:46, less the confirmation
+        24,
+        sure(7 + 5, 12, 3, 1 + 5 + 1),  # each answer until the next event that can have read it
+        sure(7 + 5, 3, 1 + 5 + 1),  # reader, or checker; judge, clerk
+    ),
+    Counted(
+        "logs/who_and_when/hand.json", "Who&When",
+        0, 0, 0, 0,  # no record says
+        2, 0, 0, 1,  # Orchestrator, WebSurfer; the step that the label names
+        6,  # steps: seven, the first at 0
+        0,
+        sure(1 + 1, 1, 1, 1, 1),  # Orchestrator, WebSurfer, Orchestrator, its terminal, Orchestrator
+        sure(1 + 1, 1, 1, 1, 1),
+    ),
 )  # fmt: skip
 
 

@@ -357,6 +357,22 @@ def spent(folder: Path) -> list[tuple[Any, ...]]:
     return [(row["asked"], row["events"], row["input"], row["output"]) for row in json.loads(result.stdout)["models"]]
 
 
+def test_rewards_are_columns_that_statistics_describe(tmp_path: Path) -> None:
+    folder = tmp_path / "d"
+    built(ROOT / "data" / "traces", folder)
+    stats = run_corpus("trace", "dataset", "stats", str(folder), "--format", "json")
+    described = {row["measure"]: row for row in json.loads(stats.stdout)["measures"]}
+
+    rows = asked(
+        folder, "SELECT trace_id, reward_outcome AS team, reward_speed_up AS faster FROM traces ORDER BY trace_id"
+    )
+    assert [(row["trace_id"], row["team"], row["faster"]) for row in rows if row["faster"] not in (None, 1)] == [
+        ("hierarchical", None, 1.25),
+        ("swarm", 0.8, pytest.approx(29 / 14)),
+    ]
+    assert (described["reward_returned"]["n"], described["reward_returned"]["null"]) == (7, 2)
+
+
 def test_ids_of_answers_are_hashed_by_the_salt_of_the_dataset(tmp_path: Path) -> None:
     from pyarrow import parquet
 

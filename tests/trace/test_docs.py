@@ -15,7 +15,7 @@ from tests.conftest import ROOT, run_corpus
 from tests.trace.traces import EXAMPLES, example
 
 DOCS = ROOT / "docs"
-WORKED = (DOCS / "measures.md").read_text(encoding="utf-8").split("\n## Worked by hand\n")[1]
+WORKED = (ROOT / "tests" / "data" / "worked_by_hand.md").read_text(encoding="utf-8")
 
 
 def blocks(name: str) -> Iterator[tuple[str, str, str]]:
@@ -89,7 +89,7 @@ def test_the_walkthrough_prints_what_it_shows(folder: Path, capsys: pytest.Captu
 def tables() -> dict[str, list[tuple[list[str], str, str]]]:
     """The hand-worked values by example: names, value, how it was worked."""
     found = {}
-    for section in WORKED.split("\n### ")[1:]:
+    for section in WORKED.split("\n## ")[1:]:
         rows = re.findall(r"^\| (`.+?`) \| (.+?) \| (.+?) \|$", section, re.MULTILINE)
         found[section.partition("\n")[0]] = [(re.findall(r"`(\w+)`", names), value, how) for names, value, how in rows]
     return found

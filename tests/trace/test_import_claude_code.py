@@ -1304,4 +1304,4 @@ def test_files_without_a_conversation_are_refused(tmp_path: Path) -> None:
 
 
 def test_the_lines_of_the_ledger_are_those_that_are_documented() -> None:
-    assert ledger_lines("conversations/claude_code") == documented("Claude Code")
+    assert ledger_lines("conversations/claude_code") == documented("claude_code")

@@ -19,7 +19,6 @@ from tests.trace.conversationlogs import LOGS, SESSION, Claude, claude_usage, mo
 ROW = {"uuid": "u1", "parentUuid": None, "sessionId": SESSION, "timestamp": moment(0), "cwd": "/w", "version": "0.24.4"}
 CLAUDE = {**ROW, "isSidechain": False, "userType": "external"}
 IFLOW = {**CLAUDE, "sessionId": f"session-{SESSION}", "version": "1.0.0"}
-PART = {"id": "prt_1", "sessionID": "ses_1", "messageID": "msg_1", "type": "step-start"}
 
 Content = list[dict[str, Any]] | dict[str, Any]
 OTHERS: dict[str, tuple[str, Content]] = {
@@ -52,13 +51,6 @@ OTHERS: dict[str, tuple[str, Content]] = {
         "lastUpdated": moment(1), "messages": [{"id": "u1", "type": "user", "content": "Go.", "timestamp": moment(0)}],
         "projectHash": "ab", "sessionId": SESSION, "startTime": moment(0),
     }),
-    "opencode-run": ("OpenCode", [{"type": "step_start", "timestamp": 1, "sessionID": "ses_1", "part": PART}]),
-    "opencode-part": ("OpenCode", PART),
-    "opencode-message": ("OpenCode", {"id": "msg_1", "sessionID": "ses_1", "role": "user", "time": {"created": 1}}),
-    "opencode-session": ("OpenCode", {"id": "ses_1", "projectID": "global", "directory": "/w", "version": "1.1"}),
-    "opencode-export": ("OpenCode", {
-        "info": {"id": "ses_1", "projectID": "global", "directory": "/w", "version": "1.1"}, "messages": [],
-    }),
     "copilot": ("Copilot CLI", [
         {"type": "session.start", "data": {"sessionId": SESSION, "producer": "copilot-agent"}, "id": "1", "parentId": None},
         {"type": "user.message", "data": {"content": "Go."}, "id": "2", "parentId": "1"},
@@ -67,15 +59,6 @@ OTHERS: dict[str, tuple[str, Content]] = {
         {"type": "metadata", "protocol_version": "1.5", "created_at": 1}, {"type": "turn.prompt", "time": 2},
     ]),
     "kimi-state": ("Kimi Code", {"id": "session_1", "version": 2, "createdAt": 1, "archived": False, "agents": {}}),
-    "inspect": ("Inspect AI", {"version": 2, "status": "success", "eval": {"task": "t"}, "plan": {}}),
-    "autogen-events": ("AutoGen", [
-        {"payload": "{}", "sender": None, "receiver": "r", "kind": "k", "delivery_stage": "SEND", "type": "Message"},
-    ]),
-    "autogen-result": ("AutoGen", {
-        "messages": [{"source": "user", "models_usage": None, "type": "TextMessage"}], "stop_reason": "done",
-    }),
-    "adk": ("Google ADK", {"id": "s1", "appName": "demo", "userId": "u", "events": [{"invocationId": "e"}]}),
-    "who-and-when": ("Who&When", {"history": [], "mistake_agent": "a", "mistake_step": "1", "question": "q"}),
 }  # fmt: skip
 """Logs of programs that are not read: which program, and its lines or its document."""
 
@@ -135,6 +118,25 @@ def test_files_beside_a_session_are_recognised_by_their_members(tmp_path: Path) 
         assert recognisers(written(tmp_path / f"{number}.json", content, indent=1)) == []
 
 
+OPENCODE: dict[str, Content] = {
+    "run": [
+        {"type": "step_start", "timestamp": 1, "sessionID": "ses_1", "part": {"id": "prt_1", "type": "step-start"}}
+    ],
+    "part": {"id": "prt_1", "sessionID": "ses_1", "messageID": "msg_1", "type": "step-start"},
+    "message": {"id": "msg_1", "sessionID": "ses_1", "role": "user", "time": {"created": 1}},
+    "session": {"id": "ses_1", "projectID": "global", "directory": "/w", "version": "1.1"},
+    "export": {"info": {"id": "ses_1", "projectID": "global", "directory": "/w", "version": "1.1"}, "messages": []},
+}
+
+
+@pytest.mark.parametrize("name", OPENCODE)
+@pytest.mark.parametrize("indent", [None, 2])
+def test_every_record_of_opencode_is_recognised_by_its_importer_alone(
+    tmp_path: Path, name: str, indent: int | None
+) -> None:
+    assert recognisers(written(tmp_path / "x.json", OPENCODE[name], indent=indent)) == ["opencode"]
+
+
 def test_a_folder_of_several_programs_gives_ours_and_names_the_others(tmp_path: Path) -> None:
     main = Claude()
     main.say(0, "Go.")
@@ -147,16 +149,6 @@ def test_a_folder_of_several_programs_gives_ours_and_names_the_others(tmp_path: 
     assert len(done.stdout.splitlines()) == 1
     for said in ("2 files are of Qwen Code", "1 file is of Gemini CLI", "1 file is of iFlow"):
         assert f"corpus: {said}, which is not read" in done.stderr
-
-
-def test_a_database_and_an_archive_are_named_where_they_can_be(tmp_path: Path) -> None:
-    path = tmp_path / "opencode.db"
-    path.write_bytes(b"SQLite format 3\0" + b"\0" * 84 + b"CREATE TABLE `part` (`session_id` text)")
-    with pytest.raises(DataFileError, match="it is of OpenCode, which is not read"):
-        importers.sessions(str(path))
-    path.write_bytes(b"PK\3\4" + b"\0" * 26 + b"_journal/start.json")
-    with pytest.raises(DataFileError, match="it is of Inspect AI, which is not read"):
-        importers.sessions(str(path))
 
 
 # Usage of 0 tokens

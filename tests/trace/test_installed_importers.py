@@ -1,10 +1,10 @@
-"""Importers of other packages: the one that docs/importers.md shows, installed and used; and what is refused."""
+"""Importers of other packages: the one in docs/relay_importer, installed and used; and what is refused."""
 
 import json
 import os
-import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +12,9 @@ import pytest
 
 from tests.conftest import ROOT
 
-BLOCKS = re.findall(
-    r"^```(\w+)\n(.*?)^```$",
-    (ROOT / "docs" / "importers.md").read_text("utf-8").split("\n## An importer of your own\n")[1],
-    re.MULTILINE | re.DOTALL,
-)
-SHOWN = dict(BLOCKS)
+EXAMPLE = ROOT / "docs" / "relay_importer"
+MODULE = (EXAMPLE / "relay_importer.py").read_text(encoding="utf-8")
+LOG = (EXAMPLE / "run.jsonl").read_text(encoding="utf-8")
 
 
 def install(site: Path, entry_points: str, **modules: str) -> None:
@@ -40,9 +37,10 @@ def run(site: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 @pytest.fixture
 def site(tmp_path: Path) -> Path:
     """A folder with the importer of the documentation, installed as its pyproject.toml says."""
-    (entry_point,) = re.findall(r'importers"\]\n(\w+) = "(\w+)"', SHOWN["toml"])
-    install(tmp_path / "site", " = ".join(entry_point), relay_importer=SHOWN["python"])
-    (tmp_path / "run.jsonl").write_text(SHOWN["json"], "utf-8")
+    project = tomllib.loads((EXAMPLE / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    (entry_point,) = project["entry-points"]["orchtrace_corpus.importers"].items()
+    install(tmp_path / "site", " = ".join(entry_point), relay_importer=MODULE)
+    (tmp_path / "run.jsonl").write_text(LOG, "utf-8")
     return tmp_path / "site"
 
 
@@ -54,7 +52,7 @@ def only_trace(done: subprocess.CompletedProcess[str]) -> dict[str, Any]:
 
 
 def test_the_importer_of_the_documentation_is_complete_in_less_than_80_lines() -> None:
-    assert len(SHOWN["python"].splitlines()) < 80
+    assert len(MODULE.splitlines()) < 80
 
 
 @pytest.mark.parametrize("choice", [(), ("--from", "relay")])
@@ -112,9 +110,9 @@ BROKEN = "raise RuntimeError('no wheel for this machine')"
 def test_an_importer_that_cannot_be_loaded_is_told_and_the_others_are_used(
     tmp_path: Path, entry_point: str, modules: dict[str, str], said: str
 ) -> None:
-    install(tmp_path / "site", f"{entry_point}\ngood = relay_importer", relay_importer=SHOWN["python"], **modules)
+    install(tmp_path / "site", f"{entry_point}\ngood = relay_importer", relay_importer=MODULE, **modules)
     (tmp_path / "logs").mkdir()
-    (tmp_path / "logs" / "run.jsonl").write_text(SHOWN["json"], "utf-8")
+    (tmp_path / "logs" / "run.jsonl").write_text(LOG, "utf-8")
     (tmp_path / "logs" / "other.jsonl").write_text('{"a": 1}\n', "utf-8")
     name, module = entry_point.split(" = ")
     sentence = f"the importer '{name}' of '{module}' is not used: {said}"
@@ -130,8 +128,8 @@ def test_an_importer_that_cannot_be_loaded_is_told_and_the_others_are_used(
 
 
 def test_a_name_of_ours_is_not_given_to_another(tmp_path: Path) -> None:
-    install(tmp_path / "site", "codex = relay_importer", relay_importer=SHOWN["python"])
-    (tmp_path / "run.jsonl").write_text(SHOWN["json"], "utf-8")
+    install(tmp_path / "site", "codex = relay_importer", relay_importer=MODULE)
+    (tmp_path / "run.jsonl").write_text(LOG, "utf-8")
 
     done = run(tmp_path / "site", "trace", "import", str(tmp_path / "run.jsonl"))
     assert done.returncode == 3

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from importlib import import_module
 from types import UnionType
-from typing import Any, NamedTuple, Protocol, get_args, get_origin
+from typing import Any, Literal, NamedTuple, Protocol, get_args, get_origin
 
 MORE = "More"
 """The heading of commands that `--help` names in one line, without a description."""
@@ -87,6 +87,7 @@ def find_command(commands: CommandTable, name: str) -> Command | None:
 
 def parameters(function: Callable[..., Any]) -> Iterator[Parameter] | None:
     """What a command's function declares beside its context; None if some of it is Typer's own."""
+    function = getattr(function, "__wrapped__", function)  # a command around another declares what that one does
     code, defaults, types = function.__code__, function.__defaults__ or (), function.__annotations__
     first, *names = code.co_varnames[: code.co_argcount]
     declared = {name: next(iter(getattr(types[name], "__metadata__", ())), None) for name in names}
@@ -167,4 +168,6 @@ def _read(parameter: Parameter, word: str) -> Any:
         is_number = word.removeprefix("-").isdecimal() and word.isascii() and len(word) < 10
         is_within = is_number and settings.get("min", int(word)) <= int(word) <= settings.get("max", int(word))
         return int(word) if is_within else None
-    return next((value for value in kind if value == word), None) if issubclass(kind, StrEnum) else None
+    is_enum = isinstance(kind, type) and issubclass(kind, StrEnum)
+    choices: Any = kind if is_enum else get_args(kind) if get_origin(kind) is Literal else ()
+    return next((value for value in choices if value == word), None)

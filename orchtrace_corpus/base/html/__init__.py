@@ -100,6 +100,42 @@ def escaped(text: str) -> str:
     return str(_markupsafe().escape(text))
 
 
+def notebook_table(
+    caption: str,
+    columns: Sequence[str],
+    rows: Iterable[Sequence[object]],
+    heats: Sequence[Sequence[int]] = (),
+    note: str = "",
+) -> str:
+    """A table as a notebook shows it, every text escaped, its colours in the cells, since notebooks drop styles.
+
+    Args:
+        caption: What stands above it.
+        columns: The heads of the columns.
+        rows: The cells; the first of each row is its head, a number is set to the right.
+        heats: The shade of each cell behind the first, 0 for none, to 4; without them no cell is shaded.
+        note: What stands below it.
+    """
+    from html import escape
+
+    lines = ["<table>", f"<caption>{escape(caption)}</caption>"] if caption else ["<table>"]
+    lines.append(f"<thead><tr>{''.join(f'<th>{escape(name)}</th>' for name in columns)}</tr></thead>")
+    lines.append("<tbody>")
+    shades = iter(heats)
+    for head, *cells in rows:
+        shade = next(shades, ())
+        written = [f"<th>{escape(str(head))}</th>"]
+        for place, cell in enumerate(cells):
+            heat = shade[place] if place < len(shade) else 0
+            style = "text-align:right" if isinstance(cell, (int, float)) else "text-align:left"
+            ink = PALETTE["on-heat4" if heat == 4 else "ink"][0]
+            style += f";background:{PALETTE[f'heat{heat}'][0]};color:{ink}" if heat else ""
+            written.append(f'<td style="{style}">{escape(str(cell))}</td>')
+        lines.append(f"<tr>{''.join(written)}</tr>")
+    lines += ["</tbody>", "</table>", *([f"<p>{escape(note)}</p>"] if note else [])]
+    return "\n".join(lines)
+
+
 @cache
 def _markupsafe() -> Any:
     """The library, imported by the first page: the statement costs as much as a short text, for each of many."""

@@ -114,6 +114,15 @@ def wrap(text: str, width: float, size: float = SIZE, *, lines: int = 2, bold: b
     return [*done, current] if current else done
 
 
+class Picture(str):
+    """An SVG document that a notebook shows as a picture."""
+
+    __slots__ = ()
+
+    def _repr_svg_(self) -> str:
+        return str(self)
+
+
 class Drawing:
     """A picture that grows downwards.
 

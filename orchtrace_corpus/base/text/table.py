@@ -36,6 +36,7 @@ class Table(NamedTuple):
         notes: Sentences below the table, for people.
         wrapped: A column whose text is wrapped rather than cut where it does not fit.
         whole: A column that is never cut, since its texts are what one types next.
+        links: In Markdown, where the first cell of each row leads, as an address that can stand in a link.
     """
 
     name: str
@@ -45,6 +46,7 @@ class Table(NamedTuple):
     notes: tuple[str, ...] = ()
     wrapped: str = ""
     whole: str = ""
+    links: tuple[str, ...] = ()
 
 
 def render(tables: Sequence[Table], schema: str, output: Format) -> str:
@@ -91,8 +93,18 @@ def lines(table: Table, width: int | None, glyphs: Glyphs = UNICODE) -> list[Lin
 _MARKDOWN_SPECIAL = str.maketrans({c: f"\\{c}" for c in "\\`*_[]<>|#~"} | {"&": "&amp;"})
 
 
+# In GitHub's syntax, and of what can do no harm where formulas are not known. Their signs are no markup within.
+_FORMULA = re.compile(r"((?<!\\)\$(?=\S)(?:(?!www|~~)[^$`<>\[\]|\n])+(?<=[^\s\\])\$(?!\d))", re.IGNORECASE)
+
+
 def markdown_text(text: str) -> str:
-    """The text with every character escaped that could become markup, a link, or end a table cell."""
+    """The text with every character escaped that could become markup, a link, or end a table cell; formulas stay."""
+    if "$" in text:
+        return "".join(part if index % 2 else _escaped(part) for index, part in enumerate(_FORMULA.split(text)))
+    return _escaped(text)
+
+
+def _escaped(text: str) -> str:
     escaped = text.translate(_MARKDOWN_SPECIAL)
     # GitHub makes a link of a host alone: https://github.github.com/gfm/#autolinks-extension-
     return re.sub(r"(?i)(www)\.", r"\1\\.", escaped) if "ww" in escaped.lower() else escaped
@@ -102,6 +114,8 @@ def markdown(table: Table) -> str:
     """The table in Markdown, columns aligned, so that its source reads well, too."""
     header = [markdown_text(name) for name in table.columns]
     body = [[markdown_text(cell_text(cell)) for cell in row] for row in table.rows]
+    for row, link in zip(body, table.links, strict=bool(table.links)):
+        row[0] = f"[{row[0]}]({link})"
     widths = [max(3, *(display_width(row[index]) for row in (header, *body))) for index in range(len(header))]
     numeric = [_is_numeric(table.rows, index) for index in range(len(header))]
     rule = [("-" * (width - 1) + ":") if right else "-" * width for width, right in zip(widths, numeric, strict=True)]

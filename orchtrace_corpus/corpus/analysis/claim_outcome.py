@@ -114,6 +114,8 @@ def could_fall_by(
     for is_selected in (True, False):
         worst = [
             min(those, key=lambda one: (one.is_selected is not is_selected, outcome(claim, [*members, one])[0]))
+            if len(those) > 1
+            else those[0]
             for those in possible
         ]
         if outcome(claim, [*members, *worst])[0]:

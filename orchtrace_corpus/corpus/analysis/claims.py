@@ -204,6 +204,8 @@ class Judge:
         self._by_sheets: dict[str, tuple[Attribute, tuple[str, ...]]] = {}
         self._queries: dict[_Key, Query] = {}
         self._in_scope: dict[_Key, tuple[Record, ...]] = {}
+        self._disputable = disputable(pool.taxonomy)
+        self._papers = {paper.key: paper for paper in pool.papers}
 
     def records(self, kind: Over) -> Sequence[Record]:
         """The records of a kind."""
@@ -320,8 +322,7 @@ class Judge:
         wanted = filters.get(Over.PAPERS)
         if wanted is None or not disputes:
             return ()
-        known = disputable(self.pool.taxonomy)
-        papers = {paper.key: paper for paper in self.pool.papers}
+        known, papers = self._disputable, self._papers
         marked = set()
         for dispute in disputes_on(wanted, disputes, self.pool.taxonomy):
             paper = papers.get(dispute.record)

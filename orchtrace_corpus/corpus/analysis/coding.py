@@ -193,7 +193,7 @@ def decode(
         path: The path to show; it names the reader, too.
         wanted: What a sheet may code.
         keys: The keys of the corpus.
-        also: Columns that a sheet may have beside these.
+        also: Columns that a sheet may have beside these, as those of screening do.
     """
     reading = _Reading(path, wanted, frozenset(keys), also)
     reading.read(text)
@@ -234,7 +234,8 @@ class _Reading:
         if "key" not in header:
             given = ", ".join(quote(name) for name in header[:5])
             message = f"not a coding sheet: no column 'key', only {given}" if given else "not a coding sheet: empty"
-            self._refuse("K101", 1, f"{message}; begin one with corpus audit sample")
+            command = "corpus screen --sheet FILE" if self._also else "corpus audit sample"
+            self._refuse("K101", 1, f"{message}; begin one with {command}")
             return False
         known = (*GIVEN, *self._columns, *self._also, NOTES)
         for number, name in enumerate(header):

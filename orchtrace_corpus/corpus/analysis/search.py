@@ -1,12 +1,17 @@
 """Finds records by words, by key, and by identifier, forgiving accents, case and near misses; and sorts them."""
 
+import re
 import unicodedata
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, TypeVar
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from enum import StrEnum
+from math import log
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 from orchtrace_corpus.base.identifiers import IdentifierKind, recognise
 from orchtrace_corpus.corpus.analysis.attributes import Attributes, ValueKind, find
-from orchtrace_corpus.corpus.model.records import Exclusion, Paper, Pool, Record
+from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE
+from orchtrace_corpus.corpus.model.records import Exclusion, Paper, Pool, Record, Tag
+from orchtrace_corpus.corpus.model.taxonomy import Facet, Role
 
 if TYPE_CHECKING:
     from orchtrace_corpus.corpus.model.candidates import Candidate
@@ -19,34 +24,246 @@ def folded(text: str) -> str:
     return "".join(c for c in unicodedata.normalize("NFKD", text.casefold()) if not unicodedata.combining(c))
 
 
-def search_papers(papers: Sequence[Paper], words: Sequence[str]) -> tuple[Paper, ...]:
-    """The papers that hold every word somewhere, those with more words in key or title first."""
-    wanted = [folded(word) for word in words]
+class Part(StrEnum):
+    """Where in a record a word was found; a hit names the part that weighs most."""
+
+    TITLE = "title"
+    IDENTIFIER = "identifier"
+    TAG = "tag"
+    NAME = "name"
+    SUMMARY = "summary"
+    METHOD = "method"
+    FACET = "facet"
+    EVIDENCE = "evidence"
+    REASON = "reason"
+    NOTES = "notes"
+    DEFINITION = "definition"
+
+
+_WEIGHTS = {
+    Part.TITLE: 10.0,
+    Part.IDENTIFIER: 8.0,
+    Part.TAG: 7.0,
+    Part.NAME: 6.0,
+    Part.SUMMARY: 5.0,
+    Part.METHOD: 5.0,
+    Part.FACET: 3.0,
+    Part.EVIDENCE: 3.0,
+    Part.REASON: 3.0,
+    Part.NOTES: 2.0,
+    Part.DEFINITION: 1.5,
+}
+_INSIDE = 0.4
+"""What it is worth that a word is part of a longer one, such as GRPO of MAGRPO, against the word itself."""
+
+
+class Found(NamedTuple):
+    """Where a word was found.
+
+    Attributes:
+        word: The word, as asked for.
+        part: Where.
+        field: The field, where the part is a tag, a facet or a definition; else empty.
+        value: The term that the record has there, or the level of a term with levels; empty where there are several.
+    """
+
+    word: str
+    part: Part
+    field: str = ""
+    value: str = ""
+
+
+RecordType = TypeVar("RecordType")
+
+
+class Hit(NamedTuple, Generic[RecordType]):
+    """A record that holds words of a search.
+
+    Attributes:
+        record: The record.
+        found: Where each word was found, in the order of the words.
+        missing: The words that it does not hold.
+    """
+
+    record: RecordType
+    found: tuple[Found, ...]
+    missing: tuple[str, ...] = ()
+
+
+class _Text(NamedTuple):
+    """A text of a record, without case and accents; `loss` is what it weighs less than others of its part."""
+
+    part: Part
+    text: str
+    field: str = ""
+    value: str = ""
+    loss: float = 0.0
+
+
+def search(
+    pool: Pool, candidates: "Sequence[Candidate]", words: Sequence[str]
+) -> "tuple[tuple[Hit[Paper], ...], tuple[Hit[Exclusion], ...], tuple[Hit[Candidate], ...]]":
+    """The papers, exclusions and candidates that hold every word; where none does, those that hold the most of them.
+
+    A word is found in any of its forms, as `stop` in `stopping`, and inside longer words. The best come first: a word
+    weighs by the part that it is found in, and the more the fewer records hold it; words that follow one another weigh
+    half as much again.
+
+    Args:
+        pool: The papers and exclusions to look through.
+        candidates: The candidates to look through.
+        words: The words; what is no letter or digit divides one into several.
+    """
+    wanted = [(word, stem(word)) for one in words for word in _WORD.findall(folded(one))]
+    tags = {facet.field: facet for facet in pool.taxonomy.papers}
+    papers = _scored(pool.papers, lambda paper: _paper_texts(paper, tags), wanted)
+    excluding = {facet.field: facet for facet in pool.taxonomy.exclusions}
+    excluded = _scored(pool.exclusions, lambda one: _exclusion_texts(one, excluding), wanted)
+    awaiting = _scored(candidates, lambda one: _candidate_texts(one, tags), wanted)
+    least = min((len(hit.missing) for hits in (papers, excluded, awaiting) for hit in hits), default=0)
+
+    def best(hits: Sequence[Hit[RecordType]]) -> tuple[Hit[RecordType], ...]:
+        return tuple(hit for hit in hits if len(hit.missing) == least)
+
+    return best(papers), best(excluded), best(awaiting)
+
+
+_WORD = re.compile(r"[^\W_]+")
+_ENDINGS = (
+    *(("ifications", "if"), ("ification", "if"), ("atively", ""), ("ations", ""), ("ically", ""), ("izations", "")),
+    *(("isations", ""), ("ization", ""), ("isation", ""), ("ation", ""), ("ative", ""), ("ators", ""), ("ating", "")),
+    *(("izers", ""), ("izing", ""), ("ising", ""), ("ments", ""), ("ator", ""), ("ated", ""), ("ates", "")),
+    *(("izer", ""), ("ized", ""), ("izes", ""), ("ised", ""), ("ises", ""), ("ment", ""), ("ical", ""), ("ings", "")),
+    *(("ate", ""), ("ize", ""), ("ise", ""), ("ing", ""), ("ies", ""), ("ied", ""), ("ers", ""), ("ed", "")),
+    *(("er", ""), ("es", ""), ("ly", ""), ("s", "")),
+)
+"""What ends a word and is left out to compare it, with what takes its place; the first that leaves three letters."""
+
+
+def stem(word: str) -> str:
+    """What the forms of an English word have in common, always its beginning: `termin` of terminate and termination.
+
+    Args:
+        word: One word, without case and accents.
+    """
+    if not word.isascii() or not word.isalpha():
+        return word
+    for ending, rest in _ENDINGS:
+        if not word.endswith(ending) or word.endswith(("ss", "eed")):
+            continue
+        kept = word[: -len(ending)] + rest
+        if len(kept) >= 3 and not {*"aeiouy"}.isdisjoint(kept):
+            doubled = len(kept) > 3 and kept[-1] == kept[-2] and kept[-1] not in "lsz"
+            word = kept[:-1] if doubled else kept
+            break
+    return word[:-1] if len(word) > 3 and word[-1] in "eiy" else word
+
+
+def _scored(
+    records: Sequence[RecordType], texts_of: Callable[[RecordType], Iterable[_Text]], wanted: Sequence[tuple[str, str]]
+) -> tuple[Hit[RecordType], ...]:
+    """The records that hold some of the words, the best first."""
+    likeness: dict[tuple[str, str], float] = {}
+
+    def compare(word: str, root: str, other: str) -> float:
+        if stem(other) == root:
+            return 1.0
+        is_inside = word in other and (len(word) > 2 or not word.isascii())
+        return (0.9 if other.startswith(word) else _INSIDE) if is_inside else 0.0
+
+    entries: list[tuple[RecordType, list[tuple[float, Found] | None], float]] = []
+    for record in records:
+        best: list[tuple[float, Found] | None] = [None] * len(wanted)
+        adjacent = 0.0
+        for text in texts_of(record):
+            weight = _WEIGHTS[text.part] - text.loss
+            asked = [index for index, (_, root) in enumerate(wanted) if root in text.text]
+            others = _WORD.findall(text.text) if asked else []
+            places: dict[int, set[int]] = {}
+            for index in asked:
+                word, root = wanted[index]
+                most = 0.0
+                for place, other in enumerate(others):
+                    like = likeness.get((word, other))
+                    if like is None:
+                        like = likeness[word, other] = compare(word, root, other)
+                    if like:
+                        most = max(most, like)
+                        places.setdefault(index, set()).add(place)
+                known = best[index]
+                if most and (known is None or weight * most > known[0]):
+                    best[index] = (weight * most, Found(word, text.part, text.field, text.value))
+            follows = any({place + 1 for place in places[one]} & places.get(one + 1, set()) for one in places)
+            adjacent = max(adjacent, weight * follows)
+        if any(best):
+            entries.append((record, best, adjacent))
+    counts = [sum(best[index] is not None for _, best, _ in entries) for index in range(len(wanted))]
+    rarity = [log(1 + len(records) / (count or 1)) for count in counts]
     ranked = []
-    for paper in papers:
-        prominent = folded(f"{paper.key} {paper.title}")
-        lists = (" ".join(texts) for texts in (paper.authors, paper.base_models, paper.benchmarks))
-        rest = (*lists, paper.affiliation, paper.venue, paper.algorithm, paper.summary, paper.notes)
-        evidence = (item.note for item in paper.evidence)
-        everything = " ".join((prominent, *(folded(part) for part in (*rest, *evidence) if part)))
-        if all(word in everything for word in wanted):
-            ranked.append((sum(word not in prominent for word in wanted), paper))
-    return tuple(paper for _, paper in sorted(ranked, key=lambda pair: pair[0]))
+    for record, best, adjacent in entries:
+        score = sum(one[0] * weight for one, weight in zip(best, rarity, strict=True) if one)
+        score += adjacent / 2 * max(rarity)
+        missing = tuple(word for (word, _), one in zip(wanted, best, strict=True) if one is None)
+        ranked.append((len(missing), -score, Hit(record, tuple(one[1] for one in best if one), missing)))
+    ranked.sort(key=lambda entry: entry[:2])
+    return tuple(hit for _, _, hit in ranked)
 
 
-def search_candidates(candidates: "Sequence[Candidate]", words: Sequence[str]) -> "tuple[Candidate, ...]":
-    """The candidates that hold every word somewhere, those with more words in key or title first."""
-    said = (" ".join((one.paper.notes or "", one.reason, *(read.note for read in one.readings))) for one in candidates)
-    papers = [one.paper._replace(notes=notes) for one, notes in zip(candidates, said, strict=True)]
-    by_key = {candidate.name: candidate for candidate in candidates}
-    return tuple(by_key[paper.key] for paper in search_papers(papers, words))
+def _paper_texts(paper: Paper, facets: Mapping[str, Facet]) -> Iterator[_Text]:
+    names = (*paper.authors, paper.affiliation, paper.venue, paper.proceedings)
+    yield _text(Part.TITLE, paper.key, paper.title)
+    yield _text(Part.IDENTIFIER, paper.arxiv_id, paper.doi, paper.openreview_id, paper.acl_id)
+    yield from _tag_texts(paper.tags, facets)
+    yield _text(Part.NAME, *names)
+    yield _text(Part.SUMMARY, paper.summary)
+    yield _text(Part.METHOD, paper.algorithm, *paper.base_models, *paper.benchmarks)
+    for item in paper.evidence:
+        yield _text(Part.EVIDENCE, item.note)
+    yield _text(Part.NOTES, paper.notes)
 
 
-def search_exclusions(exclusions: Sequence[Exclusion], words: Sequence[str]) -> tuple[Exclusion, ...]:
-    """The exclusions that hold every word in their title, identifier or reason."""
-    wanted = [folded(word) for word in words]
-    texts = ((one, folded(f"{one.title} {one.identifier} {one.reason}")) for one in exclusions)
-    return tuple(exclusion for exclusion, text in texts if all(word in text for word in wanted))
+def _candidate_texts(candidate: "Candidate", facets: Mapping[str, Facet]) -> Iterator[_Text]:
+    yield from _paper_texts(candidate.paper, facets)
+    yield _text(Part.REASON, candidate.reason)
+    for reading in candidate.readings:
+        yield _text(Part.EVIDENCE, reading.note)
+
+
+def _exclusion_texts(exclusion: Exclusion, facets: Mapping[str, Facet]) -> Iterator[_Text]:
+    yield _text(Part.TITLE, exclusion.title)
+    yield _text(Part.IDENTIFIER, exclusion.id, exclusion.identifier)
+    yield _text(Part.REASON, exclusion.reason, exclusion.near_miss)
+    yield from _tag_texts(exclusion.tags, facets)
+
+
+def _tag_texts(tags: Mapping[str, Tag], facets: Mapping[str, Facet]) -> Iterator[_Text]:
+    """What the tags of a record are called, and what those mean that a survey is about."""
+    for field, tag in tags.items():
+        facet = facets.get(field)
+        if facet is None or not tag or tag == NOT_APPLICABLE:
+            continue
+        terms = {term.id: term for term in facet.terms}
+        ranks = {level.id: rank for rank, level in enumerate(facet.levels)}
+        is_defined = facet.role is Role.AXIS or facet.sourced
+        whole = tag if isinstance(tag, str) else ""
+        yield _text(Part.FACET, field, facet.label)._replace(field=field, value=whole)
+        if is_defined:
+            yield _text(Part.DEFINITION, facet.definition)._replace(field=field, value=whole)
+        levels = tag if isinstance(tag, Mapping) else dict.fromkeys((tag,) if isinstance(tag, str) else tag, "")
+        for name, level in levels.items():
+            term = terms.get(name)
+            if term is None:
+                continue
+            place = (name, level) if level else (field, name)
+            called = (term.id, term.label, term.code, *term.synonyms, level)
+            loss = ranks.get(level, 0) / 2  # of two that take a decision, the one that trains it comes first
+            yield _text(Part.TAG, *called)._replace(field=place[0], value=place[1], loss=loss)
+            if is_defined:
+                yield _text(Part.DEFINITION, term.definition)._replace(field=place[0], value=place[1])
+
+
+def _text(part: Part, *texts: str | None) -> _Text:
+    return _Text(part, folded("\n".join(text for text in texts if text)))
 
 
 def find_records(pool: Pool, name: str) -> tuple[Record, ...]:
@@ -93,9 +310,6 @@ def describe_near_misses(pool: Pool, name: str) -> str:
     """The second line of a message about a name that no record has: what may be meant, or where to look."""
     near = [f"{key} ({title})" for key, title in near_misses(pool, name)]
     return f"Did you mean: {', '.join(near)}?" if near else "Try: corpus search WORDS, or corpus list."
-
-
-RecordType = TypeVar("RecordType")
 
 
 def sort_records(records: Sequence[RecordType], order: str, attributes: Attributes) -> tuple[RecordType, ...]:

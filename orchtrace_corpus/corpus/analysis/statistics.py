@@ -1,16 +1,25 @@
 """Counts over a corpus: by one attribute, by two, by level, and the coverage of two axes."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from functools import partial
-from itertools import product
+from itertools import chain, islice, product, zip_longest
+from math import isclose
 from typing import NamedTuple
 
-from orchtrace_corpus.corpus.analysis.attributes import Attribute, ValueKind, exclusion_attributes, paper_attributes
+from orchtrace_corpus.base.errors import CommandUseError
+from orchtrace_corpus.base.findings import quote
+from orchtrace_corpus.corpus.analysis.attributes import (
+    Attribute,
+    ValueKind,
+    exclusion_attributes,
+    find,
+    paper_attributes,
+)
 from orchtrace_corpus.corpus.analysis.evidence import EvidenceCoverage, cover
 from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE
-from orchtrace_corpus.corpus.model.records import Pool, Record
-from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind
+from orchtrace_corpus.corpus.model.records import Paper, Pool, Record
+from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Taxonomy
 
 ABSENT = ""
 """Stands for "has no value" among counted values."""
@@ -72,22 +81,66 @@ class Crosstab(NamedTuple):
         """How many records have both values."""
         return self.cells.get((row, column), 0)
 
+    @property
+    def row_totals(self) -> dict[str, int]:
+        """The sum of each row's cells."""
+        return {row: sum(self.number(row, column) for column in self.column_values) for row in self.row_values}
+
+    @property
+    def column_totals(self) -> dict[str, int]:
+        """The sum of each column's cells."""
+        return {column: sum(self.number(row, column) for row in self.row_values) for column in self.column_values}
+
+
+class Gap(NamedTuple):
+    """A cell that is empty or sparse although it can arise.
+
+    Attributes:
+        row: The value of the rows' attribute.
+        column: The value of the columns' attribute.
+        papers: How many papers have both.
+        expected: How many would, if the two attributes were independent; see `expected_counts`.
+        nearest: The keys of papers in the closest filled cells of the same row and of the same column, in turn; the
+            newest first in a cell.
+    """
+
+    row: str
+    column: str
+    papers: int
+    expected: float
+    nearest: tuple[str, ...]
+
 
 class Coverage(NamedTuple):
-    """Which cells of a cross-tabulation are empty, and which hold no more than `sparse_limit` records.
+    """Which cells of a cross-tabulation are empty, and which hold no more than `sparse_limit` papers.
 
     `NA` and absence are no cells: nothing is missing where an axis does not apply.
+
+    Attributes:
+        empty: The cells without papers that can arise.
+        sparse: The cells with 1 to `sparse_limit` papers.
+        impossible: The cells that cannot arise, since a rule of the taxonomy forbids them.
+        gaps: Every cell of `empty` and `sparse`, the one furthest below its expected count first.
     """
 
     crosstab: Crosstab
     empty: tuple[tuple[str, str], ...]
     sparse: tuple[tuple[str, str], ...]
     sparse_limit: int
+    impossible: tuple[tuple[str, str], ...] = ()
+    gaps: tuple[Gap, ...] = ()
 
     @property
     def size(self) -> int:
-        """How many cells there are in all."""
+        """How many cells there are in all, those that cannot arise included."""
         return len({*self.crosstab.row_values} - _NO_CELLS) * len({*self.crosstab.column_values} - _NO_CELLS)
+
+    @property
+    def unused(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The terms of the rows, and those of the columns, that no paper has: no total says what to expect of them."""
+        totals = self.crosstab.row_totals, self.crosstab.column_totals
+        rows, columns = (tuple(one for one, number in each.items() if not number) for each in totals)
+        return tuple(one for one in rows if one not in _NO_CELLS), tuple(one for one in columns if one not in _NO_CELLS)
 
 
 class Summary(NamedTuple):
@@ -153,13 +206,121 @@ def cross(records: Sequence[Record], rows: Attribute, columns: Attribute, *, inc
     return Crosstab(rows, columns, row_order, column_order, dict(cells), len(records))
 
 
-def coverage(records: Sequence[Record], rows: Attribute, columns: Attribute, *, sparse_limit: int = 2) -> Coverage:
-    """Find the empty and the sparse cells of two attributes, unused terms included."""
-    crosstab = cross(records, rows, columns, include_empty=True)
+MOST_NEAREST = 3
+"""How many papers near a gap are named."""
+
+
+def coverage(
+    papers: Sequence[Paper],
+    rows: Attribute,
+    columns: Attribute,
+    *,
+    sparse_limit: int = 2,
+    impossible: Collection[tuple[str, str]] = (),
+) -> Coverage:
+    """The empty and sparse cells of two attributes, unused terms included.
+
+    Args:
+        papers: The papers to count.
+        rows: The one attribute.
+        columns: The other.
+        sparse_limit: Up to how many papers make a cell sparse.
+        impossible: The cells that cannot arise; one that holds papers is counted like any other.
+    """
+    crosstab = cross(papers, rows, columns, include_empty=True)
     pairs = [pair for pair in product(crosstab.row_values, crosstab.column_values) if _NO_CELLS.isdisjoint(pair)]
-    empty = tuple(pair for pair in pairs if not crosstab.number(*pair))
-    sparse = tuple(pair for pair in pairs if 0 < crosstab.number(*pair) <= sparse_limit)
-    return Coverage(crosstab, empty, sparse, sparse_limit)
+    forbidden = tuple(pair for pair in pairs if pair in impossible and not crosstab.number(*pair))
+    possible = [pair for pair in pairs if pair not in forbidden]
+    empty = tuple(pair for pair in possible if not crosstab.number(*pair))
+    sparse = tuple(pair for pair in possible if 0 < crosstab.number(*pair) <= sparse_limit)
+    gaps = _gaps({*empty, *sparse}, possible, crosstab, papers)
+    return Coverage(crosstab, empty, sparse, sparse_limit, forbidden, gaps)
+
+
+def expected_counts(crosstab: Crosstab, possible: Sequence[tuple[str, str]]) -> dict[tuple[str, str], float]:
+    """How many records each cell would hold if rows and columns were independent but for cells that cannot arise.
+
+    This is quasi-independence: the product of a factor for the row and one for the column, such that the totals of
+    rows and columns over the possible cells are those counted (Goodman 1968, JASA 63:1091-1131), found by iterative
+    proportional fitting (Deming and Stephan 1940). Where every cell can arise, it is row total times column total
+    divided by the total.
+    """
+    row_factors = dict.fromkeys((row for row, _ in possible), 1.0)
+    column_factors = dict.fromkeys((column for _, column in possible), 1.0)
+    row_totals, column_totals = Counter[str](), Counter[str]()
+    for row, column in possible:
+        row_totals[row] += crosstab.number(row, column)
+        column_totals[column] += crosstab.number(row, column)
+    for _ in range(_MOST_ROUNDS):
+        before = [*row_factors.values()]
+        sums = dict.fromkeys(row_factors, 0.0)
+        for row, column in possible:
+            sums[row] += column_factors[column]
+        row_factors = {row: row_totals[row] / weight if weight else 0.0 for row, weight in sums.items()}
+        sums = dict.fromkeys(column_factors, 0.0)
+        for row, column in possible:
+            sums[column] += row_factors[row]
+        column_factors = {one: column_totals[one] / weight if weight else 0.0 for one, weight in sums.items()}
+        if all(isclose(one, other, rel_tol=1e-9) for one, other in zip(before, row_factors.values(), strict=True)):
+            break
+    return {(row, column): row_factors[row] * column_factors[column] for row, column in possible}
+
+
+_MOST_ROUNDS = 200
+
+
+def _gaps(
+    wanted: Collection[tuple[str, str]],
+    possible: Sequence[tuple[str, str]],
+    crosstab: Crosstab,
+    papers: Sequence[Paper],
+) -> tuple[Gap, ...]:
+    expected = expected_counts(crosstab, possible)
+    held: dict[tuple[str, str], list[str]] = {}
+    for paper in sorted(papers, key=lambda paper: -paper.year):
+        for pair in product(crosstab.rows.values(paper), crosstab.columns.values(paper)):
+            held.setdefault(pair, []).append(paper.key)
+    filled = [pair for pair in possible if pair in held]
+    row_place = {value: place for place, value in enumerate(crosstab.row_values)}
+    column_place = {value: place for place, value in enumerate(crosstab.column_values)}
+
+    def nearest(row: str, column: str) -> tuple[str, ...]:
+        in_row = [pair for pair in filled if pair[0] == row]
+        in_column = [pair for pair in filled if pair[1] == column]
+        in_row.sort(key=lambda pair: abs(column_place[pair[1]] - column_place[column]))
+        in_column.sort(key=lambda pair: abs(row_place[pair[0]] - row_place[row]))
+        keys = ([key for pair in pairs for key in held[pair]] for pairs in (in_row, in_column))
+        in_turn = chain.from_iterable(zip_longest(*keys))
+        return tuple(islice(dict.fromkeys(key for key in in_turn if key is not None), MOST_NEAREST))
+
+    found = [Gap(*pair, crosstab.number(*pair), expected[pair], nearest(*pair)) for pair in possible if pair in wanted]
+    return tuple(sorted(found, key=lambda gap: round(gap.papers - gap.expected, 2)))
+
+
+def heat(number: int, largest: int) -> int:
+    """0 for nothing, else the quarter of the scale, 1 to 4, that the count falls in."""
+    return min(4, 1 + (number - 1) * 4 // largest) if number and largest else 0
+
+
+def gap_axes(rows: str, columns: str, taxonomy: Taxonomy) -> tuple[Attribute, Attribute]:
+    """The two attributes to look for gaps in: those named, or the first pair that the taxonomy crosses.
+
+    Raises:
+        CommandUseError: One is missing, unknown, or has no vocabulary.
+    """
+    if not rows and not columns:
+        if not taxonomy.crosstabs:
+            raise CommandUseError("name two axes, such as: corpus gaps topology scenario")
+        rows, columns = taxonomy.crosstabs[0]
+    if not columns:
+        raise CommandUseError(f"name a second axis beside {quote(rows)}", "See corpus terms for all of them.")
+    attributes = paper_attributes(taxonomy)
+    axes = find(rows, attributes, "axis"), find(columns, attributes, "axis")
+    for axis in axes:
+        if not axis.terms:
+            hint = f"To count by it: corpus stats --cross {rows} {columns}"
+            raise CommandUseError(f"{axis.name} has no vocabulary, so no cell of it can be missing", hint)
+    return axes
 
 
 def summarise(

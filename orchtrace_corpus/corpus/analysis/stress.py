@@ -36,6 +36,7 @@ class Robustness(NamedTuple):
         near_misses: The near misses that break it alone, each with the tags that do.
         breaks_by_all_near_misses: Whether it breaks when all are taken in at once, with the tags that serve it
             least; None where there are none.
+        near_miss_number: How many near misses there are that could be taken in.
         left_out: The rows whose absence alone breaks it.
         smallest: A smallest set of changes that breaks it; empty if nothing does.
         is_exact: Whether no smaller set can have been missed.
@@ -50,6 +51,7 @@ class Robustness(NamedTuple):
     left_out: tuple[Change, ...] = ()
     smallest: tuple[Change, ...] = ()
     is_exact: bool = True
+    near_miss_number: int = 0
 
 
 def stress(claims: Iterable[Claim], pool: Pool, disputes: Sequence[Dispute]) -> tuple[Robustness, ...]:
@@ -96,7 +98,8 @@ def _stressed(claim: Claim, judge: Judge, disputes: Sequence[Dispute]) -> Robust
     smallest = min(sets, key=lambda found: (len(found), _remoteness(found)), default=())
     all_flips = _all_at_once(gains, units, ChangeKind.FLIP)
     all_taken = _all_at_once(gains, units, ChangeKind.TAKE_IN)
-    return Robustness(claim, True, flips, all_flips, taken, all_taken, left, smallest, is_exact)
+    nearly = sum(any(variant.is_all(ChangeKind.TAKE_IN) for variant in unit.variants) for unit in units)
+    return Robustness(claim, True, flips, all_flips, taken, all_taken, left, smallest, is_exact, nearly)
 
 
 def _paper_units(filters: Filters | None, pool: Pool, disputes: Sequence[Dispute]) -> tuple[list[_Unit], bool]:

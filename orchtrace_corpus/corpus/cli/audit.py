@@ -13,18 +13,13 @@ from orchtrace_corpus.base.text import Format
 from orchtrace_corpus.base.text.layout import Line
 from orchtrace_corpus.corpus.analysis import claims as core
 from orchtrace_corpus.corpus.analysis.claim_readings import compare_readings
-from orchtrace_corpus.corpus.analysis.stress import stress
 from orchtrace_corpus.corpus.cli.options import Reading
 from orchtrace_corpus.corpus.cli.session import CorpusSession
 from orchtrace_corpus.corpus.model import disputes, store
 from orchtrace_corpus.corpus.model.claim_file import Claim, ClaimFile, PoolName
 from orchtrace_corpus.corpus.model.records import ReadingName
-from orchtrace_corpus.corpus.render.claims import (
-    cards,
-    cards_markdown,
-    flat,
-    overview,
-)
+from orchtrace_corpus.corpus.render.claim_overview import overview
+from orchtrace_corpus.corpus.render.claims import cards, cards_markdown, flat
 from orchtrace_corpus.corpus.render.claims import data as claims_data
 from orchtrace_corpus.corpus.render.pools import causes_data, causes_lines, causes_table
 
@@ -49,21 +44,26 @@ def claims(
         TakenIn | None,
         Option("--with", help="Which claims fall or could fall with these, and by which."),
     ] = None,
+    show_all: Annotated[bool, Option("--all", help="Also list claims that hold and are not contested.")] = False,
     output_format: OutputFormat = Format.TABLE,
 ) -> int:
     """Compare the claims about the corpus with its records.
 
     From data/claims.yaml: each claim holds or fails, by the records behind it. Ends with 1 if one
-    fails. A claim about the published pool is also judged over the pool of today, where it may fall,
-    which is no error: the later records that make it fall are named. The third pool is that of today
-    with the candidates proposed for inclusion: "falls at 3/15" says that the claim counts 15 of them
-    and falls from the third on. A candidate whose tag is open is left out; where the claim would fall
-    if it were read against the claim, the claim could fall. --with candidates names each candidate by
-    which a claim falls or could fall, with the tags and the sources that they were read in.
+    fails. What fails, falls or is contested comes first; where the list is longer than a screen, the
+    other claims are only counted.
+
+    A claim about the published pool is also judged over the pool of today, where it may fall, which is
+    no error: the later records that make it fall are named. The third pool is that of today with the
+    candidates proposed for inclusion: "falls at 3/15" says that the claim counts 15 of them and falls
+    from the third on. A candidate whose tag is open is left out; where the claim would fall if it were
+    read against the claim, the claim could fall. --with candidates names each candidate by which a
+    claim falls or could fall, with the tags and the sources that they were read in.
 
     With ids: the records, those contested in data/disputes.yaml, the boundary of the claim and what
     speaks against it. --stress reads disputed tags the other way, takes near misses in with the tags
-    that serve the claim least, and leaves rows out. --reading sources takes the tags that readers of
+    that serve the claim least, and leaves rows out. It lists the claims that a dispute breaks, or that
+    take more than one change to break. --reading sources takes the tags that readers of
     the sources agree on instead of the published ones; a claim that falls by them is no error, and
     the tags are named.
 
@@ -114,8 +114,11 @@ def claims(
         )
     flawed = {finding.record for finding in problems if finding.code in ("C103", "C104")}
     beside = [verdict.claim.id for verdict in verdicts if verdict.holds and verdict.claim.id in flawed]
-    tested = stress(chosen, pool, recorded) if stressed else ()
-    robust = {one.claim.id: one for one in tested}
+    robust = {}
+    if stressed:
+        from orchtrace_corpus.corpus.analysis.stress import stress
+
+        robust = {one.claim.id: one for one in stress(chosen, pool, recorded)}
     views: dict[Format, Callable[[], str | Sequence[Line]]] = {
         Format.JSON: lambda: claims_data(verdicts, robust, unread, beside, reading, compared)
     }
@@ -123,13 +126,14 @@ def claims(
         views[Format.TABLE] = lambda: cards(verdicts, robust, unread, session.output.width, compared)
         views[Format.MARKDOWN] = lambda: cards_markdown(verdicts, robust, unread, compared)
     is_flat = bool(names) or output_format is Format.CSV
+    is_whole = show_all or output_format is not Format.TABLE
     width = session.output.width if output_format is Format.TABLE else None
     session.show_report(
         views,
         lambda: [
             flat(verdicts, robust, compared)
             if is_flat
-            else overview(verdicts, robust, unread, beside, compared, tuple(pools or ()), width)
+            else overview(verdicts, robust, unread, beside, compared, tuple(pools or ()), width, is_whole=is_whole)
         ],
         "claims",
         output_format,

@@ -13,14 +13,13 @@ from orchtrace_corpus.base.commands import options as shared
 from orchtrace_corpus.base.commands.declarations import Context, Option
 from orchtrace_corpus.base.commands.options import refuse_together, split_names
 from orchtrace_corpus.base.errors import CommandUseError, DataFileError, ExitCode
-from orchtrace_corpus.base.findings import quote
 from orchtrace_corpus.base.text import Format
 from orchtrace_corpus.base.text.layout import Line
 from orchtrace_corpus.base.text.table import Table, arranged
 from orchtrace_corpus.corpus.analysis.attributes import Attribute, exclusion_attributes, find, paper_attributes
 from orchtrace_corpus.corpus.analysis.evidence import EvidenceState, cover, list_tags
 from orchtrace_corpus.corpus.analysis.query import Query
-from orchtrace_corpus.corpus.analysis.statistics import count, count_levels, coverage, cross, summarise
+from orchtrace_corpus.corpus.analysis.statistics import count, count_levels, coverage, cross, gap_axes, summarise
 from orchtrace_corpus.corpus.cli.options import Reading, Where, argument, option
 from orchtrace_corpus.corpus.cli.session import CorpusSession, paper_query
 from orchtrace_corpus.corpus.model import store
@@ -28,6 +27,7 @@ from orchtrace_corpus.corpus.model.disputes import read_by
 from orchtrace_corpus.corpus.model.records import Pool, ReadingName, evidence_facets
 from orchtrace_corpus.corpus.model.taxonomy import Kind
 from orchtrace_corpus.corpus.render import statistics, statistics_page
+from orchtrace_corpus.corpus.rules.tags import cannot_arise
 
 
 def stats(
@@ -199,7 +199,7 @@ def _crossed(
 
 def _headed(table: Table, *, is_published: bool) -> Table:
     """The table under a title that names the reading of the sources, where the counts are by it."""
-    title = f"{table.title}: {statistics.lower_first(statistics.SOURCES_TITLE)}"
+    title = f"{table.title}: {statistics.SOURCES_NOUN}"
     return table if is_published else table._replace(title=title)
 
 
@@ -224,6 +224,10 @@ def gaps(
     Without names: the first pair that the taxonomy crosses. Any field with a vocabulary can be an
     axis, also a single sub-decision, whose levels are its values.
 
+    Cells that a rule of the taxonomy forbids cannot arise, and are marked x. The other empty and
+    sparse cells are ranked: first those furthest below the number of papers that they would have if
+    the two tags were independent. Beside each stand papers of the closest cells that have some.
+
     \b
     Examples:
       corpus gaps
@@ -233,23 +237,12 @@ def gaps(
     """
     session = CorpusSession(*ctx.obj)
     pool = session.pool()
-    attributes = paper_attributes(pool.taxonomy)
-    if not rows and not columns:
-        if not pool.taxonomy.crosstabs:
-            raise CommandUseError("name two axes, such as: corpus gaps topology scenario")
-        rows, columns = pool.taxonomy.crosstabs[0]
-    if not columns:
-        raise CommandUseError(f"name a second axis beside {quote(rows)}", "See corpus terms for all of them.")
-    axes = [find(name, attributes, "axis") for name in (rows, columns)]
-    for axis in axes:
-        if not axis.terms:
-            hint = f"To count by it: corpus stats --cross {rows} {columns}"
-            raise CommandUseError(f"{axis.name} has no vocabulary, so no cell of it can be missing", hint)
+    axes = gap_axes(rows, columns, pool.taxonomy)
     papers = paper_query(where or [], pool.taxonomy).select(pool.papers)
     if not papers:
         session.output.note("corpus: no paper passes the filters")
         return ExitCode.DONE
-    found = coverage(papers, axes[0], axes[1], sparse_limit=sparse)
+    found = coverage(papers, *axes, sparse_limit=sparse, impossible=cannot_arise(pool.taxonomy, *axes))
     views: dict[Format, Callable[[], str | Sequence[Line]]] = {
         Format.TABLE: lambda: statistics.coverage_page(found, session.output.width, session.output.glyphs),
         Format.MARKDOWN: lambda: statistics.coverage_document(found),
@@ -346,10 +339,13 @@ def scale(ctx: Context, output_format: shared.OutputFormat = Format.TABLE) -> in
     if not os.path.lexists(os.path.join(root, store.SCALE)):
         raise DataFileError(f"this corpus has no {store.SCALE}", "docs/data.md of orchtrace-corpus describes its form.")
     observations = store.read_scale(root, session.pool()).sound()
-    is_csv = output_format is Format.CSV
     session.show_report(
-        {Format.JSON: lambda: render.data(observations)},
-        lambda: [render.all_table(observations)] if is_csv else render.tables(observations),
+        {
+            Format.TABLE: lambda: render.page(observations, session.output.width, session.output.glyphs),
+            Format.MARKDOWN: lambda: render.document(observations),
+            Format.JSON: lambda: render.data(observations),
+        },
+        lambda: [render.all_table(observations)],
         "scale",
         output_format,
     )

@@ -172,7 +172,8 @@ def import_(
         head = "corpus: nothing was written, since some records cannot be brought in:"
         session.output.tell("\n".join((head, *lines)))
         return ExitCode.FINDINGS
-    code = apply(session, corpus, Proposal({store.PAPERS: merged.text}), dry_run=dry_run)
+    places = {key: f"{printable(shown, limit=300)}:{line}" for key, line in merged.lines.items()}
+    code = apply(session, corpus, Proposal({store.PAPERS: merged.text}), dry_run=dry_run, lines=places)
     if code == ExitCode.DONE:
         updated, added, unchanged = len(merged.updated), len(merged.added), len(merged.unchanged)
         session.output.note(f"{updated} updated, {added} added, {unchanged} unchanged")

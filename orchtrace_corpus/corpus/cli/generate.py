@@ -198,7 +198,8 @@ def init(
         raise CommandUseError("init makes a new corpus and takes no --root", "Write: corpus init DIR")
     if not directory:
         raise CommandUseError("the folder's name is empty", "Write: corpus init DIR")
-    taxonomy = decode_taxonomy(YamlFile(store.TAXONOMY, starter_files()[store.TAXONOMY].encode()))
+    files = starter_files()
+    taxonomy = decode_taxonomy(YamlFile(store.TAXONOMY, files[store.TAXONOMY].encode()))
     assert taxonomy is not None  # the starter files are ours, and tested
     for name in builder.new_names(taxonomy):
         if os.path.lexists(os.path.join(directory, name)):
@@ -216,6 +217,8 @@ def init(
         commands = [f"cd {shlex.quote(directory)}", *commands[:2]]
     settings.output.note("\n".join(("Next:", *(f"  {command}" for command in commands))))
     settings.output.note("Then make data/taxonomy.yaml yours; its comments say how.")
+    if "file://" in files["requirements.txt"]:
+        settings.output.note("requirements.txt names a folder of this machine; put an address there before you share.")
     return ExitCode.DONE
 
 

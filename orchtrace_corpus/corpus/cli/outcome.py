@@ -1,15 +1,18 @@
 """The end of every command that edits data: judge the edit, show what it brings and breaks, write it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from orchtrace_corpus.base.errors import ExitCode
 from orchtrace_corpus.base.findings import Finding, printable
 from orchtrace_corpus.base.text import findings as render
 from orchtrace_corpus.base.text.layout import first_and_more
 from orchtrace_corpus.corpus.cli.session import CorpusSession
-from orchtrace_corpus.corpus.edit.proposal import Editable, Proposal, judge, write
+from orchtrace_corpus.corpus.edit.proposal import Editable, Judgement, Proposal, judge, write
+from orchtrace_corpus.corpus.model import store
 
 _SHOWN = 3
+_MOST_LINES = 1000
+"""A difference of more lines is counted, and not shown."""
 
 _KINDS = (
     ("C1", "claim", "claims", "corpus claims {names} shows the records; data/claims.yaml says what is expected"),
@@ -30,10 +33,11 @@ def apply(
     dry_run: bool = False,
     show: Callable[[str], None] | None = None,
     agree: Callable[[], bool] | None = None,
+    lines: Mapping[str, str] | None = None,
 ) -> int:
     """Write an edit if it brings no new error, and show what changes; return the exit code.
 
-    The diff goes to standard output, everything else to standard error.
+    The diff goes to standard output, everything else to standard error. A diff of more than 1,000 lines is counted.
 
     Args:
         session: Where the output goes.
@@ -42,6 +46,8 @@ def apply(
         dry_run: Show the diff, and write nothing.
         show: Shows the diff instead, for a command with other things on standard output.
         agree: Asks whether to go on, after it was said what the edit would break; without it, nobody is asked.
+        lines: By the keys of papers that were imported, the file and the line that each comes from, which findings
+            about them name instead of their place in the data.
 
     Raises:
         DataFileError: A file cannot be read or written, or has changed since it was read.
@@ -59,13 +65,14 @@ def apply(
         return ExitCode.DONE
     written = write(judgement).written if is_written else ()
     if dry_run or written:
-        output.write(judgement.diff) if show is None else show(judgement.diff.rstrip("\n"))
+        _show_difference(session, judgement, show)
     if judgement.new:
-        count, counted = render.summary(judgement.new), "lines are counted with the edit made:"
+        count = render.summary(judgement.new)
+        counted = "lines are counted with the edit made:" if lines is None else "at these lines:"
         head = f"corpus: the edit would bring {count}; {counted}" if dry_run else f"corpus: the edit brings {count}:"
         if not judgement.is_allowed:
             head = f"corpus: the edit would bring {count}, so nothing was written; {counted}"
-        output.tell("\n".join((head, *map(str, judgement.new))))
+        output.tell("\n".join((head, *(_placed(finding, lines or {}) for finding in judgement.new))))
     for name in written:
         output.note(f"wrote {name}")
     for verdict in judgement.falling if judgement.is_allowed else ():
@@ -79,6 +86,26 @@ def apply(
     if dry_run and judgement.is_allowed:
         output.note("corpus: nothing was written (--dry-run)")
     return ExitCode.DONE if judgement.is_allowed else ExitCode.FINDINGS
+
+
+def _show_difference(session: CorpusSession, judgement: Judgement, show: Callable[[str], None] | None) -> None:
+    """Show what an edit changes; of a change that nobody would read, how large it is."""
+    diff = judgement.diff
+    number = diff.count("\n")
+    if number <= _MOST_LINES:
+        session.output.write(diff) if show is None else show(diff.rstrip("\n"))
+        return
+    changes = [line[0] for line in diff.splitlines() if line[:1] in "+-" and line[:3] not in ("+++", "---")]
+    names = ", ".join(document.name for document in judgement.documents)
+    counts = f"{changes.count('+'):,} lines added, {changes.count('-'):,} removed"
+    session.output.note(f"corpus: {names}: {counts}; a difference of {number:,} lines is not shown")
+
+
+def _placed(finding: Finding, lines: Mapping[str, str]) -> str:
+    """A finding at its place: that in the file that its record comes from, if it was imported."""
+    if finding.record not in lines or finding.location.path != store.PAPERS:
+        return str(finding)
+    return f"{lines[finding.record]}: {str(finding).removeprefix(f'{finding.location}: ')}"
 
 
 def _show_broken(session: CorpusSession, broken: Sequence[Finding], *, is_made: bool) -> None:

@@ -21,11 +21,17 @@ from orchtrace_corpus.corpus.cli.options import ReadingOrder, Where
 from orchtrace_corpus.corpus.cli.session import CorpusSession, paper_query
 from orchtrace_corpus.corpus.model import store
 from orchtrace_corpus.corpus.model.records import Record
-from orchtrace_corpus.corpus.render.records import listing
+from orchtrace_corpus.corpus.render.records import listing, with_matches
 
 if TYPE_CHECKING:
     from orchtrace_corpus.corpus.analysis.reading_order import Place
     from orchtrace_corpus.corpus.model.candidates import Candidate
+
+MATCHED = "matched"
+"""The column of a search that says where its words were found."""
+_PIPE_WIDTH = 80
+_WIDTH_FOR_KEYS = 60
+"""How many cells a line needs for whole keys beside all columns of a search."""
 
 
 def list_records(
@@ -137,9 +143,14 @@ def show(
       corpus show E007
       corpus show c3 puppeteer --format json
     """
+    show_found(CorpusSession(*ctx.obj), names, output_format)
+    return ExitCode.DONE
+
+
+def show_found(session: CorpusSession, names: list[str], output_format: Format) -> list[Record]:
+    """Show what `show` shows, and return the records of the pool and the log among it."""
     from orchtrace_corpus.corpus.render import candidates as render
 
-    session = CorpusSession(*ctx.obj)
     pool = session.pool_as_read()
     records: list[Record] = []
     awaiting: list[Candidate] = []
@@ -164,51 +175,64 @@ def show(
         "records",
         output_format,
     )
-    return ExitCode.DONE
+    return records
 
 
 def search(
     ctx: Context,
-    words: Annotated[list[str], Argument(metavar="WORDS...", help="Words that must all occur.")],
+    words: Annotated[list[str], Argument(metavar="WORDS...", help="Words to look for.")],
     where: Where = None,
     sort: Sort = "",
-    columns: Columns = "key,year,title",
+    columns: Columns = "key,year,matched,title",
     output_format: OutputFormat = Format.TABLE,
 ) -> int:
     """Find records by words.
 
-    A word is found in keys, titles, authors, affiliations, venues, summaries, notes and evidence,
-    whatever its case and accents. Hits in key or title come first. Without filters, exclusions are
-    searched, too (title, identifier, reason), and so are candidates; CSV holds papers only.
+    A word is found in titles, tags and what they mean, summaries, methods, evidence, notes, names and
+    identifiers; the column "matched" says where. Case, accents and endings do not matter: "stopping"
+    finds "stop". Records that hold every word are shown, the best first; if there are none, those that
+    hold most of the words.
+    Without filters, exclusions and candidates are searched, too; CSV holds papers only.
 
     \b
     Examples:
-      corpus search debate
+      corpus search stopping
+      corpus search "reward shaping" GRPO
       corpus search tree search --where scenario=coding
       corpus search mialon --columns key,authors
     """
     session = CorpusSession(*ctx.obj)
-    if not any(word.strip() for word in words):
+    if not any(character.isalnum() for word in words for character in word):
         raise CommandUseError("name at least one word to look for")
     pool = session.pool_as_read()
     attributes = paper_attributes(pool.taxonomy)
-    shown = find_all(split_names(columns), attributes, "column")
-    papers = lookup.search_papers(paper_query(where or [], pool.taxonomy).select(pool.papers), words)
-    if sort:
-        papers = lookup.sort_records(papers, sort, attributes)
-    excluded = () if where else lookup.search_exclusions(pool.exclusions, words)
+    names = split_names(columns)
+    shown = find_all([name for name in names if name != MATCHED], attributes, "column")
     known = () if where else store.read_candidates(session.root_folder(), pool.taxonomy).candidates
-    awaiting = lookup.search_candidates(known, words) if known else ()
-    tables = [listing("papers", papers, shown)] if papers or output_format is not Format.TABLE else []
+    selected = paper_query(where or [], pool.taxonomy).select(pool.papers)
+    searched = pool._replace(papers=selected, exclusions=() if where else pool.exclusions)
+    papers, excluded, awaiting = lookup.search(searched, known, words)
+    if sort:
+        order = lookup.sort_records([hit.record for hit in papers], sort, attributes)
+        papers = tuple(sorted(papers, key=lambda hit: order.index(hit.record)))
+    is_narrow = (session.output.width or _PIPE_WIDTH) < _WIDTH_FOR_KEYS
+    tables = []
+    if papers or output_format is not Format.TABLE:
+        table = listing("papers", [hit.record for hit in papers], shown)._replace(whole="" if is_narrow else "key")
+        tables.append(with_matches(table, papers, names.index(MATCHED)) if MATCHED in names else table)
     if output_format is not Format.CSV and (excluded or output_format is Format.JSON):
         exclusion_columns = find_all(("id", "title", "reason"), exclusion_attributes(pool.taxonomy))
-        tables.append(listing("exclusions", excluded, exclusion_columns, "Excluded")._replace(wrapped="reason"))
+        table = listing("exclusions", [hit.record for hit in excluded], exclusion_columns, "Excluded")
+        tables.append(with_matches(table, excluded, 1)._replace(wrapped="reason"))
     if output_format is not Format.CSV and awaiting:
         from orchtrace_corpus.corpus.render import candidates as render
 
         own = find_all(("key", "proposal", "title"), candidate_attributes(pool.taxonomy))
-        tables.append(render.listing(awaiting, own, "Candidates"))
+        table = render.listing([hit.record for hit in awaiting], own, "Candidates")
+        tables.append(table if is_narrow and output_format is Format.TABLE else with_matches(table, awaiting, 2))
     session.show_tables(tables, "search", output_format)
+    if any(hit.missing for hits in (papers, excluded, awaiting) for hit in hits):
+        session.output.note("corpus: no record holds every word; these hold the most")
     numbers = ((len(papers), "paper"), (len(excluded), "exclusion"), (len(awaiting), "candidate"))
     told = [pluralize(number, noun) for number, noun in numbers if number or noun == "paper"]
     session.output.note(" and ".join(part for part in (", ".join(told[:-1]), told[-1]) if part))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from orchtrace_corpus.base.errors import DataFileError, ExitCode
-from orchtrace_corpus.base.findings import has_errors, is_malformed
+from orchtrace_corpus.base.findings import has_errors, is_malformed, printable
 from orchtrace_corpus.base.text import Format
 from orchtrace_corpus.base.text import findings as render
 from orchtrace_corpus.base.text.findings import FindingsFormat
@@ -158,10 +158,14 @@ def readme(session: CorpusSession, check: bool = False) -> ExitCode:
     from orchtrace_corpus.corpus import build
 
     root = session.writable_root()
-    document = build.readme_document(root, session.pool())
-    if document is None:
+    documents = build.readme_documents(root, session.pool())
+    if not documents:
         raise DataFileError(f"there is no {build.README} in {root}", "Write one with a region: corpus readme --help")
-    return write_or_check(session, root, [document], check=check, mend="corpus readme")
+    code = write_or_check(session, root, documents, check=check, mend="corpus readme")
+    orphans = build.orphaned_pages(root, documents)
+    for name in orphans:
+        session.output.tell(f"corpus: {printable(name, limit=300)} is made no longer; remove it")
+    return max(code, ExitCode.FINDINGS) if check and orphans else code
 
 
 def write_or_check(
@@ -174,6 +178,7 @@ def write_or_check(
     for document in documents:
         if document.name == README and len(document.wanted.encode()) > SIZE_LIMIT_BYTES:
             session.output.note(f"corpus: {README} is larger than 512 KiB; GitHub will cut it off")
+            session.output.note("To mend: own_page: true on a section in data/taxonomy.yaml gives it a page of its own")
     if not check:
         for name in write(root, documents):
             session.output.note(f"wrote {name}")

@@ -32,9 +32,10 @@ def _latex(text: str, _field: str) -> str | None:
     from orchtrace_corpus.corpus.formats.latex import LatexError, decoded
 
     try:
-        return decoded(text) or None
+        mended = decoded(text)
     except LatexError:
         return None
+    return mended if mended != text else None
 
 
 def _period(text: str, _field: str) -> str | None:

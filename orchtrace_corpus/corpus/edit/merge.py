@@ -10,11 +10,12 @@ different values is a conflict, and nothing is guessed. Comments go with the rec
 import re
 import unicodedata
 from bisect import bisect_right
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from itertools import chain, count
 from typing import NamedTuple, TypeVar
 
-from orchtrace_corpus.base.errors import DataFileError
+from orchtrace_corpus.base.errors import CommandUseError, DataFileError
 from orchtrace_corpus.base.findings import printable, quote
 from orchtrace_corpus.base.identifiers import IdentifierKind
 from orchtrace_corpus.base.yamlfile import reader
@@ -27,7 +28,8 @@ from orchtrace_corpus.corpus.formats import Item, Problem, completed
 from orchtrace_corpus.corpus.model.decode import decode_papers, paper_schema
 from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE, is_cite_key, is_key
 from orchtrace_corpus.corpus.model.record_fields import Value, paper_style
-from orchtrace_corpus.corpus.model.taxonomy import Taxonomy
+from orchtrace_corpus.corpus.model.tagging import read_level, read_term
+from orchtrace_corpus.corpus.model.taxonomy import Facet, Taxonomy
 
 
 class Merge(NamedTuple):
@@ -40,6 +42,7 @@ class Merge(NamedTuple):
         unchanged: The keys of the papers that say the same already.
         problems: What is wrong with the records, by their lines in the file that they come from.
         blank: Fields that a paper has and keeps although its cell is empty, each with the paper's key.
+        lines: By the key of each paper, where it stands in the file that it comes from.
     """
 
     text: str
@@ -48,6 +51,7 @@ class Merge(NamedTuple):
     unchanged: tuple[str, ...]
     problems: tuple[Problem, ...]
     blank: tuple[tuple[str, str], ...] = ()
+    lines: Mapping[str, int] = {}
 
 
 class _Part(NamedTuple):
@@ -87,6 +91,7 @@ def merge(file: YamlFile, items: Sequence[Item], taxonomy: Taxonomy, today: str)
         if not key:
             continue
         values, wrong = completed(item, None if here is None else present[here])
+        values |= _tags(values, taxonomy)
         if here is not None:
             values["key"] = key = str(present[here].get("key", key))
         elif item.cited and not is_key(key) and is_cite_key(key):  # of a bibliography: cited by it as before
@@ -119,7 +124,31 @@ def merge(file: YamlFile, items: Sequence[Item], taxonomy: Taxonomy, today: str)
         tuple(part.key for part in parts if part.place is not None and not part.values),
         tuple(sorted(problems)),
         tuple(blank),
+        {part.key: part.line for part in parts},
     )
+
+
+def _tags(values: Mapping[str, Value], taxonomy: Taxonomy) -> dict[str, Value]:
+    """The tags by their terms, where the file has labels or codes; what names no term stays, to be refused."""
+
+    def named(read: Callable[[Facet, str], str], facet: Facet, text: Value) -> Value:
+        if not isinstance(text, str) or text in facet.values:
+            return text
+        with suppress(CommandUseError):
+            return read(facet, text)
+        return text
+
+    tags: dict[str, Value] = {}
+    for facet in taxonomy.papers:
+        value = values.get(facet.field)
+        if isinstance(value, str):
+            tags[facet.field] = named(read_term, facet, value)
+        elif isinstance(value, Mapping):
+            levels = {name: named(read_level, facet, level) for name, level in value.items()}
+            tags[facet.field] = {str(named(read_term, facet, name)): level for name, level in levels.items()}
+        elif isinstance(value, (list, tuple)):
+            tags[facet.field] = [named(read_term, facet, term) for term in value]
+    return tags
 
 
 def _own_key(cited: str, taken: Collection[object]) -> str:

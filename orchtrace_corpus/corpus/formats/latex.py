@@ -1,8 +1,9 @@
 r"""Unicode as LaTeX, and LaTeX as Unicode.
 
-What `encoded` writes, `decoded` reads back as it was. Only commands of LaTeX's own kernel are written,
-so that no document needs a package for them; a character without one stays as it is, which LaTeX
-reads as UTF-8 since 2018. A letter with an accent is a BibTeX "special character", `{\'e}`, which
+What `encoded` writes, `decoded` reads back as it was. A formula between dollars, of harmless commands, stands in plain
+text as it is written: `encoded` writes it as `\(...\)`, and `decoded` keeps what stands so. Else only commands of
+LaTeX's own kernel are written, so that no document needs a package for them; a character without one stays as it is,
+which LaTeX reads as UTF-8 since 2018. A letter with an accent is a BibTeX "special character", `{\'e}`, which
 BibTeX sorts and changes the case of rightly (Patashnik, BibTeXing, 1988, section 4).
 """
 
@@ -33,6 +34,10 @@ _LOWERED = {plain: character for character, plain in _TABLES["lowered"].items()}
 _FORMULA = r"(?<!\\)\$(?=\S)([^$]+)(?<=[^\s\\])\$(?!\d)|\\\((.+?)\\\)|\\ensuremath\{((?:[^{}]|\{[^{}]*\})*)\}"
 _SCRIPT = r"([\^_])(?:\{([^{}]*)\}|([^\\{}\s]))"
 _BARE = r"\\.|[$%&#]"
+_DOLLARS = re.compile(r"(?<!\\)\$(?=\S)([^$]+)(?<=[^\s\\])\$(?!\d)")
+# What formulas may hold: nothing that reads, writes or defines, since whoever typesets a bibliography runs it.
+_MATH = frozenset(_TABLES["formulas"].values()) | frozenset(_TABLES["mathematics"])
+_MATH_WORDS = r"\\(?:text|math(?:rm|it|sf|bf|tt)|operatorname)\{[A-Za-z -]*\}"
 _MORE_MACROS = {f"text{name}": c for c, name in _NAMED.items()} | {name: c for c, name in _TABLES["signs"].items()}
 _MORE_MACROS |= _TABLES["more_macros"]
 # Of the commands with an argument that pylatexenc knows, those that a title or a name may hold.
@@ -52,6 +57,12 @@ def encoded(text: str, *, unicode: bool = False) -> str:
     """
     if _AS_IT_IS.fullmatch(text):  # most words of most texts: without a look at each character
         return text
+    if "$" in text:
+        pieces = [(found[0], found.span()) for found in _DOLLARS.finditer(text) if is_formula(found[1])]
+        if pieces:
+            formula, (start, end) = pieces[0]
+            before, after = (encoded(part, unicode=unicode) for part in (text[:start], text[end:]))
+            return f"{before}\\({formula[1:-1]}\\){after}"
     parts = []
     for here, after in pairwise(f"{text}\0"):
         parts.append(_SPECIAL.get(here, here) if here.isascii() or unicode else _command(here))
@@ -61,13 +72,14 @@ def encoded(text: str, *, unicode: bool = False) -> str:
 
 
 def decoded(latex: str) -> str:
-    """LaTeX as plain text, on one line: commands as characters, grouping braces gone.
+    r"""LaTeX as plain text, on one line: commands as characters, grouping braces gone.
 
     A bare `%`, `&` or `#`, and a dollar that belongs to no formula, are taken for the character, since
-    who writes them into a bibliography means that.
+    who writes them into a bibliography means that. A formula that no characters stand for is kept as it is written,
+    between dollars, and so is one between `\(` and `\)`.
 
     Raises:
-        LatexError: It holds a command that has no characters, or an exponent or index without any.
+        LatexError: It holds a command that has no characters, and belongs to no formula that is kept.
     """
     text = " ".join(latex.split())
     if set(text).isdisjoint("\\${}~^%&#") and not re.search("--|''|``|[?!]`", text):
@@ -75,22 +87,48 @@ def decoded(latex: str) -> str:
     kept: list[str] = []
 
     def formula(found: re.Match[str]) -> str:
-        inner = re.sub(_SCRIPT, _script, next(part for part in found.groups() if part is not None))
-        if re.search(r"(?<!\\)[\^_]", inner):
-            kept.append(found[0])
-        return f"\\ensuremath{{{inner}}}"
+        inner = next(part for part in found.groups() if part is not None)
+        shown = f"\\ensuremath{{{re.sub(_SCRIPT, _script, inner)}}}"
+        is_kept = is_formula(inner)
+        if not is_kept or (found[2] is None and not re.search(r"(?<!\\)[\^_]", shown) and not _read(shown)[1]):
+            return shown
+        kept.append(f"${inner}$")
+        return f"\0{len(kept) - 1}\0"  # no text of a bibliography holds a zero byte
 
     text = re.sub(_FORMULA, formula, text)
     text = re.sub(r"\\text(super|sub)script\{([^{}]*)\}", _text_script, text)
     text = re.sub(_BARE, lambda found: found[0] if len(found[0]) == 2 else f"\\{found[0]}", text)
+    plain, unknown = _read(text)
+    if unknown:
+        raise LatexError(f"holds LaTeX that stands for no characters: {quote(unknown[0])}; write it as plain text")
+    plain = re.sub("\0(\\d+)\0", lambda found: kept[int(found[1])], plain)
+    return re.sub(r"\s*\n\s*", " ", plain.replace("\N{NO-BREAK SPACE}", " ")).strip()
+
+
+def is_formula(inner: str) -> bool:
+    """Whether what stands between dollars can stand in plain text: no prose, and only commands of mathematics."""
+    rest = re.sub(_MATH_WORDS, "", inner)
+    names = re.findall(r"\\([A-Za-z]+|.)", rest)
+    rest = re.sub(r"\\([A-Za-z]+|.)", " ", rest)
+    while (outer := re.sub(r"\{[^{}]*\}", " ", rest)) != rest:
+        rest = outer
+    return (
+        _MATH.issuperset(names)
+        and re.search(r"[A-Za-z]{3}|\^\^|[{}]", rest) is None
+        and re.search(r"[%&#\"`~<\[]|--|''|\s\s|[^\S ]|^\s|\s$|\\$", inner) is None
+    )
+
+
+def without_formulas(text: str) -> str:
+    """The text with a blank for each formula that can stand in it."""
+    return _DOLLARS.sub(lambda found: " " if is_formula(found[1]) else found[0], text)
+
+
+def _read(text: str) -> tuple[str, list[str]]:
     try:
-        plain, unknown = _reader().read(text)
+        return _reader().read(text)
     except RecursionError:
         raise LatexError("holds braces nested too deeply; write it with fewer") from None
-    kept += unknown
-    if kept:
-        raise LatexError(f"holds LaTeX that stands for no characters: {quote(kept[0])}; write it as plain text")
-    return re.sub(r"\s*\n\s*", " ", plain.replace("\N{NO-BREAK SPACE}", " ")).strip()
 
 
 @lru_cache(maxsize=1024)

@@ -130,12 +130,13 @@ def _published_item(
 
 
 def _term(word: str, column: Column, facet: Facet, line: int, problems: list[Problem]) -> str:
-    """The term that a table calls by a word."""
+    """The term that a table calls by a word, or by its label."""
     terms = [term.id for term in facet.terms] + ([NOT_APPLICABLE] if facet.allows_na else [])
     words = {column.spelled(term): term for term in terms}
-    if word not in words:
+    known = {term.label: term.id for term in facet.terms} | words
+    if word not in known:
         problems.append(Problem(line, f"{column.column} has no word {quote(word)}{suggestion(word, list(words))}"))
-    return words.get(word, word)
+    return known.get(word, word)
 
 
 def _lists(taxonomy: Taxonomy) -> set[str]:

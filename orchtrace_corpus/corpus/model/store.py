@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from orchtrace_corpus.base.errors import DataFileError
+from orchtrace_corpus.base.files import installed_path
 from orchtrace_corpus.base.findings import Finding, is_malformed, printable
 from orchtrace_corpus.base.yamlfile import reader
 from orchtrace_corpus.corpus.model.decode import (
@@ -41,8 +42,6 @@ CODEBOOK = "data/codebook.yaml"
 PROTOCOL = "data/protocol.yaml"
 SEARCHES = "data/searches.yaml"
 
-_PACKAGE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-
 
 class Root(NamedTuple):
     """The folder of a corpus. `bundled` says that it is the copy that came with the installation."""
@@ -72,14 +71,13 @@ def find_root(start: str = "") -> Root:
 
 
 def bundled_root() -> Root:
-    """The corpus that came with the installation: inside an installed wheel, or beside the package of a source tree.
+    """The corpus that came with the installation.
 
     Raises:
         DataFileError: None did.
     """
-    for bundled in (os.path.join(_PACKAGE, "bundled"), os.path.dirname(_PACKAGE)):
-        if os.path.isfile(os.path.join(bundled, PAPERS)):
-            return Root(bundled, bundled=True)
+    if installed := installed_path(PAPERS):
+        return Root(installed.removesuffix(f"/{PAPERS}"), bundled=True)
     raise DataFileError(f"no {PAPERS} here or in any folder above", "Name the corpus with --root DIR.")
 
 

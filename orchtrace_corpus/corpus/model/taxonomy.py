@@ -127,7 +127,8 @@ class Standing(StrEnum):
 class Term(NamedTuple):
     """A word of a vocabulary. Terms of one facet that share a `code` belong to one family.
 
-    `standing` is that of a level of evidence.
+    `synonyms` are other words for it, by which records are found. `standing` is that of a level of evidence.
+    `own_page`: this section of the README's list is a page of its own.
     """
 
     id: str
@@ -135,13 +136,15 @@ class Term(NamedTuple):
     definition: str
     code: str = ""
     standing: Standing = Standing.PRIMARY
+    synonyms: tuple[str, ...] = ()
+    own_page: bool = False
 
 
 class Facet(NamedTuple):
     """A field that classifies records by a closed vocabulary, in the order in which it is shown.
 
     `levels` is filled for a facet of kind `levels` only. `sourced` says that every tag of a paper on it, NA
-    apart, should rest on evidence.
+    apart, should rest on evidence, `listed` that the list in the README shows these tags.
     """
 
     field: str
@@ -154,6 +157,7 @@ class Facet(NamedTuple):
     allows_na: bool = False
     required: bool = True
     sourced: bool = False
+    listed: bool = False
 
     @property
     def values(self) -> tuple[str, ...]:
@@ -235,13 +239,26 @@ def decode_taxonomy(file: YamlFile) -> Taxonomy | None:
         _check_columns(node, report)
     if values is None or len(file.findings) > before:
         return None
-    return Taxonomy(**{"exclusions": (), "evidence": (), "crosstabs": (), "source": "", **values})
+    taxonomy = Taxonomy(**{"exclusions": (), "evidence": (), "crosstabs": (), "source": "", **values})
+    if type(node) is Mapping:
+        _refuse_pages(node, taxonomy.section, report)
+    return None if len(file.findings) > before else taxonomy
+
+
+def _refuse_pages(taxonomy: Mapping, section: Facet | None, report: Report) -> None:
+    for kind in ("papers", "exclusions", "evidence"):
+        for facet in items_of(taxonomy, kind):
+            is_section = kind == "papers" and section is not None and text_of(facet, "field") == section.field
+            for term in (*items_of(facet, "levels"), *(() if is_section else items_of(facet, "terms"))):
+                if "own_page" in term.entries:
+                    message = "only a section of the list, a term of the first plain facet, has a page of its own"
+                    report.add("F102", term.entries["own_page"][0], message)
 
 
 def facet_decoder(facet: Facet) -> Decoder:
     """The decoder of a tag field."""
     allowed = tuple(term.id for term in facet.terms)
-    label = facet.label.lower() if facet.label.lower() != facet.label.upper() else facet.label
+    label = facet.label.lower() if facet.label == facet.label.capitalize() else facet.label  # RAG stays RAG
     if facet.kind is Kind.LEVELS:
         level_ids = tuple(level.id for level in facet.levels)
         return decoders.levels(facet.field, label, allowed, level_ids, codes=facet.codes)
@@ -273,6 +290,8 @@ _TERM = Schema(
     {
         **{name: fields.text(name) for name in ("id", "label", "definition", "code")},
         "standing": decoders.choice("standing", Standing),
+        "synonyms": fields.text_list("synonyms"),
+        "own_page": decoders.flag("own_page"),
     },
     ("id", "label", "definition"),
 )
@@ -299,6 +318,7 @@ _FACET = Schema(
         "allows_na": decoders.flag("allows_na"),
         "required": decoders.flag("required"),
         "sourced": decoders.flag("sourced"),
+        "listed": decoders.flag("listed"),
         "terms": fields.record_list("terms", _TERM, Term),
         "levels": fields.record_list("levels", _TERM, Term),
     },
@@ -336,8 +356,10 @@ def _check_names(taxonomy: Mapping, report: Report) -> None:
             if kind in (Kind.SINGLE, Kind.MANY) and "levels" in facet.entries:
                 message = f"unknown field 'levels' in a facet of kind {quote(kind)}"
                 report.add("F102", facet.entries["levels"][0], message)
-            if "sourced" in facet.entries and section != "papers":
-                report.add("F102", facet.entries["sourced"][0], "only a facet of papers can be 'sourced'; remove it")
+            for flag in ("sourced", "listed"):
+                if flag in facet.entries and section != "papers":
+                    message = f"only a facet of papers can be {quote(flag)}; remove it"
+                    report.add("F102", facet.entries[flag][0], message)
             for part in ("terms", "levels"):
                 for term in items_of(facet, part):
                     if "standing" in term.entries and (section, text_of(facet, "field")) != ("evidence", "level"):

@@ -1,15 +1,13 @@
 """Claims: which hold, what is behind each, and what it takes to break it."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from orchtrace_corpus.base.findings import printable
 from orchtrace_corpus.base.text.layout import Line, Span, display_width, entry, line, pluralize, wrap
 from orchtrace_corpus.base.text.table import Cell, Table, envelope, markdown_text
-from orchtrace_corpus.corpus.analysis.changes import Change, ChangeKind
 from orchtrace_corpus.corpus.analysis.claim_readings import ReadingVerdict
 from orchtrace_corpus.corpus.analysis.claims import Verdict
-from orchtrace_corpus.corpus.analysis.stress import Robustness
 from orchtrace_corpus.corpus.model.claim_file import Claim, NarrowReading, PoolName, Share
 from orchtrace_corpus.corpus.model.records import ReadingName
 from orchtrace_corpus.corpus.model.tag_rules import Condition
@@ -17,71 +15,21 @@ from orchtrace_corpus.corpus.render.pools import (
     FOUND_OVER,
     awaited_data,
     pool_data,
-    pool_summary,
-    pool_word,
     pools_of,
     pools_text,
 )
-from orchtrace_corpus.corpus.render.readings import agreed_text, claim_notes, reading_data
+from orchtrace_corpus.corpus.render.readings import agreed_text, reading_data
+
+if TYPE_CHECKING:  # only who asks for stress needs them
+    from orchtrace_corpus.corpus.analysis.changes import Change
+    from orchtrace_corpus.corpus.analysis.stress import Robustness
 
 _PIPE_WIDTH = 100
-_WIDTH_FOR_SENTENCES = 120
-"""How many cells a line needs for sentences beside the verdicts."""
 _CANDIDATE_COLUMNS = ("candidates", "candidates_fall_by", "could_fall_by")
 
 
-def overview(
-    verdicts: Sequence[Verdict],
-    robust: Mapping[str, Robustness],
-    unread: Sequence[str] = (),
-    beside: Sequence[str] = (),
-    compared: Mapping[str, ReadingVerdict] = {},
-    chosen: Sequence[PoolName] = (),
-    width: int | None = None,
-) -> Table:
-    """One row for each claim; with what breaks it, for those that were stressed.
-
-    Args:
-        verdicts: What the claims come to.
-        robust: What breaks them, by id; empty where they were not stressed.
-        unread: The ids of claims that could not be read.
-        beside: The ids of claims that hold, and in which something else is wrong.
-        compared: What the claims come to as published, by id, where the verdicts are by the reading of the sources.
-        chosen: The pools to show; without them, all that there are.
-        width: How many cells a line has; the sentences are left out where they would stand in a narrow strip.
-    """
-    title, *readings = claim_notes(compared)
-    if robust:
-        rows: tuple[tuple[Cell, ...], ...] = tuple(_stress_row(verdict, robust) for verdict in verdicts)
-        columns = ("claim", "verdict", "fewest", "disputes", "near misses", "rows")
-        not_asked = (_NOT_ASKED,) * (not all(found.holds for found in robust.values()))
-        notes = (*_STRESS_NOTES, *not_asked, *beside_notes(beside), *unread_notes(unread))
-        return Table("claims", title, columns, rows, notes, whole="claim")
-    pools = chosen or pools_of(verdicts)
-    rows = tuple(
-        (
-            verdict.claim.id,
-            *(_pool_words(verdict, pools, compared.get(verdict.claim.id))),
-            *(len(verdict.rows), len(verdict.contested), verdict.claim.claim),
-        )
-        for verdict in verdicts
-    )
-    failing = tuple(
-        f"{one.claim.id} {one.found}" if one.problem else f"{one.claim.id}: expected {one.expected}; found {one.found}"
-        for one in verdicts
-        if not one.holds
-    )
-    later = (note for name in pools if name is not PoolName.PUBLISHED for note in pool_summary(verdicts, name))
-    notes = (*failing, summary(verdicts, compared), *later, *readings, *beside_notes(beside), *unread_notes(unread))
-    shown = ("claim", *(pools or ("verdict",)), "rows", "contested", "sentence")
-    if width is not None and width < _WIDTH_FOR_SENTENCES:
-        notes += ("corpus claims ID shows a claim with its sentence",)
-        return Table("claims", title, shown[:-1], tuple(row[:-1] for row in rows), notes, whole="claim")
-    return Table("claims", title, shown, rows, notes, wrapped="sentence", whole="claim")
-
-
 def flat(
-    verdicts: Sequence[Verdict], robust: Mapping[str, Robustness], compared: Mapping[str, ReadingVerdict] = {}
+    verdicts: Sequence[Verdict], robust: "Mapping[str, Robustness]", compared: Mapping[str, ReadingVerdict] = {}
 ) -> Table:
     """Every claim with all that can be told in one row; arguments as for `overview`."""
     columns = ("claim", "holds", "sentence", "expected", "found", "rows", "contested", "boundary", "source")
@@ -141,7 +89,7 @@ def unread_notes(unread: Sequence[str]) -> tuple[str, ...]:
 
 def cards(
     verdicts: Sequence[Verdict],
-    robust: Mapping[str, Robustness],
+    robust: "Mapping[str, Robustness]",
     unread: Sequence[str],
     width: int | None,
     compared: Mapping[str, ReadingVerdict] = {},
@@ -154,7 +102,7 @@ def cards(
 
 def cards_markdown(
     verdicts: Sequence[Verdict],
-    robust: Mapping[str, Robustness],
+    robust: "Mapping[str, Robustness]",
     unread: Sequence[str],
     compared: Mapping[str, ReadingVerdict] = {},
 ) -> str:
@@ -166,12 +114,12 @@ def cards_markdown(
 
 
 def card(
-    verdict: Verdict, robustness: Robustness | None, width: int | None, compared: ReadingVerdict | None = None
+    verdict: Verdict, robustness: "Robustness | None", width: int | None, compared: ReadingVerdict | None = None
 ) -> list[Line]:
     """One claim for people, with everything behind it and against it."""
     available = min(width or _PIPE_WIDTH, _PIPE_WIDTH)
     style = "explicit" if verdict.holds else "warning"
-    lines: list[Line] = [(Span(verdict.claim.id, "key"), Span("  "), Span(_word(verdict, compared), style))]
+    lines: list[Line] = [(Span(verdict.claim.id, "key"), Span("  "), Span(verdict_word(verdict, compared), style))]
     lines += [line(text, "heading") for text in wrap(verdict.claim.claim, available)]
     entries = list(_entries(verdict, robustness, compared))
     label_width = max(display_width(label) for label, _ in entries) + 2
@@ -180,16 +128,16 @@ def card(
     return lines
 
 
-def card_markdown(verdict: Verdict, robustness: Robustness | None, compared: ReadingVerdict | None = None) -> str:
+def card_markdown(verdict: Verdict, robustness: "Robustness | None", compared: ReadingVerdict | None = None) -> str:
     """One claim as a Markdown section."""
     items = (f"- **{label}**: {markdown_text(text)}" for label, text in _entries(verdict, robustness, compared))
-    head = f"## {markdown_text(verdict.claim.id)}: {_word(verdict, compared)}"
+    head = f"## {markdown_text(verdict.claim.id)}: {verdict_word(verdict, compared)}"
     return "\n".join((head, "", markdown_text(verdict.claim.claim), "", *items)) + "\n"
 
 
 def data(
     verdicts: Sequence[Verdict],
-    robust: Mapping[str, Robustness],
+    robust: "Mapping[str, Robustness]",
     unread: Sequence[str] = (),
     beside: Sequence[str] = (),
     reading: ReadingName = ReadingName.PUBLISHED,
@@ -202,45 +150,13 @@ def data(
     return envelope("claims", {"reading": reading.value, **numbers, "claims": told})
 
 
-_STRESS_NOTES = (
-    "fewest: how many changes break the claim at least; corpus claims ID --stress names them.",
-    "disputes, near misses, rows: how many break it alone when read the other way, taken in, left out;",
-    "all: all at once break it; -: none concerns it. Disputes are open ones and settled ones.",
-)
-_NOT_ASKED = "fails: not asked, since the claim fails as things are."
-
-
-def _word(verdict: Verdict, compared: ReadingVerdict | None = None) -> str:
-    """A claim fails as it is written; it falls by another reading, or over another pool."""
+def verdict_word(verdict: Verdict, compared: ReadingVerdict | None = None) -> str:
+    """Whether a claim holds: it fails as it is written; it falls by another reading, or over another pool."""
     return "holds" if verdict.holds else "falls" if compared is not None and compared.published else "fails"
 
 
-def _pool_words(verdict: Verdict, pools: Sequence[PoolName], compared: ReadingVerdict | None) -> tuple[str, ...]:
-    as_written = _word(verdict, compared)
-    return tuple(pool_word(verdict, name, as_written) for name in pools) or (as_written,)
-
-
-def _stress_row(verdict: Verdict, robust: Mapping[str, Robustness]) -> tuple[Cell, ...]:
-    found = robust[verdict.claim.id]
-    if not found.holds:
-        return (verdict.claim.id, *(_word(verdict),) * 5)
-    fewest = str(len(found.smallest)) if found.smallest else "none"
-    return (
-        verdict.claim.id,
-        _word(verdict),
-        fewest if found.is_exact or found.smallest == () else f"up to {fewest}",
-        _tally(len(found.flips), found.breaks_by_all_flips),
-        _tally(len(found.near_misses), found.breaks_by_all_near_misses),
-        str(len(found.left_out)),
-    )
-
-
-def _tally(alone: int, at_once: bool | None) -> str:
-    return "-" if at_once is None else f"{alone}{', all' * at_once}"
-
-
 def _entries(
-    verdict: Verdict, robustness: Robustness | None, compared: ReadingVerdict | None
+    verdict: Verdict, robustness: "Robustness | None", compared: ReadingVerdict | None
 ) -> Iterator[tuple[str, str]]:
     claim = verdict.claim
     yield "expected", verdict.expected
@@ -294,7 +210,7 @@ def _share_of(claim: Claim) -> tuple[Condition, ...]:
     return claim.expect.of if isinstance(claim.expect, Share) else ()
 
 
-def stress_entries(found: Robustness) -> Iterator[tuple[str, str]]:
+def stress_entries(found: "Robustness") -> Iterator[tuple[str, str]]:
     """What breaks a claim, as labels and texts."""
     if found.smallest:
         sure = "" if found.is_exact else "at most "
@@ -314,7 +230,9 @@ def stress_entries(found: Robustness) -> Iterator[tuple[str, str]]:
     yield "rows left out", _alone(found.left_out)
 
 
-def _alone(changes: Sequence[Change]) -> str:
+def _alone(changes: "Sequence[Change]") -> str:
+    from orchtrace_corpus.corpus.analysis.changes import ChangeKind
+
     if not changes:
         return "none breaks it alone"
     if changes[0].kind is ChangeKind.LEAVE_OUT:
@@ -322,7 +240,7 @@ def _alone(changes: Sequence[Change]) -> str:
     return f"{len(changes)} break{'s' * (len(changes) == 1)} it alone: {_said(changes)}"
 
 
-def _said(changes: Sequence[Change]) -> str:
+def _said(changes: "Sequence[Change]") -> str:
     """Changes in words; near misses that are taken in with the same tags are named together."""
     groups: dict[str, list[str]] = {}
     for change in changes:
@@ -330,7 +248,7 @@ def _said(changes: Sequence[Change]) -> str:
     return "; ".join(f"{', '.join(records)}{what}" for what, records in groups.items())
 
 
-def _mapping(verdict: Verdict, robustness: Robustness | None, compared: ReadingVerdict | None) -> dict[str, Any]:
+def _mapping(verdict: Verdict, robustness: "Robustness | None", compared: ReadingVerdict | None) -> dict[str, Any]:
     claim = verdict.claim
     mapping: dict[str, Any] = {
         "id": claim.id,
@@ -367,7 +285,7 @@ def _filters(conditions: Sequence[Condition]) -> list[str]:
     return [printable(text, limit=1000) for text in written]
 
 
-def _stress_mapping(found: Robustness) -> dict[str, Any]:
+def _stress_mapping(found: "Robustness") -> dict[str, Any]:
     return {
         "disputes": {"alone": _changes(found.flips), "all_break_it": found.breaks_by_all_flips},
         "near_misses": {"alone": _changes(found.near_misses), "all_break_it": found.breaks_by_all_near_misses},
@@ -377,7 +295,7 @@ def _stress_mapping(found: Robustness) -> dict[str, Any]:
     }
 
 
-def _changes(changes: Sequence[Change]) -> list[dict[str, Any]]:
+def _changes(changes: "Sequence[Change]") -> list[dict[str, Any]]:
     return [
         {
             "kind": change.kind.value,

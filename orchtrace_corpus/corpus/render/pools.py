@@ -20,18 +20,26 @@ def pools_of(verdicts: Sequence[Verdict]) -> tuple[PoolName, ...]:
     return () if names == (PoolName.TODAY,) else names
 
 
-def pool_summary(verdicts: Sequence[Verdict], name: PoolName) -> tuple[str, ...]:
-    """How many claims hold over a later pool, and which do not; over that of today, those about the published one."""
+def pool_summary(verdicts: Sequence[Verdict], name: PoolName, *, is_named: bool = True) -> tuple[str, ...]:
+    """How many claims hold over a later pool, and which do not; over that of today, those about the published one.
+
+    Args:
+        verdicts: What the claims come to.
+        name: The later pool.
+        is_named: Whether those that fall with the candidates are named.
+    """
     asked = {PoolName.PUBLISHED, name} if name is PoolName.TODAY else {name}
     judged = [verdict for verdict in verdicts if asked <= verdict.pools.keys()]
     falling = [verdict for verdict in judged if not verdict.pools[name].holds]
     over = _OVER[name]
     told = (f"{over} {len(judged)} of {len(judged)} hold",) * bool(judged)
+    awaited = name is PoolName.CANDIDATES
     if falling:
-        awaited = name is PoolName.CANDIDATES
         named = "; ".join(f"{one.claim.id}{'' if awaited else _by(one.pools[name])}" for one in falling)
-        told = (f"{over} {len(falling)} of {len(judged)} fall{'s' * (len(falling) == 1)}: {named}",)
-    return (*told, *_candidate_notes([one.pools[name] for one in judged])) if name is PoolName.CANDIDATES else told
+        told = (f"{over} {len(falling)} of {len(judged)} fall{'s' * (len(falling) == 1)}",)
+        if is_named or not awaited:
+            told = (f"{told[0]}: {named}",)
+    return (*told, *_candidate_notes([one.pools[name] for one in judged])) if awaited else told
 
 
 def _candidate_notes(judged: Sequence[PoolVerdict]) -> Iterator[str]:
@@ -39,9 +47,9 @@ def _candidate_notes(judged: Sequence[PoolVerdict]) -> Iterator[str]:
     if not judged:
         return
     if any(one.falls_at for one in judged):
-        yield "falls at N/M: the claim counts M candidates; taken in one after another, it falls from the Nth on"
+        yield "falls at N/M: it counts M candidates, and falls from the Nth on"
     could = sum(bool(one.could_fall_by) for one in judged)
-    yield f"{could or 'none'} could fall through open tags; corpus claims --with candidates names the candidates"
+    yield f"{could or 'none'} could fall through open tags; corpus claims --with candidates names them"
 
 
 def pools_text(pools: Mapping[PoolName, PoolVerdict]) -> str:

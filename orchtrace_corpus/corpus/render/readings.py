@@ -7,13 +7,14 @@ from orchtrace_corpus.base.text.layout import pluralize
 from orchtrace_corpus.corpus.analysis.claim_readings import ReadingVerdict
 from orchtrace_corpus.corpus.model.disputes import Dispute
 from orchtrace_corpus.corpus.model.records import ReadingName
-from orchtrace_corpus.corpus.render.statistics import SOURCES_TITLE
 
 
 def claim_notes(compared: Mapping[str, ReadingVerdict]) -> tuple[str, ...]:
     """A title that names the reading of the sources, then each claim that falls by it; an empty title without one."""
     if not compared:
         return ("",)
+    from orchtrace_corpus.corpus.render.statistics import SOURCES_TITLE  # only for who asks for that reading
+
     falling = {name: one for name, one in compared.items() if one.falls_by}
     number = f"{len(falling)} of {pluralize(len(compared), 'claim')} fall{'s' * (len(falling) == 1)} by it"
     named = (f"{name} falls by {'; '.join(map(agreed_text, one.falls_by))}" for name, one in falling.items())

@@ -6,12 +6,14 @@ from typing import TYPE_CHECKING, Any
 from orchtrace_corpus.base.text.layout import Line, Span, display_width, entry, line, wrap
 from orchtrace_corpus.base.text.table import Cell, Table, envelope, markdown_text
 from orchtrace_corpus.corpus.analysis.attributes import Attribute, ValueKind
+from orchtrace_corpus.corpus.analysis.search import Part
 from orchtrace_corpus.corpus.model.fields import bare_author
 from orchtrace_corpus.corpus.model.record_fields import evidence_fields
 from orchtrace_corpus.corpus.model.records import TEXT_LISTS, Evidence, EvidenceVerdict, Exclusion, Paper, Record, Tag
 from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Taxonomy, Term
 
 if TYPE_CHECKING:
+    from orchtrace_corpus.corpus.analysis.search import Hit
     from orchtrace_corpus.corpus.model.candidates import Candidate
     from orchtrace_corpus.corpus.model.disputes import Dispute
 
@@ -28,6 +30,25 @@ def listing(
     """Records as rows, the values of attributes as columns; those in open dispute, by key and tag, are marked."""
     rows = tuple(tuple(_marked(record, column, contested) for column in columns) for record in records)
     return Table(name, title, tuple(column.name for column in columns), rows)
+
+
+def with_matches(table: Table, hits: "Sequence[Hit[Any]]", place: int) -> Table:
+    """A listing of what was found, with where, in a column at a place; and with the words that are missing, if any."""
+    columns = ("matched", "missing") if any(hit.missing for hit in hits) else ("matched",)
+    rows = []
+    for row, hit in zip(table.rows, hits, strict=True):
+        said = (match_text(hit), ", ".join(hit.missing))[: len(columns)]
+        rows.append((*row[:place], *said, *row[place:]))
+    return table._replace(columns=(*table.columns[:place], *columns, *table.columns[place:]), rows=tuple(rows))
+
+
+def match_text(hit: "Hit[Any]") -> str:
+    """Where the words of a search were found, such as `title, stop implicit`."""
+    named: dict[str, bool] = {}
+    for found in hit.found:
+        name = " ".join(part for part in (found.field, found.value) if part) or found.part.value
+        named[name] = named.get(name, True) and found.part is Part.DEFINITION
+    return ", ".join(f"{name} (definition)" if is_defined else name for name, is_defined in named.items())
 
 
 def _marked(record: Record, column: Attribute, contested: Collection[tuple[str, str]]) -> Cell:

@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 
-from orchtrace_corpus.base.text.table import Cell, Table, envelope, records
+from orchtrace_corpus.base.text.layout import UNICODE, Glyphs, Line, line, wrap
+from orchtrace_corpus.base.text.table import Cell, Table, envelope, lines, markdown, markdown_text, records
 from orchtrace_corpus.corpus.model.scale import BOUNDS, Amount, Comparison, Observation, Support, compare, span
 
 BOUNDARY = "Reported envelopes against open evaluation regimes, not verified training traces."
@@ -44,8 +45,34 @@ def overview(comparison: Comparison) -> str:
     return f"{comparison.quantity[:1].upper()}{comparison.quantity[1:]}: {', '.join(parts)}."
 
 
+_PIPE_WIDTH = 80
+_OTHERS = "others"
+
+
+def page(observations: Sequence[Observation], width: int | None, glyphs: Glyphs = UNICODE) -> list[Line]:
+    """What the comparison says, with its boundary, then the numbers that it rests on."""
+    available = width or _PIPE_WIDTH
+    shown = [line(part, "heading") for text in answers(observations) for part in wrap(text, available)]
+    shown += [line(part, "muted") for part in wrap(BOUNDARY, available)]
+    found = tables(observations)
+    if found and found[-1].name == _OTHERS:
+        found[-1] = _by_system(found[-1])
+    return [*shown, *(part for table in found for part in (line(), *lines(table, available, glyphs)))]
+
+
+def document(observations: Sequence[Observation]) -> str:
+    """The same in Markdown."""
+    said = [f"{markdown_text(text)}\n" for text in (*answers(observations), BOUNDARY)]
+    return "\n".join((*said, *map(markdown, tables(observations))))
+
+
+def answers(observations: Sequence[Observation]) -> list[str]:
+    """What is known of each quantity that can be compared; that none can, where there is none."""
+    return [overview(one) for one in compare(observations)] or ["No quantity is known of both groups."]
+
+
 def tables(observations: Sequence[Observation]) -> list[Table]:
-    """Two tables for each quantity that can be compared, with what the comparison says, and one of all others."""
+    """Two tables for each quantity that can be compared, and one of all others."""
     comparisons = compare(observations)
     compared = {comparison.quantity for comparison in comparisons}
     found = []
@@ -56,15 +83,23 @@ def tables(observations: Sequence[Observation]) -> list[Table]:
             rows = tuple(_row(observation) for observation in alike)
             title = f"{quantity[:1].upper()}{quantity[1:]} {group}"
             found.append(Table(f"{name}_{group.replace(' ', '_')}", title, ("system", *_COLUMNS), rows))
-        found[-1] = found[-1]._replace(notes=(overview(comparison), BOUNDARY))
     others = [observation for observation in observations if observation.quantity not in compared]
     if others:
         rows = tuple((observation.quantity, *_row(observation)) for observation in others)
         title = "What is known of one group only" if found else "What is known"
-        found.append(Table("others", title, ("quantity", "system", *_COLUMNS), rows, (BOUNDARY,), "quantity"))
+        found.append(Table(_OTHERS, title, ("quantity", "system", *_COLUMNS), rows, (), "quantity"))
     if found and any(observation.is_second_hand for observation in observations):
         found[-1] = found[-1]._replace(notes=(*found[-1].notes, _SECOND_HAND))
     return found
+
+
+def _by_system(table: Table) -> Table:
+    """The table of other quantities with its systems as lines of their own, so that nothing is cut at 80 columns."""
+    rows: list[tuple[Cell, ...]] = []
+    for system in dict.fromkeys(row[1] for row in table.rows):
+        rows.append((system, "", "", ""))
+        rows += [(f"  {row[0]}", *row[2:]) for row in table.rows if row[1] == system]
+    return table._replace(columns=("quantity", *table.columns[2:]), rows=tuple(rows), wrapped="value")
 
 
 def data(observations: Sequence[Observation]) -> str:

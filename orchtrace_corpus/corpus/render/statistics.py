@@ -4,12 +4,23 @@ from collections.abc import Sequence
 
 from orchtrace_corpus.base.text.layout import UNICODE, Glyphs, Line, Span, display_width, line, pad, pluralize, wrap
 from orchtrace_corpus.base.text.table import Cell, Missing, Table, csv, envelope, markdown, markdown_text, records
+from orchtrace_corpus.base.text.table import lines as table_lines
 from orchtrace_corpus.corpus.analysis.evidence import EvidenceCoverage, EvidenceState, ListedTag
-from orchtrace_corpus.corpus.analysis.statistics import ABSENT, Counts, Coverage, Crosstab, LevelCounts, Summary
+from orchtrace_corpus.corpus.analysis.statistics import (
+    ABSENT,
+    Counts,
+    Coverage,
+    Crosstab,
+    Gap,
+    LevelCounts,
+    Summary,
+    heat,
+)
 from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE
 from orchtrace_corpus.corpus.model.records import ReadingName
 
-SOURCES_TITLE = "Reading of the sources"
+SOURCES_NOUN = "reading of the sources"
+SOURCES_TITLE = SOURCES_NOUN.capitalize()
 """What heads a report on the tags that readers of the sources agree on."""
 
 ABSENT_LABEL = Missing.ABSENT.value
@@ -32,7 +43,7 @@ def counts_tables(counts: Counts, published: Counts | None = None) -> list[Table
         beside = () if published is None else (others.get(value, 0),)
         rows.append((value or Missing.ABSENT, *code, number, _share(number, counts.total), *beside))
     further = () if published is None else (ReadingName.PUBLISHED.value,)
-    title = counts.attribute.label if published is None else f"{counts.attribute.label}: {lower_first(SOURCES_TITLE)}"
+    title = counts.attribute.label if published is None else f"{counts.attribute.label}: {SOURCES_NOUN}"
     columns = (name, *(("code",) if has_codes else ()), "count", "share_percent", *further)
     notes: tuple[str, ...] = ()
     if sum(counts.counts.values()) > counts.total:
@@ -80,7 +91,7 @@ def crosstab_name(crosstab: Crosstab) -> str:
 
 def crosstab_title(crosstab: Crosstab) -> str:
     """What people call a cross-tabulation."""
-    return f"{crosstab.rows.label} by {lower_first(crosstab.columns.label)}"
+    return f"{crosstab.rows.label} by {crosstab.columns.label}"
 
 
 def cells(crosstab: Crosstab) -> dict[str, dict[str, int]]:
@@ -102,7 +113,7 @@ def summary_tables(summary: Summary, published: Summary | None = None) -> list[T
     tables += counts_tables(summary.years)
     tables += [crosstab_table(crosstab) for crosstab in summary.crosstabs]
     for counts in summary.exclusions:
-        title = f"Exclusions: {lower_first(counts.attribute.label)}"
+        title = f"Exclusions: {counts.attribute.label}"
         tables.append(counts_tables(counts)[0]._replace(name=f"exclusion_{counts.attribute.name}", title=title))
     return [*tables, *([evidence_table(summary.evidence)] if summary.evidence else [])]
 
@@ -199,9 +210,9 @@ def summary_csv(summary: Summary) -> str:
 
 
 def totals(summary: Summary) -> str:
-    """The head counts in words."""
+    """The head counts in words; records were audited where some were screened and left out."""
     papers = pluralize(summary.papers, "paper")
-    if summary.excluded is None:
+    if not summary.excluded:
         return papers
     exclusions = pluralize(summary.excluded, "exclusion")
     return f"{papers} and {exclusions}: {summary.papers + summary.excluded} audited records"
@@ -211,77 +222,101 @@ def _share(number: int, total: int) -> float:
     return round(100 * number / total, 1) if total else 0.0
 
 
-def lower_first(label: str) -> str:
-    """The label as it stands inside a sentence."""
-    return label if label.isupper() else label[:1].lower() + label[1:]
-
-
-def heat(number: int, largest: int) -> int:
-    """0 for nothing, else the quarter of the scale, 1 to 4, that the count falls in."""
-    return min(4, 1 + (number - 1) * 4 // largest) if number and largest else 0
-
-
 _PIPE_WIDTH = 80
+_MOST_GAPS = 8
+_IMPOSSIBLE = "x"
+_SUM = "sum"
 
 
 def coverage_page(coverage: Coverage, width: int | None, glyphs: Glyphs = UNICODE) -> list[Line]:
-    """The matrix of two axes as a heat map, readable without colour, and its gaps by name."""
+    """The matrix of two axes as a heat map, readable without colour, and its widest gaps with the papers near them."""
     crosstab = coverage.crosstab
-    row_labels = [row or ABSENT_LABEL for row in crosstab.row_values]
-    column_labels = [column or ABSENT_LABEL for column in crosstab.column_values]
-    label_width = max((display_width(label) for label in (*row_labels, crosstab.rows.name)), default=0)
-    lines: list[Line] = [line(f"{crosstab_title(crosstab)}, {crosstab.total} papers", "heading"), line()]
-    needed = sum(max(display_width(label), 4) + 1 for label in column_labels)
-    numbered = width is not None and label_width + 1 + needed > width
-    heads = [f"({index})" for index, _ in enumerate(column_labels, 1)] if numbered else column_labels
-    widths = [max(display_width(head), 4) for head in heads]
-    if width is not None and label_width + sum(w + 1 for w in widths) > width:
-        needed = label_width + sum(w + 1 for w in widths)
-        too_wide = f"(the matrix needs {needed} columns; try the axes the other way round)"
-        lines += [line(text, "muted") for text in wrap(too_wide, width)]
-        numbered = False
-    else:
-        lines += _matrix(coverage, row_labels, heads, label_width, widths, glyphs)
-        shades = "".join(reversed(glyphs.shades))
-        if any(glyph in span.text for row in lines for span in row for glyph in shades):
-            lines.append(line(f"({shades}: second to fourth quarter of the largest count)", "muted"))
-    if numbered:
-        # A zero byte stands for a blank that must not break.
-        legend = " ".join(f"{head}\0{label}" for head, label in zip(heads, column_labels, strict=True))
-        lines += [line(), *(line(text.replace("\0", " "), "muted") for text in wrap(legend, width or _PIPE_WIDTH))]
-    named_width = width or _PIPE_WIDTH
-    lines += [line(), *_cell_list("Empty", coverage.empty, coverage, named_width)]
-    if coverage.sparse:
-        limit = coverage.sparse_limit
-        head = f"Sparse (1 to {limit})" if limit > 1 else "Sparse (1)"
-        lines += _cell_list(head, coverage.sparse, coverage, named_width)
+    available = width or _PIPE_WIDTH
+    lines: list[Line] = [line(f"{crosstab_title(crosstab)}, {pluralize(crosstab.total, 'paper')}", "heading"), line()]
+    matrix = _matrix(coverage, available, glyphs)
+    lines += matrix
+    if not matrix:
+        too_wide = f"(the matrix is wider than {available} columns; try: corpus gaps "
+        too_wide += f"{crosstab.columns.name} {crosstab.rows.name})"
+        lines += [line(text, "muted") for text in wrap(too_wide, available)]
+    lines += [line(), *(line(text, "heading") for text in wrap(coverage_summary(coverage), available))]
+    for text in _unused_texts(coverage):
+        lines += [line(part) for part in wrap(text, available, rest="  ")]
+    shown = [gap for gap in coverage.gaps if round(gap.expected, 1) > gap.papers][:_MOST_GAPS]
+    if shown:
+        table = _gaps_table(coverage, [gap._replace(nearest=gap.nearest[:2]) for gap in shown])
+        lines += [line(), *(line(text, "heading") for text in wrap(table.title, available))]
+        lines += table_lines(table._replace(title=""), available, glyphs)
     return lines
 
 
-def coverage_table(coverage: Coverage) -> Table:
-    """Every cell of the matrix, as rows."""
+def coverage_summary(coverage: Coverage) -> str:
+    """How many cells can arise, and how many of them are empty or sparse."""
+    possible = coverage.size - len(coverage.impossible)
+    empty = f"{len(coverage.empty)} of {pluralize(possible, 'cell')} are empty"
+    sparse = f"{len(coverage.sparse)} sparse (1{f' to {coverage.sparse_limit}' * (coverage.sparse_limit > 1)})"
+    cannot = f"; {len(coverage.impossible)} more cannot arise" if coverage.impossible else ""
+    return f"{empty}, {sparse}{cannot}"
+
+
+def _unused_texts(coverage: Coverage) -> list[str]:
+    axes = coverage.crosstab.rows, coverage.crosstab.columns
+    named = [f"{axis.name} {', '.join(terms)}" for axis, terms in zip(axes, coverage.unused, strict=True) if terms]
+    return [f"No paper at all: {'; '.join(named)}"] if named else []
+
+
+def _gaps_table(coverage: Coverage, gaps: Sequence[Gap]) -> Table:
     crosstab = coverage.crosstab
-    rows = tuple(
-        (row, column, number, _state(row, column, coverage))
-        for row, numbers in cells(crosstab).items()
-        for column, number in numbers.items()
-    )
-    columns = (crosstab.rows.name, crosstab.columns.name, "count", "state")
-    return Table("cells", crosstab_title(crosstab), columns, rows)
+    columns = (crosstab.rows.name, crosstab.columns.name, "papers", "expected", "nearest")
+    rows = tuple((gap.row, gap.column, gap.papers, round(gap.expected, 1), ", ".join(gap.nearest)) for gap in gaps)
+    others = len(coverage.gaps) - len(gaps)
+    more = (f"{others:,} more empty or sparse cells: corpus gaps --format csv",) * bool(others)
+    notes = ("expected: if both tags were independent; nearest: papers of the closest cells.", *more)
+    title = "Furthest below what row and column totals lead one to expect"
+    return Table("gaps", title, columns, rows, notes, wrapped="nearest")
+
+
+def coverage_table(coverage: Coverage) -> Table:
+    """Every cell of the matrix, as rows; with what to expect, and the nearest papers, of those empty or sparse."""
+    crosstab = coverage.crosstab
+    found = {(gap.row, gap.column): gap for gap in coverage.gaps}
+    rows: list[tuple[Cell, ...]] = []
+    for row, numbers in cells(crosstab).items():
+        for column, number in numbers.items():
+            gap = found.get((row, column))
+            further = (round(gap.expected, 2), gap.nearest) if gap else (None, ())
+            rows.append((row, column, number, _state(row, column, coverage), *further))
+    columns = (crosstab.rows.name, crosstab.columns.name, "count", "state", "expected", "nearest")
+    return Table("cells", crosstab_title(crosstab), columns, tuple(rows))
 
 
 def coverage_document(coverage: Coverage) -> str:
     """The matrix and its gaps as a document."""
-    text = markdown(crosstab_table(coverage.crosstab)) + "\n"
-    for name, gaps in (("Empty", coverage.empty), (f"Sparse (1 to {coverage.sparse_limit})", coverage.sparse)):
-        pairs = [f"{markdown_text(row)} x {markdown_text(column)}" for row, column in gaps]
-        text += f"- {name}: {', '.join(pairs) or 'none'}\n"
-    return text
+    table = crosstab_table(coverage.crosstab)
+    totals: tuple[Cell, ...] = (_SUM, *coverage.crosstab.column_totals.values())
+    whole = sum(coverage.crosstab.row_totals.values())
+    marked = tuple(
+        (row[0], *(_mark(cell, pair, coverage) for cell, pair in zip(row[1:-1], pairs, strict=True)), row[-1])
+        for row, pairs in zip(table.rows, _pairs(coverage.crosstab), strict=True)
+    )
+    notes = (f"{coverage_summary(coverage)}.", *(f"{text}." for text in _unused_texts(coverage)))
+    notes += (f"{_IMPOSSIBLE}: cannot arise.",) * bool(coverage.impossible)
+    text = markdown(table._replace(rows=(*marked, (*totals, whole)), notes=notes))
+    return "\n".join((text, markdown(_gaps_table(coverage, coverage.gaps))))
+
+
+def _pairs(crosstab: Crosstab) -> list[list[tuple[str, str]]]:
+    return [[(row, column) for column in crosstab.column_values] for row in crosstab.row_values]
+
+
+def _mark(cell: Cell, pair: tuple[str, str], coverage: Coverage) -> Cell:
+    return _IMPOSSIBLE if pair in coverage.impossible else cell
 
 
 def coverage_json(coverage: Coverage) -> str:
     """The matrix and its gaps for programs."""
     crosstab = coverage.crosstab
+    without = {*coverage.empty, *coverage.impossible}
     return envelope(
         "gaps",
         {
@@ -289,56 +324,69 @@ def coverage_json(coverage: Coverage) -> str:
             "columns": crosstab.columns.name,
             "papers": crosstab.total,
             "cells": cells(crosstab),
+            "row_totals": crosstab.row_totals,
+            "column_totals": crosstab.column_totals,
             "sparse_limit": coverage.sparse_limit,
-            "empty": [list(cell) for cell in coverage.empty],
+            "empty": [list(cell) for row in _pairs(crosstab) for cell in row if cell in without],
             "sparse": [list(cell) for cell in coverage.sparse],
+            "impossible": [list(cell) for cell in coverage.impossible],
+            "gaps": [gap._replace(expected=round(gap.expected, 2))._asdict() for gap in coverage.gaps],
         },
     )
 
 
-def _matrix(
-    coverage: Coverage,
-    row_labels: Sequence[str],
-    heads: Sequence[str],
-    label_width: int,
-    widths: Sequence[int],
-    glyphs: Glyphs,
-) -> list[Line]:
+def _matrix(coverage: Coverage, width: int, glyphs: Glyphs) -> list[Line]:
+    """The heat map with its legend; nothing where it is wider than the terminal, even with numbers as heads."""
     crosstab = coverage.crosstab
+    row_labels = [row or ABSENT_LABEL for row in crosstab.row_values]
+    heads = column_labels = [column or ABSENT_LABEL for column in crosstab.column_values]
+    sums, whole = crosstab.row_totals, sum(crosstab.row_totals.values())
+    label_width = max(display_width(label) for label in (*row_labels, _SUM))
+    sum_width = max(len(str(whole)), len(_SUM)) + 1
+
+    def needed(heads: Sequence[str]) -> int:
+        return label_width + sum(max(display_width(head), 4) + 1 for head in heads) + sum_width
+
+    is_numbered = needed(heads) > width
+    if is_numbered:
+        heads = [f"({index})" for index, _ in enumerate(column_labels, 1)]
+        if needed(heads) > width:
+            return []
+    widths = [max(display_width(head), 4) for head in heads]
     # What does not apply is no part of the scale: it would dwarf the rest.
     regular = [count for cell, count in crosstab.cells.items() if {ABSENT, NOT_APPLICABLE}.isdisjoint(cell)]
     largest = max(regular, default=0)
     head = " ".join(pad(text, width, right=True) for text, width in zip(heads, widths, strict=True))
     shades = ("", "", *reversed(glyphs.shades))
-    lines: list[Line] = [(Span(pad("", label_width) + " " + head, "muted"),)]
-    for row, label in zip(crosstab.row_values, row_labels, strict=True):
+    lines: list[Line] = [(Span(f"{pad('', label_width)} {head}{pad(_SUM, sum_width, right=True)}", "muted"),)]
+    for pairs, label in zip(_pairs(crosstab), row_labels, strict=True):
         spans = []
-        for column, width in zip(crosstab.column_values, widths, strict=True):
-            number = crosstab.number(row, column)
-            applies = {ABSENT, NOT_APPLICABLE}.isdisjoint((row, column))
+        for pair, cell_width in zip(pairs, widths, strict=True):
+            number = crosstab.number(*pair)
+            applies = {ABSENT, NOT_APPLICABLE}.isdisjoint(pair)
             # For terminals without colour, a shade grows with the count.
             shade = shades[heat(number, largest)] if applies and number > coverage.sparse_limit else ""
-            text = f"{shade}{number}" if number else glyphs.empty
+            text = f"{shade}{number}" if number else str(_mark(glyphs.empty, pair, coverage))
             style = f"heat{heat(number, largest)}" if applies else "muted"
-            spans += [Span(" "), Span(pad(text, width, right=True), style)]
-        lines.append((Span(pad(label, label_width)), *spans))
-    return lines
-
-
-def _cell_list(name: str, gaps: Sequence[tuple[str, str]], coverage: Coverage, width: int) -> list[Line]:
-    lines: list[Line] = [line(f"{name}: {len(gaps)} of {coverage.size} cells", "heading")]
-    by_row: dict[str, list[str]] = {}
-    for row, column in gaps:
-        by_row.setdefault(row, []).append(column)
-    label_width = max((display_width(row) for row in by_row), default=0) + 4
-    all_columns = [c for c in coverage.crosstab.column_values if c not in (ABSENT, NOT_APPLICABLE)]
-    for row, columns in by_row.items():
-        text = "all" if columns == all_columns else ", ".join(columns)
-        lines += [line(part) for part in wrap(text, width, first=pad(f"  {row}", label_width), rest=" " * label_width)]
+            spans += [Span(" "), Span(pad(text, cell_width, right=True), style)]
+        total = Span(pad(str(sums[pairs[0][0]]), sum_width, right=True), "muted")
+        lines.append((Span(pad(label, label_width)), *spans, total))
+    totals = (f" {pad(str(n), w, right=True)}" for n, w in zip(crosstab.column_totals.values(), widths, strict=True))
+    lines.append(line(f"{pad(_SUM, label_width)}{''.join(totals)}{pad(str(whole), sum_width, right=True)}", "muted"))
+    legend = ("".join(reversed(glyphs.shades)) + ": second to fourth quarter of the largest count",) * any(
+        glyph in span.text for row in lines for span in row for glyph in glyphs.shades
+    )
+    legend += (f"{_IMPOSSIBLE}: cannot arise",) * bool(coverage.impossible)
+    legend += ("a paper with several tags counts under each",) * (whole > crosstab.total)
+    lines += [line(text, "muted") for text in wrap(f"({'; '.join(legend)})", width) if legend]
+    if is_numbered:
+        # A zero byte stands for a blank that must not break.
+        named = " ".join(f"{head}\0{label}" for head, label in zip(heads, column_labels, strict=True))
+        lines += [line(), *(line(text.replace("\0", " "), "muted") for text in wrap(named, width))]
     return lines
 
 
 def _state(row: str, column: str, coverage: Coverage) -> str:
-    if (row, column) in coverage.empty or (row, column) in coverage.sparse:
-        return "empty" if (row, column) in coverage.empty else "sparse"
-    return "not applicable" if {row, column} & {ABSENT, NOT_APPLICABLE} else "covered"
+    states = {"empty": coverage.empty, "sparse": coverage.sparse, "impossible": coverage.impossible}
+    known = next((state for state, held in states.items() if (row, column) in held), "")
+    return known or ("not applicable" if {row, column} & {ABSENT, NOT_APPLICABLE} else "covered")

@@ -10,6 +10,7 @@ from orchtrace_corpus.base.text.layout import (
     Span,
     bar,
     beside,
+    clip,
     display_width,
     entry,
     line,
@@ -24,6 +25,7 @@ PIPE_WIDTH = 80
 """The width of the page where no terminal says how wide it may be."""
 
 _TWO_COLUMNS_WIDTH = 76
+_SHORT_LABEL_WIDTH = 14
 _SPARSE_LIMIT = 2
 _NEXT_STEPS = "Next: corpus gaps | corpus list | corpus terms | corpus --help"
 
@@ -45,7 +47,7 @@ def page(summary: Summary, width: int, glyphs: Glyphs = UNICODE, published: Summ
         return lines
     chart_width = (width - 4) // 2 if width >= _TWO_COLUMNS_WIDTH else width
     labels = (label for counts in summary.axes for label in _labels(counts).values())
-    label_width = max(map(display_width, labels), default=0)
+    label_width = min(max(map(display_width, labels), default=0), chart_width // 2)  # what is left is for the bars
     # One scale for all charts, so that equal bars mean equal counts.
     largest = max((n for counts in summary.axes for v, n in counts.counts.items() if v != NOT_APPLICABLE), default=0)
     charts = [
@@ -132,7 +134,8 @@ def _chart(
         drawn = "" if name == NOT_APPLICABLE else bar(number, largest, bar_width, glyphs.bar)
         shown = (str(number) if number else glyphs.empty) + others[name]
         style = "muted" if name == NOT_APPLICABLE else "" if number else "warning"
-        text = f"{pad(labels[name], label_width)} {pad(shown, number_width, right=True)} "
+        label = clip(labels[name], label_width, glyphs.ellipsis)
+        text = f"{pad(label, label_width)} {pad(shown, number_width, right=True)} "
         lines.append((Span(text, style), Span(drawn, "bar")))
     return lines
 
@@ -141,7 +144,8 @@ def _level_chart(levels: LevelCounts, width: int, glyphs: Glyphs) -> list[Line]:
     facet = levels.facet
     code_width = max(display_width(term.code) for term in facet.terms)
     code_width += 1 if code_width else 0
-    label_width = max(code_width + display_width(term.id) for term in facet.terms)
+    widest = max(code_width + display_width(term.id) for term in facet.terms)
+    label_width = min(widest, max(width // 4, _SHORT_LABEL_WIDTH))
     ids = [level.id for level in facet.levels]
     drawn = [glyphs.shades[index % len(glyphs.shades)] for index in range(len(ids))]
     heads = [f"{level} {glyph}" for level, glyph in zip(ids, drawn, strict=True)]
@@ -164,7 +168,8 @@ def _level_chart(levels: LevelCounts, width: int, glyphs: Glyphs) -> list[Line]:
             Span(bar(number, largest, bar_width, glyph), level)
             for number, glyph, level in zip(numbers, drawn, ids, strict=True)
         ]
-        lines.append((Span(pad(pad(term.code, code_width) + term.id, label_width)), *cells, Span("  "), *bars))
+        label = clip(pad(term.code, code_width) + term.id, label_width, glyphs.ellipsis)
+        lines.append((Span(pad(label, label_width)), *cells, Span("  "), *bars))
     return lines
 
 

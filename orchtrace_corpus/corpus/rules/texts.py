@@ -38,7 +38,7 @@ def find_markup(texts: Iterable[PlacedText]) -> Iterator[Finding]:
     for text, field, place, record in texts:
         if not _may_hold_markup(text):
             continue
-        latex = re.search(LATEX, text)
+        latex = re.search(LATEX, _read(text, field))
         is_plain = set("<]`&").isdisjoint(text)  # compiling the pattern takes longer than all texts of a corpus
         markup = None if is_plain else re.search(_MARKUP, text, re.IGNORECASE)
         if latex is not None:
@@ -47,6 +47,15 @@ def find_markup(texts: Iterable[PlacedText]) -> Iterator[Finding]:
         elif markup is not None:
             message = f"{quote(field)} holds markup: {quote(markup[0])}; write plain text"
             yield Finding("M104", message, place(), record)
+
+
+def _read(text: str, field: str) -> str:
+    """What is searched for LaTeX: of titles all but their formulas, which are the authors'."""
+    if field != "title" or text.count("$") < 2:
+        return text
+    from orchtrace_corpus.corpus.formats.latex import without_formulas
+
+    return without_formulas(text)
 
 
 def check_quotes(loaded: Loaded) -> Iterator[Finding]:

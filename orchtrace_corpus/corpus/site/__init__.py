@@ -47,8 +47,7 @@ class Drawn(NamedTuple):
 
 def _figures(source: Source) -> list[plan.Figure]:
     """The figures that pages show."""
-    figures = plan.plan(source.taxonomy, with_scale=bool(source.scale))
-    return [figure for figure in figures if figure.kind in _FIGURES]
+    return [figure for figure in plan.figures_of(source.drawn) if figure.kind in _FIGURES]
 
 
 def _drawn(figure: plan.Figure, source: Source) -> Drawn:
@@ -128,8 +127,9 @@ class Site:
         if source.scale:
             text = "How large systems in use are, and how large experiments are."
             yield "scale.html", "Scale", "scale", "Scale", text, pages.scale_page(source)
-        text = "What was screened, and what was left out, with the reason."
-        yield "screening.html", "Screening", "screening", "Screening", text, pages.screening(source)
+        if source.drawn.is_screened:
+            text = "What was screened, and what was left out, with the reason."
+            yield "screening.html", "Screening", "screening", "Screening", text, pages.screening(source)
         if source.has_candidates:
             text = "What was found, and awaits a decision."
             yield "candidates.html", "Candidates", "candidates", "Candidates", text, pages.candidates(source)

@@ -175,7 +175,7 @@ def screening(source: Source) -> dict[str, Any]:
     facets = source.taxonomy.exclusions
     counts = [
         Grid(
-            f"Exclusions by {one.attribute.label.lower()}",
+            f"Exclusions by {one.attribute.label}",
             (one.attribute.label, "Records"),
             [
                 [(plan.called(value, one.attribute.terms), ""), (str(number), "")]

@@ -142,7 +142,7 @@ def _labels(
     for field in fields:
         for value in (field.values[one] for one in field.column[number]):
             if not (value.is_aside if column.is_levels else not value.id):
-                label = f"{field.label} {value.label.lower()}" if column.is_levels else value.label
+                label = f"{field.label} {value.label}" if column.is_levels else value.label
                 yield label, field.name if field.name in marks else "", value.is_aside
 
 
@@ -259,7 +259,7 @@ def _meanings(facet: Facet, tag: Any, contested: tuple[str, ...]) -> Iterator[tu
         levels = {level.id: level for level in facet.levels}
         for name, level in tag.items():
             term, how = terms[name], levels[level]
-            label = f"{term_label(term)}: {term_label(how).lower()}"
+            label = f"{term_label(term)}: {term_label(how)}"
             yield (
                 label,
                 f"{term.definition} {how.definition}",

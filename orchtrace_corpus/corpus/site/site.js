@@ -330,7 +330,7 @@ document.documentElement.classList.add("scripted"); // before anything is painte
         for (const value of asList(fields[index].column[paper])) {
           const [id, label] = fields[index].values[value];
           if (column.isLevels ? isAside(id) : id === ABSENT) continue;
-          told.push([column.isLevels ? fields[index].label + " " + label.toLowerCase() : label, contested.includes(index) && fields[index].name, isAside(id)]);
+          told.push([column.isLevels ? fields[index].label + " " + label : label, contested.includes(index) && fields[index].name, isAside(id)]);
         }
       }
       return told;
@@ -374,7 +374,7 @@ document.documentElement.classList.add("scripted"); // before anything is painte
     function heading(name, label) {
       const sorted = state.sort === name ? "ascending" : state.sort === "-" + name ? "descending" : null;
       const arrow = sorted ? make("span", { "aria-hidden": "true" }, sorted === "ascending" ? " ↑" : " ↓") : "";
-      const button = make("button", { type: "button", "data-sort": name, title: "Sort by " + label.toLowerCase() }, label, arrow);
+      const button = make("button", { type: "button", "data-sort": name, title: "Sort by " + label }, label, arrow);
       return make("th", { scope: "col", role: "columnheader", "aria-sort": sorted }, button);
     }
 

@@ -7,22 +7,23 @@ The file is CSV with a heading, or JSON (or YAML) with a list of objects. Each l
 
     [{"run": "7ea30000-0000-4000-8000-000000000001", "reward": {"team": 0.8}, "baseline": {"turns": 12}}]
 
-What is left empty stays unknown. `FIELDS` says what may be given; a further channel of reward is `reward.NAME`.
+What is left empty stays unknown. `FIELDS` says what may be given; a further channel of reward is `reward.NAME`, the
+reward of an agent `agent.NAME`, that of an event, such as the outcome of a return or of a merge, `event.ID`.
 """
 
 import csv
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from math import inf
 from typing import NamedTuple
 
 import msgspec
 
 from orchtrace_corpus.base.errors import DataFileError
-from orchtrace_corpus.base.findings import printable, quote, suggestion
+from orchtrace_corpus.base.findings import near_suggestion, printable, quote, suggestion
 from orchtrace_corpus.base.yamlfile.reader import Mapping as MappingNode
 from orchtrace_corpus.base.yamlfile.reader import Scalar, YamlFile, read
 from orchtrace_corpus.base.yamlfile.reader import Sequence as SequenceNode
-from orchtrace_corpus.trace.model.trace import BASELINE_FIGURES, CREDIT_UNITS, REWARD_FAMILIES, Baseline, Trace
+from orchtrace_corpus.trace.model.trace import BASELINE_FIGURES, CREDIT_UNITS, REWARD_FAMILIES, Agent, Baseline, Trace
 
 CHANNELS = tuple(dict.fromkeys((*REWARD_FAMILIES, *CREDIT_UNITS)))
 """The channels that a reward may have."""
@@ -47,21 +48,50 @@ class Outcome(NamedTuple):
         rewards: Its rewards by channel.
         metrics: `task_success` from 0 to 1, and `error_rate`.
         baseline: A single agent's run on the same task; None where none is given.
+        agents: The rewards of agents, by name.
+        events: The rewards of events, by id.
     """
 
     place: str
     rewards: dict[str, float]
     metrics: dict[str, float]
     baseline: Baseline | None
+    agents: Mapping[str, float] = {}
+    events: Mapping[str, float] = {}
 
     def apply(self, trace: Trace) -> None:
-        """Put it on a trace; what it does not say stays as it is. The report says what was given from outside."""
+        """Put it on a trace; what it does not say stays as it is. The report says what was given from outside.
+
+        Raises:
+            DataFileError: The trace has no agent or no event of a name that it gives a reward.
+        """
+        self._apply_parts(trace)
         trace.rewards.update(self.rewards)
         trace.metrics.update(self.metrics)
         if self.baseline is not None:
             trace.baseline = self.baseline
         given = [*(f"rewards.{name}" for name in self.rewards), *(f"metrics.{name}" for name in self.metrics)]
+        given += [f"agents.{name}" for name in self.agents] + [f"events.{name}" for name in self.events]
         trace.import_report["outcomes"] = [*given, *(["baseline"] if self.baseline is not None else [])]
+
+    def _apply_parts(self, trace: Trace) -> None:
+        """Put the rewards of agents and events on them."""
+        if not self.agents and not self.events:
+            return
+        declared = {agent.id: agent for agent in trace.agents}
+        acting = {event.agent for event in trace.events}
+        events = {event.id: event for event in trace.events}
+        there = {"agent": (self.agents, acting.union(declared)), "event": (self.events, events.keys())}
+        for part, (given, names) in there.items():
+            for name in given:
+                if name not in names:
+                    said = f"the run has no {part} {quote(name)}{near_suggestion(name, sorted(names))}"
+                    raise DataFileError(f"{self.place}: {said}", _HINT)
+        trace.agents += tuple([Agent(name) for name in self.agents if name not in declared])
+        for agent in trace.agents:
+            agent.reward = self.agents.get(agent.id, agent.reward)
+        for name, reward in self.events.items():
+            events[name].reward = reward
 
 
 class _Value(NamedTuple):
@@ -106,10 +136,13 @@ def _outcome(place: str, fields: dict[str, _Value], mistakes: list[str]) -> Outc
     metrics: dict[str, float] = {}
     words: dict[str, str] = {}
     figures: dict[str, float] = {}
+    parts: dict[str, dict[str, float]] = {"agent": {}, "event": {}}
     for name, value in fields.items():
         part, _, rest = name.partition(".")
         if unknown := _unknown(name):
             mistakes.append(f"{value.place}: {unknown}")
+        elif part in parts:
+            _take(parts[part], rest, value, mistakes, least=-inf)
         elif part == "reward":
             _take(rewards, rest or "team", value, mistakes, least=-inf)
         elif name in _METRICS:
@@ -119,12 +152,14 @@ def _outcome(place: str, fields: dict[str, _Value], mistakes: list[str]) -> Outc
         elif value.text:
             words["source" if rest else "trace_id"] = value.text
     baseline = msgspec.convert({**words, **figures}, Baseline) if words or figures else None
-    return Outcome(place, rewards, metrics, baseline)
+    return Outcome(place, rewards, metrics, baseline, parts["agent"], parts["event"])
 
 
 def _unknown(name: str) -> str:
     """What is wrong with the name of a field; empty where nothing is."""
     part, _, channel = name.partition(".")
+    if part in ("agent", "event") and channel:
+        return ""
     if part == "reward" and channel:
         return "" if channel in CHANNELS else f"no channel of reward is {quote(channel)}{suggestion(channel, CHANNELS)}"
     return "" if name in FIELDS else f"unknown {quote(name)}{suggestion(name, FIELDS)}"

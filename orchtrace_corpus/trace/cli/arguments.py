@@ -3,7 +3,6 @@
 from typing import Annotated, TypeAlias
 
 from orchtrace_corpus.base.commands.declarations import Argument, Option
-from orchtrace_corpus.trace.importers import FORMATS
 
 Files: TypeAlias = Annotated[
     list[str],
@@ -19,7 +18,7 @@ Name: TypeAlias = Annotated[
     Option("--session", metavar="NAME", help="The session whose name begins like this, or the name of its file."),
 ]
 LogFormat: TypeAlias = Annotated[
-    str, Option("--from", metavar="FORMAT", help=f"One of {', '.join(FORMATS)} (default: detected).")
+    str, Option("--from", metavar="FORMAT", help="The format of the logs, such as claude_code. Default: recognised.")
 ]
 PriceTable: TypeAlias = Annotated[
     str, Option("--prices", metavar="FILE", help="A dated price table, for costs (see docs/importers.md).")

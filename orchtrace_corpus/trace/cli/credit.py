@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 from orchtrace_corpus.base.commands.declarations import Context, Option
 from orchtrace_corpus.base.commands.options import OutputFormat
@@ -68,14 +68,8 @@ def credit(
     session = Session(*ctx.obj)
     if values == _STANDARD_INPUT and _STANDARD_INPUT in paths:
         raise CommandUseError("standard input can be read only once", "Name a file for the traces, or for --values.")
-    known = logs.outcomes(outcomes_file)
-    read = list(sound_traces(session, documents_of(session, paths, name)))
-    files, traces = tuple(document.path for document, _ in read), [view for _, view in read]
-    for view in traces:
-        if outcome := known.pop(view.trace.trace_id, None):
-            outcome.apply(view.trace)
-    logs.tell_unused(session, known)
-    channel = channel or _channel(session, traces)
+    given = rewarded_traces(session, paths, name, outcomes_file, channel)
+    files, traces, channel = given.files, given.views, given.channel
     shown = _ITS_NAME if values == _STANDARD_INPUT else values
     choices = Choices(channel, _read(values) if values else None, shown, gamma, lam, samples, seed, files, with_people)
     assignments = assign(traces, unit, method, choices)
@@ -87,7 +81,43 @@ def credit(
     else:
         tables = [exact_credit(assignments, unit)] if output_format.is_exact else credit_tables(assignments, unit)
         session.show_tables(tables, "trace-credit", output_format)
-    return ExitCode.FINDINGS if known else ExitCode.DONE
+    return given.code
+
+
+class Rewarded(NamedTuple):
+    """Traces with their rewards.
+
+    Attributes:
+        files: Where each was read.
+        views: The traces, with what was given from outside.
+        channel: The reward that counts.
+        code: How the command ends: with findings where an outcome is of no run.
+    """
+
+    files: tuple[str, ...]
+    views: list[TraceView]
+    channel: str
+    code: ExitCode
+
+
+def rewarded_traces(session: Session, paths: Sequence[str], name: str, outcomes_file: str, channel: str) -> Rewarded:
+    """Traces with the outcomes of a file put on them; outcomes of no run are said, and which reward is taken.
+
+    Raises:
+        CommandUseError: Standard input is wanted twice; or no trace, or several, have the name.
+        DataFileError: A file cannot be read.
+        InvalidTraceError: A trace has errors.
+    """
+    known = logs.outcomes(outcomes_file)
+    read = list(sound_traces(session, documents_of(session, paths, name)))
+    views = [view for _, view in read]
+    for view in views:
+        if outcome := known.pop(view.trace.trace_id, None):
+            outcome.apply(view.trace)
+    logs.tell_unused(session, known)
+    channel = channel or _channel(session, views)
+    files = tuple(document.path for document, _ in read)
+    return Rewarded(files, views, channel, ExitCode.FINDINGS if known else ExitCode.DONE)
 
 
 def _channel(session: Session, traces: Sequence[TraceView]) -> str:

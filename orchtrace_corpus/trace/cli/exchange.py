@@ -4,16 +4,18 @@ from enum import StrEnum
 from typing import Annotated
 
 from orchtrace_corpus.base.commands.declarations import Argument, Context, Option
-from orchtrace_corpus.base.commands.options import OutputFormat
+from orchtrace_corpus.base.commands.options import OutputFormat, refuse_together
 from orchtrace_corpus.base.commands.session import Session
 from orchtrace_corpus.base.errors import CommandUseError, ExitCode
 from orchtrace_corpus.base.findings import quote
 from orchtrace_corpus.base.text import Format
 from orchtrace_corpus.trace.cli import logs
-from orchtrace_corpus.trace.cli.arguments import Cost, File, Name, PriceTable
+from orchtrace_corpus.trace.cli.arguments import Cost, Files, Name, OutcomesFile, PriceTable
 from orchtrace_corpus.trace.cli.loading import deliver, one_trace, refuse_lines
 from orchtrace_corpus.trace.diagnosis.comparison import compare
 from orchtrace_corpus.trace.exporters.published import losses, publish
+from orchtrace_corpus.trace.exporters.trainers import Shape
+from orchtrace_corpus.trace.exporters.training import Division
 from orchtrace_corpus.trace.model.json_text import loads, text
 from orchtrace_corpus.trace.render.tables import ALIKE, MOST_DIFFERENCES, SAME, difference_table
 from orchtrace_corpus.trace.view import TraceView
@@ -73,21 +75,39 @@ def diff_traces(
 
 
 class Profile(StrEnum):
-    """The forms of a trace."""
+    """The forms of a trace; the last three are for trainers, and take several."""
 
     FULL = "full"
     PUBLISHED = "published"
     ATIF = "atif"
+    VERL = "verl"
+    AGENT_LIGHTNING = "agent-lightning"
+    SKYRL = "skyrl"
 
 
 def export(
     ctx: Context,
-    path: File,
+    paths: Files,
     name: Name = "",
     profile: Annotated[Profile, Option("--profile", help="Which schema the trace shall follow.")] = Profile.FULL,
     output: Annotated[str, Option("--output", "-o", metavar="FILE", help="Write to a new file.")] = "",
+    division: Annotated[
+        Division | None,
+        Option("--credit", help="For trainers: who has the reward, each turn, the agents, or the last turn."),
+    ] = None,
+    channel: Annotated[str, Option("--channel", help="For trainers: the reward, as with credit.")] = "",
+    spec: Annotated[
+        str, Option("--spec", metavar="NAME|FILE", help="For trainers: a reward to compute, as with reward.")
+    ] = "",
+    outcomes_file: OutcomesFile = "",
+    tokens: Annotated[
+        str, Option("--tokens", metavar="DIR", help="For trainers: the folder of the logs that hold token ids.")
+    ] = "",
+    without_tokens: Annotated[
+        bool, Option("--without-tokens", help="For trainers: write turns whose token ids are unknown, too.")
+    ] = False,
 ) -> int:
-    """Write a trace with an event on each line, for our schema or for the published one, or as ATIF 1.7.
+    """Write a trace with an event on each line, for our schema or the published one, as ATIF 1.7, or for trainers.
 
     The profile published leaves out what the schema of arXiv 2605.02801 refuses: our own fields, null
     figures, and the events stop and inference, over which their edges are bridged. What was left out is said
@@ -96,15 +116,29 @@ def export(
     The profile atif writes a trajectory with those of sub-agents embedded. What ATIF has no word for is kept in
     extra, from which corpus trace import restores the trace; standard error says what that is.
 
+    The profiles verl, agent-lightning and skyrl write all runs given, turn by turn, with rewards that sum up to
+    that of the run, and with the group-relative advantage where a task has several runs. docs/credit.md shows them.
+
     \b
     Examples:
       corpus trace export data/traces/swarm.json
       corpus trace export data/traces/swarm.json --profile published
-      corpus trace export data/traces/swarm.json --profile atif
+      corpus trace export data/traces/swarm.json --profile verl --without-tokens
     """
     session = Session(*ctx.obj)
+    if profile in (Profile.VERL, Profile.AGENT_LIGHTNING, Profile.SKYRL):
+        from orchtrace_corpus.trace.cli import training
+
+        refuse_together(channel=bool(channel), spec=bool(spec))
+        reading = training.Reading(tuple(paths), name, channel, spec, outcomes_file, tokens, without_tokens)
+        return training.export(session, reading, Shape(profile.value), division, output)
+    if division or channel or spec or outcomes_file or tokens or without_tokens:
+        hint = "--credit, --channel, --spec, --outcomes, --tokens, --without-tokens: for verl, agent-lightning, skyrl."
+        raise CommandUseError(f"the profile {profile} writes no rewards of turns", hint)
+    if len(paths) > 1:
+        raise CommandUseError(f"the profile {profile} is for one trace, and {len(paths)} are given")
     refuse_lines(output)
-    document, _ = one_trace(session, path, name)
+    document, _ = one_trace(session, paths[0], name)
     trace = loads(document.data)
     if profile is Profile.ATIF:
         from orchtrace_corpus.trace.exporters import atif  # which brings the importer that restores it

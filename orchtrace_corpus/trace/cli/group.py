@@ -32,6 +32,10 @@ COMMANDS: dict[str, dict[str, Command]] = {
         "label": Command(
             "trace.cli.measure:label", "Label which events take which of the five sub-decisions, and by which rule."
         ),
+        "reward": Command(
+            "trace.cli.reward:reward",
+            "Compute rewards of runs: the functions of eight families, or a published design.",
+        ),
         "credit": Command(
             "trace.cli.credit:credit",
             "Divide a run's reward among its tokens, turns, messages, calls, agents or roles.",
@@ -44,7 +48,7 @@ COMMANDS: dict[str, dict[str, Command]] = {
         ),
         "export": Command(
             "trace.cli.exchange:export",
-            "Write a trace with an event on each line, for our schema or for the published one.",
+            "Write a trace for our schema, the published one or ATIF, or runs for trainers.",
         ),
     },
 }

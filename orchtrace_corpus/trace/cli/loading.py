@@ -18,6 +18,7 @@ from orchtrace_corpus.trace.model.decode import LINES, Document, documents, docu
 from orchtrace_corpus.trace.model.store import is_unreadable, refusal
 
 if TYPE_CHECKING:  # who only reads logs checks no traces
+    from orchtrace_corpus.trace.analysis.outcomes import Outcome
     from orchtrace_corpus.trace.rules import Examined
     from orchtrace_corpus.trace.view import TraceView
 
@@ -93,6 +94,14 @@ def _documents(session: Session, paths: Sequence[str]) -> Iterator[Document]:
         yield Document(text(as_data(trace)).encode(), f"{printable(one.files[0], limit=300)}{_IMPORTED}")
     if reading.failed:
         raise DataFileError(f"{pluralize(reading.failed, 'session')} could not be read; all others are in the output")
+
+
+def without_used(given: Iterator[Document], unused: "dict[str, Outcome]") -> Iterator[Document]:
+    """The documents; outcomes of their runs are taken out of those that are of no run."""
+    for document in given:
+        if unused:
+            unused.pop(name_of(document), None)
+        yield document
 
 
 def in_files(session: Session, files: Sequence[str]) -> Iterator[Document]:

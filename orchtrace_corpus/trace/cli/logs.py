@@ -211,6 +211,21 @@ class Inputs(NamedTuple):
     sessions: Sequence["importers.Session"]
 
 
+def _trace_files(path: str) -> Iterator[str]:
+    """The file itself, or the traces in a folder; none where it holds logs of other endings alone.
+
+    Raises:
+        DataFileError: There is neither.
+    """
+    try:
+        yield from trace_files(path)
+    except DataFileError:
+        from orchtrace_corpus.trace.importers.core.logs import SUFFIXES
+
+        if not any(name.endswith(SUFFIXES) for _, _, names in os.walk(path) for name in names):
+            raise
+
+
 def inputs(session: Session, paths: Sequence[str], form: str = "", *, is_log: bool = False) -> Inputs:
     """What there is in files and folders: traces, sessions of logs, or both, by the recognition of `importers.find`.
 
@@ -231,7 +246,7 @@ def inputs(session: Session, paths: Sequence[str], form: str = "", *, is_log: bo
     unclear: list[str] = []
     for path in paths:
         files = list[str]()
-        for file in trace_files(path) if not form else ():
+        for file in _trace_files(path) if not form else ():
             if not holds_traces(file) and (is_log or os.path.isfile(file)):
                 files.clear()
                 break

@@ -15,10 +15,10 @@ from orchtrace_corpus.base.text.table import Table, csv, envelope
 from orchtrace_corpus.trace.analysis.labels import GIVEN, Label, labels
 from orchtrace_corpus.trace.cli import loading, logs
 from orchtrace_corpus.trace.cli.arguments import File, Files, Name, OutcomesFile
-from orchtrace_corpus.trace.cli.loading import derive_each, sound_traces
+from orchtrace_corpus.trace.cli.loading import derive_each, sound_traces, without_used
 from orchtrace_corpus.trace.measures import DEFINITIONS, Measure, concurrency_profile
 from orchtrace_corpus.trace.measures.ledger import GROUPINGS, ledger
-from orchtrace_corpus.trace.model.decode import Document, name_of
+from orchtrace_corpus.trace.model.decode import Document
 from orchtrace_corpus.trace.model.trace import Trace
 from orchtrace_corpus.trace.render import measures as render
 
@@ -75,18 +75,10 @@ def measure_traces(
     else:
         known = logs.outcomes(outcomes_file)
         unused = dict(known)
-        _show_measures(session, _without_used(given, unused), (names, known), output_format)
+        _show_measures(session, without_used(given, unused), (names, known), output_format)
         logs.tell_unused(session, unused)
         return ExitCode.FINDINGS if unused else ExitCode.DONE
     return ExitCode.DONE
-
-
-def _without_used(given: Iterator[Document], unused: "dict[str, Outcome]") -> Iterator[Document]:
-    """The documents; outcomes of their runs are taken out of those that are of no run."""
-    for document in given:
-        if unused:
-            unused.pop(name_of(document), None)
-        yield document
 
 
 def _show_measures(

@@ -183,7 +183,12 @@ def parts_if_any(view: TraceView, unit: str, *, with_people: bool = False) -> di
     return found
 
 
-def _reward(trace: Trace, choices: Choices) -> float:
+def stated_reward(trace: Trace, choices: Choices) -> float:
+    """The reward that a trace states in the channel of the choices.
+
+    Raises:
+        CommandUseError: It states none there.
+    """
     reward = trace.rewards.get(choices.channel)
     if reward is not None:
         return reward
@@ -202,7 +207,7 @@ def _by_group(views: Sequence[TraceView], unit: str, choices: Choices) -> list[A
     if len({trace.task_id for trace in traces}) > 1:
         tasks = _tasks(traces, choices)
         raise CommandUseError(f"a group is several runs of one task, and these are runs of {tasks}", _SEVERAL)
-    advantage = methods.group_relative({number: _reward(trace, choices) for number, trace in enumerate(traces)})
+    advantage = methods.group_relative({number: stated_reward(trace, choices) for number, trace in enumerate(traces)})
     basis = f"the rewards {quote(choices.channel)} of {len(traces)} runs; every part of a run shares its advantage"
 
     def shares(view: TraceView, advantage: float) -> dict[str, Share]:
@@ -235,7 +240,7 @@ def _by_steps(view: TraceView, unit: str, method: Method, choices: Choices) -> A
     basis = f"rewards and values of steps from {path}"
     rewards = [one.reward or 0.0 for one in known]
     if all(one.reward is None for one in known):
-        rewards[-1] = _reward(trace, choices)
+        rewards[-1] = stated_reward(trace, choices)
         basis = f"values of steps from {path}; the reward {quote(choices.channel)} at the last step"
     values = [one.value for one in known]
     advantage = methods.generalised(rewards, values, gamma=choices.gamma, lam=choices.lam)
@@ -271,7 +276,7 @@ def _known_steps(choices: Choices, ids: Sequence[str]) -> list[StepValue]:
 def _by_coalitions(view: TraceView, unit: str, method: Method, choices: Choices) -> Assignment:
     trace, players = view.trace, parts(view, unit, with_people=choices.with_people)
     if choices.values is None:
-        return _by_reach(trace, Reach(view, players, _reward(trace, choices)), unit, method)
+        return _by_reach(trace, Reach(view, players, stated_reward(trace, choices)), unit, method)
     units = {one: list(parts_if_any(view, one, with_people=choices.with_people)) for one in (unit, *UNITS[method])}
     value = Supplied(choices.values, choices.values_path, units)
     names, basis = list(players), f"values of coalitions from {quote(choices.values_path)}"

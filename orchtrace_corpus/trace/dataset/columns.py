@@ -15,9 +15,10 @@ from msgspec import UNSET
 
 from orchtrace_corpus.base.files import text_beside
 from orchtrace_corpus.trace.analysis.labels import Label, labels
-from orchtrace_corpus.trace.measures import DEFINITIONS, Run
 from orchtrace_corpus.trace.measures.ledger import KINDS, leading_model, spent_by_agent
 from orchtrace_corpus.trace.model.trace import AgentKind, Decision, Source, TokenBasis, Tokens
+from orchtrace_corpus.trace.rewards import COLUMNS as DEFINITIONS
+from orchtrace_corpus.trace.rewards.terms import Team
 from orchtrace_corpus.trace.view import TraceView
 from orchtrace_corpus.trace.view.timing import SECONDS
 
@@ -30,7 +31,7 @@ Row = tuple[Any, ...]
 """What is known of an item of a trace, in the order of the columns."""
 
 
-class Scene(Run):
+class Scene(Team):
     """A trace without errors, its name in the tables, how many warnings the graph rules have, and all else in its rows.
 
     What several fields rest on is computed once.

@@ -13,10 +13,10 @@ from orchtrace_corpus.base.errors import CommandUseError, need
 from orchtrace_corpus.base.findings import quote, suggestion
 from orchtrace_corpus.trace.dataset.columns import DECISIONS
 from orchtrace_corpus.trace.dataset.tables import Answer, schema
-from orchtrace_corpus.trace.measures import DEFINITIONS
 from orchtrace_corpus.trace.measures.ledger import KINDS
 from orchtrace_corpus.trace.measures.measure import ASKED
 from orchtrace_corpus.trace.model.trace import Decision, Unit
+from orchtrace_corpus.trace.rewards import COLUMNS as DEFINITIONS
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir

@@ -1,1 +1,1 @@
-"""Traces in the forms of others: the published schema, and ATIF."""
+"""Traces in the forms of others: the published schema, ATIF, and those that trainers read."""

@@ -1,6 +1,6 @@
 """Importers: logs that agent teams already write, as traces. One module for each format.
 
-Other packages add formats by the entry points `orchtrace_corpus.importers`: docs/importers.md shows one. These are
+Other packages add formats by the entry points `orchtrace_corpus.importers`: docs/importers.md says how. These are
 looked up only where a file is of none of our formats, or where a format is named that is not ours.
 """
 
@@ -29,13 +29,26 @@ FORMATS: Mapping[str, str] = {
     "otlp": "OpenTelemetry GenAI or OpenInference spans (OTLP JSON)",
     "langsmith": "LangSmith or LangGraph run trees (JSON)",
     "atif": "ATIF trajectories (JSON)",
+    "opencode": "OpenCode sessions (SQLite, JSON)",
+    "inspect_ai": "Inspect AI logs (.eval, JSON)",
+    "autogen": "AutoGen event logs and results (JSON Lines, JSON)",
+    "google_adk": "Google ADK sessions (JSON)",
+    "who_and_when": "Who&When records (JSON)",
 }
 """Our own formats by name, and what people call them. The first that recognises a file has it."""
 
 ENTRY_POINTS = "orchtrace_corpus.importers"
 """The group of entry points by which other packages add importers; the name of each is that of its format."""
 
-_FOLDERS = {"claude_code": "conversations.", "codex": "conversations.", "atif": ""}
+_FOLDERS = {
+    "claude_code": "conversations.",
+    "codex": "conversations.",
+    "atif": "",
+    "opencode": "conversations.",
+    "autogen": "conversations.",
+    "google_adk": "conversations.",
+    "who_and_when": "conversations.",
+}
 """Where the modules of formats are, if not with those of spans."""
 
 

@@ -46,20 +46,31 @@ def error_spread(run: Run) -> Measure:
     return Measure((len(failed) - len(roots)) / len(roots), events=tuple(roots))
 
 
-def stop_regret(run: Run) -> Measure:
-    """The steps that begin after the last event that brought a result up: a return or an aggregate."""
+def late_steps(run: Run) -> tuple[int | None, list[int]]:
+    """The last event that brought a result up, a return or an aggregate, and the steps that begin after it.
+
+    None where there is no such event: then nothing says when the result stood.
+    """
     events, starts, ends = run.trace.events, run.times.starts, run.times.ends
     of_type = run.times.of.of_type
     results = [n for kind in _RESULTS for n in of_type.get(kind, ()) if not events[n].copied_context]
     if not results:
-        return Measure(None, "nothing is returned or aggregated, so nothing says when the result stood")
+        return None, []
     # Without the waiting for people, results of several moments may stand at one: then the moments themselves decide.
     moments = {n: (events[n].t_end or events[n].t, events[n].t, events[n].seq or 0) for n in results}
     last = max(results, key=lambda number: (ends[number], starts[number], *moments[number], events[number].id))
     late = [number for number in run.steps if starts[number] > ends[last]]
     if ends[last] == starts[last]:  # at one instant, `seq` may say what came later
         late += [n for n in run.steps if starts[n] == starts[last] and is_after(events[n], events[last], 0.0)]
-    return Measure(float(len(late)), events=(events[last].id,))
+    return last, late
+
+
+def stop_regret(run: Run) -> Measure:
+    """The steps that begin after the last event that brought a result up: a return or an aggregate."""
+    last, late = late_steps(run)
+    if last is None:
+        return Measure(None, "nothing is returned or aggregated, so nothing says when the result stood")
+    return Measure(float(len(late)), events=(run.trace.events[last].id,))
 
 
 def coordination_overhead(run: Run) -> Measure:

@@ -76,6 +76,8 @@ class Problem(StrEnum):
     HANDOFF_TO_NOBODY = "handoff to an agent that does not act afterwards"
     FINAL_METRICS_DIFFER = "final_metrics other than the sum of the steps, with sub-agents or without: the steps count"
     UNUSABLE_EXTRA = "export of ours that was changed since: read as one of another program"
+    RESTATED_DIFFERS = "usage that is stated twice, with different figures: that of the call itself counts"
+    LABEL_OF_ANOTHER = "label that names another agent than acts at its step: it stays with the step"
     OVERLAPPING_TASK = "task of a graph that begins before one that it depends on ends: not joined"
 
 
@@ -119,8 +121,10 @@ class LedgerLine(StrEnum):
     OTHER_TOTAL = "left out: total of a span whose model calls report, other than their sum"
     SHARED_COUNTER = "left out: state of a shared counter"
     FINAL_METRICS = "left out: final_metrics of a trajectory, which sum up steps"
+    RESTATED = "left out: usage that the log states again, of calls that are counted"
     COPY = "left out: copy of a span (by id)"
     TWIN = "left out: model call that another library has instrumented, too"
+    KEPT_ANSWER = "left out: answer that was kept from an earlier run, and that nobody paid for again"
     SILENT_CALL = "unknown: model call without usage"
     ZERO = "unknown: usage of 0 tokens, which no call has"
     UNDIVIDED = "unknown: only a total, not divided by kind"

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from orchtrace_corpus.base.findings import printable
-from orchtrace_corpus.base.text.drawing import LARGE, SMALL, Drawing, text_width, wrap
+from orchtrace_corpus.base.text.drawing import LARGE, SMALL, Drawing, Picture, text_width, wrap
 from orchtrace_corpus.base.text.layout import first_names_and_more
 from orchtrace_corpus.trace.measures.measure import people
 from orchtrace_corpus.trace.model.trace import EdgeType, Event, EventType, Status, Trace
@@ -133,7 +133,7 @@ _MOST_TEXT = 300
 _LEAST_BAR = 2.0
 
 
-def timeline(trace: Trace | TraceView) -> str:
+def timeline(trace: Trace | TraceView) -> Picture:
     """The trace as a picture: a lane for each agent, time from left to right, the critical path underlined.
 
     Raises:
@@ -171,7 +171,7 @@ def timeline(trace: Trace | TraceView) -> str:
     persons = len(acting & people(view.trace))
     team = counted(len(acting) - persons, "agent") + (f" and {counted(persons, 'person')}" if persons else "")
     description = f"{team}, {counted(len(events), 'event')}, {_time(times.elapsed, times)} elapsed."
-    return drawing.svg(name, f"{description} Critical path: {path or 'unknown'}.")
+    return Picture(drawing.svg(name, f"{description} Critical path: {path or 'unknown'}."))
 
 
 def _lane_name(lane: AgentSpan) -> str:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from orchtrace_corpus.base.text.drawing import SERIES, SIZE, SMALL, Drawing, text_width, wrap
 from orchtrace_corpus.corpus.analysis.attributes import paper_attributes
-from orchtrace_corpus.corpus.analysis.statistics import ABSENT, count, cross
+from orchtrace_corpus.corpus.analysis.statistics import ABSENT, count, cross, heat
 from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE
 from orchtrace_corpus.corpus.model.taxonomy import Role
 from orchtrace_corpus.corpus.render.figures.plan import SPARSE_LIMIT, Caption, Figure, Source, called
@@ -21,7 +21,6 @@ from orchtrace_corpus.corpus.render.figures.sheet import (
     label_width,
     legend,
 )
-from orchtrace_corpus.corpus.render.statistics import heat, lower_first
 
 _ROW = 30.0
 _CELL = 34.0
@@ -221,7 +220,7 @@ def _keys(matrix: _Matrix, largest: int) -> dict[str, str]:
     aside = [matrix.rows[row] for row in matrix.aside_rows]
     aside += [matrix.columns[column] for column in matrix.aside_columns]
     if aside:
-        keys["plain"] = ", ".join(sorted({lower_first(title) for title in aside}))
+        keys["plain"] = ", ".join(sorted(set(aside)))
     return keys
 
 

@@ -10,7 +10,7 @@ from orchtrace_corpus.corpus.analysis.statistics import ABSENT, Counts, LevelCou
 from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE
 from orchtrace_corpus.corpus.model.records import Pool
 from orchtrace_corpus.corpus.model.taxonomy import Kind, Role, Taxonomy, Term
-from orchtrace_corpus.corpus.render.statistics import ABSENT_LABEL, lower_first, totals
+from orchtrace_corpus.corpus.render.statistics import ABSENT_LABEL, totals
 
 if TYPE_CHECKING:
     from orchtrace_corpus.corpus.analysis.flow import Screening
@@ -76,12 +76,17 @@ class Source(NamedTuple):
         return next(levels for levels in self.summary.levels if levels.facet.field == field)
 
     @property
+    def is_screened(self) -> bool:
+        """Whether screening is on record: records that were left out, or runs of searches."""
+        return bool(self.pool.exclusions) or self.screening is not None
+
+    @property
     def stages(self) -> Counts | None:
         """The exclusions by the last of their facets, the stage at which screening ended for them."""
         return self.summary.exclusions[-1] if self.summary.exclusions else None
 
 
-def plan(taxonomy: Taxonomy, *, with_scale: bool) -> tuple[Figure, ...]:
+def plan(taxonomy: Taxonomy, *, with_scale: bool, with_screening: bool = True) -> tuple[Figure, ...]:
     """The figures that a corpus has: axes first, then facets, years, screening, scale.
 
     The names of figures that are about no single facet hold a hyphen, which no field's name can.
@@ -95,9 +100,15 @@ def plan(taxonomy: Taxonomy, *, with_scale: bool) -> tuple[Figure, ...]:
             if facet.role is role:
                 kind = FigureKind.LEVELS if facet.kind is Kind.LEVELS else FigureKind.TERMS
                 figures.append(Figure(facet.field, kind, facet.field))
-    figures += [Figure("papers-by-year", FigureKind.YEARS), Figure("screening-flow", FigureKind.SCREENING)]
+    figures.append(Figure("papers-by-year", FigureKind.YEARS))
+    figures += [Figure("screening-flow", FigureKind.SCREENING)] if with_screening else []
     figures += [Figure(SCALE_GAP, FigureKind.SCALE)] if with_scale else []
     return tuple(figures)
+
+
+def figures_of(source: Source) -> tuple[Figure, ...]:
+    """The figures of a corpus: that of scale, and that of screening, only where there is something on record."""
+    return plan(source.pool.taxonomy, with_scale=bool(source.scale), with_screening=source.is_screened)
 
 
 def contested_values(pool: Pool, disputed: Collection[tuple[str, str]]) -> dict[str, dict[str, int]]:
@@ -183,21 +194,21 @@ def _coverage(source: Source) -> Caption:
     size = len(_regular(rows.terms)) * len(_regular(columns.terms))
     sparse = sum(number <= SPARSE_LIMIT for number in cells.values())
     numbers = (
-        f"{count_noun(crosstab.total, 'paper')} by {lower_first(rows.label)} and {lower_first(columns.label)}: "
+        f"{count_noun(crosstab.total, 'paper')} by {rows.label} and {columns.label}: "
         f"{size - len(cells)} of {size} cells are empty, {sparse} hold {_FEW}."
     )
     most = ""
     if cells:
         row, column = max(cells, key=lambda cell: cells[cell])
         most = f" The largest: {called(row, rows.terms)} with {called(column, columns.terms)}, {cells[row, column]:,}."
-    return Caption(f"{rows.label} by {lower_first(columns.label)}", numbers, f"{numbers}{most}")
+    return Caption(f"{rows.label} by {columns.label}", numbers, f"{numbers}{most}")
 
 
 def _levels(levels: LevelCounts, source: Source) -> Caption:
     facet = levels.facet
     parts = []
     for term in facet.terms:
-        numbers = (f"{levels.counts[term.id][level.id]:,} {lower_first(level.label)}" for level in facet.levels)
+        numbers = (f"{levels.counts[term.id][level.id]:,} {level.label}" for level in facet.levels)
         having = sum(levels.counts[term.id][level.id] for level in facet.levels)
         disputed = sum(source.contested.get(term.id, {}).values())
         told = f"; {disputed:,} of these {having:,} {'is' if disputed == 1 else 'are'} contested" * bool(disputed)
@@ -209,7 +220,7 @@ def _levels(levels: LevelCounts, source: Source) -> Caption:
 def _terms(counts: Counts, disputed: Mapping[str, int]) -> Caption:
     facet, terms = counts.attribute.facet, counts.attribute.terms
     listed = _listed(_counted(counts))
-    text = f"{count_noun(counts.total, 'paper')} by {lower_first(counts.attribute.label)}: {listed}."
+    text = f"{count_noun(counts.total, 'paper')} by {counts.attribute.label}: {listed}."
     if facet is not None and facet.role is Role.AXIS:
         numbers = [(called(term.id, terms), counts.counts.get(term.id, 0)) for term in _regular(terms)]
         empty = [name for name, number in numbers if not number]
@@ -227,7 +238,7 @@ def _years(source: Source) -> Caption:
     if section is None:
         return Caption("Papers by year", total, text)
     listed = _listed(_counted(source.counts(section.field)))
-    name = lower_first(section.label)
+    name = section.label
     return Caption(f"Papers by year and {name}", total, f"{text} By {name}: {listed}.")
 
 

@@ -14,7 +14,7 @@ from orchtrace_corpus.trace.importers.conversations.transcript import string
 from orchtrace_corpus.trace.importers.core.logs import LogFile
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
 from orchtrace_corpus.trace.importers.spans.span import Usage
-from orchtrace_corpus.trace.importers.spans.usage import divided
+from orchtrace_corpus.trace.importers.spans.usage import amount, divided
 from orchtrace_corpus.trace.model.import_report import ImportReport, LedgerLine, Problem
 from orchtrace_corpus.trace.model.trace import Status, TokenBasis, TokenRefs
 
@@ -215,7 +215,7 @@ class Trajectory:
             written = next((metrics.extra[name] for name in _CACHE_WRITES if name in metrics.extra), None)
             reasoning = next((metrics.extra[name] for name in _REASONING if name in metrics.extra), None)
         stated = (metrics.prompt_tokens, metrics.completion_tokens, metrics.cached_tokens, written, reasoning)
-        usage = Usage(*map(_amount, stated))
+        usage = Usage(*map(amount, stated))
         if stated != usage[:5]:
             report.note(Problem.USAGE_NO_NUMBER, str(place))
             self.odd += place is not None and not usage.is_known
@@ -300,19 +300,10 @@ def below(trajectories: list[Trajectory]) -> Iterator[Trajectory]:
         waiting += reversed(one.children)
 
 
-def _amount(value: Any) -> int | None:
-    """A number of tokens; None for what is none."""
-    if value is None or (type(value) is int and 0 <= value < 2**53):
-        return value
-    if type(value) not in _NUMBERS or not 0 <= value < 2**53:
-        return None
-    return int(value) if value == int(value) else None
-
-
 def _totals(value: Any) -> tuple[int, int] | None:
     """The prompt and completion tokens of `final_metrics`; None where one of them is not stated."""
     found = value if isinstance(value, dict) else {}
-    prompt, completion = _amount(found.get("total_prompt_tokens")), _amount(found.get("total_completion_tokens"))
+    prompt, completion = amount(found.get("total_prompt_tokens")), amount(found.get("total_completion_tokens"))
     return None if prompt is None or completion is None else (prompt, completion)
 
 

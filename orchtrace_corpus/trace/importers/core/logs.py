@@ -8,6 +8,7 @@ import os
 import re
 from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from functools import cached_property, partial
 from io import FileIO
 from itertools import islice
@@ -22,7 +23,7 @@ from orchtrace_corpus.trace.importers.core import json_parts as parts
 from orchtrace_corpus.trace.importers.core.privacy import masked_path
 from orchtrace_corpus.trace.model.import_report import Drop, ImportReport
 
-SUFFIXES = (".jsonl", ".ndjson", ".json")
+SUFFIXES = (".jsonl", ".ndjson", ".json", ".db", ".eval")
 MOST_LINE_BYTES = 64 * 1024 * 1024
 """A longer line is dropped, and said so: no event is that large."""
 MOST_DOCUMENT_BYTES = 1024 * 1024 * 1024
@@ -33,6 +34,7 @@ _FIRST_BYTES = 8 * 1024
 """Most files tell their format within these, and so much is read first."""
 HEAD_ROWS = 50
 """So many rows of a file are looked at when its format is recognised."""
+_SQLITE = b"SQLite format 3\0"
 _MOST_MARKS = 5_000
 """So many strings and brackets of a document are looked at to recognise its format."""
 _UNDECODABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
@@ -315,7 +317,11 @@ class Opened:
             DataFileError: The file cannot be read.
         """
         if self._whole is None:
-            self._whole = Head(self._first(_HEAD_BYTES), HEAD_ROWS)
+            data = self._first(_HEAD_BYTES)
+            if data.startswith(_SQLITE):  # whose tables may still be in its write-ahead log alone
+                with suppress(OSError), open(f"{self.file.path}-wal", "rb") as journal:
+                    data += journal.read(_HEAD_BYTES)
+            self._whole = Head(data, HEAD_ROWS)
         return self._whole
 
     def contents(self) -> bytes:

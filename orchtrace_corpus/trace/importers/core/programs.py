@@ -19,13 +19,7 @@ def program_of(beginning: Head) -> str:
             if wrote(row):
                 return name
     names = beginning.outline
-    return next((name for name, members in _BY_MEMBERS if members <= names), _of_bytes(beginning.text))
-
-
-def _of_bytes(text: str) -> str:
-    if text.startswith("SQLite format 3\0"):
-        return "OpenCode" if '"session_id"' in text or "`session_id`" in text else ""
-    return "Inspect AI" if text.startswith("PK") and ("_journal/" in text or "header.json" in text) else ""
+    return next((name for name, members in _BY_MEMBERS if members <= names), "")
 
 
 def _inside(row: Mapping[str, Any], name: str) -> dict[str, Any]:
@@ -56,42 +50,16 @@ def _is_gemini(row: dict[str, Any]) -> bool:
     return row.keys() >= {"sessionId", "projectHash"} or row.keys() >= {"sessionId", "messageId", "message", "type"}
 
 
-def _is_opencode(row: dict[str, Any]) -> bool:
-    row = _inside(row, "info") or row
-    names = (row.get(name) for name in ("sessionID", "id"))
-    session = next((name for name in names if isinstance(name, str)), "")
-    return session.startswith(("ses_", "msg_", "prt_")) and bool(_OF_OPENCODE & row.keys())
-
-
-def _is_autogen(row: dict[str, Any]) -> bool:
-    found = row.get("messages")
-    message = found[0] if isinstance(found, list) and found else None
-    return isinstance(message, dict) and message.keys() >= {"source", "models_usage"}
-
-
-_OF_OPENCODE = frozenset({"part", "projectID", "messageID", "sessionID"})
-
 _BY_ROW: Mapping[str, Callable[[dict[str, Any]], bool]] = {
     "Qwen Code": _is_qwen,
     "iFlow": _is_iflow,
     "Gemini CLI": _is_gemini,
-    "OpenCode": _is_opencode,
-    "AutoGen": _is_autogen,
     "Copilot CLI": lambda row: _inside(row, "data").get("producer") == "copilot-agent",
     "Kimi Code": lambda row: row.get("type") == "metadata" and "protocol_version" in row,
 }
 _BY_MEMBERS = (
     ("Qwen Code", {"agentType", "parentSessionId"}),
     ("Gemini CLI", {"sessionId", "projectHash", "messages"}),
-    ("OpenCode", {"sessionID", "messageID"}),
-    ("OpenCode", {"projectID", "directory", "version"}),
-    ("OpenCode", {"sessionID", "role", "time"}),
     ("Kimi Code", {"agents", "createdAt", "archived"}),
-    ("Inspect AI", {"version", "status", "eval"}),
-    ("AutoGen", {"payload", "sender", "receiver", "delivery_stage"}),
-    ("AutoGen", {"messages", "models_usage", "stop_reason"}),
-    ("Google ADK", {"appName", "userId", "events"}),
-    ("Google ADK", {"app_name", "user_id", "events"}),
-    ("Who&When", {"mistake_agent", "mistake_step", "history"}),
 )
 """By the members of its outer objects, of which the first that fits counts."""

@@ -17,7 +17,17 @@ from msgspec import Struct
 from orchtrace_corpus.trace.importers.core.builder import Builder
 from orchtrace_corpus.trace.importers.core.identity import Names
 from orchtrace_corpus.trace.importers.core.privacy import masked
-from orchtrace_corpus.trace.importers.spans.span import AGENT, GUARDRAIL, HANDOFF, INFERENCE, TOOL, Call, Kind, Span
+from orchtrace_corpus.trace.importers.spans.span import (
+    AGENT,
+    GUARDRAIL,
+    HANDOFF,
+    INFERENCE,
+    PERSON,
+    TOOL,
+    Call,
+    Kind,
+    Span,
+)
 from orchtrace_corpus.trace.importers.spans.team import Team
 from orchtrace_corpus.trace.importers.spans.tree import NOBODY
 from orchtrace_corpus.trace.model.import_report import ImportReport, Problem
@@ -27,7 +37,8 @@ _MOST_COMPARED = 50
 """Among so many calls of one tool that wait, the one of the same arguments is looked for."""
 
 
-_INPUTS = {TOOL: EdgeType.TOOL, GUARDRAIL: EdgeType.SAFETY, HANDOFF: EdgeType.CAUSAL, AGENT: EdgeType.RETURN}
+_INPUTS = {TOOL: EdgeType.TOOL, GUARDRAIL: EdgeType.SAFETY, AGENT: EdgeType.RETURN}
+_INPUTS |= dict.fromkeys((HANDOFF, PERSON), EdgeType.CAUSAL)
 """How an answer depends on what has come back since the one before it."""
 _JOINED_INPUTS = {**_INPUTS, AGENT: EdgeType.AGGREGATE}
 

@@ -6,7 +6,17 @@ from orchtrace_corpus.trace.importers.core.builder import Builder
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
 from orchtrace_corpus.trace.importers.spans.edges import Act, Asked, CallIds, Frame, draw, draw_edge
 from orchtrace_corpus.trace.importers.spans.failures import Failure, Failures, has_failed
-from orchtrace_corpus.trace.importers.spans.span import AGENT, CHAIN, GUARDRAIL, HANDOFF, INFERENCE, TOOL, Bundle, Span
+from orchtrace_corpus.trace.importers.spans.span import (
+    AGENT,
+    CHAIN,
+    GUARDRAIL,
+    HANDOFF,
+    INFERENCE,
+    PERSON,
+    TOOL,
+    Bundle,
+    Span,
+)
 from orchtrace_corpus.trace.importers.spans.team import Activation, Team, Transfer
 from orchtrace_corpus.trace.importers.spans.tree import NOBODY, Meanings, Tree, tree
 from orchtrace_corpus.trace.importers.spans.twins import merge_twins
@@ -145,6 +155,8 @@ class _Script:
             self._hand_over(number, owner)
         elif kind is GUARDRAIL and self._holds_others(number):
             self._open(number)
+        elif kind is PERSON:
+            self._ask_person(number, owner)
 
     def _leave(self, number: int) -> None:
         kind, owner = self._kinds[number], self._team.owner[number]
@@ -282,7 +294,7 @@ class _Script:
     def _infer(self, number: int, owner: int) -> None:
         span, start, end = self._of.spans[number], self._of.starts[number], self._of.ends[number]
         fields = {"model": masked(span.model), "content_ref": span.output, **_status(span)}
-        fields |= self._spent.get(number, {})
+        fields |= self._spent.get(number, {}) | (span.more or {})
         event = self._event(EventType.INFERENCE, owner, start, span, end=end, **fields)
         for call in span.calls:
             self._call_ids.ask(owner, call, event)
@@ -310,7 +322,7 @@ class _Script:
         asked = self._call_ids.carry_out(owner, span)
         works_until = self._first_act_in(number) if self._meanings.has_acts[number] else end
         fields = {"tool": masked(span.name), "call_id": asked.id, "inferred": asked.is_made_up}
-        fields |= {"content_ref": span.arguments, **self._spent.get(number, {})}
+        fields |= {"content_ref": span.arguments, **self._spent.get(number, {}), **(span.more or {})}
         event = self._event(EventType.TOOL_CALL, owner, start, span, end=works_until, **fields)
         if self._meanings.has_acts[number]:
             self._open(number, event)
@@ -348,6 +360,16 @@ class _Script:
         self._act(number, Act(HANDOFF, start, end, event, event))
         if target != NOBODY:
             self.frames[target].entries.append((event, EdgeType.MESSAGE))
+
+    def _ask_person(self, number: int, owner: int) -> None:
+        """A person has answered the agent."""
+        span, start, end = self._of.spans[number], self._of.starts[number], self._of.ends[number]
+        agent = self._team.activations[owner].agent
+        self._builder.agent("user", kind=AgentKind.HUMAN)
+        fields = {"target": agent, "content_ref": span.output}
+        event = self._builder.event(EventType.HUMAN, "user", start, span.file, span.line, end, None, fields)
+        self.frames[owner].note(event, span)
+        self._act(number, Act(PERSON, start, end, event, event))
 
     def _guard(self, number: int, owner: int) -> None:
         """A guardrail's verdict: when it began, unless what it did stands for the time until then."""

@@ -57,7 +57,7 @@ class Gathering:
             bundle.system = bundle.system or system
             trace = trace_of(bundle, form, privacy, report, unread)
             if trace is not None:
-                _grade(trace, bundle.scores)
+                grade(trace, bundle.scores)
                 yield trace
                 report, found = ImportReport(), True
         if not found:
@@ -69,7 +69,7 @@ class Gathering:
             raise EmptyLogError(f"no agent, model call or tool call in the {number:,} spans of {where}")
 
 
-def _grade(trace: Trace, scores: Mapping[str, float]) -> None:
+def grade(trace: Trace, scores: Mapping[str, float]) -> None:
     """Keep the scores that a log states: as metrics, and the one that is called a reward, or the only one, as reward.
 
     A score of success from 0 to 1 is the `task_success` that measures ask for.

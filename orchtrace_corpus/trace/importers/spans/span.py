@@ -32,10 +32,11 @@ class Kind(StrEnum):
     TOOL = "tool"
     HANDOFF = "handoff"
     GUARDRAIL = "guardrail"
+    PERSON = "person"
     CHAIN = "chain"
 
 
-AGENT, INFERENCE, TOOL, HANDOFF, GUARDRAIL, CHAIN = Kind
+AGENT, INFERENCE, TOOL, HANDOFF, GUARDRAIL, PERSON, CHAIN = Kind
 """The kinds once more: Python 3.11 takes long to find a member of an enumeration, and every span is asked."""
 
 
@@ -114,6 +115,8 @@ class Span(msgspec.Struct, gc=False):
         routes: The nodes that the task says shall run next.
         unknown: What the log calls it, if the format does not know it.
         library: What wrote it: the instrumentation, or else the dialect of its attributes.
+        is_free: Whether it is an answer that nobody paid for, since it was kept from an earlier run.
+        more: Further fields of its event, such as `run_time`; times are seconds since 1970.
     """
 
     id: str
@@ -144,6 +147,8 @@ class Span(msgspec.Struct, gc=False):
     routes: tuple[str, ...] = ()
     unknown: str = ""
     library: str = ""
+    is_free: bool = False
+    more: dict[str, Any] | None = None
 
     @property
     def where(self) -> str:

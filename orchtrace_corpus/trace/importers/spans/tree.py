@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from orchtrace_corpus.base.cycles import closing_links
 from orchtrace_corpus.trace.importers.core.privacy import masked
-from orchtrace_corpus.trace.importers.spans.span import AGENT, CHAIN, GUARDRAIL, HANDOFF, INFERENCE, TOOL, Span
+from orchtrace_corpus.trace.importers.spans.span import AGENT, CHAIN, GUARDRAIL, HANDOFF, INFERENCE, PERSON, TOOL, Span
 from orchtrace_corpus.trace.model.import_report import Drop, ImportReport, LedgerLine, Problem
 
 NOBODY = -1
@@ -182,7 +182,7 @@ _LOOP_NODES = _LOOP_MODELS | {"tools", "pre_model_hook", "post_model_hook", "gen
 
 _NO_NAME = frozenset({"", "LangGraph"})
 
-_ACTS = frozenset({INFERENCE, TOOL, HANDOFF, GUARDRAIL})
+_ACTS = frozenset({INFERENCE, TOOL, HANDOFF, GUARDRAIL, PERSON})
 
 
 class Meanings:

@@ -35,7 +35,10 @@ class Spending:
             self._account(number)
         self._account_counters()
         calls = [number for number, last in enumerate(self._last_call) if last == number]
-        unknown = [n for n in calls if of.spans[n].kind is INFERENCE and n not in self.by_span]
+        asked = [n for n in calls if of.spans[n].kind is INFERENCE and n not in self.by_span]
+        unknown = [n for n in asked if not of.spans[n].is_free]
+        if len(asked) > len(unknown):
+            report.enter(LedgerLine.KEPT_ANSWER, len(asked) - len(unknown))
         if unknown:
             report.enter(LedgerLine.SILENT_CALL, len(unknown))
         self.uncounted = sum(not self._is_counted[n] and not of.spans[n].is_error for n in unknown)
@@ -114,6 +117,15 @@ class Spending:
 
     def _leave_out(self, line: LedgerLine, usage: Usage) -> None:
         self._report.enter(line, **divided(usage, ImportReport()))
+
+
+def amount(value: Any) -> int | None:
+    """A number of tokens; None for what is none."""
+    if value is None or (type(value) is int and 0 <= value < 2**53):
+        return value
+    if type(value) is not float or not 0 <= value < 2**53:
+        return None
+    return int(value) if value == int(value) else None
 
 
 def divided(usage: Usage, report: ImportReport) -> dict[str, int]:

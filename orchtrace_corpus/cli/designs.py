@@ -1,0 +1,66 @@
+"""Where the pool and the rewards of traces meet: `corpus show` and `corpus terms` name what computes a reward.
+
+A specification of a published reward has the key of its paper for a name; here the two are joined, and nowhere else.
+"""
+
+from functools import wraps
+from typing import TYPE_CHECKING, Any
+
+from orchtrace_corpus.base.commands.declarations import Context
+from orchtrace_corpus.base.errors import ExitCode
+from orchtrace_corpus.base.files import installed_path
+from orchtrace_corpus.base.text import Format
+from orchtrace_corpus.base.text.layout import line, wrap
+from orchtrace_corpus.corpus.cli import counts, records
+from orchtrace_corpus.corpus.cli.session import CorpusSession
+
+if TYPE_CHECKING:
+    from orchtrace_corpus.trace.rewards import Spec
+
+_AXIS = "reward_family"
+
+
+@wraps(records.show)
+def show(ctx: Context, names: list[str], output_format: Format = Format.TABLE) -> int:
+    """The command `show`; below records whose reward is specified, how to compute it on a run."""
+    session = CorpusSession(*ctx.obj)
+    for record in records.show_found(session, names, output_format):
+        if output_format is Format.TABLE and installed_path(f"data/rewards/{record.name}.yaml"):
+            text = f"Its reward on a run: corpus trace reward RUN --spec {record.name}"
+            shown = wrap(session.output.renamed(text), session.output.width) if session.output.width else (text,)
+            session.output.show([(), *(line(part) for part in shown)])
+    return ExitCode.DONE
+
+
+@wraps(counts.terms)
+def terms(ctx: Context, axis: str = "", **options: Any) -> int:
+    """The command `terms`; below the reward families, what computes each on a run, and whose rewards are specified."""
+    code = counts.terms(ctx, axis, **options)
+    if axis == _AXIS and options.get("output_format", Format.TABLE) is Format.TABLE:
+        from orchtrace_corpus.base.text.table import Table
+        from orchtrace_corpus.trace.rewards import FUNCTIONS, load, published
+        from orchtrace_corpus.trace.rewards.terms import FAMILIES
+
+        session = CorpusSession(*ctx.obj)
+        keys = {paper.key for paper in session.pool_as_read().papers}
+        specs = [load(name) for name in published() if name in keys]
+        rows = tuple(
+            (
+                family,
+                ", ".join(one.name for one in FUNCTIONS.values() if one.family in (family, "")),
+                ", ".join(spec.name for spec in specs if _has(spec, family)) or None,
+            )
+            for family in FAMILIES
+        )
+        notes = ("Compute them with corpus trace reward RUN --family CODE, or --spec DESIGN; see docs/rewards.md.",)
+        session.output.show([()])
+        table = Table(
+            "rewards", "On a run", ("code", "functions", "designs with such a term"), rows, notes, wrapped="functions"
+        )
+        session.show_tables([table], "terms", Format.TABLE)
+    return code
+
+
+def _has(spec: "Spec", family: str) -> bool:
+    """Whether a term of a specification is of a family; what has terms of several is hybrid."""
+    return family in spec.families or (family == "R8" and len(spec.families) > 1)

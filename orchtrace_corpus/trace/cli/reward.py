@@ -1,0 +1,139 @@
+"""`corpus trace reward`."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from enum import StrEnum
+from functools import partial
+from itertools import chain, islice
+from typing import TYPE_CHECKING, Annotated
+
+from orchtrace_corpus.base.commands.declarations import Context, Option
+from orchtrace_corpus.base.commands.options import OutputFormat, refuse_together, split_names
+from orchtrace_corpus.base.commands.session import Session
+from orchtrace_corpus.base.errors import CommandUseError, ExitCode
+from orchtrace_corpus.base.text import Format
+from orchtrace_corpus.base.text.table import csv, envelope
+from orchtrace_corpus.trace.cli import loading, logs
+from orchtrace_corpus.trace.cli.arguments import Files, Name, OutcomesFile
+from orchtrace_corpus.trace.cli.loading import derive_each, without_used
+from orchtrace_corpus.trace.model.decode import Document
+from orchtrace_corpus.trace.render import rewards as render
+from orchtrace_corpus.trace.rewards import Spec, load, of_families
+from orchtrace_corpus.trace.rewards.comparison import compare
+
+if TYPE_CHECKING:
+    from orchtrace_corpus.trace.analysis.outcomes import Outcome
+
+
+class By(StrEnum):
+    """What a reward is shown by."""
+
+    TERM = "term"
+    AGENT = "agent"
+    EVENT = "event"
+
+
+def reward(
+    ctx: Context,
+    paths: Files,
+    name: Name = "",
+    family: Annotated[
+        str, Option("--family", metavar="R1,...,R8", help="The functions of these reward families only.")
+    ] = "",
+    spec: Annotated[
+        list[str] | None,
+        Option("--spec", metavar="NAME|FILE", help="A published reward, or a file; twice to compare two."),
+    ] = None,
+    by: Annotated[By, Option("--by", help="Show what is paid by term, agent or event.")] = By.TERM,
+    outcomes_file: OutcomesFile = "",
+    output_format: OutputFormat = Format.TABLE,
+) -> int:
+    """Compute rewards of runs: the functions of eight families, or a published design.
+
+    Without --spec, every function, each with its value or with what to add so that it has one. --spec names a
+    reward such as kimi-k2-5, or a YAML file of your own: its terms, weighted, add up to the reward. Two specs
+    over several runs of a task are compared: which runs they rank differently, and what each pays for.
+    docs/rewards.md gives the formulas, and the sources of the ten published designs.
+
+    Logs state no reward: --outcomes gives those of runs, agents and events. Exit code 1: an outcome is of no run.
+
+    \b
+    Examples:
+      corpus trace reward data/traces/swarm.json
+      corpus trace reward data/traces/swarm.json --family R7
+      corpus trace reward data/traces/swarm.json --spec kimi-k2-5 --by agent
+      corpus trace reward data/traces --spec kimi-k2-5 --spec puppeteer
+    """
+    session = Session(*ctx.obj)
+    refuse_together(family=bool(family), spec=bool(spec))
+    families = split_names(family) if family else ()
+    specs = [load(one) for one in spec] if spec else [of_families(families)]
+    if len({one.name for one in specs}) < len(specs):
+        raise CommandUseError("two specifications have one name", "Name different ones, or rename a file.")
+    known = logs.outcomes(outcomes_file)
+    unused = dict(known)
+    given = without_used(loading.documents_of(session, paths, name), unused)
+    first = list(islice(given, 2))
+    if len(first) == 1:
+        _show_one(session, first[0], specs, known, by, output_format, is_design=bool(spec))
+    elif by is not By.TERM:
+        raise CommandUseError(f"--by {by} shows one run, and these are several", "Name one file, or --session NAME.")
+    else:
+        _show_several(session, chain(first, given), specs, known, output_format, is_design=bool(spec))
+    logs.tell_unused(session, unused)
+    return ExitCode.FINDINGS if unused else ExitCode.DONE
+
+
+def _show_one(
+    session: Session,
+    document: Document,
+    specs: Sequence[Spec],
+    known: "Mapping[str, Outcome]",
+    by: By,
+    output_format: Format,
+    *,
+    is_design: bool,
+) -> None:
+    (paid,) = derive_each(session, [document], partial(render.present, specs, known))
+    if output_format is Format.JSON:
+        session.output.write(envelope("trace-rewards", {"traces": [render.data(specs, paid, is_design=is_design)]}))
+        return
+    exact = output_format.is_exact
+    if by is not By.TERM:
+        exact_table = [render.exact_shares(specs, paid, by)] if exact else []
+        tables = exact_table or render.shares(specs, paid, by, is_design=is_design)
+    else:
+        tables = (
+            render.terms(specs, paid, exact=exact) if is_design else [render.functions(specs[0], paid, exact=exact)]
+        )
+    session.show_tables(tables, "trace-rewards", output_format)
+
+
+def _show_several(
+    session: Session,
+    given: Iterator[Document],
+    specs: Sequence[Spec],
+    known: "Mapping[str, Outcome]",
+    output_format: Format,
+    *,
+    is_design: bool,
+) -> None:
+    if len(specs) == 2:
+        values = list(derive_each(session, given, partial(render.present_short, specs, known)))
+        found = compare(
+            [one.values[0][0] for one in values], [one.values[1][0] for one in values], [one.task_id for one in values]
+        )
+        if output_format is Format.JSON:
+            session.output.write(envelope("trace-rewards-compared", render.compared_data(found, values)))
+            return
+        tables = render.compared(specs, values, found, exact=output_format.is_exact)
+        session.show_tables(tables[:1] if output_format is Format.CSV else tables, "trace-rewards", output_format)
+    elif output_format is Format.JSON:
+        each = derive_each(session, given, partial(render.present_data, specs, known, is_design))
+        session.output.write(envelope("trace-rewards", {"traces": list(each)}))
+    elif output_format is Format.CSV:  # lines take less to send, and to hold, than cells
+        lines = derive_each(session, given, partial(render.present_csv, specs, known, is_design))
+        session.output.write(csv(render.columns(specs, is_design=is_design), ()) + "".join(lines))
+    else:
+        values = list(derive_each(session, given, partial(render.present_short, specs, known)))
+        table = render.runs(specs, values, is_design=is_design, exact=output_format.is_exact)
+        session.show_tables([table], "trace-rewards", output_format)

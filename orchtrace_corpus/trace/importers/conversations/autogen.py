@@ -1,0 +1,366 @@
+"""AutoGen: what a handler of its event log wrote, or the result of a run. Both hold the messages of a team.
+
+The event log repeats each message for every topic and receiver, so messages go by their ids. A model's call is logged
+besides (`LLMCall`): where a message has its usage, it counts there; a call of which no message tells, as those of
+orchestrators, counts by itself. Shapes: autogen-agentchat and autogen-core 0.7.5, `messages.py` and `logging.py`.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+import msgspec
+
+from orchtrace_corpus.trace.importers.conversations import transcript as steps
+from orchtrace_corpus.trace.importers.conversations.team import Team
+from orchtrace_corpus.trace.importers.conversations.transcript import string, text_field
+from orchtrace_corpus.trace.importers.core import json_parts as parts
+from orchtrace_corpus.trace.importers.core import logs
+from orchtrace_corpus.trace.importers.core.logs import EmptyLogError, Head, LogFile, Opened
+from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
+from orchtrace_corpus.trace.model.import_report import Drop, ImportReport, LedgerLine, Missing, Problem
+from orchtrace_corpus.trace.model.trace import Topology, Trace
+
+_EVENTS = frozenset(("payload", "sender", "receiver", "delivery_stage"))
+_CALLS = ("LLMCall", "LLMStreamEnd")
+_ID = re.compile(r'\\?"id\\?":\s*\\?"([0-9a-f-]{36})')
+_RUNTIME = re.compile(r"_[0-9a-f-]{36}(?:/.*)?$")
+"""What the runtime puts behind the name of an agent: the run, and the run once more."""
+_ASKING = ("SelectorGroupChatManager", "MagenticOneOrchestrator")
+"""Managers of teams that ask a model who is next."""
+_ANSWERS = frozenset(
+    ("TextMessage", "MultiModalMessage", "StructuredMessage", "ToolCallRequestEvent", "HandoffMessage")
+)
+_SILENT = frozenset(
+    (
+        "CodeExecutionEvent", "CodeGenerationEvent", "MemoryQueryEvent", "ModelClientStreamingChunkEvent",
+        "SelectSpeakerEvent", "SelectorEvent", "StopMessage", "ToolCallSummaryMessage",
+    )
+)  # fmt: skip
+_TRANSFER = "transfer_to_"
+_MOST_NESTED = 6
+
+
+def recognises(beginning: Head) -> bool:
+    """Whether a file that begins like this is of AutoGen: rows of its event log, or messages with their usage."""
+    rows = beginning.rows
+    if any(row.keys() >= _EVENTS or (row.get("type") in _CALLS and "agent_id" in row) for row in rows):
+        return True
+    found = rows[0].get("messages") if rows else None
+    if isinstance(found, list) and found and isinstance(found[0], dict):
+        return found[0].keys() >= {"source", "models_usage"}
+    return not rows and beginning.outline >= {"messages", "source", "models_usage"}
+
+
+def ties(opened: Opened) -> Sequence[str]:
+    """What ties a log to others: the first message, since a result repeats what the event log has."""
+    found = _ID.search(opened.first().text)
+    return [f"autogen {found[1]}" if found else opened.file.path]
+
+
+def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
+    """The trace of a run.
+
+    Raises:
+        DataFileError: A file cannot be read.
+        EmptyLogError: No agent said anything.
+    """
+    report = ImportReport()
+    run = _Run(privacy, report)
+    for file in files:
+        run.take_file(file)
+    trace = run.trace()
+    if trace is None:
+        raise EmptyLogError(f"no message of an agent in {', '.join(file.name for file in files[:3])}")
+    yield trace
+
+
+class _Said(NamedTuple):
+    """A message at its place."""
+
+    message: Mapping[str, Any]
+    place: steps.Place
+
+
+class _Called(NamedTuple):
+    """A call of a model that the event log has, at the time of the message before it."""
+
+    agent: str
+    prompt: Any
+    completion: Any
+    response: Mapping[str, Any]
+    time: float
+    place: steps.Place
+
+
+class _Open(NamedTuple):
+    """A call that has no result yet, the agent that waits for it, and the task that it has given to another agent."""
+
+    thread: steps.Transcript
+    call: steps.ToolCall
+    task: steps.Note | None = None
+
+
+class _Run:
+    """Takes the messages of a run in, each once, and makes the transcripts of its agents."""
+
+    def __init__(self, privacy: Privacy, report: ImportReport) -> None:
+        self._privacy, self._report = privacy, report
+        self._team = Team(privacy, report)
+        self._messages: dict[str, _Said] = {}
+        self._model_calls: list[_Called] = []
+        self._managers: set[str] = set()
+        self._unread = 0
+        self._time = steps.NO_TIME
+        self._threads: dict[str, steps.Transcript] = {}
+        self._calls: dict[str, _Open] = {}
+        self._typed: list[steps.UserInput] = []  # what people wrote, and nobody has read
+        self._thoughts: dict[str, str] = {}
+        self._people: dict[str, float] = {steps.USER: steps.NO_TIME}  # with the time at which they were asked
+        self._before: tuple[steps.Transcript, steps.Step, str] | None = None  # who spoke last, outside of tools
+        self._handoff: steps.ToolCall | None = None  # which nobody has followed yet
+        self._is_swarm = False
+        self._name = ""
+
+    def take_file(self, file: LogFile) -> None:
+        """The rows of an event log, or the messages of a result.
+
+        Raises:
+            DataFileError: The file cannot be read.
+        """
+        if not file.path.endswith((".jsonl", ".ndjson")):
+            with suppress(msgspec.DecodeError, RecursionError):
+                members = parts.whole(logs.contents(file)).members()
+                if "messages" in members:
+                    for part in members["messages"].elements():
+                        self._report.records_read += 1
+                        self._take(part.value(), steps.Place(file.name, part.line))
+                    return
+        before = self._report.unread
+        for line, row in logs.rows(file, self._report):
+            self._take_row(row, steps.Place(file.name, line))
+        if self._report.unread > before:
+            self._unread += _cut_off(file)
+
+    def _take_row(self, row: dict[str, Any], place: steps.Place) -> None:
+        sender = _RUNTIME.sub("", string(row.get("sender")))
+        if sender.startswith(_ASKING):
+            self._managers.add(sender)
+        if row.get("type") in _CALLS:
+            response = row["response"] if isinstance(row.get("response"), dict) else {}
+            agent = masked(_RUNTIME.sub("", string(row.get("agent_id")))) or "agent"
+            usage = row.get("prompt_tokens"), row.get("completion_tokens")
+            self._model_calls.append(_Called(agent, *usage, response, self._time, place))
+        elif "payload" in row:
+            payload = row["payload"]
+            for message in _messages(parts.decoded(payload) if isinstance(payload, str) else payload):
+                self._take(message, place)
+        elif list(_messages(row)):
+            for message in _messages(row):
+                self._take(message, place)
+        else:
+            self._report.pass_over(masked(string(row.get("type")) or "row without a message"))
+
+    def _take(self, message: Any, place: steps.Place) -> None:
+        """A message, unless it was there before."""
+        if not isinstance(message, dict) or not isinstance(message.get("source"), str):
+            self._report.drop(Drop.NO_OBJECT, place.file, place.line)
+            return
+        self._time = max(self._time, steps.moment(message.get("created_at")))
+        name = text_field(message, "id") or parts.encoded(message).decode()
+        if name in self._messages:
+            usage = message.get("models_usage")
+            self._report.pass_over("copy of a message")
+            if isinstance(usage, dict):
+                self._report.enter(LedgerLine.RESTATED)
+            return
+        self._messages[name] = _Said(message, place)
+        self._name = self._name or text_field(message, "id")
+
+    def trace(self) -> Trace | None:
+        """The trace; None where no agent said anything."""
+        said = sorted(self._messages.values(), key=lambda one: steps.moment(one.message.get("created_at")))
+        paid = self._match(said)
+        for number, one in enumerate(said):
+            self._say(one, paid.get(number))
+        if self._before is not None:  # who has the last word ends the run
+            self._before[0].is_root = not self._before[0].parent
+        self._team.return_all()
+        topology = Topology.SWARM if self._is_swarm else Topology.UNKNOWN
+        return self._team.trace(self._name or "run", form="autogen", topology=topology, unread=self._unread)
+
+    def _match(self, said: Sequence[_Said]) -> dict[int, _Called]:
+        """The calls of models by the messages that tell of them; those of which none does are answers by themselves."""
+        waiting: dict[tuple[str, ...], list[int]] = {}
+        for number, (message, _) in enumerate(said):
+            usage = message.get("models_usage")
+            if isinstance(usage, dict):
+                stated = str(usage.get("prompt_tokens")), str(usage.get("completion_tokens"))
+                for of in (masked(message["source"]), ""):
+                    waiting.setdefault((of, *stated), []).append(number)
+        found: dict[int, _Called] = {}
+        for called in self._model_calls:
+            given = str(called.prompt), str(called.completion)
+            options = [*waiting.get((called.agent, *given), ()), *waiting.get(("", *given), ())]
+            told = next((number for number in options if number not in found), -1)
+            if told >= 0:
+                found[told] = called
+                self._report.enter(LedgerLine.RESTATED)
+                continue
+            thread = self._thread(called.agent)
+            call = steps.ModelCall(called.time, called.place, end=called.time)
+            self._spend(call, called.prompt, called.completion, called.response)
+            thread.add(call)
+        silent = self._managers - {called.agent for called in self._model_calls}
+        for _ in silent - {masked(one.message["source"]) for one in said}:
+            self._report.enter(LedgerLine.NO_USAGE)
+            self._team.lack(Missing.USAGE)
+        return found
+
+    def _thread(self, name: str) -> steps.Transcript:
+        if name not in self._threads:
+            self._threads[name] = self._team.thread(name, key=name)
+        return self._threads[name]
+
+    def _spend(self, call: steps.ModelCall, prompt: Any, completion: Any, response: Mapping[str, Any]) -> None:
+        """Give an answer its tokens; what came from a cache, and reasoning, only the service's own answer tells."""
+        call.model = masked(text_field(response, "model"))
+        usage = response.get("usage")
+        usage = usage if isinstance(usage, dict) else {}
+        details = (usage.get("prompt_tokens_details"), usage.get("completion_tokens_details"))
+        read, written = (one if isinstance(one, dict) else {} for one in details)
+        self._team.spend(call, (prompt, completion, read.get("cached_tokens"), None, written.get("reasoning_tokens")))
+
+    def _say(self, said: _Said, called: _Called | None) -> None:
+        message, place = said
+        kind, source, time = (
+            text_field(message, "type"),
+            masked(message["source"]),
+            steps.moment(message.get("created_at")),
+        )
+        usage, content = message.get("models_usage"), message.get("content")
+        caller = self._caller(source)
+        if kind == "UserInputRequestedEvent":
+            self._people[source] = time
+        elif source in self._people:
+            self._type(said, time, source)
+        elif kind == "ThoughtEvent":
+            self._thoughts[source] = string(content)
+        elif kind == "ToolCallExecutionEvent":
+            self._take_results(content, time, place)
+        elif kind in _ANSWERS and (isinstance(usage, dict) or source.startswith(_ASKING)):
+            self._answer(said, time, called, caller)
+        elif kind == "HandoffMessage" and self._is_swarm:
+            self._report.pass_over(kind)
+        elif kind in _SILENT or kind in _ANSWERS:
+            thread = self._threads.get(source)
+            note = steps.Note(time, place)
+            if thread is not None:
+                thread.add(note)
+                self._before = self._before if caller else (thread, note, self._privacy.reference(content))
+            self._report.pass_over(kind if kind in _SILENT else f"{kind} without a model")
+        else:
+            self._report.note_unknown(masked(f"message {kind}"[:100]))
+
+    def _caller(self, source: str) -> _Open | None:
+        """The call in which an agent works: one of its name, else the last that has given a task to somebody."""
+        waiting = [one for one in self._calls.values() if one.thread.key != source]
+        named = [one for one in waiting if one.call.tool == source]
+        found = named or [one for one in waiting if one.task is not None]
+        return found[-1] if found else None
+
+    def _type(self, said: _Said, time: float, source: str) -> None:
+        """What a person wrote; while a tool runs, the task that it has for its agent."""
+        if source == steps.USER and self._calls:
+            last = list(self._calls)[-1]
+            self._calls[last] = self._calls[last]._replace(task=steps.Note(time, said.place))
+            self._report.pass_over("task of an agent that is a tool")
+            return
+        asked, self._people[source] = self._people[source], steps.NO_TIME
+        ref = self._privacy.reference(said.message.get("content"))
+        self._typed.append(steps.UserInput(time, said.place, ref=ref, since=asked, asked=asked != steps.NO_TIME))
+        self._before = None
+
+    def _answer(self, said: _Said, time: float, called: _Called | None, caller: _Open | None) -> None:
+        message, place = said
+        source, content, usage = masked(message["source"]), message.get("content"), message.get("models_usage")
+        thread = self._thread(source)
+        if caller is None:
+            self._deliver(thread)
+        elif not caller.call.target:
+            if caller.task is not None:
+                thread.add(caller.task)
+            self._team.spawn(caller.thread, thread, caller.call)
+        elif not thread.parent and thread.agent != caller.call.target:  # one more of a team that is a tool
+            self._team.spawn(caller.thread, thread)
+        call = steps.ModelCall(time, place, end=time, final=message.get("type") != "ToolCallRequestEvent")
+        call.note_text(self._thoughts.pop(source, ""), self._privacy)
+        call.note_text(string(content), self._privacy)
+        stated = usage if isinstance(usage, dict) else {}
+        response = called.response if called is not None else {}
+        self._spend(call, stated.get("prompt_tokens"), stated.get("completion_tokens"), response)
+        thread.add(call)
+        for one in content if not call.final and isinstance(content, list) else ():
+            self._take_call(thread, call, one)
+        if caller is None:
+            self._before = thread, call, call.ref
+
+    def _deliver(self, thread: steps.Transcript) -> None:
+        """What an agent reads when its turn comes: what people wrote, and what the one before it said."""
+        for typed in self._typed:
+            thread.add(typed)
+        self._typed = []
+        if self._before is not None and self._before[0] is not thread:
+            sender, step, ref = self._before
+            sent = self._handoff
+            if sent is None or sent.target != thread.agent:
+                sent = steps.ToolCall(step.last_time, step.place, purpose=steps.MESSAGE, target=thread.agent, ref=ref)
+                sender.add(sent)
+            got = steps.Delivery(step.last_time, step.place, sender=sender.agent, sent=sent)
+            thread.add(got)
+            self._handoff = None
+
+    def _take_call(self, thread: steps.Transcript, call: steps.ModelCall, one: Any) -> None:
+        name, tool = text_field(one, "id"), masked(text_field(one, "name"))
+        found = steps.ToolCall(call.time, call.place, call=call, id=masked(name), tool=tool)
+        found.ref = self._privacy.reference(one.get("arguments") if isinstance(one, dict) else None)
+        thread.add(found)
+        if tool.startswith(_TRANSFER):
+            found.purpose, found.target = steps.MESSAGE, self._thread(tool.removeprefix(_TRANSFER)).agent
+            self._handoff, self._is_swarm = found, True
+        else:
+            self._calls[name] = _Open(thread, found)
+
+    def _take_results(self, content: Any, time: float, place: steps.Place) -> None:
+        for one in content if isinstance(content, list) else ():
+            known = self._calls.pop(text_field(one, "call_id"), None)
+            if known is not None:
+                error = "tool_error" if one.get("is_error") is True else ""
+                ref = self._privacy.reference(one.get("content"))
+                self._team.result(known.call, known.thread, time, place, error, ref)
+            elif not text_field(one, "name").startswith(_TRANSFER):
+                self._report.note(Problem.RESULT_WITHOUT_CALL, str(place))
+
+
+def _messages(value: Any, depth: int = 0) -> Iterator[Mapping[str, Any]]:
+    """The messages in a payload, wherever they stand."""
+    if isinstance(value, dict):
+        if value.keys() >= {"source", "type"} and not isinstance(value["source"], dict):
+            yield value
+        elif depth < _MOST_NESTED:
+            for inner in value.values():
+                yield from _messages(inner, depth + 1)
+    elif isinstance(value, list):
+        for inner in value if depth < _MOST_NESTED else ():
+            yield from _messages(inner, depth + 1)
+
+
+def _cut_off(file: LogFile) -> int:
+    """How many lines of an event log are objects that cannot be read; others are what programs print besides."""
+    number = 0
+    with open(file.path, "rb") as handle:
+        for line in iter(lambda: handle.readline(logs.MOST_LINE_BYTES), b""):
+            if line.lstrip()[:1] == b"{" and parts.decoded(line) is None:
+                number += 1
+    return number

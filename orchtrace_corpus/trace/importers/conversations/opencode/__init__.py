@@ -1,0 +1,260 @@
+"""OpenCode sessions, one for each agent, from its database or from JSON files.
+
+A session is put together here: an answer for each step of a message, which call spawned which session, what came back.
+"""
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+from orchtrace_corpus.trace.importers.conversations import transcript as steps
+from orchtrace_corpus.trace.importers.conversations.opencode.database import Database
+from orchtrace_corpus.trace.importers.conversations.opencode.store import Message, Part, Session, Store
+from orchtrace_corpus.trace.importers.conversations.team import Team
+from orchtrace_corpus.trace.importers.core.identity import current_answers
+from orchtrace_corpus.trace.importers.core.logs import EmptyLogError, Head, LogFile, Opened
+from orchtrace_corpus.trace.importers.core.privacy import Privacy
+from orchtrace_corpus.trace.importers.spans.usage import amount
+from orchtrace_corpus.trace.model.import_report import ImportReport, LedgerLine, Problem
+from orchtrace_corpus.trace.model.trace import Status, Trace
+
+_SQLITE = "SQLite format 3\0"
+_TABLE = re.compile(r"CREATE TABLE [`\"\[]?part[`\"\]]?\s*\([^;]*message_id[^;]*session_id", re.IGNORECASE)
+_ID = re.compile(r'"(?:id|sessionID)"\s*:\s*"(?:ses|msg|prt)_')
+_SESSION = re.compile(r'"(?:sessionID|id|parentID)"\s*:\s*"(ses_[^"]{1,100})"')
+_MEMBERS = (
+    {"projectID", "directory", "version"}, {"sessionID", "role", "time"}, {"sessionID", "messageID", "type"},
+    {"sessionID", "timestamp", "type", "part"}, {"info", "messages"},
+)  # fmt: skip
+"""Members of a session, a message, a part, and of what `run` and `export` print."""
+_ABORTED = "MessageAbortedError"
+
+
+def recognises(beginning: Head) -> bool:
+    """Whether a file that begins like this is of OpenCode: by the tables of its database, or by ids and members."""
+    if beginning.text.startswith(_SQLITE):
+        return _TABLE.search(beginning.text) is not None
+    return any(members <= beginning.outline for members in _MEMBERS) and bool(_ID.search(beginning.text))
+
+
+def ties(opened: Opened) -> Sequence[str]:
+    """What ties a file to others: its session and the one above it, and the database that its folder was moved to."""
+    path = os.path.realpath(opened.file.path)
+    if opened.first().text.startswith(_SQLITE):
+        return [path]
+    above, _, _ = path.rpartition(f"{os.sep}storage{os.sep}")
+    database = os.path.join(above, "opencode.db")
+    named = _SESSION.findall(opened.first().text)
+    return [*(named or [path]), *([database] if above and os.path.isfile(database) else [])]
+
+
+def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
+    """The traces of sessions that nobody has spawned, each with those below it.
+
+    Sessions that a database has are not read from JSON files as well.
+
+    Raises:
+        DataFileError: A file cannot be read.
+        EmptyLogError: Nothing ran in any session.
+    """
+    known: set[str] = set()
+    documents: list[LogFile] = []
+    found = 0
+    for file in files:
+        with open(file.path, "rb") as handle:
+            is_database = handle.read(len(_SQLITE)) == _SQLITE.encode()
+        if not is_database:
+            documents.append(file)
+            continue
+        with Database(file) as database:
+            rows = database.sessions()
+            for family in _families({name: row.parent for name, row in rows.items()}):
+                report = ImportReport()
+                store = Store(privacy, report)
+                for name in family:
+                    database.read(rows[name], store, report)
+                    known.add(name)
+                for trace in _traces(store, privacy, report):
+                    found += 1
+                    yield trace
+    report = ImportReport()
+    store = Store(privacy, report)
+    for file in documents:
+        store.take_file(file)
+    for name in known & store.sessions.keys():
+        del store.sessions[name]
+    for trace in _traces(store, privacy, report):
+        found += 1
+        yield trace
+    if not found:
+        raise EmptyLogError(f"no message of a session in {', '.join(file.name for file in files[:3])}")
+
+
+def _families(parents: dict[str, str]) -> Iterator[list[str]]:
+    """The sessions by the one at their top, which comes first, given the parent of each."""
+    children: dict[str, list[str]] = {}
+    for name, parent in parents.items():
+        children.setdefault(parent if parent in parents else "", []).append(name)
+    seen: set[str] = set()
+    for top in (*children.get("", ()), *parents):  # last those in a circle
+        if top not in seen:
+            family = [top]
+            seen.add(top)
+            for name in family:
+                further = [child for child in children.get(name, ()) if child not in seen]
+                seen.update(further)
+                family += further
+            yield family
+
+
+def _traces(store: Store, privacy: Privacy, report: ImportReport) -> Iterator[Trace]:
+    for family in _families({name: session.parent for name, session in store.sessions.items()}):
+        trace = _Family([store.sessions[name] for name in family], privacy, report).trace()
+        if trace is not None:
+            yield trace
+            report = ImportReport()
+
+
+class _Family:
+    """A session that nobody has spawned, with those below it."""
+
+    def __init__(self, sessions: Sequence[Session], privacy: Privacy, report: ImportReport) -> None:
+        self._sessions = sessions
+        self._team = Team(privacy, report)
+        self._privacy, self._report = privacy, report
+        self._spawns: list[tuple[steps.Transcript, steps.ToolCall, str]] = []
+
+    def trace(self) -> Trace | None:
+        """The trace; None where nothing ran."""
+        team, top = self._team, self._sessions[0]
+        threads: dict[str, steps.Transcript] = {}
+        for session in self._sessions:
+            messages = sorted(session.messages.values(), key=lambda one: (one.created, one.id))
+            role = session.agent or next((one.agent for one in messages if one.agent), "")
+            thread = team.thread(
+                "main" if session is top else role,
+                key=session.id,
+                role="" if session is top else role,
+                is_root=session is top,
+            )
+            threads[session.id] = thread
+            for message in messages:
+                if message.role == "user":
+                    self._take_input(thread, message)
+                else:
+                    self._take_answer(thread, message)
+        if top.parent and top.parent not in threads and threads[top.id].steps:
+            self._report.note(Problem.NO_PARENT_ROLLOUT, str(threads[top.id].steps[0].place))
+        for parent, call, child in self._spawns:
+            if child in threads and threads[child] is not parent:
+                team.spawn(parent, threads[child], call)
+            elif call.answer is None or call.answer.status is not Status.ERROR:
+                team.spawn_absent(call, call.role or child, call.role)
+        for session in self._sessions[1:]:
+            thread = threads[session.id]
+            if not thread.parent and thread.steps and session.parent in threads:
+                team.spawn(threads[session.parent], thread)
+        team.return_all()
+        return team.trace(top.id, form="opencode", version=top.version)
+
+    def _take_input(self, thread: steps.Transcript, message: Message) -> None:
+        """What a person wrote, or what a sub-agent or the program itself has put there."""
+        typed = [part for part in message.parts.values() if part.is_typed]
+        if thread.is_root and (typed or not message.parts):
+            ref = self._privacy.reference("\n".join(part.ref for part in typed if part.ref))
+            thread.add(steps.UserInput(message.created, message.place, ref=ref))
+        else:
+            thread.add(steps.Note(message.created, message.place))
+
+    def _take_answer(self, thread: steps.Transcript, message: Message) -> None:
+        """A message of the model: an answer for each of its steps."""
+        rounds: list[list[Part]] = [[]]
+        for part in sorted(message.parts.values(), key=lambda one: one.id):
+            if part.kind == "step-start" and rounds[-1]:
+                rounds.append([])
+            rounds[-1].append(part)
+        usages = [next((part.tokens for part in one if part.tokens is not None), None) for one in rounds]
+        if any(usages) and message.tokens is not None:
+            of_message = _stated(message.tokens)
+            self._report.enter(LedgerLine.RESTATED, total=of_message.total)
+            if len(rounds) == 1 and message.tokens != usages[0] and of_message != _stated(usages[0]):
+                self._report.note(Problem.RESTATED_DIFFERS, str(message.place))
+        elif message.tokens is not None:
+            usages[-1] = message.tokens
+        begin = message.created
+        for number, (one, usage) in enumerate(zip(rounds, usages, strict=True)):
+            is_last = number == len(rounds) - 1
+            begin = self._take_round(thread, message, one, usage, begin, is_last=is_last)
+        if thread.is_root and message.error == _ABORTED:
+            thread.add(steps.UserInput(begin, message.place, waited=False, status=Status.CANCELLED))
+
+    def _take_round(
+        self,
+        thread: steps.Transcript,
+        message: Message,
+        given: Sequence[Part],
+        usage: object,
+        begin: float,
+        *,
+        is_last: bool,
+    ) -> float:
+        """One answer with its calls; when all of it was over."""
+        calls = [part for part in given if part.call is not None]
+        first = min((part.begin for part in given if part.begin != steps.NO_TIME), default=steps.NO_TIME)
+        begin = first if begin == steps.NO_TIME else begin
+        ends = [part.begin if part.call is not None else part.end for part in given]
+        if not calls and is_last:
+            ends.append(message.completed)
+        call = steps.ModelCall(begin, message.place, end=max(*ends, begin, steps.NO_TIME), model=message.model)
+        call.final, call.error = not calls, message.error if is_last else ""
+        call.more = {"t_request": begin} if begin != steps.NO_TIME else {}
+        if begin <= first <= call.end and begin != steps.NO_TIME:
+            call.more["t_first_token"] = first
+        if message.finish and is_last:
+            call.more["finish_reason"] = message.finish
+        for part in given:
+            if part.call is None and part.ref:
+                call.note_text(part.ref, self._privacy)
+        thread.add(call)
+        stated = _stated(usage)
+        self._team.spend(call, stated.amounts, caches_apart=True, reasoning_apart=stated.reasoning_apart)
+        if call.tokens and message.created != steps.NO_TIME:  # a fork copies messages under new ids
+            place, named = call.place, f"{message.created:.3f} {sorted(call.tokens.items())}"
+            current_answers().note(named, f"{message.model} opencode", place.file, place.line)
+        over = call.end
+        for part in calls:
+            over = max(over, self._take_call(thread, call, part))
+        return over
+
+    def _take_call(self, thread: steps.Transcript, call: steps.ModelCall, part: Part) -> float:
+        tool_call = part.call
+        assert tool_call is not None
+        tool_call.call = call
+        tool_call.time = call.end if part.begin == steps.NO_TIME else part.begin
+        thread.add(tool_call)
+        end = max(part.end, tool_call.time)
+        if part.is_done:
+            self._team.result(tool_call, thread, end, part.place, part.error, part.ref)
+        if part.child:
+            self._spawns.append((thread, tool_call, part.child))
+        return end
+
+
+class _Stated(NamedTuple):
+    """What a usage states: input, output, cache reads and writes, reasoning; and all of it."""
+
+    amounts: tuple[Any, ...]
+    reasoning_apart: bool
+    total: int
+
+
+def _stated(usage: Any) -> _Stated:
+    """A usage, whose kinds are apart; but 1.1 has reasoning in the output as well, as its total shows."""
+    tokens = usage if type(usage) is dict else {}
+    cache = tokens["cache"] if type(tokens.get("cache")) is dict else {}
+    reasoning = tokens.get("reasoning")
+    amounts = tokens.get("input"), tokens.get("output"), cache.get("read"), cache.get("write"), reasoning
+    known = [amount(number) or 0 for number in amounts]
+    is_apart = not (amount(reasoning) and tokens.get("total") == sum(known[:-1]))
+    return _Stated(amounts, is_apart, sum(known if is_apart else known[:-1]))

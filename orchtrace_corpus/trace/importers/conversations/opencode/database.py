@@ -1,0 +1,141 @@
+"""The database of OpenCode, which is never written to, nor is a file made beside it.
+
+Where rows are still in its write-ahead log, both are copied to a folder of our own.
+"""
+
+import os
+import sqlite3
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import Any
+from urllib.parse import quote
+
+from orchtrace_corpus.base.errors import DataFileError
+from orchtrace_corpus.base.findings import printable, quote_path
+from orchtrace_corpus.trace.importers.conversations import transcript as steps
+from orchtrace_corpus.trace.importers.conversations.opencode.rows import Row, decode
+from orchtrace_corpus.trace.importers.conversations.opencode.store import Store
+from orchtrace_corpus.trace.importers.conversations.transcript import string
+from orchtrace_corpus.trace.importers.core import logs
+from orchtrace_corpus.trace.importers.core.logs import LogFile
+from orchtrace_corpus.trace.model.import_report import Drop, ImportReport
+
+_JOURNALS = ("-wal", "-journal")
+_MOST_COPIES = 5
+_MOST_ROWS = 20
+
+
+@contextmanager
+def _opened(file: LogFile) -> Iterator[sqlite3.Connection]:
+    """A database that is read only; with rows in its write-ahead log, a copy of both."""
+    with ExitStack() as stack:
+        path = _copied(file.path, stack) if _written(file.path) else os.path.abspath(file.path)
+        is_copy = path != os.path.abspath(file.path)
+        options = "" if is_copy else "?mode=ro&immutable=1"
+        database = sqlite3.connect(f"file:{quote(os.fsencode(path))}{options}", uri=True)
+        stack.callback(database.close)
+        database.text_factory = bytes
+        database.execute("PRAGMA trusted_schema = OFF")
+        database.execute("PRAGMA query_only = ON")
+        yield database
+
+
+def _written(path: str) -> list[str]:
+    """The journals beside a database that hold something."""
+    return [path + ending for ending in _JOURNALS if os.path.exists(path + ending) and os.path.getsize(path + ending)]
+
+
+def _copied(path: str, stack: ExitStack) -> str:
+    """A copy of a database with its journals, all of one moment as far as can be seen; gone with the stack."""
+    import shutil
+    from tempfile import TemporaryDirectory
+
+    folder = stack.enter_context(TemporaryDirectory(prefix="orchtrace-"))
+    target = os.path.join(folder, "copy.db")
+
+    def state() -> list[tuple[str, int, int]]:
+        found = ((one, os.stat(one)) for one in (path, *_written(path)))
+        return [(name[len(path) :], status.st_size, status.st_mtime_ns) for name, status in found]
+
+    for _ in range(_MOST_COPIES):
+        before = state()
+        for ending, _, _ in reversed(before):  # journals first: what they hold may be moved to the database meanwhile
+            shutil.copyfile(path + ending, target + ending)
+        if state() == before:
+            break
+    return target
+
+
+def _sound(rows: Callable[[], Any], file: LogFile) -> Any:
+    """What a database answers."""
+    try:
+        return rows()
+    except (sqlite3.Error, OSError, ValueError, OverflowError) as error:
+        why = printable(str(error), limit=200)
+        raise DataFileError(f"cannot read the database {quote_path(file.path)}: {why}") from error
+
+
+def _text(value: Any) -> str:
+    return value.decode("utf-8", "replace") if type(value) is bytes else string(value)
+
+
+class Database:
+    """A database of OpenCode, read session by session; a context manager.
+
+    Raises:
+        DataFileError: It cannot be read.
+    """
+
+    def __init__(self, file: LogFile) -> None:
+        self._file = file
+        self._stack = ExitStack()
+
+    def __enter__(self) -> "Database":
+        self._database = _sound(lambda: self._stack.enter_context(_opened(self._file)), self._file)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def _rows(self, query: str, *values: Any) -> Iterator[Sequence[Any]]:
+        cursor = _sound(lambda: self._database.execute(query, values), self._file)
+        while rows := _sound(lambda: cursor.fetchmany(_MOST_ROWS), self._file):
+            yield from rows
+
+    def sessions(self) -> dict[str, Row]:
+        """All sessions by their ids, the first first.
+
+        Raises:
+            DataFileError: They cannot be read.
+        """
+        names = [_text(row[1]) for row in self._rows("PRAGMA table_info(session)")]
+        agent = "agent" if "agent" in names else "''"
+        rows = self._rows(f"SELECT id, parent_id, {agent}, version FROM session ORDER BY time_created, id")
+        found = (
+            Row(name, parent=above, agent=role, version=of)
+            for name, above, role, of in (map(_text, one) for one in rows)
+        )
+        return {row.id: row for row in found}
+
+    def read(self, session: Row, store: Store, report: ImportReport) -> None:
+        """Take a session with its messages and their parts.
+
+        Raises:
+            DataFileError: They cannot be read.
+        """
+        store.take_session(session)
+        most = logs.MOST_LINE_BYTES
+        data = f"CASE WHEN length(data) > {most} THEN NULL ELSE CAST(data AS BLOB) END"
+        for table, above in (("message", "id"), ("part", "message_id")):
+            query = f"SELECT rowid, id, {above}, {data} FROM {table} WHERE session_id = ?"
+            for row_id, own, message, text in self._rows(query, session.id):
+                place = steps.Place(self._file.name, row_id)
+                row = decode(text) if text is not None else None
+                report.records_read += 1
+                if row is None:
+                    drop = Drop.TOO_LONG if text is None else Drop.NO_JSON
+                    report.drop(drop, place.file, place.line)
+                elif table == "message":
+                    store.take_message(_text(own), session.id, row, place)
+                else:
+                    store.take_part(_text(own), _text(message), session.id, row, place)

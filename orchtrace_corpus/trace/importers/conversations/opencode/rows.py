@@ -1,0 +1,97 @@
+"""The records of OpenCode as typed values, whatever is wrong with them: sessions, messages, and parts of messages."""
+
+from typing import Any, TypeVar
+
+from msgspec import DecodeError, Struct, field
+from msgspec.json import Decoder
+from msgspec.structs import fields
+
+from orchtrace_corpus.trace.importers.conversations.transcript import string
+from orchtrace_corpus.trace.importers.core import json_parts as parts
+
+
+class Times(Struct):
+    """Milliseconds since 1970."""
+
+    created: Any = None
+    completed: Any = None
+    start: Any = None
+    end: Any = None
+
+
+class State(Struct):
+    """What became of a call."""
+
+    status: str = ""
+    input: Any = None
+    output: Any = None
+    error: Any = None
+    metadata: Any = None
+    time: Times | None = None
+
+
+class Row(Struct):
+    """The members of a session, a message or a part that say something about agents, calls or tokens."""
+
+    id: str = ""
+    session: str = field(default="", name="sessionID")
+    message: str = field(default="", name="messageID")
+    parent: str = field(default="", name="parentID")
+    type: str = ""
+    role: str = ""
+    agent: str = ""
+    mode: str = ""
+    version: str = ""
+    model_id: str = field(default="", name="modelID")
+    finish: str = ""
+    tool: str = ""
+    call: str = field(default="", name="callID")
+    time: Times | None = None
+    state: State | None = None
+    model: Any = None
+    tokens: Any = None
+    error: Any = None
+    text: Any = None
+    synthetic: Any = None
+    info: "Row | None" = None
+    part: "Row | None" = None
+    messages: "list[Exported] | None" = None
+
+
+class Exported(Struct):
+    """A message with its parts, as `export` writes it."""
+
+    info: Row | None = None
+    parts: list[Row] | None = None
+
+
+_NESTED: dict[str, type[Struct]] = {"time": Times, "state": State, "info": Row, "part": Row}
+_LISTS: dict[str, type[Struct]] = {"messages": Exported, "parts": Row}
+_ROW = Decoder(Row)
+_Shape = TypeVar("_Shape", bound=Struct)
+
+
+def decode(data: Any) -> Row | None:
+    """A row, whatever is wrong with it: members of another kind than they should be are left out; None for no row."""
+    try:
+        return _ROW.decode(data)
+    except (DecodeError, UnicodeDecodeError, RecursionError):
+        return converted(parts.decoded(data), Row)
+
+
+def converted(value: Any, shape: type[_Shape]) -> _Shape | None:
+    """The same of a decoded value."""
+    if type(value) is not dict:
+        return None
+    found = {}
+    for one in fields(shape):
+        name, given = one.encode_name, value.get(one.encode_name)
+        if one.type is str:
+            given = string(given)
+        elif name in _NESTED:
+            given = converted(given, _NESTED[name])
+        elif name in _LISTS:
+            found_in = (converted(inner, _LISTS[name]) for inner in given) if type(given) is list else ()
+            given = [inner for inner in found_in if inner is not None]
+        found[one.name] = given
+    return shape(**found)

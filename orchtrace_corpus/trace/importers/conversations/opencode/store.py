@@ -1,0 +1,234 @@
+"""Sessions of OpenCode with their messages and parts, from whichever files they come; contents are let go at once.
+
+Before 1.2 each session, message and part has a JSON file of its own; `export` and `run --format json` print the same.
+"""
+
+from contextlib import suppress
+from typing import Any
+
+from msgspec import DecodeError, Struct, field
+
+from orchtrace_corpus.trace.importers.conversations import transcript as steps
+from orchtrace_corpus.trace.importers.conversations.opencode.rows import Exported, Row, State, Times, converted, decode
+from orchtrace_corpus.trace.importers.conversations.transcript import string, text_field
+from orchtrace_corpus.trace.importers.core import json_parts as parts
+from orchtrace_corpus.trace.importers.core import logs
+from orchtrace_corpus.trace.importers.core.logs import LogFile
+from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
+from orchtrace_corpus.trace.model.import_report import Drop, ImportReport
+
+_LATEST = 1e13  # milliseconds since 1970
+_ASKS = frozenset(("question", "plan_enter", "plan_exit"))
+_REJECTIONS = ("The user rejected permission", "The user dismissed this question")
+_BREAK = "Tool execution aborted"
+_SILENT = frozenset(("step-start", "snapshot", "patch", "agent", "file", "retry", "compaction", "subtask"))
+_NO_TIMES = Times()
+
+
+class Part(Struct):
+    """A part of a message: a text, a call with its result, or the end of a step with its usage."""
+
+    id: str
+    kind: str
+    place: steps.Place
+    begin: float = steps.NO_TIME
+    end: float = steps.NO_TIME
+    ref: str = ""
+    is_typed: bool = False
+    call: steps.ToolCall | None = None
+    is_done: bool = False
+    error: str = ""
+    child: str = ""
+    tokens: Any = None
+
+
+class Message(Struct):
+    """A message of a person or an answer."""
+
+    id: str
+    place: steps.Place
+    role: str = ""
+    created: float = steps.NO_TIME
+    completed: float = steps.NO_TIME
+    agent: str = ""
+    model: str = ""
+    tokens: Any = None
+    error: str = ""
+    finish: str = ""
+    parts: dict[str, Part] = field(default_factory=dict)
+
+
+class Session(Struct):
+    """A session, which is what one agent does."""
+
+    id: str
+    parent: str = ""
+    agent: str = ""
+    version: str = ""
+    messages: dict[str, Message] = field(default_factory=dict)
+
+
+class Store:
+    """Sessions as they are read, the same record in several files taken once.
+
+    Attributes:
+        sessions: The sessions by their ids.
+    """
+
+    def __init__(self, privacy: Privacy, report: ImportReport) -> None:
+        self.sessions: dict[str, Session] = {}
+        self._privacy, self._report = privacy, report
+        self._last: Message | None = None
+
+    def take_file(self, file: LogFile) -> None:
+        """The records of a JSON file: one record, an export, or lines that `run --format json` has printed.
+
+        Raises:
+            DataFileError: The file cannot be read.
+        """
+        if not file.path.endswith((".jsonl", ".ndjson")):
+            with suppress(DecodeError, RecursionError):
+                self._take_document(logs.contents(file), file)
+                return
+        for line, row in logs.rows(file, self._report, Row):
+            self._take(converted(row, Row) if type(row) is dict else row, steps.Place(file.name, line))
+
+    def _take_document(self, data: bytes, file: LogFile) -> None:
+        """A record, or an export, whose messages are decoded one by one.
+
+        Raises:
+            DecodeError: It is no JSON.
+        """
+        if b'"messages"' not in data:
+            row = decode(data)
+            if row is None:
+                raise DecodeError
+            self._report.records_read += 1
+            self._take(row, steps.Place(file.name, 1))
+            return
+        members = parts.whole(data).members()
+        if "info" in members:
+            self._take(
+                members["info"].value(Row) or converted(members["info"].value(), Row),
+                steps.Place(file.name, members["info"].line),
+            )
+        for one in members["messages"].elements() if "messages" in members else ():
+            self._report.records_read += 1
+            exported = one.value(Exported) or converted(one.value(), Exported)
+            self._take_exported(exported or Exported(), steps.Place(file.name, one.line))
+
+    def _take(self, row: Row | None, place: steps.Place) -> None:
+        """A record of any kind, as its id says."""
+        if row is None:
+            self._report.drop(Drop.NO_OBJECT, place.file, place.line)
+        elif row.messages is not None and row.info is not None:
+            self._take(row.info, place)
+            for one in row.messages:
+                self._take_exported(one, place)
+        elif row.part is not None:
+            self._take(row.part, place)
+        elif row.error is not None and self._last is not None and row.type == "error":
+            self._last.error = _error(row.error)
+        elif row.id.startswith("ses_"):
+            self.take_session(row)
+        elif row.id.startswith("msg_"):
+            self.take_message(row.id, row.session, row, place)
+        elif row.id.startswith("prt_"):
+            self.take_part(row.id, row.message, row.session, row, place)
+        else:
+            self._report.drop(Drop.NO_ID, place.file, place.line)
+
+    def _take_exported(self, one: Exported, place: steps.Place) -> None:
+        for row in (one.info, *(one.parts or ())):
+            self._take(row, place)
+
+    def _session(self, name: str) -> Session:
+        found = self.sessions.get(name)
+        if found is None:
+            found = self.sessions[name] = Session(name)
+        return found
+
+    def _message(self, name: str, session: str, place: steps.Place) -> Message:
+        messages = self._session(session).messages
+        found = messages.get(name)
+        if found is None:
+            found = messages[name] = Message(name, place)
+        return found
+
+    def take_session(self, row: Row) -> None:
+        """A session."""
+        session = self._session(row.id)
+        session.parent, session.version = row.parent or session.parent, row.version or session.version
+        session.agent = session.agent or masked(row.agent)
+
+    def take_message(self, name: str, session: str, row: Row, place: steps.Place) -> None:
+        """A message, whose parts may be known already."""
+        message = self._message(name, session, place)
+        if message.role:  # in another file, too
+            self._report.pass_over("record that another file has, too")
+            return
+        times = row.time or _NO_TIMES
+        message.place, message.role = place, row.role or "assistant"
+        message.created, message.completed = _moment(times.created), _moment(times.completed)
+        message.agent = masked(row.agent or row.mode)
+        message.model = masked(row.model_id or text_field(row.model, "modelID"))
+        message.tokens, message.finish = row.tokens, masked(row.finish)
+        message.error = _error(row.error) if row.error is not None else ""
+        self._last = message
+
+    def take_part(self, name: str, message: str, session: str, row: Row, place: steps.Place) -> None:
+        """A part of a message, which may not be known yet."""
+        known = self._last = self._message(message, session, place)
+        if name in known.parts:
+            self._report.pass_over("record that another file has, too")
+            return
+        kind, times = row.type, row.time or _NO_TIMES
+        part = known.parts[name] = Part(name, kind, place, _moment(times.start), _moment(times.end))
+        if kind == "tool":
+            self._take_tool(part, row)
+        elif kind in ("text", "reasoning"):
+            part.ref = self._privacy.reference(row.text)
+            part.is_typed = kind == "text" and row.synthetic is not True
+        elif kind == "step-finish":
+            part.tokens = row.tokens
+        elif kind in _SILENT:
+            self._report.pass_over(kind)
+            part.is_typed = kind in ("subtask", "file")
+        else:
+            self._report.note_unknown(masked(f"part {kind}"))
+
+    def _take_tool(self, part: Part, row: Row) -> None:
+        state = row.state or State()
+        times, tool = state.time or _NO_TIMES, masked(row.tool)
+        part.begin, part.end = _moment(times.start), _moment(times.end)
+        part.call = steps.ToolCall(part.begin, part.place, id=masked(row.call), tool=tool)
+        part.call.ref = self._privacy.reference(state.input)
+        if tool in _ASKS:
+            part.call.purpose = steps.ASK
+        elif tool == "task":
+            part.call.role = masked(text_field(state.input, "subagent_type"))
+            part.child = text_field(state.metadata, "sessionId")
+        part.is_done = state.status in ("completed", "error")
+        part.ref = self._privacy.reference(state.output or state.error)
+        if part.begin != steps.NO_TIME and part.end >= part.begin:
+            part.call.more = {"run_time": round(part.end - part.begin, 6)}
+        if state.status == "error":
+            said = string(state.error)
+            part.error = (
+                steps.REJECTED if said.startswith(_REJECTIONS)
+                else steps.INTERRUPTED if said.startswith(_BREAK)
+                else "tool_error"
+            )  # fmt: skip
+        elif part.is_done:
+            code = state.metadata.get("exit") if type(state.metadata) is dict else None
+            part.error = "exit_code" if type(code) is int and code else "invalid" if tool == "invalid" else ""
+
+
+def _moment(value: Any) -> float:
+    """Milliseconds since 1970 as seconds."""
+    return value / 1000 if type(value) in (int, float) and 0 < value < _LATEST else steps.NO_TIME
+
+
+def _error(value: Any) -> str:
+    """What an error is called."""
+    return masked(text_field(value, "name")) or "error"

@@ -1,0 +1,331 @@
+"""Rewards for orchestration (R7): parallel speed-up, split, merge, cost of the team, and stopping.
+
+Of PARL (Kimi K2.5, arXiv 2602.02276) the report names three terms, `r = l1 * r_parallel + l2 * r_finish + r_perf`, and
+counts Critical Steps. It gives no formula of `r_parallel`: `parallel_share` is ours, in its place.
+"""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Mapping
+from math import inf, log
+from typing import Any
+
+from orchtrace_corpus.trace.measures.measure import ASKED, cite
+from orchtrace_corpus.trace.measures.outcome import late_steps as steps_after_result
+from orchtrace_corpus.trace.measures.team import critical_steps as measure_critical_steps
+from orchtrace_corpus.trace.measures.work import elapsed
+from orchtrace_corpus.trace.model.trace import Baseline, EventType
+from orchtrace_corpus.trace.rewards.terms import FAILED, Function, Score, Team, paid, refused, share_of
+from orchtrace_corpus.trace.view.timing import longest_path
+
+_PARL = "PARL (Kimi K2.5, arXiv 2602.02276)"
+_BOOK = "work-span model (Brent 1974)"
+_PUPPETEER = "Puppeteer (arXiv 2505.19591), its released code"
+_NO_SPAWN = "nothing is spawned"
+
+Options = Mapping[str, Any]
+
+
+def speed_up(team: Team, options: Options) -> Score:
+    """How much faster the spawned agents were than one after another: each event adds its work, by their span.
+
+    Against the baseline `stated` instead: how much faster the run was than the single agent that the trace declares.
+    """
+    if options["baseline"] == "stated":
+        return _speed_up_stated(team)
+    times, spawned = team.times, team.view.lifecycle.parents
+    if not spawned:
+        return refused(_NO_SPAWN)
+    agents = times.of.agents
+    works = [work if agent in spawned else 0.0 for work, agent in zip(times.works, agents, strict=True)]
+    if lacking := [number for number in times.unknown if agents[number] in spawned]:
+        said = f"{len(lacking)} of {len(lacking) + sum(map(bool, works))} working events of spawned agents have no end"
+        return refused(f"{said}: {cite(team.trace, lacking)}; add `t_end`")
+    if not any(works):
+        return refused("nothing that a spawned agent does takes time: add `t_end` to its events")
+    span = longest_path(times, works, overlapping=True).length
+    return paid({number: work / span for number, work in enumerate(works) if work})
+
+
+def _speed_up_stated(team: Team) -> Score:
+    time, declared = team.once(elapsed), team.trace.baseline
+    single = declared.wall_clock_s if isinstance(declared, Baseline) else None
+    if not single:
+        return refused("no single agent's run is declared: give `baseline.wall_clock_s` with --outcomes")
+    if not time.value:
+        return refused(time.reason or "the run takes no time")
+    if team.times.unit == "step":
+        return refused("the trace counts steps, and the baseline is in seconds")
+    return Score(single / time.value)
+
+
+def parallel_share(team: Team, options: Options) -> Score:  # noqa: ARG001  (all functions of rewards take both)
+    """The share of spawns whose agent lives while an agent of another spawn of the same parent does."""
+    if not team.spawns:
+        return Score(0.0)
+    events, starts, ends = team.trace.events, team.times.starts, team.times.ends
+    lives: dict[str, list[tuple[float, float, int]]] = {}
+    for child, spawns_of_child in team.spawned.items():
+        own, despawns = team.times.finished.get(child, ()), team.view.lifecycle.despawns.get(child, ())
+        for number, again in zip(spawns_of_child, [*spawns_of_child[1:], None], strict=True):
+            place = bisect_left(despawns, events[number].t, key=lambda one: events[one].t)
+            last = team.returned.get(number, despawns[place] if place < len(despawns) else None)
+            end = starts[last] if last is not None else max(ends[own[-1]] if own else 0.0, ends[number])
+            end = end if again is None else min(end, starts[again])
+            lives.setdefault(events[number].agent, []).append((starts[number], end, number))
+    beside: list[int] = []
+    for siblings in lives.values():
+        siblings.sort()
+        latest, before = -inf, -1
+        paired = set()
+        for start, end, number in siblings:
+            if start < latest and before >= 0:
+                paired |= {number, before}
+            if end > latest:
+                latest, before = end, number
+        beside += paired
+    return share_of(beside, team.spawns)
+
+
+def completed(team: Team, options: Options) -> Score:  # noqa: ARG001
+    """The share of spawned subtasks that come back without failing; nothing where nothing is spawned."""
+    if not team.spawns:
+        return Score(0.0)
+    events = team.trace.events
+    back = team.returned.items()
+    return share_of([spawn for spawn, number in back if events[number].status not in FAILED], team.spawns)
+
+
+def returned(team: Team, options: Options) -> Score:  # noqa: ARG001
+    """The share of spawned subtasks that come back, failed or not."""
+    return share_of(team.returned, team.spawns) if team.spawns else refused(_NO_SPAWN)
+
+
+def taken_up(team: Team, options: Options) -> Score:  # noqa: ARG001
+    """The share of spawned subtasks whose agent does anything."""
+    if not team.spawns:
+        return refused(_NO_SPAWN)
+    events, acting = team.trace.events, team.times.by_agent
+    return share_of([number for number in team.spawns if events[number].target in acting], team.spawns)
+
+
+def used(team: Team, options: Options) -> Score:  # noqa: ARG001
+    """The share of returns that led to the run's result along edges."""
+    if not team.returns:
+        return refused("nothing is returned")
+    return share_of([number for number in team.returns if number in team.making], team.returns)
+
+
+def disjoint(team: Team, options: Options) -> Score:  # noqa: ARG001
+    """The share of tool calls of siblings that no other sibling makes: same tool, same content."""
+    events, parents = team.trace.events, team.view.lifecycle.parents
+    calls = [number for number in team.calls if events[number].agent in parents]
+    if not calls:
+        return refused("no spawned agent calls a tool, so nothing tells subtasks apart")
+    if lacking := [number for number in calls if not events[number].content_ref]:
+        return refused(f"{len(lacking)} of {len(calls)} tool calls have no `content_ref`: {cite(team.trace, lacking)}")
+    makers: dict[tuple[str, str, str], set[str]] = {}
+    for number in calls:
+        event = events[number]
+        makers.setdefault((parents[event.agent], event.tool, event.content_ref), set()).add(event.agent)
+    alone = [n for n in calls if len(makers[parents[events[n].agent], events[n].tool, events[n].content_ref]) == 1]
+    return share_of(alone, calls)
+
+
+def merge_over_best(team: Team, options: Options) -> Score:  # noqa: ARG001
+    """The outcome of a merge less the best outcome of what it merged, on average over the merges."""
+    return _merged(team, max)
+
+
+def merge_gain(team: Team, options: Options) -> Score:  # noqa: ARG001
+    """The outcome of a merge less the mean outcome of what it merged, on average over the merges."""
+    return _merged(team, lambda outcomes: sum(outcomes) / len(outcomes))
+
+
+def _merged(team: Team, measure: Any) -> Score:
+    if not team.merges:
+        return refused("no aggregate merges what two or more agents say")
+    shares = {}
+    for number, inputs in team.merges.items():
+        known = {one: team.outcome_of(one) for one in (number, *inputs)}
+        if lacking := [one for one, outcome in known.items() if outcome is None]:
+            named = team.trace.events[lacking[0]].id
+            said = f"{len(lacking)} of {len(known)} outcomes of a merge and its parts are unknown"
+            return refused(f"{said}: {cite(team.trace, lacking)}; give them with --outcomes, as `event.{named}`")
+        parts = [known[one] for one in inputs]
+        shares[number] = (known[number] - measure(parts)) / len(team.merges)
+    return paid(shares)
+
+
+def _counted(team: Team, numbers: Any, options: Options) -> dict[int, float]:
+    agents = team.with_roles(options["roles"])
+    return {number: 1.0 for number in numbers if team.trace.events[number].agent in agents}
+
+
+def spawns(team: Team, options: Options) -> Score:
+    """The number of spawns."""
+    return paid(_counted(team, team.spawns, options))
+
+
+def messages(team: Team, options: Options) -> Score:
+    """The number of messages."""
+    return paid(_counted(team, team.of_type(EventType.MESSAGE), options))
+
+
+def steps(team: Team, options: Options) -> Score:
+    """The number of steps."""
+    return paid(_counted(team, team.steps, options))
+
+
+def tokens(team: Team, options: Options) -> Score:
+    """The tokens of events; refused where a model was asked and no tokens are stated."""
+    spent, lacking = team.spent
+    counts = _restriction(team, options)
+    if counts is not None:
+        spent = {number: used for number, used in spent.items() if counts(number)}
+        lacking = list(filter(counts, lacking))
+    if lacking or not spent:
+        where = f": {cite(team.trace, lacking)}" if lacking else ""
+        return refused(f"events in which a model is asked have no tokens{where}; add `tokens`")
+    return paid(spent)
+
+
+def usd(team: Team, options: Options) -> Score:
+    """The cost that events state, in US dollars; refused where a model was asked and none is stated."""
+    counts, members = _restriction(team, options), team.members
+    spent: dict[int, float] = {}
+    lacking = []
+    for number, event in enumerate(team.trace.events):
+        if event.copied_context or event.agent not in members or (counts is not None and not counts(number)):
+            continue
+        if event.cost_usd is not None:
+            spent[number] = event.cost_usd
+        elif event.type in ASKED:
+            lacking.append(number)
+    if lacking or not spent:
+        where = f": {cite(team.trace, lacking)}" if lacking else ""
+        said = f"events in which a model is asked state no `cost_usd`{where}"
+        return refused(f"{said}; import the log with --prices or --cost")
+    return paid(spent)
+
+
+def _restriction(team: Team, options: Options) -> Callable[[int], bool] | None:
+    """Whether an event counts, by the role of its agent and its type; None where all do."""
+    roles, types = options["roles"], options["types"]
+    if not roles and not types:
+        return None
+    events, agents = team.trace.events, team.with_roles(roles)
+    return lambda number: events[number].agent in agents and (not types or events[number].type in types)
+
+
+def longest_answer(team: Team, options: Options) -> Score:
+    """The most output tokens of one event."""
+    agents = team.with_roles(options["roles"])
+    sizes = {
+        number: float(event.tokens.output)
+        for number, event in enumerate(team.trace.events)
+        if event.agent in agents and not event.copied_context and event.tokens and event.tokens.output is not None
+    }
+    if not sizes:
+        return refused("no event states its output tokens; add `tokens`")
+    longest = max(sizes, key=lambda number: (sizes[number], team.trace.events[number].id))
+    return paid({longest: sizes[longest]})
+
+
+def critical_steps(team: Team, options: Options) -> Score:  # noqa: ARG001
+    """Critical Steps: those of the main agent, plus of each stage those of its longest sub-agent."""
+    found = team.once(measure_critical_steps)
+    return Score(found.value, found.reason)
+
+
+def choice_cost(team: Team, options: Options) -> Score:
+    """What each choice of the next agent costs: more the later it is, times the tokens that the agent then spends.
+
+    A choice is a spawn, and spawns of one instant are choices of one step. With x = (t + 1) / (limit + 1) for those of
+    step t, from 0 on, each costs scale * log(1 + growth * x) / log(1 + growth) * tokens / per_tokens.
+    """
+    if not team.spawns:
+        return Score(0.0)
+    events, spawned = team.trace.events, team.spawned
+    spent = tokens(team, _SPENDING)
+    if spent.value is None:
+        return spent
+    by_choice = dict.fromkeys(team.spawns, 0.0)
+    for number, used in spent.events.items():
+        event = events[number]
+        if choices := spawned.get(event.agent):
+            place = bisect_right(choices, event.t, key=lambda one: events[one].t)
+            by_choice[choices[max(place - 1, 0)]] += used
+    moments = sorted({(events[number].t, events[number].seq or 0) for number in by_choice})
+    growth, limit = options["growth"], options["limit"]
+    shares = {}
+    for number, used in by_choice.items():
+        step = bisect_left(moments, (events[number].t, events[number].seq or 0)) + 1
+        rate = options["scale"] * log(1 + growth * step / (limit + 1)) / log(1 + growth)
+        shares[number] = rate * used / options["per_tokens"]
+    return paid(shares)
+
+
+def late_steps(team: Team, options: Options) -> Score:  # noqa: ARG001
+    """The steps after the last return or aggregate, which changed nothing that came out."""
+    last, late = steps_after_result(team)
+    if last is None:
+        return refused("nothing is returned or aggregated, so nothing says when the result stood")
+    return paid(dict.fromkeys(late, 1.0))
+
+
+def regret(team: Team, options: Options) -> Score:  # noqa: ARG001
+    """How much better the best earlier result was than the last: what stopping then would have gained."""
+    if not team.results:
+        return refused("nothing is returned or aggregated, so nothing says when the result stood")
+    last = team.results[-1]
+    final = team.outcome_of(last)
+    if final is None:
+        return refused("the outcome of the run is unknown: give it with --outcomes, as `reward`")
+    earlier = [known for number in team.results[:-1] if (known := team.outcome_of(number)) is not None]
+    if not earlier:
+        named = team.trace.events[team.results[0]].id
+        return refused(f"no earlier result states its outcome: give it with --outcomes, as `event.{named}`")
+    return paid({last: max(0.0, max(earlier) - final)})
+
+
+_ANY, _SHARE, _COUNT, _ROLES = (-inf, inf), (0.0, 1.0), (0.0, inf), {"roles": ()}
+_SPENDING = {"roles": (), "types": ()}
+FUNCTIONS = (
+    Function(
+        "speed_up", "R7", "1", (0, inf), "work of spawned agents / its longest path", _BOOK,
+        {"baseline": "serial"}, speed_up,
+    ),
+    Function(
+        "parallel_share", "R7", "1", _SHARE, "spawns that live beside a sibling / spawns; 0 without spawns",
+        f"ours, for {_PARL}", {}, parallel_share,
+    ),
+    Function(
+        "completed", "R7", "1", _SHARE, "spawns that return without failing / spawns; 0 without spawns", _PARL, {},
+        completed,
+    ),
+    Function("critical_steps", "R7", "step", _COUNT, "sum over stages of (S_main + max_i S_sub,i)", _PARL, {},
+             critical_steps),
+    Function("taken_up", "R7", "1", _SHARE, "spawns whose agent acts / spawns", "ours", {}, taken_up),
+    Function("returned", "R7", "1", _SHARE, "spawns that return / spawns", "ours", {}, returned),
+    Function("used", "R7", "1", _SHARE, "returns that led to the result / returns", "ours", {}, used),
+    Function("disjoint", "R7", "1", _SHARE, "siblings' calls that no other makes / siblings' calls", "ours", {},
+             disjoint),
+    Function("merge_over_best", "R7", "reward", _ANY, "mean of (merge - best of its parts)", "ours", {},
+             merge_over_best),
+    Function("merge_gain", "R7", "reward", _ANY, "mean of (merge - mean of its parts)", "ours", {}, merge_gain),
+    Function("spawns", "R7", "event", _COUNT, "number of spawns", "ours", _ROLES, spawns),
+    Function("messages", "R7", "event", _COUNT, "number of messages", "ours", _ROLES, messages),
+    Function("steps", "R7", "step", _COUNT, "number of steps", "ours", _ROLES, steps),
+    Function("tokens", "R7", "token", _COUNT, "tokens of events", "ours", _SPENDING, tokens),
+    Function("usd", "R7", "usd", _COUNT, "sum of cost_usd", "ours", _SPENDING, usd),
+    Function("longest_answer", "R7", "token", _COUNT, "most output tokens of an event", "ours", _ROLES,
+             longest_answer),
+    Function(
+        "choice_cost", "R7", "1", _COUNT,
+        "sum over spawns, at step t, of scale log(1 + growth (t+1)/(limit+1)) / log(1 + growth) tokens / per_tokens",
+        _PUPPETEER, {"scale": 0.1, "growth": 1.0, "limit": 5.0, "per_tokens": 100_000.0}, choice_cost,
+    ),
+    Function("late_steps", "R7", "step", _COUNT, "steps after the last return or aggregate", "ours", {}, late_steps),
+    Function("regret", "R7", "reward", _COUNT, "max(0, best earlier outcome - last outcome)", "ours", {}, regret),
+)  # fmt: skip
+"""The functions of this module."""

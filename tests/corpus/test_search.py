@@ -1,0 +1,229 @@
+"""Search by words: in every form, over tags and what they mean, the best first, and with the reason."""
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from orchtrace_corpus.corpus.analysis.search import Found, Part, search, stem
+from orchtrace_corpus.corpus.api import Corpus, candidates
+from orchtrace_corpus.corpus.model.records import Pool
+from tests.conftest import ROOT, TOY, run_corpus, run_toy
+
+
+@pytest.mark.parametrize(
+    ("root", "forms"),
+    [
+        ("stop", "stop stops stopped stopping"),
+        ("termin", "terminate terminates terminated terminating termination"),
+        ("assign", "assign assigned assigning assignment assignments"),
+        ("shap", "shape shaped shaping"),
+        ("orchestr", "orchestrate orchestration orchestrator orchestrators"),
+        ("aggreg", "aggregate aggregating aggregation"),
+        ("verif", "verify verified verifier verifiers verification"),
+        ("polic", "policy policies"),
+        ("hierarch", "hierarchy hierarchies hierarchical hierarchically"),
+        ("optim", "optimize optimise optimizer optimization"),
+        ("respons", "response responses"),
+        ("process", "process processes processing"),
+        ("reward", "reward rewards rewarded rewarding"),
+        ("speed", "speed speeds"),
+        ("peer", "peer peers"),
+        ("string", "string strings"),
+        ("credit", "credit credits credited"),
+    ],
+)
+def test_the_forms_of_a_word_have_one_stem(root: str, forms: str) -> None:
+    assert {form: stem(form) for form in forms.split()} == dict.fromkeys(forms.split(), root)
+
+
+@pytest.mark.parametrize("word", ["is", "as", "us", "her", "use", "ppo", "o5", "r1", "2504", "李"])
+def test_short_words_numbers_and_other_scripts_stay(word: str) -> None:
+    assert stem(word) == word
+
+
+@given(st.text(alphabet="abcdeginorstuyz", min_size=1, max_size=14))
+def test_a_stem_is_the_beginning_of_its_word(word: str) -> None:
+    assert word.startswith(stem(word))
+
+
+def pool_of(corpus: Corpus) -> Pool:
+    return Pool(corpus.taxonomy, corpus.papers, corpus.exclusions)
+
+
+def test_every_word_is_found_and_said_where() -> None:
+    assert run_toy("search", "ROSES", "muller") == (
+        0,
+        """\
+key          year  matched      title
+rose-garden  2021  title, name  Röses: A Garden in Four Beds
+""",
+        "1 paper\n",
+    )
+
+
+def test_titles_come_before_tags_and_tags_before_what_they_mean() -> None:
+    assert run_toy("search", "garden") == (
+        0,
+        """\
+key            year  matched                     title
+rose-garden    2021  title                       Röses: A Garden in Four Beds
+long-grass     2023  style meadow (definition)   Long Grass and How to Keep It
+mixed-borders  2023  style cottage (definition)  Borders without Lines
+terminal-yard  1999  care (definition)           The Yard
+
+Excluded
+id    matched  title         reason
+E001  reason   A Window Box  Too small to count as a garden.
+""",
+        "4 papers and 1 exclusion\n",
+    )
+
+
+def test_where_nothing_has_all_words_what_has_the_most_is_shown() -> None:
+    assert run_toy("search", "grass zebra") == (
+        0,
+        """\
+key         year  matched  missing  title
+long-grass  2023  title    zebra    Long Grass and How to Keep It
+""",
+        "corpus: no record holds every word; these hold the most\n1 paper\n",
+    )
+    assert run_toy("search", "zebra") == (0, "", "0 papers\n")
+
+
+def test_a_level_is_found_with_its_term_and_the_stronger_comes_first(toy: Corpus) -> None:
+    papers, _, _ = search(pool_of(toy), (), ["watering"])
+
+    assert [(hit.record.key, hit.found) for hit in papers] == [
+        ("rose-garden", (Found("watering", Part.TAG, "water", "daily"),)),
+        ("mixed-borders", (Found("watering", Part.TAG, "water", "weekly"),)),
+    ]
+
+
+def test_words_in_a_row_come_before_words_apart(toy: Corpus) -> None:
+    lawn, plan = toy.papers[0]._replace(key="a", title="Beds for Tall Roses"), toy.papers[0]._replace(key="b")
+    pool = pool_of(toy)._replace(papers=(lawn._replace(summary=""), plan._replace(title="Roses Beds", summary="")))
+
+    papers, _, _ = search(pool, (), ["roses beds"])
+
+    assert [hit.record.key for hit in papers] == ["b", "a"]
+
+
+def test_a_rare_word_weighs_more_where_words_are_missing(toy: Corpus) -> None:
+    papers, _, _ = search(pool_of(toy), (), ["beds", "yard", "grass"])
+
+    assert {hit.record.key: hit.missing for hit in papers} == {
+        "rose-garden": ("yard", "grass"),
+        "long-grass": ("beds", "yard"),
+        "mixed-borders": ("yard", "grass"),
+        "terminal-yard": ("beds", "grass"),
+    }
+    assert [hit.record.key for hit in papers][:2] == ["long-grass", "terminal-yard"]
+
+
+def test_the_column_of_matches_is_one_like_others() -> None:
+    assert run_toy("search", "weekly", "--columns", "key").stdout == "key\nrose-garden\nmixed-borders\nterminal-yard\n"
+    assert json.loads(run_toy("search", "borders", "--format", "json").stdout) == {
+        "schema": "orchtrace-corpus/search",
+        "version": 1,
+        "papers": [{"key": "mixed-borders", "year": 2023, "matched": "title", "title": "Borders without Lines"}],
+        "exclusions": [],
+    }
+
+
+def toy_with_synonyms(folder: Path, synonyms: str) -> str:
+    """The toy corpus, with other words for one of its terms."""
+    (folder / "data").mkdir(parents=True)
+    for path in (TOY / "data").glob("*.yaml"):
+        text = path.read_text(encoding="utf-8").replace("{id: prune,", f"{{id: prune, synonyms: [{synonyms}],")
+        (folder / "data" / path.name).write_text(text, encoding="utf-8")
+    return str(folder)
+
+
+def test_synonyms_are_data(tmp_path: Path) -> None:
+    found = run_corpus("--root", toy_with_synonyms(tmp_path, "topiary, lopping"), "search", "lop")
+
+    assert found.stdout == (
+        """\
+key            year  matched       title
+rose-garden    2021  prune weekly  Röses: A Garden in Four Beds
+terminal-yard  1999  prune weekly  The Yard
+"""
+    )
+
+
+def test_a_synonym_is_given_once(tmp_path: Path) -> None:
+    root = toy_with_synonyms(tmp_path, "lopping, lopping")
+
+    result = run_corpus("--root", root, "validate")
+
+    assert result.code == 1
+    assert result.stdout.endswith("taxonomy.yaml:21:41: F108 synonyms names 'lopping' twice; remove one [prune]\n")
+
+
+@given(st.lists(st.text(max_size=12), min_size=1, max_size=4))
+def test_every_word_is_either_found_or_missing(toy: Corpus, words: list[str]) -> None:
+    hits = [hit for group in search(pool_of(toy), (), words) for hit in group]
+
+    assert len({len(hit.found) + len(hit.missing) for hit in hits}) <= 1
+    assert len({len(hit.missing) for hit in hits}) <= 1
+    assert all(hit.found for hit in hits)
+
+
+STOPS = {"context-folding", "dr-mas", "m-grpo", "marsrl", "paramanager", "puppeteer", "rema2025"}
+R7 = {"agentspawn", "halo", "hera", "kimi-k2-5", "paramanager", "puppeteer", "wideseek-r1-2026"}
+
+
+@pytest.mark.parametrize(
+    ("words", "first", "among", "part"),
+    [
+        ("stopping", STOPS, {"halo", "criticlean2025"}, Part.TAG),
+        ("termination", STOPS, {"anthropic-c-compiler"}, Part.TAG),
+        ("early exit", STOPS, {"halo"}, Part.TAG),
+        ("reward shaping", {"collabuiagents2025", "lamo2026", "malt", "matpo", "sirius2025"}, set(), Part.TAG),
+        ("GRPO", {"m-grpo"}, {"magrpo", "matpo", "marsrl"}, Part.METHOD),
+        ("credit-assignment", {"c3", "collabuiagents2025", "sharp"}, {"agentspawn", "puppeteer"}, Part.FACET),
+        ("counterfactuals", {"c3", "coma2018"}, set(), Part.TITLE),
+        ("spawned agents", {"agentspawn", "context-folding"}, {"kimi-k2-5", "halo"}, Part.TAG),
+        ("R7", R7, set(), Part.TAG),
+        ("O5", STOPS, {"halo"}, Part.TAG),
+        ("hierarchies", {"depart2026", "halo"}, {"m-grpo", "lamo2026"}, Part.TAG),
+        ("debating judges", {"debate-as-reward"}, {"comas2026"}, Part.EVIDENCE),
+        ("2505.19591", {"puppeteer"}, set(), Part.IDENTIFIER),
+    ],
+)
+def test_queries_find_what_the_tags_of_the_corpus_say(
+    real: Corpus, words: str, first: set[str], among: set[str], part: Part
+) -> None:
+    papers, _, _ = search(pool_of(real), candidates(str(ROOT)), [words])
+    keys = [hit.record.key for hit in papers]
+
+    assert set(keys[: len(first)]) == first
+    assert among <= set(keys)
+    assert part in {found.part for hit in papers for found in hit.found}
+    assert not any(hit.missing for hit in papers)
+
+
+def test_all_that_let_a_trained_component_stop_are_found(real: Corpus) -> None:
+    trained = {paper.key for paper in real.where("stop=explicit,implicit").papers}
+    papers, _, _ = search(pool_of(real), (), ["stopping"])
+
+    assert {hit.record.key for hit in papers[: len(trained)]} == trained
+
+
+def test_a_query_of_signs_alone_is_refused() -> None:
+    result = run_toy("search", "--", "-", "?")
+
+    assert (result.code, result.stderr) == (2, "corpus: name at least one word to look for\n")
+
+
+@pytest.mark.parametrize("words", ["credit-assignment", "stopping"])
+def test_a_terminal_of_80_columns_holds_the_table(words: str) -> None:
+    from tests.cli.test_cli import on_terminal
+
+    shown = on_terminal("--no-color", "search", words, columns=80)
+
+    assert max(map(len, shown.splitlines())) <= 80
