@@ -40,6 +40,10 @@ LOGS = {
     "otlp_openinference": "OTLP, OpenInference attributes",
     "langsmith": "LangSmith",
     "atif": "ATIF",
+    "opencode": "OpenCode",
+    "inspect_ai": "Inspect AI",
+    "autogen": "AutoGen",
+    "google_adk": "Google ADK",
 }
 """The logs that `synthesize_logs.py` makes up, and what they are called."""
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from made_up_teams import START, Files, Round, Turn, end_of, moment, round_
+from synthesize_programs import autogen, google_adk, inspect_ai, opencode
 from synthesize_spans import langsmith, openai_agents, otlp_genai, otlp_openinference
 
 SESSION_BYTES = 4_000_000
@@ -345,6 +346,10 @@ WRITERS: dict[str, Callable[[int, list[Round]], Files]] = {
     "otlp_openinference": otlp_openinference,
     "langsmith": langsmith,
     "atif": atif,
+    "opencode": opencode,
+    "inspect_ai": inspect_ai,
+    "autogen": autogen,
+    "google_adk": google_adk,
 }
 
 

@@ -4,7 +4,7 @@ A specification of a published reward has the key of its paper for a name; here 
 """
 
 from functools import wraps
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from orchtrace_corpus.base.commands.declarations import Context
 from orchtrace_corpus.base.errors import ExitCode
@@ -33,10 +33,10 @@ def show(ctx: Context, names: list[str], output_format: Format = Format.TABLE) -
 
 
 @wraps(counts.terms)
-def terms(ctx: Context, axis: str = "", **options: Any) -> int:
+def terms(ctx: Context, axis: str = "", sort: str = "", columns: str = "", output_format: Format = Format.TABLE) -> int:
     """The command `terms`; below the reward families, what computes each on a run, and whose rewards are specified."""
-    code = counts.terms(ctx, axis, **options)
-    if axis == _AXIS and options.get("output_format", Format.TABLE) is Format.TABLE:
+    code = counts.terms(ctx, axis, sort, columns, output_format)
+    if axis == _AXIS and output_format is Format.TABLE:
         from orchtrace_corpus.base.text.table import Table
         from orchtrace_corpus.trace.rewards import FUNCTIONS, load, published
         from orchtrace_corpus.trace.rewards.terms import FAMILIES

@@ -72,7 +72,7 @@ def _words(words: Sequence[str], pool: Pool, root: str) -> Iterator[str]:
     plain = [re.sub("[\"']", "", word) for word in words]
     place = completion.place_of(plain)
     command = place.command.place if place is not None and place.command is not None else ""
-    if place is None or command.startswith("trace.") or isinstance(place.found, CommandGroup):
+    if place is None or not command.startswith(("corpus.", "cli.designs")) or isinstance(place.found, CommandGroup):
         yield from words
         return
     head = len(words) - len(place.words)

@@ -57,9 +57,12 @@ def test_synthesized_traces_validate_and_are_reproducible(events: int, tmp_path:
     assert (tmp_path / "one.jsonl").read_bytes() == (tmp_path / "two.jsonl").read_bytes()
 
 
-READERS = ("Read", "shell", "read_file")
+READERS = ("Read", "read", "shell", "read_file")
 KINDS = ("input", "output", "cache_read")
-LOGS = ("claude_code", "codex", "openai_agents", "otlp_genai", "otlp_openinference", "langsmith", "atif")
+LOGS = (
+    *("claude_code", "codex", "openai_agents", "otlp_genai", "otlp_openinference", "langsmith", "atif"),
+    *("opencode", "inspect_ai", "autogen"),
+)
 
 
 def test_synthesized_logs_of_all_formats_are_of_one_run_and_reproducible(

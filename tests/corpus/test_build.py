@@ -65,6 +65,7 @@ def test_the_repository_itself_is_built() -> None:
                 "fmt",
                 "build",
                 "traces",
+                "rewards",
             )
         ],
     )

@@ -91,7 +91,7 @@ def build(
 ) -> int:
     """Regenerate every generated file, or one kind of them.
 
-    README.md (its regions), docs/STATS.md, the JSON Schemas in docs/schema, docs/figures.md and the
+    README.md (its regions) with docs/list, docs/STATS.md, the JSON Schemas in docs/schema, docs/figures.md and the
     figures in docs/figures. Data files are not changed: see "corpus fmt". "corpus build readme" is the
     same as "corpus readme"; figures and schema work in the same way.
 

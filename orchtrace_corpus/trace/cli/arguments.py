@@ -18,7 +18,7 @@ Name: TypeAlias = Annotated[
     Option("--session", metavar="NAME", help="The session whose name begins like this, or the name of its file."),
 ]
 LogFormat: TypeAlias = Annotated[
-    str, Option("--from", metavar="FORMAT", help="The format of the logs, such as claude_code. Default: recognised.")
+    str, Option("--from", metavar="FORMAT", help="The format of the logs, such as claude_code. Default: detected.")
 ]
 PriceTable: TypeAlias = Annotated[
     str, Option("--prices", metavar="FILE", help="A dated price table, for costs (see docs/importers.md).")

@@ -10,13 +10,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-import msgspec
+from msgspec import DecodeError, Struct
 
 from orchtrace_corpus.trace.importers.conversations import transcript as steps
 from orchtrace_corpus.trace.importers.conversations.team import Team
 from orchtrace_corpus.trace.importers.conversations.transcript import string, text_field
 from orchtrace_corpus.trace.importers.core import json_parts as parts
 from orchtrace_corpus.trace.importers.core import logs
+from orchtrace_corpus.trace.importers.core.json_parts import lenient
 from orchtrace_corpus.trace.importers.core.logs import EmptyLogError, Head, LogFile, Opened
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
 from orchtrace_corpus.trace.model.import_report import Drop, ImportReport, LedgerLine, Missing, Problem
@@ -25,6 +26,10 @@ from orchtrace_corpus.trace.model.trace import Topology, Trace
 _EVENTS = frozenset(("payload", "sender", "receiver", "delivery_stage"))
 _CALLS = ("LLMCall", "LLMStreamEnd")
 _ID = re.compile(r'\\?"id\\?":\s*\\?"([0-9a-f-]{36})')
+_LONG = re.compile(r'\s*\{"payload":\s*"\{\\"messages?\\":')
+"""How an event log begins whose first row is longer than what is looked at."""
+_MESSAGE_ID = re.compile(r'"id":\s*"([0-9a-f-]{36})"')
+_USAGE = re.compile(r'"models_usage":\s*\{')
 _RUNTIME = re.compile(r"_[0-9a-f-]{36}(?:/.*)?$")
 """What the runtime puts behind the name of an agent: the run, and the run once more."""
 _ASKING = ("SelectorGroupChatManager", "MagenticOneOrchestrator")
@@ -45,6 +50,8 @@ _MOST_NESTED = 6
 def recognises(beginning: Head) -> bool:
     """Whether a file that begins like this is of AutoGen: rows of its event log, or messages with their usage."""
     rows = beginning.rows
+    if not rows and _LONG.match(beginning.text):
+        return True
     if any(row.keys() >= _EVENTS or (row.get("type") in _CALLS and "agent_id" in row) for row in rows):
         return True
     found = rows[0].get("messages") if rows else None
@@ -74,6 +81,19 @@ def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
     if trace is None:
         raise EmptyLogError(f"no message of an agent in {', '.join(file.name for file in files[:3])}")
     yield trace
+
+
+class _Row(Struct):
+    """The members of a row of the event log; the messages that a model was asked with are left undecoded."""
+
+    type: str = ""
+    sender: str = ""
+    payload: Any = None
+    agent_id: str = ""
+    prompt_tokens: Any = None
+    completion_tokens: Any = None
+    response: Any = None
+    messages: Any = None
 
 
 class _Said(NamedTuple):
@@ -130,37 +150,44 @@ class _Run:
             DataFileError: The file cannot be read.
         """
         if not file.path.endswith((".jsonl", ".ndjson")):
-            with suppress(msgspec.DecodeError, RecursionError):
+            with suppress(DecodeError, RecursionError):
                 members = parts.whole(logs.contents(file)).members()
                 if "messages" in members:
                     for part in members["messages"].elements():
                         self._report.records_read += 1
                         self._take(part.value(), steps.Place(file.name, part.line))
                     return
-        before = self._report.unread
-        for line, row in logs.rows(file, self._report):
-            self._take_row(row, steps.Place(file.name, line))
-        if self._report.unread > before:
-            self._unread += _cut_off(file)
+        before, dropped = self._report.records_read, self._report.unread
+        for line, row in logs.rows(file, self._report, _Row):
+            self._take_row(row if isinstance(row, _Row) else lenient(row, _Row) or _Row(), steps.Place(file.name, line))
+        if self._report.unread > dropped:
+            self._unread += _objects(file) - (self._report.records_read - before)
 
-    def _take_row(self, row: dict[str, Any], place: steps.Place) -> None:
-        sender = _RUNTIME.sub("", string(row.get("sender")))
+    def _take_row(self, row: _Row, place: steps.Place) -> None:
+        sender = _RUNTIME.sub("", row.sender)
         if sender.startswith(_ASKING):
             self._managers.add(sender)
-        if row.get("type") in _CALLS:
-            response = row["response"] if isinstance(row.get("response"), dict) else {}
-            agent = masked(_RUNTIME.sub("", string(row.get("agent_id")))) or "agent"
-            usage = row.get("prompt_tokens"), row.get("completion_tokens")
-            self._model_calls.append(_Called(agent, *usage, response, self._time, place))
-        elif "payload" in row:
-            payload = row["payload"]
-            for message in _messages(parts.decoded(payload) if isinstance(payload, str) else payload):
-                self._take(message, place)
-        elif list(_messages(row)):
-            for message in _messages(row):
-                self._take(message, place)
+        if row.type in _CALLS:
+            response = row.response if isinstance(row.response, dict) else {}
+            agent = masked(_RUNTIME.sub("", row.agent_id)) or "agent"
+            called = _Called(agent, row.prompt_tokens, row.completion_tokens, response, self._time, place)
+            self._model_calls.append(called)
+        elif isinstance(row.payload, str) and self._are_known(row.payload):
+            self._report.pass_over("copy of a message")
+            if _USAGE.search(row.payload):
+                self._report.enter(LedgerLine.RESTATED)
         else:
-            self._report.pass_over(masked(string(row.get("type")) or "row without a message"))
+            given = parts.decoded(row.payload) if isinstance(row.payload, str) else row.payload
+            found = list(_messages(given)) or list(_messages(row.messages))
+            for message in found:
+                self._take(message, place)
+            if not found and row.payload is None:
+                self._report.pass_over(masked(row.type) or "row without a message")
+
+    def _are_known(self, payload: str) -> bool:
+        """Whether all messages in a payload were there before, by their ids."""
+        names = _MESSAGE_ID.findall(payload)
+        return bool(names) and all(name in self._messages for name in names)
 
     def _take(self, message: Any, place: steps.Place) -> None:
         """A message, unless it was there before."""
@@ -193,7 +220,7 @@ class _Run:
     def _match(self, said: Sequence[_Said]) -> dict[int, _Called]:
         """The calls of models by the messages that tell of them; those of which none does are answers by themselves."""
         waiting: dict[tuple[str, ...], list[int]] = {}
-        for number, (message, _) in enumerate(said):
+        for number, (message, _) in reversed(list(enumerate(said))):
             usage = message.get("models_usage")
             if isinstance(usage, dict):
                 stated = str(usage.get("prompt_tokens")), str(usage.get("completion_tokens"))
@@ -202,8 +229,12 @@ class _Run:
         found: dict[int, _Called] = {}
         for called in self._model_calls:
             given = str(called.prompt), str(called.completion)
-            options = [*waiting.get((called.agent, *given), ()), *waiting.get(("", *given), ())]
-            told = next((number for number in options if number not in found), -1)
+            told = -1
+            for of in (called.agent, ""):
+                left = waiting.get((of, *given), [])
+                while left and left[-1] in found:
+                    left.pop()
+                told = left[-1] if left and told < 0 else told
             if told >= 0:
                 found[told] = called
                 self._report.enter(LedgerLine.RESTATED)
@@ -356,11 +387,7 @@ def _messages(value: Any, depth: int = 0) -> Iterator[Mapping[str, Any]]:
             yield from _messages(inner, depth + 1)
 
 
-def _cut_off(file: LogFile) -> int:
-    """How many lines of an event log are objects that cannot be read; others are what programs print besides."""
-    number = 0
+def _objects(file: LogFile) -> int:
+    """How many lines of an event log are objects, whole or not; others are what programs print besides."""
     with open(file.path, "rb") as handle:
-        for line in iter(lambda: handle.readline(logs.MOST_LINE_BYTES), b""):
-            if line.lstrip()[:1] == b"{" and parts.decoded(line) is None:
-                number += 1
-    return number
+        return sum(line.lstrip()[:1] == b"{" for line in iter(lambda: handle.readline(logs.MOST_LINE_BYTES), b""))

@@ -5,27 +5,84 @@ branches that part (`fan.r1`, `fan.r2`); what one says, those of another branch 
 Shapes: `events/event.py`, `sessions/session.py` and `flows/llm_flows/base_llm_flow.py` of google-adk 2.13.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from itertools import pairwise
 from typing import Any, NamedTuple
 
+from msgspec import DecodeError, Struct
+from msgspec.json import Decoder
+
 from orchtrace_corpus.trace.importers.conversations import transcript as steps
-from orchtrace_corpus.trace.importers.conversations.team import Team
+from orchtrace_corpus.trace.importers.conversations.team import Team, documents
 from orchtrace_corpus.trace.importers.conversations.transcript import text_field
-from orchtrace_corpus.trace.importers.core.json_parts import Part
-from orchtrace_corpus.trace.importers.core.logs import EmptyLogError, Head, LogFile, Opened
+from orchtrace_corpus.trace.importers.core.json_parts import Part, lenient
+from orchtrace_corpus.trace.importers.core.logs import EmptyLogError, Head, LogFile, Opened, contents
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
-from orchtrace_corpus.trace.importers.spans.files import records
 from orchtrace_corpus.trace.model.import_report import Drop, ImportReport, Problem
 from orchtrace_corpus.trace.model.trace import Topology, Trace
 
 _MEMBERS = ({"appName", "userId", "events"}, {"app_name", "user_id", "events"})
 _TRANSFER = "transfer_to_agent"
 _ASKS = frozenset(("adk_request_confirmation", "adk_request_credential", "adk_request_input", "get_user_choice"))
+_LINES = (".jsonl", ".ndjson")
+_NAMES = (("id", "appName"), ("id", "app_name"))
+_MOST_BESIDE = 100
+"""So many events of other branches are passed over to find what follows on one."""
 _LATEST = 1e11  # seconds since 1970
 
-Object = Mapping[str, Any]
+
+class _Call(Struct):
+    """A call of a tool."""
+
+    id: str = ""
+    name: str = ""
+    args: Any = None
+
+
+class _Answer(Struct):
+    """What a tool answered."""
+
+    id: str = ""
+    response: Any = None
+
+
+class _Piece(Struct, rename="camel"):
+    """A part of a content."""
+
+    text: str = ""
+    function_call: _Call | None = None
+    function_response: _Answer | None = None
+
+
+class _Content(Struct):
+    """What an event says."""
+
+    parts: list[_Piece] | None = None
+
+
+class _Usage(Struct, rename="camel"):
+    """The usage of an answer; the prompt includes what came from a cache, the candidates are without thoughts."""
+
+    prompt_token_count: Any = None
+    candidates_token_count: Any = None
+    cached_content_token_count: Any = None
+    thoughts_token_count: Any = None
+    tool_use_prompt_token_count: Any = None
+
+
+class _Said(Struct, rename="camel"):
+    """The members of an event that say something about agents, calls or tokens."""
+
+    author: str = ""
+    branch: str = ""
+    timestamp: Any = None
+    partial: Any = None
+    content: _Content | None = None
+    usage_metadata: _Usage | None = None
+    model_version: str = ""
+    finish_reason: str = ""
+    error_code: str = ""
 
 
 def recognises(beginning: Head) -> bool:
@@ -47,41 +104,65 @@ def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
     """
     found, report = 0, ImportReport()
     for file in files:
-        for record in records(file, report, None):
-            value: Part = record.value
-            for part in value.elements() if value.is_array else (value,):
-                trace = _Session(part, file, privacy, report).trace()
-                if trace is not None:
-                    found += 1
-                    yield trace
-                    report = ImportReport()
+        for one in _sessions(file, report):
+            trace = _Session(one, file, privacy, report).trace()
+            if trace is not None:
+                found += 1
+                yield trace
+                report = ImportReport()
     if not found:
         raise EmptyLogError(f"no event of an agent in {', '.join(file.name for file in files[:3])}")
 
 
-def _member(value: Any, name: str) -> Any:
-    """A member, in the spelling of JSON or that of Python."""
-    if not isinstance(value, dict):
-        return None
-    found = value.get(name)
-    return value.get(_in_python(name)) if found is None else found
+class _Document(Struct, rename="camel"):
+    """A session as it stands in a file."""
+
+    id: str = ""
+    app_name: str = ""
+    events: list[_Said] | None = None
 
 
-@cache
-def _in_python(name: str) -> str:
-    """The name of a member as Python has it."""
-    return "".join(f"_{one.lower()}" if one.isupper() else one for one in name)
+_DOCUMENT = Decoder(_Document)
 
 
-def _text(value: Any, name: str) -> str:
-    found = _member(value, name)
-    return found if isinstance(found, str) else ""
+class _Stored(NamedTuple):
+    """A session, its events each with its line; None for one that is no object."""
+
+    id: str
+    app: str
+    events: Iterable[tuple[_Said | None, int]]
+
+
+def _sessions(file: LogFile, report: ImportReport) -> Iterator[_Stored]:
+    """The sessions in a file; one that stands on a single line is decoded at once.
+
+    Raises:
+        DataFileError: The file cannot be read.
+    """
+    if not file.path.endswith(_LINES):
+        data = contents(file).strip()
+        with suppress(DecodeError, UnicodeDecodeError, RecursionError):
+            if b"\n" not in data and data[:1] == b"{" and (one := _DOCUMENT.decode(data)).app_name:
+                yield _Stored(one.id, one.app_name, ((said, 1) for said in one.events or ()))
+                return
+    for part in documents(file, report):
+        members = part.members()
+        in_python = "app_name" in members  # how members are spelled
+        name, app = (members[one].value(str) or "" if one in members else "" for one in _NAMES[in_python])
+        events = _one_by_one(members["events"], in_python=in_python) if "events" in members else ()
+        yield _Stored(name, app, events)
+
+
+def _one_by_one(events: Part, *, in_python: bool) -> Iterator[tuple[_Said | None, int]]:
+    for part in events.elements():
+        said: _Said | None = None if in_python else part.value(_Said)
+        yield said or lenient(part.value(), _Said), part.line
 
 
 class _Event(NamedTuple):
     """An event at its place, with when it is known to have been over."""
 
-    value: Object
+    said: _Said
     place: steps.Place
     time: float
     author: str
@@ -96,13 +177,13 @@ class _Words(NamedTuple):
     step: steps.Step
     ref: str
     branch: str
-    readers: list[str]
+    readers: set[str]
 
 
 class _Session:
     """Reads the events of a session into the transcripts of its agents."""
 
-    def __init__(self, part: Part, file: LogFile, privacy: Privacy, report: ImportReport) -> None:
+    def __init__(self, stored: _Stored, file: LogFile, privacy: Privacy, report: ImportReport) -> None:
         self._privacy, self._report, self._file = privacy, report, file
         self._team = Team(privacy, report)
         self._threads: dict[str, steps.Transcript] = {}
@@ -110,41 +191,37 @@ class _Session:
         self._words: list[_Words] = []
         self._handoffs: dict[str, steps.ToolCall] = {}  # by who takes over
         self._topology = Topology.UNKNOWN
-        members = part.members()
-        self._id, self._app = (
-            one if isinstance(one := members[name].value() if name in members else None, str) else ""
-            for name in ("id", "appName" if "appName" in members else "app_name")
-        )
-        self._events = list(self._read(members["events"])) if "events" in members else []
-        paid = {event.author for event in self._events if isinstance(_member(event.value, "usageMetadata"), dict)}
+        self._id, self._app = stored.id, stored.app
+        self._events = list(self._read(stored.events))
+        paid = {event.author for event in self._events if event.said.usage_metadata is not None}
         self._models = paid or {event.author for event in self._events}
 
-    def _read(self, events: Part) -> Iterator[_Event]:
-        for part in events.elements():
-            value, place = part.value(), steps.Place(self._file.name, part.line)
+    def _read(self, events: Iterable[tuple[_Said | None, int]]) -> Iterator[_Event]:
+        for said, line in events:
+            place = steps.Place(self._file.name, line)
             self._report.records_read += 1
-            if not isinstance(value, dict) or not _text(value, "author"):
+            if said is None or not said.author:
                 self._report.drop(Drop.NO_OBJECT, place.file, place.line)
-            elif _member(value, "partial") is True:
+            elif said.partial is True:
                 self._report.pass_over("partial event")
             else:
-                stamp = _member(value, "timestamp")
+                stamp = said.timestamp
                 known = type(stamp) in (int, float) and 0 < stamp < _LATEST
                 time = float(stamp) if known else steps.NO_TIME
-                yield _Event(value, place, time, masked(_text(value, "author")), _text(value, "branch"))
+                yield _Event(said, place, time, masked(said.author), said.branch)
 
     def trace(self) -> Trace | None:
         """The trace; None where nothing ran."""
         for event in _with_ends(self._events):
-            parts = _member(_member(event.value, "content"), "parts")
-            found = [part for part in parts if isinstance(part, dict)] if isinstance(parts, list) else []
-            answers = [one for part in found if isinstance(one := _member(part, "functionResponse"), dict)]
+            content = event.said.content
+            pieces = (content.parts if content is not None else None) or []
+            answers = [piece.function_response for piece in pieces if piece.function_response is not None]
             for one in answers:
                 self._take_result(one, event)
             if event.author == steps.USER:
-                self._take_input(event, found, is_answer=bool(answers))
+                self._take_input(event, pieces, is_answer=bool(answers))
             elif not answers:
-                self._take_answer(event, found)
+                self._take_answer(event, pieces)
         last = next((words.thread for words in reversed(self._words) if words.thread is not None), None)
         if last is not None:
             last.is_root = True
@@ -155,68 +232,65 @@ class _Session:
             self._threads[name] = self._team.thread(name, key=name)
         return self._threads[name]
 
-    def _take_input(self, event: _Event, parts: Sequence[Object], *, is_answer: bool) -> None:
-        text = [part["text"] for part in parts if isinstance(part.get("text"), str)]
+    def _take_input(self, event: _Event, pieces: Sequence[_Piece], *, is_answer: bool) -> None:
+        text = "\n".join(piece.text for piece in pieces if piece.text)
         if text or not is_answer:
-            ref = self._privacy.reference("\n".join(text) or parts)
+            ref = self._privacy.reference(text)
             typed = steps.UserInput(event.time, event.place, ref=ref)
-            self._words = [_Words(None, typed, ref, "", [])]
+            self._words = [_Words(None, typed, ref, "", set())]
 
-    def _take_result(self, one: Object, event: _Event) -> None:
-        known = self._calls.get(_text(one, "id"))
+    def _take_result(self, one: _Answer, event: _Event) -> None:
+        known = self._calls.get(one.id)
         if known is None:
             self._report.note(Problem.RESULT_WITHOUT_CALL, str(event.place))
             return
-        response = _member(one, "response")
-        error = "tool_error" if isinstance(response, dict) and response.get("error") else ""
         thread, call = known
-        self._team.result(call, thread, event.time, event.place, error, self._privacy.reference(response))
+        error = "tool_error" if isinstance(one.response, dict) and one.response.get("error") else ""
+        self._team.result(call, thread, event.time, event.place, error, self._privacy.reference(one.response))
 
-    def _take_answer(self, event: _Event, parts: Sequence[Object]) -> None:
-        thread = self._thread(event.author)
+    def _take_answer(self, event: _Event, pieces: Sequence[_Piece]) -> None:
+        said, usage = event.said, event.said.usage_metadata
+        thread, error = self._thread(event.author), masked(said.error_code)
         self._deliver(thread, event.branch)
-        calls = [one for part in parts if isinstance(one := _member(part, "functionCall"), dict)]
-        text = "\n".join(part["text"] for part in parts if isinstance(part.get("text"), str))
-        ref = self._privacy.reference(text)
-        usage, error = _member(event.value, "usageMetadata"), masked(_text(event.value, "errorCode"))
-        if not isinstance(usage, dict) and not calls and not error and event.author not in self._models:
+        calls = [piece.function_call for piece in pieces if piece.function_call is not None]
+        ref = self._privacy.reference("\n".join(piece.text for piece in pieces if piece.text))
+        if usage is None and not calls and not error and event.author not in self._models:
             self._report.pass_over("event of an agent that is no model")
             note = steps.Note(event.time, event.place)
             thread.add(note)
-            self._say(_Words(thread, note, ref, event.branch, []))
+            self._say(_Words(thread, note, ref, event.branch, set()))
             return
-        if not parts and not isinstance(usage, dict) and not error:
+        if not pieces and usage is None and not error:
             self._report.pass_over("event without content")  # such as one that only changes the state
             return
-        call = steps.ModelCall(
-            event.time, event.place, end=max(event.end, event.time), ref=ref, final=not calls, error=error
-        )
-        call.model = masked(_text(event.value, "modelVersion"))
-        reason = masked(_text(event.value, "finishReason"))
-        call.more = {"finish_reason": reason} if reason else {}
-        names = ("promptTokenCount", "candidatesTokenCount", "cachedContentTokenCount", "", "thoughtsTokenCount")
-        put, got, read, _, thought = (_member(usage, name) for name in names)
-        more = _member(usage, "toolUsePromptTokenCount")
+        end = max(event.end, event.time)
+        call = steps.ModelCall(event.time, event.place, end=end, ref=ref, final=not calls, error=error)
+        call.model = masked(said.model_version)
+        if said.finish_reason:
+            call.more = {"finish_reason": masked(said.finish_reason)}
+        usage = usage or _Usage()
+        put, more = usage.prompt_token_count, usage.tool_use_prompt_token_count
         put = put + more if type(put) is int and type(more) is int and more > 0 else put
-        self._team.spend(call, (put, got, read, None, thought), reasoning_apart=True)
+        stated = put, usage.candidates_token_count, usage.cached_content_token_count, None, usage.thoughts_token_count
+        self._team.spend(call, stated, reasoning_apart=True)
         thread.add(call)
         for one in calls:
             self._take_call(one, thread, call, event)
-        self._say(_Words(thread, call, ref, event.branch, []))
+        self._say(_Words(thread, call, ref, event.branch, set()))
 
-    def _take_call(self, one: Object, thread: steps.Transcript, call: steps.ModelCall, event: _Event) -> None:
-        name, tool, given = _text(one, "id"), masked(_text(one, "name")), _member(one, "args")
-        found = steps.ToolCall(call.end, event.place, call=call, id=masked(name), tool=tool)
-        found.ref = self._privacy.reference(given)
+    def _take_call(self, one: _Call, thread: steps.Transcript, call: steps.ModelCall, event: _Event) -> None:
+        tool = masked(one.name)
+        found = steps.ToolCall(call.end, event.place, call=call, id=masked(one.id), tool=tool)
+        found.ref = self._privacy.reference(one.args)
         if tool in _ASKS:
             found.purpose = steps.ASK
         elif tool == _TRANSFER:
-            target = self._thread(masked(text_field(given, "agent_name")))
+            target = self._thread(masked(text_field(one.args, "agent_name")))
             found.purpose, found.target = steps.MESSAGE, target.agent
             self._handoffs[target.agent] = found
             self._topology = Topology.SWARM
         thread.add(found)
-        self._calls.setdefault(name, (thread, found))
+        self._calls.setdefault(one.id, (thread, found))
 
     def _say(self, words: _Words) -> None:
         """An agent's last words take the place of those before."""
@@ -229,8 +303,9 @@ class _Session:
         if sent is not None:
             thread.add(steps.Delivery(sent.time, sent.place, sent=sent))
         for words in self._words:
-            is_read = any(not _is_beside(reader, branch) for reader in words.readers)
-            if words.thread is thread or is_read or _is_beside(words.branch, branch):
+            if words.thread is thread or branch in words.readers or _is_beside(words.branch, branch):
+                continue
+            if any(not _is_beside(reader, branch) for reader in words.readers):
                 continue
             step = words.step
             if words.thread is None and isinstance(step, steps.UserInput):
@@ -241,13 +316,15 @@ class _Session:
                 )
                 words.thread.add(told)
                 thread.add(steps.Delivery(told.time, told.place, sent=told))
-            words.readers.append(branch)
+            words.readers.add(branch)
+        self._words = [words for words in self._words if "" not in words.readers or words.thread is thread]
 
 
 def _is_beside(one: str, other: str) -> bool:
     """Whether two branches part, so that neither reads what is said in the other."""
-    pairs = zip(one.split("."), other.split("."), strict=False)
-    return bool(one and other) and any(a != b for a, b in pairs)
+    if not one or not other or one == other:
+        return False
+    return any(a != b for a, b in zip(one.split("."), other.split("."), strict=False))
 
 
 def _with_ends(events: Sequence[_Event]) -> Iterator[_Event]:
@@ -258,8 +335,10 @@ def _with_ends(events: Sequence[_Event]) -> Iterator[_Event]:
     """
     following: dict[int, float] = {}
     for number, (one, after) in enumerate(pairwise(events)):
-        later = (other for other in (after, *events[number + 2 : number + 20]))
-        next_one = next((other for other in later if not _is_beside(one.branch, other.branch)), None)
+        next_one: _Event | None = after
+        if _is_beside(one.branch, after.branch):
+            later = events[number + 2 : number + _MOST_BESIDE]
+            next_one = next((other for other in later if not _is_beside(one.branch, other.branch)), None)
         if next_one is not None and (next_one.author != steps.USER):
             following[number] = next_one.time
     for number, event in enumerate(events):

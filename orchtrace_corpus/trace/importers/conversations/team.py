@@ -4,17 +4,41 @@ The importers of OpenCode, Inspect, AutoGen and ADK read their records into the 
 the tokens of every answer once and makes the trace.
 """
 
+from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
+
+from msgspec import DecodeError, Raw
 
 from orchtrace_corpus.trace.importers.conversations import transcript as steps
 from orchtrace_corpus.trace.importers.conversations.conversation_events import add_events
 from orchtrace_corpus.trace.importers.core.builder import Builder
 from orchtrace_corpus.trace.importers.core.identity import Names
+from orchtrace_corpus.trace.importers.core.json_parts import Part, encoded, whole
+from orchtrace_corpus.trace.importers.core.logs import LogFile, contents, rows
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
 from orchtrace_corpus.trace.importers.spans.span import Usage
 from orchtrace_corpus.trace.importers.spans.usage import amount, divided
 from orchtrace_corpus.trace.model.import_report import ImportReport, LedgerLine, Missing, Problem
 from orchtrace_corpus.trace.model.trace import Status, TokenBasis, Topology, Trace, Unit
+
+_LINES = (".jsonl", ".ndjson")
+
+
+def documents(file: LogFile, report: ImportReport) -> Iterator[Part]:
+    """The objects of a file, undecoded: the document that it is, those of its array, or one on each line.
+
+    Raises:
+        DataFileError: The file cannot be read.
+    """
+    if not file.path.endswith(_LINES):
+        with suppress(DecodeError, RecursionError):
+            top = whole(contents(file))
+            yield from top.elements() if top.is_array else (top,)
+            return
+    for line, raw in rows(file, report, Raw):
+        data = bytes(raw) if isinstance(raw, Raw) else encoded(raw)
+        yield Part(data, Raw(data), 0, line)
 
 
 class Team:

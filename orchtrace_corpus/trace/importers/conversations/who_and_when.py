@@ -10,17 +10,17 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from orchtrace_corpus.trace.importers.conversations import transcript as steps
-from orchtrace_corpus.trace.importers.conversations.team import Team
+from orchtrace_corpus.trace.importers.conversations.team import Team, documents
 from orchtrace_corpus.trace.importers.conversations.transcript import string, text_field
 from orchtrace_corpus.trace.importers.core.json_parts import Part
 from orchtrace_corpus.trace.importers.core.logs import EmptyLogError, Head, LogFile, Opened
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked, masked_path
-from orchtrace_corpus.trace.importers.spans.files import records
 from orchtrace_corpus.trace.model.import_report import Drop, ImportReport, Problem
 from orchtrace_corpus.trace.model.trace import Status, Trace, Unit
 
-_MEMBERS = {"history", "mistake_agent", "mistake_step"}
-_LONG = re.compile(r'\s*\{\s*"history"\s*:\s*\[\s*\{\s*"content"\s*:')
+_MEMBERS = ({"history", "mistake_agent", "mistake_step"}, {"history", "question_ID", "ground_truth"})
+"""Members of a record; where its history is long, the labels are not among the first."""
+_LONG = re.compile(r'\s*\[?\s*\{\s*"history"\s*:\s*\[\s*\{\s*"content"\s*:')
 """How a record begins whose labels are behind a long history."""
 _PERSON = '"role": "human"'
 _PURPOSE = re.compile(r"\s*\((?:-> ?([^()]{1,100})|[^()]{1,100})\)\s*$")
@@ -33,7 +33,8 @@ MISTAKE = "mistake"
 def recognises(beginning: Head) -> bool:
     """Whether a file that begins like this holds records of Who&When: by their labels."""
     text = beginning.text
-    return beginning.outline >= _MEMBERS or (_LONG.match(text) is not None and _PERSON in text)
+    is_told = any(members <= beginning.outline for members in _MEMBERS)
+    return is_told or (_LONG.match(text) is not None and _PERSON in text)
 
 
 def ties(opened: Opened) -> Sequence[str]:
@@ -50,14 +51,12 @@ def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
     """
     found, report = 0, ImportReport()
     for file in files:
-        for record in records(file, report, None):
-            value: Part = record.value
-            for part in value.elements() if value.is_array else (value,):
-                trace = _Record(part, file, privacy, report).trace()
-                if trace is not None:
-                    found += 1
-                    yield trace
-                    report = ImportReport()
+        for part in documents(file, report):
+            trace = _Record(part, file, privacy, report).trace()
+            if trace is not None:
+                found += 1
+                yield trace
+                report = ImportReport()
     if not found:
         raise EmptyLogError(f"no step of an agent in {', '.join(file.name for file in files[:3])}")
 

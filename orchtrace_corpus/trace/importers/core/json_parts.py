@@ -4,7 +4,8 @@ Where a part begins follows from the length of what is in front of it, and so do
 """
 
 from collections.abc import Iterator
-from typing import Any
+from functools import cache
+from typing import Any, TypeVar, get_args
 
 import msgspec
 
@@ -13,6 +14,7 @@ from orchtrace_corpus.base.json_syntax import MAX_DEPTH, exceeds_depth
 
 _UNDECODABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 _ANYTHING = msgspec.json.Decoder()
+_Shape = TypeVar("_Shape", bound=msgspec.Struct)
 
 
 class Part:
@@ -74,6 +76,43 @@ def decoded(raw: Any, shape: Any = Any) -> Any:
         return decoded(bytes(raw).decode("utf-8", "replace"), shape)
     except (msgspec.DecodeError, RecursionError):
         return None
+
+
+def lenient(value: Any, shape: type[_Shape]) -> _Shape | None:
+    """A decoded object as a struct, whatever is wrong with it: members of another kind than they should be are lost.
+
+    Members are found in either spelling: as JSON has them, or as the struct names its fields. None for no object.
+    """
+    if type(value) is not dict:
+        return None
+    found = {}
+    for name, spelled, is_text, inner, is_list in _plan(shape):
+        given = value.get(spelled)
+        given = value.get(name) if given is None else given
+        if is_text:
+            given = given if type(given) is str else ""
+        elif is_list:
+            parts = (lenient(one, inner) for one in given) if type(given) is list else ()
+            given = [one for one in parts if one is not None]
+        elif inner is not None:
+            given = lenient(given, inner)
+        found[name] = given
+    return shape(**found)
+
+
+@cache
+def _plan(shape: type[msgspec.Struct]) -> list[tuple[str, str, bool, Any, bool]]:
+    """The fields of a struct: name, name in JSON, whether it is a text, the struct in it, and whether it is a list."""
+    found = []
+    for one in msgspec.structs.fields(shape):
+        options = [one.type, *get_args(one.type)]
+        lists = [
+            inner for option in options for inner in get_args(option) if getattr(option, "__origin__", None) is list
+        ]
+        structs = [option for option in options if isinstance(option, type) and issubclass(option, msgspec.Struct)]
+        inner = next(iter(lists or structs), None)
+        found.append((one.name, one.encode_name, one.type is str, inner, bool(lists)))
+    return found
 
 
 def encoded(value: Any) -> bytes:

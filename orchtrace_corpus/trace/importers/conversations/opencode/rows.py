@@ -1,12 +1,10 @@
 """The records of OpenCode as typed values, whatever is wrong with them: sessions, messages, and parts of messages."""
 
-from typing import Any, TypeVar
+from typing import Any
 
 from msgspec import DecodeError, Struct, field
 from msgspec.json import Decoder
-from msgspec.structs import fields
 
-from orchtrace_corpus.trace.importers.conversations.transcript import string
 from orchtrace_corpus.trace.importers.core import json_parts as parts
 
 
@@ -65,10 +63,7 @@ class Exported(Struct):
     parts: list[Row] | None = None
 
 
-_NESTED: dict[str, type[Struct]] = {"time": Times, "state": State, "info": Row, "part": Row}
-_LISTS: dict[str, type[Struct]] = {"messages": Exported, "parts": Row}
 _ROW = Decoder(Row)
-_Shape = TypeVar("_Shape", bound=Struct)
 
 
 def decode(data: Any) -> Row | None:
@@ -76,22 +71,4 @@ def decode(data: Any) -> Row | None:
     try:
         return _ROW.decode(data)
     except (DecodeError, UnicodeDecodeError, RecursionError):
-        return converted(parts.decoded(data), Row)
-
-
-def converted(value: Any, shape: type[_Shape]) -> _Shape | None:
-    """The same of a decoded value."""
-    if type(value) is not dict:
-        return None
-    found = {}
-    for one in fields(shape):
-        name, given = one.encode_name, value.get(one.encode_name)
-        if one.type is str:
-            given = string(given)
-        elif name in _NESTED:
-            given = converted(given, _NESTED[name])
-        elif name in _LISTS:
-            found_in = (converted(inner, _LISTS[name]) for inner in given) if type(given) is list else ()
-            given = [inner for inner in found_in if inner is not None]
-        found[one.name] = given
-    return shape(**found)
+        return parts.lenient(parts.decoded(data), Row)

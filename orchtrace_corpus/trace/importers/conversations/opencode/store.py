@@ -9,7 +9,7 @@ from typing import Any
 from msgspec import DecodeError, Struct, field
 
 from orchtrace_corpus.trace.importers.conversations import transcript as steps
-from orchtrace_corpus.trace.importers.conversations.opencode.rows import Exported, Row, State, Times, converted, decode
+from orchtrace_corpus.trace.importers.conversations.opencode.rows import Exported, Row, State, Times, decode
 from orchtrace_corpus.trace.importers.conversations.transcript import string, text_field
 from orchtrace_corpus.trace.importers.core import json_parts as parts
 from orchtrace_corpus.trace.importers.core import logs
@@ -91,7 +91,7 @@ class Store:
                 self._take_document(logs.contents(file), file)
                 return
         for line, row in logs.rows(file, self._report, Row):
-            self._take(converted(row, Row) if type(row) is dict else row, steps.Place(file.name, line))
+            self._take(parts.lenient(row, Row) if type(row) is dict else row, steps.Place(file.name, line))
 
     def _take_document(self, data: bytes, file: LogFile) -> None:
         """A record, or an export, whose messages are decoded one by one.
@@ -109,12 +109,12 @@ class Store:
         members = parts.whole(data).members()
         if "info" in members:
             self._take(
-                members["info"].value(Row) or converted(members["info"].value(), Row),
+                members["info"].value(Row) or parts.lenient(members["info"].value(), Row),
                 steps.Place(file.name, members["info"].line),
             )
         for one in members["messages"].elements() if "messages" in members else ():
             self._report.records_read += 1
-            exported = one.value(Exported) or converted(one.value(), Exported)
+            exported = one.value(Exported) or parts.lenient(one.value(), Exported)
             self._take_exported(exported or Exported(), steps.Place(file.name, one.line))
 
     def _take(self, row: Row | None, place: steps.Place) -> None:

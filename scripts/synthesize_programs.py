@@ -1,0 +1,249 @@
+"""The made-up sessions as OpenCode, Inspect AI, AutoGen and Google ADK write them; see `synthesize_logs.py`."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from made_up_teams import START, Files, Round, Turn, end_of, moment
+
+MODEL = "example-large"
+TASK = "Review the reader, and say what is slow."
+Object = dict[str, Any]
+
+
+def opencode(number: int, rounds: list[Round]) -> Files:
+    """What `opencode export` prints of each session: the lead's, and one for each worker."""
+    lead = _Export(f"ses_{number:08x}lead", "build", 0, "")
+    lead.message(0, 0, "user", [{"type": "text", "text": TASK}])
+    found = [lead]
+    for one in rounds:
+        tasks = []
+        for work in one.works:
+            last = work.turns[-1]
+            child = _Export(f"ses_{number:08x}{work.name}", "general", work.turns[0].start, lead.id)
+            child.message(work.turns[0].start, 0, "user", [{"type": "text", "text": work.task}])
+            for turn in work.turns:
+                given = {"filePath": f"/home/someone/project/{work.name}.py"}
+                child.answer(turn, [_part("read", given, turn.printed, turn.end, turn.done)] if turn.printed else [])
+            given = {"description": work.name, "prompt": work.task, "subagent_type": "general"}
+            times = work.turns[0].start - 0.01, last.done + 0.01
+            tasks.append(_part("task", given, last.text, *times, sessionId=child.id))
+            found.append(child)
+        lead.answer(one.lead, tasks, done=end_of(one) + 0.02)
+    return {f"{one.id}.json": [{"info": one.info, "messages": one.messages}] for one in found}
+
+
+def _part(tool: str, given: Object, printed: str, begin: float, end: float, **metadata: Any) -> Object:
+    times = {"start": _ms(begin), "end": _ms(end)}
+    state = {
+        "status": "completed",
+        "input": given,
+        "output": printed,
+        "title": tool,
+        "metadata": metadata,
+        "time": times,
+    }
+    return {"type": "tool", "tool": tool, "callID": f"call_{_ms(begin):x}", "state": state}
+
+
+def _ms(second: float) -> int:
+    return int((START + second) * 1000)
+
+
+class _Export:
+    """A session of OpenCode in the making."""
+
+    def __init__(self, name: str, agent: str, second: float, parent: str) -> None:
+        self.id, self._agent, self.messages = name, agent, list[Object]()
+        self.info: Object = {"id": name, "slug": "made-up", "projectID": "global", "directory": "/home/someone/project"}
+        self.info |= {"title": name, "agent": agent, "version": "1.18.33", "time": {"created": _ms(second)}}
+        self.info |= {"parentID": parent} if parent else {}
+
+    def message(self, created: float, completed: float, role: str, parts: list[Object], **more: Any) -> None:
+        name = f"msg_{self.id[4:]}{len(self.messages):04x}"
+        times = {"created": _ms(created)} | ({"completed": _ms(completed)} if completed else {})
+        info = {
+            "id": name,
+            "sessionID": self.id,
+            "role": role,
+            "time": times,
+            "agent": self._agent,
+            "mode": self._agent,
+        }
+        of = {"sessionID": self.id, "messageID": name}
+        numbered = [{"id": f"prt_{name[4:]}{place:02x}", **of, **part} for place, part in enumerate(parts)]
+        self.messages.append({"info": {**info, "modelID": MODEL, "providerID": "example", **more}, "parts": numbered})
+
+    def answer(self, turn: Turn, calls: list[Object], done: float = 0.0) -> None:
+        read, written, cached, thought = turn.usage
+        thought = min(thought, written)
+        usage: Object = {"input": read - cached, "output": written - thought, "reasoning": thought}
+        usage |= {"total": read + written, "cache": {"read": cached, "write": 0}}
+        text: Object = {
+            "type": "text",
+            "text": turn.text,
+            "time": {"start": _ms(turn.start + 0.5), "end": _ms(turn.end)},
+        }
+        end = {"type": "step-finish", "reason": "stop", "snapshot": "0" * 40, "cost": 0, "tokens": usage}
+        parts: list[Object] = [{"type": "step-start", "snapshot": "0" * 40}, text, *calls, end]
+        self.message(turn.start, done or turn.done, "assistant", parts, cost=0, tokens=usage, finish="stop")
+
+
+def inspect_ai(number: int, rounds: list[Round]) -> Files:
+    """A log of one sample, as JSON."""
+    log = _Sample()
+    log.span("lead", "", "agent", 0, end_of(rounds[-1]) + 1)
+    for one in rounds:
+        names = [f"call_{number:08x}{work.name}" for work in one.works]
+        log.answer(
+            "lead", one.lead, [(name, f"worker-{work.name}") for name, work in zip(names, one.works, strict=True)]
+        )
+        for name, work in zip(names, one.works, strict=True):
+            begin, end = one.lead.end, work.turns[-1].done
+            log.call("lead", name, f"worker-{work.name}", {"task": work.task}, work.turns[-1].text, begin, end)
+            log.span(f"a{name}", f"t{name}", "agent", begin, end, name=work.name)
+            for place, turn in enumerate(work.turns):
+                read = f"{name}x{place}"
+                log.answer(f"a{name}", turn, [(read, "read_file")] if turn.printed else [])
+                if turn.printed:
+                    log.call(f"a{name}", read, "read_file", {"path": f"{read}.py"}, turn.printed, turn.end, turn.done)
+    sample = {
+        "id": number,
+        "epoch": 1,
+        "uuid": f"sample{number}",
+        "scores": {},
+        "events": log.events,
+        "attachments": {},
+    }
+    about = {"eval_id": f"eval{number}", "run_id": "run", "task": "made_up", "packages": {"inspect_ai": "0.3.285"}}
+    return {f"{number:08x}.json": [{"version": 2, "status": "success", "eval": about, "samples": [sample]}]}
+
+
+class _Sample:
+    """The events of a sample in the making."""
+
+    def __init__(self) -> None:
+        self.events: list[Object] = []
+
+    def _add(self, event: str, span: str, second: float, **more: Any) -> None:
+        found = {"uuid": f"e{len(self.events)}", "span_id": span, "timestamp": moment(second), "working_start": second}
+        self.events.append({**found, "event": event, **more})
+
+    def span(self, of: str, parent: str, kind: str, begin: float, end: float, name: str = "") -> None:
+        above = {"parent_id": parent} if parent else {}
+        self._add("span_begin", of, begin, id=of, type=kind, name=name or of, **above)
+        self._add("span_end", of, end, id=of)
+
+    def answer(self, span: str, turn: Turn, calls: list[tuple[str, str]]) -> None:
+        read, written, cached, thought = turn.usage
+        usage = {"input_tokens": read - cached, "output_tokens": written, "total_tokens": read + written}
+        usage |= {"input_tokens_cache_read": cached, "reasoning_tokens": min(thought, written)}
+        asked = [{"id": name, "function": tool, "arguments": {}, "type": "function"} for name, tool in calls]
+        message = {"content": turn.text, "source": "generate", "role": "assistant", "tool_calls": asked}
+        output = {"model": MODEL, "choices": [{"message": message, "stop_reason": "stop"}], "usage": usage}
+        times = {"completed": moment(turn.end), "working_time": turn.end - turn.start}
+        raw = {"request": {"model": MODEL}, "response": {"content": turn.text}}
+        self._add(
+            "model", span, turn.start, model=MODEL, input=[], input_refs=[[0, 2]], output=output, call=raw, **times
+        )
+
+    def call(self, span: str, name: str, tool: str, given: Object, printed: str, begin: float, end: float) -> None:
+        times = {"completed": moment(end), "working_time": end - begin}
+        self._add("tool", span, begin, id=name, function=tool, arguments=given, result=printed, **times)
+        self.span(f"t{name}", span, "tool", begin, end, name=tool)
+
+
+def autogen(number: int, rounds: list[Round]) -> Files:
+    """What a handler of the event log writes: each message twice, and each call of a model besides."""
+    log = _EventLog(number)
+    log.say(0, "user", "TextMessage", TASK)
+    for one in rounds:
+        names = {f"call_{number:08x}{work.name}": work for work in one.works}
+        log.answer(one.lead, "lead", [(name, f"w{work.name}", {"task": work.task}) for name, work in names.items()])
+        for work in names.values():
+            log.say(work.turns[0].start, "user", "TextMessage", work.task)
+        for name, work in names.items():
+            for place, turn in enumerate(work.turns):
+                read = f"{name}x{place}"
+                log.answer(turn, f"w{work.name}", [(read, "read_file", {"path": f"{read}.py"})] if turn.printed else [])
+                if turn.printed:
+                    log.results(turn.done, f"w{work.name}", {read: turn.printed})
+        log.results(end_of(one), "lead", {name: work.turns[-1].text for name, work in names.items()})
+    return {f"{number:08x}.jsonl": log.rows}
+
+
+class _EventLog:
+    """An event log in the making."""
+
+    def __init__(self, number: int) -> None:
+        self._number, self._count, self.rows = number, 0, list[Object]()
+        self._run = f"{number:08x}-0000-4000-8000-000000000000"
+
+    def say(self, second: float, source: str, kind: str, content: Any, usage: Mapping[str, int] | None = None) -> None:
+        self._count += 1
+        name = f"{self._number:08x}-0000-4000-8000-{self._count:012x}"
+        message = {"id": name, "source": source, "models_usage": usage, "metadata": {}, "created_at": moment(second)}
+        payload = json.dumps({"message": {**message, "content": content, "type": kind}}, separators=(",", ":"))
+        for stage in ("SEND", "DELIVER"):
+            row = {"payload": payload, "sender": f"{source}_{self._run}/{self._run}", "receiver": None}
+            self.rows.append(
+                {**row, "kind": "MessageKind.PUBLISH", "delivery_stage": f"DeliveryStage.{stage}", "type": "Message"}
+            )
+
+    def answer(self, turn: Turn, source: str, calls: list[tuple[str, str, Object]]) -> None:
+        read, written, cached, _ = turn.usage
+        usage = {"prompt_tokens": read, "completion_tokens": written}
+        response = {"model": MODEL, "usage": {**usage, "prompt_tokens_details": {"cached_tokens": cached}}}
+        asked = [{"role": "system", "content": "You review."}, {"role": "user", "content": turn.text}]
+        call = {
+            "type": "LLMCall",
+            "messages": asked,
+            "response": response,
+            "agent_id": f"{source}_{self._run}/{self._run}",
+        }
+        self.rows.append({**call, **usage})
+        self.say(turn.end, source, "ThoughtEvent", turn.text)
+        content = [{"id": name, "name": tool, "arguments": json.dumps(given)} for name, tool, given in calls]
+        kind = "ToolCallRequestEvent" if calls else "TextMessage"
+        self.say(turn.end, source, kind, content if calls else turn.text, usage)
+
+    def results(self, second: float, source: str, printed: Mapping[str, str]) -> None:
+        found = [{"content": text, "name": "x", "call_id": name, "is_error": False} for name, text in printed.items()]
+        self.say(second, source, "ToolCallExecutionEvent", found)
+
+
+def google_adk(number: int, rounds: list[Round]) -> Files:
+    """A session; workers run side by side in branches, since what agents that are tools do is in no session."""
+    events: list[Object] = []
+
+    def say(second: float, author: str, *parts: Object, branch: str = "", usage: Any = None) -> None:
+        found: Object = {"content": {"parts": list(parts), "role": "model"}, "invocationId": f"e-{number:08x}"}
+        found |= {"author": author, "actions": {"stateDelta": {}, "artifactDelta": {}}, "id": f"{len(events):032x}"}
+        found |= {"timestamp": START + second} | ({"branch": branch} if branch else {})
+        if usage is not None:
+            read, written, cached, thought = usage
+            counts = {"promptTokenCount": read, "cachedContentTokenCount": cached, "totalTokenCount": read + written}
+            thought = min(thought, written)
+            found["usageMetadata"] = {
+                **counts,
+                "candidatesTokenCount": written - thought,
+                "thoughtsTokenCount": thought,
+            }
+        events.append(found)
+
+    say(0, "user", {"text": TASK})
+    for one in rounds:
+        say(one.lead.start, "lead", {"text": one.lead.text}, usage=one.lead.usage)
+        for work in one.works:
+            for place, turn in enumerate(work.turns):
+                name, branch = f"adk-{number:08x}{work.name}x{place}", f"fan.w{work.name}"
+                call = {"functionCall": {"id": name, "name": "read_file", "args": {"path": f"{name}.py"}}}
+                parts: list[Object] = [{"text": turn.text}, *([call] if turn.printed else [])]
+                say(turn.start, f"w{work.name}", *parts, branch=branch, usage=turn.usage)
+                if turn.printed:
+                    answer = {
+                        "functionResponse": {"id": name, "name": "read_file", "response": {"result": turn.printed}}
+                    }
+                    say(turn.done, f"w{work.name}", answer, branch=branch)
+    session = {"id": f"{number:08x}", "appName": "made_up", "userId": "u", "state": {}, "events": events}
+    return {f"{number:08x}.json": [session]}
