@@ -15,8 +15,10 @@ from orchtrace_corpus.base.findings import printable, quote
 from orchtrace_corpus.base.yamlfile.reader import read_bytes
 from orchtrace_corpus.corpus.cli import options as shared
 from orchtrace_corpus.corpus.cli.facets import (
+    DetailOptions,
     EvidenceCommand,
     ExclusionCommand,
+    IntakeOptions,
     PaperCommand,
     TagProblem,
     command,
@@ -25,8 +27,6 @@ from orchtrace_corpus.corpus.cli.facets import (
 from orchtrace_corpus.corpus.cli.interview import Interview
 from orchtrace_corpus.corpus.cli.options import (
     Destination,
-    DetailOptions,
-    IntakeOptions,
     To,
     argument,
     option,
