@@ -3,15 +3,13 @@
 A specification of a published reward has the key of its paper for a name; here the two are joined, and nowhere else.
 """
 
-from functools import wraps
 from typing import TYPE_CHECKING
 
-from orchtrace_corpus.base.commands.declarations import Context
+from orchtrace_corpus.base.commands.declarations import Context, like
 from orchtrace_corpus.base.errors import ExitCode
 from orchtrace_corpus.base.files import installed_path
 from orchtrace_corpus.base.text import Format
 from orchtrace_corpus.base.text.layout import line, wrap
-from orchtrace_corpus.corpus.cli import counts, records
 from orchtrace_corpus.corpus.cli.session import CorpusSession
 
 if TYPE_CHECKING:
@@ -20,9 +18,11 @@ if TYPE_CHECKING:
 _AXIS = "reward_family"
 
 
-@wraps(records.show)
+@like("corpus.cli.records:show")
 def show(ctx: Context, names: list[str], output_format: Format = Format.TABLE) -> int:
     """The command `show`; below records whose reward is specified, how to compute it on a run."""
+    from orchtrace_corpus.corpus.cli import records
+
     session = CorpusSession(*ctx.obj)
     for record in records.show_found(session, names, output_format):
         if output_format is Format.TABLE and installed_path(f"data/rewards/{record.name}.yaml"):
@@ -32,9 +32,11 @@ def show(ctx: Context, names: list[str], output_format: Format = Format.TABLE) -
     return ExitCode.DONE
 
 
-@wraps(counts.terms)
+@like("corpus.cli.counts:terms")
 def terms(ctx: Context, axis: str = "", sort: str = "", columns: str = "", output_format: Format = Format.TABLE) -> int:
     """The command `terms`; below the reward families, what computes each on a run, and whose rewards are specified."""
+    from orchtrace_corpus.corpus.cli import counts
+
     code = counts.terms(ctx, axis, sort, columns, output_format)
     if axis == _AXIS and output_format is Format.TABLE:
         from orchtrace_corpus.base.text.table import Table

@@ -331,8 +331,8 @@ def test_offline_works_from_what_was_answered_before(corpus: Path, server: Arxiv
 @pytest.mark.parametrize(
     ("fault", "reason"),
     [
-        (faults.busy(), "arXiv had no time for it; try again later"),
-        (faults.cut(), "arXiv had no time for it; try again later"),
+        (faults.busy(), "arXiv did not answer for it; try again later"),
+        (faults.cut(), "arXiv did not answer for it; try again later"),
         (faults.access_denied(), "or give --no-fetch and say it with --title, --authors, --year and --venue"),
     ],
 )

@@ -291,9 +291,9 @@ def test_a_section_with_a_page_of_its_own_is_built_checked_and_missed_when_it_go
     written, checked = (run_corpus("--root", str(root), "readme", *words) for words in ([], ["--check"]))
     assert (written.code, written.stderr) == (
         0,
-        "wrote README.md\ncorpus: docs/list/small.md is made no longer; remove it\n",
+        "wrote README.md\ncorpus: docs/list/small.md is no longer made; remove it\n",
     )
-    assert (checked.code, checked.stderr) == (1, "corpus: docs/list/small.md is made no longer; remove it\n")
+    assert (checked.code, checked.stderr) == (1, "corpus: docs/list/small.md is no longer made; remove it\n")
 
 
 @pytest.mark.posix

@@ -320,7 +320,7 @@ def test_a_query_that_stays_without_answer_is_asked_about_its_whole_window_next_
     assert result.code == 4
     assert result.stdout.splitlines()[1:] == ["gate   arXiv   2024-01-01  2024-02-29      5    1"]
     assert "corpus: no answer to the query path: HTTP 429 (plain text: 'Rate exceeded.')\n" in result.stderr
-    assert result.stderr.endswith("Run the command again later; what was answered is kept.\n")
+    assert result.stderr.endswith("Run the command again later; answers so far are stored.\n")
     assert [search.query for run in runs(root) for search in run.searches] == ["gate"]
 
     server.always = None
@@ -572,7 +572,7 @@ def test_an_openalex_that_does_not_answer_costs_nothing_but_the_citations(
     result = discover()
 
     assert result.code == 4
-    assert "corpus: not everything could be asked; what was answered before is kept\n" in result.stderr
+    assert "corpus: not every request succeeded; earlier answers are kept\n" in result.stderr
     assert "s3cret" not in result.stderr
     assert ("It does not take the key, or wants one;" in result.stderr) == (fault == 401)
     assert "citations" not in result.stdout

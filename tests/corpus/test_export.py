@@ -102,7 +102,7 @@ def test_what_cannot_be_a_file_is_refused(tmp_path: Path) -> None:
         2,
         "corpus: '/dev/null' is no file\nLeave out -o to write to standard output.\n",
     )
-    assert (nowhere.code, nowhere.stderr) == (3, f"corpus: there is no folder '{tmp_path / 'no'}'\nMake it first.\n")
+    assert (nowhere.code, nowhere.stderr) == (3, f"corpus: there is no folder '{tmp_path / 'no'}'\nCreate it first.\n")
     assert Path("/dev/null").is_char_device()
 
 

@@ -354,7 +354,7 @@ def test_a_service_that_breaks_off_leaves_a_partial_report(corpus: Path, server:
     result = fetch("--write")
 
     assert (result.code, [line.split()[1] for line in result.stdout.splitlines()]) == (4, ["A103"])
-    assert "not everything could be asked; the report is of what was kept from earlier runs" in result.stderr
+    assert "not every request succeeded; the report uses answers of earlier runs" in result.stderr
     assert "refuses to answer: HTTP 403" in result.stderr
     assert contents(corpus) == before, "nothing is written of a half-known corpus"
 
@@ -382,7 +382,7 @@ def test_what_was_kept_is_reported_where_arxiv_has_no_answer(
 @pytest.mark.parametrize(
     ("fault", "messages"),
     [
-        (faults.rate_exceeded(), ["arXiv had no time for 2 papers: 2101.00001, 2302.00002", "HTTP 429"]),
+        (faults.rate_exceeded(), ["arXiv did not answer for 2 papers: 2101.00001, 2302.00002", "HTTP 429"]),
         (faults.sending(b"<feed>"), ["arXiv's answer could not be read about 2 papers: 2101.00001, 2302.00002"]),
     ],
 )

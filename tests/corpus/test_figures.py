@@ -542,7 +542,7 @@ def test_the_figure_of_an_axis_that_was_renamed_is_named(tmp_path: Path) -> None
 
     written, checked = (run_corpus("--root", str(root), "figures", *words) for words in ((), ("--check",)))
 
-    told = "corpus: docs/figures/tools.svg is drawn no longer; remove it\n"
+    told = "corpus: docs/figures/tools.svg is no longer drawn; remove it\n"
     assert (written.code, checked) == (0, (1, "", told))
     assert told in written.stderr
     (folder / "tools.svg").unlink()

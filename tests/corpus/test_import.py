@@ -133,7 +133,7 @@ def test_all_problems_are_told_at_their_lines_and_nothing_is_written(root: Path)
     assert run_corpus("import", "jsonl", "new.jsonl") == (
         1,
         "",
-        "corpus: nothing was written, since some records cannot be brought in:\n"
+        "corpus: nothing was written, since some records cannot be imported:\n"
         "new.jsonl:1: V102 unknown style 'frmal' (did you mean 'formal'? allowed: formal, cottage, meadow, gravel, NA) "
         "[rose-garden]\n"
         "new.jsonl:2: no paper has this key yet, and a new one needs authors, year, venue, urls, summary, style, care, "
@@ -275,7 +275,7 @@ def test_a_file_without_entries_is_no_import(root: Path, name: str, text: str) -
     assert run_corpus("import", name, str(path)) == (
         3,
         "",
-        f"corpus: there are no entries in {path}\nNothing can be brought in.\n",
+        f"corpus: there are no entries in {path}\nNothing was imported.\n",
     )
 
 

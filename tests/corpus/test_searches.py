@@ -419,7 +419,7 @@ def test_add_takes_only_libraries_to_the_candidates(root: Path) -> None:
     assert run_corpus("add", "2401.00099", "--to", "candidates") == (
         2,
         "",
-        "corpus: --to candidates takes .bib files\nOf other formats: corpus import FORMAT FILE --to candidates\n",
+        "corpus: --to candidates takes .bib files\nFor other formats: corpus import FILE --to candidates\n",
     )
 
 

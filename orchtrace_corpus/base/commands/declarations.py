@@ -85,8 +85,25 @@ def find_command(commands: CommandTable, name: str) -> Command | None:
     return next((group[name] for group in commands.values() if name in group), None)
 
 
+def like(place: str) -> Callable[[Callable[..., int]], Callable[..., int]]:
+    """A decorator of a command that declares what another does, which is imported when that is asked for."""
+
+    def decorate(function: Callable[..., int]) -> Callable[..., int]:
+        function.__dict__["declared_by"] = Command(place, "")
+        return function
+
+    return decorate
+
+
+def declaring(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function whose declarations are those of a command: mostly its own."""
+    command = function.__dict__.get("declared_by")
+    return function if command is None else command.find()
+
+
 def parameters(function: Callable[..., Any]) -> Iterator[Parameter] | None:
     """What a command's function declares beside its context; None if some of it is Typer's own."""
+    function = declaring(function)
     code, defaults, types = function.__code__, function.__defaults__ or (), function.__annotations__
     first, *names = code.co_varnames[: code.co_argcount]
     declared = {name: next(iter(getattr(types[name], "__metadata__", ())), None) for name in names}

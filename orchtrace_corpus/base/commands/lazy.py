@@ -16,6 +16,7 @@ from orchtrace_corpus.base.commands.declarations import (
     CommandTable,
     Context,
     Option,
+    declaring,
     find_command,
 )
 from orchtrace_corpus.base.commands.output import Output
@@ -25,9 +26,10 @@ from orchtrace_corpus.base.findings import quote, suggestion
 
 def typer_function(function: Callable[..., Any]) -> Callable[..., Any]:
     """A function whose declarations are Typer's."""
-    signature = inspect.signature(function)
+    source = declaring(function)
+    signature = inspect.signature(source)
 
-    @wraps(function)
+    @wraps(source)
     def run(*arguments: Any, **values: Any) -> Any:
         return function(*arguments, **values)
 

@@ -167,8 +167,8 @@ def _record_lines(index: int, record: Mapping, style: Style, comments: _Comments
         # A comment above the first field stands above the record.
         yield from (before if first else [f"  {comment}" for comment in before])
         key_at, value = record.entries[name]
-        if type(value) is Scalar and not line_end:  # as nearly all are
-            lines: Iterable[str] = (_scalar_line(name, value, style),)
+        if not line_end:  # as in nearly all records
+            lines: Iterable[str] = _plain_lines(name, value, style)
         else:
             lines = field_lines(name, value, style, line_end, key_at)
         for line in lines:
@@ -176,6 +176,35 @@ def _record_lines(index: int, record: Mapping, style: Style, comments: _Comments
             first = False
     if first:
         yield "- {}"
+
+
+def _plain_lines(name: str, node: Node, style: Style) -> list[str]:
+    """The lines of a field that has no comments, as `_field_lines` gives them with their values."""
+    if type(node) is Scalar:
+        return [_scalar_line(name, node, style)]
+    key = scalar_text(name)
+    if type(node) is Mapping:
+        return [f"{key}: {_flow(node)}"]
+    assert type(node) is Sequence
+    if all(type(item) is Scalar for item in node.items):
+        one_line = f"{key}: {_flow(node)}"
+        if not node.items or len(one_line) + 2 <= FLOW_WIDTH:
+            return [one_line]
+    lines = [f"{key}:"]
+    for item in node.items:
+        if type(item) is Mapping and item.entries:
+            mark = "  - "
+            for field, (_, value) in item.entries.items():
+                shown = (
+                    scalar_text(value.text, bare=field in style.bare)
+                    if type(value) is Scalar
+                    else _flow(value, top=True)
+                )
+                lines.append(f"{mark}{scalar_text(field)}: {shown}".rstrip())
+                mark = "    "
+        else:
+            lines.append(f"  - {_flow(item, top=True)}")
+    return lines
 
 
 @lru_cache(maxsize=1024)

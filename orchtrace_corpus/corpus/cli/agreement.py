@@ -130,7 +130,7 @@ def compare(
     columns = coding.columns(pool.taxonomy)
     merges = coding.read_merges(merge or [], columns)
     if len(set(sheets)) < len(sheets):
-        raise CommandUseError("a sheet is named twice, and a reader always agrees with himself")
+        raise CommandUseError("a sheet is named twice; each reader needs a sheet of their own")
     names = coding.name_readers(sheets)
     if all(is_screening_sheet(read_sheet(path)) for path in sheets):
         return _compare_screening(session, sheets, pool, resamples, seed, output_format)

@@ -1,9 +1,9 @@
 """The command that compares the corpus with its own claims: `claims`."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from orchtrace_corpus.base.commands.declarations import Argument, Context, Option
 from orchtrace_corpus.base.commands.options import OutputFormat
@@ -12,7 +12,6 @@ from orchtrace_corpus.base.findings import is_malformed, quote, suggestion
 from orchtrace_corpus.base.text import Format
 from orchtrace_corpus.base.text.layout import Line
 from orchtrace_corpus.corpus.analysis import claims as core
-from orchtrace_corpus.corpus.analysis.claim_readings import compare_readings
 from orchtrace_corpus.corpus.cli.options import Reading
 from orchtrace_corpus.corpus.cli.session import CorpusSession
 from orchtrace_corpus.corpus.model import disputes, store
@@ -21,7 +20,9 @@ from orchtrace_corpus.corpus.model.records import ReadingName
 from orchtrace_corpus.corpus.render.claim_overview import overview
 from orchtrace_corpus.corpus.render.claims import cards, cards_markdown, flat
 from orchtrace_corpus.corpus.render.claims import data as claims_data
-from orchtrace_corpus.corpus.render.pools import causes_data, causes_lines, causes_table
+
+if TYPE_CHECKING:
+    from orchtrace_corpus.corpus.analysis.claim_readings import ReadingVerdict
 
 
 class TakenIn(StrEnum):
@@ -88,7 +89,11 @@ def claims(
     dispute_file = store.read_disputes(root, pool.taxonomy)
     chosen, unread = _select_claims(claim_file, names or [])
     published = pool
-    compared = compare_readings(chosen, pool, dispute_file.sound()) if reading is ReadingName.SOURCES else {}
+    compared: Mapping[str, ReadingVerdict] = {}
+    if reading is ReadingName.SOURCES:
+        from orchtrace_corpus.corpus.analysis.claim_readings import compare_readings
+
+        compared = compare_readings(chosen, pool, dispute_file.sound())
     pool = disputes.read_by(pool, dispute_file.disputes, reading)
     recorded = disputes.as_read(dispute_file.disputes, reading)
     awaiting = store.read_candidates(root, pool.taxonomy)
@@ -100,6 +105,8 @@ def claims(
     problems = core.check(claim_file, published, known)
     problems += disputes.check(dispute_file, published.papers, pool.taxonomy)
     if taken_in and proposed is not None:
+        from orchtrace_corpus.corpus.render.pools import causes_data, causes_lines, causes_table
+
         causes = core.causes(verdicts, pool, proposed)
         report: dict[Format, Callable[[], str | Sequence[Line]]] = {
             Format.JSON: lambda: causes_data(causes),

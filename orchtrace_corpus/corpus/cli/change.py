@@ -15,8 +15,10 @@ from orchtrace_corpus.base.findings import printable, quote
 from orchtrace_corpus.base.yamlfile.reader import read_bytes
 from orchtrace_corpus.corpus.cli import options as shared
 from orchtrace_corpus.corpus.cli.facets import (
+    DetailOptions,
     EvidenceCommand,
     ExclusionCommand,
+    IntakeOptions,
     PaperCommand,
     TagProblem,
     command,
@@ -25,8 +27,6 @@ from orchtrace_corpus.corpus.cli.facets import (
 from orchtrace_corpus.corpus.cli.interview import Interview
 from orchtrace_corpus.corpus.cli.options import (
     Destination,
-    DetailOptions,
-    IntakeOptions,
     To,
     argument,
     option,
@@ -119,7 +119,7 @@ def _take_libraries(interview: Interview, paths: Sequence[str], *, dry_run: bool
 
     if not paths or not all(path.lower().endswith(".bib") for path in paths):
         raise CommandUseError(
-            "--to candidates takes .bib files", "Of other formats: corpus import FORMAT FILE --to candidates"
+            "--to candidates takes .bib files", "For other formats: corpus import FILE --to candidates"
         )
     read = registry.find("bibtex").read
     items = [item for path in paths for item in read(read_bytes(path, path), interview.corpus.pool.taxonomy, path=path)]

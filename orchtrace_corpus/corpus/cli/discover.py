@@ -74,7 +74,7 @@ def discover(
     if cited and not key:
         session.output.note(f"corpus: citations are left out: {KEY} holds no key; one is free at openalex.org")
     if cited and key and offline:
-        session.output.note("corpus: citations are left out: --offline asks nobody")
+        session.output.note("corpus: citations are left out: --offline makes no requests")
     if dry_run:
         return _count(session, client, planned, len(cited) if key and not offline else 0, output_format)
     openalex = OpenAlex(key, refresh=refresh) if cited and key and not offline else None
@@ -162,7 +162,7 @@ def report(session: CorpusSession, found: Discovery, origin: str = "") -> int:
         output.tell(f"corpus: {origin}{printable(title)} is left out: {printable(said, limit=300)}")
     code = _tell_failed(session, found.failed)
     if found.error is not None:
-        output.tell("corpus: not everything could be asked; what was answered before is kept")
+        output.tell("corpus: not every request succeeded; earlier answers are kept")
         output.tell(f"corpus: {found.error}")
         code = ExitCode.UPSTREAM
     return max(code, ExitCode.FINDINGS if found.refused else ExitCode.DONE)
@@ -179,5 +179,5 @@ def _tell_failed(session: CorpusSession, failed: Mapping[str, str]) -> int:
     for name, text in failed.items():
         session.output.tell(f"corpus: no answer to the query {printable(name)}: {printable(text, limit=300)}")
     if failed:
-        session.output.tell("Run the command again later; what was answered is kept.")
+        session.output.tell("Run the command again later; answers so far are stored.")
     return ExitCode.UPSTREAM if failed else ExitCode.DONE

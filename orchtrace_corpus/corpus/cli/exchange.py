@@ -120,7 +120,7 @@ def _refuse_target(path: str, root: str) -> None:
         raise CommandUseError(f"{quote(path)} is no file", hint)
     folder = os.path.dirname(target)
     if not os.path.isdir(folder):
-        raise DataFileError(f"there is no folder {quote(os.path.dirname(path))}", "Make it first.")
+        raise DataFileError(f"there is no folder {quote(os.path.dirname(path))}", "Create it first.")
 
 
 def import_(
@@ -161,7 +161,7 @@ def import_(
     shown = "<standard input>" if path == _STANDARD_STREAM else path
     items = one.read(data, corpus.pool.taxonomy, profile, shown)
     if not items:
-        raise DataFileError(f"there are no entries in {printable(shown, limit=300)}", "Nothing can be brought in.")
+        raise DataFileError(f"there are no entries in {printable(shown, limit=300)}", "Nothing was imported.")
     if to is Destination.CANDIDATES:
         from orchtrace_corpus.corpus.cli.discover import take_library
 
@@ -169,7 +169,7 @@ def import_(
     merged = merge(corpus.files[store.PAPERS], items, corpus.pool.taxonomy, today().isoformat())
     if merged.problems:
         lines = (f"{printable(shown, limit=300)}:{problem.line}: {problem.message}" for problem in merged.problems)
-        head = "corpus: nothing was written, since some records cannot be brought in:"
+        head = "corpus: nothing was written, since some records cannot be imported:"
         session.output.tell("\n".join((head, *lines)))
         return ExitCode.FINDINGS
     places = {key: f"{printable(shown, limit=300)}:{line}" for key, line in merged.lines.items()}

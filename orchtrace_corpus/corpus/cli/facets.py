@@ -8,22 +8,73 @@ import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import wraps
-from typing import Any, ClassVar, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import typer
 from typer.core import TyperCommand, TyperOption
 
+from orchtrace_corpus.base.commands.declarations import Option
+from orchtrace_corpus.base.commands.options import DryRun
 from orchtrace_corpus.base.commands.session import Session
 from orchtrace_corpus.base.errors import CommandUseError, CorpusError
 from orchtrace_corpus.base.findings import quote, suggestion
+from orchtrace_corpus.corpus.cli.options import ArxivUrl, Offline, OtherTags, Refresh, Title, Yes, option
 from orchtrace_corpus.corpus.intake.drafts import Coding
 from orchtrace_corpus.corpus.model import store
 from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE
 from orchtrace_corpus.corpus.model.records import Tag, evidence_facets
-from orchtrace_corpus.corpus.model.tagging import NO_TERM, arising, assign
+from orchtrace_corpus.corpus.model.tagging import NO_TERM, OPTIONAL_FIELDS, arising, assign
 from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Term, decode_taxonomy
 
 _KEY = "orchtrace_corpus.facets"
+
+
+class DetailOptions(NamedTuple):
+    """What is said of a paper beside its tags; the fields are those of `intake.drafts.Details`, several in `sets`."""
+
+    key: Annotated[str, option("--key", "KEY", "The paper's key (default: made from the title).")] = ""
+    title: Title = ""
+    authors: Annotated[
+        str, option("--authors", "NAMES", '"Family, Given; Family, Given"; end with others if the list is cut short.')
+    ] = ""
+    year: Annotated[int, Option("--year", metavar="YEAR", help="The year.", show_default=False)] = 0
+    venue: Annotated[str, option("--venue", "TEXT", 'The venue, such as "NeurIPS 2025".')] = ""
+    affiliation: Annotated[str, option("--affiliation", "TEXT", "The affiliation of the authors.")] = ""
+    urls: Annotated[
+        list[str] | None, option("--url", "URL", "A further address, such as that of the code (repeatable).")
+    ] = None
+    sets: Annotated[
+        list[str] | None,
+        option("--set", "FIELD=VALUE", f"Another field: {', '.join(OPTIONAL_FIELDS)} (repeatable; a,b for several)."),
+    ] = None
+    summary: Annotated[str, option("--summary", "TEXT", "One sentence in your own words (may be written later).")] = ""
+    notes: Annotated[str, option("--notes", "TEXT", "A remark for users of the record, in one sentence.")] = ""
+    note: Annotated[str, option("--evidence", "NOTE", "What in the source supports the tags.")] = ""
+    source: Annotated[str, option("--evidence-source", "URL", "The address of that source (default: the paper's).")] = (
+        ""
+    )
+    supported: Annotated[
+        str,
+        option("--evidence-tags", "A,B,...", "The fields that it supports (default: tagged axes and sourced fields)."),
+    ] = ""
+
+
+class IntakeOptions(NamedTuple):
+    """How a paper is looked up, and what is done with it."""
+
+    tags: OtherTags = None
+    despite_title: Annotated[
+        bool,
+        Option("--despite-title", help="Add it although another work has nearly the same title."),
+    ] = False
+    yes: Yes = False
+    dry_run: DryRun = False
+    no_fetch: Annotated[
+        bool, Option("--no-fetch", help="Make no requests; use only the options.", show_default=False)
+    ] = False
+    offline: Offline = False
+    refresh: Refresh = False
+    arxiv_url: ArxivUrl = ""
 
 
 class TagProblem(NamedTuple):

@@ -152,7 +152,7 @@ def figures(
     code = write_or_check(session, root, documents, check=check, mend=mend)
     orphans = [] if names else builder.orphaned_figures(root, source)
     for name in orphans:
-        session.output.tell(f"corpus: {printable(name, limit=300)} is drawn no longer; remove it")
+        session.output.tell(f"corpus: {printable(name, limit=300)} is no longer drawn; remove it")
     return max(code, ExitCode.FINDINGS) if check and orphans else code
 
 

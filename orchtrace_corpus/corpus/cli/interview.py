@@ -16,6 +16,7 @@ from orchtrace_corpus.base.errors import CommandUseError, CorpusError, ExitCode
 from orchtrace_corpus.base.findings import printable
 from orchtrace_corpus.corpus.analysis.matching import Match
 from orchtrace_corpus.corpus.cli.facets import (
+    IntakeOptions,
     TagProblem,
     coding_words,
     metavar_of,
@@ -24,7 +25,6 @@ from orchtrace_corpus.corpus.cli.facets import (
     refuse_all,
     values_of,
 )
-from orchtrace_corpus.corpus.cli.options import IntakeOptions
 from orchtrace_corpus.corpus.cli.outcome import apply
 from orchtrace_corpus.corpus.cli.questions import Questions, can_ask
 from orchtrace_corpus.corpus.cli.session import CorpusSession

@@ -1,12 +1,10 @@
 """Options that several commands on a corpus share, under one name and one meaning."""
 
 from enum import StrEnum
-from typing import Annotated, NamedTuple, TypeAlias
+from typing import Annotated, TypeAlias
 
 from orchtrace_corpus.base.commands.declarations import Argument, Option
-from orchtrace_corpus.base.commands.options import DryRun
 from orchtrace_corpus.corpus.model.records import ReadingName
-from orchtrace_corpus.corpus.model.tagging import OPTIONAL_FIELDS
 
 
 def option(name: str, metavar: str, text: str) -> Option:
@@ -62,51 +60,3 @@ OtherTags: TypeAlias = Annotated[
 Title: TypeAlias = Annotated[str, option("--title", "TEXT", "The title.")]
 Reason: TypeAlias = Annotated[str, option("--reason", "TEXT", "Why it is left out, in one sentence.")]
 Screened: TypeAlias = Annotated[str, option("--screened", "DATE", "The day of screening, YYYY-MM-DD (default: today).")]
-
-
-class DetailOptions(NamedTuple):
-    """What is said of a paper beside its tags; the fields are those of `intake.drafts.Details`, several in `sets`."""
-
-    key: Annotated[str, option("--key", "KEY", "The paper's key (default: made from the title).")] = ""
-    title: Title = ""
-    authors: Annotated[
-        str, option("--authors", "NAMES", '"Family, Given; Family, Given"; end with others if the list is cut short.')
-    ] = ""
-    year: Annotated[int, Option("--year", metavar="YEAR", help="The year.", show_default=False)] = 0
-    venue: Annotated[str, option("--venue", "TEXT", 'The venue, such as "NeurIPS 2025".')] = ""
-    affiliation: Annotated[str, option("--affiliation", "TEXT", "The affiliation of the authors.")] = ""
-    urls: Annotated[
-        list[str] | None, option("--url", "URL", "A further address, such as that of the code (repeatable).")
-    ] = None
-    sets: Annotated[
-        list[str] | None,
-        option("--set", "FIELD=VALUE", f"Another field: {', '.join(OPTIONAL_FIELDS)} (repeatable; a,b for several)."),
-    ] = None
-    summary: Annotated[str, option("--summary", "TEXT", "One sentence in your own words (may be written later).")] = ""
-    notes: Annotated[str, option("--notes", "TEXT", "A remark for users of the record, in one sentence.")] = ""
-    note: Annotated[str, option("--evidence", "NOTE", "What in the source supports the tags.")] = ""
-    source: Annotated[str, option("--evidence-source", "URL", "The address of that source (default: the paper's).")] = (
-        ""
-    )
-    supported: Annotated[
-        str,
-        option("--evidence-tags", "A,B,...", "The fields that it supports (default: tagged axes and sourced fields)."),
-    ] = ""
-
-
-class IntakeOptions(NamedTuple):
-    """How a paper is looked up, and what is done with it."""
-
-    tags: OtherTags = None
-    despite_title: Annotated[
-        bool,
-        Option("--despite-title", help="Add it although another work has nearly the same title."),
-    ] = False
-    yes: Yes = False
-    dry_run: DryRun = False
-    no_fetch: Annotated[
-        bool, Option("--no-fetch", help="Make no requests; use only the options.", show_default=False)
-    ] = False
-    offline: Offline = False
-    refresh: Refresh = False
-    arxiv_url: ArxivUrl = ""

@@ -164,7 +164,7 @@ def readme(session: CorpusSession, check: bool = False) -> ExitCode:
     code = write_or_check(session, root, documents, check=check, mend="corpus readme")
     orphans = build.orphaned_pages(root, documents)
     for name in orphans:
-        session.output.tell(f"corpus: {printable(name, limit=300)} is made no longer; remove it")
+        session.output.tell(f"corpus: {printable(name, limit=300)} is no longer made; remove it")
     return max(code, ExitCode.FINDINGS) if check and orphans else code
 
 

@@ -130,7 +130,7 @@ def _tell_gaps(session: CorpusSession, fetched: Fetched) -> bool:
     for message in answer.messages:
         session.output.tell(f"corpus: {printable(message, limit=300)}")
     for ids, reason, mend in (
-        (answer.throttled, "arXiv had no time for", "Run the command again later; what was answered is kept."),
+        (answer.throttled, "arXiv did not answer for", "Run the command again later; answers so far are stored."),
         (answer.unparseable, "arXiv's answer could not be read about", "Run the command again later."),
         (() if failure else fetched.unknown, "nothing is kept of", "Run corpus fetch without --offline."),
     ):
@@ -140,7 +140,7 @@ def _tell_gaps(session: CorpusSession, fetched: Fetched) -> bool:
             some = f"{pluralize(len(ids), 'paper')}: {_list_some(ids)}"
             session.output.tell(f"corpus: {reason} {some}{told}\n{mend}")
     if failure:
-        session.output.tell("corpus: not everything could be asked; the report is of what was kept from earlier runs")
+        session.output.tell("corpus: not every request succeeded; the report uses answers of earlier runs")
         session.output.tell(f"corpus: {failure}")
     return bool(answer.throttled or answer.unparseable or fetched.unknown or failure)
 

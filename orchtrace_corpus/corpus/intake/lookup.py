@@ -263,7 +263,7 @@ def _ask_arxiv(
         elif name in answer.unasked:
             outcomes[name] = one.refuse(f"nothing is kept of it; leave out --offline, {_BY_HAND}", ExitCode.UPSTREAM)
         else:
-            failure = "had no time for it" if name in answer.throttled else "gave no answer that could be read"
+            failure = "did not answer for it" if name in answer.throttled else "gave no answer that could be read"
             outcomes[name] = one.refuse(f"arXiv {failure}; try again later, {_BY_HAND}", ExitCode.UPSTREAM)
     return outcomes, tuple(answer.messages)
 

@@ -71,7 +71,7 @@ def find_root(start: str = "") -> Root:
 
 
 def bundled_root() -> Root:
-    """The corpus that came with the installation: inside an installed wheel, or beside the package of a source tree.
+    """The corpus that came with the installation.
 
     Raises:
         DataFileError: None did.

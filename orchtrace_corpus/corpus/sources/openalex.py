@@ -120,7 +120,7 @@ class OpenAlex:
             progress: Called with how many papers are done.
 
         Raises:
-            UpstreamError: The service cannot be reached, refuses us, or has no time; what was answered is kept.
+            UpstreamError: The service cannot be reached, refuses us, or has no time; answers so far are stored.
             CacheError: The cache cannot be written.
         """
         done = 0
