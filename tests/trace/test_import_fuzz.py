@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from copy import deepcopy
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -53,7 +54,7 @@ def mutated_value(value: Any, chance: random.Random, depth: int = 0) -> Any:
         else:
             value[key] = mutated_value(value[key], chance, depth + 1)
         return value
-    return chance.choice(JUNK)
+    return deepcopy(chance.choice(JUNK))  # which further changes must not reach
 
 
 def mutated(lines: list[bytes], chance: random.Random, pool: list[bytes]) -> list[bytes]:
