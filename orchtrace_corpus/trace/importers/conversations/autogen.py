@@ -12,6 +12,8 @@ from typing import Any, NamedTuple
 
 from msgspec import DecodeError, Struct
 
+from orchtrace_corpus.base.errors import DataFileError
+from orchtrace_corpus.base.findings import quote_path
 from orchtrace_corpus.trace.importers.conversations import transcript as steps
 from orchtrace_corpus.trace.importers.conversations.team import Team
 from orchtrace_corpus.trace.importers.conversations.transcript import string, text_field
@@ -389,5 +391,8 @@ def _messages(value: Any, depth: int = 0) -> Iterator[Mapping[str, Any]]:
 
 def _objects(file: LogFile) -> int:
     """How many lines of an event log are objects, whole or not; others are what programs print besides."""
-    with open(file.path, "rb") as handle:
-        return sum(line.lstrip()[:1] == b"{" for line in iter(lambda: handle.readline(logs.MOST_LINE_BYTES), b""))
+    try:
+        with open(file.path, "rb") as handle:
+            return sum(line.lstrip()[:1] == b"{" for line in iter(lambda: handle.readline(logs.MOST_LINE_BYTES), b""))
+    except OSError as error:
+        raise DataFileError(f"cannot read {quote_path(file.path)}: {error.strerror}") from error

@@ -33,6 +33,8 @@ _MEMBERS = frozenset(("version", "status", "eval"))
 _ATTACHMENT = "attachment://"
 _GRADES = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0}
 """Correct, incorrect, partial, no answer, as Inspect's `value_to_float` takes them."""
+_LEAST, _MOST = 1e-100, 1e100
+"""Scores that traces can have."""
 _REFUSED = frozenset(("reject", "terminate"))
 _SILENT = frozenset(
     (
@@ -112,8 +114,8 @@ def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
         EmptyLogError: No sample was begun.
     """
     for file in files:
-        with open(file.path, "rb") as handle:
-            is_archive = handle.read(len(_ZIP)) == _ZIP.encode()
+        with Opened(file) as opened:
+            is_archive = opened.first().text.startswith(_ZIP)
         found, failures = 0, list[DataFileError]()
         for header, where, line, sample in _archived(file, failures) if is_archive else _documented(file):
             report = ImportReport()
@@ -205,7 +207,7 @@ class _Reading:
         if stated and sum((usage.input or 0) + (usage.output or 0) for usage in stated) != self._total:
             report.note(Problem.RESTATED_DIFFERS, f"{self._file}:{self._line}")
         trace.import_report = {**trace.import_report, **report.as_data()}
-        epoch = sample.epoch if type(sample.epoch) is int and sample.epoch >= 0 else None
+        epoch = sample.epoch if type(sample.epoch) is int and 0 <= sample.epoch < 2**53 else None
         trace.run = Run(" ".join(filter(None, (masked(header.run), masked(name)))), epoch)
         self._grade(trace)
         return trace
@@ -218,7 +220,7 @@ class _Reading:
             given = value if isinstance(value, dict) else {"": value}
             for inner, one in given.items():
                 called = masked(f"{name}.{inner}" if inner else name)
-                if isinstance(one, int | float):
+                if isinstance(one, int | float) and (one == 0 or _LEAST <= abs(one) <= _MOST):
                     scores[called] = float(one)
                 elif isinstance(one, str) and one in _GRADES:
                     scores[called] = letters[called] = _GRADES[one]
@@ -371,7 +373,7 @@ def _counts(usage: Any) -> Usage | None:
 
 def _duration(value: Any) -> float | None:
     """A number of seconds; None for what is none."""
-    return float(value) if type(value) in (int, float) and 0 <= value < 1e12 else None
+    return round(float(value), 6) if type(value) in (int, float) and 0 <= value < 1e12 else None
 
 
 def _label(value: Any) -> str:

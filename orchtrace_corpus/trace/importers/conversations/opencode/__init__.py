@@ -62,8 +62,8 @@ def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
     documents: list[LogFile] = []
     found = 0
     for file in files:
-        with open(file.path, "rb") as handle:
-            is_database = handle.read(len(_SQLITE)) == _SQLITE.encode()
+        with Opened(file) as opened:
+            is_database = opened.first().text.startswith(_SQLITE)
         if not is_database:
             documents.append(file)
             continue
