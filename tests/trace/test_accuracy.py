@@ -272,11 +272,10 @@ SESSIONS = (
         200 + 900 + 1150 + 1200 + 1400 + 400 + 410,
         50,
         3, 2, 2, 2,  # a person refused Bash, and a file of agent-1 failed
-        140 - 72,
-        60 + 12,  # 09:00:56 to 09:01:56, and after the turn was broken off
-        # main, agent-0, agent-1, which worked while Bash was refused: of these 8 s nobody knows
-        (33.4 + 14.5 + 41.5, 33.4 + 8 + 14.5 + 41.5),
-        sure(8, 11.5 + 1 + 29, 5.4 + 6 + 3),  # main, agent-1, main
+        140 - 87,
+        8 + 67 + 12,  # until Bash was refused, 09:00:49 to 09:01:56, and after the turn was broken off
+        sure(8 + 6 + 5 + 5.5 + 6 + 3, 5.5 + 1 + 8, 11.5 + 1 + 8.5),  # main, agent-0, agent-1
+        sure(8, 11.5 + 1 + 8.5, 5 + 5.5 + 6 + 3),  # main, agent-1, main
     ),
 )  # fmt: skip
 

@@ -235,7 +235,8 @@ class _Reading:
         if child := text_field(one, "agentId"):
             child = self._keys.get(child, child)
             given, shown = fields(one.get("args")), fields(one.get("resultDisplay"))
-            self._session.name(child, child, text_field(given, "agent_name") or text_field(shown, "agentName"))
+            role = text_field(given, "agent_name") or text_field(shown, "agentName")
+            self._session.name(child, role, role)  # its own name is only an id
             self._session.delegate(child, agent, use, place)
 
 
