@@ -75,6 +75,7 @@ FORMS = "field=value, field!=value, field<number, field<=, field>, field>=, fiel
         ("=formal", f"'=formal' is not a filter\nWrite one of: {FORMS}."),
         ("style==formal", "'style==formal' is not a filter\nWrite 'style=formal', with one '='."),
         ("year=>2021", "'year=>2021' is not a filter\nWrite 'year>=2021'."),
+        ("year=>=2021", "'year=>=2021' is not a filter\nWrite 'year>=2021'."),
         ("year<>2021", "'year<>2021' is not a filter\nWrite 'year!=2021'."),
         (
             "style=frmal",

@@ -148,9 +148,9 @@ def test_synonyms_are_data(tmp_path: Path) -> None:
 
     assert found.stdout == (
         """\
-key            year  matched       title
-rose-garden    2021  prune weekly  Röses: A Garden in Four Beds
-terminal-yard  1999  prune weekly  The Yard
+key            year  matched                 title
+rose-garden    2021  prune weekly (synonym)  Röses: A Garden in Four Beds
+terminal-yard  1999  prune weekly (synonym)  The Yard
 """
     )
 
@@ -181,9 +181,9 @@ R7 = {"agentspawn", "halo", "hera", "kimi-k2-5", "paramanager", "puppeteer", "wi
     ("words", "first", "among", "part"),
     [
         ("stopping", STOPS, {"halo", "criticlean2025"}, Part.TAG),
-        ("termination", STOPS, {"anthropic-c-compiler"}, Part.TAG),
-        ("early exit", STOPS, {"halo"}, Part.TAG),
-        ("reward shaping", {"collabuiagents2025", "lamo2026", "malt", "matpo", "sirius2025"}, set(), Part.TAG),
+        ("termination", STOPS, {"anthropic-c-compiler"}, Part.SYNONYM),
+        ("early exit", STOPS, {"halo"}, Part.SYNONYM),
+        ("reward shaping", {"collabuiagents2025", "lamo2026", "malt", "matpo", "sirius2025"}, set(), Part.SYNONYM),
         ("GRPO", {"m-grpo"}, {"magrpo", "matpo", "marsrl"}, Part.METHOD),
         ("credit-assignment", {"c3", "collabuiagents2025", "sharp"}, {"agentspawn", "puppeteer"}, Part.FACET),
         ("counterfactuals", {"c3", "coma2018"}, set(), Part.TITLE),

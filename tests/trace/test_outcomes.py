@@ -5,13 +5,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import convert
 
 from orchtrace_corpus.base.errors import DataFileError
 from orchtrace_corpus.trace.analysis.outcomes import Outcome, load
-from orchtrace_corpus.trace.model.trace import Baseline
+from orchtrace_corpus.trace.model.trace import Baseline, Trace
 from tests.conftest import ROOT, run_corpus
 from tests.loopback import loopback_only  # noqa: F401 - guards every test here
 from tests.trace.test_import import SESSION, imported
+from tests.trace.traces import event, raw
 
 NAME = "7ea30000-0000-4000-8000-000000000001"
 
@@ -66,7 +68,7 @@ def test_every_mistake_of_a_table_is_said_at_its_line(tmp_path: Path) -> None:
     known = (
         "shared, individual, role, process, tool, debate, verifier, orchestration, hybrid, token, turn, message, agent"
     )
-    fields = "run, reward, success, error_rate, baseline, baseline.source, baseline.tokens, baseline.wall_clock_s"
+    fields = "run, task, reward, success, error_rate, baseline, baseline.source, baseline.tokens, baseline.wall_clock_s"
     fields += ", baseline.turns, baseline.success, baseline.error_rate"
     assert str(refusal.value.args[0]).splitlines() == [
         "the outcomes have mistakes:",
@@ -164,6 +166,23 @@ def test_credit_and_measures_take_outcomes_for_logs_that_state_none(tmp_path: Pa
     several = run_corpus("trace", "measure", str(SESSION), str(ROOT / "data" / "traces" / "swarm.json"), "--outcomes", path,
                          "--only", "error_amplification", "--format", "csv")  # fmt: skip
     assert several.stdout.splitlines()[1:] == ["swarm,", f"{NAME},2"]
+
+
+def test_an_outcome_is_for_every_form_of_its_run_and_names_its_task(tmp_path: Path) -> None:
+    trace = raw([event("a", 0, "inference", "lead", t_end=1)], trace_id="one", task_id="one")
+    for name in ("first", "second"):
+        (tmp_path / f"{name}.json").write_text(json.dumps(trace), encoding="utf-8")
+    (tmp_path / "o.csv").write_text("run,task,reward\none,sort,1\n", encoding="utf-8")
+    files = [str(tmp_path / f"{name}.json") for name in ("first", "second")]
+
+    both = run_corpus("trace", "credit", *files, "--outcomes", str(tmp_path / "o.csv"), "--format", "json")
+
+    assert both.code == 0, both.stderr
+    assert [one["credits"][0]["credit"] for one in json.loads(both.stdout)["traces"]] == [1.0, 1.0]
+    (outcome,) = load(str(tmp_path / "o.csv")).values()
+    known = convert(trace, Trace)
+    outcome.apply(known)
+    assert (known.task_id, known.import_report["outcomes"]) == ("sort", ["rewards.team", "task_id"])
 
 
 @pytest.mark.parametrize("command", ["credit", "measure"])

@@ -530,11 +530,11 @@ def test_two_designs_are_compared_over_runs(tmp_path: Path) -> None:
 
     assert compared.stdout == (
         "Ranked differently by magrpo and kimi-k2-5\n"
-        "trace  task  magrpo  rank  kimi-k2-5  rank of it  moved up\n"
-        "one    k          1     1          2           3        -2\n"
-        "two    k        0.5     2        2.5           1         1\n"
-        "three  k       0.25     3       2.25           2         1\n"
-        "3 runs compared; 0 left out, for which one of them has no value.\n"
+        "trace  task  magrpo  rank  kimi-k2-5  its rank  moved up\n"
+        "one    k          1     1          2         3        -2\n"
+        "two    k        0.5     2        2.5         1         1\n"
+        "three  k       0.25     3       2.25         2         1\n"
+        "3 runs compared; 0 left out: at least one design has no value.\n"
         "Pairs of runs of one task: 3; in opposite orders 2; tied by either 0.\n"
         "Kendall's tau-b -0.333; Pearson's correlation of the rewards -0.655.\n"
         "\n"
@@ -549,7 +549,7 @@ def test_two_designs_are_compared_over_runs(tmp_path: Path) -> None:
     )
     without = run_corpus("trace", "reward", str(ROOT / "data" / "traces"), "--spec", "magrpo", "--spec", "spiral2026")
     assert (
-        "0 runs compared; 9 left out, for which one of them has no value. Show one of them alone to see what to add; "
+        "0 runs compared; 9 left out: at least one design has no value. Show one of them alone to see what to add; "
         "outcomes are given with --outcomes.\n"
     ) in without.stdout
     assert content["schema"] == "orchtrace-corpus/trace-rewards-compared"

@@ -132,7 +132,9 @@ def _parse_filter(text: str, attributes: Attributes) -> Filter:
     attribute = find(match["field"], attributes)
     meant = {"=>": ">=", "=<": "<=", "<>": "!="}.get(comparison + value[:1])
     if meant and attribute.kind in _ORDERED:
-        raise CommandUseError(f"{quote(text)} is not a filter", f"Write {quote(match['field'] + meant + value[1:])}.")
+        raise CommandUseError(
+            f"{quote(text)} is not a filter", f"Write {quote(match['field'] + meant + value[1:].lstrip('='))}."
+        )
     return _filter(attribute, comparison, _alternatives(value), attributes)
 
 

@@ -30,6 +30,7 @@ class Part(StrEnum):
     TITLE = "title"
     IDENTIFIER = "identifier"
     TAG = "tag"
+    SYNONYM = "synonym"
     NAME = "name"
     SUMMARY = "summary"
     METHOD = "method"
@@ -44,6 +45,7 @@ _WEIGHTS = {
     Part.TITLE: 10.0,
     Part.IDENTIFIER: 8.0,
     Part.TAG: 7.0,
+    Part.SYNONYM: 7.0,
     Part.NAME: 6.0,
     Part.SUMMARY: 5.0,
     Part.METHOD: 5.0,
@@ -255,9 +257,10 @@ def _tag_texts(tags: Mapping[str, Tag], facets: Mapping[str, Facet]) -> Iterator
             if term is None:
                 continue
             place = (name, level) if level else (field, name)
-            called = (term.id, term.label, term.code, *term.synonyms, level)
+            called = (term.id, term.label, term.code, level)
             loss = ranks.get(level, 0) / 2  # of two that take a decision, the one that trains it comes first
             yield _text(Part.TAG, *called)._replace(field=place[0], value=place[1], loss=loss)
+            yield _text(Part.SYNONYM, *term.synonyms)._replace(field=place[0], value=place[1], loss=loss)
             if is_defined:
                 yield _text(Part.DEFINITION, term.definition)._replace(field=place[0], value=place[1])
 

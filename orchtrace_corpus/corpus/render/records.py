@@ -44,11 +44,16 @@ def with_matches(table: Table, hits: "Sequence[Hit[Any]]", place: int) -> Table:
 
 def match_text(hit: "Hit[Any]") -> str:
     """Where the words of a search were found, such as `title, stop implicit`."""
-    named: dict[str, bool] = {}
+    named: dict[str, set[Part]] = {}
     for found in hit.found:
         name = " ".join(part for part in (found.field, found.value) if part) or found.part.value
-        named[name] = named.get(name, True) and found.part is Part.DEFINITION
-    return ", ".join(f"{name} (definition)" if is_defined else name for name, is_defined in named.items())
+        named.setdefault(name, set()).add(found.part)
+    shown = []
+    for name, parts in named.items():
+        indirect = next((part for part in (Part.SYNONYM, Part.DEFINITION) if part in parts), None)
+        is_direct = parts - {Part.SYNONYM, Part.DEFINITION}
+        shown.append(name if is_direct or indirect is None else f"{name} ({indirect.value})")
+    return ", ".join(shown)
 
 
 def _marked(record: Record, column: Attribute, contested: Collection[tuple[str, str]]) -> Cell:

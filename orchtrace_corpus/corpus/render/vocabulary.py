@@ -22,7 +22,10 @@ def terms_table(facet: Facet, counts: Mapping[str, int]) -> Table:
         na = ("NA", *(("",) if coded else ()), "Not applicable", counts.get("NA", 0), "The facet does not apply.")
         rows.append(na)
     columns = ("term", *(("code",) if coded else ()), "label", "count", "definition")
-    return Table(facet.field, facet.label, columns, tuple(rows), wrapped="definition")
+    notes = tuple(
+        f"corpus search finds {one.id} also as: {', '.join(one.synonyms)}." for one in facet.terms if one.synonyms
+    )
+    return Table(facet.field, facet.label, columns, tuple(rows), notes, wrapped="definition")
 
 
 def levels_table(facet: Facet) -> Table:

@@ -29,7 +29,7 @@ CHANNELS = tuple(dict.fromkeys((*REWARD_FAMILIES, *CREDIT_UNITS)))
 """The channels that a reward may have."""
 
 FIELDS = (
-    *("run", "reward", "success", "error_rate", "baseline", "baseline.source"),
+    *("run", "task", "reward", "success", "error_rate", "baseline", "baseline.source"),
     *(f"baseline.{name}" for name in BASELINE_FIGURES),
 )
 """What a line may say: of the run, then of a single agent's run on the same task, whose name is `baseline`."""
@@ -50,6 +50,7 @@ class Outcome(NamedTuple):
         baseline: A single agent's run on the same task; None where none is given.
         agents: The rewards of agents, by name.
         events: The rewards of events, by id.
+        task: What was asked of the run: runs of one task are compared with one another. Empty where it is not given.
     """
 
     place: str
@@ -58,6 +59,7 @@ class Outcome(NamedTuple):
     baseline: Baseline | None
     agents: Mapping[str, float] = {}
     events: Mapping[str, float] = {}
+    task: str = ""
 
     def apply(self, trace: Trace) -> None:
         """Put it on a trace; what it does not say stays as it is. The report says what was given from outside.
@@ -66,13 +68,15 @@ class Outcome(NamedTuple):
             DataFileError: The trace has no agent or no event of a name that it gives a reward.
         """
         self._apply_parts(trace)
+        trace.task_id = self.task or trace.task_id
         trace.rewards.update(self.rewards)
         trace.metrics.update(self.metrics)
         if self.baseline is not None:
             trace.baseline = self.baseline
         given = [*(f"rewards.{name}" for name in self.rewards), *(f"metrics.{name}" for name in self.metrics)]
         given += [f"agents.{name}" for name in self.agents] + [f"events.{name}" for name in self.events]
-        trace.import_report["outcomes"] = [*given, *(["baseline"] if self.baseline is not None else [])]
+        given += ["task_id"] * bool(self.task) + ["baseline"] * (self.baseline is not None)
+        trace.import_report["outcomes"] = given
 
     def _apply_parts(self, trace: Trace) -> None:
         """Put the rewards of agents and events on them."""
@@ -134,7 +138,7 @@ def _outcome(place: str, fields: dict[str, _Value], mistakes: list[str]) -> Outc
     """What the fields of a run say; what is wrong with one is added to the mistakes."""
     rewards: dict[str, float] = {}
     metrics: dict[str, float] = {}
-    words: dict[str, str] = {}
+    task, words = "", dict[str, str]()
     figures: dict[str, float] = {}
     parts: dict[str, dict[str, float]] = {"agent": {}, "event": {}}
     for name, value in fields.items():
@@ -149,10 +153,12 @@ def _outcome(place: str, fields: dict[str, _Value], mistakes: list[str]) -> Outc
             _take(metrics, _METRICS[name], value, mistakes, most=1.0 if name == "success" else inf)
         elif rest in BASELINE_FIGURES:
             _take(figures, rest, value, mistakes, most=1.0 if rest == "success" else inf)
+        elif name == "task":
+            task = value.text
         elif value.text:
             words["source" if rest else "trace_id"] = value.text
     baseline = msgspec.convert({**words, **figures}, Baseline) if words or figures else None
-    return Outcome(place, rewards, metrics, baseline, parts["agent"], parts["event"])
+    return Outcome(place, rewards, metrics, baseline, parts["agent"], parts["event"], task)
 
 
 def _unknown(name: str) -> str:

@@ -250,7 +250,7 @@ def compared(specs: Sequence[Spec], given: Sequence[Values], found: Comparison, 
             *(round_figure(value, exact=exact) for value in figures),
         )
 
-    names = ("trace", "task", first, "rank", second, "rank of it", "moved up")
+    names = ("trace", "task", first, "rank", second, "its rank", "moved up")
     title = f"Ranked differently by {first} and {second}"
     table = Table("ranked_differently", title, names, tuple(map(row, shown)), tuple(_said(found, moved, exact=exact)))
     return [table, _spending(specs, given, exact=exact)]
@@ -261,12 +261,14 @@ def _said(found: Comparison, moved: Sequence[Ranked], *, exact: bool) -> Iterato
         yield f"{len(moved) - MOST_RUNS:,} more are ranked differently: --format csv has all."
     runs_said = pluralize(len(found.runs), "run")
     what_to_add = f" {_WHAT_TO_ADD}" if found.left_out else ""
-    yield f"{runs_said} compared; {found.left_out:,} left out, for which one of them has no value.{what_to_add}"
+    yield f"{runs_said} compared; {found.left_out:,} left out: at least one design has no value.{what_to_add}"
+    if not found.pairs:
+        yield "No two of these runs have the same task, so none is ranked; outcomes may name the task of a run."
     yield (
         f"Pairs of runs of one task: {found.pairs:,}; in opposite orders {found.discordant:,}; tied by either "
         f"{found.tied:,}."
     )
-    tau, pearson = (f"{one:.3f}" if one is not None else "none" for one in (found.tau, found.correlation))
+    tau, pearson = (f"{one:.3f}" if one is not None else "undefined" for one in (found.tau, found.correlation))
     yield f"Kendall's tau-b {tau}; Pearson's correlation of the rewards {pearson}."
 
 
