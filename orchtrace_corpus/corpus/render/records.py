@@ -1,6 +1,6 @@
 """Papers and exclusions: listings and single records."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence, Set
 from typing import TYPE_CHECKING, Any
 
 from orchtrace_corpus.base.text.layout import Line, Span, display_width, entry, line, wrap
@@ -64,13 +64,18 @@ def _marked(record: Record, column: Attribute, contested: Collection[tuple[str, 
 
 def card(record: Record, taxonomy: Taxonomy, width: int | None, disputes: Sequence["Dispute"] = ()) -> list[Line]:
     """One record for people, with the meaning of its tags, its evidence and those of the disputes that are about it."""
+    from orchtrace_corpus.corpus.model.disputes import contested  # which listings need not
+
     available = min(width or _PIPE_WIDTH, _PIPE_WIDTH)
     facets = taxonomy.papers if isinstance(record, Paper) else taxonomy.exclusions
     status = "" if isinstance(record, Paper) else " (excluded)"
     lines: list[Line] = [(Span(record.name, "key"), Span(status, "warning"))]
     lines += [line(text, "heading") for text in wrap(record.title, available)]
     entries = fixed_entries(record)
-    tagged = [(facet.field, tag_text(record.tags.get(facet.field), facet)) for facet in facets]
+    open_tags = {tag for _, tag in contested(disputes_about(record, disputes))}
+    tagged = [
+        (facet.field, tag_text(record.tags.get(facet.field), facet) + _mark(facet, open_tags)) for facet in facets
+    ]
     label_width = max(display_width(label) for label, _ in (*entries, *tagged)) + 2
     for label, text in (*entries, ("", ""), *tagged):
         lines += entry(label, text, label_width, available)
@@ -81,6 +86,14 @@ def card(record: Record, taxonomy: Taxonomy, width: int | None, disputes: Sequen
         for label, text in zip((name, "", ""), texts, strict=True):
             lines += entry(label, text, label_width, available)
     return lines
+
+
+def _mark(facet: Facet, open_tags: Set[str]) -> str:
+    """What stands behind the tags of a facet of which some are in open dispute."""
+    if facet.field in open_tags:
+        return " (contested)"
+    names = [term.id for term in facet.terms if term.id in open_tags]
+    return f" (contested: {', '.join(names)})" if names and facet.kind is Kind.LEVELS else ""
 
 
 def disputes_about(record: Record, disputes: Sequence["Dispute"]) -> list["Dispute"]:
