@@ -61,8 +61,9 @@ YamlFile.records = remembered_records  # type: ignore[method-assign]
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
-    """One worker more than there are processors, since many tests wait for processes that they have started."""
-    return (os.cpu_count() or 1) + 1
+    """More workers than processors, since many tests wait for processes that they have started."""
+    processors = os.cpu_count() or 1
+    return processors + max(2, processors // 2)
 
 
 POSIX_MODULES = re.compile(

@@ -322,7 +322,7 @@ def test_offline_works_from_what_was_answered_before(corpus: Path, server: Arxiv
     result = add("2401.00007", *TAGS, "--offline")
 
     assert (result.code, result.stdout, server.requests) == (4, "", [])
-    assert "is refused: nothing is kept of it; leave out --offline, or give --no-fetch and say it with" in result.stderr
+    assert "is refused: there is no stored answer for it; omit --offline, or give --no-fetch and say it with" in result.stderr
     assert add("2401.00007").code == 2  # looked up, and then incomplete
     assert add("2401.00007", *TAGS, "--offline").code == 0
     assert len(server.requests) == 1
@@ -333,7 +333,7 @@ def test_offline_works_from_what_was_answered_before(corpus: Path, server: Arxiv
     [
         (faults.busy(), "arXiv did not answer for it; try again later"),
         (faults.cut(), "arXiv did not answer for it; try again later"),
-        (faults.access_denied(), "or give --no-fetch and say it with --title, --authors, --year and --venue"),
+        (faults.access_denied(), "or use --no-fetch and give its title and what else is asked for"),
     ],
 )
 def test_an_arxiv_that_does_not_answer_ends_with_4(

@@ -140,7 +140,7 @@ def test_an_id_is_not_given_again_even_if_only_a_comment_remembers_it(corpus: Pa
             1,
             "F116 2999-01-01 has not come",
         ),
-        (["2401.00011", "--offline"], 4, "nothing is kept of it; leave out --offline"),
+        (["2401.00011", "--offline"], 4, "there is no stored answer for it; omit --offline"),
         (["refs.bib"], 2, "'refs.bib'"),
     ],
 )
@@ -217,7 +217,7 @@ def test_a_page_is_promoted_from_what_options_say(corpus: Path, server: ArxivSer
         (["E002"], 2, "no record 'E002'"),
         (["E001", "--style", "frmal"], 2, "unknown style 'frmal'"),
         (["E001", "--key", "long-grass"], 2, "'long-grass' is the key of another paper"),
-        (["E001", "--offline", *TAGS], 4, "E001 is refused: nothing is kept of it; leave out --offline"),
+        (["E001", "--offline", *TAGS], 4, "E001 is refused: there is no stored answer for it; omit --offline"),
         (
             ["E001", "--title", "The Yard", *TAGS],
             1,

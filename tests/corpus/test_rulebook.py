@@ -170,7 +170,7 @@ def test_a_rule_on_the_terminal() -> None:
         "error\n"
         "\n"
         "A word outside the vocabulary would open a class of its own in every count. `corpus terms FIELD`\n"
-        "lists the words; a new one belongs into data/taxonomy.yaml.\n"
+        "lists the words; a new one belongs in data/taxonomy.yaml.\n"
         "\n"
         "Instead of:\n"
         "    style: ofrmal\n"

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from orchtrace_corpus.base.progress import Progress
 
 _LARGEST_BYTES = 16 * 2**20
-_BY_HAND = "or give --no-fetch and say it with --title, --authors, --year and --venue"
+_BY_HAND = "or use --no-fetch and give its title and what else is asked for"
 
 ShowProgress: TypeAlias = Callable[[], "AbstractContextManager[Callable[[Progress], None] | None]"]
 """Opens what follows a run against a service."""
@@ -261,7 +261,7 @@ def _ask_arxiv(
         elif name in answer.malformed:
             outcomes[name] = one.refuse(f"{quote(name)} is no arXiv id", ExitCode.USAGE)
         elif name in answer.unasked:
-            outcomes[name] = one.refuse(f"nothing is kept of it; leave out --offline, {_BY_HAND}", ExitCode.UPSTREAM)
+            outcomes[name] = one.refuse(f"there is no stored answer for it; omit --offline, {_BY_HAND}", ExitCode.UPSTREAM)
         else:
             failure = "did not answer for it" if name in answer.throttled else "gave no answer that could be read"
             outcomes[name] = one.refuse(f"arXiv {failure}; try again later, {_BY_HAND}", ExitCode.UPSTREAM)
