@@ -45,7 +45,7 @@ Where: TypeAlias = Annotated[
 ]
 Reading: TypeAlias = Annotated[
     ReadingName,
-    Option("--reading", help="Tags as published, or as readers of the sources agree on them."),
+    Option("--reading", help="Use the published tags, or those that readers of the sources agree on."),
 ]
 Offline: TypeAlias = Annotated[bool, Option("--offline", help="Make no requests; use stored answers.")]
 Refresh: TypeAlias = Annotated[bool, Option("--refresh", help="Ask again, even where a recent answer is stored.")]
@@ -58,5 +58,5 @@ OtherTags: TypeAlias = Annotated[
     list[str] | None, option("--tag", "FIELD=VALUE", "A tag by its field, like the options below (repeatable).")
 ]
 Title: TypeAlias = Annotated[str, option("--title", "TEXT", "The title.")]
-Reason: TypeAlias = Annotated[str, option("--reason", "TEXT", "Why it is left out, in one sentence.")]
+Reason: TypeAlias = Annotated[str, option("--reason", "TEXT", "Why it is excluded, in one sentence.")]
 Screened: TypeAlias = Annotated[str, option("--screened", "DATE", "The day of screening, YYYY-MM-DD (default: today).")]
