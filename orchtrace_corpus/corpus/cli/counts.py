@@ -221,7 +221,7 @@ def gaps(
 ) -> int:
     """Show which cells of two axes are empty or sparse.
 
-    Without names: the first pair that the taxonomy crosses. Any field with a vocabulary can be an axis,
+    Without names, shows the first pair that the taxonomy crosses. Any field with a vocabulary can be an axis,
     including a single sub-decision, with its levels as values.
 
     Cells that a rule of the taxonomy forbids cannot arise, and are marked x. The other empty and sparse cells
@@ -323,8 +323,8 @@ def scale(ctx: Context, output_format: shared.OutputFormat = Format.TABLE) -> in
     """Compare the size of deployed systems with that of experiments.
 
     From data/scale.yaml: how many agents run together, and what else is published. Vendors' numbers are
-    unverified reports; "unknown" means that no number was found. Reported envelopes are compared with open
-    evaluation regimes, not with verified training traces.
+    unverified reports; "unknown" means that no number was found. The comparison is of reported envelopes and
+    open evaluation regimes, not of verified training traces.
 
     \b
     Examples:

@@ -26,7 +26,7 @@ def doctor(
     price_table: PriceTable = "",
     is_cost: Cost = False,
     is_list: Annotated[bool, Option("--list", help="List the newest sessions below the home folder instead.")] = False,
-    limit: Annotated[int, Option("--limit", min=1, help="List at most N of several sessions.")] = 15,
+    limit: Annotated[int, Option("--limit", min=1, help="List at most this many sessions.")] = 15,
     output_format: Annotated[
         TextOrJson, Option("--format", help="text for people; json with all figures of all sessions, for programs.")
     ] = TextOrJson.TEXT,

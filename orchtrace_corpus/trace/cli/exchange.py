@@ -37,10 +37,10 @@ def diff_traces(
 ) -> int:
     """Compare two runs of one task: rewards, costs, measures, findings, agents, tools, models, structure.
 
-    Only differences are shown, in a table only the largest: rewards, elapsed time, tokens, cost and findings
-    first, then measures and counts of events, calls and edges. Ids, times of single events and contents are
-    ignored, since they differ between any two runs. The exit code is 0 whether the runs differ or not, unless
-    --exit-code is given.
+    Shows only what differs, and a table only the largest differences: rewards, elapsed time, tokens, cost and
+    findings first, then measures and counts of events, calls and edges. Ids, times of single events and
+    contents are ignored, since they differ between any two runs. The exit code is 0 whether the runs differ or
+    not, unless --exit-code is given.
 
     \b
     Examples:
@@ -89,7 +89,7 @@ def export(
     ctx: Context,
     paths: Files,
     name: Name = "",
-    profile: Annotated[Profile, Option("--profile", help="The form of the trace, or the trainer.")] = Profile.FULL,
+    profile: Annotated[Profile, Option("--profile", help="The schema, or the trainer, to write for.")] = Profile.FULL,
     output: Annotated[str, Option("--output", "-o", metavar="FILE", help="Write to a new file.")] = "",
     division: Annotated[
         Division | None,

@@ -46,7 +46,7 @@ def import_(
     ] = "",
     to: Annotated[
         Form | None,
-        Option("--to", help="One trace per line; one indented trace; five tables (default: by the ending of OUT)."),
+        Option("--to", help="One trace per line; one event per line; five tables (default: by the ending of OUT)."),
     ] = None,
     form: LogFormat = "",
     keep_content: Annotated[bool, Option("--keep-content", help="Keep contents in full instead of hashes.")] = False,
