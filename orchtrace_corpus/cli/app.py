@@ -41,7 +41,7 @@ def _print_version(ctx: typer.Context, wanted: bool) -> None:
         raise typer.Exit
 
 
-Quiet: TypeAlias = Annotated[bool, typer.Option("--quiet", "-q", help="Suppress remarks on standard error.")]
+Quiet: TypeAlias = Annotated[bool, typer.Option("--quiet", "-q", help="Suppress notes on standard error.")]
 NoColor: TypeAlias = Annotated[bool, typer.Option("--no-color", help="No colours (also: NO_COLOR).")]
 Version: TypeAlias = Annotated[
     bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
@@ -53,13 +53,15 @@ def corpus(
     ctx: typer.Context,
     root: Annotated[
         str,
-        typer.Option(metavar="DIR", help="The corpus's folder (default: the nearest parent, else the bundled one)."),
+        typer.Option(
+            metavar="DIR", help="The corpus folder (default: the nearest one above, else the bundled corpus)."
+        ),
     ] = "",
     quiet: Quiet = False,
     no_color: NoColor = False,
     version: Version = False,
 ) -> None:
-    """Maintain a tagged literature corpus: count it, query it, find its gaps and its mistakes."""
+    """Maintain a tagged literature corpus: count it, query it, and find its gaps and errors."""
     del version
     output: Output = ctx.obj
     output.quiet = quiet

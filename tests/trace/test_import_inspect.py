@@ -162,11 +162,15 @@ def test_an_archive_with_zstd_says_what_is_missing_without_pyarrow(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = archive(tmp_path / "one.eval", LOG)
+    (tmp_path / "pyproject.toml").touch()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "env" / "python"))
+    monkeypatch.setattr("orchtrace_corpus.base.errors.__file__", str(tmp_path / "package" / "base" / "errors.py"))
     monkeypatch.setitem(sys.modules, "pyarrow", None)
 
     with pytest.raises(DataFileError, match="without pyarrow: it is compressed with zstd") as raised:
         traces(path)
-    assert raised.value.hint == "python -m pip install 'orchtrace-corpus[parquet]'"
+    assert raised.value.hint == "Install it: env/python -m pip install -e '.[parquet]'"
 
 
 def test_a_member_that_is_too_large_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

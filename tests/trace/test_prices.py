@@ -250,7 +250,13 @@ def test_costs_add_up(first: dict[str, int], second: dict[str, int]) -> None:
 # The prices of the package genai-prices
 
 
-def test_without_the_package_costs_are_refused_with_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_package_costs_are_refused_with_what_to_install(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "pyproject.toml").touch()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "env" / "python"))
+    monkeypatch.setattr("orchtrace_corpus.base.errors.__file__", str(tmp_path / "package" / "base" / "errors.py"))
     monkeypatch.setitem(sys.modules, "genai_prices", None)
 
     result = run_corpus("trace", "doctor", str(SESSION), "--cost")
@@ -258,7 +264,8 @@ def test_without_the_package_costs_are_refused_with_what_to_install(monkeypatch:
     assert (result.code, result.stdout) == (3, "")
     assert result.stderr == (
         "corpus: the package genai-prices, which knows prices, is not installed\n"
-        "Install the extra: pip install 'orchtrace-corpus[prices]', or give a table: --prices FILE\n"
+        "Install it: env/python -m pip install -e '.[prices]'\n"
+        "Or give a table: --prices FILE\n"
     )
 
 

@@ -7,18 +7,18 @@ from orchtrace_corpus.base.errors import CommandUseError
 from orchtrace_corpus.base.text import Format
 from orchtrace_corpus.base.text.findings import FindingsFormat
 
-OutputFormat: TypeAlias = Annotated[Format, Option("--format", "-f", help="The form of the output.")]
+OutputFormat: TypeAlias = Annotated[Format, Option("--format", "-f", help="The output format.")]
 Check: TypeAlias = Annotated[
-    bool, Option("--check", help="Write nothing; show what would change, and exit with 1 if anything would.")
+    bool, Option("--check", help="Write nothing; show the changes, and exit with 1 if there are any.")
 ]
 DryRun: TypeAlias = Annotated[bool, Option("--dry-run", help="Write nothing; show what would change.")]
 Strict: TypeAlias = Annotated[bool, Option("--strict", help="Treat warnings as errors.")]
-FindingsForm: TypeAlias = Annotated[FindingsFormat, Option("--format", "-f", help="The form of the output.")]
+FindingsForm: TypeAlias = Annotated[FindingsFormat, Option("--format", "-f", help="The output format.")]
 IncludeEmpty: TypeAlias = Annotated[bool, Option("--include-empty", help="Include terms that no record has.")]
 Sort: TypeAlias = Annotated[
     str, Option("--sort", metavar="COLUMN", help="Sort by a column; -COLUMN for descending order.")
 ]
-Columns: TypeAlias = Annotated[str, Option("--columns", metavar="A,B,...", help="The columns, in order.")]
+Columns: TypeAlias = Annotated[str, Option("--columns", metavar="A,B,...", help="The columns to show, in this order.")]
 
 
 def refuse_together(**given: bool) -> None:

@@ -49,7 +49,7 @@ app = CommandGroup(
 
 def sample(
     ctx: Context,
-    size: Annotated[int, Option("--n", min=1, help="How many papers.")] = 32,
+    size: Annotated[int, Option("--n", min=1, help="The number of papers.")] = 32,
     stratify: Annotated[str, option("--stratify", "FIELD", "Sample in proportion to the terms of this field.")] = "",
     include_sparse: Annotated[
         bool,
@@ -60,7 +60,7 @@ def sample(
     where: Where = None,
     output: Annotated[str, Option("--output", "-o", metavar="FILE", help="Write to a new file.")] = "",
 ) -> int:
-    """Write a blinded coding sheet: titles and links, and an empty column for each thing to be coded.
+    """Write a blinded coding sheet: titles and links, and an empty column for each field to code.
 
     The sheet is a CSV file. The reader fills in terms as "corpus terms" defines them, "none" for a
     sub-decision that does not arise, and leaves uncoded cells empty. The sample depends only on the
@@ -111,12 +111,11 @@ def compare(
 ) -> int:
     """Measure how far readers agree: observed agreement, Cohen's kappa, Krippendorff's alpha.
 
-    With one sheet, the corpus is the other reader. Columns are those of the corpus or of the published
-    table. Problems of a sheet are listed on standard error and count as not coded (exit code 1 if any
-    is an error); a file that is not a sheet exits with 3. The name of a --merge may appear in the
-    sheets, too, where a reader coded on a coarser scale. --record changes no tag: it saves the other
-    readings as open disputes, which marks the tags as contested. Sheets of "corpus screen" are compared
-    by their decisions, too.
+    With one sheet, the corpus is the other reader. Columns are those of the corpus or of the published table.
+    Problems of a sheet are listed on standard error and count as not coded (exit code 1 if any is an error; 3
+    if a file is not a sheet). The name of a --merge may appear in the sheets, too, where a reader coded on a
+    coarser scale. --record changes no tag: it saves the other readings as open disputes, which marks the tags
+    as contested. Sheets of "corpus screen" are compared by their decisions, too.
 
     \b
     Examples:

@@ -43,30 +43,29 @@ def claims(
     ] = None,
     taken_in: Annotated[
         TakenIn | None,
-        Option("--with", help="Which claims fall or could fall with these, and by which."),
+        Option("--with", help="Show which claims fall or could fall with candidates, and because of which."),
     ] = None,
     show_all: Annotated[bool, Option("--all", help="Also list claims that hold and are not contested.")] = False,
     output_format: OutputFormat = Format.TABLE,
 ) -> int:
     """Compare the claims about the corpus with its records.
 
-    From data/claims.yaml: each claim holds or fails, by the records behind it. Ends with 1 if one
-    fails. What fails, falls or is contested comes first; where the list is longer than a screen, the
-    other claims are only counted.
+    Each claim of data/claims.yaml holds or fails by the records behind it; the exit code is 1 if one fails.
+    Claims that fail, fall or are contested come first; if the list is longer than the screen, the others are
+    only counted.
 
-    A claim about the published pool is also judged over the pool of today, where it may fall, which is
-    no error: the later records that make it fall are named. The third pool is that of today with the
-    candidates proposed for inclusion: "falls at 3/15" says that the claim counts 15 of them and falls
-    from the third on. A candidate whose tag is open is left out; where the claim would fall if it were
-    read against the claim, the claim could fall. --with candidates names each candidate by which a
-    claim falls or could fall, with the tags and the sources that they were read in.
+    A claim about the published pool is also evaluated on the pool of today. If it falls there, that is no
+    error: the later records responsible are named. The third pool adds the candidates proposed for inclusion:
+    "falls at 3/15" says that the claim counts 15 of them and falls from the third on. A candidate whose tag is
+    open is left out; if its least favourable reading would break the claim, the claim could fall. --with
+    candidates names each candidate because of which a claim falls or could fall, with its tags and the sources
+    they were read in.
 
-    With ids: the records, those contested in data/disputes.yaml, the boundary of the claim and what
-    speaks against it. --stress reads disputed tags the other way, takes near misses in with the tags
-    that serve the claim least, and leaves rows out. It lists the claims that a dispute breaks, or that
-    take more than one change to break. --reading sources takes the tags that readers of
-    the sources agree on instead of the published ones; a claim that falls by them is no error, and
-    the tags are named.
+    With ids, shows the records, those contested in data/disputes.yaml, the boundary of the claim and what
+    speaks against it. --stress reads disputed tags the other way, includes near misses with the tags least
+    favourable to the claim, and leaves records out. It lists the claims that a dispute breaks, or that take
+    more than one change to break. --reading sources uses the tags that readers of the sources agree on instead
+    of the published ones; a claim that falls by them is no error, and the tags are named.
 
     \b
     Examples:

@@ -76,8 +76,7 @@ def add(
     all other papers are complete and without errors. Exit code 0: all added; 1: some refused; 2:
     something is missing or misspelt; 4: a service could not be reached.
 
-    With --to candidates, the entries of .bib files become candidates that nobody has read yet, and no
-    service is asked.
+    With --to candidates, the entries of .bib files become unread candidates, and nothing is looked up.
 
     \b
     Examples:
@@ -133,15 +132,15 @@ def exclude(
     name: Annotated[str, Argument(metavar="ID_OR_URL", help="An arXiv id, DOI, OpenReview or ACL id, or address.")],
     reason: shared.Reason = "",
     title: shared.Title = "",
-    url: Annotated[str, option("--url", "URL", "Its address, if nothing else gives one.")] = "",
+    url: Annotated[str, option("--url", "URL", "Its address, if it cannot be looked up.")] = "",
     identifier: Annotated[
-        str, option("--identifier", "TEXT", "Its name in the log (default: the id, or a name in capitals).")
+        str, option("--identifier", "TEXT", "Its name in the exclusions (default: the id, or a name in capitals).")
     ] = "",
     screened: shared.Screened = "",
     *,
     options: IntakeOptions,
 ) -> int:
-    """Record a paper that was screened and left out, and why.
+    """Record why a screened paper was excluded.
 
     The record gets the next free id; ids are never reused. A paper that is in the pool or was excluded
     before is refused. A candidate leaves data/candidates.yaml in the same edit. At a terminal, missing
@@ -264,7 +263,9 @@ def tag(
         str, option("--evidence", "NOTE", "Add an item of evidence: what in the source supports the tags.")
     ] = "",
     source: Annotated[str, option("--evidence-source", "URL", "The address of that source.")] = "",
-    location: Annotated[str, option("--evidence-location", "TEXT", "Where in it: a page, section or line.")] = "",
+    location: Annotated[
+        str, option("--evidence-location", "TEXT", "The place in the source: a page, section or line.")
+    ] = "",
     supported: Annotated[
         str, option("--evidence-tags", "A,B,...", "The fields that it supports (default: those being set).")
     ] = "",
@@ -273,11 +274,11 @@ def tag(
 ) -> int:
     """Set tags of one record.
 
-    "field=term" sets a tag, "field=a,b" a tag of several terms, "field=NA" says that it does not apply,
-    and "field=" removes an optional one. "stop=explicit" sets one level of sub_decisions and keeps the
-    others, "stop=none" removes it, "sub_decisions=none" removes all. The fields venue_year, proceedings,
-    code, base_models, algorithm and benchmarks of a paper are set in the same way. Nothing is written
-    if the edit would bring new errors.
+    "field=term" sets a tag, "field=a,b" a tag with several terms, "field=NA" marks it as not applicable, and
+    "field=" removes an optional one. "stop=explicit" sets one level of sub_decisions and keeps the others,
+    "stop=none" removes it, "sub_decisions=none" removes all. The fields venue_year, proceedings, code,
+    base_models, algorithm and benchmarks of a paper are set in the same way. Nothing is written if the edit
+    would cause new errors.
 
     \b
     Examples:

@@ -38,19 +38,19 @@ def stats(
     by: Annotated[list[str] | None, option("--by", "FIELD", "Count by one field (repeatable).")] = None,
     crossed: Annotated[tuple[str, str] | None, option("--cross", "A B", "Count by two fields at once.")] = None,
     where: Where = None,
-    evidence: Annotated[bool, Option("--evidence", help="Count what the sourced tags rest on, by field.")] = False,
+    evidence: Annotated[bool, Option("--evidence", help="Count the evidence for sourced tags, by field.")] = False,
     listed: Annotated[
         EvidenceState | None, Option("--list", help="With --evidence: list the tags of this kind.")
     ] = None,
     screening: Annotated[
-        bool, Option("--screening", help="Count what was searched, found, screened and decided, by run.")
+        bool, Option("--screening", help="Count the records found, screened and decided on, by run.")
     ] = False,
     full: Annotated[bool, Option("--full", help="All published statistics instead of one page.")] = False,
     include_empty: shared.IncludeEmpty = False,
     reading: Reading = ReadingName.PUBLISHED,
     output_format: shared.OutputFormat = Format.TABLE,
     write: Annotated[bool, Option("--write", help="Write docs/STATS.md instead of printing.")] = False,
-    check: Annotated[bool, Option("--check", help="Compare docs/STATS.md; exit with 1 if it is stale.")] = False,
+    check: Annotated[bool, Option("--check", help="Exit with 1 if docs/STATS.md is out of date.")] = False,
 ) -> int:
     """Count the corpus: one page, one field, or two fields crossed.
 
@@ -64,9 +64,9 @@ def stats(
     none. It is also supported, partly or contradicted, by its weakest evidence. --list shows the tags of
     one of these six kinds, with note and source of the evidence.
 
-    --screening counts, from data/searches.yaml, the records that each run identified, those removed
-    before screening (found twice, known, refused), screened, excluded, included, and awaiting a
-    decision. What was included with open tags is "open". The published pool stays as published.
+    --screening counts, from data/searches.yaml, the records that each run identified, those removed before
+    screening (found twice, known, refused), screened, excluded, included, and awaiting a decision. Records
+    included with open tags are "open". The published pool stays as published.
 
     \b
     Examples:
@@ -221,12 +221,12 @@ def gaps(
 ) -> int:
     """Show which cells of two axes are empty or sparse.
 
-    Without names: the first pair that the taxonomy crosses. Any field with a vocabulary can be an
-    axis, also a single sub-decision, whose levels are its values.
+    Without names, shows the first pair that the taxonomy crosses. Any field with a vocabulary can be an axis,
+    including a single sub-decision, with its levels as values.
 
-    Cells that a rule of the taxonomy forbids cannot arise, and are marked x. The other empty and
-    sparse cells are ranked: first those furthest below the number of papers that they would have if
-    the two tags were independent. Beside each stand papers of the closest cells that have some.
+    Cells that a rule of the taxonomy forbids cannot arise, and are marked x. The other empty and sparse cells
+    are ranked by how far they fall below the number of papers expected if the two tags were independent. Each
+    is listed with papers of the nearest cells that have any.
 
     \b
     Examples:
@@ -322,9 +322,9 @@ def _term_tables(pool: Pool, name: str) -> list[Table]:
 def scale(ctx: Context, output_format: shared.OutputFormat = Format.TABLE) -> int:
     """Compare the size of deployed systems with that of experiments.
 
-    From data/scale.yaml: how many agents run together, and what else is published. Numbers of
-    vendors are reports, never verified; "unknown" where no number was found. What is compared are
-    reported envelopes and open evaluation regimes, not verified training traces.
+    From data/scale.yaml: how many agents run together, and what else is published. Vendors' numbers are
+    unverified reports; "unknown" means that no number was found. The comparison is of reported envelopes and
+    open evaluation regimes, not of verified training traces.
 
     \b
     Examples:

@@ -52,11 +52,10 @@ def export(
 ) -> int:
     """Write papers in another format.
 
-    A file name with a known ending needs no FORMAT. bibtex has the profiles bibtex (LaTeX for letters
-    beyond ASCII), biblatex (Unicode) and tagged (with tags as keywords, for reference managers); csv has
-    full (every field) and published (the survey's table). "corpus import" reads all formats but parquet.
-    A citation contains year and name of the proceedings where they are known; fields that the format
-    cannot hold are reported.
+    A file name with a known ending needs no FORMAT. bibtex has the profiles bibtex (LaTeX for letters beyond
+    ASCII), biblatex (Unicode) and tagged (with tags as keywords, for reference managers); csv has full (every
+    field) and published (the survey's table). "corpus import" reads all formats except parquet. A citation
+    contains the year and name of the proceedings if known; fields that the format cannot hold are reported.
 
     \b
     Examples:
@@ -138,11 +137,10 @@ def import_(
 ) -> int:
     """Import records from a file in another format.
 
-    A file with a known ending needs no FORMAT. Papers are matched by key: fields of the file that differ
-    are updated, all others stay. A new paper is added if it has all that a paper needs. Nothing is
-    written unless everything in the file is right. With --to candidates, a whole library, such as one
-    of Zotero or JabRef, becomes candidates that nobody has read yet: known papers are skipped and
-    counted, and the run is recorded in data/searches.yaml.
+    A file with a known ending needs no FORMAT. Papers are matched by key: fields of the file that differ are
+    updated, all others stay. A new paper is added if it has all that a paper needs. Nothing is written unless
+    the whole file is valid. With --to candidates, a whole library, such as one from Zotero or JabRef, becomes
+    unread candidates: known papers are skipped and counted, and the run is recorded in data/searches.yaml.
 
     \b
     Examples:
@@ -216,10 +214,13 @@ def diff(
     ctx: Context,
     base: Annotated[str, Argument(metavar="BASE", help="A folder with a corpus, or a git revision.")],
     head: Annotated[
-        str, Argument(metavar="[HEAD]", help="Another; without it, the corpus as it is.", show_default=False)
+        str,
+        Argument(
+            metavar="[HEAD]", help="Another folder or revision (default: the corpus as it is now).", show_default=False
+        ),
     ] = "",
     exit_code: Annotated[bool, Option("--exit-code", help="Exit with 1 if anything changed in meaning.")] = False,
-    output_format: Annotated[DiffFormat, Option("--format", "-f", help="The form of the output.")] = (DiffFormat.TEXT),
+    output_format: Annotated[DiffFormat, Option("--format", "-f", help="The output format.")] = (DiffFormat.TEXT),
 ) -> int:
     """Report what a change to the data means: papers, tags, counts, claims.
 
@@ -257,11 +258,11 @@ def merge_file(
 ) -> int:
     """Merge three versions of a data file, for git.
 
-    A merge driver for papers.yaml, candidates.yaml and exclusions.yaml, which merges by the keys of
-    records, and for searches.yaml, which keeps the runs of both sides. Changes of one side are taken,
-    field by field, and OURS is written in canonical form. Where both sides changed a field, OURS stays
-    as it is, each conflict is named, and the exit code is 1. To let git use it, in a clone whose
-    .gitattributes contains the line "data/papers.yaml merge=corpus":
+    A merge driver for papers.yaml, candidates.yaml and exclusions.yaml, which merges by the keys of records,
+    and for searches.yaml, which keeps the runs of both sides. Changes of one side are applied, field by field,
+    and OURS is written in canonical form. Where both sides changed a field, OURS stays as it is, each conflict
+    is named, and the exit code is 1. To let git use it, in a clone whose .gitattributes contains the line
+    "data/papers.yaml merge=corpus":
 
     git config merge.corpus.driver "corpus merge-file %O %A %B"
 

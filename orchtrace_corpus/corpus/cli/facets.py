@@ -35,7 +35,7 @@ class DetailOptions(NamedTuple):
     key: Annotated[str, option("--key", "KEY", "The paper's key (default: made from the title).")] = ""
     title: Title = ""
     authors: Annotated[
-        str, option("--authors", "NAMES", '"Family, Given; Family, Given"; end with others if the list is cut short.')
+        str, option("--authors", "NAMES", '"Family, Given; Family, Given"; end with others if the list is incomplete.')
     ] = ""
     year: Annotated[int, Option("--year", metavar="YEAR", help="The year.", show_default=False)] = 0
     venue: Annotated[str, option("--venue", "TEXT", 'The venue, such as "NeurIPS 2025".')] = ""
@@ -65,7 +65,7 @@ class IntakeOptions(NamedTuple):
     tags: OtherTags = None
     despite_title: Annotated[
         bool,
-        Option("--despite-title", help="Add it although another work has nearly the same title."),
+        Option("--despite-title", help="Add it even if another work has nearly the same title."),
     ] = False
     yes: Yes = False
     dry_run: DryRun = False

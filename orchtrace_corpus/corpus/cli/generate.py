@@ -35,11 +35,11 @@ def validate(
     ] = False,
     strict: Strict = False,
     max_findings: Annotated[
-        int, Option("--max-findings", metavar="N", min=0, help="Show no more than N findings; 0 shows all.")
+        int, Option("--max-findings", metavar="N", min=0, help="Show at most N findings; 0 shows all.")
     ] = 0,
     output_format: FindingsForm = FindingsFormat.TEXT,
 ) -> int:
-    """Report every mistake in the data, with its line.
+    """Report every error in the data, with its line.
 
     Each finding is a line "file:line:column: CODE message [record]"; "corpus rule CODE" explains it.
     Exit code 0: nothing wrong, or warnings only; 1: errors; 3: a file is not readable as YAML. Syntax
@@ -91,9 +91,9 @@ def build(
 ) -> int:
     """Regenerate every generated file, or one kind of them.
 
-    README.md (its regions) with docs/list, docs/STATS.md, the JSON Schemas in docs/schema, docs/figures.md and the
-    figures in docs/figures. Data files are not changed: see "corpus fmt". "corpus build readme" is the
-    same as "corpus readme"; figures and schema work in the same way.
+    Regenerates the marked regions of README.md, docs/list, docs/STATS.md, the JSON Schemas in docs/schema,
+    docs/figures.md and the figures in docs/figures. Data files are not changed: see "corpus fmt". "corpus build
+    readme" is the same as "corpus readme"; figures and schema work in the same way.
 
     \b
     Examples:
@@ -159,8 +159,8 @@ def figures(
 def schema(ctx: Context, check: Check = False) -> int:
     """Write the JSON Schemas of the data files, for editors.
 
-    Made from the taxonomy, so that an editor with a YAML language server completes tags and underlines
-    mistakes. The first line of each data file names its schema.
+    Made from the taxonomy, so that an editor with a YAML language server completes tags and marks errors. The
+    first line of each data file names its schema.
 
     \b
     Examples:

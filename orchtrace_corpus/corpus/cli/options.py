@@ -45,18 +45,18 @@ Where: TypeAlias = Annotated[
 ]
 Reading: TypeAlias = Annotated[
     ReadingName,
-    Option("--reading", help="Tags as published, or as readers of the sources agree on them."),
+    Option("--reading", help="Use the published tags, or those that readers of the sources agree on."),
 ]
 Offline: TypeAlias = Annotated[bool, Option("--offline", help="Make no requests; use stored answers.")]
-Refresh: TypeAlias = Annotated[bool, Option("--refresh", help="Ask again, even where a recent answer is stored.")]
+Refresh: TypeAlias = Annotated[bool, Option("--refresh", help="Ask again, even if a recent answer is stored.")]
 ArxivUrl: TypeAlias = Annotated[
     str,
-    Option("--arxiv-url", metavar="URL", help="Ask a mirror (also: ORCHTRACE_ARXIV_URL).", show_default=False),
+    Option("--arxiv-url", metavar="URL", help="Use a mirror (also: ORCHTRACE_ARXIV_URL).", show_default=False),
 ]
 Yes: TypeAlias = Annotated[bool, Option("--yes", "-y", help="Ask no questions; accept the proposals.")]
 OtherTags: TypeAlias = Annotated[
     list[str] | None, option("--tag", "FIELD=VALUE", "A tag by its field, like the options below (repeatable).")
 ]
 Title: TypeAlias = Annotated[str, option("--title", "TEXT", "The title.")]
-Reason: TypeAlias = Annotated[str, option("--reason", "TEXT", "Why it is left out, in one sentence.")]
+Reason: TypeAlias = Annotated[str, option("--reason", "TEXT", "Why it is excluded, in one sentence.")]
 Screened: TypeAlias = Annotated[str, option("--screened", "DATE", "The day of screening, YYYY-MM-DD (default: today).")]

@@ -40,10 +40,10 @@ def list_records(
     exclusions: Annotated[bool, Option("--exclusions", help="List exclusions instead of papers.")] = False,
     sort: Sort = "",
     columns: Columns = "",
-    limit: Annotated[int | None, Option("--limit", "-n", min=1, help="At most this many rows.")] = None,
+    limit: Annotated[int | None, Option("--limit", "-n", min=1, help="Show at most this many rows.")] = None,
     output_format: OutputFormat = Format.TABLE,
 ) -> int:
-    """List papers, or exclusions, that pass filters.
+    """List papers or exclusions that match filters.
 
     Wide columns are cut to fit a terminal, but not in a pipe. "corpus terms" lists the fields and their
     terms; "--columns all" shows every field. JSON without --columns contains whole records. A comma
@@ -71,9 +71,9 @@ def candidates(
     columns: Columns = "",
     order: Annotated[
         ReadingOrder | None,
-        Option("--order", help="The order of reading: newest first, or likeliest first."),
+        Option("--order", help="The order of reading: newest first, or most likely to be included first."),
     ] = None,
-    limit: Annotated[int | None, Option("--limit", "-n", min=1, help="At most this many rows.")] = None,
+    limit: Annotated[int | None, Option("--limit", "-n", min=1, help="Show at most this many rows.")] = None,
     output_format: OutputFormat = Format.TABLE,
 ) -> int:
     """List the papers that were found and await a decision.
@@ -189,10 +189,9 @@ def search(
     """Find records by words.
 
     A word is found in titles, tags and what they mean, summaries, methods, evidence, notes, names and
-    identifiers; the column "matched" says where. Case, accents and endings do not matter: "stopping"
-    finds "stop". Records that hold every word are shown, the best first; if there are none, those that
-    hold most of the words.
-    Without filters, exclusions and candidates are searched, too; CSV holds papers only.
+    identifiers; the column "matched" shows where. Case, accents and endings do not matter: "stopping" finds
+    "stop". Records with every word are shown, best first; if there are none, those with most of the words.
+    Without filters, exclusions and candidates are searched, too; CSV contains papers only.
 
     \b
     Examples:

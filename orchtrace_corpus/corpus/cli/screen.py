@@ -36,23 +36,24 @@ def screen(
     ctx: typer.Context,
     where: Where = None,
     order: Annotated[
-        ReadingOrder, Option("--order", help="The order of reading: newest first, or likeliest first.")
+        ReadingOrder, Option("--order", help="The order of reading: newest first, or most likely to be included first.")
     ] = ReadingOrder.DATE,
     sheet: Annotated[str, option("--sheet", "FILE", "Write a sheet for screening in a spreadsheet instead.")] = "",
     decisions: Annotated[
         list[str] | None,
-        option("--decisions", "FILE", "Apply the decisions of a sheet; of several, those that all share (repeatable)."),
+        option(
+            "--decisions", "FILE", "Apply the decisions of a sheet; of several, those on which all agree (repeatable)."
+        ),
     ] = None,
 ) -> int:
     """Decide on candidates, one after another.
 
-    Shows the protocol's rules once, and then, for each candidate, title, abstract if one is stored, the
-    reason it was found, the most similar records with their tags, and similar exclusions with their
-    reasons. Answers: i to include (with tags and a summary, any of which may stay open), e to exclude
-    (with a reason: a number of the list, or a sentence), l for later, b to go back and undo the last
-    decision, ? for the rules, q to quit. Each decision is written at once, so nothing is lost. A
-    candidate that is included and complete, evidence included, becomes a paper; "corpus add KEY"
-    completes an open one.
+    Shows the protocol's rules once, and then, for each candidate, title, abstract if one is stored, the reason
+    it was found, the most similar records with their tags, and similar exclusions with their reasons. Answers:
+    i to include (with tags and a summary, any of which may stay open), e to exclude (with a reason: a number of
+    the list, or a sentence), l for later, b to go back and undo the last decision, ? for the rules, q to quit.
+    Each decision is written at once, so nothing is lost. An included candidate with all its fields and evidence
+    becomes a paper; "corpus add KEY" completes an open one.
 
     For two readers: --sheet writes a CSV file for each, "corpus audit compare" measures their
     agreement, and --decisions, once for each sheet, applies what they agree on. Exit code 1: some

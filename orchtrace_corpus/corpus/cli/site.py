@@ -20,7 +20,7 @@ def site(
         str, Option("--output", "-o", metavar="DIR", help="The folder of the site; an existing site is replaced.")
     ] = "site",
     base_url: Annotated[str, option("--base-url", "URL", "The site's address, for link previews and site maps.")] = "",
-    repository: Annotated[str, option("--repository", "URL", "The repository, for links that report a mistake.")] = "",
+    repository: Annotated[str, option("--repository", "URL", "The repository, for links to report an error.")] = "",
 ) -> int:
     """Write the corpus as a static site.
 
@@ -29,8 +29,8 @@ def site(
     candidates, taxonomy and protocol, and a feed. The pages load nothing from elsewhere. The same
     data gives the same files.
 
-    With --base-url there are also a sitemap and pictures in link previews. The folder is replaced as
-    a whole: a file of your own in it is gone afterwards.
+    With --base-url, the site also has a sitemap and pictures in link previews. The folder is replaced as a
+    whole: your own files in it are lost.
 
     \b
     Examples:

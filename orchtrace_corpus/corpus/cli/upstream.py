@@ -84,7 +84,7 @@ def links(
     ] = 0,
     seed: Annotated[str, option("--seed", "TEXT", "The seed of the sample.")] = "",
     where: Where = None,
-    refresh: Annotated[bool, Option("--refresh", help="Try again, even where a recent result is stored.")] = False,
+    refresh: Annotated[bool, Option("--refresh", help="Try again, even if a recent result is stored.")] = False,
     strict: Strict = False,
     output_format: FindingsForm = FindingsFormat.TEXT,
 ) -> int:

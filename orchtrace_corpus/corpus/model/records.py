@@ -33,7 +33,7 @@ VERDICT = Facet(
     label="Verdict",
     kind=Kind.SINGLE,
     role=Role.FACET,
-    definition="What the source says of the tags as they stand; supported unless said.",
+    definition="What the source says about the tags as they stand (default: supported).",
     terms=(
         Term(EvidenceVerdict.SUPPORTED, "Supported", "The source bears the tags out."),
         Term(EvidenceVerdict.PARTLY, "Partly", "It bears them out in part, or for a part of the work."),

@@ -21,7 +21,7 @@ from functools import cache
 from math import inf
 from typing import Any, NamedTuple, TypeAlias
 
-from orchtrace_corpus.base.errors import DataFileError
+from orchtrace_corpus.base.errors import DataFileError, MissingLibraryError
 from orchtrace_corpus.base.findings import printable, quote, suggestion
 from orchtrace_corpus.base.yamlfile.reader import Mapping as MappingNode
 from orchtrace_corpus.base.yamlfile.reader import Node, Scalar, YamlFile, read
@@ -148,7 +148,7 @@ def load_package(today: date) -> PackagePrices:
         from genai_prices import __version__
         from genai_prices.data_snapshot import get_snapshot
     except ImportError as error:
-        hint = "Install the extra: pip install 'orchtrace-corpus[prices]', or give a table: --prices FILE"
+        hint = f"{MissingLibraryError('--cost', 'genai-prices', 'prices').hint}\nOr give a table: --prices FILE"
         raise DataFileError("the package genai-prices, which knows prices, is not installed", hint) from error
     changes = (
         start

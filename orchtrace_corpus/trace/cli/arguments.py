@@ -21,7 +21,7 @@ LogFormat: TypeAlias = Annotated[
     str, Option("--from", metavar="FORMAT", help="The format of the logs, such as claude_code. Default: detected.")
 ]
 PriceTable: TypeAlias = Annotated[
-    str, Option("--prices", metavar="FILE", help="A dated price table, for costs (see docs/importers.md).")
+    str, Option("--prices", metavar="FILE", help="Compute costs from this dated price table (docs/importers.md).")
 ]
 OutcomesFile: TypeAlias = Annotated[
     str,
@@ -29,9 +29,7 @@ OutcomesFile: TypeAlias = Annotated[
         "--outcomes", metavar="FILE", help="Rewards, success and baselines by run, as CSV or JSON (docs/importers.md)."
     ),
 ]
-Cost: TypeAlias = Annotated[
-    bool, Option("--cost", help="Costs by the prices of the package genai-prices (extra: prices).")
-]
+Cost: TypeAlias = Annotated[bool, Option("--cost", help="Compute costs from the package genai-prices (extra: prices).")]
 Page: TypeAlias = Annotated[
     str, Option("--html", metavar="FILE", help="Write the run, or two side by side, as one HTML file.")
 ]

@@ -30,7 +30,7 @@ def credit(
     ] = "agent",
     method: Annotated[Method, Option("--method", help="How credit is assigned.")] = Method.SHAPLEY,
     channel: Annotated[
-        str, Option("--channel", help="The reward that is divided: team, unless there is only another one.")
+        str, Option("--channel", help="The reward to divide (default: team, or the only channel).")
     ] = "",
     values: Annotated[
         str,
@@ -38,26 +38,29 @@ def credit(
     ] = "",
     outcomes_file: OutcomesFile = "",
     gamma: Annotated[float, Option("--gamma", min=0, max=1, help="gae: the discount.")] = 1.0,
-    lam: Annotated[float, Option("--lambda", min=0, max=1, help="gae: one step (0) to whole return (1).")] = 0.95,
+    lam: Annotated[
+        float, Option("--lambda", min=0, max=1, help="gae: from one step (0) to the whole return (1).")
+    ] = 0.95,
     samples: Annotated[
-        int, Option("--samples", min=4, help="shapley with --values: orders drawn, beyond 12 players.")
+        int, Option("--samples", min=4, help="shapley with --values: random orders, for more than 12 players.")
     ] = 2000,
     seed: Annotated[int, Option("--seed", help="shapley: the seed of the sampling.")] = 0,
     with_people: Annotated[
-        bool, Option("--with-people", help="Give credit to people, too, and not only to agents.")
+        bool, Option("--with-people", help="Also give credit to people, not only to agents.")
     ] = False,
     output_format: OutputFormat = Format.TABLE,
 ) -> int:
     """Divide a run's reward among its tokens, turns, messages, calls, agents or roles.
 
-    difference and shapley compare coalitions: by runs that you made without somebody (--values), else
-    by a proxy on the trace's graph; the output says which. group compares several runs of one task, gae
-    and mean need the value of each step (--values). docs/credit.md gives the formulas.
+    difference and shapley compare coalitions: with runs made without some members (--values), else with a proxy
+    on the trace's graph; the output says which. group compares several runs of one task; gae and mean need the
+    value of each step (--values). docs/credit.md gives the formulas.
 
-    Shapley values by the proxy are exact for any number of players; from --values they are exact up to
-    12 players. Beyond, --samples orders are drawn, and each figure has its standard error.
+    Shapley values are exact for any number of players with the proxy, and for up to 12 players with --values.
+    With more players, --samples random orders are used, and each figure has a standard error.
 
-    Logs state no reward: --outcomes gives them, as with import. Exit code 1: an outcome is of no run.
+    Logs contain no rewards: --outcomes gives them, as in corpus trace import. Exit code 1: an outcome belongs
+    to no run.
 
     \b
     Examples:

@@ -28,14 +28,13 @@ if TYPE_CHECKING:
 _MOST_SHOWN = 1000
 
 EngineName = Annotated[
-    Literal["local", "spark"], Option("--engine", help="Who works: this machine, or Spark (the extra `spark`).")
+    Literal["local", "spark"], Option("--engine", help="Run on this machine, or on Spark (extra: spark).")
 ]
 Master = Annotated[
-    str, Option("--master", metavar="URL", help="Of Spark: local[*], spark://HOST:PORT, sc://HOST (Connect), ...")
+    str,
+    Option("--master", metavar="URL", help="The Spark master: local[*], spark://HOST:PORT, sc://HOST (Connect), ..."),
 ]
-SparkConf = Annotated[
-    list[str] | None, Option("--spark-conf", metavar="K=V", help="A setting of Spark; may be given again.")
-]
+SparkConf = Annotated[list[str] | None, Option("--spark-conf", metavar="K=V", help="A Spark setting (repeatable).")]
 
 COMMANDS: dict[str, dict[str, Command]] = {
     "Commands": {
@@ -52,7 +51,7 @@ COMMANDS: dict[str, dict[str, Command]] = {
 def dataset() -> None:
     """Build tables from many logs, and describe and query them.
 
-    The tables are Parquet files, which docs/dataset.md describes. Needs the extra `scale`.
+    The tables are Parquet files, which docs/dataset.md describes. Needs the extra "scale".
 
     \b
     Examples:
@@ -68,10 +67,12 @@ app = CommandGroup(COMMANDS, dataset)
 def build(
     ctx: Context,
     paths: Annotated[list[str], Argument(metavar="LOGS...", help="Logs, finished traces, or folders of them.")],
-    output: Annotated[str, Option("--output", "-o", metavar="DIR", help="The dataset: a new one, or one to renew.")],
+    output: Annotated[
+        str, Option("--output", "-o", metavar="DIR", help="A new dataset, or an existing one to update.")
+    ],
     jobs: Annotated[
         int | None,
-        Option("--jobs", "-j", min=1, max=1024, help="Processes that read (else as many as processors)."),
+        Option("--jobs", "-j", min=1, max=1024, help="The number of reading processes (default: one per processor)."),
     ] = None,
     form: Annotated[
         str, Option("--from", metavar="FORMAT", help=f"One of {', '.join(FORMATS)} (default: detected).")
@@ -80,10 +81,12 @@ def build(
     is_cost: Cost = False,
     salt: Annotated[
         str,
-        Option("--salt", metavar="TEXT", help="Makes the hashes of a new dataset (else random, and kept in it)."),
+        Option(
+            "--salt", metavar="TEXT", help="The salt of the hashes of a new dataset (default: random, and kept in it)."
+        ),
     ] = "",
     prune: Annotated[
-        bool, Option("--prune", help="Drop sessions whose logs are gone, or are not named this time.")
+        bool, Option("--prune", help="Remove sessions whose logs are gone or not named this time.")
     ] = False,
     engine: EngineName = "local",
     master: Master = "",
@@ -91,9 +94,9 @@ def build(
 ) -> int:
     """Build the tables of a dataset from many logs and traces.
 
-    Several processes read. Run again, it reads only what is new or has changed; broken off, by whatever, it goes on
-    where it was, and repeats at most the unit that each process was at. What cannot be read is told, does not stop the
-    rest, and makes the exit code 1. Nothing that was written leaves the logs.
+    Several processes read the logs. A later run reads only what is new or has changed; an interrupted one
+    continues, and repeats at most the unit that each process was working on. Unreadable logs are reported and
+    skipped (exit code 1). Contents stay in the logs.
 
     \b
     Examples:
@@ -167,8 +170,8 @@ def stats(
 ) -> int:
     """Describe the traces of a dataset: measures, decisions, tokens, outliers.
 
-    Each measure with its distribution; how many traces take each sub-decision; tokens and cost by model; traces far
-    outside their group. docs/dataset.md says how each figure is computed.
+    Shows the distribution of each measure, how many traces take each sub-decision, tokens and cost by model,
+    and traces far outside their group. docs/dataset.md explains how each figure is computed.
 
     \b
     Examples:
@@ -195,14 +198,14 @@ def stats(
 def sql(
     ctx: Context,
     folder: Annotated[str, Argument(metavar="DIR", help="The dataset.")],
-    query: Annotated[str, Argument(metavar="QUERY", help="One statement that only reads, as DuckDB understands it.")],
+    query: Annotated[str, Argument(metavar="QUERY", help="One read-only statement in DuckDB's SQL.")],
     output_format: OutputFormat = Format.TABLE,
 ) -> int:
     """Query the tables of a dataset with SQL.
 
-    The tables are traces, events, edges, agents and ledger; DESCRIBE events shows the columns of one. A query can
-    read nothing else, and write nothing. DuckDB answers, on this machine: up to a million events it is faster than
-    Spark on the same processors, and no larger size was measured.
+    The tables are traces, events, edges, agents and ledger; DESCRIBE events shows the columns of events. A
+    query can read nothing else, and cannot write. DuckDB runs it on this machine: up to a million events, that
+    is faster than Spark on the same processors; larger sizes were not measured.
 
     \b
     Examples:

@@ -26,7 +26,7 @@ def doctor(
     price_table: PriceTable = "",
     is_cost: Cost = False,
     is_list: Annotated[bool, Option("--list", help="List the newest sessions below the home folder instead.")] = False,
-    limit: Annotated[int, Option("--limit", min=1, help="How many of several sessions are listed.")] = 15,
+    limit: Annotated[int, Option("--limit", min=1, help="List at most this many sessions.")] = 15,
     output_format: Annotated[
         TextOrJson, Option("--format", help="text for people; json with all figures of all sessions, for programs.")
     ] = TextOrJson.TEXT,
@@ -35,13 +35,13 @@ def doctor(
 ) -> int:
     """Show on one page where the time and money of a logged run went.
 
-    Who was spawned by whom, what ran in parallel, which steps the end waited for, the tokens by agent and
-    model, and what is wrong with the log. Several sessions are a line each, the most expensive first; two that are
-    named one by one are compared, the largest differences first. With --html, one run or two side by side become a
-    page to open in a browser, with a timeline and a replay; else nothing is written.
+    Shows who spawned whom, what ran in parallel, which steps the end waited for, the tokens by agent and model,
+    and what is wrong with the log. Several sessions get one line each, most expensive first; two that are named
+    separately are compared, largest differences first. --html writes one run, or two side by side, as a page
+    with a timeline and a replay; without it, nothing is written.
 
-    Without PATH it is the newest session of Claude Code (in CLAUDE_CONFIG_DIR, else ~/.claude) or Codex (in
-    CODEX_HOME, else ~/.codex), or with --session the one of that name there.
+    Without PATH, shows the newest session of Claude Code (in CLAUDE_CONFIG_DIR, else ~/.claude) or Codex (in
+    CODEX_HOME, else ~/.codex), or with --session the one of that name.
 
     Exit code 1: some sessions could not be read. 3: there is no session to read.
 

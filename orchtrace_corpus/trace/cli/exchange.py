@@ -27,20 +27,20 @@ def diff_traces(
     second: Annotated[str, Argument(metavar="B", help="Another run of the same task.")],
     names: Annotated[
         list[str] | None,
-        Option("--session", metavar="NAME", help="Which session of A, and given twice, of B; as elsewhere."),
+        Option("--session", metavar="NAME", help="The session of A; given twice, also that of B."),
     ] = None,
     price_table: PriceTable = "",
     is_cost: Cost = False,
     is_all: Annotated[bool, Option("--all", help="Show every difference, in a fixed order.")] = False,
-    exit_code: Annotated[bool, Option("--exit-code", help="End with 1 if the runs differ.")] = False,
+    exit_code: Annotated[bool, Option("--exit-code", help="Exit with 1 if the runs differ.")] = False,
     output_format: OutputFormat = Format.TABLE,
 ) -> int:
     """Compare two runs of one task: rewards, costs, measures, findings, agents, tools, models, structure.
 
-    Only what differs is shown, and as a table the largest differences only: rewards, elapsed time, tokens, cost
-    and findings first, then measures and counts of events, calls and edges. Ids, times of single events and
-    contents are left aside, since they differ between any two runs. Exit code 0 whether the runs differ or not,
-    unless --exit-code is given.
+    Shows only what differs, and a table only the largest differences: rewards, elapsed time, tokens, cost and
+    findings first, then measures and counts of events, calls and edges. Ids, times of single events and
+    contents are ignored, since they differ between any two runs. The exit code is 0 whether the runs differ or
+    not, unless --exit-code is given.
 
     \b
     Examples:
@@ -89,35 +89,35 @@ def export(
     ctx: Context,
     paths: Files,
     name: Name = "",
-    profile: Annotated[Profile, Option("--profile", help="Which schema the trace shall follow.")] = Profile.FULL,
+    profile: Annotated[Profile, Option("--profile", help="The schema, or the trainer, to write for.")] = Profile.FULL,
     output: Annotated[str, Option("--output", "-o", metavar="FILE", help="Write to a new file.")] = "",
     division: Annotated[
         Division | None,
-        Option("--credit", help="For trainers: who has the reward, each turn, the agents, or the last turn."),
+        Option("--credit", help="For trainers: who gets the reward: each turn, the agents, or the last turn."),
     ] = None,
-    channel: Annotated[str, Option("--channel", help="For trainers: the reward, as with credit.")] = "",
+    channel: Annotated[str, Option("--channel", help="For trainers: the reward, as in corpus trace credit.")] = "",
     spec: Annotated[
-        str, Option("--spec", metavar="NAME|FILE", help="For trainers: a reward to compute, as with reward.")
+        str, Option("--spec", metavar="NAME|FILE", help="For trainers: a reward to compute, as in corpus trace reward.")
     ] = "",
     outcomes_file: OutcomesFile = "",
     tokens: Annotated[
         str, Option("--tokens", metavar="DIR", help="For trainers: the folder of the logs that hold token ids.")
     ] = "",
     without_tokens: Annotated[
-        bool, Option("--without-tokens", help="For trainers: write turns whose token ids are unknown, too.")
+        bool, Option("--without-tokens", help="For trainers: also write turns whose token ids are unknown.")
     ] = False,
 ) -> int:
-    """Write a trace with an event on each line, for our schema or the published one, as ATIF 1.7, or for trainers.
+    """Write a trace with one event per line, in our schema or the published one, as ATIF 1.7, or for trainers.
 
-    The profile published leaves out what the schema of arXiv 2605.02801 refuses: our own fields, null
-    figures, and the events stop and inference, over which their edges are bridged. What was left out is said
-    on standard error.
+    The profile published leaves out what the schema of arXiv 2605.02801 refuses: our own fields, null figures,
+    and the events stop and inference, whose edges are bridged. Omissions are reported on standard error.
 
-    The profile atif writes a trajectory with those of sub-agents embedded. What ATIF has no word for is kept in
-    extra, from which corpus trace import restores the trace; standard error says what that is.
+    The profile atif writes a trajectory, with those of sub-agents embedded. What ATIF cannot express is kept in
+    extra, from which corpus trace import restores the trace, and is listed on standard error.
 
-    The profiles verl, agent-lightning and skyrl write all runs given, turn by turn, with rewards that sum up to
-    that of the run, and with the group-relative advantage where a task has several runs. docs/credit.md shows them.
+    The profiles verl, agent-lightning and skyrl write all given runs, turn by turn, with rewards that add up to
+    that of the run, and with the group-relative advantage if a task has several runs. docs/credit.md shows
+    them.
 
     \b
     Examples:

@@ -11,14 +11,14 @@ COMMANDS: dict[str, dict[str, Command]] = {
     "Check": {
         "validate": Command(
             "trace.cli.validate:validate",
-            "Report every mistake in traces: against the schema, and against the rules of the graph.",
+            "Check traces against the schema and the rules of the graph, and report every error.",
         ),
     },
     "Show": {
         "show": Command("trace.cli.views:show", "Show who spawned whom, and who worked when."),
         "replay": Command(
             "trace.cli.views:replay_trace",
-            "Replay a trace: which agents are active, what is open, what was spent, after each event.",
+            "Replay a trace: after each event, show which agents are active, what is open and what was spent.",
         ),
         "graph": Command(
             "trace.cli.views:graph_trace",
@@ -30,7 +30,8 @@ COMMANDS: dict[str, dict[str, Command]] = {
             "trace.cli.measure:measure_traces", "Measure traces: work and span, steps, team, tokens, errors."
         ),
         "label": Command(
-            "trace.cli.measure:label", "Label which events take which of the five sub-decisions, and by which rule."
+            "trace.cli.measure:label",
+            "Label the events that take each of the five sub-decisions, with the rule applied.",
         ),
         "reward": Command(
             "trace.cli.reward:reward",
@@ -48,7 +49,7 @@ COMMANDS: dict[str, dict[str, Command]] = {
         ),
         "export": Command(
             "trace.cli.exchange:export",
-            "Write a trace for our schema, the published one or ATIF, or runs for trainers.",
+            "Write a trace in our schema, the published one or ATIF, or runs for trainers.",
         ),
     },
 }

@@ -39,25 +39,23 @@ _ENDINGS = {"": Form.JSONL, ".jsonl": Form.JSONL, ".ndjson": Form.JSONL, ".json"
 def import_(
     ctx: Context,
     paths: Annotated[
-        list[str], Argument(metavar="PATH...", help="Logs, or folders of logs; all files of a session at once.")
+        list[str], Argument(metavar="PATH...", help="Logs, or folders of logs; name all files of a session together.")
     ],
     output: Annotated[
-        str, Option("--output", "-o", metavar="OUT", help="Write to a new file; Parquet: to a new folder.")
+        str, Option("--output", "-o", metavar="OUT", help="Write to a new file; for Parquet, to a new folder.")
     ] = "",
     to: Annotated[
         Form | None,
-        Option("--to", help="One trace a line; one trace laid out; five tables (default: by the ending of OUT)."),
+        Option("--to", help="One trace per line; one event per line; five tables (default: by the ending of OUT)."),
     ] = None,
     form: LogFormat = "",
-    keep_content: Annotated[
-        bool, Option("--keep-content", help="Keep all written content; otherwise only hashes leave the log.")
-    ] = False,
+    keep_content: Annotated[bool, Option("--keep-content", help="Keep contents in full instead of hashes.")] = False,
     salt: Annotated[
         str,
         Option(
             "--salt",
             metavar="TEXT",
-            help="The salt of the hashes; the same one gives the same hashes.",
+            help="The salt of the hashes, for equal hashes in every run (default: random).",
         ),
     ] = "",
     price_table: PriceTable = "",
@@ -66,12 +64,12 @@ def import_(
 ) -> int:
     """Convert the logs of agent teams to traces.
 
-    Each session, with its sub-agents, becomes one trace, which corpus trace validate accepts. What was written
-    stays in the log: a trace has salted hashes of it, and e-mail addresses, home folders and keys are cut out of
-    names. Standard error says what became of every record, and how the tokens were counted.
+    Each session, with its sub-agents, becomes one trace, which corpus trace validate accepts. Contents stay in
+    the log: a trace has only salted hashes of them, and e-mail addresses, home folders and keys are removed
+    from names. Standard error reports what became of every record, and how the tokens were counted.
 
-    Exit code 1: some sessions could not be read, or an outcome is of no run; the others are written. 3: there is
-    no session to read.
+    Exit code 1: some sessions could not be read, or an outcome belongs to no run; the rest is written. 3: there
+    is no session to read.
 
     \b
     Examples:

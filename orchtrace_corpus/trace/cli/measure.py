@@ -32,23 +32,23 @@ def measure_traces(
     ctx: Context,
     paths: Files,
     name: Name = "",
-    only: Annotated[str, Option("--only", metavar="A,B,...", help="Which measures, in which order.")] = "",
+    only: Annotated[str, Option("--only", metavar="A,B,...", help="The measures to show, in this order.")] = "",
     spent_by: Annotated[
         str,
-        Option("--ledger", metavar="BY", help="Tokens and cost instead, by agent, role, model, type or tool."),
+        Option("--ledger", metavar="BY", help="Show tokens and cost instead, by agent, role, model, type or tool."),
     ] = "",
     profile: Annotated[
-        bool, Option("--profile", help="Instead, for how long how many events were worked on at once.")
+        bool, Option("--profile", help="Show instead for how long how many events ran at once.")
     ] = False,
     outcomes_file: OutcomesFile = "",
     output_format: OutputFormat = Format.TABLE,
 ) -> int:
     """Measure traces: work and span, steps, team, tokens, errors.
 
-    A measure that a trace does not support has no value, and the reason why. docs/measures.md gives the
-    formula and the source of each. Several traces are one row each; one with errors stops them all, and is
-    named. Measures against a single agent need its run, which traces state, or --outcomes. Exit code 1: an
-    outcome is of no run.
+    If a trace does not support a measure, the reason is shown instead of a value. docs/measures.md gives the
+    formula and the source of each. Several traces get one row each; a trace with errors stops the command, and
+    is named. Comparisons with a single agent need its run, from the trace or from --outcomes. Exit code 1: an
+    outcome belongs to no run.
 
     \b
     Examples:
@@ -142,9 +142,9 @@ def label(
     ] = "",
     output_format: OutputFormat = Format.TABLE,
 ) -> int:
-    """Label which events take which of the five sub-decisions, and by which rule.
+    """Label the events that take each of the five sub-decisions, with the rule applied.
 
-    Labels that the trace has already are kept. docs/traces.md gives the rules.
+    Existing labels of the trace are kept. docs/traces.md gives the rules.
 
     \b
     Examples:

@@ -43,18 +43,19 @@ def reward(
         list[str] | None,
         Option("--spec", metavar="NAME|FILE", help="A published reward, or a file; twice to compare two."),
     ] = None,
-    by: Annotated[By, Option("--by", help="Show what is paid by term, agent or event.")] = By.TERM,
+    by: Annotated[By, Option("--by", help="Show the reward by term, agent or event.")] = By.TERM,
     outcomes_file: OutcomesFile = "",
     output_format: OutputFormat = Format.TABLE,
 ) -> int:
     """Compute rewards of runs: the functions of eight families, or a published design.
 
-    Without --spec, every function, each with its value or with what to add so that it has one. --spec names a
-    reward such as kimi-k2-5, or a YAML file of your own: its terms, weighted, add up to the reward. Two specs
-    over several runs of a task are compared: which runs they rank differently, and what each pays for.
+    Without --spec, shows every function with its value, or with what to add to get one. --spec names a reward
+    such as kimi-k2-5, or a YAML file of your own: its terms, weighted, add up to the reward. Two specs are
+    compared over several runs of a task: which runs they rank differently, and what each pays for.
     docs/rewards.md gives the formulas, and the sources of the ten published designs.
 
-    Logs state no reward: --outcomes gives those of runs, agents and events. Exit code 1: an outcome is of no run.
+    Logs contain no rewards: --outcomes gives those of runs, agents and events. Exit code 1: an outcome belongs
+    to no run.
 
     \b
     Examples:

@@ -15,17 +15,15 @@ def validate(
     name: Name = "",
     strict: Annotated[bool, Option("--strict", help="Treat warnings as errors.")] = False,
     max_findings: Annotated[
-        int, Option("--max-findings", metavar="N", min=0, help="Show no more than N findings; 0 shows all.")
+        int, Option("--max-findings", metavar="N", min=0, help="Show at most N findings; 0 shows all.")
     ] = 0,
-    output_format: Annotated[
-        FindingsFormat, Option("--format", "-f", help="The form of the output.")
-    ] = FindingsFormat.TEXT,
+    output_format: Annotated[FindingsFormat, Option("--format", "-f", help="The output format.")] = FindingsFormat.TEXT,
 ) -> int:
-    """Report every mistake in traces: against the schema, and against the rules of the graph.
+    """Check traces against the schema and the rules of the graph, and report every error.
 
-    A file holds one trace, or one on each line; of a log, the traces that are made of it are checked. What is no
-    JSON, or does not follow the schema (T1..), is held against the rules of the graph (T2..) only once it is mended.
-    Exit code 0: nothing wrong, or warnings only; 1: errors; 3: a file cannot be read as JSON.
+    A file holds one trace, or one on each line; a log is converted to traces first. The rules of the graph
+    (T2..) are checked only for traces that are JSON and follow the schema (T1..). Exit code 0: nothing wrong,
+    or warnings only; 1: errors; 3: a file cannot be read as JSON.
 
     \b
     Examples:

@@ -30,11 +30,11 @@ def show(
     ctx: Context,
     paths: Files,
     name: Name = "",
-    agents: Annotated[int, Option("--agents", metavar="N", min=1, help="Show no more than N agents.")] = 40,
+    agents: Annotated[int, Option("--agents", metavar="N", min=1, help="Show at most N agents.")] = 40,
     html: Page = "",
     with_content: Content = False,
     event: Annotated[
-        str, Option("--event", metavar="ID", help="Show one event instead: what it is, where, what it follows.")
+        str, Option("--event", metavar="ID", help="Show one event instead: what it is, where, and what it follows.")
     ] = "",
 ) -> int:
     """Show who spawned whom, and who worked when.
@@ -76,19 +76,21 @@ def replay_trace(
     until: Annotated[
         str,
         Option(
-            "--until", metavar="T", help="End after a time, in the unit of the trace's clock; or after an event's id."
+            "--until",
+            metavar="T",
+            help="Stop after a time, in the unit of the trace's clock, or after an event, by its id.",
         ),
     ] = "",
     step: Annotated[
-        str, Option("--step", metavar="N", help="Only the state after event N, counted from 1 on; or 'last'.")
+        str, Option("--step", metavar="N", help="Show only the state after event N, counted from 1, or 'last'.")
     ] = "",
-    output_format: Annotated[TextOrJson, Option("--format", "-f", help="The form of the output.")] = (TextOrJson.TEXT),
+    output_format: Annotated[TextOrJson, Option("--format", "-f", help="The output format.")] = (TextOrJson.TEXT),
 ) -> int:
-    """Replay a trace: which agents are active, what is open, what was spent, after each event.
+    """Replay a trace: after each event, show which agents are active, what is open and what was spent.
 
-    Each line is an event: its number in the order of the replay, its time, its id, what happened. Both options
-    together give one state of those up to T: the Nth, or the last. As JSON: a line that names the schema, then
-    a line for each state.
+    Each line is an event: its number in the replay, its time, its id, and what happened. --until and --step
+    together show one of the states up to T: the Nth, or the last. JSON output has a line that names the schema,
+    then a line for each state.
 
     \b
     Examples:
@@ -191,7 +193,7 @@ def graph_trace(
     name: Name = "",
     wanted: Annotated[
         GraphFormat | None,
-        Option("--format", "-f", help="The form of the output (default: by the ending of FILE, else mermaid)."),
+        Option("--format", "-f", help="The output format (default: by the ending of FILE, else mermaid)."),
     ] = None,
     output: Annotated[str, Option("--output", "-o", metavar="FILE", help="Write to a new file.")] = "",
 ) -> int:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import IO
 
-from orchtrace_corpus.base.errors import DataFileError
+from orchtrace_corpus.base.errors import DataFileError, MissingLibraryError
 from orchtrace_corpus.base.findings import printable, quote, quote_path
 from orchtrace_corpus.trace.importers.core import logs
 from orchtrace_corpus.trace.importers.core.logs import LogFile
@@ -49,7 +49,7 @@ class Archive:
             with self._opened(self._members[name]) as stream:
                 data: bytes = stream.read(logs.MOST_DOCUMENT_BYTES + 1)
         except ImportError as error:
-            hint = "python -m pip install 'orchtrace-corpus[parquet]'"
+            hint = MissingLibraryError("zstd", "pyarrow", "parquet").hint
             raise DataFileError(f"cannot read {where} without pyarrow: it is compressed with zstd", hint) from error
         except _BROKEN as error:
             raise DataFileError(f"cannot read {where}: {printable(str(error), limit=200)}") from error
