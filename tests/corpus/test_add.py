@@ -322,7 +322,7 @@ def test_offline_works_from_what_was_answered_before(corpus: Path, server: Arxiv
     result = add("2401.00007", *TAGS, "--offline")
 
     assert (result.code, result.stdout, server.requests) == (4, "", [])
-    assert "is refused: there is no stored answer for it; omit --offline, or give --no-fetch and say it with" in result.stderr
+    assert "is refused: there is no stored answer for it; omit --offline, or use --no-fetch and give its title" in result.stderr
     assert add("2401.00007").code == 2  # looked up, and then incomplete
     assert add("2401.00007", *TAGS, "--offline").code == 0
     assert len(server.requests) == 1
@@ -377,7 +377,7 @@ def test_a_registry_that_does_not_answer_ends_with_4(corpus: Path, registry: Reg
     result = add("10.5555/beds.2", *TAGS)
 
     assert (result.code, result.stdout) == (4, "")
-    assert "answered with HTTP 503. Try again later; or give --no-fetch and say it with" in result.stderr
+    assert "answered with HTTP 503. Try again later; or use --no-fetch and give its title" in result.stderr
 
 
 BIBTEX = r"""

@@ -278,7 +278,7 @@ def _ask_registry(one: NamedPaper, service: Service) -> NamedPaper:
     if not _is_open(one) or identifier is None:
         return one
     if service.offline:
-        return one.refuse(f"only arXiv's answers are kept; leave out --offline, {_BY_HAND}", ExitCode.UPSTREAM)
+        return one.refuse(f"only arXiv's answers are stored; omit --offline, {_BY_HAND}", ExitCode.UPSTREAM)
     from orchtrace_corpus.corpus.sources import registries
     from orchtrace_corpus.corpus.sources.http import Transport
 
