@@ -322,7 +322,10 @@ def test_offline_works_from_what_was_answered_before(corpus: Path, server: Arxiv
     result = add("2401.00007", *TAGS, "--offline")
 
     assert (result.code, result.stdout, server.requests) == (4, "", [])
-    assert "is refused: there is no stored answer for it; omit --offline, or use --no-fetch and give its title" in result.stderr
+    assert (
+        "is refused: there is no stored answer for it; omit --offline, or use --no-fetch and give its title"
+        in result.stderr
+    )
     assert add("2401.00007").code == 2  # looked up, and then incomplete
     assert add("2401.00007", *TAGS, "--offline").code == 0
     assert len(server.requests) == 1

@@ -261,7 +261,9 @@ def _ask_arxiv(
         elif name in answer.malformed:
             outcomes[name] = one.refuse(f"{quote(name)} is no arXiv id", ExitCode.USAGE)
         elif name in answer.unasked:
-            outcomes[name] = one.refuse(f"there is no stored answer for it; omit --offline, {_BY_HAND}", ExitCode.UPSTREAM)
+            outcomes[name] = one.refuse(
+                f"there is no stored answer for it; omit --offline, {_BY_HAND}", ExitCode.UPSTREAM
+            )
         else:
             failure = "did not answer for it" if name in answer.throttled else "gave no answer that could be read"
             outcomes[name] = one.refuse(f"arXiv {failure}; try again later, {_BY_HAND}", ExitCode.UPSTREAM)
