@@ -14,10 +14,10 @@ from msgspec import DecodeError, Struct
 from msgspec.json import Decoder
 
 from orchtrace_corpus.trace.importers.conversations import transcript as steps
-from orchtrace_corpus.trace.importers.conversations.team import Team, documents
+from orchtrace_corpus.trace.importers.conversations.team import Team, documents, traces_of
 from orchtrace_corpus.trace.importers.conversations.transcript import text_field
 from orchtrace_corpus.trace.importers.core.json_parts import Part, lenient
-from orchtrace_corpus.trace.importers.core.logs import EmptyLogError, Head, LogFile, Opened, contents
+from orchtrace_corpus.trace.importers.core.logs import Head, LogFile, Opened, contents
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
 from orchtrace_corpus.trace.model.import_report import Drop, ImportReport, Problem
 from orchtrace_corpus.trace.model.trace import Topology, Trace
@@ -102,16 +102,9 @@ def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
         DataFileError: A file cannot be read.
         EmptyLogError: Nothing ran in any of them.
     """
-    found, report = 0, ImportReport()
-    for file in files:
-        for one in _sessions(file, report):
-            trace = _Session(one, file, privacy, report).trace()
-            if trace is not None:
-                found += 1
-                yield trace
-                report = ImportReport()
-    if not found:
-        raise EmptyLogError(f"no event of an agent in {', '.join(file.name for file in files[:3])}")
+    yield from traces_of(
+        files, _sessions, lambda one, file, report: _Session(one, file, privacy, report).trace(), "event"
+    )
 
 
 class _Document(Struct, rename="camel"):

@@ -4,9 +4,9 @@ The importers of OpenCode, Inspect, AutoGen and ADK read their records into the 
 the tokens of every answer once and makes the trace.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, TypeVar
 
 from msgspec import DecodeError, Raw
 
@@ -15,7 +15,7 @@ from orchtrace_corpus.trace.importers.conversations.conversation_events import a
 from orchtrace_corpus.trace.importers.core.builder import Builder
 from orchtrace_corpus.trace.importers.core.identity import Names
 from orchtrace_corpus.trace.importers.core.json_parts import Part, encoded, whole
-from orchtrace_corpus.trace.importers.core.logs import LogFile, contents, rows
+from orchtrace_corpus.trace.importers.core.logs import EmptyLogError, LogFile, contents, rows
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
 from orchtrace_corpus.trace.importers.spans.span import Usage
 from orchtrace_corpus.trace.importers.spans.usage import amount, divided
@@ -23,6 +23,7 @@ from orchtrace_corpus.trace.model.import_report import ImportReport, LedgerLine,
 from orchtrace_corpus.trace.model.trace import Status, TokenBasis, Topology, Trace, Unit
 
 _LINES = (".jsonl", ".ndjson")
+_Session = TypeVar("_Session")
 
 
 def documents(file: LogFile, report: ImportReport) -> Iterator[Part]:
@@ -39,6 +40,36 @@ def documents(file: LogFile, report: ImportReport) -> Iterator[Part]:
     for line, raw in rows(file, report, Raw):
         data = bytes(raw) if isinstance(raw, Raw) else encoded(raw)
         yield Part(data, Raw(data), 0, line)
+
+
+def traces_of(
+    files: Sequence[LogFile],
+    parts: Callable[[LogFile, ImportReport], Iterator[_Session]],
+    trace: Callable[[_Session, LogFile, ImportReport], Trace | None],
+    what: str,
+) -> Iterator[Trace]:
+    """The traces of the sessions in files, each with a report of its own.
+
+    Args:
+        files: The files.
+        parts: The sessions of a file.
+        trace: Makes the trace of one; None where nothing ran in it.
+        what: What none of them has if there is no trace, such as `event`.
+
+    Raises:
+        DataFileError: A file cannot be read.
+        EmptyLogError: Nothing ran in any of them.
+    """
+    found, report = 0, ImportReport()
+    for file in files:
+        for part in parts(file, report):
+            made = trace(part, file, report)
+            if made is not None:
+                found += 1
+                yield made
+                report = ImportReport()
+    if not found:
+        raise EmptyLogError(f"no {what} of an agent in {', '.join(file.name for file in files[:3])}")
 
 
 class Team:

@@ -10,10 +10,10 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from orchtrace_corpus.trace.importers.conversations import transcript as steps
-from orchtrace_corpus.trace.importers.conversations.team import Team, documents
+from orchtrace_corpus.trace.importers.conversations.team import Team, documents, traces_of
 from orchtrace_corpus.trace.importers.conversations.transcript import string, text_field
 from orchtrace_corpus.trace.importers.core.json_parts import Part
-from orchtrace_corpus.trace.importers.core.logs import EmptyLogError, Head, LogFile, Opened
+from orchtrace_corpus.trace.importers.core.logs import Head, LogFile, Opened
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked, masked_path
 from orchtrace_corpus.trace.model.import_report import Drop, ImportReport, Problem
 from orchtrace_corpus.trace.model.trace import Status, Trace, Unit
@@ -49,16 +49,9 @@ def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
         DataFileError: A file cannot be read.
         EmptyLogError: No record has a step.
     """
-    found, report = 0, ImportReport()
-    for file in files:
-        for part in documents(file, report):
-            trace = _Record(part, file, privacy, report).trace()
-            if trace is not None:
-                found += 1
-                yield trace
-                report = ImportReport()
-    if not found:
-        raise EmptyLogError(f"no step of an agent in {', '.join(file.name for file in files[:3])}")
+    yield from traces_of(
+        files, documents, lambda part, file, report: _Record(part, file, privacy, report).trace(), "step"
+    )
 
 
 class _Record:
