@@ -147,7 +147,7 @@ def load(given: str) -> Spec:
     if not (os.path.exists(given) or os.sep in given or given.endswith((".yaml", ".yml"))):
         known = published()
         if given not in known:
-            hint = f"Name a file, or one of: {', '.join(known)}."
+            hint = "Name one of these, or a file."
             raise CommandUseError(f"there is no specification {quote(given)}{suggestion(given, list(known))}", hint)
         path = known[given]
     shown = printable(path, limit=300)
