@@ -86,6 +86,7 @@ def test_sessions_are_listed_the_newest_first(home: Path) -> None:
             "tokens": 46215.0,
             "session": MAIN.stem,
             "file": str(next(home.glob(".claude/projects/*/*.jsonl"))),
+            "tokens_at_least": False,
         }
     ]
 

@@ -19,6 +19,7 @@ from orchtrace_corpus.trace.cli.loading import derive_each, sound_traces, withou
 from orchtrace_corpus.trace.measures import DEFINITIONS, Measure, concurrency_profile
 from orchtrace_corpus.trace.measures.ledger import GROUPINGS, ledger
 from orchtrace_corpus.trace.model.decode import Document
+from orchtrace_corpus.trace.model.import_report import has_all_tokens
 from orchtrace_corpus.trace.model.trace import Trace
 from orchtrace_corpus.trace.render import measures as render
 
@@ -98,7 +99,8 @@ def _show_measures(
         return
     first = list(islice(given, 2))
     given = chain(first, given)
-    exact, columns = output_format.is_exact, ("trace", *(names or DEFINITIONS))
+    exact = output_format.is_exact
+    columns = render.columns(names or tuple(DEFINITIONS), exact=exact)
     if len(first) == 1:
         (table,) = each(partial(render.one, exact=exact))
     elif output_format is Format.CSV:  # lines take less to send, and to hold, than cells
@@ -112,12 +114,15 @@ def _show_measures(
 
 
 def _show_ledgers(session: Session, given: Iterator[Document], by: str, output_format: Format) -> None:
-    ledgers = [(view.trace.trace_id, ledger(view.trace, by)) for _, view in sound_traces(session, given)]
+    ledgers = [
+        (view.trace.trace_id, ledger(view.trace, by), not has_all_tokens(view.trace))
+        for _, view in sound_traces(session, given)
+    ]
     if output_format is Format.JSON:
         session.output.write(envelope("trace-ledger", render.spent_data(ledgers, by)))
         return
     width = session.output.width if output_format is Format.TABLE else None
-    tables = [render.spent(name, by, entries, width) for name, entries in ledgers]
+    tables = [render.spent(name, by, entries, width, is_least=is_least) for name, entries, is_least in ledgers]
     if output_format.is_exact:
         tables = [render.spent_exact(ledgers, by)]
     session.show_tables(tables, "trace-ledger", output_format)

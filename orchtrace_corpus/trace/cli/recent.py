@@ -94,7 +94,7 @@ def show_list(session: Session, most: int, output_format: Format) -> None:
     if len(known) > most:
         notes.append(f"{len(known) - most:,} more are older; --limit says how many are listed.")
     if output_format is Format.JSON:
-        table = Table("sessions", "", (*_COLUMNS, "file"), tuple(row.exact() for row in ordered))
+        table = Table("sessions", "", (*_COLUMNS, "file", "tokens_at_least"), tuple(row.exact() for row in ordered))
         session.output.write(envelope("trace-recent", {table.name: records(table)}, version=2))
         return
     least = _distinct([row.name for row in ordered])
@@ -139,7 +139,8 @@ class _Row(NamedTuple):
         """The line of a session for programs."""
         recent, summary = self
         figures = (summary.agents, summary.elapsed, summary.tokens) if summary else (None, None, None)
-        return recent.form, recent.project, self.written, *figures, self.name, recent.path
+        is_least = summary.has_more_tokens if summary else None
+        return recent.form, recent.project, self.written, *figures, self.name, recent.path, is_least
 
     def cells(self, most: int) -> tuple[str, ...]:
         """What stands in the line of a session, by column, with so many characters of its name."""
@@ -147,7 +148,8 @@ class _Row(NamedTuple):
         figures = ["", "", ""]
         if summary is not None:
             time = break_lines(duration(summary.elapsed, summary.unit), 80)[0]
-            figures = [f"{summary.agents:,}", time, "" if summary.tokens is None else f"{summary.tokens:,.0f}"]
+            more = "+" if summary.has_more_tokens else ""
+            figures = [f"{summary.agents:,}", time, "" if summary.tokens is None else f"{summary.tokens:,.0f}{more}"]
         project = printable(recent.project, limit=30)
         return _program(recent.form), project, self.written, *figures, self.name[:most]
 

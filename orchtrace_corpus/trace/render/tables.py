@@ -10,7 +10,7 @@ from orchtrace_corpus.trace.analysis.labels import GIVEN, RULES, Label
 from orchtrace_corpus.trace.credit.assign import Assignment
 from orchtrace_corpus.trace.diagnosis.comparison import Difference, largest_first
 from orchtrace_corpus.trace.model.trace import Decision, Trace
-from orchtrace_corpus.trace.render.measures import round_figure
+from orchtrace_corpus.trace.render.measures import at_least, round_figure
 
 CODES = {decision: f"O{number}" for number, decision in enumerate(Decision, 1)}
 """The codes of the sub-decisions, O1 to O5."""
@@ -141,22 +141,27 @@ def difference_table(
     shown = differences if most is None else largest_first(differences)[:most]
     rows = []
     for one in shown:
-        before, after = _side(one.before, exact=exact), _side(one.after, exact=exact)
+        sides = zip((one.before, one.after), one.are_least, strict=True)
+        before, after = (_side(value, is_least and not exact, exact=exact) for value, is_least in sides)
         change = round_figure(one.change, exact=exact)
-        rows.append((one.part, printable(one.name), before, after, change, one.unit or None))
-    columns = ("part", "name", "A", "B", "change", "unit")
+        least = one.are_least if exact else ()
+        rows.append((one.part, printable(one.name), before, after, change, one.unit or None, *least))
+    columns = ("part", "name", "A", "B", "change", "unit", *(("A_at_least", "B_at_least") if exact else ()))
     more = 0 if most is None else len(largest_first(differences)) - len(shown)
     return Table("differences", "", columns, tuple(rows), tuple(_notes(shown, runs, more)))
 
 
-def _side(value: float | str | None, *, exact: bool) -> Cell:
-    return printable(value) if isinstance(value, str) else round_figure(value, exact=exact)
+def _side(value: float | str | None, is_least: bool, *, exact: bool) -> Cell:
+    if isinstance(value, str) or value is None:
+        return value and printable(value)
+    return at_least(value) if is_least else round_figure(value, exact=exact)
 
 
 def difference_data(differences: Sequence[Difference]) -> list[dict[str, Cell]]:
     """The same for programs."""
     return [{"part": one.part, "name": one.name, "A": one.before, "B": one.after, "change": one.change,
-             "unit": one.unit or None} for one in differences]  # fmt: skip
+             "unit": one.unit or None, "A_at_least": one.are_least[0], "B_at_least": one.are_least[1]}
+            for one in differences]  # fmt: skip
 
 
 def _notes(differences: Sequence[Difference], runs: Sequence[tuple[str, Trace]], more: int) -> Iterator[str]:
@@ -167,6 +172,8 @@ def _notes(differences: Sequence[Difference], runs: Sequence[tuple[str, Trace]],
         yield f"{more:,} more {noun} smaller: corpus trace diff A B --all."
     if any(one.before is None or one.after is None for one in differences):
         yield "Empty: not stated or not known."
+    if any(any(one.are_least) for one in differences):
+        yield "At least: the log does not tell all of it."
     for one in differences:
         if one.reason:
             side = "A" if one.before is None else "B"
