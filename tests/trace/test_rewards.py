@@ -470,10 +470,10 @@ def test_who_is_paid_is_shown_by_agent_and_by_event() -> None:
 
     assert agents.stdout == (
         "swarm: kimi-k2-5 by agent\n"
-        "agent        r_perf  r_parallel  r_finish  reward\n"
-        "lead                 1           1              2\n"
-        "(whole run)  0.8                              0.8\n"
-        "sum          0.8     1           1            2.8\n"
+        "agent                r_perf  r_parallel  r_finish  reward\n"
+        "lead (orchestrator)          1           1              2\n"
+        "(whole run)          0.8                              0.8\n"
+        "sum                  0.8     1           1            2.8\n"
     )
     assert events.stdout.splitlines()[:3] == [
         "design,event,term,pays",

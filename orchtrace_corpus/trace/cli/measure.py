@@ -17,11 +17,13 @@ from orchtrace_corpus.trace.cli import loading, logs
 from orchtrace_corpus.trace.cli.arguments import File, Files, Name, OutcomesFile
 from orchtrace_corpus.trace.cli.loading import derive_each, sound_traces, without_used
 from orchtrace_corpus.trace.measures import DEFINITIONS, Measure, concurrency_profile
-from orchtrace_corpus.trace.measures.ledger import GROUPINGS, ledger
+from orchtrace_corpus.trace.measures.ledger import GROUPINGS, Entry, ledger
 from orchtrace_corpus.trace.model.decode import Document
 from orchtrace_corpus.trace.model.import_report import has_all_tokens
 from orchtrace_corpus.trace.model.trace import Trace
 from orchtrace_corpus.trace.render import measures as render
+from orchtrace_corpus.trace.render.names import names_in
+from orchtrace_corpus.trace.view import TraceView
 
 if TYPE_CHECKING:
     from orchtrace_corpus.trace.analysis.outcomes import Outcome
@@ -114,8 +116,9 @@ def _show_measures(
 
 
 def _show_ledgers(session: Session, given: Iterator[Document], by: str, output_format: Format) -> None:
+    are_ids = output_format.is_exact or output_format is Format.JSON
     ledgers = [
-        (view.trace.trace_id, ledger(view.trace, by), not has_all_tokens(view.trace))
+        (view.trace.trace_id, _ledger(view, by, are_ids=are_ids), not has_all_tokens(view.trace))
         for _, view in sound_traces(session, given)
     ]
     if output_format is Format.JSON:
@@ -126,6 +129,15 @@ def _show_ledgers(session: Session, given: Iterator[Document], by: str, output_f
     if output_format.is_exact:
         tables = [render.spent_exact(ledgers, by)]
     session.show_tables(tables, "trace-ledger", output_format)
+
+
+def _ledger(view: TraceView, by: str, *, are_ids: bool) -> list[Entry]:
+    """The entries of a ledger; for people, agents are called as everywhere."""
+    entries = ledger(view.trace, by)
+    if by != "agent" or are_ids:
+        return entries
+    names = names_in(view)
+    return [entry._replace(name=names.get(entry.name, entry.name)) for entry in entries]
 
 
 def _show_profiles(session: Session, given: Iterator[Document], output_format: Format) -> None:
@@ -169,7 +181,8 @@ def label(
 
         loading.deliver(session, output, text(_labelled(loads(document.data), found)))
         return ExitCode.DONE
-    table = labelled_events(view.trace, found) if events else label_summary(view.trace, found)
+    names = {} if output_format.is_exact or output_format is Format.JSON else names_in(view)
+    table = labelled_events(view.trace, found, names) if events else label_summary(view.trace, found)
     session.show_tables([table], "trace-labels", output_format)
     return ExitCode.DONE
 

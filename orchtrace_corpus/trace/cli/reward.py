@@ -94,7 +94,7 @@ def _show_one(
     *,
     is_design: bool,
 ) -> None:
-    (paid,) = derive_each(session, [document], partial(render.present, specs, known))
+    (paid,) = derive_each(session, [document], partial(render.present, specs, known, named=by is By.AGENT))
     if output_format is Format.JSON:
         session.output.write(envelope("trace-rewards", {"traces": [render.data(specs, paid, is_design=is_design)]}))
         return

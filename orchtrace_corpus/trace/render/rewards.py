@@ -9,6 +9,7 @@ from orchtrace_corpus.base.text.layout import pluralize
 from orchtrace_corpus.base.text.table import Cell, Table, csv_rows
 from orchtrace_corpus.trace.model.trace import Trace
 from orchtrace_corpus.trace.render.measures import round_figure
+from orchtrace_corpus.trace.render.names import names_in
 from orchtrace_corpus.trace.rewards import FUNCTIONS, WHOLE, Reward, Spec, Term, compute, contributions
 from orchtrace_corpus.trace.rewards.comparison import Comparison, Ranked
 from orchtrace_corpus.trace.view import TraceView
@@ -24,11 +25,12 @@ _WHAT_TO_ADD = "Show one of them alone to see what to add; outcomes are given wi
 
 
 class Paid(NamedTuple):
-    """What some specifications pay for a run: its name, its task, and a reward of each."""
+    """What some specifications pay for a run: its name, its task, a reward of each, and how its agents are called."""
 
     trace_id: str
     task_id: str
     rewards: tuple[Reward, ...]
+    names: Mapping[str, str] = {}
 
 
 class Values(NamedTuple):
@@ -39,20 +41,22 @@ class Values(NamedTuple):
     values: tuple[tuple[float | None, ...], ...]
 
 
-def present(specs: Sequence[Spec], known: "Mapping[str, Outcome]", view: TraceView) -> Paid:
+def present(specs: Sequence[Spec], known: "Mapping[str, Outcome]", view: TraceView, *, named: bool = False) -> Paid:
     """What some specifications pay for a trace. Workers import it from here.
 
     Args:
         specs: The specifications.
         known: How runs ended that do not say so themselves, by their names.
         view: The trace.
+        named: Whether names of agents are wanted.
 
     Raises:
         CycleError: The edges go round in a circle.
         DataFileError: An outcome is of an agent or event that the trace does not have.
     """
     trace = _told(known, view)
-    return Paid(trace.trace_id, trace.task_id, tuple([compute(view, spec) for spec in specs]))
+    rewards = tuple([compute(view, spec) for spec in specs])
+    return Paid(trace.trace_id, trace.task_id, rewards, names_in(view) if named else {})
 
 
 def present_short(specs: Sequence[Spec], known: "Mapping[str, Outcome]", view: TraceView) -> Values:
@@ -194,7 +198,8 @@ def shares(specs: Sequence[Spec], paid: Paid, by: str, *, is_design: bool) -> li
         rows: list[tuple[Cell, ...]] = []
         for name in sorted(totals, key=lambda name: (name == WHOLE, -totals[name], name)):
             own = [share.get(name) for _, share in parts] + [totals[name]] * is_design
-            rows.append((printable(name) or _SHOWN_WHOLE, *(round_figure(one, exact=False) for one in own)))
+            shown = (paid.names.get(name) if by == "agent" else "") or printable(name) or _SHOWN_WHOLE
+            rows.append((shown, *(round_figure(one, exact=False) for one in own)))
         sums = [term.contribution for term, _ in parts] + [fsum(totals.values())] * is_design
         rows.append(("sum", *(round_figure(one, exact=False) for one in sums)))
         lacking = ", ".join(printable(term.name) for term in reward.terms if term.value is None) if is_design else ""

@@ -1,7 +1,7 @@
 """Labels, credit and differences as tables, and credit as JSON."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from orchtrace_corpus.base.findings import printable
@@ -30,12 +30,13 @@ def label_summary(trace: Trace, found: Sequence[Label]) -> Table:
     return Table("labels", printable(trace.trace_id), columns, tuple(rows), wrapped="fires when")
 
 
-def labelled_events(trace: Trace, found: Sequence[Label]) -> Table:
-    """Every label, by event."""
+def labelled_events(trace: Trace, found: Sequence[Label], names: Mapping[str, str]) -> Table:
+    """Every label, by event; agents by their names, where these are given."""
     rows = []
     for one in found:
         event, decision = trace.events[one.event], one.decision
-        rows.append((printable(event.id), printable(event.agent), CODES[decision], decision.value, printable(one.rule)))
+        agent = names.get(event.agent) or printable(event.agent)
+        rows.append((printable(event.id), agent, CODES[decision], decision.value, printable(one.rule)))
     return Table("labels", printable(trace.trace_id), ("event", "agent", "code", "sub-decision", "rule"), tuple(rows))
 
 
@@ -43,11 +44,12 @@ _PART_OF = {"token": "event"}
 """What the rows are where they are not the parts of the unit."""
 
 
-def credit_tables(assignments: Sequence[Assignment], unit: str) -> list[Table]:
-    """One table for each trace: its parts by falling credit, with what the figures rest on."""
+def credit_tables(assignments: Sequence[Assignment], unit: str, names: Sequence[Mapping[str, str]]) -> list[Table]:
+    """One table for each trace: its parts by falling credit, agents by their names, with what the figures rest on."""
     found = []
-    for one in assignments:
-        columns, rows = _credits([one], unit, exact=False)
+    for one, named in zip(assignments, names, strict=True):
+        called = {named.get(part, part): share for part, share in one.credits.items()}
+        columns, rows = _credits([one._replace(credits=called)], unit, exact=False)
         name = printable(one.trace_id)
         found.append(Table(name, name, columns, tuple(row[1:] for row in rows), tuple(_basis(one, unit))))
     return found
