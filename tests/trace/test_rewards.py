@@ -464,6 +464,21 @@ def test_a_family_is_shown_with_what_to_add() -> None:
     )
 
 
+@pytest.mark.parametrize("form", ["table", "json", "csv"])
+def test_one_run_without_any_reward_fails_and_one_of_several_does_not(tmp_path: Path, form: str) -> None:
+    path = tmp_path / "run.json"
+    path.write_text(json.dumps(raw([event("a", 0, "inference", "x", t_end=1)])), encoding="utf-8")
+    words = ["--spec", "kimi-k2-5", "--format", form]
+    alone, beside = (run_corpus("trace", "reward", str(path), *more, *words) for more in ([], [SWARM]))
+    some = run_corpus("trace", "reward", str(path), "--family", "R7", "--format", form)
+
+    assert (alone.code, alone.stderr) == (
+        1, "corpus: no reward: the trace states no reward `team`: give it with --outcomes, as `reward`\n"
+    )  # fmt: skip
+    assert "r_perf" in alone.stdout
+    assert (beside.code, some.code) == (0, 0)
+
+
 def test_who_is_paid_is_shown_by_agent_and_by_event() -> None:
     agents = run_corpus("trace", "reward", SWARM, "--spec", "kimi-k2-5", "--by", "agent")
     events = run_corpus("trace", "reward", SWARM, "--spec", "kimi-k2-5", "--by", "event", "--format", "csv")

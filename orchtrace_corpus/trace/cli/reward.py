@@ -11,7 +11,7 @@ from orchtrace_corpus.base.commands.options import OutputFormat, refuse_together
 from orchtrace_corpus.base.commands.session import Session
 from orchtrace_corpus.base.errors import CommandUseError, ExitCode
 from orchtrace_corpus.base.text import Format
-from orchtrace_corpus.base.text.table import csv, envelope
+from orchtrace_corpus.base.text.table import Table, csv, envelope
 from orchtrace_corpus.trace.cli import loading, logs
 from orchtrace_corpus.trace.cli.arguments import Files, Name, OutcomesFile
 from orchtrace_corpus.trace.cli.loading import derive_each, without_used
@@ -55,7 +55,7 @@ def reward(
     docs/rewards.md gives the formulas, and the sources of the ten published designs.
 
     Logs contain no rewards: --outcomes gives those of runs, agents and events. Exit code 1: an outcome belongs
-    to no run.
+    to no run, or the only run given has no reward; of several runs, some may have none.
 
     \b
     Examples:
@@ -74,14 +74,15 @@ def reward(
     unused = dict(known)
     given = without_used(loading.documents_of(session, paths, name), unused)
     first = list(islice(given, 2))
+    is_refused = False
     if len(first) == 1:
-        _show_one(session, first[0], specs, known, by, output_format, is_design=bool(spec))
+        is_refused = not _show_one(session, first[0], specs, known, by, output_format, is_design=bool(spec))
     elif by is not By.TERM:
         raise CommandUseError(f"--by {by} shows one run, and these are several", "Name one file, or --session NAME.")
     else:
         _show_several(session, chain(first, given), specs, known, output_format, is_design=bool(spec))
     logs.tell_unused(session, unused)
-    return ExitCode.FINDINGS if unused else ExitCode.DONE
+    return ExitCode.FINDINGS if unused or is_refused else ExitCode.DONE
 
 
 def _show_one(
@@ -93,20 +94,25 @@ def _show_one(
     output_format: Format,
     *,
     is_design: bool,
-) -> None:
+) -> bool:
+    """Show what a run is paid; whether it has any reward, else why not is said as well."""
     (paid,) = derive_each(session, [document], partial(render.present, specs, known, named=by is By.AGENT))
+    refusal = render.refusal(paid, is_design=is_design)
     if output_format is Format.JSON:
         session.output.write(envelope("trace-rewards", {"traces": [render.data(specs, paid, is_design=is_design)]}))
-        return
-    exact = output_format.is_exact
+    else:
+        tables = _tables(specs, paid, by, exact=output_format.is_exact, is_design=is_design)
+        session.show_tables(tables, "trace-rewards", output_format)
+    if refusal:
+        session.output.tell(f"corpus: no reward: {refusal}")
+    return not refusal
+
+
+def _tables(specs: Sequence[Spec], paid: render.Paid, by: By, *, exact: bool, is_design: bool) -> Sequence[Table]:
     if by is not By.TERM:
         exact_table = [render.exact_shares(specs, paid, by)] if exact else []
-        tables = exact_table or render.shares(specs, paid, by, is_design=is_design)
-    else:
-        tables = (
-            render.terms(specs, paid, exact=exact) if is_design else [render.functions(specs[0], paid, exact=exact)]
-        )
-    session.show_tables(tables, "trace-rewards", output_format)
+        return exact_table or render.shares(specs, paid, by, is_design=is_design)
+    return render.terms(specs, paid, exact=exact) if is_design else [render.functions(specs[0], paid, exact=exact)]
 
 
 def _show_several(

@@ -142,6 +142,15 @@ def functions(spec: Spec, paid: Paid, *, exact: bool) -> Table:
     return Table("rewards", title, names, tuple(rows), (said,) if unstated else (), wrapped="note")
 
 
+def refusal(paid: Paid, *, is_design: bool) -> str:
+    """Why a run has none of the rewards that were asked for; empty where it has one."""
+    if any(one.value is not None if is_design else any(term.value is not None for term in one.terms)
+           for one in paid.rewards):  # fmt: skip
+        return ""
+    refusals = (printable(term.refusal or "", limit=300) for one in paid.rewards for term in one.terms)
+    return next(filter(None, refusals), "nothing was asked for")
+
+
 def terms(specs: Sequence[Spec], paid: Paid, *, exact: bool) -> list[Table]:
     """What each specification pays for one run, term by term; the terms add up to the reward.
 
