@@ -115,17 +115,15 @@ def rewarded_traces(session: Session, paths: Sequence[str], name: str, outcomes_
         InvalidTraceError: A trace has errors.
     """
     known = logs.outcomes(outcomes_file)
-    unused = dict(known)
     read = list(sound_traces(session, documents_of(session, paths, name)))
     views = [view for _, view in read]
     for view in views:
-        unused.pop(view.trace.trace_id, None)
-        if outcome := known.get(view.trace.trace_id):
+        if known and (outcome := known.take(view.trace.trace_id)):
             outcome.apply(view.trace)
-    logs.tell_unused(session, unused)
+    is_unused = logs.tell_unused(session, known)
     channel = channel or _channel(session, views)
     files = tuple(document.path for document, _ in read)
-    return Rewarded(files, views, channel, ExitCode.FINDINGS if unused else ExitCode.DONE)
+    return Rewarded(files, views, channel, ExitCode.FINDINGS if is_unused else ExitCode.DONE)
 
 
 def _channel(session: Session, traces: Sequence[TraceView]) -> str:

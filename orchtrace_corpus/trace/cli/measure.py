@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 from orchtrace_corpus.base.commands.declarations import Context, Option
 from orchtrace_corpus.base.commands.options import OutputFormat, refuse_together, split_names
@@ -15,7 +15,7 @@ from orchtrace_corpus.base.text.table import Table, csv, envelope
 from orchtrace_corpus.trace.analysis.labels import GIVEN, Label, labels
 from orchtrace_corpus.trace.cli import loading, logs
 from orchtrace_corpus.trace.cli.arguments import File, Files, Name, OutcomesFile
-from orchtrace_corpus.trace.cli.loading import derive_each, sound_traces, without_used
+from orchtrace_corpus.trace.cli.loading import Judged, derive_each, judged, sound_traces
 from orchtrace_corpus.trace.measures import DEFINITIONS, Measure, concurrency_profile
 from orchtrace_corpus.trace.measures.ledger import GROUPINGS, Entry, ledger
 from orchtrace_corpus.trace.model.decode import Document
@@ -24,9 +24,6 @@ from orchtrace_corpus.trace.model.trace import Trace
 from orchtrace_corpus.trace.render import measures as render
 from orchtrace_corpus.trace.render.names import names_in
 from orchtrace_corpus.trace.view import TraceView
-
-if TYPE_CHECKING:
-    from orchtrace_corpus.trace.analysis.outcomes import Outcome
 
 Form = TypeVar("Form")
 
@@ -77,23 +74,14 @@ def measure_traces(
         _show_profiles(session, given, output_format)
     else:
         known = logs.outcomes(outcomes_file)
-        unused = dict(known)
-        _show_measures(session, without_used(given, unused), (names, known), output_format)
-        logs.tell_unused(session, unused)
-        return ExitCode.FINDINGS if unused else ExitCode.DONE
+        _show_measures(session, judged(given, known), names, output_format)
+        return ExitCode.FINDINGS if logs.tell_unused(session, known) else ExitCode.DONE
     return ExitCode.DONE
 
 
-def _show_measures(
-    session: Session,
-    given: Iterator[Document],
-    wanted: "tuple[Sequence[str], Mapping[str, Outcome]]",
-    output_format: Format,
-) -> None:
-    names, known = wanted
-
+def _show_measures(session: Session, given: Iterator[Judged], names: Sequence[str], output_format: Format) -> None:
     def each(form: Callable[[Trace, Mapping[str, Measure]], Form]) -> Iterator[Form]:
-        return derive_each(session, given, partial(render.present, names, form, known))
+        return derive_each(session, given, partial(render.present, names, form))
 
     if output_format is Format.JSON:
         content = list(each(render.data))

@@ -26,7 +26,7 @@ def unit_of(name: str, trace: Trace) -> str:
 def present(
     names: Sequence[str],
     form: Callable[[Trace, Mapping[str, Measure]], Form],
-    known: "Mapping[str, Outcome]",
+    outcome: "Outcome | None",
     view: TraceView,
 ) -> Form:
     """The measures of a trace in one of the forms below. Workers import it from here, without Typer.
@@ -34,13 +34,13 @@ def present(
     Args:
         names: Which measures; all where there are none.
         form: The form.
-        known: How runs ended that do not say so themselves, by their names.
+        outcome: How the run ended, if that is said elsewhere.
         view: The trace.
 
     Raises:
         CycleError: The edges go round in a circle.
     """
-    if outcome := known.get(view.trace.trace_id):
+    if outcome is not None:
         outcome.apply(view.trace)
     return form(view.trace, measure(view, names))
 

@@ -41,12 +41,12 @@ class Values(NamedTuple):
     values: tuple[tuple[float | None, ...], ...]
 
 
-def present(specs: Sequence[Spec], known: "Mapping[str, Outcome]", view: TraceView, *, named: bool = False) -> Paid:
+def present(specs: Sequence[Spec], outcome: "Outcome | None", view: TraceView, *, named: bool = False) -> Paid:
     """What some specifications pay for a trace. Workers import it from here.
 
     Args:
         specs: The specifications.
-        known: How runs ended that do not say so themselves, by their names.
+        outcome: How the run ended, if that is said elsewhere.
         view: The trace.
         named: Whether names of agents are wanted.
 
@@ -54,31 +54,29 @@ def present(specs: Sequence[Spec], known: "Mapping[str, Outcome]", view: TraceVi
         CycleError: The edges go round in a circle.
         DataFileError: An outcome is of an agent or event that the trace does not have.
     """
-    trace = _told(known, view)
+    trace = _told(outcome, view)
     rewards = tuple([compute(view, spec) for spec in specs])
     return Paid(trace.trace_id, trace.task_id, rewards, names_in(view) if named else {})
 
 
-def present_short(specs: Sequence[Spec], known: "Mapping[str, Outcome]", view: TraceView) -> Values:
+def present_short(specs: Sequence[Spec], outcome: "Outcome | None", view: TraceView) -> Values:
     """Only the figures of the same, which many runs are shown and compared by."""
-    trace = _told(known, view)
+    trace = _told(outcome, view)
     return Values(trace.trace_id, trace.task_id, tuple([contributions(view, spec) for spec in specs]))
 
 
-def present_csv(specs: Sequence[Spec], known: "Mapping[str, Outcome]", is_design: bool, view: TraceView) -> str:
+def present_csv(specs: Sequence[Spec], is_design: bool, outcome: "Outcome | None", view: TraceView) -> str:
     """The row of `runs` for a trace, with every digit, as a line of comma-separated values."""
-    return csv_rows([_row(present_short(specs, known, view), is_design=is_design, exact=True)])
+    return csv_rows([_row(present_short(specs, outcome, view), is_design=is_design, exact=True)])
 
 
-def present_data(
-    specs: Sequence[Spec], known: "Mapping[str, Outcome]", is_design: bool, view: TraceView
-) -> dict[str, Any]:
+def present_data(specs: Sequence[Spec], is_design: bool, outcome: "Outcome | None", view: TraceView) -> dict[str, Any]:
     """What some specifications pay for a trace, for programs."""
-    return data(specs, present(specs, known, view), is_design=is_design)
+    return data(specs, present(specs, outcome, view), is_design=is_design)
 
 
-def _told(known: "Mapping[str, Outcome]", view: TraceView) -> Trace:
-    if outcome := known.get(view.trace.trace_id):
+def _told(outcome: "Outcome | None", view: TraceView) -> Trace:
+    if outcome is not None:
         outcome.apply(view.trace)
     return view.trace
 
