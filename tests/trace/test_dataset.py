@@ -365,7 +365,7 @@ def test_rewards_are_columns_that_statistics_describe(tmp_path: Path) -> None:
     described = {row["measure"]: row for row in json.loads(stats.stdout)["measures"]}
 
     rows = asked(
-        folder, "SELECT trace_id, reward_outcome AS team, reward_speed_up AS faster FROM traces ORDER BY trace_id"
+        folder, "SELECT trace_id, reward_outcome AS team, reward_team_speed_up AS faster FROM traces ORDER BY trace_id"
     )
     assert [(row["trace_id"], row["team"], row["faster"]) for row in rows if row["faster"] not in (None, 1)] == [
         ("hierarchical", None, 1.25),

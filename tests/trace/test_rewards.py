@@ -96,7 +96,7 @@ def test_decompositions_are_those_worked_by_hand(tmp_path: Path) -> None:
     told = outcomes.load(documented_outcomes(tmp_path))
     told["debate"].apply(debate)
 
-    assert term(swarm, "speed_up").by_agent == {
+    assert term(swarm, "team_speed_up").by_agent == {
         "w1": pytest.approx(3 / 14), "w2": pytest.approx(10 / 14), "w3": pytest.approx(2 / 14), "w4": pytest.approx(1),
     }  # fmt: skip
     assert term(swarm, "shaping").by_event == {"r1": 0.25, "r2": 0.25, "r3": 0.25, "r4": 0.25, "join": -1}
@@ -104,7 +104,7 @@ def test_decompositions_are_those_worked_by_hand(tmp_path: Path) -> None:
     assert term(swarm, "outcome").by_agent == {WHOLE: 0.8}
     assert term(debate, "wins").by_agent == {"pro": 0.5, "con": -1, "judge": 0.5}
     assert term(debate, "wins", roles=("debater",)).by_agent == {"pro": 1, "con": -1}
-    assert term(example("planner_executor_critic"), "speed_up", baseline="stated").value == pytest.approx(20 / 22)
+    assert term(example("planner_executor_critic"), "team_speed_up", baseline="stated").value == pytest.approx(20 / 22)
     told["swarm"].apply(swarm)
     assert term(swarm, "shaping", potential="results").by_event == {
         "r3": pytest.approx(0.2), "r1": pytest.approx(0.3), "r2": pytest.approx(0.4), "r4": pytest.approx(-0.3),
@@ -265,12 +265,12 @@ def test_shaping_leaves_the_order_of_policies_unchanged(documents: list[dict[str
 
 @given(teams(), st.booleans())
 def test_an_idle_agent_never_raises_the_speed_up(document: dict[str, Any], returns: bool) -> None:
-    before = term(trace(document), "speed_up").value
+    before = term(trace(document), "team_speed_up").value
     idle = [event("idle", 1, "spawn", "lead", to="nobody")]
     idle += [event("back", 1, "return", "nobody", to="lead")] if returns else []
     edges = [*document["edges"], {"src": "d", "dst": "idle", "type": "causal"}]
     edges += [{"src": "idle", "dst": "back", "type": "spawn"}] if returns else []
-    after = term(trace({**document, "events": document["events"] + idle, "edges": edges}), "speed_up").value
+    after = term(trace({**document, "events": document["events"] + idle, "edges": edges}), "team_speed_up").value
 
     assert (after is None) == (before is None)
     if before is not None and after is not None:
