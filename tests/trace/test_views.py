@@ -5,6 +5,7 @@ import os
 import pty
 import subprocess
 import sys
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -241,6 +242,15 @@ def test_a_replay_on_a_terminal_leaves_out_counters_that_did_not_change_first() 
         "    7   10500 ms  approve  developer: human_intervention         live 4, calls 1",
         "    8   71500 ms  pushed  coder: tool_result       live 4, calls 0, tokens 6,200",
     ]
+
+
+@pytest.mark.parametrize("width", [None, 80, 40])
+@pytest.mark.parametrize("tokens", [7, 1234, 123_456_789])
+def test_the_tokens_of_agents_have_their_heading_however_narrow_they_are(tokens: int, width: int | None) -> None:
+    run = trace(raw([event("a", 0, "inference", "x", t_end=9, tokens={"input": tokens})]))
+    heading, lane = next(pairwise(line for line in plain(page(run, width)).splitlines() if line[:3] in ("   ", "x  ")))
+
+    assert (heading.split(), lane.split()[-1]) == (["0", "9", "s", "tokens"], f"{tokens:,}")
 
 
 def test_a_replay_on_a_narrow_terminal_shows_each_event_whole() -> None:
