@@ -159,6 +159,23 @@ def test_two_runs_side_by_side(tmp_path: Path) -> None:
     assert found["schema"] == "orchtrace-corpus/trace-diff"
     assert found["differences"][0] == {
         "part": "rewards", "name": "team", "A": 1, "B": 0.25, "change": -0.75, "unit": "reward",
+        "A_at_least": False, "B_at_least": False,
+    }  # fmt: skip
+
+
+def test_of_tokens_that_are_known_in_part_the_known_ones_are_compared(tmp_path: Path) -> None:
+    told = [event("a", 0, "inference", "x", tokens={"input": 1200}), event("b", 1, "inference", "x")]
+    for name, second in (("one", {}), ("two", {"tokens": {"input": 300}})):
+        document = raw([told[0], {**told[1], **second}], costs={"tokens": 1500, "wall_clock_s": None})
+        (tmp_path / f"{name}.json").write_text(json.dumps(document), encoding="utf-8")
+    words = ["trace", "diff", str(tmp_path / "one.json"), str(tmp_path / "two.json")]
+
+    assert run_corpus(*words).stdout.splitlines()[1:2] == ["measures  tokens  at least 1,200  1500          token"]
+    assert run_corpus(*words).stdout.endswith("At least: the log does not tell all of it.\n")
+    (found, *_) = json.loads(run_corpus(*words, "--format", "json").stdout)["differences"]
+    assert found == {
+        "part": "measures", "name": "tokens", "A": 1200, "B": 1500, "change": None, "unit": "token",
+        "A_at_least": True, "B_at_least": False,
     }  # fmt: skip
 
 
@@ -175,7 +192,10 @@ def test_runs_that_do_not_differ_are_said_not_to(tmp_path: Path) -> None:
         "No difference but in ids, times of single events, or contents, which are not compared.\n",
         "",
     )
-    assert run_corpus("trace", "diff", one, two, "--format", "csv").stdout == "part,name,A,B,change,unit\n"
+    assert (
+        run_corpus("trace", "diff", one, two, "--format", "csv").stdout
+        == "part,name,A,B,change,unit,A_at_least,B_at_least\n"
+    )
 
 
 def test_different_tasks_are_compared_and_said_to_be_different() -> None:

@@ -88,7 +88,7 @@ def test_unknown_is_null_and_a_refused_measure_has_its_reason(tmp_path: Path) ->
 
     events = [
         event("a", 0, "inference", "lead", model="m"),
-        event("b", 2, "tool_call", "lead", tool="t", call_id="c", t_end=3),
+        event("b", 2, "tool_call", "lead", tool="t", call_id="c", t_end=3, cost_usd=0.5),
     ]
     document = raw(events, "a>b", clock={"unit": "ms"}, metrics={"task_success": None})
     document["reasons"]["metrics.task_success"] = "Nobody judged."
@@ -98,8 +98,9 @@ def test_unknown_is_null_and_a_refused_measure_has_its_reason(tmp_path: Path) ->
     first, second = table["traces"]
     assert (first["trace"], second["trace"]) == ("t", "t#2")
     assert (first["system"], first["tokens"], first["stated_tokens"], first["epoch"]) == (None, None, None, None)
-    assert dict(first["refused"])["tokens"] == "1 inferences have no tokens: a"
+    assert dict(first["refused"])["tokens"] == "1 inference has no tokens: a"
     assert dict(first["reasons"])["costs.tokens"] == "Made for a test."
+    assert (first["cost"], first["cost_at_least"], first["tokens_at_least"]) == (None, 0.5, None)
     assert first["metrics"] == [("task_success", None)]
     assert (first["event_count"], first["edge_count"], first["records_read"]) == (2, 1, None)
     told = table["events"][1]
@@ -364,7 +365,7 @@ def test_rewards_are_columns_that_statistics_describe(tmp_path: Path) -> None:
     described = {row["measure"]: row for row in json.loads(stats.stdout)["measures"]}
 
     rows = asked(
-        folder, "SELECT trace_id, reward_outcome AS team, reward_speed_up AS faster FROM traces ORDER BY trace_id"
+        folder, "SELECT trace_id, reward_outcome AS team, reward_team_speed_up AS faster FROM traces ORDER BY trace_id"
     )
     assert [(row["trace_id"], row["team"], row["faster"]) for row in rows if row["faster"] not in (None, 1)] == [
         ("hierarchical", None, 1.25),

@@ -448,6 +448,26 @@ def test_agents_are_called_by_what_people_know_them_by() -> None:
     ]  # fmt: skip
 
 
+def test_agents_have_one_name_on_every_screen_and_their_ids_for_programs(tmp_path: Path) -> None:
+    logs, outcomes = str(LOGS / "claude_code" / "siblings"), tmp_path / "outcomes.csv"
+    outcomes.write_text("run,reward\n5e55104a-0000-4000-8000-000000000003,1\n", encoding="utf-8")
+    rewarded = [logs, "--outcomes", str(outcomes)]
+    screens = {
+        command[0]: run_corpus("trace", *command).stdout
+        for command in (
+            ["doctor", logs], ["show", logs], ["measure", logs, "--ledger", "agent"], ["credit", *rewarded],
+            ["reward", *rewarded, "--family", "R7", "--by", "agent"], ["label", logs, "--events"], ["graph", logs],
+        )
+    }  # fmt: skip
+    agents = json.loads(run_corpus("trace", "doctor", logs, "--format", "json").stdout)["sessions"][0]["agents"]
+    credit = json.loads(run_corpus("trace", "credit", *rewarded, "--format", "json").stdout)["traces"][0]["credits"]
+
+    assert {one["agent"]: one["name"] for one in agents}["5eac4"] == "Explore 5eac4"
+    assert {one["part"] for one in credit} >= {"5eac4"}
+    for command, screen in screens.items():
+        assert screen.count("Explore 5eac4") == screen.count("5eac4") >= (command != "label"), command
+
+
 def test_no_two_agents_are_called_the_same() -> None:
     alike = [AgentSpan(f"aaaaaaaa{number:08}", 0, "tester", "", 0.0, 1.0, [], None) for number in range(50)]
 

@@ -12,7 +12,10 @@ from orchtrace_corpus.trace.diagnosis import diagnose
 from orchtrace_corpus.trace.diagnosis.contexts import WindowSource, window
 from orchtrace_corpus.trace.diagnosis.findings import FindingKind, find
 from orchtrace_corpus.trace.diagnosis.values import Diagnosis, Origin
+from orchtrace_corpus.trace.measures import measure
 from orchtrace_corpus.trace.render.doctor import as_data, page
+from orchtrace_corpus.trace.rewards import FUNCTIONS
+from orchtrace_corpus.trace.rewards.terms import Team
 from orchtrace_corpus.trace.view import TraceView
 from tests.conftest import ROOT
 from tests.trace import conversationlogs
@@ -154,11 +157,28 @@ def searches(*calls: tuple[str, str, str, str]) -> dict[str, Any]:
         (("child", "search", "x", "error"), ("other", "search", "x", "ok")),
         (("child", "list", "", "ok"), ("other", "list", "", "ok")),
         (("child", "search", "x", "ok"), ("lead", "search", "x", "ok")),
+        (("child", "complete_task", "x", "ok"), ("other", "complete_task", "x", "ok")),
     ],
-    ids=["other arguments", "other tool", "one agent", "the first failed", "no arguments", "no siblings"],
+    ids=[
+        "other arguments",
+        "other tool",
+        "one agent",
+        "the first failed",
+        "no arguments",
+        "no siblings",
+        "a result is handed in",
+    ],
 )
 def test_calls_that_do_not_repeat_a_siblings_work_are_no_finding(calls: tuple[Any, ...]) -> None:
     assert kinds(searches(*calls)) == []
+
+
+def test_handing_in_the_same_result_counts_as_no_repetition() -> None:
+    calls = [("child", "submit", "x", "ok"), ("other", "submit", "x", "ok"), ("other", "search", "y", "ok")]
+    run = trace(searches(*calls))
+
+    assert measure(run, ["duplicate_call_rate"])["duplicate_call_rate"].value == 0
+    assert FUNCTIONS["tool_repeats"].compute(Team(TraceView(run)), {"tools": ()}).value == 0
 
 
 def test_a_call_that_a_sibling_made_before_costs_its_own_time_once() -> None:

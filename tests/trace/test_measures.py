@@ -317,9 +317,55 @@ def test_the_wall_time_is_unknown_while_the_last_event_has_no_end() -> None:
 def test_tokens_of_which_no_kind_is_known_are_unknown() -> None:
     for tokens in ({}, {"input": None}, {"reasoning": 3}):
         run = raw([event("a", 0, "inference", "x", t_end=1, tokens=tokens)])
-        assert reason(run, "tokens") == "1 inferences have no tokens: a"
+        assert reason(run, "tokens") == "1 inference has no tokens: a"
         assert [(one.total, one.without_tokens) for one in ledger(trace(run), "agent")] == [(None, 1)]
     assert value(raw([event("a", 0, "inference", "x", t_end=1, tokens={"output": 0})]), "tokens") == 0
+
+
+def test_where_a_run_spent_more_than_its_log_tells_every_form_says_so(tmp_path: Path) -> None:
+    events = [
+        event("a", 0, "inference", "x", model="m", cost_usd=2, tokens={"input": 1234}),
+        event("b", 1, "inference", "y"),
+        event("c", 2, "inference", "z", model="m", tokens={"input": 6}, token_basis="placeholder"),
+    ]
+    one, path = ["--only", "tokens,cost"], tmp_path / "run.json"
+    path.write_text(json.dumps(raw(events)), encoding="utf-8")
+    placeholder = measure(trace(raw(events[2:])), ["tokens"])["tokens"]
+
+    assert (placeholder.value, placeholder.at_least) == (6, 6)
+    assert run_corpus("trace", "measure", str(path), *one).stdout == (
+        "t\n"
+        "measure  value           unit   note\n"
+        "tokens   at least 1,240  token  1 inference has no tokens: b\n"
+        "cost     at least 2      usd    2 of 3 inferences state no cost: b, c\n"
+    )
+    assert run_corpus("trace", "measure", str(path), *one, "--format", "csv").stdout == (
+        "measure,value,unit,note\n"
+        "tokens,,token,1 inference has no tokens: b; at least 1240\n"
+        'cost,,usd,"2 of 3 inferences state no cost: b, c; at least 2"\n'
+    )
+    several = run_corpus("trace", "measure", str(path), str(path), *one, "--format", "csv").stdout
+    assert several == "trace,tokens,cost,tokens_at_least,cost_at_least\n" + "t,,,1240,2\n" * 2
+    table = run_corpus("trace", "measure", str(path), "--ledger", "agent").stdout.splitlines()
+    assert [line.split()[:6] for line in table[2:5]] == [
+        ["x", "1", "1234", "1234", "0", "2"], ["z", "1", "6", "at", "least", "6"], ["y", "1", "1"]
+    ]  # fmt: skip
+    assert table[-1].endswith("The log does not tell all tokens of the run.")
+    (found,) = json.loads(run_corpus("trace", "measure", str(path), "--ledger", "agent", "--format", "json").stdout)[
+        "traces"
+    ]
+    assert (found["at_least"], [entry["at_least"] for entry in found["entries"]]) == (True, [False, True, True])
+
+
+def test_tokens_that_stand_with_other_events_leave_nothing_unknown() -> None:
+    ledger_of = {"token_ledger": {"counted with the answer behind them: answers without a count of their own": {}}}
+    run = raw(
+        [event("a", 0, "inference", "x"), event("b", 1, "inference", "x", tokens={"input": 5})],
+        import_report=ledger_of, costs={"tokens": 5, "wall_clock_s": None},
+    )  # fmt: skip
+
+    assert measure(trace(run), ["tokens"])["tokens"] == Measure(5)
+    assert [one.at_least for one in ledger(trace(run), "agent")] == [False]
 
 
 def test_the_cost_is_unknown_while_one_inference_states_none() -> None:
@@ -554,7 +600,7 @@ def test_the_ledger_by_tool_has_columns_for_what_was_spawned(tmp_path: Path) -> 
     shown = run_corpus("trace", "measure", str(ROOT / "data" / "traces" / "swarm.json"), "--ledger", "tool",
                        "--format", "csv").stdout  # fmt: skip
 
-    assert shown.splitlines()[0].endswith(",cost_usd,spawned_tokens,spawned_cost_usd")
+    assert shown.splitlines()[0].endswith(",cost_usd,at_least,spawned_tokens,spawned_cost_usd")
 
 
 OPEN = [
@@ -614,7 +660,7 @@ def test_measures_as_json_name_their_schema_and_keep_null_apart_from_zero() -> N
     measures = document["traces"][0]["measures"]
     assert measures["worked"] == {
         "value": None, "unit": "step", "reason": "2 of 3 working events have no end: e1, e7", "if_waiting": None,
-        "events": [],
+        "at_least": None, "events": [],
     }  # fmt: skip
     assert measures["elapsed"]["value"] == 6
 
@@ -669,7 +715,9 @@ def test_several_traces_as_csv_are_a_line_each(tmp_path: Path) -> None:
 
     result = run_corpus("trace", "measure", runs, "--only", "worked,tokens,parallelism", "--format", "csv")
 
-    assert result.stdout == ('trace,worked,tokens,parallelism\none,1,,1\n"the ""second"", so called",2,,1\n\'=3,3,,1\n')
+    assert result.stdout == (
+        'trace,worked,tokens,parallelism,tokens_at_least\none,1,,1,\n"the ""second"", so called",2,,1,\n\'=3,3,,1,\n'
+    )
 
 
 @pytest.mark.parametrize("form", ["table", "csv", "json"])

@@ -140,6 +140,33 @@ def test_outcomes_make_credit_overhead_and_error_amplification_of_a_real_log(tmp
     assert run_corpus("trace", "credit", path).code == 0
 
 
+@pytest.mark.parametrize("command", ["import", "credit", "measure", "reward"])
+def test_the_beginning_of_a_name_is_enough_for_an_outcome(tmp_path: Path, command: str) -> None:
+    path = written(tmp_path, "o.csv", "run,reward\n7ea3,0.5\n")
+    shown = run_corpus(
+        "trace", command, str(SESSION), "--outcomes", path, *(["--spec", "kimi-k2-5"] * (command == "reward"))
+    )
+
+    assert shown.code == 0, shown.stderr
+    assert command == "measure" or "0.5" in shown.stdout
+
+
+def test_the_beginning_of_two_names_is_refused_and_a_whole_name_never_means_another(tmp_path: Path) -> None:
+    for name in ("run-1", "run-10", "run-2"):
+        run = raw([event("a", 0, "inference", "lead", t_end=1)], trace_id=name)
+        (tmp_path / f"{name}.json").write_text(json.dumps(run), encoding="utf-8")
+    files = [str(tmp_path / f"run-{number}.json") for number in (1, 10, 2)]
+    words = ["trace", "reward", *files, "--family", "R1", "--format", "csv", "--outcomes"]
+    whole = run_corpus(*words, written(tmp_path, "whole.csv", "run,success\nrun-1,1\nrun-2,0\n"))
+    both = run_corpus(*words, path := written(tmp_path, "both.csv", "run,success\nrun,1\n"))
+
+    assert [line.rpartition(",")[::2] for line in whole.stdout.splitlines()[1:]] == [
+        ("run-1,,", "1"), ("run-10,,", ""), ("run-2,,", "0")
+    ]  # fmt: skip
+    assert (both.code, both.stdout) == (2, "")
+    assert f"{path}:2: 2 runs begin with 'run': 'run-1', 'run-10'" in both.stderr
+
+
 def test_an_outcome_of_no_run_is_said_and_the_runs_are_written(tmp_path: Path) -> None:
     path = written(tmp_path, "o.csv", f"run,reward\n{NAME},1\nother,1\n")
 

@@ -12,6 +12,7 @@ import pytest
 from orchtrace_corpus.trace.cli import recent
 from tests.conftest import ROOT, run_corpus
 from tests.loopback import loopback_only  # noqa: F401 - guards every test here
+from tests.trace import test_import_opencode as opencode
 from tests.trace.test_import import LOGS, SESSION, on_terminal
 
 (MAIN,) = SESSION.glob("*.jsonl")
@@ -21,7 +22,7 @@ CODEX = LOGS / "codex" / "family"
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A home folder with a session of Claude Code of 2026-03-02 and one of Codex, with sub-agents, a day older."""
-    for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME"):
+    for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "XDG_DATA_HOME", "OPENCODE_DB", "COPILOT_HOME", "KIMI_CODE_HOME"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("USERPROFILE", str(tmp_path))
@@ -51,6 +52,49 @@ def test_the_newest_session_of_codex_has_the_threads_that_it_spawned(home: Path)
     assert result.code == 0
     assert result.stdout == run_corpus("trace", "doctor", str(CODEX)).stdout
     assert result.stderr.startswith("corpus: the newest session, of Codex")
+
+
+LEFT = {
+    "qwen_code": ("background", ".qwen/projects/-src-shop", "Qwen Code in src-shop"),
+    "gemini_cli": ("team", ".gemini/tmp/shop", "Gemini CLI in shop"),
+    "copilot_cli": ("team", ".copilot", "GitHub Copilot CLI"),
+    "kimi_code": ("team", ".kimi-code/sessions/wd_shop_c6604f1ed37b", "Kimi Code in shop"),
+}
+"""A session of each further program, where it keeps it, and how it is told."""
+
+
+@pytest.mark.parametrize("form", LEFT)
+def test_the_session_of_a_program_is_found_where_it_keeps_it(home: Path, form: str) -> None:
+    log, folder, said = LEFT[form]
+    shutil.copytree(LOGS / form / log, home / folder)
+
+    newest = run_corpus("trace", "doctor")
+    listed = run_corpus("trace", "doctor", "--list").stdout.splitlines()[1]
+    named = run_corpus("trace", "doctor", "--session", newest.stdout.split("\n")[0].split()[-1])
+
+    assert newest.code == 0
+    assert newest.stdout == named.stdout == run_corpus("trace", "doctor", str(LOGS / form / log)).stdout
+    assert newest.stderr.startswith(f"corpus: the newest session, of {said}: {home}")
+    assert listed.startswith(said.partition(" in ")[0])
+
+
+@pytest.mark.parametrize("variable", ["", "XDG_DATA_HOME", "OPENCODE_DB"])
+def test_the_sessions_of_a_database_are_listed_one_by_one(
+    home: Path, monkeypatch: pytest.MonkeyPatch, variable: str
+) -> None:
+    folder = home / ("elsewhere" if variable else ".local/share") / "opencode"
+    folder.mkdir(parents=True)
+    more = opencode.export(
+        ("user", 0, [], {}), ("assistant", 1, [opencode.finish(opencode.used(3, 4))], {}), name="ses_2"
+    )
+    opencode.write_database(folder / "opencode.db", *opencode.EXPORTS, more)
+    if variable:
+        monkeypatch.setenv(variable, str(folder / "opencode.db" if variable == "OPENCODE_DB" else folder.parent))
+
+    listed = [line.split()[-1] for line in run_corpus("trace", "doctor", "--list").stdout.splitlines()[1:3]]
+
+    assert listed == ["ses_2", "ses_lead"]
+    assert run_corpus("trace", "doctor", "--session", "ses_lead").stdout.startswith("OpenCode sessions ses_lead\n")
 
 
 def test_sessions_are_listed_the_newest_first(home: Path) -> None:
@@ -86,6 +130,7 @@ def test_sessions_are_listed_the_newest_first(home: Path) -> None:
             "tokens": 46215.0,
             "session": MAIN.stem,
             "file": str(next(home.glob(".claude/projects/*/*.jsonl"))),
+            "tokens_at_least": False,
         }
     ]
 
@@ -113,7 +158,9 @@ def test_the_folders_that_programs_are_told_to_use_come_before_the_home_folder(
     assert (nothing.code, nothing.stdout) == (3, "")
     assert nothing.stderr == (
         "corpus: no session of a program that we know: there is none in "
-        f"'{home}/elsewhere/projects', '{home}/nowhere/sessions'\nName a log or a trace.\n"
+        f"'{home}/elsewhere/projects', '{home}/nowhere/sessions', '{home}/.qwen/projects', '{home}/.gemini/tmp', "
+        f"'{home}/.local/share/opencode', '{home}/.copilot/session-state', '{home}/.kimi-code/sessions'\n"
+        "Name a log or a trace.\n"
     )
     assert there.stderr.startswith("corpus: the newest session, of Claude Code in srv-site: ")
 

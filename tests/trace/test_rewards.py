@@ -96,7 +96,7 @@ def test_decompositions_are_those_worked_by_hand(tmp_path: Path) -> None:
     told = outcomes.load(documented_outcomes(tmp_path))
     told["debate"].apply(debate)
 
-    assert term(swarm, "speed_up").by_agent == {
+    assert term(swarm, "team_speed_up").by_agent == {
         "w1": pytest.approx(3 / 14), "w2": pytest.approx(10 / 14), "w3": pytest.approx(2 / 14), "w4": pytest.approx(1),
     }  # fmt: skip
     assert term(swarm, "shaping").by_event == {"r1": 0.25, "r2": 0.25, "r3": 0.25, "r4": 0.25, "join": -1}
@@ -104,7 +104,7 @@ def test_decompositions_are_those_worked_by_hand(tmp_path: Path) -> None:
     assert term(swarm, "outcome").by_agent == {WHOLE: 0.8}
     assert term(debate, "wins").by_agent == {"pro": 0.5, "con": -1, "judge": 0.5}
     assert term(debate, "wins", roles=("debater",)).by_agent == {"pro": 1, "con": -1}
-    assert term(example("planner_executor_critic"), "speed_up", baseline="stated").value == pytest.approx(20 / 22)
+    assert term(example("planner_executor_critic"), "team_speed_up", baseline="stated").value == pytest.approx(20 / 22)
     told["swarm"].apply(swarm)
     assert term(swarm, "shaping", potential="results").by_event == {
         "r3": pytest.approx(0.2), "r1": pytest.approx(0.3), "r2": pytest.approx(0.4), "r4": pytest.approx(-0.3),
@@ -265,12 +265,12 @@ def test_shaping_leaves_the_order_of_policies_unchanged(documents: list[dict[str
 
 @given(teams(), st.booleans())
 def test_an_idle_agent_never_raises_the_speed_up(document: dict[str, Any], returns: bool) -> None:
-    before = term(trace(document), "speed_up").value
+    before = term(trace(document), "team_speed_up").value
     idle = [event("idle", 1, "spawn", "lead", to="nobody")]
     idle += [event("back", 1, "return", "nobody", to="lead")] if returns else []
     edges = [*document["edges"], {"src": "d", "dst": "idle", "type": "causal"}]
     edges += [{"src": "idle", "dst": "back", "type": "spawn"}] if returns else []
-    after = term(trace({**document, "events": document["events"] + idle, "edges": edges}), "speed_up").value
+    after = term(trace({**document, "events": document["events"] + idle, "edges": edges}), "team_speed_up").value
 
     assert (after is None) == (before is None)
     if before is not None and after is not None:
@@ -464,16 +464,31 @@ def test_a_family_is_shown_with_what_to_add() -> None:
     )
 
 
+@pytest.mark.parametrize("form", ["table", "json", "csv"])
+def test_one_run_without_any_reward_fails_and_one_of_several_does_not(tmp_path: Path, form: str) -> None:
+    path = tmp_path / "run.json"
+    path.write_text(json.dumps(raw([event("a", 0, "inference", "x", t_end=1)])), encoding="utf-8")
+    words = ["--spec", "kimi-k2-5", "--format", form]
+    alone, beside = (run_corpus("trace", "reward", str(path), *more, *words) for more in ([], [SWARM]))
+    some = run_corpus("trace", "reward", str(path), "--family", "R7", "--format", form)
+
+    assert (alone.code, alone.stderr) == (
+        1, "corpus: no reward: the trace states no reward `team`: give it with --outcomes, as `reward`\n"
+    )  # fmt: skip
+    assert "r_perf" in alone.stdout
+    assert (beside.code, some.code) == (0, 0)
+
+
 def test_who_is_paid_is_shown_by_agent_and_by_event() -> None:
     agents = run_corpus("trace", "reward", SWARM, "--spec", "kimi-k2-5", "--by", "agent")
     events = run_corpus("trace", "reward", SWARM, "--spec", "kimi-k2-5", "--by", "event", "--format", "csv")
 
     assert agents.stdout == (
         "swarm: kimi-k2-5 by agent\n"
-        "agent        r_perf  r_parallel  r_finish  reward\n"
-        "lead                 1           1              2\n"
-        "(whole run)  0.8                              0.8\n"
-        "sum          0.8     1           1            2.8\n"
+        "agent                r_perf  r_parallel  r_finish  reward\n"
+        "lead (orchestrator)          1           1              2\n"
+        "(whole run)          0.8                              0.8\n"
+        "sum                  0.8     1           1            2.8\n"
     )
     assert events.stdout.splitlines()[:3] == [
         "design,event,term,pays",

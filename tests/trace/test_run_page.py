@@ -115,7 +115,11 @@ def test_the_tables_of_a_run() -> None:
     tables = Tables(diagnosis, Sentences(diagnosis).names)
     found = {one.title: shown(one) for one in [tables.figures(), tables.agents(), *tables.between()]}
     problems = [shown(one) for one in tables.problems()]
+    by_role = next(shown(one) for one in tables.ledger() if one.title == "Tokens by role")
+    tokens = next(row for row in shown(tables.measures()) if row[0] == "tokens")
 
+    assert [row[by_role[0].index("tokens")] for row in by_role[1:]] == ["420 = 420", ""]
+    assert tokens[:2] == ["tokens", "at least 420 = 420"]
     assert found["Figures"] == [
         ["figure", "if open calls worked", "if they only waited"],
         ["elapsed", "6 min 46 s = 406", ""],

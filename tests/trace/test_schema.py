@@ -269,7 +269,7 @@ def check_use(data: bytes, chance: random.Random) -> bool:
         lambda: envelope("trace-measures", trace_measures.data(trace, measure(trace))),
         lambda: trace_measures.one(trace, measure(trace), exact=chance.random() < 0.5),
         lambda: [trace_measures.spent(trace.trace_id, by, ledger(trace, by), chance.choice([40, None])) for by in GROUPINGS],
-        lambda: (label_summary(trace, labels(trace)), labelled_events(trace, labels(trace))),
+        lambda: (label_summary(trace, labels(trace)), labelled_events(trace, labels(trace), {})),
         lambda: compare(trace, trace),
         lambda: (trace_graph.mermaid(trace), trace_graph.dot(trace), trace_graph.timeline(trace)),
         lambda: text(loads(data)),

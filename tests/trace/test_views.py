@@ -5,6 +5,7 @@ import os
 import pty
 import subprocess
 import sys
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -241,6 +242,15 @@ def test_a_replay_on_a_terminal_leaves_out_counters_that_did_not_change_first() 
         "    7   10500 ms  approve  developer: human_intervention         live 4, calls 1",
         "    8   71500 ms  pushed  coder: tool_result       live 4, calls 0, tokens 6,200",
     ]
+
+
+@pytest.mark.parametrize("width", [None, 80, 40])
+@pytest.mark.parametrize("tokens", [7, 1234, 123_456_789])
+def test_the_tokens_of_agents_have_their_heading_however_narrow_they_are(tokens: int, width: int | None) -> None:
+    run = trace(raw([event("a", 0, "inference", "x", t_end=9, tokens={"input": tokens})]))
+    heading, lane = next(pairwise(line for line in plain(page(run, width)).splitlines() if line[:3] in ("   ", "x  ")))
+
+    assert (heading.split(), lane.split()[-1]) == (["0", "9", "s", "tokens"], f"{tokens:,}")
 
 
 def test_a_replay_on_a_narrow_terminal_shows_each_event_whole() -> None:
@@ -530,23 +540,23 @@ def test_ledgers_of_several_traces_are_told_apart_by_programs(tmp_path: Path) ->
     words = ["trace", "measure", *spending(tmp_path), "--ledger", "role", "--format"]
     entries = [
         {"name": "judge", "events": 1, "input": 5, "output": 2, "cache_read": None, "cache_write": None,
-         "reasoning": None, "total": 7, "without_tokens": 0, "cost_usd": 0.123456789},
+         "reasoning": None, "total": 7, "without_tokens": 0, "cost_usd": 0.123456789, "at_least": False},
         {"name": None, "events": 1, "input": None, "output": None, "cache_read": None, "cache_write": None,
-         "reasoning": None, "total": None, "without_tokens": 1, "cost_usd": None},
+         "reasoning": None, "total": None, "without_tokens": 1, "cost_usd": None, "at_least": True},
     ]  # fmt: skip
 
     assert json.loads(run_corpus(*words, "json").stdout) == {
         "schema": "orchtrace-corpus/trace-ledger",
         "version": 1,
         "by": "role",
-        "traces": [{"trace_id": "one", "entries": entries}, {"trace_id": "two", "entries": entries}],
+        "traces": [{"trace_id": name, "at_least": True, "entries": entries} for name in ("one", "two")],
     }
     assert run_corpus(*words, "csv").stdout == (
-        "trace,role,events,input,output,cache_read,cache_write,reasoning,total,without_tokens,cost_usd\n"
-        "one,judge,1,5,2,,,,7,0,0.123456789\n"
-        "one,,1,,,,,,,1,\n"
-        "two,judge,1,5,2,,,,7,0,0.123456789\n"
-        "two,,1,,,,,,,1,\n"
+        "trace,role,events,input,output,cache_read,cache_write,reasoning,total,without_tokens,cost_usd,at_least\n"
+        "one,judge,1,5,2,,,,7,0,0.123456789,False\n"
+        "one,,1,,,,,,,1,,True\n"
+        "two,judge,1,5,2,,,,7,0,0.123456789,False\n"
+        "two,,1,,,,,,,1,,True\n"
     )
     assert run_corpus(*words, "table").stdout.count("tokens and cost by role\n") == 2
 

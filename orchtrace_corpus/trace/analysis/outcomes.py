@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from orchtrace_corpus.base.errors import DataFileError
+from orchtrace_corpus.base.errors import CommandUseError, DataFileError
 from orchtrace_corpus.base.findings import near_suggestion, printable, quote, suggestion
 from orchtrace_corpus.base.yamlfile.reader import Mapping as MappingNode
 from orchtrace_corpus.base.yamlfile.reader import Scalar, YamlFile, read
@@ -98,6 +98,35 @@ class Outcome(NamedTuple):
             events[name].reward = reward
 
 
+class Outcomes:
+    """The outcomes of a file, each of the run that it names, by its whole name or by the beginning of that."""
+
+    def __init__(self, known: Mapping[str, Outcome]) -> None:
+        self._known = known
+        self._lengths = sorted({len(name) for name in known}, reverse=True)
+        self._taken: dict[str, str] = {}
+
+    def take(self, run: str) -> Outcome | None:
+        """The outcome of a run; None where there is none.
+
+        Raises:
+            CommandUseError: What begins its name is the name of another run, or begins that.
+        """
+        names = (run[:length] for length in self._lengths if length <= len(run))
+        name = next((one for one in names if one in self._known and (one == run or self._taken.get(one) != one)), None)
+        if name is None:
+            return None
+        if (other := self._taken.setdefault(name, run)) != run:
+            said = f"{self._known[name].place}: 2 runs begin with {quote(name)}: {quote(other)}, {quote(run)}"
+            raise CommandUseError(said, "Write more of the name, and a line for each of them.")
+        return self._known[name]
+
+    @property
+    def unused(self) -> dict[str, Outcome]:
+        """Those that no run has taken."""
+        return {name: outcome for name, outcome in self._known.items() if name not in self._taken}
+
+
 class _Value(NamedTuple):
     """A value of the file, with the place at which it stands."""
 
@@ -109,7 +138,7 @@ _Rows = Iterator[tuple[str, dict[str, _Value]]]
 
 
 def load(path: str) -> dict[str, Outcome]:
-    """Read outcomes, by the name of the run.
+    """Read outcomes, by the name of the run or its beginning.
 
     Raises:
         DataFileError: The file cannot be read, or has mistakes: the message lists them, each at its line.

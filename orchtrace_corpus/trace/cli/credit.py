@@ -15,6 +15,7 @@ from orchtrace_corpus.trace.cli import logs
 from orchtrace_corpus.trace.cli.arguments import Files, Name, OutcomesFile
 from orchtrace_corpus.trace.cli.loading import documents_of, sound_traces
 from orchtrace_corpus.trace.credit.assign import Choices, Method, assign
+from orchtrace_corpus.trace.render.names import names_in
 from orchtrace_corpus.trace.render.tables import credit_data, credit_tables, exact_credit
 from orchtrace_corpus.trace.view import TraceView
 
@@ -82,7 +83,9 @@ def credit(
     if output_format is Format.JSON:
         session.output.write(envelope("trace-credit", credit_data(assignments, unit, method, channel)))
     else:
-        tables = [exact_credit(assignments, unit)] if output_format.is_exact else credit_tables(assignments, unit)
+        names = [names_in(view) if unit in ("agent", "orchestrator") else {} for view in traces]
+        are_exact = output_format.is_exact
+        tables = [exact_credit(assignments, unit)] if are_exact else credit_tables(assignments, unit, names)
         session.show_tables(tables, "trace-credit", output_format)
     return given.code
 
@@ -112,17 +115,15 @@ def rewarded_traces(session: Session, paths: Sequence[str], name: str, outcomes_
         InvalidTraceError: A trace has errors.
     """
     known = logs.outcomes(outcomes_file)
-    unused = dict(known)
     read = list(sound_traces(session, documents_of(session, paths, name)))
     views = [view for _, view in read]
     for view in views:
-        unused.pop(view.trace.trace_id, None)
-        if outcome := known.get(view.trace.trace_id):
+        if known and (outcome := known.take(view.trace.trace_id)):
             outcome.apply(view.trace)
-    logs.tell_unused(session, unused)
+    is_unused = logs.tell_unused(session, known)
     channel = channel or _channel(session, views)
     files = tuple(document.path for document, _ in read)
-    return Rewarded(files, views, channel, ExitCode.FINDINGS if unused else ExitCode.DONE)
+    return Rewarded(files, views, channel, ExitCode.FINDINGS if is_unused else ExitCode.DONE)
 
 
 def _channel(session: Session, traces: Sequence[TraceView]) -> str:

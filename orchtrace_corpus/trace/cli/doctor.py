@@ -28,7 +28,7 @@ def doctor(
     is_list: Annotated[bool, Option("--list", help="List the newest sessions below the home folder instead.")] = False,
     limit: Annotated[int, Option("--limit", min=1, help="List at most this many sessions.")] = 15,
     output_format: Annotated[
-        TextOrJson, Option("--format", help="text for people; json with all figures of all sessions, for programs.")
+        TextOrJson, Option("--format", "-f", help="text for people; json with all figures of all sessions, for programs.")
     ] = TextOrJson.TEXT,
     html: Page = "",
     with_content: Content = False,
@@ -40,8 +40,9 @@ def doctor(
     separately are compared, largest differences first. --html writes one run, or two side by side, as a page
     with a timeline and a replay; without it, nothing is written.
 
-    Without PATH, shows the newest session of Claude Code (in CLAUDE_CONFIG_DIR, else ~/.claude) or Codex (in
-    CODEX_HOME, else ~/.codex), or with --session the one of that name.
+    Without PATH, shows the newest session below the home folder, or with --session the one of that name: of
+    Claude Code, Codex, Qwen Code, Gemini CLI, OpenCode, Copilot CLI or Kimi Code. Variables such as
+    CLAUDE_CONFIG_DIR and CODEX_HOME, which move their folders, are followed.
 
     Exit code 1: some sessions could not be read. 3: there is no session to read.
 

@@ -98,7 +98,7 @@ def import_(
                 continue
             if price is not None:
                 price(trace)
-            if outcome := known.pop(trace.trace_id, None):
+            if known and (outcome := known.take(trace.trace_id)):
                 outcome.apply(trace)
             tally.add(trace, one.answers)
             yield trace
@@ -115,8 +115,8 @@ def import_(
         session.output.note("What was written is kept in full: see to it who gets these traces.")
     if output:
         session.output.note(f"wrote {printable(output, limit=300)}")
-    logs.tell_unused(session, known)
-    return ExitCode.FINDINGS if reading.failed or refused or known else ExitCode.DONE
+    is_unused = logs.tell_unused(session, known)
+    return ExitCode.FINDINGS if reading.failed or refused or is_unused else ExitCode.DONE
 
 
 def _write(session: Session, form: Form, path: str, traces: Iterable[Trace]) -> None:

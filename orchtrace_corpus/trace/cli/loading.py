@@ -5,7 +5,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from functools import partial
-from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeAlias, TypeVar
 
 from orchtrace_corpus.base.commands.session import Session
 from orchtrace_corpus.base.errors import CommandUseError, DataFileError, ExitCode
@@ -18,7 +18,7 @@ from orchtrace_corpus.trace.model.decode import LINES, Document, documents, docu
 from orchtrace_corpus.trace.model.store import is_unreadable, refusal
 
 if TYPE_CHECKING:  # who only reads logs checks no traces
-    from orchtrace_corpus.trace.analysis.outcomes import Outcome
+    from orchtrace_corpus.trace.analysis.outcomes import Outcome, Outcomes
     from orchtrace_corpus.trace.rules import Examined
     from orchtrace_corpus.trace.view import TraceView
 
@@ -96,12 +96,18 @@ def _documents(session: Session, paths: Sequence[str]) -> Iterator[Document]:
         raise DataFileError(f"{pluralize(reading.failed, 'session')} could not be read; all others are in the output")
 
 
-def without_used(given: Iterator[Document], unused: "dict[str, Outcome]") -> Iterator[Document]:
-    """The documents; outcomes of their runs are taken out of those that are of no run."""
+Judged: TypeAlias = "tuple[Document, Outcome | None]"
+"""A document, and how its run ended, if that is said elsewhere."""
+
+
+def judged(given: Iterable[Document], known: "Outcomes | None") -> Iterator[Judged]:
+    """Documents with the outcomes of their runs.
+
+    Raises:
+        CommandUseError: One outcome would be of two runs.
+    """
     for document in given:
-        if unused:
-            unused.pop(name_of(document), None)
-        yield document
+        yield document, known.take(name_of(document)) if known else None
 
 
 def in_files(session: Session, files: Sequence[str]) -> Iterator[Document]:
@@ -183,18 +189,18 @@ def one_trace(session: Session, path: str, name: str = "") -> tuple[Document, "T
     if len(found) > 1:
         hint = f"Name one with --session: {listed([name_of(one) for one in found])}"
         raise CommandUseError(f"{quote_path(path)} holds {len(found)} traces, and one is wanted", hint)
-    (view,) = derive_each(session, found, itself)
+    ((_, view),) = sound_traces(session, found)
     return found[0], view
 
 
 def derive_each(
-    session: Session, given: Iterable[Document], derive: Callable[["TraceView"], Derived]
+    session: Session, given: Iterable[Judged], derive: Callable[["Outcome | None", "TraceView"], Derived]
 ) -> Iterator[Derived]:
-    """What a function derives from each trace, in several processes where there are many.
+    """What a function derives from each trace and its outcome, in several processes where there are many.
 
     Args:
         session: Where warnings are reported.
-        given: The traces as documents.
+        given: The traces as documents, with their outcomes.
         derive: A function that other processes can import; what it returns is sent from one to another.
 
     Raises:
@@ -202,12 +208,22 @@ def derive_each(
         InvalidTraceError: A trace has errors; the message shows the first of them.
     """
     from orchtrace_corpus.base.workers import in_order
-    from orchtrace_corpus.trace import rules
 
     warnings = _Warnings()
-    for examined in in_order(partial(rules.examine, derive), given, size_bytes=Document.size):
+    for examined in in_order(partial(_examine, derive), given, size_bytes=_size):
         yield warnings.sound(examined)
     warnings.report(session)
+
+
+def _examine(derive: Callable[["Outcome | None", "TraceView"], Derived], one: Judged) -> "Examined[Derived]":
+    from orchtrace_corpus.trace import rules
+
+    document, outcome = one
+    return rules.examine(partial(derive, outcome), document)
+
+
+def _size(one: Judged) -> int:
+    return one[0].size()
 
 
 class _Warnings:

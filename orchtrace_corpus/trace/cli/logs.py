@@ -1,7 +1,7 @@
 """How commands come by the traces of logs: sessions found, read one after another, what fails told."""
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from datetime import date, timedelta
 from functools import partial
@@ -16,7 +16,7 @@ from orchtrace_corpus.trace.model.store import trace_files
 
 if TYPE_CHECKING:  # who names traces needs no importer
     from orchtrace_corpus.trace import importers
-    from orchtrace_corpus.trace.analysis.outcomes import Outcome
+    from orchtrace_corpus.trace.analysis.outcomes import Outcomes
     from orchtrace_corpus.trace.analysis.prices import AnyPrices
     from orchtrace_corpus.trace.importers.core.logs import LogFile
     from orchtrace_corpus.trace.importers.core.privacy import Privacy
@@ -138,23 +138,25 @@ def price_table(path: str, *, is_wanted: bool = False) -> "AnyPrices | None":
     return table
 
 
-def outcomes(path: str) -> "dict[str, Outcome]":
-    """How runs ended, by their names; nothing where there is no file.
+def outcomes(path: str) -> "Outcomes | None":
+    """How runs ended; None where there is no file.
 
     Raises:
         DataFileError: The file cannot be read, or has mistakes.
     """
     if not path:
-        return {}
-    from orchtrace_corpus.trace.analysis.outcomes import load  # which brings PyYAML, for who has outcomes
+        return None
+    from orchtrace_corpus.trace.analysis.outcomes import Outcomes, load  # which brings PyYAML, for who has outcomes
 
-    return load(path)
+    return Outcomes(load(path))
 
 
-def tell_unused(session: Session, unused: "Mapping[str, Outcome]") -> None:
-    """Say which outcomes are of no run that was read."""
+def tell_unused(session: Session, known: "Outcomes | None") -> bool:
+    """Say which outcomes are of no run that was read; whether there are any."""
+    unused = known.unused if known else {}
     for name, outcome in unused.items():
         session.output.tell(f"corpus: {outcome.place}: no run that was read is called {quote(name)}")
+    return bool(unused)
 
 
 def found(session: Session, paths: Sequence[str], form: str) -> list["importers.Session"]:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 from orchtrace_corpus.base.commands.declarations import Context, Option
 from orchtrace_corpus.base.commands.options import OutputFormat, refuse_together, split_names
@@ -15,15 +15,15 @@ from orchtrace_corpus.base.text.table import Table, csv, envelope
 from orchtrace_corpus.trace.analysis.labels import GIVEN, Label, labels
 from orchtrace_corpus.trace.cli import loading, logs
 from orchtrace_corpus.trace.cli.arguments import File, Files, Name, OutcomesFile
-from orchtrace_corpus.trace.cli.loading import derive_each, sound_traces, without_used
+from orchtrace_corpus.trace.cli.loading import Judged, derive_each, judged, sound_traces
 from orchtrace_corpus.trace.measures import DEFINITIONS, Measure, concurrency_profile
-from orchtrace_corpus.trace.measures.ledger import GROUPINGS, ledger
+from orchtrace_corpus.trace.measures.ledger import GROUPINGS, Entry, ledger
 from orchtrace_corpus.trace.model.decode import Document
+from orchtrace_corpus.trace.model.import_report import has_all_tokens
 from orchtrace_corpus.trace.model.trace import Trace
 from orchtrace_corpus.trace.render import measures as render
-
-if TYPE_CHECKING:
-    from orchtrace_corpus.trace.analysis.outcomes import Outcome
+from orchtrace_corpus.trace.render.names import names_in
+from orchtrace_corpus.trace.view import TraceView
 
 Form = TypeVar("Form")
 
@@ -74,23 +74,14 @@ def measure_traces(
         _show_profiles(session, given, output_format)
     else:
         known = logs.outcomes(outcomes_file)
-        unused = dict(known)
-        _show_measures(session, without_used(given, unused), (names, known), output_format)
-        logs.tell_unused(session, unused)
-        return ExitCode.FINDINGS if unused else ExitCode.DONE
+        _show_measures(session, judged(given, known), names, output_format)
+        return ExitCode.FINDINGS if logs.tell_unused(session, known) else ExitCode.DONE
     return ExitCode.DONE
 
 
-def _show_measures(
-    session: Session,
-    given: Iterator[Document],
-    wanted: "tuple[Sequence[str], Mapping[str, Outcome]]",
-    output_format: Format,
-) -> None:
-    names, known = wanted
-
+def _show_measures(session: Session, given: Iterator[Judged], names: Sequence[str], output_format: Format) -> None:
     def each(form: Callable[[Trace, Mapping[str, Measure]], Form]) -> Iterator[Form]:
-        return derive_each(session, given, partial(render.present, names, form, known))
+        return derive_each(session, given, partial(render.present, names, form))
 
     if output_format is Format.JSON:
         content = list(each(render.data))
@@ -98,7 +89,8 @@ def _show_measures(
         return
     first = list(islice(given, 2))
     given = chain(first, given)
-    exact, columns = output_format.is_exact, ("trace", *(names or DEFINITIONS))
+    exact = output_format.is_exact
+    columns = render.columns(names or tuple(DEFINITIONS), exact=exact)
     if len(first) == 1:
         (table,) = each(partial(render.one, exact=exact))
     elif output_format is Format.CSV:  # lines take less to send, and to hold, than cells
@@ -112,15 +104,28 @@ def _show_measures(
 
 
 def _show_ledgers(session: Session, given: Iterator[Document], by: str, output_format: Format) -> None:
-    ledgers = [(view.trace.trace_id, ledger(view.trace, by)) for _, view in sound_traces(session, given)]
+    are_ids = output_format.is_exact or output_format is Format.JSON
+    ledgers = [
+        (view.trace.trace_id, _ledger(view, by, are_ids=are_ids), not has_all_tokens(view.trace))
+        for _, view in sound_traces(session, given)
+    ]
     if output_format is Format.JSON:
         session.output.write(envelope("trace-ledger", render.spent_data(ledgers, by)))
         return
     width = session.output.width if output_format is Format.TABLE else None
-    tables = [render.spent(name, by, entries, width) for name, entries in ledgers]
+    tables = [render.spent(name, by, entries, width, is_least=is_least) for name, entries, is_least in ledgers]
     if output_format.is_exact:
         tables = [render.spent_exact(ledgers, by)]
     session.show_tables(tables, "trace-ledger", output_format)
+
+
+def _ledger(view: TraceView, by: str, *, are_ids: bool) -> list[Entry]:
+    """The entries of a ledger; for people, agents are called as everywhere."""
+    entries = ledger(view.trace, by)
+    if by != "agent" or are_ids:
+        return entries
+    names = names_in(view)
+    return [entry._replace(name=names.get(entry.name, entry.name)) for entry in entries]
 
 
 def _show_profiles(session: Session, given: Iterator[Document], output_format: Format) -> None:
@@ -164,7 +169,8 @@ def label(
 
         loading.deliver(session, output, text(_labelled(loads(document.data), found)))
         return ExitCode.DONE
-    table = labelled_events(view.trace, found) if events else label_summary(view.trace, found)
+    names = {} if output_format.is_exact or output_format is Format.JSON else names_in(view)
+    table = labelled_events(view.trace, found, names) if events else label_summary(view.trace, found)
     session.show_tables([table], "trace-labels", output_format)
     return ExitCode.DONE
 

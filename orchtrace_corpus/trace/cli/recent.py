@@ -51,7 +51,8 @@ def named(name: str) -> logs.Inputs:
         CommandUseError: There is none.
         DataFileError: There is no session at all.
     """
-    known = [one for one in _recent() if name in os.path.basename(one.path) or one.path.endswith(os.sep + name)]
+    there = _recent()
+    known = [one for one in there if _is_called(one, name)] or [one for one in there if one.form == "opencode"]
     if not known:
         hint = "--list shows the newest. Name a path for a session that is elsewhere."
         raise CommandUseError(f"no session below the home folder has {quote(name)} in its file's name", hint)
@@ -59,9 +60,19 @@ def named(name: str) -> logs.Inputs:
     return logs.Inputs([], list(found.values()))
 
 
+def _is_called(one: Recent, name: str) -> bool:
+    """Whether a file has the name of a session, or is named; that of Gemini CLI ends in the beginning of the name."""
+    beginning = one.name.rpartition("-")[2]
+    return (
+        name in one.name
+        or one.path.endswith(os.sep + name)
+        or (one.form == "gemini_cli" and len(beginning) > 7 and name.startswith(beginning))
+    )
+
+
 def _of_file(first: Recent) -> list[importers.Session]:
     """The session that begins in a file, with its sub-agents; those of Codex are threads of their own, of its day."""
-    near = first.path if first.form == "claude_code" else os.path.dirname(first.path)
+    near = os.path.dirname(first.path) if first.form == "codex" else first.path
     return [
         one for one in importers.find([near], first.form).sessions if first.path in {file.path for file in one.files}
     ]
@@ -81,20 +92,24 @@ def show_list(session: Session, most: int, output_format: Format) -> None:
     known = _recent()
     newest_ones = {one.path: one for one in known[:most]}
     sessions = importers.find(list(newest_ones)).sessions
-    rows = {one.files: _Row(next(newest_ones[path] for path in _paths(one) if path in newest_ones)) for one in sessions}
+    rows = {
+        one.files: [_Row(next(newest_ones[path] for path in _paths(one) if path in newest_ones))] for one in sessions
+    }
     small = [one for one in sessions if sum(map(os.path.getsize, _paths(one))) <= MOST_READ_BYTES]
     if small:
         by_paths = {_paths(one): one.files for one in sessions}
         for one, trace in logs.Reading(session).traces(small, logs.privacy()):
-            rows[by_paths[one.files]] = rows[by_paths[one.files]]._replace(summary=summarize(trace))
-    ordered = sorted(rows.values(), key=lambda row: (-row.recent.modified, row.recent.path))
+            own = rows[by_paths[one.files]]  # a database has several sessions
+            own += [own[0]._replace(summary=summarize(trace))]
+    shown = (row for own in rows.values() for row in own[len(own) > 1 :])
+    ordered = sorted(shown, key=lambda row: (-row.recent.modified, row.recent.path))
     notes = ["More of one: corpus trace doctor --session, with its name or the beginning of that. Times are in UTC."]
     if len(small) < len(sessions):
         notes.append(f"Without figures: larger than {MOST_READ_BYTES >> 20} MB, and not read for a list.")
     if len(known) > most:
         notes.append(f"{len(known) - most:,} more are older; --limit says how many are listed.")
     if output_format is Format.JSON:
-        table = Table("sessions", "", (*_COLUMNS, "file"), tuple(row.exact() for row in ordered))
+        table = Table("sessions", "", (*_COLUMNS, "file", "tokens_at_least"), tuple(row.exact() for row in ordered))
         session.output.write(envelope("trace-recent", {table.name: records(table)}, version=2))
         return
     least = _distinct([row.name for row in ordered])
@@ -127,8 +142,7 @@ class _Row(NamedTuple):
     @property
     def name(self) -> str:
         """The name of the session; of one that was not read, that of its file."""
-        stem = os.path.splitext(os.path.basename(self.recent.path))[0]
-        return printable(self.summary.name if self.summary else stem, limit=60)
+        return printable(self.summary.name if self.summary else self.recent.name, limit=60)
 
     @property
     def written(self) -> str:
@@ -139,7 +153,8 @@ class _Row(NamedTuple):
         """The line of a session for programs."""
         recent, summary = self
         figures = (summary.agents, summary.elapsed, summary.tokens) if summary else (None, None, None)
-        return recent.form, recent.project, self.written, *figures, self.name, recent.path
+        is_least = summary.has_more_tokens if summary else None
+        return recent.form, recent.project, self.written, *figures, self.name, recent.path, is_least
 
     def cells(self, most: int) -> tuple[str, ...]:
         """What stands in the line of a session, by column, with so many characters of its name."""
@@ -147,7 +162,8 @@ class _Row(NamedTuple):
         figures = ["", "", ""]
         if summary is not None:
             time = break_lines(duration(summary.elapsed, summary.unit), 80)[0]
-            figures = [f"{summary.agents:,}", time, "" if summary.tokens is None else f"{summary.tokens:,.0f}"]
+            more = "+" if summary.has_more_tokens else ""
+            figures = [f"{summary.agents:,}", time, "" if summary.tokens is None else f"{summary.tokens:,.0f}{more}"]
         project = printable(recent.project, limit=30)
         return _program(recent.form), project, self.written, *figures, self.name[:most]
 
@@ -155,7 +171,7 @@ class _Row(NamedTuple):
 def _recent() -> Sequence[Recent]:
     if found := homes.recent():
         return found
-    places = first_names_and_more([quote_path(folder) for folder in homes.folders().values()], 5, ", …")
+    places = first_names_and_more([quote_path(folder) for folder in homes.folders().values()], 7)
     raise DataFileError(f"no session of a program that we know: there is none in {places}", "Name a log or a trace.")
 
 

@@ -1,27 +1,23 @@
 """`corpus trace reward`."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from functools import partial
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from orchtrace_corpus.base.commands.declarations import Context, Option
 from orchtrace_corpus.base.commands.options import OutputFormat, refuse_together, split_names
 from orchtrace_corpus.base.commands.session import Session
 from orchtrace_corpus.base.errors import CommandUseError, ExitCode
 from orchtrace_corpus.base.text import Format
-from orchtrace_corpus.base.text.table import csv, envelope
+from orchtrace_corpus.base.text.table import Table, csv, envelope
 from orchtrace_corpus.trace.cli import loading, logs
 from orchtrace_corpus.trace.cli.arguments import Files, Name, OutcomesFile
-from orchtrace_corpus.trace.cli.loading import derive_each, without_used
-from orchtrace_corpus.trace.model.decode import Document
+from orchtrace_corpus.trace.cli.loading import Judged, derive_each, judged
 from orchtrace_corpus.trace.render import rewards as render
 from orchtrace_corpus.trace.rewards import Spec, load, of_families
 from orchtrace_corpus.trace.rewards.comparison import compare
-
-if TYPE_CHECKING:
-    from orchtrace_corpus.trace.analysis.outcomes import Outcome
 
 
 class By(StrEnum):
@@ -55,7 +51,7 @@ def reward(
     docs/rewards.md gives the formulas, and the sources of the ten published designs.
 
     Logs contain no rewards: --outcomes gives those of runs, agents and events. Exit code 1: an outcome belongs
-    to no run.
+    to no run, or the only run given has no reward; of several runs, some may have none.
 
     \b
     Examples:
@@ -71,55 +67,58 @@ def reward(
     if len({one.name for one in specs}) < len(specs):
         raise CommandUseError("two specifications have one name", "Name different ones, or rename a file.")
     known = logs.outcomes(outcomes_file)
-    unused = dict(known)
-    given = without_used(loading.documents_of(session, paths, name), unused)
+    given = judged(loading.documents_of(session, paths, name), known)
     first = list(islice(given, 2))
+    is_refused = False
     if len(first) == 1:
-        _show_one(session, first[0], specs, known, by, output_format, is_design=bool(spec))
+        is_refused = not _show_one(session, first[0], specs, by, output_format, is_design=bool(spec))
     elif by is not By.TERM:
         raise CommandUseError(f"--by {by} shows one run, and these are several", "Name one file, or --session NAME.")
     else:
-        _show_several(session, chain(first, given), specs, known, output_format, is_design=bool(spec))
-    logs.tell_unused(session, unused)
-    return ExitCode.FINDINGS if unused else ExitCode.DONE
+        _show_several(session, chain(first, given), specs, output_format, is_design=bool(spec))
+    is_unused = logs.tell_unused(session, known)
+    return ExitCode.FINDINGS if is_unused or is_refused else ExitCode.DONE
 
 
 def _show_one(
     session: Session,
-    document: Document,
+    one: Judged,
     specs: Sequence[Spec],
-    known: "Mapping[str, Outcome]",
     by: By,
     output_format: Format,
     *,
     is_design: bool,
-) -> None:
-    (paid,) = derive_each(session, [document], partial(render.present, specs, known))
+) -> bool:
+    """Show what a run is paid; whether it has any reward, else why not is said as well."""
+    (paid,) = derive_each(session, [one], partial(render.present, specs, named=by is By.AGENT))
+    refusal = render.refusal(paid, is_design=is_design)
     if output_format is Format.JSON:
         session.output.write(envelope("trace-rewards", {"traces": [render.data(specs, paid, is_design=is_design)]}))
-        return
-    exact = output_format.is_exact
+    else:
+        tables = _tables(specs, paid, by, exact=output_format.is_exact, is_design=is_design)
+        session.show_tables(tables, "trace-rewards", output_format)
+    if refusal:
+        session.output.tell(f"corpus: no reward: {refusal}")
+    return not refusal
+
+
+def _tables(specs: Sequence[Spec], paid: render.Paid, by: By, *, exact: bool, is_design: bool) -> Sequence[Table]:
     if by is not By.TERM:
         exact_table = [render.exact_shares(specs, paid, by)] if exact else []
-        tables = exact_table or render.shares(specs, paid, by, is_design=is_design)
-    else:
-        tables = (
-            render.terms(specs, paid, exact=exact) if is_design else [render.functions(specs[0], paid, exact=exact)]
-        )
-    session.show_tables(tables, "trace-rewards", output_format)
+        return exact_table or render.shares(specs, paid, by, is_design=is_design)
+    return render.terms(specs, paid, exact=exact) if is_design else [render.functions(specs[0], paid, exact=exact)]
 
 
 def _show_several(
     session: Session,
-    given: Iterator[Document],
+    given: Iterator[Judged],
     specs: Sequence[Spec],
-    known: "Mapping[str, Outcome]",
     output_format: Format,
     *,
     is_design: bool,
 ) -> None:
     if len(specs) == 2:
-        values = list(derive_each(session, given, partial(render.present_short, specs, known)))
+        values = list(derive_each(session, given, partial(render.present_short, specs)))
         found = compare(
             [one.values[0][0] for one in values], [one.values[1][0] for one in values], [one.task_id for one in values]
         )
@@ -129,12 +128,12 @@ def _show_several(
         tables = render.compared(specs, values, found, exact=output_format.is_exact)
         session.show_tables(tables[:1] if output_format is Format.CSV else tables, "trace-rewards", output_format)
     elif output_format is Format.JSON:
-        each = derive_each(session, given, partial(render.present_data, specs, known, is_design))
+        each = derive_each(session, given, partial(render.present_data, specs, is_design))
         session.output.write(envelope("trace-rewards", {"traces": list(each)}))
     elif output_format is Format.CSV:  # lines take less to send, and to hold, than cells
-        lines = derive_each(session, given, partial(render.present_csv, specs, known, is_design))
+        lines = derive_each(session, given, partial(render.present_csv, specs, is_design))
         session.output.write(csv(render.columns(specs, is_design=is_design), ()) + "".join(lines))
     else:
-        values = list(derive_each(session, given, partial(render.present_short, specs, known)))
+        values = list(derive_each(session, given, partial(render.present_short, specs)))
         table = render.runs(specs, values, is_design=is_design, exact=output_format.is_exact)
         session.show_tables([table], "trace-rewards", output_format)

@@ -15,7 +15,7 @@ from msgspec import UNSET
 
 from orchtrace_corpus.base.files import text_beside
 from orchtrace_corpus.trace.analysis.labels import Label, labels
-from orchtrace_corpus.trace.measures.ledger import KINDS, leading_model, spent_by_agent
+from orchtrace_corpus.trace.measures.ledger import KINDS, PARTIAL, leading_model, spent_by_agent
 from orchtrace_corpus.trace.model.trace import AgentKind, Decision, Source, TokenBasis, Tokens
 from orchtrace_corpus.trace.rewards import COLUMNS as DEFINITIONS
 from orchtrace_corpus.trace.rewards.terms import Team
@@ -74,7 +74,7 @@ def values(table: str, some: Sequence[Row]) -> list[list[Any]]:
 
 def _of_trace(scene: Scene) -> Iterator[Row]:
     trace, once = scene.trace, scene.once
-    measures = [once(one.compute) for one in DEFINITIONS.values()]
+    measures = {name: once(one.compute) for name, one in DEFINITIONS.items()}
     decisions = [label.decision for label in scene.labels]
     sources = [event.source for event in trace.events if event.source]
     source = sources[0] if sources else _NO_SOURCE
@@ -82,8 +82,9 @@ def _of_trace(scene: Scene) -> Iterator[Row]:
         scene.key, trace.trace_id, trace.task_id, trace.system or None, trace.topology, source.format or None,
         source.version or None, leading_model(trace) or None, trace.clock.unit, trace.clock.epoch or None,
         len(trace.events), len(trace.edges), trace.costs["tokens"], trace.costs["wall_clock_s"], trace.rewards,
-        trace.metrics, trace.reasons, *map(decisions.count, DECISIONS), *[one.value for one in measures],
-        {name: one.reason for name, one in zip(DEFINITIONS, measures, strict=True) if one.reason},
+        trace.metrics, trace.reasons, *map(decisions.count, DECISIONS), *[one.value for one in measures.values()],
+        {name: one.reason for name, one in measures.items() if one.reason},
+        *[measures[name].at_least for name in PARTIAL],
         scene.warnings, *[_count(trace.import_report.get(name)) for name in _REPORTED],
     )  # fmt: skip
 

@@ -11,7 +11,7 @@ from orchtrace_corpus.trace.diagnosis import findings, values
 from orchtrace_corpus.trace.diagnosis.values import Activity, Diagnosis, Match, Origin, ProblemKind, Summary
 from orchtrace_corpus.trace.measures.ledger import KINDS, cost_by_tool, ledger, sum_known
 from orchtrace_corpus.trace.measures.work import concurrency
-from orchtrace_corpus.trace.model.import_report import ImportReport, Outcome, has_all_tokens, report_of
+from orchtrace_corpus.trace.model.import_report import ImportReport, Outcome, has_all_costs, has_all_tokens, report_of
 from orchtrace_corpus.trace.model.trace import AgentKind, Event, EventType, Source, Status, Trace, total
 from orchtrace_corpus.trace.view import TraceView
 from orchtrace_corpus.trace.view.agent_tree import AgentSpan
@@ -74,7 +74,6 @@ def summarize(trace: Trace | TraceView, file: str = "") -> Summary:
     people = {agent.id for agent in run.agents if agent.kind is AgentKind.HUMAN}
     own = [event for event in run.events if not event.copied_context]
     spent = [event.tokens for event in own if event.tokens and event.tokens.is_known]
-    has_all, prices = has_all_tokens(run), (report_of(run) or ImportReport()).prices
     return Summary(
         run.trace_id,
         _day(run, times),
@@ -85,8 +84,8 @@ def summarize(trace: Trace | TraceView, file: str = "") -> Summary:
         sum(event.status is Status.ERROR for event in run.events),
         float(sum(map(total, spent))) if spent else None,
         sum_known([event.cost_usd for event in own]),
-        not has_all,
-        not has_all or bool(prices and prices.without),
+        not has_all_tokens(run),
+        not has_all_costs(run),
         file,
     )
 
@@ -239,7 +238,7 @@ def _cost(trace: Trace) -> values.Cost:
     without, unused = (tuple(prices.without), tuple(prices.unused)) if prices else ((), ())
     return values.Cost(
         tuple(sorted(priced, key=lambda pair: -pair[1])),
-        bool(without) or not has_all_tokens(trace),
+        not has_all_costs(trace),
         prices.date if prices else "",
         prices.last_day if prices else "",
         without,

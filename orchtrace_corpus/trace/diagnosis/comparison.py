@@ -46,6 +46,7 @@ class Difference(NamedTuple):
         after: In the second run.
         unit: What the numbers count or are measured in; empty for words and figures of no known unit.
         reason: Why a measure is not known in one of them.
+        are_least: Of the first and the second, whether the figure is only what is known of it, and there is more.
     """
 
     part: str
@@ -54,11 +55,14 @@ class Difference(NamedTuple):
     after: float | str | None
     unit: str = ""
     reason: str = ""
+    are_least: tuple[bool, bool] = (False, False)
 
     @property
     def change(self) -> float | None:
-        """By how much the second is larger; None where one is not known, or no number."""
+        """By how much the second is larger; None where one is not known, not all of it is, or it is no number."""
         if isinstance(self.before, str) or isinstance(self.after, str) or self.before is None or self.after is None:
+            return None
+        if any(self.are_least):
             return None
         return self.after - self.before
 
@@ -178,8 +182,11 @@ def _measured(first: TraceView, second: TraceView) -> Iterator[Difference]:
         before, after = old[name], new[name]
         unit = "/".join(sorted(kinds)) if definition.unit == "s" else definition.unit
         is_comparable = definition.unit != "s" or len(kinds) == 1
-        if is_comparable and _differ(before.value, after.value):
-            yield Difference("measures", name, before.value, after.value, unit, before.reason or after.reason)
+        are_least = before.at_least is not None, after.at_least is not None
+        old_value, new_value = (one.value if one.at_least is None else one.at_least for one in (before, after))
+        if is_comparable and (_differ(old_value, new_value) or are_least[0] is not are_least[1]):
+            reason = "" if any(are_least) else before.reason or after.reason
+            yield Difference("measures", name, old_value, new_value, unit, reason, are_least)
         if is_comparable and not before.if_waiting is after.if_waiting is None:
             one, other = (found.value if found.if_waiting is None else found.if_waiting for found in (before, after))
             if _differ(one, other):

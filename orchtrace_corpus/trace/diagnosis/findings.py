@@ -14,7 +14,7 @@ from orchtrace_corpus.trace.measures.measure import ASKED
 from orchtrace_corpus.trace.model.trace import AgentKind, Event, EventType, Status, Tokens, total
 from orchtrace_corpus.trace.view import TraceView
 from orchtrace_corpus.trace.view.agent_tree import AgentSpan, Intervals, length, union, without
-from orchtrace_corpus.trace.view.open_calls import Cause
+from orchtrace_corpus.trace.view.open_calls import CLOSING_TOOLS, Cause
 from orchtrace_corpus.trace.view.timing import SECONDS, WORKING
 
 LEAST_SHARE = 0.02
@@ -266,7 +266,7 @@ class _Team:
             event = self._events[number]
             parent = self._parents.get(event.agent, "")
             is_failed = event.status in _FAILED or (event.call_id and event.call_id in failed)
-            if parent and event.tool and event.content_ref and not is_failed:
+            if parent and event.tool and event.tool not in CLOSING_TOOLS and event.content_ref and not is_failed:
                 groups.setdefault((parent, event.tool, event.content_ref), []).append(number)
         for (_, tool, _), numbers in groups.items():
             siblings = tuple(dict.fromkeys(self._events[n].agent for n in numbers))

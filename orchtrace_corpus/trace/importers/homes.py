@@ -1,9 +1,11 @@
 """Where programs keep their sessions below the home folder, and which of these are the newest.
 
-Only names and times of files are looked at, and of a Codex rollout the first row: folders grow large.
+Only names and times of files are looked at, and of a Codex rollout the first row: folders grow large. The folders are
+the same below the home folder of Linux, macOS and Windows.
 """
 
 import os
+import re
 from collections.abc import Iterator
 from contextlib import suppress
 from typing import NamedTuple
@@ -13,8 +15,37 @@ import msgspec
 _MOST_FIRST_ROW = 1 << 20
 
 
+class _Place(NamedTuple):
+    """Where a program keeps its sessions.
+
+    Attributes:
+        variable: The environment variable that names its folder; empty where there is none.
+        home: Its folder below the home folder, where the variable is not set.
+        inside: The folder of sessions in it.
+        patterns: The files with which sessions begin, below that.
+    """
+
+    variable: str
+    home: str
+    inside: str
+    patterns: tuple[str, ...]
+
+
+_PLACES = {
+    "claude_code": _Place("CLAUDE_CONFIG_DIR", ".claude", "projects", ("*/*.jsonl",)),
+    "codex": _Place("CODEX_HOME", ".codex", "sessions", ("*/*/*/*.jsonl",)),
+    "qwen_code": _Place("", ".qwen", "projects", ("*/chats/*.jsonl",)),
+    "gemini_cli": _Place("", ".gemini", "tmp", ("*/chats/session-*.json", "*/chats/session-*.jsonl")),
+    "opencode": _Place("XDG_DATA_HOME", ".local/share", "opencode", ("opencode*.db",)),
+    "copilot_cli": _Place("COPILOT_HOME", ".copilot", "session-state", ("*/events.jsonl", "*.jsonl")),
+    "kimi_code": _Place("KIMI_CODE_HOME", ".kimi-code", "sessions", ("*/*/agents/main/wire.jsonl",)),
+}
+_LEVELS_UP = {"claude_code": 1, "qwen_code": 2, "gemini_cli": 2, "kimi_code": 4}
+"""How many levels above the file of a session the folder of its project is."""
+
+
 class Recent(NamedTuple):
-    """The file with which a session begins.
+    """The file with which a session begins; a database has all sessions of a program.
 
     Attributes:
         form: The format of its log.
@@ -27,15 +58,29 @@ class Recent(NamedTuple):
     modified: float
 
     @property
+    def name(self) -> str:
+        """What the file or its folder is called after: the session, or the beginning of that."""
+        folder, file = os.path.split(self.path)
+        if file == "events.jsonl" and self.form == "copilot_cli":
+            return os.path.basename(folder)
+        if self.form == "kimi_code":
+            return os.path.basename(os.path.dirname(os.path.dirname(folder)))
+        return os.path.splitext(file)[0]
+
+    @property
     def project(self) -> str:
         """What the project is called in whose folder the session ran, as far as the log says; else empty."""
-        if self.form == "claude_code":  # a folder for each project, with its path made into a name
-            folder = os.path.basename(os.path.dirname(self.path))
+        if levels := _LEVELS_UP.get(self.form):
+            parts = self.path.split(os.sep)
+            folder = parts[-1 - levels]
+            if self.form == "kimi_code":
+                return re.sub(r"^wd_(.+)_[0-9a-f]{6,}$", r"\1", folder)
             home = "".join(character if character.isalnum() else "-" for character in os.path.expanduser("~"))
             return folder.removeprefix(home).lstrip("-") or folder
         folder = ""
-        with suppress(OSError, msgspec.DecodeError, UnicodeDecodeError), open(self.path, "rb") as file:
-            folder = msgspec.json.decode(file.readline(_MOST_FIRST_ROW), type=_FirstRow).payload.cwd
+        if self.form == "codex":
+            with suppress(OSError, msgspec.DecodeError, UnicodeDecodeError), open(self.path, "rb") as file:
+                folder = msgspec.json.decode(file.readline(_MOST_FIRST_ROW), type=_FirstRow).payload.cwd
         return os.path.basename(folder.replace("\\", "/").rstrip("/"))
 
 
@@ -49,9 +94,11 @@ class _FirstRow(msgspec.Struct):
 
 def folders() -> dict[str, str]:
     """The folder in which each program keeps its sessions, by the format of its logs, whether it is there or not."""
-    claude = os.environ.get("CLAUDE_CONFIG_DIR") or os.path.join(os.path.expanduser("~"), ".claude")
-    codex = os.environ.get("CODEX_HOME") or os.path.join(os.path.expanduser("~"), ".codex")
-    return {"claude_code": os.path.join(claude, "projects"), "codex": os.path.join(codex, "sessions")}
+    home = os.path.expanduser("~")
+    return {
+        form: os.path.join(os.environ.get(one.variable) or os.path.join(home, *one.home.split("/")), one.inside)
+        for form, one in _PLACES.items()
+    }
 
 
 def recent() -> list[Recent]:
@@ -59,19 +106,26 @@ def recent() -> list[Recent]:
     found = [
         Recent(form, path, modified)
         for form, folder in folders().items()
-        for path, modified in _logs(folder, depth=1 if form == "claude_code" else 3)
+        for pattern in _PLACES[form].patterns
+        for path, modified in _logs(folder, pattern)
     ]
+    database = os.environ.get("OPENCODE_DB", "")
+    if database and os.path.isfile(database):
+        found.append(Recent("opencode", database, _modified(database)))
     return sorted(found, key=lambda one: (-one.modified, one.path))
 
 
-def _logs(folder: str, depth: int) -> Iterator[tuple[str, float]]:
-    """The logs so deep below a folder, with the times at which they were last written; none where none can be seen."""
-    with suppress(OSError), os.scandir(folder) as entries:
-        for entry in entries:
-            if depth and entry.is_dir():
-                yield from _logs(entry.path, depth - 1)
-            elif not depth and entry.name.endswith(".jsonl") and not entry.name.startswith("agent-"):
-                with suppress(FileNotFoundError):  # removed meanwhile
-                    status = entry.stat()
-                    if status.st_size:
-                        yield entry.path, status.st_mtime
+def _logs(folder: str, pattern: str) -> Iterator[tuple[str, float]]:
+    """The logs below a folder, with the times at which they were last written; none where none can be seen."""
+    from glob import escape, iglob
+
+    for path in iglob(os.path.join(escape(folder), *pattern.split("/"))):
+        with suppress(FileNotFoundError):  # removed meanwhile
+            if not os.path.basename(path).startswith("agent-") and os.path.getsize(path):
+                yield path, _modified(path)
+
+
+def _modified(path: str) -> float:
+    """When a log was last written; of a database, when its write-ahead log was."""
+    later = f"{path}-wal"
+    return max(os.path.getmtime(one) for one in (path, later) if one == path or os.path.exists(one))

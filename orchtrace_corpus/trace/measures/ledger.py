@@ -8,7 +8,8 @@ from typing import NamedTuple
 from msgspec.structs import astuple
 
 from orchtrace_corpus.trace.measures.measure import ASKED, Definition, Measure, Run, cite
-from orchtrace_corpus.trace.model.trace import EdgeType, Event, EventType, Tokens, Trace, roles_of, total
+from orchtrace_corpus.trace.model.import_report import accounts_for_all, has_all_costs, has_all_tokens
+from orchtrace_corpus.trace.model.trace import EdgeType, Event, EventType, TokenBasis, Tokens, Trace, roles_of, total
 from orchtrace_corpus.trace.view import TraceView
 
 GROUPINGS = ("agent", "role", "model", "type", "tool")
@@ -31,6 +32,7 @@ class Entry(NamedTuple):
         spawned_tokens: Of a tool, what the agents spent that it spawned, and those below them; None where none are
             known. It stands under the tools that these agents called, too.
         spawned_cost_usd: What these cost.
+        at_least: Whether it spent more tokens than are known.
     """
 
     name: str
@@ -41,6 +43,7 @@ class Entry(NamedTuple):
     cost_usd: float | None
     spawned_tokens: float | None = None
     spawned_cost_usd: float | None = None
+    at_least: bool = False
 
 
 def ledger(trace: Trace, by: str) -> list[Entry]:
@@ -51,12 +54,12 @@ def ledger(trace: Trace, by: str) -> list[Entry]:
     Of an event that names no role, the role of its agent counts; of one in which a model is asked that it does not
     name, the model that its agent is declared with. Events of which neither is known stand under the empty name.
     """
-    if by == "tool":
-        return _by_tool(trace)
     groups: dict[str, list[Event]] = {}
-    for name, event in _named(trace, by):
+    for name, event in _named(trace, by) if by != "tool" else ():
         groups.setdefault(name, []).append(event)
-    entries = [_entry(name, events) for name, events in groups.items()]
+    entries = [_entry(name, events) for name, events in groups.items()] if by != "tool" else _by_tool(trace)
+    if accounts_for_all(trace):
+        entries = [entry._replace(at_least=False) for entry in entries]
     return sorted(entries, key=lambda entry: (-(entry.total or 0), entry.name))
 
 
@@ -80,9 +83,9 @@ def _by_tool(trace: Trace) -> list[Entry]:
         events = groups.get(tool, [])
         lacking = sum(one.type in ASKED and not (one.tokens and one.tokens.is_known) for one in events)
         whole = sum(total(tokens) / parts for tokens, parts in spent) if spent else None
-        more = spawned.get(tool, (None, None))
-        entries.append(Entry(tool, len(events), lacking, kinds, whole, sum_known(costs), *more))
-    return sorted(entries, key=lambda entry: (-(entry.total or 0), entry.name))
+        more, is_least = spawned.get(tool, (None, None)), any(_spent_more(one) for one, _ in answers.get(tool, ()))
+        entries.append(Entry(tool, len(events), lacking, kinds, whole, sum_known(costs), *more, is_least))
+    return entries
 
 
 _CALLS = (EventType.TOOL_CALL, EventType.SPAWN, EventType.MESSAGE)
@@ -196,7 +199,14 @@ def _entry(name: str, events: list[Event]) -> Entry:
         {kind: sum_known([getattr(tokens, kind) for tokens in spent]) for kind in KINDS},
         float(sum(map(total, spent))) if spent else None,
         sum_known([event.cost_usd for event in events]),
+        at_least=any(map(_spent_more, events)),
     )
+
+
+def _spent_more(event: Event) -> bool:
+    """Whether a model was asked that spent more tokens than the event says."""
+    is_known = bool(event.tokens and event.tokens.is_known)
+    return event.token_basis is TokenBasis.PLACEHOLDER or (event.type in ASKED and not is_known)
 
 
 def sum_known(values: Iterable[float | None]) -> float | None:
@@ -208,10 +218,12 @@ def sum_known(values: Iterable[float | None]) -> float | None:
 def tokens(run: Run) -> Measure:
     """All tokens of the events, each counted once."""
     lacking = [number for kind in ASKED if kind in run.spending for number in run.spending[kind].lacking]
-    if lacking:
-        return Measure(None, f"{len(lacking)} inferences have no tokens: {cite(run.trace, sorted(lacking))}")
-    spent = [one for one in run.spending.values() if one.events > len(one.lacking)]
-    return Measure(sum(one.tokens for one in spent)) if spent else Measure(None, "no event has tokens")
+    known = sum_known(one.tokens for one in run.spending.values() if one.events > len(one.lacking))
+    is_all = has_all_tokens(run.trace)
+    if lacking and not accounts_for_all(run.trace):
+        words = "inference has" if len(lacking) == 1 else "inferences have"
+        return Measure(None, f"{len(lacking)} {words} no tokens: {cite(run.trace, sorted(lacking))}", at_least=known)
+    return Measure(known, "" if known is not None else "no event has tokens", at_least=None if is_all else known)
 
 
 def cost(run: Run) -> Measure:
@@ -224,11 +236,15 @@ def cost(run: Run) -> Measure:
     asked = [number for number in asked if not events[number].copied_context]
     lacking = sorted(number for number in asked if events[number].cost_usd is None)
     if lacking:
-        return Measure(None, f"{len(lacking)} of {len(asked)} inferences state no cost: {cite(run.trace, lacking)}")
-    return Measure(stated)
+        reason = f"{len(lacking)} of {len(asked)} inferences state no cost: {cite(run.trace, lacking)}"
+        return Measure(None, reason, at_least=stated)
+    return Measure(stated, at_least=None if has_all_costs(run.trace) else stated)
 
 
 DEFINITIONS = (
     Definition("tokens", "token", "input + output + cache_read + cache_write over all events", "ours", tokens),
     Definition("cost", "usd", "sum of cost_usd over all events", "ours", cost),
 )
+
+PARTIAL = tuple(one.name for one in DEFINITIONS)
+"""The measures of which a part may be known: `Measure.at_least` says it."""

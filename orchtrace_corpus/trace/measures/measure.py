@@ -21,12 +21,14 @@ class Measure(Struct, frozen=True, gc=False):
         reason: Why `value` is None.
         events: The ids of the events that the figure rests on, where they are few enough to be named.
         if_waiting: What it is if the open calls only waited, where that is another value; see `view.open_calls`.
+        at_least: What is known of it, where the run has more than its log says.
     """
 
     value: float | None
     reason: str = ""
     events: tuple[str, ...] = ()
     if_waiting: float | None = None
+    at_least: float | None = None
 
     @property
     def range(self) -> tuple[float, float] | None:

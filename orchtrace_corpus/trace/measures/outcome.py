@@ -7,6 +7,7 @@ one they are refused, since no figure of the run itself could stand in for it.
 from orchtrace_corpus.trace.measures.measure import Definition, Measure, Run
 from orchtrace_corpus.trace.model.trace import Baseline, EventType, Status
 from orchtrace_corpus.trace.view.lifecycle import is_after
+from orchtrace_corpus.trace.view.open_calls import CLOSING_TOOLS
 
 _TOOL_CALL = EventType.TOOL_CALL
 _ERROR, _UNKNOWN = Status.ERROR, Status.UNKNOWN
@@ -16,9 +17,10 @@ _RESULTS = (EventType.AGGREGATE, EventType.RETURN)
 
 
 def duplicate_call_rate(run: Run) -> Measure:
-    """The share of tool calls that repeat an earlier one: same tool, same content."""
+    """The share of tool calls that repeat an earlier one: same tool, same content. Handing in a result is no call."""
     numbers = run.times.of.of_type.get(_TOOL_CALL, ())
-    calls = [call for call in map(run.trace.events.__getitem__, numbers) if not call.copied_context]
+    calls = [call for call in map(run.trace.events.__getitem__, numbers)
+             if not call.copied_context and call.tool not in CLOSING_TOOLS]  # fmt: skip
     if not calls:
         return Measure(None, "no tool is called")
     distinct = {(call.tool, call.content_ref) for call in calls}

@@ -331,3 +331,15 @@ def has_all_tokens(trace: Trace) -> bool:
     """Whether the tokens of the events are all that were spent, as far as the trace and its report say."""
     report = report_of(trace) or ImportReport()
     return trace.costs.get("tokens") is not None and not report.missing() and not report.unsure()
+
+
+def accounts_for_all(trace: Trace) -> bool:
+    """Whether events without tokens are counted with others, as the token ledger of the import says."""
+    report = report_of(trace)
+    return report is not None and bool(report.token_ledger) and has_all_tokens(trace)
+
+
+def has_all_costs(trace: Trace) -> bool:
+    """Whether the costs of the events are all that the run cost, as far as the trace and its report say."""
+    prices = (report_of(trace) or ImportReport()).prices
+    return has_all_tokens(trace) and not (prices and prices.without)

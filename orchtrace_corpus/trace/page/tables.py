@@ -213,7 +213,7 @@ class Tables:
             entries = ledger(trace, by)
             rows: list[tuple[Cell, ...]] = [
                 (printable(entry.name, limit=60) or f"(no {by})", _count(entry.events),
-                 *(_number(entry.tokens[kind]) for kind in KINDS), _number(entry.total),
+                 *(_number(entry.tokens[kind]) for kind in KINDS), _least(entry.total, is_least=entry.at_least),
                  _count(entry.without_tokens) if entry.without_tokens else "", _money(entry.cost_usd),
                  _number(entry.spawned_tokens), _money(entry.spawned_cost_usd))
                 for entry in entries
@@ -239,7 +239,9 @@ class Tables:
         """The measures of the run, and the reason of those that have no value."""
         rows: list[tuple[Cell, ...]] = []
         for name, found in measure(self._run.view).items():
-            value, other = (_number(one) for one in (found.value, found.if_waiting))
+            is_least = found.at_least is not None
+            value = _least(found.at_least if is_least else found.value, is_least=is_least)
+            other = _number(found.if_waiting)
             unit = render.unit_of(name, self._run.view.trace)
             rows.append((name, value, other, unit, printable(found.reason, limit=300)))
         return _table("Measures", ("measure", "value", "if open calls only waited", "unit", "why not known"), rows)
@@ -353,6 +355,11 @@ def _number(number: float | None) -> Cell:
 
 def _money(usd: float | None) -> Cell:
     return "" if usd is None else Figure(money(usd), usd)
+
+
+def _least(number: float | None, *, is_least: bool) -> Cell:
+    """A sum as far as it is known; empty where nothing of it is."""
+    return _known(_number(number), is_least=is_least) if number is not None else ""
 
 
 def _known(cell: Cell, *, is_least: bool) -> Cell:

@@ -10,7 +10,7 @@ from orchtrace_corpus.trace.diagnosis.values import Diagnosis, ProblemKind, Summ
 from orchtrace_corpus.trace.measures.ledger import sum_known
 from orchtrace_corpus.trace.measures.shared_answers import Shared
 from orchtrace_corpus.trace.render import findings
-from orchtrace_corpus.trace.render.names import break_lines, counted, duration, money, quantity
+from orchtrace_corpus.trace.render.names import break_lines, counted, duration, money, names_in, quantity
 from orchtrace_corpus.trace.render.page import timelines
 from orchtrace_corpus.trace.render.sentences import TEAM, Sentences
 from orchtrace_corpus.trace.view.agent_tree import AgentSpan
@@ -107,7 +107,7 @@ def as_data(diagnosis: Diagnosis) -> dict[str, Any]:
     events, works, chain = view.trace.events, view.timing.works, path.chain
     worked, elapsed = sum(works), summary.elapsed
     if_waiting = sum(view.timing_if_waiting.works)
-    opened = {one.number for one in view.open_calls}
+    opened, names = {one.number for one in view.open_calls}, names_in(view)
     return {
         "session": summary.name,
         "file": diagnosis.origin.file,
@@ -138,6 +138,7 @@ def as_data(diagnosis: Diagnosis) -> dict[str, Any]:
         "agents": [
             {
                 "agent": one.agent,
+                "name": names[one.agent],
                 "role": one.role,
                 "depth": one.depth,
                 "person": one.agent in diagnosis.people,

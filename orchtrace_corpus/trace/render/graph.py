@@ -1,6 +1,6 @@
 """A trace as a graph for other programs to lay out, and as a picture of its timeline."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 from orchtrace_corpus.base.findings import printable
@@ -8,7 +8,7 @@ from orchtrace_corpus.base.text.drawing import LARGE, SMALL, Drawing, Picture, t
 from orchtrace_corpus.base.text.layout import first_names_and_more
 from orchtrace_corpus.trace.measures.measure import people
 from orchtrace_corpus.trace.model.trace import EdgeType, Event, EventType, Status, Trace
-from orchtrace_corpus.trace.render.names import break_lines, counted, duration
+from orchtrace_corpus.trace.render.names import break_lines, counted, duration, names_in
 from orchtrace_corpus.trace.view import TraceView
 from orchtrace_corpus.trace.view.agent_tree import AgentSpan
 from orchtrace_corpus.trace.view.timing import Timing, critical_chain
@@ -44,9 +44,9 @@ def mermaid(trace: Trace | TraceView) -> str:
     view = TraceView.of(trace)
     (critical, text), events = _critical(view.timing), view.trace.events
     text = f"Thick: {text}" if critical else text
-    lines = ["flowchart LR", f"  %% {text}"]
+    lines, names = ["flowchart LR", f"  %% {text}"], names_in(view)
     for place, (agent, numbers) in enumerate(_by_agent(view.trace).items()):
-        lines.append(f'  subgraph a{place}["{_mermaid_text(agent)}"]')
+        lines.append(f'  subgraph a{place}["{_mermaid_text(names[agent])}"]')
         lines += [f'    e{n}["{_mermaid_text(_caption(events[n]))}"]' for n in numbers]
         lines.append("  end")
     of, steps = view.graph, set(pairwise(critical))
@@ -84,8 +84,9 @@ def dot(trace: Trace | TraceView) -> str:
         "  node [shape=box, fontname=sans];",
         f'  label={_quoted(view.trace.trace_id)[:-1]}\\n{text}";',
     ]
+    names = names_in(view)
     for place, (agent, numbers) in enumerate(_by_agent(view.trace).items()):
-        lines += [f"  subgraph cluster_{place} {{", f"    label={_quoted(agent)};"]
+        lines += [f"  subgraph cluster_{place} {{", f"    label={_quoted(names[agent])};"]
         for number in numbers:
             event = events[number]
             look = ", color=red, style=dashed" if event.status is Status.ERROR else ""
@@ -143,18 +144,21 @@ def timeline(trace: Trace | TraceView) -> Picture:
     times, events = view.timing, view.trace.events
     on_path, text = _critical(times)
     critical = set(on_path)
-    lanes = view.agents[:_MOST_LANES]
+    lanes, names = view.agents[:_MOST_LANES], names_in(view)
     drawing = Drawing("trace", _WIDTH)
     y = _MARGIN + LARGE
     name = printable(view.trace.trace_id, limit=_MOST_TEXT)
     for part in wrap(name, _WIDTH - 2 * _MARGIN, LARGE, lines=2, bold=True):
         drawing.text(_MARGIN, y, part, size=LARGE, bold=True)
         y += LARGE * 1.3
-    left = _MARGIN + min(max(text_width(_lane_name(lane), SMALL) for lane in lanes), 170.0) + 12
+    left = _MARGIN + min(max(text_width(_lane_name(lane, names), SMALL) for lane in lanes), 170.0) + 12
     scale = (_WIDTH - _MARGIN - left) / times.elapsed if times.elapsed else 0.0
     top = y
     for lane in lanes:
-        _draw_lane(drawing, view, lane, y, (left, scale), critical)
+        label = wrap(_lane_name(lane, names), left - _MARGIN - 12, SMALL, lines=1)
+        middle = y + _LANE / 2
+        drawing.text(_MARGIN + 10 * lane.depth, middle + SMALL * 0.35, label[0] if label else "", size=SMALL)
+        _draw_lane(drawing, view, lane, middle, (left, scale), critical)
         y += _LANE
     drawing.line(left, top, left, y, "rule")
     drawing.text(left, y + SMALL, "0", "muted", size=SMALL)
@@ -174,22 +178,20 @@ def timeline(trace: Trace | TraceView) -> Picture:
     return Picture(drawing.svg(name, f"{description} Critical path: {path or 'unknown'}."))
 
 
-def _lane_name(lane: AgentSpan) -> str:
-    return "  " * lane.depth + printable(lane.agent, limit=_MOST_TEXT)
+def _lane_name(lane: AgentSpan, names: Mapping[str, str]) -> str:
+    return "  " * lane.depth + names[lane.agent]
 
 
 def _draw_lane(
-    drawing: Drawing, view: TraceView, lane: AgentSpan, y: float, axis: tuple[float, float], critical: set[int]
+    drawing: Drawing, view: TraceView, lane: AgentSpan, middle: float, axis: tuple[float, float], critical: set[int]
 ) -> None:
     trace, times = view.trace, view.timing
     left, scale = axis
-    middle, opened = y + _LANE / 2, {one.number for one in view.open_calls}
+    opened = {one.number for one in view.open_calls}
 
     def place(moment: float) -> float:
         return left + (min(max(moment, times.begin), times.end) - times.begin) * scale
 
-    name = wrap(_lane_name(lane), left - _MARGIN - 12, SMALL, lines=1)
-    drawing.text(_MARGIN + 10 * lane.depth, middle + SMALL * 0.35, name[0] if name else "", size=SMALL)
     drawing.line(place(lane.begin), middle, place(lane.end), middle, "rule")
     drawn: set[tuple[int, int, str]] = set()  # of bars that would lie on each other, one is enough
     underlined: list[tuple[float, float]] = []

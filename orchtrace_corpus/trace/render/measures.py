@@ -7,7 +7,7 @@ from orchtrace_corpus.base.findings import printable
 from orchtrace_corpus.base.text.layout import display_width, plain
 from orchtrace_corpus.base.text.table import Cell, Table, csv_rows, lines
 from orchtrace_corpus.trace.measures import DEFINITIONS, Measure, Profile, measure
-from orchtrace_corpus.trace.measures.ledger import KINDS, Entry
+from orchtrace_corpus.trace.measures.ledger import KINDS, PARTIAL, Entry
 from orchtrace_corpus.trace.model.trace import Trace, Unit
 from orchtrace_corpus.trace.view import TraceView
 
@@ -26,7 +26,7 @@ def unit_of(name: str, trace: Trace) -> str:
 def present(
     names: Sequence[str],
     form: Callable[[Trace, Mapping[str, Measure]], Form],
-    known: "Mapping[str, Outcome]",
+    outcome: "Outcome | None",
     view: TraceView,
 ) -> Form:
     """The measures of a trace in one of the forms below. Workers import it from here, without Typer.
@@ -34,13 +34,13 @@ def present(
     Args:
         names: Which measures; all where there are none.
         form: The form.
-        known: How runs ended that do not say so themselves, by their names.
+        outcome: How the run ended, if that is said elsewhere.
         view: The trace.
 
     Raises:
         CycleError: The edges go round in a circle.
     """
-    if outcome := known.get(view.trace.trace_id):
+    if outcome is not None:
         outcome.apply(view.trace)
     return form(view.trace, measure(view, names))
 
@@ -48,28 +48,50 @@ def present(
 def one(trace: Trace, measures: Mapping[str, Measure], *, exact: bool) -> Table:
     """The measures of one trace: name, value, unit, and why there is no value or what else it may be."""
     rows: list[tuple[Cell, ...]] = [
-        (name, round_figure(found.value, exact=exact), unit_of(name, trace), _note(found, exact=exact) or None)
+        (name, _value(found, exact=exact), unit_of(name, trace), _note(found, exact=exact) or None)
         for name, found in measures.items()
     ]
     return Table("measures", printable(trace.trace_id), ("measure", "value", "unit", "note"), tuple(rows),
                  wrapped="note")  # fmt: skip
 
 
+def _value(found: Measure, *, exact: bool) -> Cell:
+    """A value; for people, what is known of one, if that is not all."""
+    if exact or found.at_least is None:
+        return round_figure(found.value, exact=exact)
+    return at_least(found.at_least)
+
+
+def at_least(known: float) -> str:
+    """The known part of a figure in words."""
+    return f"at least {round_figure(known, exact=False):,}"
+
+
 def _note(found: Measure, *, exact: bool) -> str:
     if found.if_waiting is None:
-        return printable(found.reason, limit=300)
+        reason = printable(found.reason, limit=300)
+        if found.at_least is None or (reason and not exact):
+            return reason
+        known = f"at least {round_figure(found.at_least, exact=True)}" if exact else "the log does not tell all of it"
+        return f"{reason}; {known}" if reason else known
     return f"{round_figure(found.if_waiting, exact=exact)} if open calls only waited"
 
 
 def row(trace: Trace, measures: Mapping[str, Measure], *, exact: bool) -> tuple[Cell, ...]:
     """The measures of one trace of several, as a row of their table."""
-    return (printable(trace.trace_id), *(_cell(found, exact=exact) for found in measures.values()))
+    known = [round_figure(measures[one].at_least, exact=True) for one in PARTIAL if exact and one in measures]
+    return (printable(trace.trace_id), *(_cell(found, exact=exact) for found in measures.values()), *known)
+
+
+def columns(names: Sequence[str], *, exact: bool) -> tuple[str, ...]:
+    """The columns of that table; for programs also the known parts of figures of which that is not all."""
+    return ("trace", *names, *(f"{name}_at_least" for name in PARTIAL if exact and name in names))
 
 
 def _cell(found: Measure, *, exact: bool) -> Cell:
     """A value; for people both readings of open calls."""
     if exact or found.range is None:
-        return round_figure(found.value, exact=exact)
+        return _value(found, exact=exact)
     least, most = (round_figure(one, exact=False) for one in found.range)
     return f"{least} to {most}"
 
@@ -88,12 +110,13 @@ def data(trace: Trace, measures: Mapping[str, Measure]) -> dict[str, Any]:
             "unit": unit_of(name, trace),
             "reason": found.reason or None,
             "if_waiting": found.if_waiting,
+            "at_least": found.at_least,
         }
         content[name] = {**stated, "events": list(found.events)}
     return {"trace_id": trace.trace_id, "measures": content}
 
 
-def spent(trace_id: str, by: str, entries: Sequence[Entry], width: int | None) -> Table:
+def spent(trace_id: str, by: str, entries: Sequence[Entry], width: int | None, *, is_least: bool = False) -> Table:
     """A ledger of tokens and money of one trace.
 
     Args:
@@ -101,13 +124,15 @@ def spent(trace_id: str, by: str, entries: Sequence[Entry], width: int | None) -
         by: What it is kept by.
         entries: Its entries.
         width: The cells of a terminal. Where they are too few, each figure that is known has a row of its own.
+        is_least: Whether the run spent more tokens than are known.
     """
     names = [printable(entry.name) or f"(no {by})" for entry in entries]
     figures = [_figures(entry, by, exact=False) for entry in entries]
     rows = tuple((name, *values) for name, values in zip(names, figures, strict=True))
     title = f"{printable(trace_id)}: tokens and cost by {by}"
-    columns = (by, *(figure.replace("_tokens", " tokens") for figure in _names(by)))
+    columns = (by, *(figure.replace("_tokens", " tokens") for figure in _names(by, exact=False)))
     counted = f"{_COUNTED} {_BY_TOOL}" if by == "tool" else _COUNTED
+    counted += f" {NOT_ALL}" if is_least else ""
     wide = Table(f"ledger_by_{by}", title, columns, rows, (f"Empty: not known. {counted}",))
     laid_out = plain(lines(wide._replace(title="", notes=()), None)).splitlines()
     if width is None or max(map(display_width, laid_out)) <= width:
@@ -119,23 +144,26 @@ def spent(trace_id: str, by: str, entries: Sequence[Entry], width: int | None) -
     return wide._replace(columns=(by, "figure", "value"), rows=tuple(long), notes=(f"Only what is known. {counted}",))
 
 
-def spent_exact(ledgers: Sequence[tuple[str, Sequence[Entry]]], by: str) -> Table:
+def spent_exact(ledgers: Sequence[tuple[str, Sequence[Entry], bool]], by: str) -> Table:
     """The ledgers of several traces with every digit in one table, whose first column names the trace."""
     rows = tuple(
         (printable(trace_id), printable(entry.name) or None, *_figures(entry, by, exact=True))
-        for trace_id, entries in ledgers
+        for trace_id, entries, _ in ledgers
         for entry in entries
     )
     return Table("ledger", "", ("trace", by, *_names(by)), rows)
 
 
-def spent_data(ledgers: Sequence[tuple[str, Sequence[Entry]]], by: str) -> dict[str, Any]:
+def spent_data(ledgers: Sequence[tuple[str, Sequence[Entry], bool]], by: str) -> dict[str, Any]:
     """The ledgers of several traces for programs; the entry of what has no name has null for it."""
 
     def data(entry: Entry) -> dict[str, Cell]:
         return {"name": entry.name or None, **dict(zip(_names(by), _figures(entry, by, exact=True), strict=True))}
 
-    traces = [{"trace_id": trace_id, "entries": list(map(data, entries))} for trace_id, entries in ledgers]
+    traces = [
+        {"trace_id": trace_id, "at_least": is_least, "entries": list(map(data, entries))}
+        for trace_id, entries, is_least in ledgers
+    ]
     return {"by": by, "traces": traces}
 
 
@@ -187,6 +215,8 @@ def concurrent_data(profiles: Sequence[tuple[str, Profile]]) -> dict[str, Any]:
     return {"traces": traces}
 
 
+NOT_ALL = "The log does not tell all tokens of the run."
+
 _FIGURES = ("events", *KINDS, "total", "without_tokens", "cost_usd")
 _OF_SPAWNED = ("spawned_tokens", "spawned_cost_usd")
 _BY_TOOL = (
@@ -195,8 +225,9 @@ _BY_TOOL = (
 _COUNTED = "Reasoning is a part of output. Copied context is not counted."
 
 
-def _names(by: str) -> tuple[str, ...]:
-    return (*_FIGURES, *_OF_SPAWNED) if by == "tool" else _FIGURES
+def _names(by: str, *, exact: bool = True) -> tuple[str, ...]:
+    own = (*_FIGURES, *(("at_least",) if exact else ()))
+    return (*own, *_OF_SPAWNED) if by == "tool" else own
 
 
 def _figures(entry: Entry, by: str, *, exact: bool) -> tuple[Cell, ...]:
@@ -206,9 +237,10 @@ def _figures(entry: Entry, by: str, *, exact: bool) -> tuple[Cell, ...]:
     figures = (
         entry.events,
         *(tokens(entry.tokens[kind]) for kind in KINDS),
-        tokens(entry.total),
+        at_least(entry.total) if entry.at_least and entry.total is not None and not exact else tokens(entry.total),
         entry.without_tokens,
         round_figure(entry.cost_usd, exact=exact),
+        *((entry.at_least,) if exact else ()),
     )
     if by != "tool":
         return figures

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 
 from orchtrace_corpus.base.findings import printable
 from orchtrace_corpus.base.text.layout import clip, wrap
+from orchtrace_corpus.trace.model.trace import AgentKind
+from orchtrace_corpus.trace.view import TraceView
 from orchtrace_corpus.trace.view.agent_tree import AgentSpan
 
 _KEEP = "\ue000"
@@ -57,6 +59,11 @@ def money(usd: float) -> str:
     if usd >= 0.995 or usd == 0:
         return f"{usd:,.2f}"
     return f"{usd:.4f}" if usd >= 0.00005 else "<0.0001"
+
+
+def names_in(view: TraceView) -> dict[str, str]:
+    """What each agent of a trace is called wherever people read it; programs are given its id."""
+    return names(view.agents, frozenset(agent.id for agent in view.trace.agents if agent.kind is AgentKind.HUMAN))
 
 
 def names(team: Sequence[AgentSpan], people: frozenset[str]) -> dict[str, str]:

@@ -145,13 +145,13 @@ def timelines(
     elapsed = diagnosis.summary.elapsed
     labels = ["  " * one.depth + names[one.agent] for one in agents]
     label_width = min(max(map(display_width, labels)), 30, max(room // 3, 8))
-    token_width = max((len(_tokens(one)) for one in agents), default=0)
+    heading = "tokens" if any(one.tokens is not None for one in agents) else ""
+    token_width = max(len(heading) - 1, *(len(_tokens(one)) for one in agents), 0)
     cells = max(room - label_width - token_width - 4, 16)
     end = break_lines(duration(elapsed, diagnosis.summary.unit), room)[0]
     scale = pad("", label_width + 2) + "0" + " " * max(cells - 1 - display_width(end), 1) + end
     free = room - display_width(scale)
-    heading = "tokens" if free > len("tokens") and any(one.tokens is not None for one in agents) else ""
-    lines: list[Line] = [(Span(scale + heading.rjust(free if heading else 0), "muted"),)]
+    lines: list[Line] = [(Span(scale + (heading.rjust(free) if free > len(heading) > 0 else ""), "muted"),)]
     drawn: set[str] = set()
     for one, label in zip(agents, labels, strict=True):
         name = pad(clip(label, label_width, glyphs.ellipsis), label_width)

@@ -9,6 +9,7 @@ from orchtrace_corpus.base.text.layout import pluralize
 from orchtrace_corpus.base.text.table import Cell, Table, csv_rows
 from orchtrace_corpus.trace.model.trace import Trace
 from orchtrace_corpus.trace.render.measures import round_figure
+from orchtrace_corpus.trace.render.names import names_in
 from orchtrace_corpus.trace.rewards import FUNCTIONS, WHOLE, Reward, Spec, Term, compute, contributions
 from orchtrace_corpus.trace.rewards.comparison import Comparison, Ranked
 from orchtrace_corpus.trace.view import TraceView
@@ -24,11 +25,12 @@ _WHAT_TO_ADD = "Show one of them alone to see what to add; outcomes are given wi
 
 
 class Paid(NamedTuple):
-    """What some specifications pay for a run: its name, its task, and a reward of each."""
+    """What some specifications pay for a run: its name, its task, a reward of each, and how its agents are called."""
 
     trace_id: str
     task_id: str
     rewards: tuple[Reward, ...]
+    names: Mapping[str, str] = {}
 
 
 class Values(NamedTuple):
@@ -39,42 +41,42 @@ class Values(NamedTuple):
     values: tuple[tuple[float | None, ...], ...]
 
 
-def present(specs: Sequence[Spec], known: "Mapping[str, Outcome]", view: TraceView) -> Paid:
+def present(specs: Sequence[Spec], outcome: "Outcome | None", view: TraceView, *, named: bool = False) -> Paid:
     """What some specifications pay for a trace. Workers import it from here.
 
     Args:
         specs: The specifications.
-        known: How runs ended that do not say so themselves, by their names.
+        outcome: How the run ended, if that is said elsewhere.
         view: The trace.
+        named: Whether names of agents are wanted.
 
     Raises:
         CycleError: The edges go round in a circle.
         DataFileError: An outcome is of an agent or event that the trace does not have.
     """
-    trace = _told(known, view)
-    return Paid(trace.trace_id, trace.task_id, tuple([compute(view, spec) for spec in specs]))
+    trace = _told(outcome, view)
+    rewards = tuple([compute(view, spec) for spec in specs])
+    return Paid(trace.trace_id, trace.task_id, rewards, names_in(view) if named else {})
 
 
-def present_short(specs: Sequence[Spec], known: "Mapping[str, Outcome]", view: TraceView) -> Values:
+def present_short(specs: Sequence[Spec], outcome: "Outcome | None", view: TraceView) -> Values:
     """Only the figures of the same, which many runs are shown and compared by."""
-    trace = _told(known, view)
+    trace = _told(outcome, view)
     return Values(trace.trace_id, trace.task_id, tuple([contributions(view, spec) for spec in specs]))
 
 
-def present_csv(specs: Sequence[Spec], known: "Mapping[str, Outcome]", is_design: bool, view: TraceView) -> str:
+def present_csv(specs: Sequence[Spec], is_design: bool, outcome: "Outcome | None", view: TraceView) -> str:
     """The row of `runs` for a trace, with every digit, as a line of comma-separated values."""
-    return csv_rows([_row(present_short(specs, known, view), is_design=is_design, exact=True)])
+    return csv_rows([_row(present_short(specs, outcome, view), is_design=is_design, exact=True)])
 
 
-def present_data(
-    specs: Sequence[Spec], known: "Mapping[str, Outcome]", is_design: bool, view: TraceView
-) -> dict[str, Any]:
+def present_data(specs: Sequence[Spec], is_design: bool, outcome: "Outcome | None", view: TraceView) -> dict[str, Any]:
     """What some specifications pay for a trace, for programs."""
-    return data(specs, present(specs, known, view), is_design=is_design)
+    return data(specs, present(specs, outcome, view), is_design=is_design)
 
 
-def _told(known: "Mapping[str, Outcome]", view: TraceView) -> Trace:
-    if outcome := known.get(view.trace.trace_id):
+def _told(outcome: "Outcome | None", view: TraceView) -> Trace:
+    if outcome is not None:
         outcome.apply(view.trace)
     return view.trace
 
@@ -138,6 +140,15 @@ def functions(spec: Spec, paid: Paid, *, exact: bool) -> Table:
     return Table("rewards", title, names, tuple(rows), (said,) if unstated else (), wrapped="note")
 
 
+def refusal(paid: Paid, *, is_design: bool) -> str:
+    """Why a run has none of the rewards that were asked for; empty where it has one."""
+    if any(one.value is not None if is_design else any(term.value is not None for term in one.terms)
+           for one in paid.rewards):  # fmt: skip
+        return ""
+    refusals = (printable(term.refusal or "", limit=300) for one in paid.rewards for term in one.terms)
+    return next(filter(None, refusals), "nothing was asked for")
+
+
 def terms(specs: Sequence[Spec], paid: Paid, *, exact: bool) -> list[Table]:
     """What each specification pays for one run, term by term; the terms add up to the reward.
 
@@ -194,7 +205,8 @@ def shares(specs: Sequence[Spec], paid: Paid, by: str, *, is_design: bool) -> li
         rows: list[tuple[Cell, ...]] = []
         for name in sorted(totals, key=lambda name: (name == WHOLE, -totals[name], name)):
             own = [share.get(name) for _, share in parts] + [totals[name]] * is_design
-            rows.append((printable(name) or _SHOWN_WHOLE, *(round_figure(one, exact=False) for one in own)))
+            shown = (paid.names.get(name) if by == "agent" else "") or printable(name) or _SHOWN_WHOLE
+            rows.append((shown, *(round_figure(one, exact=False) for one in own)))
         sums = [term.contribution for term, _ in parts] + [fsum(totals.values())] * is_design
         rows.append(("sum", *(round_figure(one, exact=False) for one in sums)))
         lacking = ", ".join(printable(term.name) for term in reward.terms if term.value is None) if is_design else ""

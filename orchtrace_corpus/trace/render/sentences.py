@@ -13,7 +13,7 @@ from orchtrace_corpus.trace.model.trace import Event, Tokens
 from orchtrace_corpus.trace.render import findings
 from orchtrace_corpus.trace.render.imports import prices_of, unused_prices
 from orchtrace_corpus.trace.render.ledger import KINDS
-from orchtrace_corpus.trace.render.names import between, duration, keep, money, names, quantity
+from orchtrace_corpus.trace.render.names import between, duration, keep, money, names_in, quantity
 from orchtrace_corpus.trace.view.agent_tree import AgentSpan
 from orchtrace_corpus.trace.view.open_calls import Cause, OpenCall
 
@@ -38,7 +38,7 @@ class Sentences:
 
     def __init__(self, diagnosis: Diagnosis) -> None:
         self._run = diagnosis
-        self.names = names(diagnosis.view.agents, diagnosis.people)
+        self.names = names_in(diagnosis.view)
         self._roles = {one.agent: one.role for one in diagnosis.view.agents}
 
     def head(self) -> str:

@@ -1,7 +1,7 @@
 """Labels, credit and differences as tables, and credit as JSON."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from orchtrace_corpus.base.findings import printable
@@ -10,7 +10,7 @@ from orchtrace_corpus.trace.analysis.labels import GIVEN, RULES, Label
 from orchtrace_corpus.trace.credit.assign import Assignment
 from orchtrace_corpus.trace.diagnosis.comparison import Difference, largest_first
 from orchtrace_corpus.trace.model.trace import Decision, Trace
-from orchtrace_corpus.trace.render.measures import round_figure
+from orchtrace_corpus.trace.render.measures import at_least, round_figure
 
 CODES = {decision: f"O{number}" for number, decision in enumerate(Decision, 1)}
 """The codes of the sub-decisions, O1 to O5."""
@@ -30,12 +30,13 @@ def label_summary(trace: Trace, found: Sequence[Label]) -> Table:
     return Table("labels", printable(trace.trace_id), columns, tuple(rows), wrapped="fires when")
 
 
-def labelled_events(trace: Trace, found: Sequence[Label]) -> Table:
-    """Every label, by event."""
+def labelled_events(trace: Trace, found: Sequence[Label], names: Mapping[str, str]) -> Table:
+    """Every label, by event; agents by their names, where these are given."""
     rows = []
     for one in found:
         event, decision = trace.events[one.event], one.decision
-        rows.append((printable(event.id), printable(event.agent), CODES[decision], decision.value, printable(one.rule)))
+        agent = names.get(event.agent) or printable(event.agent)
+        rows.append((printable(event.id), agent, CODES[decision], decision.value, printable(one.rule)))
     return Table("labels", printable(trace.trace_id), ("event", "agent", "code", "sub-decision", "rule"), tuple(rows))
 
 
@@ -43,11 +44,12 @@ _PART_OF = {"token": "event"}
 """What the rows are where they are not the parts of the unit."""
 
 
-def credit_tables(assignments: Sequence[Assignment], unit: str) -> list[Table]:
-    """One table for each trace: its parts by falling credit, with what the figures rest on."""
+def credit_tables(assignments: Sequence[Assignment], unit: str, names: Sequence[Mapping[str, str]]) -> list[Table]:
+    """One table for each trace: its parts by falling credit, agents by their names, with what the figures rest on."""
     found = []
-    for one in assignments:
-        columns, rows = _credits([one], unit, exact=False)
+    for one, named in zip(assignments, names, strict=True):
+        called = {named.get(part, part): share for part, share in one.credits.items()}
+        columns, rows = _credits([one._replace(credits=called)], unit, exact=False)
         name = printable(one.trace_id)
         found.append(Table(name, name, columns, tuple(row[1:] for row in rows), tuple(_basis(one, unit))))
     return found
@@ -141,22 +143,27 @@ def difference_table(
     shown = differences if most is None else largest_first(differences)[:most]
     rows = []
     for one in shown:
-        before, after = _side(one.before, exact=exact), _side(one.after, exact=exact)
+        sides = zip((one.before, one.after), one.are_least, strict=True)
+        before, after = (_side(value, is_least and not exact, exact=exact) for value, is_least in sides)
         change = round_figure(one.change, exact=exact)
-        rows.append((one.part, printable(one.name), before, after, change, one.unit or None))
-    columns = ("part", "name", "A", "B", "change", "unit")
+        least = one.are_least if exact else ()
+        rows.append((one.part, printable(one.name), before, after, change, one.unit or None, *least))
+    columns = ("part", "name", "A", "B", "change", "unit", *(("A_at_least", "B_at_least") if exact else ()))
     more = 0 if most is None else len(largest_first(differences)) - len(shown)
     return Table("differences", "", columns, tuple(rows), tuple(_notes(shown, runs, more)))
 
 
-def _side(value: float | str | None, *, exact: bool) -> Cell:
-    return printable(value) if isinstance(value, str) else round_figure(value, exact=exact)
+def _side(value: float | str | None, is_least: bool, *, exact: bool) -> Cell:
+    if isinstance(value, str) or value is None:
+        return value and printable(value)
+    return at_least(value) if is_least else round_figure(value, exact=exact)
 
 
 def difference_data(differences: Sequence[Difference]) -> list[dict[str, Cell]]:
     """The same for programs."""
     return [{"part": one.part, "name": one.name, "A": one.before, "B": one.after, "change": one.change,
-             "unit": one.unit or None} for one in differences]  # fmt: skip
+             "unit": one.unit or None, "A_at_least": one.are_least[0], "B_at_least": one.are_least[1]}
+            for one in differences]  # fmt: skip
 
 
 def _notes(differences: Sequence[Difference], runs: Sequence[tuple[str, Trace]], more: int) -> Iterator[str]:
@@ -167,6 +174,8 @@ def _notes(differences: Sequence[Difference], runs: Sequence[tuple[str, Trace]],
         yield f"{more:,} more {noun} smaller: corpus trace diff A B --all."
     if any(one.before is None or one.after is None for one in differences):
         yield "Empty: not stated or not known."
+    if any(any(one.are_least) for one in differences):
+        yield "At least: the log does not tell all of it."
     for one in differences:
         if one.reason:
             side = "A" if one.before is None else "B"

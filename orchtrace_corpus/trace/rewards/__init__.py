@@ -26,7 +26,7 @@ __all__ = [
 ]  # fmt: skip
 
 _IN_TABLES = (
-    "outcome", "agent_outcomes", "step_outcomes", "tool_success", "speed_up", "parallel_share", "returned", "used",
+    "outcome", "agent_outcomes", "step_outcomes", "tool_success", "team_speed_up", "parallel_share", "returned", "used",
     "disjoint", "merge_gain", "regret",
 )  # fmt: skip
 """The functions that say what no measure says, and have a meaning without options."""

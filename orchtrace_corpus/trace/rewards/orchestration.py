@@ -25,7 +25,7 @@ _NO_SPAWN = "nothing is spawned"
 Options = Mapping[str, Any]
 
 
-def speed_up(team: Team, options: Options) -> Score:
+def team_speed_up(team: Team, options: Options) -> Score:
     """How much faster the spawned agents were than one after another: each event adds its work, by their span.
 
     Against the baseline `stated` instead: how much faster the run was than the single agent that the trace declares.
@@ -292,8 +292,8 @@ _ANY, _SHARE, _COUNT, _ROLES = (-inf, inf), (0.0, 1.0), (0.0, inf), {"roles": ()
 _SPENDING = {"roles": (), "types": ()}
 FUNCTIONS = (
     Function(
-        "speed_up", "R7", "1", (0, inf), "work of spawned agents / its longest path", _BOOK,
-        {"baseline": "serial"}, speed_up,
+        "team_speed_up", "R7", "1", (0, inf), "work of spawned agents / its longest path", _BOOK,
+        {"baseline": "serial"}, team_speed_up,
     ),
     Function(
         "parallel_share", "R7", "1", _SHARE, "spawns that live beside a sibling / spawns; 0 without spawns",

@@ -13,6 +13,7 @@ from typing import Any
 
 from orchtrace_corpus.trace.measures.measure import cite
 from orchtrace_corpus.trace.rewards.terms import Function, Score, Team, paid, refused, share_of
+from orchtrace_corpus.trace.view.open_calls import CLOSING_TOOLS
 
 _SHAPING = "Ng, Harada and Russell, ICML 1999"
 _MOST_NAMED = 5
@@ -164,8 +165,9 @@ def tool_calls(team: Team, options: Options) -> Score:
 
 
 def tool_repeats(team: Team, options: Options) -> Score:
-    """The share of tool calls that repeat an earlier one: same tool, same content."""
-    numbers, events = _calls(team, options), team.trace.events
+    """The share of tool calls that repeat an earlier one: same tool, same content. Handing in a result is no call."""
+    events = team.trace.events
+    numbers = [number for number in _calls(team, options) if events[number].tool not in CLOSING_TOOLS]
     if not numbers:
         return refused("no tool is called")
     if lacking := [number for number in numbers if not events[number].content_ref]:

@@ -25,7 +25,7 @@ FUNCTIONS: dict[str, Function] = {one.name: one for one in (*outcomes.FUNCTIONS,
 CHOICES = {
     ("outcome", "channel"): tuple(outcomes.CHANNELS),
     ("shaping", "potential"): ("returned", "results"),
-    ("speed_up", "baseline"): ("serial", "stated"),
+    ("team_speed_up", "baseline"): ("serial", "stated"),
     ("tokens", "types"): tuple(EventType),
     ("usd", "types"): tuple(EventType),
 }

@@ -41,6 +41,9 @@ _FILE_TOOLS = frozenset(
         "str_replace_based_edit_tool", "todoread", "todowrite", "update_plan", "view_image", "write", "write_file",
     )
 )  # fmt: skip
+CLOSING_TOOLS = frozenset(("complete_task", "submit"))
+"""With these an agent hands in its result, as Gemini CLI and Inspect have it: who does that repeats no work."""
+
 _ANSWERS = (EventType.INFERENCE, EventType.DECISION, EventType.AGGREGATE)
 _COMMANDS_AND_SEARCHES = frozenset(
     (
