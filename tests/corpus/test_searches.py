@@ -396,6 +396,26 @@ def test_a_library_becomes_candidates_but_for_what_is_known(root: Path, command:
     )
 
 
+def test_tags_among_the_keywords_of_a_library_are_named_as_not_taken(root: Path) -> None:
+    tagged = (
+        "@misc{fern, title = {Fern}, author = {Moss, Ida}, year = 2020, url = {https://example.org/fern}, keywords = {"
+    )
+    (root / "library.bib").write_text(f"{tagged}shade, style=meadow, water=daily}}}}\n", encoding="utf-8")
+
+    result = run_corpus("add", "library.bib", "--to", "candidates")
+
+    assert (result.code, result.stderr) == (
+        0,
+        "wrote data/candidates.yaml\nwrote data/searches.yaml\n"
+        "corpus: a candidate has no tags before it is read, so these are not taken:\n"
+        "  fern: style=meadow, water=daily\n"
+        "1 new candidate; left out: 0 in the pool, 0 excluded before, 0 among the candidates, 0 found more than once\n",
+    )
+    assert (
+        "style: meadow" not in (root / "data" / "candidates.yaml").read_text(encoding="utf-8").partition("- key: h")[0]
+    )
+
+
 def test_an_entry_that_cannot_be_a_candidate_is_named(root: Path) -> None:
     (root / "library.bib").write_text("@book{moss2020, author={Moss, Ida}, year={2020}}\n", encoding="utf-8")
 
