@@ -67,7 +67,8 @@ def stats(
 
     --screening counts, from data/searches.yaml, the records that each run identified, those removed before
     screening (found twice, known, refused), screened, excluded, included, and awaiting a decision. Records
-    included with open tags are "open". The published pool stays as published.
+    included with open tags are "open". The published pool stays as published; later records that no run
+    brought are "added by hand".
 
     \b
     Examples:
@@ -179,10 +180,9 @@ def _show_screening(session: CorpusSession, output_format: Format) -> int:
     root, pool = session.root_folder(), session.pool()
     runs, protocol = store.read_searches(root).sound(), store.read_protocol(root, pool.taxonomy).sound()
     found = flow.screening(pool, runs, store.read_candidates(root, pool.taxonomy).candidates, protocol)
-    published = found.included, found.excluded
-    views = {Format.JSON: lambda: render.data(found.flows, found.whole, published)}
-    tables = lambda: render.tables(found.flows, found.whole, published, found.stage)  # noqa: E731
-    session.show_report(views, tables, "screening", output_format)
+    session.show_report(
+        {Format.JSON: lambda: render.data(found)}, lambda: render.tables(found), "screening", output_format
+    )
     return ExitCode.DONE
 
 

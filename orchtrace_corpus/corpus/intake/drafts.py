@@ -358,7 +358,8 @@ def _paper_gaps(paper: Paper, draft: Draft, taxonomy: Taxonomy) -> list[Gap]:
     gaps = [Gap(option) for name, option in names.items() if not getattr(paper, name)]
     gaps += _facet_gaps(taxonomy.papers, paper.tags, awaiting=draft.awaiting)
     if not draft.note:
-        facets = [gap.facet for gap in gaps if gap.facet is not None]
+        # The readings of a candidate become evidence with its tags.
+        facets = [gap.facet for gap in gaps if gap.facet is not None and draft.awaiting is None]
         open_names = {facet.field for facet in facets} | {t.id for one in facets if one.levels for t in one.terms}
         demands = intake.unmet_demands(paper, taxonomy, open_names)
         if not demands:
