@@ -15,7 +15,7 @@ from orchtrace_corpus.corpus.api import Corpus, load, validate
 from orchtrace_corpus.corpus.model import store
 from orchtrace_corpus.corpus.model.claim_file import PoolName
 from orchtrace_corpus.corpus.model.records import Pool, PublishedPool
-from tests.conftest import ROOT, TOY, Result, run_corpus
+from tests.conftest import ROOT, TOY, Result, copy_published, run_corpus
 
 PUBLISHED = """\
 day: "2023-12-31"
@@ -313,22 +313,22 @@ EXAMPLE_TEAM = """\
 
 
 def test_a_new_record_that_contradicts_claims_is_named_with_every_one_of_them(tmp_path: Path) -> None:
-    shutil.copytree(ROOT / "data", tmp_path / "data")
-    with (tmp_path / "data" / "papers.yaml").open("a", encoding="utf-8") as file:
+    before, after = (copy_published(tmp_path / name) for name in ("before", "after"))
+    with (after / "data" / "papers.yaml").open("a", encoding="utf-8") as file:
         file.write("\n" + EXAMPLE_TEAM)
 
     falling = {
         verdict.claim.id
-        for verdict in core.evaluate(store.read_claims(str(ROOT)).claims, pool_of(tmp_path))
+        for verdict in core.evaluate(store.read_claims(str(ROOT)).claims, pool_of(after))
         if not verdict.pools.get(PoolName.TODAY, verdict).holds
     }
     assert falling >= {"stop-no-objective", "stop-rows"}
     for words in ((), ("--format", "markdown")):
-        shown = " ".join(run_corpus("diff", str(ROOT), str(tmp_path), *words).stdout.replace("`", "").split())
+        shown = " ".join(run_corpus("diff", str(before), str(after), *words).stdout.replace("`", "").split())
         assert f"{len(falling)} claims fall today" in shown
         for name in falling:
             assert f"{name}: published pool: holds; today: falls, by example-team." in shown
-    assert run(tmp_path, "claims").code == 0
+    assert run(after, "claims").code == 0
 
 
 def test_a_claim_that_fell_before_is_told_apart_and_one_that_holds_again_is_named(root: Path, tmp_path: Path) -> None:
