@@ -165,7 +165,8 @@ def _stale_line(stale: Sequence[Document], kind: Stale) -> Line:
     for document in stale:
         regions = build.edited_regions(document) if document.name == build.README else []
         inside = f" (region {', '.join(regions)})" if regions else ""
-        names.append(f"{document.name}{inside}" if document.present is not None else f"{document.name} (missing)")
+        state = " (missing)" if document.present is None else " (no longer made)" if document.is_orphan else inside
+        names.append(f"{document.name}{state}")
     count = f"{pluralize(len(stale), 'generated file')} {'is' if len(stale) == 1 else 'are'} stale"
     verdict = "failed " if kind is Stale.ERROR else "stale  "
     mend = "run corpus build" if kind is Stale.ERROR else "nothing to commit, they are regenerated after the merge"
