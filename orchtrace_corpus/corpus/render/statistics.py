@@ -252,7 +252,7 @@ def coverage_page(coverage: Coverage, width: int | None, glyphs: Glyphs = UNICOD
     if shown:
         table = _gaps_table(coverage, [gap._replace(nearest=gap.nearest[:2]) for gap in shown])
         lines += [line(), *(line(text, "heading") for text in wrap(table.title, available))]
-        lines += table_lines(table._replace(title=""), available, glyphs)
+        lines += table_lines(table._replace(title=""), width, glyphs)
     return [*lines, *(line(text, "muted") for text in wrap(note, available) if note)]
 
 
