@@ -6,6 +6,7 @@ import io
 import multiprocessing.util
 import os
 import re
+import shutil
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -124,6 +125,21 @@ def run_corpus(*arguments: str) -> Result:
 def run_toy(*arguments: str) -> Result:
     """Run `corpus` on the toy corpus."""
     return run_corpus("--root", str(TOY), *arguments)
+
+
+def copy_published(folder: Path) -> Path:
+    """Copy the data of this repository without the records that came after the published pool; return the folder.
+
+    What tests say of the survey's own records stays true of it, whatever papers are added.
+    """
+    shutil.copytree(ROOT / "data", folder / "data")
+    kept = set(re.findall(r"^  - (\S+)$", (ROOT / "data" / "published.yaml").read_text(encoding="utf-8"), re.MULTILINE))
+    for name in ("papers", "exclusions"):
+        path = folder / "data" / f"{name}.yaml"
+        head, *records = re.split(r"^(?=- (?:key|id): )", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
+        own = [one for one in records if one.split("\n", 1)[0].partition(": ")[2] in kept]
+        path.write_text(head + "".join(own).rstrip("\n") + "\n", encoding="utf-8")
+    return folder
 
 
 @pytest.fixture(scope="session", autouse=True)

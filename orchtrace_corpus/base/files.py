@@ -35,16 +35,18 @@ class Document(NamedTuple):
         name: The path below the corpus's folder.
         present: The text on disk; None where there is no such file.
         wanted: The text that it should have.
+        is_orphan: Whether it was made before and is made no longer, so that it goes.
     """
 
     name: str
     present: str | None
     wanted: str
+    is_orphan: bool = False
 
     @property
     def is_stale(self) -> bool:
-        """Whether the file has to be written."""
-        return self.present != self.wanted
+        """Whether the file has to be written, or removed."""
+        return self.present != self.wanted or self.is_orphan
 
     @property
     def diff(self) -> str:
@@ -86,10 +88,10 @@ def read_text(root: str, name: str) -> str | None:
 
 
 def write_stale(root: str, documents: Sequence[Document]) -> list[str]:
-    """Write those documents that are stale, in their order, and return their names.
+    """Write those documents that are stale, or remove them, in their order, and return their names.
 
     Raises:
-        DataFileError: A file cannot be written, or is no longer what it was when the documents were
+        DataFileError: A file cannot be written or removed, or is no longer what it was when the documents were
             made; then none is written.
     """
     stale = [document for document in documents if document.is_stale]
@@ -107,7 +109,12 @@ def write_stale(root: str, documents: Sequence[Document]) -> list[str]:
                     message = f"cannot make the folder {os.path.relpath(folder)}: {error.strerror}"
                     raise DataFileError(message) from error
                 sweep(os.path.dirname(os.path.realpath(path)))
-            write_together({os.path.join(root, document.name): document.wanted for document in stale})
+            write_together({os.path.join(root, one.name): one.wanted for one in stale if not one.is_orphan})
+            for name in (one.name for one in stale if one.is_orphan):
+                try:
+                    os.remove(os.path.join(root, name))
+                except OSError as error:
+                    raise DataFileError(f"cannot remove {name}: {error.strerror}") from error
     return [document.name for document in stale]
 
 

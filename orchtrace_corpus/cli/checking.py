@@ -16,8 +16,8 @@ from orchtrace_corpus.corpus.cli.session import CorpusSession
 _DIFF_LINES = 40
 """How much of each file's difference is shown; more would push the summary off the screen."""
 
-_NAMED_FILES = 4
-"""How many of the stale files are named."""
+_NAMED = 4
+"""How many of the stale files, or of the claims that fall, are named."""
 
 _TRACES, _REWARDS = os.path.join("data", "traces"), os.path.join("data", "rewards")
 
@@ -138,7 +138,7 @@ def _part_line(part: Part) -> Line:
         summary = f"{sums.sourced} of {pluralize(sums.tags, 'tag')} have evidence, {sums.primary} primary"
         summary += f"; {sums.contradicted} contradicted" if sums.contradicted else ""
     elif part.name is PartName.CLAIMS:
-        summary = f"{part.total} hold{'s' * (part.total == 1)}"
+        summary = _claims_summary(part)
     elif part.name in _COUNTED:
         summary = pluralize(part.total, *_COUNTED[part.name])
     elif part.name is PartName.DISPUTES:
@@ -148,16 +148,29 @@ def _part_line(part: Part) -> Line:
     return _line(part.name, part.exit_code is ExitCode.DONE, summary, _MENDS.get(part.name, ""))
 
 
+def _claims_summary(part: Part) -> str:
+    """How many claims hold, count contested papers, and fall over the pool of today; and whether that is new."""
+    summary = f"{part.total} hold{'s' * (part.total == 1)}"
+    summary += f", {part.contested} of them with contested tags" if part.contested else ""
+    if not part.falling:
+        return summary
+    names = part.falling if part.fell is None else (*part.fell, *(one for one in part.falling if one not in part.fell))
+    since = "" if part.fell is None else f", {len(part.fell) or 'none'} of them since the last commit"
+    number = f"{len(names)} fall{'s' * (len(names) == 1)} over the pool of today{since}"
+    return f"{summary}; {number}: {first_names_and_more(names, _NAMED)}"
+
+
 def _stale_line(stale: Sequence[Document], kind: Stale) -> Line:
     names = []
     for document in stale:
         regions = build.edited_regions(document) if document.name == build.README else []
         inside = f" (region {', '.join(regions)})" if regions else ""
-        names.append(f"{document.name}{inside}" if document.present is not None else f"{document.name} (missing)")
+        state = " (missing)" if document.present is None else " (no longer made)" if document.is_orphan else inside
+        names.append(f"{document.name}{state}")
     count = f"{pluralize(len(stale), 'generated file')} {'is' if len(stale) == 1 else 'are'} stale"
     verdict = "failed " if kind is Stale.ERROR else "stale  "
     mend = "run corpus build" if kind is Stale.ERROR else "nothing to commit, they are regenerated after the merge"
-    text = f"{count}; {mend}: {first_names_and_more(names, _NAMED_FILES)}"
+    text = f"{count}; {mend}: {first_names_and_more(names, _NAMED)}"
     return (Span(f"{PartName.BUILD:9} "), Span(verdict, "warning"), Span(text))
 
 

@@ -246,7 +246,9 @@ class Corpus:
         """
         axes = gap_axes(rows, columns, self.taxonomy)
         impossible = cannot_arise(self.taxonomy, *axes)
-        return Gaps(coverage(self.papers, *axes, sparse_limit=sparse_limit, impossible=impossible))
+        return Gaps(
+            coverage(self.papers, *axes, sparse_limit=sparse_limit, impossible=impossible, reading=self._reading)
+        )
 
     def claims(self) -> Verdicts:
         """Whether what the corpus claims about itself holds for these papers; for a selection, without candidates.

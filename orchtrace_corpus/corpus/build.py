@@ -7,7 +7,7 @@ What only some of the files need is imported where they are made: start-up is mo
 """
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from orchtrace_corpus.base.errors import DataFileError
@@ -137,7 +137,7 @@ def arxiv_documents(root: str) -> list[Document]:
 def readme_documents(
     root: str, pool: Pool, disputes: "DisputeFile | None" = None, candidates: "CandidateFile | None" = None
 ) -> list[Document]:
-    """README.md with its regions made anew, and the sections of its list with own pages; none where it is missing.
+    """README.md with its regions made anew, and the pages of its sections, orphans included; none where it is missing.
 
     `disputes` and `candidates` save reading these files again.
 
@@ -161,19 +161,32 @@ def readme_documents(
         require_none("the claims have errors:", claims.findings)
         return evaluate(claims.claims, pool, candidates=awaiting.sound() if awaiting.places else None)
 
-    wanted = readme(present, README, pool, lambda: read_scale(root, pool).sound(), contested, verdicts)
+    text = readme(present, README, pool, lambda: read_scale(root, pool).sound(), contested, verdicts)
     has_list = any(region.name == "list" for region in regions.find_regions(present, README))
     pages = section_pages(pool, contested) if has_list else {}
-    return [Document(README, present, wanted), *(document(root, path, _marked(text)) for path, text in pages.items())]
+    made = [document(root, path, _marked(page)) for path, page in pages.items()]
+    return [Document(README, present, text), *made, *_orphans(root, LIST_FOLDER, ".md", pages, lambda _: _GENERATED)]
 
 
-def orphaned_pages(root: str, documents: Sequence[Document]) -> list[str]:
-    """The pages of sections on disk that are none of these documents, such as that of a term that was renamed."""
-    folder, made = os.path.join(root, LIST_FOLDER), {one.name for one in documents}
-    names = [f"{LIST_FOLDER}/{name}" for name in sorted(os.listdir(folder))] if os.path.isdir(folder) else []
-    return [
-        name for name in names if name not in made and name.endswith(".md") and _GENERATED in (_read(root, name) or "")
-    ]
+def _orphans(
+    root: str, folder: str, ending: str, made: Collection[str], mark: Callable[[str], str]
+) -> Iterator[Document]:
+    """The files in a folder that are ours and made no longer, such as those of a term or an axis that was renamed.
+
+    Args:
+        root: The corpus's folder.
+        folder: The folder below it.
+        ending: How the names of these files end.
+        made: Those that are made.
+        mark: From a name without its ending to what says in a file that it is ours.
+    """
+    path = os.path.join(root, folder)
+    for name in sorted(os.listdir(path)) if os.path.isdir(path) else ():
+        below = f"{folder}/{name}"
+        if name.endswith(ending) and below not in made:
+            text = _read(root, below) or ""
+            if mark(name.removesuffix(ending)) in text:
+                yield Document(below, text, "", is_orphan=True)
 
 
 def statistics_document(root: str, pool: Pool, summary: Summary | None = None) -> Document:
@@ -183,7 +196,9 @@ def statistics_document(root: str, pool: Pool, summary: Summary | None = None) -
 
 
 def figure_documents(root: str, source: "Source", names: Sequence[str] = ()) -> list[Document]:
-    """The figures, and the page that shows them all; only the figures named, if any are.
+    """The figures, the page that shows them all, and what is drawn no longer; only the figures named, if any are.
+
+    A figure of ours says its own name in its first line.
 
     Raises:
         CommandUseError: There is no figure of a name.
@@ -193,22 +208,11 @@ def figure_documents(root: str, source: "Source", names: Sequence[str] = ()) -> 
     figures = plan.chosen(names, plan.figures_of(source))
     said = {figure: plan.caption(figure, source) for figure in figures}
     drawn = [document(root, figure.path, draw(figure, source, said[figure])) for figure in figures]
-    return drawn if names else [document(root, FIGURES, _marked(page(said))), *drawn]
-
-
-def orphaned_figures(root: str, source: "Source") -> list[str]:
-    """The names of figures on disk that are ours and drawn no longer, such as that of an axis that was renamed.
-
-    A figure of ours says its own name in its first line.
-    """
-    from orchtrace_corpus.corpus.render.figures import plan
-
-    known = {figure.path for figure in plan.figures_of(source)}
-    folder = plan.FOLDER
-    listed = sorted(os.listdir(os.path.join(root, folder))) if os.path.isdir(os.path.join(root, folder)) else []
-    drawn = {f"{folder}/{name}": name.removesuffix(".svg") for name in listed if name.endswith(".svg")}
-    marks = {path: f'aria-labelledby="{stem}-title {stem}-desc"' for path, stem in drawn.items() if path not in known}
-    return [path for path, mark in marks.items() if mark in (_read(root, path) or "")]
+    if names:
+        return drawn
+    known = [figure.path for figure in figures]
+    left = _orphans(root, plan.FOLDER, ".svg", known, lambda name: f'aria-labelledby="{name}-title {name}-desc"')
+    return [document(root, FIGURES, _marked(page(said))), *drawn, *left]
 
 
 def figure_source(

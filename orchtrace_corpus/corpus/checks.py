@@ -49,6 +49,10 @@ class Part(NamedTuple):
             against the data.
         coverage: How far the tags of sourced fields are covered by evidence.
         is_skipped: Whether errors in the data kept it from being asked.
+        contested: How many claims count papers with contested tags.
+        falling: The claims that hold as written, and fall over the pool of today.
+        fell: Those of them that did not fall by the papers of the last commit; None where that is not known, or nothing
+            has changed since.
     """
 
     name: PartName
@@ -59,6 +63,9 @@ class Part(NamedTuple):
     total: int = 0
     is_skipped: bool = False
     coverage: EvidenceCoverage | None = None
+    contested: int = 0
+    falling: tuple[str, ...] = ()
+    fell: tuple[str, ...] | None = None
 
     @property
     def is_merely_stale(self) -> bool:
@@ -211,11 +218,19 @@ def _check_statements(
 ) -> Iterator[Part]:
     """Hold claims and disputes against the data, for each of these files that there is."""
     if os.path.lexists(os.path.join(root, store.CLAIMS)):
-        from orchtrace_corpus.corpus.analysis.claims import check
+        from orchtrace_corpus.corpus.analysis.claims import check, evaluate, falling_today
 
         file = store.read_claims(root)
-        findings = check(file, pool)
-        yield Part(PartName.CLAIMS, _exit_code(findings, failed=bool(findings)), findings, total=len(file.claims))
+        verdicts = evaluate(file.claims, pool, disputes.disputes)
+        findings, falling = check(file, pool, verdicts), falling_today(verdicts)
+        before = _committed(root) if falling else None
+        known = None if before is None else falling_today(evaluate(file.claims, before))
+        part = Part(PartName.CLAIMS, _exit_code(findings, failed=bool(findings)), findings, total=len(file.claims))
+        yield part._replace(
+            contested=sum(bool(one.contested) for one in verdicts),
+            falling=falling,
+            fell=None if known is None else tuple(name for name in falling if name not in known),
+        )
     if disputes.places is not None:
         from orchtrace_corpus.corpus.model.disputes import check as check_disputes
 
@@ -236,6 +251,18 @@ def _check_statements(
         searches = store.read_searches(root)
         found = check_searches(searches, pool, candidates.candidates if candidates else ())
         yield Part(PartName.SEARCHES, _exit_code(found, failed=has_errors(found)), found, total=len(searches.runs))
+
+
+def _committed(root: str) -> Pool | None:
+    """The corpus with the papers of the last commit, if it is known and they are other papers."""
+    from orchtrace_corpus.corpus.sources import revisions
+
+    try:
+        papers = revisions.find(root, "HEAD").read(store.PAPERS)
+        present = store.read_bytes(root, [store.PAPERS])[store.PAPERS]
+        return None if papers in (None, present) else store.load(root, instead={store.PAPERS: papers or b""}).pool
+    except CorpusError:  # no repository, no commit, or no git
+        return None
 
 
 def _compare(name: PartName, make_documents: "Callable[[], Sequence[Document]]") -> Part:

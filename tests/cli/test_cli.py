@@ -25,7 +25,7 @@ from orchtrace_corpus.cli import main as cli_main
 from orchtrace_corpus.cli.app import app
 from orchtrace_corpus.cli.table import COMMANDS
 from orchtrace_corpus.corpus.api import Corpus
-from tests.conftest import ROOT, TOY, run_corpus, run_toy
+from tests.conftest import ROOT, TOY, copy_published, run_corpus, run_toy
 from tests.effort import mostly_slow
 from tests.trace.datasets import run_build
 
@@ -73,16 +73,17 @@ def on_terminal(*arguments: str, columns: int = 80, **environment: str) -> str:
     return shown.decode()
 
 
-def test_a_narrow_terminal_shows_ids_of_claims_whole_and_no_strip_of_sentences() -> None:
-    shown = re.sub(r"\x1b\[[0-9;]*m", "", on_terminal("claims")).splitlines()
+def test_a_narrow_terminal_shows_ids_of_claims_whole_and_no_strip_of_sentences(tmp_path: Path) -> None:
+    survey = ("--root", str(copy_published(tmp_path)))
+    shown = re.sub(r"\x1b\[[0-9;]*m", "", on_terminal(*survey, "claims")).splitlines()
 
     assert shown[0] == "claim                          published  today  candidates     rows  contested"
-    assert "orchestrator-credit-sparse     holds      holds  falls at 3/15     8          6" in shown
+    assert any(line.startswith("orchestrator-credit-sparse     holds      holds  ") for line in shown)
     assert shown[-1] == "corpus claims ID shows a claim with its sentence"
     assert len(shown) <= 24
-    assert len(on_terminal("claims", "--stress").splitlines()) <= 24
+    assert len(on_terminal(*survey, "claims", "--stress").splitlines()) <= 24
     assert all(len(line) <= 80 for line in shown)
-    assert "sentence" in on_terminal("claims", columns=140).splitlines()[0]
+    assert "sentence" in on_terminal(*survey, "claims", columns=140).splitlines()[0]
 
 
 def test_the_evidence_of_a_check_fits_a_narrow_terminal() -> None:

@@ -241,15 +241,26 @@ def test_what_is_missing_is_said_at_once_with_what_is_allowed(corpus: Path) -> N
         "  --year YEAR\n"
         "  --venue TEXT\n"
         "  --care TERM=LEVEL,...  water, prune, each at daily, weekly; or none\n"
-        "  --size TERM  small, large\n",
+        "  --size TERM  small, large\n"
+        "  --evidence NOTE  Daily care needs an item of evidence.\n"  # which care is not said yet
+        "  --evidence-level TERM  visit, photo\n"
+        "  --evidence-confidence TERM  high, low\n",
     )
+    given = ("--title", "New", "--authors", "Doe, Jo", "--year", "2025", "--venue", "Beds", "--size", "small")
+    undemanded = add("https://example.org/new", "--style", "meadow", *given, "--water", "weekly")
+    assert "--evidence" not in undemanded.stderr
 
 
 def test_evidence_that_the_taxonomy_demands_is_missed_before_anything_is_written(corpus: Path) -> None:
     result = add("2401.00007", "--style", "formal", "--water", "daily", "--size", "small")
 
     assert (result.code, result.stdout) == (2, "")
-    assert "  --evidence NOTE  Daily care needs an item of evidence.\n" in result.stderr
+    assert result.stderr == (
+        "corpus: 2401.00007 lacks what a record needs; give\n"
+        "  --evidence NOTE  Daily care needs an item of evidence.\n"
+        "  --evidence-level TERM  visit, photo\n"
+        "  --evidence-confidence TERM  high, low\n"
+    )
     more = add("2401.00007", *TAGS, "--evidence", "Seen.")
     assert more.code == 2
     assert "  --evidence-level TERM  visit, photo\n  --evidence-confidence TERM  high, low\n" in more.stderr

@@ -269,7 +269,7 @@ def test_a_list_that_github_would_cut_is_said_so(root: Path, monkeypatch: pytest
         )
 
 
-def test_a_section_with_a_page_of_its_own_is_built_checked_and_missed_when_it_goes(root: Path) -> None:
+def test_a_section_with_a_page_of_its_own_is_built_checked_and_removed_when_it_goes(root: Path) -> None:
     small = "{id: small, label: Small, definition: Up to an acre."
     edit(root, small + "}", small + ", own_page: true}", "data/taxonomy.yaml")
     page = root / "docs" / "list" / "small.md"
@@ -288,12 +288,17 @@ def test_a_section_with_a_page_of_its_own_is_built_checked_and_missed_when_it_go
     )
     run_corpus("--root", str(root), "readme")
     edit(root, ", own_page: true", "", "data/taxonomy.yaml")
-    written, checked = (run_corpus("--root", str(root), "readme", *words) for words in ([], ["--check"]))
-    assert (written.code, written.stderr) == (
-        0,
-        "wrote README.md\ncorpus: docs/list/small.md is no longer made; remove it\n",
-    )
-    assert (checked.code, checked.stderr) == (1, "corpus: docs/list/small.md is no longer made; remove it\n")
+    own = page.with_name("own.md")
+    own.write_text("# Small\n\nWritten by hand.\n", encoding="utf-8")
+    run_corpus("--root", str(root), "stats", "--write")
+    checked, compared = run_corpus("--root", str(root), "check"), run_corpus("--root", str(root), "build", "--check")
+    assert (checked.code, compared.code) == (1, 1)
+    assert "README.md (region list), docs/list/small.md (no longer made)" in checked.stdout
+    assert "corpus: docs/list/small.md is no longer made; to mend: corpus build\n" in compared.stderr
+    assert "--- a/docs/list/small.md" not in compared.stdout
+    assert run_corpus("--root", str(root), "build").stderr == "wrote README.md\nremoved docs/list/small.md\n"
+    assert (page.exists(), own.exists()) == (False, True)
+    assert run_corpus("--root", str(root), "build", "--check") == (0, "", "")
 
 
 @pytest.mark.posix

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from orchtrace_corpus.corpus.api import Corpus, load, validate
 from orchtrace_corpus.corpus.model import store
 from orchtrace_corpus.corpus.model.claim_file import PoolName
 from orchtrace_corpus.corpus.model.records import Pool, PublishedPool
-from tests.conftest import ROOT, TOY, Result, run_corpus
+from tests.conftest import ROOT, TOY, Result, copy_published, run_corpus
 
 PUBLISHED = """\
 day: "2023-12-31"
@@ -165,6 +166,38 @@ def test_both_verdicts_in_the_overview(root: Path) -> None:
     )
 
 
+def test_check_counts_the_claims_that_fall_and_says_whether_that_is_new(root: Path) -> None:
+    def line() -> str:
+        return next(one for one in run(root, "check").stdout.splitlines() if one.startswith("claims "))
+
+    def git(*words: str) -> None:
+        subprocess.run(["git", "-c", "user.name=t", "-c", "user.email=t@example.org", "-C", root, *words], check=True)
+
+    assert line() == "claims    ok     3 hold; 1 falls over the pool of today: two-small", "in no repository"
+    git("init", "--quiet")
+    git("add", ".")
+    git("commit", "--quiet", "--message", "Begin")
+    assert line() == "claims    ok     3 hold; 1 falls over the pool of today: two-small", "nothing has changed"
+
+    papers = root / "data" / "papers.yaml"
+    small = papers.read_text(encoding="utf-8")
+    before, yard = small.split("- key: terminal-yard\n")
+    papers.write_text(small.replace("1999", "1998"), encoding="utf-8")
+    falls = "1 falls over the pool of today"
+    assert line() == f"claims    ok     3 hold; {falls}, none of them since the last commit: two-small"
+
+    large = f"{before}- key: terminal-yard\n{yard.replace('size: small', 'size: large')}"
+    papers.write_text(large, encoding="utf-8")
+    assert line() == "claims    ok     3 hold"
+    git("commit", "--quiet", "--all", "--message", "It is large")
+    papers.write_text(small, encoding="utf-8")
+    assert line() == f"claims    ok     3 hold; {falls}, 1 of them since the last commit: two-small"
+
+    disputed = "- record: rose-garden\n  tag: size\n  stands: small\n  readings: {small: a list, large: a visitor}\n"
+    write(root, "disputes", f"{disputed}  why: The list is kept.\n  source: https://example.org/visits\n")
+    assert line().startswith("claims    ok     3 hold, 2 of them with contested tags; 1 falls over")
+
+
 def test_both_verdicts_in_every_other_form(root: Path) -> None:
     lines = run(root, "claims", "two-small").stdout.splitlines()
     assert lines[4] == "pools     published pool: holds; today: falls, by terminal-yard (found: 3)"
@@ -280,22 +313,22 @@ EXAMPLE_TEAM = """\
 
 
 def test_a_new_record_that_contradicts_claims_is_named_with_every_one_of_them(tmp_path: Path) -> None:
-    shutil.copytree(ROOT / "data", tmp_path / "data")
-    with (tmp_path / "data" / "papers.yaml").open("a", encoding="utf-8") as file:
+    before, after = (copy_published(tmp_path / name) for name in ("before", "after"))
+    with (after / "data" / "papers.yaml").open("a", encoding="utf-8") as file:
         file.write("\n" + EXAMPLE_TEAM)
 
     falling = {
         verdict.claim.id
-        for verdict in core.evaluate(store.read_claims(str(ROOT)).claims, pool_of(tmp_path))
+        for verdict in core.evaluate(store.read_claims(str(ROOT)).claims, pool_of(after))
         if not verdict.pools.get(PoolName.TODAY, verdict).holds
     }
     assert falling >= {"stop-no-objective", "stop-rows"}
     for words in ((), ("--format", "markdown")):
-        shown = " ".join(run_corpus("diff", str(ROOT), str(tmp_path), *words).stdout.replace("`", "").split())
+        shown = " ".join(run_corpus("diff", str(before), str(after), *words).stdout.replace("`", "").split())
         assert f"{len(falling)} claims fall today" in shown
         for name in falling:
             assert f"{name}: published pool: holds; today: falls, by example-team." in shown
-    assert run(tmp_path, "claims").code == 0
+    assert run(after, "claims").code == 0
 
 
 def test_a_claim_that_fell_before_is_told_apart_and_one_that_holds_again_is_named(root: Path, tmp_path: Path) -> None:

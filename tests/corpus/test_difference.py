@@ -17,11 +17,11 @@ from orchtrace_corpus.corpus.analysis.attributes import paper_attributes
 from orchtrace_corpus.corpus.analysis.difference import State, compare
 from orchtrace_corpus.corpus.analysis.state_changes import Shift
 from orchtrace_corpus.corpus.analysis.statistics import count, count_levels
-from orchtrace_corpus.corpus.api import Corpus, load
+from orchtrace_corpus.corpus.api import load
 from orchtrace_corpus.corpus.model.records import Paper, Pool
 from orchtrace_corpus.corpus.render.comment import MOST_BYTES, comment
 from orchtrace_corpus.corpus.render.difference_data import document
-from tests.conftest import ROOT, TOY, run_corpus
+from tests.conftest import ROOT, TOY, copy_published, run_corpus
 
 SCHEMA = json.loads((ROOT / "docs" / "schema" / "diff.schema.json").read_text(encoding="utf-8"))
 
@@ -821,10 +821,10 @@ def test_the_schema_of_a_difference_describes_every_part_of_one(repository: Path
         assert not Draft202012Validator(SCHEMA).is_valid({**document, name: 7}), name
 
 
-def test_claims_that_a_change_breaks_are_named(tmp_path: Path, real: Corpus) -> None:
-    shutil.copytree(ROOT / "data", tmp_path / "data")
-    edit(tmp_path, "papers", "credit_unit: message", "credit_unit: turn")
-    shown = run_corpus("--root", str(tmp_path), "diff", str(ROOT), str(tmp_path)).stdout
+def test_claims_that_a_change_breaks_are_named(tmp_path: Path) -> None:
+    before, after = (copy_published(tmp_path / name) for name in ("before", "after"))
+    edit(after, "papers", "credit_unit: message", "credit_unit: turn")
+    shown = run_corpus("--root", str(after), "diff", str(before), str(after)).stdout
 
     assert "claims broken" in shown.splitlines()[0]
     assert re.search(r"Claims broken\n  credit-units fails: expected .*", shown)

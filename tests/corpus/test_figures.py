@@ -531,7 +531,7 @@ def test_only_who_draws_loads_what_draws(words: list[str]) -> None:
     subprocess.run([sys.executable, "-c", program, "--root", str(ROOT), *words], check=True, capture_output=True)
 
 
-def test_the_figure_of_an_axis_that_was_renamed_is_named(tmp_path: Path) -> None:
+def test_the_figure_of_an_axis_that_was_renamed_is_removed(tmp_path: Path) -> None:
     root = tmp_path / "corpus"
     shutil.copytree(TOY, root)
     run_corpus("--root", str(root), "figures")
@@ -540,10 +540,10 @@ def test_the_figure_of_an_axis_that_was_renamed_is_named(tmp_path: Path) -> None
     folder = root / "docs" / "figures"
     (folder / "own.svg").write_text("<svg/>", encoding="utf-8")
 
-    written, checked = (run_corpus("--root", str(root), "figures", *words) for words in ((), ("--check",)))
+    checked, written = (run_corpus("--root", str(root), "figures", *words) for words in (("--check",), ()))
 
-    told = "corpus: docs/figures/tools.svg is no longer drawn; remove it\n"
-    assert (written.code, checked) == (0, (1, "", told))
-    assert told in written.stderr
-    (folder / "tools.svg").unlink()
+    assert checked.code == 1
+    assert "corpus: docs/figures/tools.svg is no longer made; to mend: corpus figures\n" in checked.stderr
+    assert "removed docs/figures/tools.svg\n" in written.stderr
+    assert ((folder / "tools.svg").exists(), (folder / "own.svg").exists()) == (False, True)
     assert run_corpus("--root", str(root), "figures", "--check") == (0, "", "")

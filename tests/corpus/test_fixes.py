@@ -151,9 +151,9 @@ def test_a_code_becomes_the_term_that_it_stands_for_unless_there_are_two(tmp_pat
     result = run_corpus("--root", str(root), "validate")
 
     assert [line.partition("/data/papers.yaml:")[2] for line in result.stdout.splitlines()] == [
-        "11:10: V105 's1' is the code of 'formal'; a record names the term [rose-garden]",
-        "12:10: V105 'C1' is the code of 'water'; a record names the term [rose-garden]",
-        "12:21: V105 'c2' is the code of 'prune'; a record names the term [rose-garden]",
+        "11:10: V105 's1' is the code of 'formal'; name the term, or run: corpus validate --fix [rose-garden]",
+        "12:10: V105 'C1' is the code of 'water'; name the term, or run: corpus validate --fix [rose-garden]",
+        "12:21: V105 'c2' is the code of 'prune'; name the term, or run: corpus validate --fix [rose-garden]",
     ]
     assert result.stderr.endswith("Some of these can be fixed automatically: corpus validate --fix\n")
     assert run_corpus("--root", str(root), "validate", "--fix").code == 0

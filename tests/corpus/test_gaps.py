@@ -75,6 +75,7 @@ verifier       agent              0       1.0  sage2026, comas2026
 individual     role               0       0.9  ippo2020, lamo2026
 expected: if both tags were independent; nearest: papers of the closest cells.
 53 more empty or sparse cells: corpus gaps --format csv
+36 of 84 papers have a contested tag here; --reading sources changes 15 of them
 """
     )
     assert max(map(len, shown.splitlines())) <= 80
@@ -150,6 +151,7 @@ def test_gaps_as_data() -> None:
         "version": 1,
         "rows": "water",
         "columns": "size",
+        "reading": "published",
         "papers": 4,
         "cells": {
             "daily": {"small": 1, "large": 0},

@@ -188,6 +188,55 @@ def test_the_page_keeps_a_value_that_only_the_published_tags_have(root: Path) ->
     assert "size   small 3 · large 1" in run(root, "stats").stdout.splitlines()
 
 
+def test_gaps_by_the_sources(root: Path) -> None:
+    assert run(root, "gaps", "--reading", "sources").stdout == (
+        """\
+Style by Size: reading of the sources, 4 papers
+
+        small large sum
+formal      ·     ·   0
+cottage     2     ·   2
+meadow      x     1   1
+gravel      ·     ·   0
+NA          1     ·   1
+sum         3     1   4
+(x: cannot arise)
+
+5 of 7 cells are empty, 2 sparse (1 to 2); 1 more cannot arise
+No paper at all: style formal, gravel
+"""
+    )
+    shown, filtered = (run(root, "gaps", *words, "-f", "json") for words in ((), ("--where", "style=cottage")))
+    assert json.loads(shown.stdout)["reading"] == "published"
+    assert json.loads(filtered.stdout)["papers"] == 1
+    by_sources = json.loads(run(root, "gaps", "--where", "style=cottage", "--reading", "sources", "-f", "json").stdout)
+    assert (by_sources["reading"], by_sources["papers"]) == ("sources", 2)
+
+
+@pytest.mark.parametrize(
+    ("words", "foot"),
+    [
+        (("stats",), "2 of 4 papers have a contested tag here; --reading sources changes 1 of them"),
+        (("stats", "style"), "1 of 4 papers has a contested tag here; --reading sources changes 1 of them"),
+        (("stats", "style", "size"), "2 of 4 papers have a contested tag here; --reading sources changes 1 of them"),
+        (("stats", "year", "--where", "size=small"), "1 of 3 papers has a contested tag here"),
+        (("stats", "water"), ""),  # it is settled
+        (("stats", "stage"), ""),
+        (("stats", "style", "--reading", "sources"), ""),
+        (("stats", "style", "--format", "markdown"), ""),
+        (("gaps",), "2 of 4 papers have a contested tag here; --reading sources changes 1 of them"),
+        (("gaps", "water", "style"), "1 of 4 papers has a contested tag here; --reading sources changes 1 of them"),
+        (("gaps", "--reading", "sources"), ""),
+        (("claims",), "2 of 4 papers have a contested tag here; --reading sources changes 1 of them"),
+        (("claims", "--reading", "sources"), ""),
+    ],
+)
+def test_the_foot_counts_papers_with_contested_tags(root: Path, words: tuple[str, ...], foot: str) -> None:
+    lines = run(root, *words).stdout.splitlines()
+
+    assert [one for one in lines if "contested tag" in one] == [foot][: bool(foot)]
+
+
 def test_the_document_of_statistics_is_of_the_published_reading(root: Path) -> None:
     assert run(root, "stats", "--check", "--reading", "sources").code == 2
 
@@ -326,7 +375,7 @@ def test_the_readme_says_how_many_claims_there_are_and_how_many_fall() -> None:
 
 
 def test_the_counts_by_the_sources() -> None:
-    read = load(str(ROOT), reading="sources")
+    read = load(str(ROOT), reading="sources").where("published=yes")
 
     assert read.counts("reward_family") == {
         "shared": 18,

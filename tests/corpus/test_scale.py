@@ -230,8 +230,7 @@ What is known of one group only
 quantity  value               status    read in
 Park
   cost    about 2.5 millions  reported  third party
-Copies and third parties are second-hand: the page they speak of was not read
-itself.
+Copies and third parties are second-hand: the page they speak of was not read itself.
 """,
         "",
     )
@@ -442,6 +441,16 @@ def test_the_published_envelopes_are_there(observations: tuple[Observation, ...]
     assert academic == Amount(2, 4)
     assert deployed is not None
     assert deployed.high == 300
+
+
+def test_nothing_is_cut_where_there_is_no_terminal(root: Path) -> None:
+    path, name = root / "data" / "scale.yaml", "A Garden with a Name that is Longer than a Line of Eighty Cells"
+    path.write_text(TWO_GROUPS.replace("system: ", f"system: {name} of ", 1), encoding="utf-8")
+
+    shown = run(root, "scale").stdout
+
+    assert "\u2026" not in shown
+    assert any(line.startswith(f"{name} of ") for line in shown.splitlines())
 
 
 @pytest.mark.parametrize("columns", [44, 80, 120])

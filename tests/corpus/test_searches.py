@@ -1,6 +1,7 @@
 """Searches on record: queries that arXiv can read, runs that add up, the flow of screening, whole libraries."""
 
 import json
+import re
 import shutil
 from datetime import date
 from pathlib import Path
@@ -306,6 +307,52 @@ def test_the_flow_for_programs_has_sources_stages_and_rules(root: Path) -> None:
     assert document["runs"][1]["found"] is None
 
 
+def test_records_that_no_run_brought_are_counted_as_added_by_hand(root: Path) -> None:
+    listed = 'day: "2024-01-01"\nsource: https://example.org/survey\npapers: [rose-garden, mixed-borders]\nexclusions: [E001]\n'
+    (root / "data" / "published.yaml").write_text(listed, encoding="utf-8")
+
+    with open(root / "data" / "exclusions.yaml", "a", encoding="utf-8") as file:
+        file.write("\n- id: E004\n  title: A Pot\n  identifier: POT\n  url: https://example.org/pot\n")
+        file.write('  stage: path\n  screened: "2024-02-03"\n  reason: It is no garden.\n')
+
+    assert stats().stdout == (
+        "Screening\n"
+        "run                  identified  duplicates  known  refused  new  screened  excluded  included  open  awaiting\n"
+        "published                                                                3         1         2     0         0\n"
+        "2024-02-01 discover  8           1           2      1        4           3         2         1     0         1\n"
+        "2024-02-02 hand                  0           0      0        2           1         0         0     1         0\n"
+        "all runs             8           1           2      1        6           4         2         1     1         1\n"
+        "added by hand                    0           0      0        2           2         1         1     0         0\n"
+        "\n"
+        "Excluded since\n"
+        "stage  rule   records\n"
+        "Gate   other        1\n"
+        "Path   other        1\n"
+        "Path   shut         1\n"
+    )
+    assert json.loads(stats("--format", "json").stdout)["by_hand"] == {
+        "run": "added by hand",
+        "found": None,
+        "repeated": 0,
+        "known": 0,
+        "refused": 0,
+        "new": 2,
+        "screened": 2,
+        "included": 1,
+        "coding": 0,
+        "awaiting": 0,
+        "by_source": {},
+        "excluded": [{"stage": "path", "rule": None, "records": 1}],
+    }
+    run_corpus("figures", "screening-flow")
+    drawn = (root / "docs" / "figures" / "screening-flow.svg").read_text(encoding="utf-8")
+    words = " ".join(re.findall(r">([^<>\n]+)</text>", drawn))
+    boxes = "From these searches 1 Added by hand 1 Records added by 2 hand Excluded 1 Included, tags open 0 Awaiting"
+    assert boxes in words
+    assert words.endswith("Total studies 4 included in review")
+    assert "Added by hand 2, of which 1 included. In all 4 papers." in drawn
+
+
 @pytest.mark.parametrize("words", [("--by", "size"), ("--full",), ("--where", "size=small"), ("--check",)])
 def test_the_flow_takes_no_other_options(root: Path, words: tuple[str, ...]) -> None:
     assert stats(*words) == (
@@ -393,6 +440,26 @@ def test_a_library_becomes_candidates_but_for_what_is_known(root: Path, command:
         in_log=1,
         in_candidates=1,
         new=("DOI:10.1000/kale",),
+    )
+
+
+def test_tags_among_the_keywords_of_a_library_are_named_as_not_taken(root: Path) -> None:
+    tagged = (
+        "@misc{fern, title = {Fern}, author = {Moss, Ida}, year = 2020, url = {https://example.org/fern}, keywords = {"
+    )
+    (root / "library.bib").write_text(f"{tagged}shade, style=meadow, water=daily}}}}\n", encoding="utf-8")
+
+    result = run_corpus("add", "library.bib", "--to", "candidates")
+
+    assert (result.code, result.stderr) == (
+        0,
+        "wrote data/candidates.yaml\nwrote data/searches.yaml\n"
+        "corpus: a candidate has no tags before it is read, so these are not taken:\n"
+        "  fern: style=meadow, water=daily\n"
+        "1 new candidate; left out: 0 in the pool, 0 excluded before, 0 among the candidates, 0 found more than once\n",
+    )
+    assert (
+        "style: meadow" not in (root / "data" / "candidates.yaml").read_text(encoding="utf-8").partition("- key: h")[0]
     )
 
 

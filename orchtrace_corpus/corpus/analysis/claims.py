@@ -107,6 +107,13 @@ def evaluate(
     return tuple(judge.verdict(claim, disputes) for claim in claims)
 
 
+def falling_today(verdicts: Iterable[Verdict]) -> tuple[str, ...]:
+    """The ids of the claims about the published pool that fall over that of today."""
+    asked = {PoolName.PUBLISHED, PoolName.TODAY}
+    judged = (one for one in verdicts if asked <= one.pools.keys() and one.holds)
+    return tuple(one.claim.id for one in judged if not one.pools[PoolName.TODAY].holds)
+
+
 class Cause(NamedTuple):
     """A candidate by which a claim would fall, or could, that holds over the pool of today.
 

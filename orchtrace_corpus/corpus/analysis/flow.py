@@ -111,14 +111,38 @@ def count_runs(
     return tuple(flows)
 
 
+BY_HAND = "added by hand"
+"""What the flow of the records is called that no run brought."""
+
+
+def count_by_hand(
+    runs: Sequence[Run], pool: Pool, candidates: Sequence[Candidate], rules: Mapping[str, str], stage: Facet | None
+) -> Flow:
+    """The records that came after the published pool, and by no run; arguments as for `count_runs`."""
+    others = [one.paper for one in candidates]
+    index = RecordIndex([*pool.papers, *pool.exclusions, *others])
+    brought = {id(index.named(name)) for run in runs for name in run.new}
+    papers = sum(one.published is False and id(one) not in brought for one in pool.papers)
+    later = [one for one in pool.exclusions if one.published is False and id(one) not in brought]
+    left_out = [one for one in later if not one.promoted_to]
+    awaiting = [one for one in candidates if id(one.paper) not in brought]
+    coding = sum(bool(one.screened) for one in awaiting)
+    excluded = Counter(
+        (str(one.tags.get(stage.field, "")) if stage else "", rules.get(one.reason, OTHER_REASON)) for one in left_out
+    )
+    new = papers + len(left_out) + len(awaiting)
+    return Flow(BY_HAND, None, {}, 0, 0, 0, new, papers, coding, dict(excluded), len(awaiting) - coding)
+
+
 class Screening(NamedTuple):
-    """The flow of a corpus: the published pool, each run, and all runs together.
+    """The flow of a corpus: the published pool, each run, all runs together, and what no run brought.
 
     Attributes:
         included: How many papers the published pool has; all papers where a corpus has no published pool.
         excluded: How many exclusions it has, likewise.
         flows: The flow of each run.
         whole: All runs together.
+        by_hand: What came after the published pool, and by no run.
         stage: The facet of exclusions that names stages of screening.
     """
 
@@ -126,6 +150,7 @@ class Screening(NamedTuple):
     excluded: int
     flows: tuple[Flow, ...]
     whole: Flow
+    by_hand: Flow
     stage: Facet | None
 
 
@@ -142,9 +167,10 @@ def screening(pool: Pool, runs: Sequence[Run], candidates: Sequence[Candidate], 
     field = protocol.stage_field if protocol else None
     stage = next((facet for facet in pool.taxonomy.exclusions if facet.field == field), None)
     flows = count_runs(runs, pool, candidates, rules, stage)
+    by_hand = count_by_hand(runs, pool, candidates, rules, stage)
     papers = sum(paper.published is not False for paper in pool.papers)
     exclusions = sum(exclusion.published is not False for exclusion in pool.exclusions)
-    return Screening(papers, exclusions, flows, total(flows), stage)
+    return Screening(papers, exclusions, flows, total(flows), by_hand, stage)
 
 
 def total(flows: Sequence[Flow]) -> Flow:

@@ -18,7 +18,7 @@ from orchtrace_corpus.corpus.analysis.attributes import (
 )
 from orchtrace_corpus.corpus.analysis.evidence import EvidenceCoverage, cover
 from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE
-from orchtrace_corpus.corpus.model.records import Paper, Pool, Record
+from orchtrace_corpus.corpus.model.records import Paper, Pool, ReadingName, Record
 from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Taxonomy
 
 ABSENT = ""
@@ -121,6 +121,7 @@ class Coverage(NamedTuple):
         sparse: The cells with 1 to `sparse_limit` papers.
         impossible: The cells that cannot arise, since a rule of the taxonomy forbids them.
         gaps: Every cell of `empty` and `sparse`, the one furthest below its expected count first.
+        reading: The reading of disputed tags that the papers are by.
     """
 
     crosstab: Crosstab
@@ -129,6 +130,7 @@ class Coverage(NamedTuple):
     sparse_limit: int
     impossible: tuple[tuple[str, str], ...] = ()
     gaps: tuple[Gap, ...] = ()
+    reading: ReadingName = ReadingName.PUBLISHED
 
     @property
     def size(self) -> int:
@@ -217,6 +219,7 @@ def coverage(
     *,
     sparse_limit: int = 2,
     impossible: Collection[tuple[str, str]] = (),
+    reading: ReadingName = ReadingName.PUBLISHED,
 ) -> Coverage:
     """The empty and sparse cells of two attributes, unused terms included.
 
@@ -226,6 +229,7 @@ def coverage(
         columns: The other.
         sparse_limit: Up to how many papers make a cell sparse.
         impossible: The cells that cannot arise; one that holds papers is counted like any other.
+        reading: The reading of disputed tags that the papers are by.
     """
     crosstab = cross(papers, rows, columns, include_empty=True)
     pairs = [pair for pair in product(crosstab.row_values, crosstab.column_values) if _NO_CELLS.isdisjoint(pair)]
@@ -234,7 +238,7 @@ def coverage(
     empty = tuple(pair for pair in possible if not crosstab.number(*pair))
     sparse = tuple(pair for pair in possible if 0 < crosstab.number(*pair) <= sparse_limit)
     gaps = _gaps({*empty, *sparse}, possible, crosstab, papers)
-    return Coverage(crosstab, empty, sparse, sparse_limit, forbidden, gaps)
+    return Coverage(crosstab, empty, sparse, sparse_limit, forbidden, gaps, reading)
 
 
 def expected_counts(crosstab: Crosstab, possible: Sequence[tuple[str, str]]) -> dict[tuple[str, str], float]:

@@ -14,7 +14,7 @@ from orchtrace_corpus.base.commands.declarations import Context, Option
 from orchtrace_corpus.base.commands.options import refuse_together, split_names
 from orchtrace_corpus.base.errors import CommandUseError, DataFileError, ExitCode
 from orchtrace_corpus.base.text import Format
-from orchtrace_corpus.base.text.layout import Line
+from orchtrace_corpus.base.text.layout import Line, line, wrap
 from orchtrace_corpus.base.text.table import Table, arranged
 from orchtrace_corpus.corpus.analysis.attributes import Attribute, exclusion_attributes, find, paper_attributes
 from orchtrace_corpus.corpus.analysis.evidence import EvidenceState, cover, list_tags
@@ -23,10 +23,11 @@ from orchtrace_corpus.corpus.analysis.statistics import count, count_levels, cov
 from orchtrace_corpus.corpus.cli.options import Reading, Where, argument, option
 from orchtrace_corpus.corpus.cli.session import CorpusSession, paper_query
 from orchtrace_corpus.corpus.model import store
-from orchtrace_corpus.corpus.model.disputes import read_by
+from orchtrace_corpus.corpus.model.disputes import contested_among, read_by
 from orchtrace_corpus.corpus.model.records import Pool, ReadingName, evidence_facets
 from orchtrace_corpus.corpus.model.taxonomy import Kind
 from orchtrace_corpus.corpus.render import statistics, statistics_page
+from orchtrace_corpus.corpus.render.readings import contested_text
 from orchtrace_corpus.corpus.rules.tags import cannot_arise
 
 
@@ -66,7 +67,8 @@ def stats(
 
     --screening counts, from data/searches.yaml, the records that each run identified, those removed before
     screening (found twice, known, refused), screened, excluded, included, and awaiting a decision. Records
-    included with open tags are "open". The published pool stays as published.
+    included with open tags are "open". The published pool stays as published; later records that no run
+    brought are "added by hand".
 
     \b
     Examples:
@@ -122,6 +124,7 @@ def stats(
         pool, published = read_by(pool, disputes, reading), pool
     query = paper_query(where or [], pool.taxonomy)
     selected = pool._replace(papers=query.select(pool.papers))
+    is_marked = output_format is Format.TABLE and published is None
     if evidence:
         rows = cover(selected.papers, pool.taxonomy)
         if not rows:
@@ -138,6 +141,11 @@ def stats(
         tables += [table for name in by or () for table in _by(pool, name, query, include_empty, published)]
         views = {Format.JSON: lambda: statistics.counts_json(tables, reading)}
         session.show_report(views, lambda: tables, "counts", output_format)
+        counted = [
+            attribute.name for attribute, ours in (_field(pool, n) for n in (*(by or ()), *(crossed or ()))) if ours
+        ]
+        if is_marked and (note := _contested_note(session, selected, counted, query)):
+            session.output.show([(), *map(line, wrap(note, session.output.width or statistics_page.PIPE_WIDTH))])
     else:
         count_all = partial(summarise, include_empty=include_empty, with_exclusions=not query.filters)
         summary = count_all(selected)
@@ -149,11 +157,20 @@ def stats(
         }
         if not full:
             width = session.output.width or statistics_page.PIPE_WIDTH
-            views[Format.TABLE] = lambda: statistics_page.page(summary, width, session.output.glyphs, other)
+            shown = [facet.field for facet in pool.taxonomy.papers]
+            note = _contested_note(session, selected, shown, query) if is_marked else ""
+            views[Format.TABLE] = lambda: statistics_page.page(summary, width, session.output.glyphs, other, note)
         session.show_report(views, lambda: statistics.summary_tables(summary, other), "stats", output_format)
     if query.filters and not selected.papers:
         session.output.note("corpus: no paper passes the filters")
     return ExitCode.DONE
+
+
+def _contested_note(session: CorpusSession, pool: Pool, names: Sequence[str], query: Query) -> str:
+    """How many of the papers are counted or filtered by a contested tag, in words; empty if none is."""
+    asked = {*names, *(one.attribute.name for one in query.filters)}
+    found = contested_among(pool.papers, store.read_open_tags(session.root_folder()), asked, pool.taxonomy)
+    return contested_text(*found, len(pool.papers))
 
 
 def _show_screening(session: CorpusSession, output_format: Format) -> int:
@@ -163,10 +180,9 @@ def _show_screening(session: CorpusSession, output_format: Format) -> int:
     root, pool = session.root_folder(), session.pool()
     runs, protocol = store.read_searches(root).sound(), store.read_protocol(root, pool.taxonomy).sound()
     found = flow.screening(pool, runs, store.read_candidates(root, pool.taxonomy).candidates, protocol)
-    published = found.included, found.excluded
-    views = {Format.JSON: lambda: render.data(found.flows, found.whole, published)}
-    tables = lambda: render.tables(found.flows, found.whole, published, found.stage)  # noqa: E731
-    session.show_report(views, tables, "screening", output_format)
+    session.show_report(
+        {Format.JSON: lambda: render.data(found)}, lambda: render.tables(found), "screening", output_format
+    )
     return ExitCode.DONE
 
 
@@ -217,6 +233,7 @@ def gaps(
     columns: Annotated[str, argument("[COLUMNS]", "The second axis.")] = "",
     sparse: Annotated[int, Option("--sparse", min=1, help="A cell with up to this many papers is sparse.")] = 2,
     where: Where = None,
+    reading: Reading = ReadingName.PUBLISHED,
     output_format: shared.OutputFormat = Format.TABLE,
 ) -> int:
     """Show which cells of two axes are empty or sparse.
@@ -226,7 +243,8 @@ def gaps(
 
     Cells that a rule of the taxonomy forbids cannot arise, and are marked x. The other empty and sparse cells
     are ranked by how far they fall below the number of papers expected if the two tags were independent. Each
-    is listed with papers of the nearest cells that have any.
+    is listed with papers of the nearest cells that have any. --reading sources counts, and filters by, the
+    tags that readers of the sources agree on (data/disputes.yaml).
 
     \b
     Examples:
@@ -238,13 +256,20 @@ def gaps(
     session = CorpusSession(*ctx.obj)
     pool = session.pool()
     axes = gap_axes(rows, columns, pool.taxonomy)
-    papers = paper_query(where or [], pool.taxonomy).select(pool.papers)
+    if reading is ReadingName.SOURCES:
+        pool = read_by(pool, store.read_disputes(session.root_folder(), pool.taxonomy).sound(), reading)
+    query = paper_query(where or [], pool.taxonomy)
+    papers = query.select(pool.papers)
     if not papers:
         session.output.note("corpus: no paper passes the filters")
         return ExitCode.DONE
-    found = coverage(papers, *axes, sparse_limit=sparse, impossible=cannot_arise(pool.taxonomy, *axes))
+    impossible = cannot_arise(pool.taxonomy, *axes)
+    found = coverage(papers, *axes, sparse_limit=sparse, impossible=impossible, reading=reading)
+    names = [axis.name for axis in axes]
+    is_marked = output_format is Format.TABLE and reading is ReadingName.PUBLISHED
+    note = _contested_note(session, pool._replace(papers=papers), names, query) if is_marked else ""
     views: dict[Format, Callable[[], str | Sequence[Line]]] = {
-        Format.TABLE: lambda: statistics.coverage_page(found, session.output.width, session.output.glyphs),
+        Format.TABLE: lambda: statistics.coverage_page(found, session.output.width, session.output.glyphs, note),
         Format.MARKDOWN: lambda: statistics.coverage_document(found),
         Format.JSON: lambda: statistics.coverage_json(found),
     }

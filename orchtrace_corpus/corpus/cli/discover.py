@@ -11,7 +11,7 @@ from orchtrace_corpus.base.dates import today
 from orchtrace_corpus.base.errors import DataFileError, ExitCode
 from orchtrace_corpus.base.findings import printable
 from orchtrace_corpus.base.text import Format
-from orchtrace_corpus.base.text.layout import pluralize
+from orchtrace_corpus.base.text.layout import first_and_more, pluralize
 from orchtrace_corpus.base.text.table import Table
 from orchtrace_corpus.corpus.analysis.matching import identifier_text
 from orchtrace_corpus.corpus.cli.options import ArxivUrl, Offline, Refresh, option
@@ -124,6 +124,13 @@ def take_library(
     else:
         for written in write(judgement).written:
             session.output.note(f"wrote {written}")
+    fields = [facet.field for facet in corpus.pool.taxonomy.papers]
+    given = ((item, [*item.keywords, *(name for name in fields if item.values.get(name))]) for item in items)
+    left = [f"  {item.values.get('key') or item.line}: {', '.join(tags)}" for item, tags in given if tags]
+    if left:
+        session.output.tell("corpus: a candidate has no tags before it is read, so these are not taken:")
+    for text in first_and_more(left, 20, "  … and {:,} more"):
+        session.output.tell(printable(text, limit=300))
     return report(session, taken, f"{printable(name)}: ")
 
 

@@ -92,8 +92,9 @@ def build(
     """Regenerate every generated file, or one kind of them.
 
     Regenerates the marked regions of README.md, docs/list, docs/STATS.md, the JSON Schemas in docs/schema,
-    docs/figures.md and the figures in docs/figures. Data files are not changed: see "corpus fmt". "corpus build
-    readme" is the same as "corpus readme"; figures and schema work in the same way.
+    docs/figures.md and the figures in docs/figures. Pages and figures of its own that are no longer made are
+    removed. Data files are not changed: see "corpus fmt". "corpus build readme" is the same as "corpus
+    readme"; figures and schema work in the same way.
 
     \b
     Examples:
@@ -149,11 +150,7 @@ def figures(
     source = builder.figure_source(root, session.pool())
     documents = builder.figure_documents(root, source, names or [])
     mend = " ".join(("corpus figures", *(names or [])))
-    code = write_or_check(session, root, documents, check=check, mend=mend)
-    orphans = [] if names else builder.orphaned_figures(root, source)
-    for name in orphans:
-        session.output.tell(f"corpus: {printable(name, limit=300)} is no longer drawn; remove it")
-    return max(code, ExitCode.FINDINGS) if check and orphans else code
+    return write_or_check(session, root, documents, check=check, mend=mend)
 
 
 def schema(ctx: Context, check: Check = False) -> int:

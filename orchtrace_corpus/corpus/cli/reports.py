@@ -161,11 +161,7 @@ def readme(session: CorpusSession, check: bool = False) -> ExitCode:
     documents = build.readme_documents(root, session.pool())
     if not documents:
         raise DataFileError(f"there is no {build.README} in {root}", "Write one with a region: corpus readme --help")
-    code = write_or_check(session, root, documents, check=check, mend="corpus readme")
-    orphans = build.orphaned_pages(root, documents)
-    for name in orphans:
-        session.output.tell(f"corpus: {printable(name, limit=300)} is no longer made; remove it")
-    return max(code, ExitCode.FINDINGS) if check and orphans else code
+    return write_or_check(session, root, documents, check=check, mend="corpus readme")
 
 
 def write_or_check(
@@ -179,13 +175,15 @@ def write_or_check(
         if document.name == README and len(document.wanted.encode()) > SIZE_LIMIT_BYTES:
             session.output.note(f"corpus: {README} is larger than 512 KiB; GitHub will cut it off")
             session.output.note("To mend: own_page: true on a section in data/taxonomy.yaml gives it a page of its own")
+    orphans = {document.name for document in documents if document.is_orphan}
     if not check:
         for name in write(root, documents):
-            session.output.note(f"wrote {name}")
+            session.output.note(f"{'removed' if name in orphans else 'wrote'} {printable(name, limit=300)}")
         return ExitCode.DONE
     stale = [document for document in documents if document.is_stale]
     for document in stale:
-        session.output.write(document.diff)
+        session.output.write("" if document.is_orphan else document.diff)
     for document in stale:
-        session.output.tell(f"corpus: {document.name} is not up to date; to mend: {mend}")
+        problem = "is no longer made" if document.is_orphan else "is not up to date"
+        session.output.tell(f"corpus: {printable(document.name, limit=300)} {problem}; to mend: {mend}")
     return ExitCode.FINDINGS if stale else ExitCode.DONE

@@ -105,12 +105,14 @@ class Gap(NamedTuple):
         facet: The facet, where the field is one.
         demand: What asks for it, where that is a rule of the taxonomy.
         read: Of a candidate, the values that were read, each with its reader.
+        depends_on: The missing fields whose tags decide whether it is demanded; empty where it is in any case.
     """
 
     field: str
     facet: Facet | None = None
     demand: str = ""
     read: tuple[tuple[str, str], ...] = ()
+    depends_on: tuple[str, ...] = ()
 
 
 class Draft(NamedTuple):
@@ -356,9 +358,19 @@ def _paper_gaps(paper: Paper, draft: Draft, taxonomy: Taxonomy) -> list[Gap]:
     gaps = [Gap(option) for name, option in names.items() if not getattr(paper, name)]
     gaps += _facet_gaps(taxonomy.papers, paper.tags, awaiting=draft.awaiting)
     if not draft.note:
-        return gaps + [Gap("evidence", demand=rule.message) for rule in intake.unmet_demands(paper, taxonomy)]
-    gaps += [] if draft.source else [Gap("evidence_source")]
-    return gaps + _facet_gaps(taxonomy.evidence, draft.facets, "evidence_")
+        # The readings of a candidate become evidence with its tags.
+        facets = [gap.facet for gap in gaps if gap.facet is not None and draft.awaiting is None]
+        open_names = {facet.field for facet in facets} | {t.id for one in facets if one.levels for t in one.terms}
+        demands = intake.unmet_demands(paper, taxonomy, open_names)
+        if not demands:
+            return gaps
+        further = [Gap("evidence", demand=rule.message) for rule in demands]
+        undecided = () if intake.unmet_demands(paper, taxonomy) else tuple(open_names)
+    else:
+        further, undecided = [], ()
+    further += [] if draft.source else [Gap("evidence_source")]
+    further += _facet_gaps(taxonomy.evidence, draft.facets, "evidence_")
+    return gaps + [gap._replace(depends_on=undecided) for gap in further]
 
 
 def _facet_gaps(

@@ -188,10 +188,15 @@ def key_for(paper: Paper, taken: Collection[str]) -> str:
     return next(key for key in keys if key not in taken)
 
 
-def unmet_demands(paper: Paper, taxonomy: Taxonomy) -> list[TagRule]:
+def unmet_demands(paper: Paper, taxonomy: Taxonomy, missing: Collection[str] = ()) -> list[TagRule]:
     """The rules of the taxonomy that demand evidence of a paper with these tags, and the paper has none.
 
     A rule that cannot be applied is left to the validation.
+
+    Args:
+        paper: The paper.
+        taxonomy: Its taxonomy.
+        missing: Fields to be tagged yet; rules that speak of one of them demand evidence already.
     """
     attributes = paper_attributes(taxonomy)
     supported = {field for item in paper.evidence if item.is_evidence for field in item.tags}
@@ -202,7 +207,8 @@ def unmet_demands(paper: Paper, taxonomy: Taxonomy) -> list[TagRule]:
             wanted = every if rule.evidence == (ANY_EVIDENCE,) else set(rule.evidence)
             with suppress(CommandUseError):
                 applies = parse_mapping({each.field: each.alternatives for each in rule.when}, attributes)
-                if applies.matches(paper) and wanted.isdisjoint(supported):
+                is_open = any(one.attribute.name in missing for one in applies.filters)
+                if (is_open or applies.matches(paper)) and wanted.isdisjoint(supported):
                     unmet.append(rule)
     return unmet
 

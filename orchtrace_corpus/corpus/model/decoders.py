@@ -64,7 +64,9 @@ def _refuse_code(
     elif is_given:
         report.add("V106", at, f"{quote(value)} is the code of {quote(named[0])}, which is given, too; remove one")
     else:
-        report.add("V105", at, f"{quote(value)} is the code of {quote(named[0])}; a record names the term")
+        report.add(
+            "V105", at, f"{quote(value)} is the code of {quote(named[0])}; name the term, or run: corpus validate --fix"
+        )
 
 
 def choice(name: str, kind: type[StrEnum], *, code: str = "V102") -> Decoder:

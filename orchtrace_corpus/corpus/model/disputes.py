@@ -5,12 +5,13 @@ that lists and figures can mark the tag and `corpus claims --stress` can ask wha
 readers of the sources agree on another value, `read_by` gives the corpus with that value.
 """
 
-from collections.abc import Iterable, Sequence
+from collections import abc
+from collections.abc import Collection, Iterable, Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
 from orchtrace_corpus.base.findings import Finding, near_suggestion, quote, suggestion
-from orchtrace_corpus.base.yamlfile.reader import Mapping, Node, YamlFile
+from orchtrace_corpus.base.yamlfile.reader import Mapping, Node, Scalar, YamlFile
 from orchtrace_corpus.corpus.model import decoders, fields
 from orchtrace_corpus.corpus.model.fields import Report, Schema, decode_record
 from orchtrace_corpus.corpus.model.records import Paper, Places, Pool, ReadingName, Tag, require_none
@@ -184,6 +185,36 @@ def check(
 def contested(disputes: Iterable[Dispute]) -> frozenset[tuple[str, str]]:
     """The tags in open dispute, as pairs of a paper's key and a tag, such as `("puppeteer", "stop")`."""
     return frozenset((dispute.record, dispute.tag) for dispute in disputes if dispute.state is State.OPEN)
+
+
+def open_tags(file: YamlFile) -> dict[tuple[str, str], bool]:
+    """The tags in open dispute, as of `contested`, each with whether something is agreed; without decoding the rest."""
+    found = {}
+    for node in file.records():
+        if type(node) is Mapping:
+            texts = {name: value.text for name, (_, value) in node.entries.items() if type(value) is Scalar}
+            if texts.get("state") != State.SETTLED:
+                found[texts.get("record", ""), texts.get("tag", "")] = "agreed" in node.entries
+    return found
+
+
+def contested_among(
+    papers: Iterable[Paper], tags: abc.Mapping[tuple[str, str], bool], names: Collection[str], taxonomy: Taxonomy
+) -> tuple[int, int]:
+    """How many papers have some of these tags in open dispute, and on how many of them something is agreed.
+
+    Args:
+        papers: The papers.
+        tags: The tags in open dispute, as `open_tags` gives them.
+        names: The fields, and terms with levels, that count.
+        taxonomy: The taxonomy of the papers.
+    """
+    fields_of, keys = disputable(taxonomy), {paper.key for paper in papers}
+    found: dict[str, bool] = {}
+    for (key, tag), is_agreed in tags.items():
+        if key in keys and tag in fields_of and not {tag, fields_of[tag].field}.isdisjoint(names):
+            found[key] = found.get(key, False) or is_agreed
+    return len(found), sum(found.values())
 
 
 def read_by(pool: Pool, disputes: Iterable[Dispute], reading: ReadingName) -> Pool:

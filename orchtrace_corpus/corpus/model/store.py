@@ -218,6 +218,16 @@ def read_disputes(root: str, taxonomy: Taxonomy, instead: bytes | None = None) -
         return decode_disputes(read_file(root, DISPUTES, instead), taxonomy)
 
 
+def read_open_tags(root: str) -> dict[tuple[str, str], bool]:
+    """The tags in open dispute, each with whether something is agreed on it; errors as for `read_disputes`."""
+    from orchtrace_corpus.corpus.model.disputes import open_tags
+
+    if not os.path.lexists(os.path.join(root, *DISPUTES.split("/"))):
+        return {}
+    with _collector_paused():
+        return open_tags(read_file(root, DISPUTES))
+
+
 def read_scale(root: str, corpus: Pool | Loaded, instead: bytes | None = None) -> "ScaleFile":
     """What is known of the scale of systems, as read, mistakes included; nothing where a corpus has no file of it.
 

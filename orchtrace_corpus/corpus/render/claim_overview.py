@@ -39,6 +39,7 @@ def overview(
     width: int | None = None,
     *,
     is_whole: bool = True,
+    note: str = "",
 ) -> Table:
     """One row for each claim, most doubtful first; with what breaks it, for those that were stressed.
 
@@ -52,6 +53,7 @@ def overview(
         width: How many cells a line has; the sentences are left out where they would stand in a narrow strip.
         is_whole: Whether claims of which there is nothing to say are shown, too; else they are counted where all
             together do not fit a screen.
+        note: What else to say at the foot.
     """
     title, *readings = claim_notes(compared)
     is_cut = not is_whole and len(verdicts) > _MOST_ON_A_SCREEN
@@ -89,7 +91,7 @@ def overview(
         for note in pool_summary(verdicts, name, is_named=not is_cut)
     )
     others = _others(len(verdicts) - len(shown), "hold, and no reading on record contests them")
-    notes = (*failing, summary(verdicts, compared), *later, *others, *readings)
+    notes = (*failing, summary(verdicts, compared), *later, *others, *filter(None, [note]), *readings)
     notes += (*beside_notes(beside), *unread_notes(unread))
     heads = ("claim", *(pools or ("verdict",)), "rows", "contested", "sentence")
     if (width or (_NARROW if is_cut else _WIDTH_FOR_SENTENCES)) < _WIDTH_FOR_SENTENCES:

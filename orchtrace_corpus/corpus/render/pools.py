@@ -47,9 +47,9 @@ def _candidate_notes(judged: Sequence[PoolVerdict]) -> Iterator[str]:
     if not judged:
         return
     if any(one.falls_at for one in judged):
-        yield "falls at N/M: it counts M candidates, and falls from the Nth on"
-    could = sum(bool(one.could_fall_by) for one in judged)
-    yield f"{could or 'none'} could fall through open tags; corpus claims --with candidates names them"
+        yield "falls at N/M: falls from the Nth of M candidates on; see --with candidates"
+    if could := sum(bool(one.could_fall_by) for one in judged):
+        yield f"{could} could fall through open tags; see --with candidates"
 
 
 def pools_text(pools: Mapping[PoolName, PoolVerdict]) -> str:

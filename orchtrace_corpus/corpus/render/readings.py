@@ -1,15 +1,24 @@
 """What reading of the disputed tags a report shows, and what differs by it."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from orchtrace_corpus.base.text.layout import pluralize
-from orchtrace_corpus.corpus.analysis.claim_readings import ReadingVerdict
-from orchtrace_corpus.corpus.model.disputes import Dispute
 from orchtrace_corpus.corpus.model.records import ReadingName
 
+if TYPE_CHECKING:  # `stats` needs none of it
+    from orchtrace_corpus.corpus.analysis.claim_readings import ReadingVerdict
+    from orchtrace_corpus.corpus.model.disputes import Dispute
 
-def claim_notes(compared: Mapping[str, ReadingVerdict]) -> tuple[str, ...]:
+
+def contested_text(contested: int, agreed: int, total: int) -> str:
+    """How many of the papers shown have a contested tag, and what else they can be counted by; empty without one."""
+    has = "has" if contested == 1 else "have"
+    other = f"; --reading sources changes {agreed} of them" if agreed else ""
+    return f"{contested} of {pluralize(total, 'paper')} {has} a contested tag here{other}" if contested else ""
+
+
+def claim_notes(compared: "Mapping[str, ReadingVerdict]") -> tuple[str, ...]:
     """A title that names the reading of the sources, then each claim that falls by it; an empty title without one."""
     if not compared:
         return ("",)
@@ -21,7 +30,7 @@ def claim_notes(compared: Mapping[str, ReadingVerdict]) -> tuple[str, ...]:
     return (f"{SOURCES_TITLE}: {number}", *named)
 
 
-def agreed_text(dispute: Dispute, *, sourced: bool = False) -> str:
+def agreed_text(dispute: "Dispute", *, sourced: bool = False) -> str:
     """A tag as the readers of the sources agree on it and as published; with the rule and the source, if asked for."""
     if dispute.agreed is None:
         raise ValueError(f"nothing is agreed on {dispute.id}")
@@ -29,7 +38,7 @@ def agreed_text(dispute: Dispute, *, sourced: bool = False) -> str:
     return f"{text} (by {dispute.agreed.rule_text}; {dispute.agreed.source})" if sourced else text
 
 
-def reading_data(compared: ReadingVerdict) -> dict[str, Any]:
+def reading_data(compared: "ReadingVerdict") -> dict[str, Any]:
     """What a claim comes to as published, and the tags by which it falls, for programs."""
     tags = [
         {"record": one.record, "tag": one.tag, ReadingName.PUBLISHED.value: one.stands, **one.agreed._asdict()}

@@ -50,14 +50,14 @@ _OTHERS = "others"
 
 
 def page(observations: Sequence[Observation], width: int | None, glyphs: Glyphs = UNICODE) -> list[Line]:
-    """What the comparison says, with its boundary, then the numbers that it rests on."""
+    """What the comparison says, with its boundary, then the numbers that it rests on; in a pipe, they are not cut."""
     available = width or _PIPE_WIDTH
     shown = [line(part, "heading") for text in answers(observations) for part in wrap(text, available)]
     shown += [line(part, "muted") for part in wrap(BOUNDARY, available)]
     found = tables(observations)
     if found and found[-1].name == _OTHERS:
         found[-1] = _by_system(found[-1])
-    return [*shown, *(part for table in found for part in (line(), *lines(table, available, glyphs)))]
+    return [*shown, *(part for table in found for part in (line(), *lines(table, width, glyphs)))]
 
 
 def document(observations: Sequence[Observation]) -> str:

@@ -1,11 +1,9 @@
 """The flow of records through searching and screening, as tables and as values for programs."""
 
-from collections.abc import Sequence
 from typing import Any
 
 from orchtrace_corpus.base.text.table import Cell, Table, envelope
-from orchtrace_corpus.corpus.analysis.flow import OTHER_REASON, Flow
-from orchtrace_corpus.corpus.model.taxonomy import Facet
+from orchtrace_corpus.corpus.analysis.flow import OTHER_REASON, Flow, Screening, total
 
 _COLUMNS = (
     *("run", "identified", "duplicates", "known", "refused", "new"),
@@ -14,26 +12,18 @@ _COLUMNS = (
 _COUNTS = ("found", "repeated", "known", "refused", "new", "screened")
 
 
-def tables(flows: Sequence[Flow], whole: Flow, published: tuple[int, int], stage: Facet | None) -> list[Table]:
-    """The flow of each run and of all, and what was excluded by stage and reason.
-
-    Args:
-        flows: The flow of each run.
-        whole: All runs together.
-        published: How many papers and exclusions the published pool has.
-        stage: The facet of exclusions that names stages of screening.
-    """
-    included, excluded = published
+def tables(found: Screening) -> list[Table]:
+    """The flow of each run and of all, and what was excluded by stage and reason."""
+    included, excluded, flows, whole, by_hand, stage = found
     unknown = (None,) * 5
     rows: list[tuple[Cell, ...]] = [("published", *unknown, included + excluded, excluded, included, 0, 0)]
     rows += [_row(flow, flow.name) for flow in flows]
     rows += [_row(whole, "all runs")] if flows else []
+    rows += [_row(by_hand, by_hand.name)] if by_hand.new else []
     shown = [Table("runs", "Screening", _COLUMNS, tuple(rows))]
-    if whole.excluded:
+    if since := total((whole, by_hand)).excluded:
         labels = {term.id: term.label for term in stage.terms} if stage else {}
-        reasons = tuple(
-            (labels.get(tag, tag) or None, reason, count) for (tag, reason), count in sorted(whole.excluded.items())
-        )
+        reasons = tuple((labels.get(tag, tag) or None, reason, count) for (tag, reason), count in sorted(since.items()))
         shown.append(Table("excluded", "Excluded since", ("stage", "rule", "records"), reasons))
     return shown
 
@@ -43,13 +33,13 @@ def _row(flow: Flow, name: str) -> tuple[Cell, ...]:
     return (name, *counts, sum(flow.excluded.values()), flow.included, flow.coding, flow.awaiting)
 
 
-def data(flows: Sequence[Flow], whole: Flow, published: tuple[int, int]) -> str:
+def data(found: Screening) -> str:
     """The same for programs."""
-    included, excluded = published
     document: dict[str, object] = {
-        "published": {"included": included, "excluded": excluded},
-        "runs": [_mapping(flow) for flow in flows],
-        "all": _mapping(whole),
+        "published": {"included": found.included, "excluded": found.excluded},
+        "runs": [_mapping(flow) for flow in found.flows],
+        "all": _mapping(found.whole),
+        "by_hand": _mapping(found.by_hand),
     }
     return envelope("screening", document)
 

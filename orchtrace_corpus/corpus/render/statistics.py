@@ -228,11 +228,17 @@ _IMPOSSIBLE = "x"
 _SUM = "sum"
 
 
-def coverage_page(coverage: Coverage, width: int | None, glyphs: Glyphs = UNICODE) -> list[Line]:
-    """The matrix of two axes as a heat map, readable without colour, and its widest gaps with the papers near them."""
+def _coverage_title(coverage: Coverage) -> str:
+    by = "" if coverage.reading is ReadingName.PUBLISHED else f": {SOURCES_NOUN}"
+    return f"{crosstab_title(coverage.crosstab)}{by}"
+
+
+def coverage_page(coverage: Coverage, width: int | None, glyphs: Glyphs = UNICODE, note: str = "") -> list[Line]:
+    """The matrix of two axes as a heat map, its widest gaps with the papers near them, and a note at the foot."""
     crosstab = coverage.crosstab
     available = width or _PIPE_WIDTH
-    lines: list[Line] = [line(f"{crosstab_title(crosstab)}, {pluralize(crosstab.total, 'paper')}", "heading"), line()]
+    title = f"{_coverage_title(coverage)}, {pluralize(crosstab.total, 'paper')}"
+    lines: list[Line] = [line(title, "heading"), line()]
     matrix = _matrix(coverage, available, glyphs)
     lines += matrix
     if not matrix:
@@ -246,8 +252,8 @@ def coverage_page(coverage: Coverage, width: int | None, glyphs: Glyphs = UNICOD
     if shown:
         table = _gaps_table(coverage, [gap._replace(nearest=gap.nearest[:2]) for gap in shown])
         lines += [line(), *(line(text, "heading") for text in wrap(table.title, available))]
-        lines += table_lines(table._replace(title=""), available, glyphs)
-    return lines
+        lines += table_lines(table._replace(title=""), width, glyphs)
+    return [*lines, *(line(text, "muted") for text in wrap(note, available) if note)]
 
 
 def coverage_summary(coverage: Coverage) -> str:
@@ -287,7 +293,7 @@ def coverage_table(coverage: Coverage) -> Table:
             further = (round(gap.expected, 2), gap.nearest) if gap else (None, ())
             rows.append((row, column, number, _state(row, column, coverage), *further))
     columns = (crosstab.rows.name, crosstab.columns.name, "count", "state", "expected", "nearest")
-    return Table("cells", crosstab_title(crosstab), columns, tuple(rows))
+    return Table("cells", _coverage_title(coverage), columns, tuple(rows))
 
 
 def coverage_document(coverage: Coverage) -> str:
@@ -301,7 +307,7 @@ def coverage_document(coverage: Coverage) -> str:
     )
     notes = (f"{coverage_summary(coverage)}.", *(f"{text}." for text in _unused_texts(coverage)))
     notes += (f"{_IMPOSSIBLE}: cannot arise.",) * bool(coverage.impossible)
-    text = markdown(table._replace(rows=(*marked, (*totals, whole)), notes=notes))
+    text = markdown(table._replace(title=_coverage_title(coverage), rows=(*marked, (*totals, whole)), notes=notes))
     return "\n".join((text, markdown(_gaps_table(coverage, coverage.gaps))))
 
 
@@ -322,6 +328,7 @@ def coverage_json(coverage: Coverage) -> str:
         {
             "rows": crosstab.rows.name,
             "columns": crosstab.columns.name,
+            "reading": coverage.reading.value,
             "papers": crosstab.total,
             "cells": cells(crosstab),
             "row_totals": crosstab.row_totals,

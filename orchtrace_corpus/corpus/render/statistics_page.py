@@ -30,7 +30,9 @@ _SPARSE_LIMIT = 2
 _NEXT_STEPS = "Next: corpus gaps | corpus list | corpus terms | corpus --help"
 
 
-def page(summary: Summary, width: int, glyphs: Glyphs = UNICODE, published: Summary | None = None) -> list[Line]:
+def page(
+    summary: Summary, width: int, glyphs: Glyphs = UNICODE, published: Summary | None = None, note: str = ""
+) -> list[Line]:
     """One page that lets a newcomer see the state of the field: head counts, axes as bars, gaps.
 
     Args:
@@ -39,6 +41,7 @@ def page(summary: Summary, width: int, glyphs: Glyphs = UNICODE, published: Summ
         glyphs: The characters to draw with.
         published: The statistics as published, where the others are by the reading of the sources: shown in brackets
             where they differ.
+        note: What to say at the foot.
     """
     width = max(min(width, 100), 40)
     others = {counts.attribute.name: counts.counts for counts in (() if published is None else published.facets)}
@@ -65,7 +68,7 @@ def page(summary: Summary, width: int, glyphs: Glyphs = UNICODE, published: Summ
     gaps = _gap_lines(summary, width, glyphs)
     if gaps:
         lines += [line(), line(f"Sparse (up to {_SPARSE_LIMIT}) and empty", "heading"), *gaps]
-    lines.append(line())
+    lines += [line(), *(line(text, "muted") for text in wrap(note, width))]
     filled = [any(span.text.strip() for span in one) for one in lines]
     # Of blank lines in a row, the first.
     kept = [one for one, *near in zip(lines, filled, (True, *filled), strict=False) if any(near)]

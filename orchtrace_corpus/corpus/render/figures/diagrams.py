@@ -16,6 +16,8 @@ _WIDTH = (WIDTH - 2 * MARGIN - _GAP) / 2
 _INNER = _WIDTH - 2 * _PADDING
 _LINE = 19.0
 _ARROW = 5.0
+_STEPS_SINCE = 5
+"""How many rows of boxes the flow of an updated review has."""
 
 _Row: TypeAlias = tuple[str, str, int]
 """A line of a box: its text, a number at its right end, possibly empty, and the size of both."""
@@ -46,7 +48,9 @@ def draw_screening(figure: Figure, caption: Caption, source: Source) -> str:
             with drawing.group():
                 _box(drawing, x, y, height, rows)
             if place:
-                _arrow(drawing, x - _GAP, y + height / 2, 1, 0)
+                # What no search found comes in from the side.
+                inward = boxes is steps[-2] and len(steps) == _STEPS_SINCE
+                _arrow(drawing, x - _GAP * (not inward), y + height / 2, -1 if inward else 1, 0)
         y += height
         if index < len(steps) - 1:
             _arrow(drawing, MARGIN + _WIDTH / 2, y, 0, 1)
@@ -70,6 +74,14 @@ def _steps_since(source: Source) -> tuple[tuple[list[_Row], ...], ...]:
     if whole.found is not None:
         identified = _recorded("Records identified", whole.found, tuple(whole.by_source.items()))
     removed = (("Duplicate records", whole.repeated), ("Known to the corpus", whole.known), ("Other", whole.refused))
+    by_hand = screening.by_hand
+    studies = (("From these searches", whole.included), ("Added by hand", by_hand.included)) if by_hand.new else ()
+    others = (
+        ("Excluded", sum(by_hand.excluded.values())),
+        ("Included, tags open", by_hand.coding),
+        ("Awaiting a decision", by_hand.awaiting),
+    )
+    added = [_recorded("Records added by hand", by_hand.new, others)] if by_hand.new else []
     screened = (("Included, tags open", whole.coding), ("Awaiting a decision", whole.awaiting))
     return (
         (
@@ -81,7 +93,7 @@ def _steps_since(source: Source) -> tuple[tuple[list[_Row], ...], ...]:
             _recorded("Records screened", whole.screened, screened),
             _recorded("Records excluded", sum(excluded.values()), tuple(excluded.items())),
         ),
-        (_recorded("New studies included", whole.included),),
+        (_recorded("New studies included", whole.included + by_hand.included, studies), *added),
         (_recorded("Total studies included in review", len(source.pool.papers)),),
     )
 

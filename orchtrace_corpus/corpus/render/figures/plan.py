@@ -255,14 +255,15 @@ def _screening(source: Source) -> Caption:
 
 
 def _screening_since(screening: "Screening", source: Source) -> Caption:
-    whole, previous = screening.whole, screening.included
+    whole, previous, by_hand = screening.whole, screening.included, screening.by_hand
     found = NOT_RECORDED if whole.found is None else f"{whole.found:,}"
+    added = f"Added by hand {by_hand.new:,}, of which {by_hand.included:,} included. " if by_hand.new else ""
     text = (
         f"Previous review: {count_noun(previous, 'paper')} included, {screening.excluded:,} records excluded. "
         f"Since then, in {count_noun(len(screening.flows), 'run')}: identified {found}, "
         f"removed before screening {whole.removed:,}, new {whole.new:,}, screened {whole.screened:,}, "
         f"excluded {sum(whole.excluded.values()):,}, included {whole.included:,}, included with open tags "
-        f"{whole.coding:,}, awaiting a decision {whole.awaiting:,}. "
+        f"{whole.coding:,}, awaiting a decision {whole.awaiting:,}. {added}"
         f"In all {count_noun(len(source.pool.papers), 'paper')}."
     )
     return Caption("From identified to included records", f"{totals(source.summary)}.", text)
