@@ -48,7 +48,7 @@ START_UP_LIMITS = {
     "check": 15.0,
 }
 COMPLETION_LIMIT = 6.0
-COMPLETED = ("s", "stats rew", "show pup", "list --where stop=e")
+COMPLETED = ("s", "stats rew", "show pup", "list --where stop=e", "tag pup", "add pup")
 """Lines behind which TAB is pressed."""
 
 CHECK_TO_VALIDATE_LIMIT = 2.0

@@ -107,7 +107,10 @@ def _zsh(text: str) -> str:
 
 
 class Place(NamedTuple):
-    """Where in a command line a word is being written: behind which command, and in which corpus."""
+    """Where in a command line a word is being written: behind which command, and in which corpus.
+
+    `found` is what the command is; None where its forms say enough to import it only if need be.
+    """
 
     found: Any
     command: Command | None
@@ -135,7 +138,9 @@ def offer(before: Sequence[str], word: str, program: str = CORPUS) -> Offers:
         else:
             yield from ((name, one.help) for group in place.found.commands.values() for name, one in group.items())
         return
-    known, rest = list(parameters_of(place)), list(place.words)
+    rest = list(place.words)
+    needs_options = any(one.startswith("-") for one in (*rest, word))
+    known = list(parameters_of(place) if needs_options else arguments_of(place))
     options = {name: one for one in known for name in one.names}
     used: set[str] = set()
     bare = 0
@@ -177,8 +182,17 @@ def place_of(before: Sequence[str]) -> Place | None:
             command = find_command(found.commands, word)
             if command is None:
                 return None
-            found = command.find()
+            found = None if command.forms else command.find()
     return Place(found, command, rest, root)
+
+
+def arguments_of(place: Place) -> Iterator[Parameter]:
+    """What a command takes if there are no options: by the forms in the table, where they are there."""
+    if place.command is None or not place.command.forms:
+        yield from parameters_of(place)
+        return
+    for form in place.command.forms.split():
+        yield Parameter(form, (), str, 1, form.endswith("..."), True, {"metavar": form})
 
 
 def parameters_of(place: Place) -> Iterator[Parameter]:

@@ -20,8 +20,8 @@ COMMANDS: dict[str, dict[str, Command]] = {
         ),
     },
     "Edit": {
-        "add": Command("corpus.cli.change:add", "Add papers to the pool."),
-        "tag": Command("corpus.cli.change:tag", "Set tags of one record."),
+        "add": Command("corpus.cli.change:add", "Add papers to the pool.", "ID_OR_URL..."),
+        "tag": Command("corpus.cli.change:tag", "Set tags of one record.", "KEY [FIELD=VALUE]..."),
     },
     "Export and traces": {
         "export": Command("corpus.cli.exchange:export", "Write papers in another format."),
@@ -39,11 +39,13 @@ COMMANDS: dict[str, dict[str, Command]] = {
         "schema": Command("corpus.cli.generate:schema", "Write the JSON Schemas of the data files, for editors."),
         "rule": Command("cli.commands:rule", "Explain a rule: why it exists, what breaks it, and how to fix it."),
         "audit": Command("corpus.cli.agreement", "Draw a sample for a second reader, and measure agreement."),
-        "exclude": Command("corpus.cli.change:exclude", "Record why a screened paper was excluded."),
+        "exclude": Command("corpus.cli.change:exclude", "Record why a screened paper was excluded.", "ID_OR_URL"),
         "screen": Command("corpus.cli.screen:screen", "Decide on candidates, one after another."),
-        "promote": Command("corpus.cli.change:promote", "Move an excluded paper into the pool."),
-        "demote": Command("corpus.cli.change:demote", "Move a paper from the pool to the exclusions, with the reason."),
-        "remove": Command("corpus.cli.change:remove", "Remove one record, and the comments directly above it."),
+        "promote": Command("corpus.cli.change:promote", "Move an excluded paper into the pool.", "ID"),
+        "demote": Command(
+            "corpus.cli.change:demote", "Move a paper from the pool to the exclusions, with the reason.", "KEY"
+        ),
+        "remove": Command("corpus.cli.change:remove", "Remove one record, and the comments directly above it.", "KEY"),
         "import": Command("corpus.cli.exchange:import_", "Import records from a file in another format."),
         "fetch": Command("corpus.cli.upstream:fetch", "Compare the records with arXiv, and report what has changed."),
         "discover": Command("corpus.cli.discover:discover", "Search for new papers, and save them as candidates."),

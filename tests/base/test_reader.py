@@ -1,14 +1,19 @@
 """The strict YAML reader: every value as text, every value at its place, every refusal with its place."""
 
 import json
+from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from orchtrace_corpus.base.errors import DataFileError
 from orchtrace_corpus.base.yamlfile import reader
+from orchtrace_corpus.base.yamlfile.lines import Lines, UnclearError
+from orchtrace_corpus.base.yamlfile.parser import Parser
 from orchtrace_corpus.base.yamlfile.reader import Mapping, Node, Scalar, Sequence, YamlFile, read
+
+ROOT = Path(__file__).resolve().parents[2]
 
 # Text that YAML can hold between double quotes on one line, astral and combining characters included.
 LINE_TEXT = st.text(
@@ -83,6 +88,52 @@ def test_reading_json_gives_its_values(document: object) -> None:
     node = YamlFile("x.yaml", json.dumps(document, ensure_ascii=False).encode()).root()
 
     assert values(node) == document
+
+
+PIECES = st.sampled_from(
+    'a: |b: |c:|a,b: |\'a\': |"b!=": |- |- a: |- - |x|x y|x: y|x # y|x#y|x:|y:z|-1|-|=|é 𝒜|"x"|"x: # y"|"x \\" y"|'
+    '"\\\\"|"\\n"|\'x\'|[]|{}|[x, y z]|[x, "y, z"]|[x, ]|[x: y]|[x,y]|[https://x/y?z#a]|{a: x, b: [y, {c: z}]}|'
+    '{"a!=": x}|{a: x, a: y}|{<<: x}|[x|x]|>-|>|# x|<<: x|&x y|*x|!x y|--- x|? x'.split("|")
+)
+"""What lines are made of: what `corpus fmt` writes, and what it does not."""
+
+LINES = st.builds(
+    lambda indent, parts, end: " " * indent + "".join(parts) + end,
+    st.sampled_from([0, 0, 2, 2, 4, 6, 1]),
+    st.lists(PIECES, max_size=3),
+    st.sampled_from(["", "", "", " ", "  # x"]),
+)
+
+
+@settings(max_examples=1000)
+@given(st.lists(LINES, min_size=1, max_size=7))
+def test_what_is_read_line_by_line_is_what_the_parser_reads(lines: list[str]) -> None:
+    text = "\n".join([*lines, ""])
+    try:
+        found = Lines(text).root()
+    except UnclearError:
+        return
+    file = YamlFile("x.yaml", text.encode())
+
+    assert Parser(file).root() == found
+    assert file.findings == []
+
+
+@settings(max_examples=300)
+@given(st.lists(LINES, min_size=1, max_size=5), st.lists(LINES, max_size=3))
+def test_records_are_the_same_where_lines_become_unclear(lines: list[str], others: list[str]) -> None:
+    text = "\n".join(["- a: x", "  b: [y]", "", "- a: z", *lines, "- a: x", *others, ""])
+    file, other = YamlFile("x.yaml", text.encode()), YamlFile("x.yaml", text.encode())
+
+    assert list(file.records()) == list(Parser(other).records())
+    assert (file.findings, file.cut_off) == (other.findings, other.cut_off)
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "data").rglob("*.yaml")), ids=lambda path: path.stem)
+def test_the_real_data_is_read_line_by_line(path: Path) -> None:
+    file = YamlFile(path.name, path.read_bytes())
+
+    assert Lines(file.text).root() == Parser(file).root()
 
 
 def test_places_survive_windows_line_ends() -> None:

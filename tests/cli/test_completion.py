@@ -10,8 +10,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import typer
 
+from orchtrace_corpus.base.commands.declarations import CommandGroup
 from orchtrace_corpus.cli import completion
+from orchtrace_corpus.cli.table import COMMANDS
 from tests.conftest import ROOT, TOY, run_corpus
 
 
@@ -43,6 +46,9 @@ def offered(line: str) -> list[str]:
         ("stats sty", ["style"]),
         ("stats --by c", ["code", "cite_key", "care", "confidence"]),
         ("stats --cross style si", ["size"]),
+        ("tag rose-garden size=small style=g", ["style=gravel"]),
+        ("exclude rose-garden lo", []),
+        ("promote E", ["E001", "E003"]),
         ("gaps st", ["stage", "style"]),
         ("gaps C", ["C1", "C2"]),
         ("terms too", ["tools"]),
@@ -203,6 +209,18 @@ def typed(tmp_path: Path, garden: Path) -> Iterator[object]:
     return run
 
 
+def test_the_table_has_the_forms_of_the_arguments_that_typer_declares() -> None:
+    for name, command in (one for group in COMMANDS.values() for one in group.items()):
+        place = completion.place_of([name])
+        assert place is not None
+        is_typers = command.forms or isinstance(command.find(), typer.Typer)
+        if is_typers and not isinstance(place.found, CommandGroup) and name not in ("trace", "audit"):
+            forms = [str(one.settings["metavar"]) for one in completion.parameters_of(place) if not one.names]
+            many = [one.is_many for one in completion.parameters_of(place) if not one.names]
+            assert command.forms.split() == forms, name
+            assert [form.endswith("...") for form in forms] == many, name
+
+
 @pytest.mark.posix
 @pytest.mark.skipif(not shutil.which("bash"), reason="no bash here")
 def test_a_real_bash_completes(typed: object) -> None:
@@ -224,7 +242,10 @@ def test_a_real_bash_completes(typed: object) -> None:
     ]
 
 
-@pytest.mark.parametrize("line", ["s", "show ro", "list --where size=s", "stats st", "gaps "])
+@pytest.mark.parametrize(
+    "line",
+    ["s", "show ro", "list --where size=s", "stats st", "gaps ", "add ", "tag ro", "tag rose-garden sty", "promote E"],
+)
 def test_completion_imports_neither_typer_nor_anything_heavy(line: str) -> None:
     words = line.split(" ")
     environment = {**os.environ, "_CORPUS_COMPLETE": "complete_bash", "PYTHONPATH": str(ROOT)}

@@ -34,12 +34,16 @@ class Argument(Option):
 class Command(NamedTuple):
     """A line of a table: where the command is in `orchtrace_corpus`, and its help line.
 
-    `place` is a module and a function or `CommandGroup` of it: `corpus.cli.word_counts:stats`. Without a name it is a
-    module whose `app` is one of Typer's.
+    Attributes:
+        place: A module and a function or `CommandGroup` of it: `corpus.cli.word_counts:stats`. Without a name it is a
+            module whose `app` is one of Typer's.
+        help: The help line.
+        forms: Of a command that Typer declares, the forms of its arguments, for completion without Typer.
     """
 
     place: str
     help: str
+    forms: str = ""
 
     def find(self) -> Any:
         """Import what the command is."""

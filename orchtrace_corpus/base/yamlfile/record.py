@@ -9,8 +9,6 @@ from collections.abc import Mapping as MappingType
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from yaml._yaml import CParser
-
 from orchtrace_corpus.base.errors import DataFileError
 from orchtrace_corpus.base.yamlfile.reader import Mapping, Node, Scalar, Sequence, YamlFile
 from orchtrace_corpus.base.yamlfile.writer import (
@@ -192,6 +190,8 @@ def _at(record: Mapping, path: Path) -> int:
 
 def _ends(file: YamlFile, at: int, limit: int) -> list[int]:
     """Where each key, each text and each bracket between two indexes ends: what is not comment or blank, in order."""
+    from yaml._yaml import CParser
+
     column = file.location(at).column - 1
     parser = CParser(" " * column + file.text[at:limit])
     ends = []

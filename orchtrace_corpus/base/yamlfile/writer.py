@@ -8,16 +8,13 @@ Comments are kept in four places: at the head of the file, before a record, befo
 line's end. A comment anywhere else has no line to go to and is refused.
 """
 
+import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from collections.abc import Mapping as MappingType
 from functools import lru_cache
 from itertools import takewhile
 from typing import NamedTuple, TypeAlias
-
-from yaml import ScalarEvent, ScalarNode
-from yaml._yaml import CParser
-from yaml.resolver import Resolver
 
 from orchtrace_corpus.base.yamlfile.reader import Mapping, Node, Scalar, Sequence, YamlFile
 
@@ -352,6 +349,9 @@ def _comment_texts(text: str, first: int) -> Iterator[tuple[int, str]]:
 
 def scalars(text: str) -> Iterator[tuple[int, int, str | None]]:
     """Every scalar of a document without errors of syntax: where it begins and ends, and its style."""
+    from yaml import ScalarEvent
+    from yaml._yaml import CParser
+
     parser = CParser(text)
     while parser.check_event():
         event = parser.get_event()
@@ -369,12 +369,14 @@ def _is_plain(text: str, in_flow: bool) -> bool:
         return False
     if text[0].isalpha():  # of YAML 1.1's implicit types, only some words begin with a letter
         return text.lower() not in _WORDS
-    return bool(_resolver().resolve(ScalarNode, text, (True, False)) == "tag:yaml.org,2002:str")  # type: ignore[no-untyped-call]
+    if re.match(r"[^0-9.+~<=]|[0-9].*?([^-+0-9A-Fa-fxtTZ_.: ]|--)", text):  # what no number and no time has
+        return True
+    if re.fullmatch(r"[0-7]+|[1-9][0-9]*|[0-9]+\.[0-9]*|[0-9]{4}-[0-9]{2}-[0-9]{2}", text):
+        return False
+    from yaml import ScalarNode
+    from yaml.resolver import Resolver
 
-
-@lru_cache(maxsize=1)
-def _resolver() -> Resolver:
-    return Resolver()
+    return bool(Resolver().resolve(ScalarNode, text, (True, False)) == "tag:yaml.org,2002:str")  # type: ignore[no-untyped-call]
 
 
 def _quoted(text: str) -> str:
