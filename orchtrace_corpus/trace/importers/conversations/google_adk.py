@@ -87,7 +87,7 @@ class _Said(Struct, rename="camel"):
 
 def recognises(beginning: Head) -> bool:
     """Whether a file that begins like this holds sessions of ADK: by their members."""
-    return any(members <= beginning.outline for members in _MEMBERS)
+    return beginning.has_any(_MEMBERS)
 
 
 def ties(opened: Opened) -> Sequence[str]:

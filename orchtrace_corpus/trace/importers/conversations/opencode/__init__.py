@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from orchtrace_corpus.trace.importers.conversations import transcript as steps
-from orchtrace_corpus.trace.importers.conversations.opencode.database import Database
+from orchtrace_corpus.trace.importers.conversations.opencode.database import Database, is_database
 from orchtrace_corpus.trace.importers.conversations.opencode.store import Message, Part, Session, Store
 from orchtrace_corpus.trace.importers.conversations.team import Team
 from orchtrace_corpus.trace.importers.core.identity import current_answers
@@ -35,18 +35,26 @@ def recognises(beginning: Head) -> bool:
     """Whether a file that begins like this is of OpenCode: by the tables of its database, or by ids and members."""
     if beginning.text.startswith(_SQLITE):
         return _TABLE.search(beginning.text) is not None
-    return any(members <= beginning.outline for members in _MEMBERS) and bool(_ID.search(beginning.text))
+    return beginning.has_any(_MEMBERS) and bool(_ID.search(beginning.text))
 
 
 def ties(opened: Opened) -> Sequence[str]:
     """What ties a file to others: its session and the one above it, and the database that its folder was moved to."""
-    path = os.path.realpath(opened.file.path)
-    if opened.first().text.startswith(_SQLITE):
-        return [path]
-    above, _, _ = path.rpartition(f"{os.sep}storage{os.sep}")
+    path, text = opened.file.path, opened.first().text
+    if text.startswith(_SQLITE):
+        return [os.path.realpath(path)]
+    folder = os.path.dirname(os.path.realpath(path) if os.path.islink(path) else path)
+    database = opened.of_folders.get(folder)
+    if database is None:
+        database = opened.of_folders[folder] = _database_above(folder)
+    return [*(_SESSION.findall(text) or [os.path.realpath(path)]), *([database] if database else [])]
+
+
+def _database_above(folder: str) -> str:
+    """The database that a folder of JSON files was moved to; empty where there is none."""
+    above, _, _ = os.path.join(os.path.realpath(folder), "").rpartition(f"{os.sep}storage{os.sep}")
     database = os.path.join(above, "opencode.db")
-    named = _SESSION.findall(opened.first().text)
-    return [*(named or [path]), *([database] if above and os.path.isfile(database) else [])]
+    return database if above and os.path.isfile(database) else ""
 
 
 def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
@@ -62,9 +70,7 @@ def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
     documents: list[LogFile] = []
     found = 0
     for file in files:
-        with Opened(file) as opened:
-            is_database = opened.first().text.startswith(_SQLITE)
-        if not is_database:
+        if not is_database(file):
             documents.append(file)
             continue
         with Database(file) as database:
