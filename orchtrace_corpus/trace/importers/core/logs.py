@@ -36,6 +36,7 @@ HEAD_ROWS = 50
 _SQLITE = b"SQLite format 3\0"
 _MARK = re.compile(rb'"((?:[^"\\]++|\\.)*+)"?(\s*+:)?|[{}\[\]]')  # a name with its colon, a text, a bracket
 _MOST_MARKS = 5_000  # so many are looked at to recognise the format of a document
+_MOST_NAMES = 4  # so many names are taken from it at once
 _UNDECODABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 _Shape = TypeVar("_Shape")
 _NOTHING = object()  # the value of a line that has none; `null` is one
@@ -101,10 +102,11 @@ def find(path: str, suffixes: Sequence[str] = SUFFIXES) -> Found:
         folders = []
         for entry in _entries(waiting.pop(), unread):
             is_link, is_log = entry.is_symlink(), entry.name.endswith(endings)
+            leads_out = is_link and not os.path.realpath(entry.path).startswith(inside)
             is_file = is_log and (os.path.isfile(entry.path) if is_link else entry.is_file())
             if not is_link and entry.is_dir():
                 folders.append(entry.path)
-            elif is_link and (is_file or os.path.isdir(entry.path)) and _leads_out(entry.path, inside):
+            elif leads_out and (is_file or os.path.isdir(entry.path)):
                 leading_out += 1
             elif is_file:
                 found.append(LogFile(entry.path, masked_path(entry.path[above:])))
@@ -130,10 +132,6 @@ def _entries(folder: str, unread: list[OSError]) -> list[os.DirEntry[str]]:
     except OSError as error:
         unread.append(error)
         return []
-
-
-def _leads_out(path: str, inside: str) -> bool:
-    return not os.path.realpath(path).startswith(inside)
 
 
 def rows(file: LogFile, report: ImportReport, shape: Any = Any) -> Iterator[tuple[int, Any]]:
@@ -263,9 +261,11 @@ class Head:
     def has_any(self, groups: Iterable[Set[str]]) -> bool:
         """Whether all names of one of these groups are in the outline, which is made only as far as that takes."""
         self._further = further = self._further or _outlined(self._data, self.rows)
-        while not (is_there := any(map(self._known.issuperset, groups))) and (name := next(further, None)) is not None:
-            self._known.add(name)
-        return is_there
+        while more := set(islice(further, _MOST_NAMES)):
+            self._known |= more
+            if any(map(self._known.issuperset, groups)):
+                return True
+        return any(map(self._known.issuperset, groups))
 
     @property
     def is_utf16(self) -> bool:
@@ -385,13 +385,12 @@ def _outlined(data: bytes, rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 
 
 def _first_rows(data: bytes, shape: type[_Shape], most: int) -> list[_Shape]:
-    decode = msgspec.json.Decoder(shape).decode
     found = []
     for line in data.split(b"\n", most)[:most]:
         if not line.rstrip().endswith(b"}") or exceeds_depth(line):  # cut off, or no object
             continue
         try:
-            found.append(decode(line))
+            found.append(msgspec.json.decode(line, type=shape))
         except _UNDECODABLE:
             if isinstance(row := _decoded(line, ImportReport()), dict):
                 found.append(msgspec.convert(row, shape))

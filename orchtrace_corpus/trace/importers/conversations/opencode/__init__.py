@@ -28,6 +28,8 @@ _MEMBERS = (
     {"sessionID", "timestamp", "type", "part"}, {"info", "messages"},
 )  # fmt: skip
 """Members of a session, a message, a part, and of what `run` and `export` print."""
+_DOCUMENTS = (".json", ".jsonl", ".ndjson")
+"""What the names of documents end in; a database that is called like them is tied to no other file."""
 _ABORTED = "MessageAbortedError"
 
 
@@ -44,17 +46,19 @@ def ties(opened: Opened) -> Sequence[str]:
     if text.startswith(_SQLITE):
         return [os.path.realpath(path)]
     folder = os.path.dirname(os.path.realpath(path) if os.path.islink(path) else path)
-    database = opened.of_folders.get(folder)
-    if database is None:
-        database = opened.of_folders[folder] = _database_above(folder)
-    return [*(_SESSION.findall(text) or [os.path.realpath(path)]), *([database] if database else [])]
-
-
-def _database_above(folder: str) -> str:
-    """The database that a folder of JSON files was moved to; empty where there is none."""
-    above, _, _ = os.path.join(os.path.realpath(folder), "").rpartition(f"{os.sep}storage{os.sep}")
+    above, _, _ = os.path.join(_real(folder, opened.of_folders), "").rpartition(f"{os.sep}storage{os.sep}")
     database = os.path.join(above, "opencode.db")
-    return database if above and os.path.isfile(database) else ""
+    is_moved = above and os.path.isfile(database)
+    return [*(_SESSION.findall(text) or [os.path.realpath(path)]), *([database] if is_moved else [])]
+
+
+def _real(folder: str, known: dict[str, str]) -> str:
+    """The path of a folder without links; what is known of those above it is not asked again."""
+    if folder not in known:
+        above, name = os.path.split(folder)
+        is_plain = name.strip(".") and not os.path.islink(folder)
+        known[folder] = os.path.join(_real(above, known), name) if is_plain else os.path.realpath(folder)
+    return known[folder]
 
 
 def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
@@ -70,7 +74,7 @@ def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
     documents: list[LogFile] = []
     found = 0
     for file in files:
-        if not is_database(file):
+        if (len(files) > 1 and file.path.endswith(_DOCUMENTS)) or not is_database(file):
             documents.append(file)
             continue
         with Database(file) as database:
