@@ -10,12 +10,14 @@ from typing import Any, TypeVar
 
 from msgspec import DecodeError, Raw
 
+from orchtrace_corpus.base.errors import DataFileError
+from orchtrace_corpus.base.findings import quote_path
 from orchtrace_corpus.trace.importers.conversations import transcript as steps
 from orchtrace_corpus.trace.importers.conversations.conversation_events import add_events
 from orchtrace_corpus.trace.importers.core.builder import Builder
 from orchtrace_corpus.trace.importers.core.identity import Names
 from orchtrace_corpus.trace.importers.core.json_parts import Part, encoded, whole
-from orchtrace_corpus.trace.importers.core.logs import EmptyLogError, LogFile, contents, rows
+from orchtrace_corpus.trace.importers.core.logs import MOST_LINE_BYTES, EmptyLogError, LogFile, contents, rows
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
 from orchtrace_corpus.trace.importers.spans.span import Usage
 from orchtrace_corpus.trace.importers.spans.usage import amount, divided
@@ -41,6 +43,19 @@ def documents(file: LogFile, report: ImportReport) -> Iterator[Part]:
     for line, raw in rows(file, report, Raw):
         data = bytes(raw) if isinstance(raw, Raw) else encoded(raw)
         yield Part(data, Raw(data), 0, line)
+
+
+def objects(file: LogFile) -> int:
+    """How many lines of a log are objects, whole or not; others are what programs print besides.
+
+    Raises:
+        DataFileError: The file cannot be read.
+    """
+    try:
+        with open(file.path, "rb") as handle:
+            return sum(line.lstrip()[:1] == b"{" for line in iter(lambda: handle.readline(MOST_LINE_BYTES), b""))
+    except OSError as error:
+        raise DataFileError(f"cannot read {quote_path(file.path)}: {error.strerror}") from error
 
 
 def traces_of(

@@ -11,7 +11,6 @@ from orchtrace_corpus.trace.importers.spans.tree import NOBODY, Tree
 from orchtrace_corpus.trace.model.import_report import ImportReport, LedgerLine, Problem
 from orchtrace_corpus.trace.model.trace import TokenBasis
 
-
 _KINDS = ("input", "output", "cache_read", "cache_write", "reasoning")
 
 
