@@ -15,7 +15,7 @@ from typing import NamedTuple, NoReturn, Protocol, runtime_checkable
 from orchtrace_corpus.base.errors import CommandUseError, DataFileError
 from orchtrace_corpus.base.findings import printable, quote, quote_path, suggestion
 from orchtrace_corpus.trace.importers.core import logs
-from orchtrace_corpus.trace.importers.core.identity import Answers
+from orchtrace_corpus.trace.importers.core.identity import Answers, tied
 from orchtrace_corpus.trace.importers.core.logs import Head, LogFile, Opened
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
 from orchtrace_corpus.trace.importers.core.programs import program_of
@@ -200,6 +200,7 @@ def find(paths: Sequence[str], form: str = "") -> Found:
     named = {path for path in paths if os.path.isfile(path)}
     beside: set[str] = set()
     known: set[Hashable] = set()
+    of_folders: dict[str, str] = {}
     by_format: dict[str, list[tuple[LogFile, Sequence[str]]]] = {}
     traces: list[LogFile] = []
     others: list[LogFile] = []
@@ -215,7 +216,7 @@ def find(paths: Sequence[str], form: str = "") -> Found:
         if not os.access(file.path, os.R_OK):
             forbidden.append(Session("", (file,)))
             continue
-        with Opened(file) as opened:
+        with Opened(file, of_folders) as opened:
             if not form and may_hold_traces(opened.first().text) and holds_traces(file.path):
                 traces.append(file)
             elif name := form or recognise(opened, likely):
@@ -228,7 +229,7 @@ def find(paths: Sequence[str], form: str = "") -> Found:
                 is_trace = may_hold_traces(opened.head().text)
                 (traces if is_trace else others).append(file)
                 programs.update(filter(None, () if is_trace else (program_of(opened.head()),)))
-    found = [Session(name, group) for name, files in by_format.items() for group in logs.tied(files)]
+    found = [Session(name, group) for name, files in by_format.items() for group in tied(files)]
     found = [one for one in found if any(file.path not in beside for file in one.files)]
     passed_over = [said for one in looked for said in one.passed_over]
     for program, number in programs.items():
@@ -263,11 +264,11 @@ def grouped(form: str, files: Iterable[LogFile]) -> Iterator[tuple[LogFile, ...]
     Raises:
         DataFileError: A file cannot be read.
     """
-    found = []
+    found, of_folders = [], dict[str, str]()
     for file in files:
-        with Opened(file) as opened:
+        with Opened(file, of_folders) as opened:
             found.append((file, importer(form).ties(opened)))
-    yield from logs.tied(found)
+    yield from tied(found)
 
 
 def recognise(opened: Opened, likely: str = "") -> str:

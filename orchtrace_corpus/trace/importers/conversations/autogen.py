@@ -8,14 +8,14 @@ orchestrators, counts by itself. Shapes: autogen-agentchat and autogen-core 0.7.
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import lru_cache
+from operator import attrgetter
 from typing import Any, NamedTuple
 
-from msgspec import DecodeError, Struct
+from msgspec import DecodeError, Raw, Struct
 
-from orchtrace_corpus.base.errors import DataFileError
-from orchtrace_corpus.base.findings import quote_path
 from orchtrace_corpus.trace.importers.conversations import transcript as steps
-from orchtrace_corpus.trace.importers.conversations.team import Team
+from orchtrace_corpus.trace.importers.conversations.team import Team, objects
 from orchtrace_corpus.trace.importers.conversations.transcript import string, text_field
 from orchtrace_corpus.trace.importers.core import json_parts as parts
 from orchtrace_corpus.trace.importers.core import logs
@@ -85,6 +85,13 @@ def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
     yield trace
 
 
+class _Response(Struct):
+    """What a service answered, without the texts."""
+
+    model: Any = None
+    usage: Any = None
+
+
 class _Row(Struct):
     """The members of a row of the event log; the messages that a model was asked with are left undecoded."""
 
@@ -94,15 +101,16 @@ class _Row(Struct):
     agent_id: str = ""
     prompt_tokens: Any = None
     completion_tokens: Any = None
-    response: Any = None
-    messages: Any = None
+    response: _Response | None = None
+    messages: Raw = Raw(b"null")
 
 
 class _Said(NamedTuple):
-    """A message at its place."""
+    """A message at its place, with its time."""
 
     message: Mapping[str, Any]
     place: steps.Place
+    time: float
 
 
 class _Called(NamedTuple):
@@ -111,7 +119,7 @@ class _Called(NamedTuple):
     agent: str
     prompt: Any
     completion: Any
-    response: Mapping[str, Any]
+    response: _Response
     time: float
     place: steps.Place
 
@@ -163,24 +171,24 @@ class _Run:
         for line, row in logs.rows(file, self._report, _Row):
             self._take_row(row if isinstance(row, _Row) else lenient(row, _Row) or _Row(), steps.Place(file.name, line))
         if self._report.unread > dropped:
-            self._unread += _objects(file) - (self._report.records_read - before)
+            self._unread += objects(file) - (self._report.records_read - before)
 
     def _take_row(self, row: _Row, place: steps.Place) -> None:
-        sender = _RUNTIME.sub("", row.sender)
+        sender = _agent_of(row.sender)
         if sender.startswith(_ASKING):
             self._managers.add(sender)
         if row.type in _CALLS:
-            response = row.response if isinstance(row.response, dict) else {}
-            agent = masked(_RUNTIME.sub("", row.agent_id)) or "agent"
-            called = _Called(agent, row.prompt_tokens, row.completion_tokens, response, self._time, place)
-            self._model_calls.append(called)
+            agent, spent = masked(_agent_of(row.agent_id)) or "agent", (row.prompt_tokens, row.completion_tokens)
+            self._model_calls.append(_Called(agent, *spent, row.response or _Response(), self._time, place))
         elif isinstance(row.payload, str) and self._are_known(row.payload):
             self._report.pass_over("copy of a message")
             if _USAGE.search(row.payload):
                 self._report.enter(LedgerLine.RESTATED)
         else:
             given = parts.decoded(row.payload) if isinstance(row.payload, str) else row.payload
-            found = list(_messages(given)) or list(_messages(row.messages))
+            asked: Any = row.messages
+            asked = parts.decoded(asked) if isinstance(asked, Raw) else asked
+            found = list(_messages(given)) or list(_messages(asked))
             for message in found:
                 self._take(message, place)
             if not found and row.payload is None:
@@ -196,7 +204,8 @@ class _Run:
         if not isinstance(message, dict) or not isinstance(message.get("source"), str):
             self._report.drop(Drop.NO_OBJECT, place.file, place.line)
             return
-        self._time = max(self._time, steps.moment(message.get("created_at")))
+        time = steps.moment(message.get("created_at"))
+        self._time = max(self._time, time)
         name = text_field(message, "id") or parts.encoded(message).decode()
         if name in self._messages:
             usage = message.get("models_usage")
@@ -204,12 +213,12 @@ class _Run:
             if isinstance(usage, dict):
                 self._report.enter(LedgerLine.RESTATED)
             return
-        self._messages[name] = _Said(message, place)
+        self._messages[name] = _Said(message, place, time)
         self._name = self._name or text_field(message, "id")
 
     def trace(self) -> Trace | None:
         """The trace; None where no agent said anything."""
-        said = sorted(self._messages.values(), key=lambda one: steps.moment(one.message.get("created_at")))
+        said = sorted(self._messages.values(), key=attrgetter("time"))
         paid = self._match(said)
         for number, one in enumerate(said):
             self._say(one, paid.get(number))
@@ -222,8 +231,8 @@ class _Run:
     def _match(self, said: Sequence[_Said]) -> dict[int, _Called]:
         """The calls of models by the messages that tell of them; those of which none does are answers by themselves."""
         waiting: dict[tuple[str, ...], list[int]] = {}
-        for number, (message, _) in reversed(list(enumerate(said))):
-            usage = message.get("models_usage")
+        for number, one in reversed(list(enumerate(said))):
+            message, usage = one.message, one.message.get("models_usage")
             if isinstance(usage, dict):
                 stated = str(usage.get("prompt_tokens")), str(usage.get("completion_tokens"))
                 for of in (masked(message["source"]), ""):
@@ -256,34 +265,29 @@ class _Run:
             self._threads[name] = self._team.thread(name, key=name)
         return self._threads[name]
 
-    def _spend(self, call: steps.ModelCall, prompt: Any, completion: Any, response: Mapping[str, Any]) -> None:
+    def _spend(self, call: steps.ModelCall, prompt: Any, completion: Any, response: _Response) -> None:
         """Give an answer its tokens; what came from a cache, and reasoning, only the service's own answer tells."""
-        call.model = masked(text_field(response, "model"))
-        usage = response.get("usage")
-        usage = usage if isinstance(usage, dict) else {}
+        call.model = masked(string(response.model))
+        usage = response.usage if isinstance(response.usage, dict) else {}
         details = (usage.get("prompt_tokens_details"), usage.get("completion_tokens_details"))
         read, written = (one if isinstance(one, dict) else {} for one in details)
         self._team.spend(call, (prompt, completion, read.get("cached_tokens"), None, written.get("reasoning_tokens")))
 
     def _say(self, said: _Said, called: _Called | None) -> None:
-        message, place = said
-        kind, source, time = (
-            text_field(message, "type"),
-            masked(message["source"]),
-            steps.moment(message.get("created_at")),
-        )
+        message, place, time = said
+        kind, source = text_field(message, "type"), masked(message["source"])
         usage, content = message.get("models_usage"), message.get("content")
         caller = self._caller(source)
         if kind == "UserInputRequestedEvent":
             self._people[source] = time
         elif source in self._people:
-            self._type(said, time, source)
+            self._type(said, source)
         elif kind == "ThoughtEvent":
             self._thoughts[source] = string(content)
         elif kind == "ToolCallExecutionEvent":
             self._take_results(content, time, place)
         elif kind in _ANSWERS and (isinstance(usage, dict) or source.startswith(_ASKING)):
-            self._answer(said, time, called, caller)
+            self._answer(said, called, caller)
         elif kind == "HandoffMessage" and self._is_swarm:
             self._report.pass_over(kind)
         elif kind in _SILENT or kind in _ANSWERS:
@@ -303,20 +307,20 @@ class _Run:
         found = named or [one for one in waiting if one.task is not None]
         return found[-1] if found else None
 
-    def _type(self, said: _Said, time: float, source: str) -> None:
+    def _type(self, said: _Said, source: str) -> None:
         """What a person wrote; while a tool runs, the task that it has for its agent."""
         if source == steps.USER and self._calls:
             last = list(self._calls)[-1]
-            self._calls[last] = self._calls[last]._replace(task=steps.Note(time, said.place))
+            self._calls[last] = self._calls[last]._replace(task=steps.Note(said.time, said.place))
             self._report.pass_over("task of an agent that is a tool")
             return
         asked, self._people[source] = self._people[source], steps.NO_TIME
         ref = self._privacy.reference(said.message.get("content"))
-        self._typed.append(steps.UserInput(time, said.place, ref=ref, since=asked, asked=asked != steps.NO_TIME))
+        self._typed.append(steps.UserInput(said.time, said.place, ref=ref, since=asked, asked=asked != steps.NO_TIME))
         self._before = None
 
-    def _answer(self, said: _Said, time: float, called: _Called | None, caller: _Open | None) -> None:
-        message, place = said
+    def _answer(self, said: _Said, called: _Called | None, caller: _Open | None) -> None:
+        message, place, time = said
         source, content, usage = masked(message["source"]), message.get("content"), message.get("models_usage")
         thread = self._thread(source)
         if caller is None:
@@ -331,7 +335,7 @@ class _Run:
         call.note_text(self._thoughts.pop(source, ""), self._privacy)
         call.note_text(string(content), self._privacy)
         stated = usage if isinstance(usage, dict) else {}
-        response = called.response if called is not None else {}
+        response = called.response if called is not None else _Response()
         self._spend(call, stated.get("prompt_tokens"), stated.get("completion_tokens"), response)
         thread.add(call)
         for one in content if not call.final and isinstance(content, list) else ():
@@ -376,6 +380,12 @@ class _Run:
                 self._report.note(Problem.RESULT_WITHOUT_CALL, str(place))
 
 
+@lru_cache(maxsize=1_000)
+def _agent_of(name: str) -> str:
+    """An agent without what the runtime puts behind its name."""
+    return _RUNTIME.sub("", name)
+
+
 def _messages(value: Any, depth: int = 0) -> Iterator[Mapping[str, Any]]:
     """The messages in a payload, wherever they stand."""
     if isinstance(value, dict):
@@ -387,12 +397,3 @@ def _messages(value: Any, depth: int = 0) -> Iterator[Mapping[str, Any]]:
     elif isinstance(value, list):
         for inner in value if depth < _MOST_NESTED else ():
             yield from _messages(inner, depth + 1)
-
-
-def _objects(file: LogFile) -> int:
-    """How many lines of an event log are objects, whole or not; others are what programs print besides."""
-    try:
-        with open(file.path, "rb") as handle:
-            return sum(line.lstrip()[:1] == b"{" for line in iter(lambda: handle.readline(logs.MOST_LINE_BYTES), b""))
-    except OSError as error:
-        raise DataFileError(f"cannot read {quote_path(file.path)}: {error.strerror}") from error

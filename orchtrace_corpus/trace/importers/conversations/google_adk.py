@@ -7,6 +7,7 @@ Shapes: `events/event.py`, `sessions/session.py` and `flows/llm_flows/base_llm_f
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
+from functools import lru_cache
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -85,9 +86,12 @@ class _Said(Struct, rename="camel"):
     error_code: str = ""
 
 
+_NO_USAGE = _Usage()
+
+
 def recognises(beginning: Head) -> bool:
     """Whether a file that begins like this holds sessions of ADK: by their members."""
-    return any(members <= beginning.outline for members in _MEMBERS)
+    return beginning.has_any(_MEMBERS)
 
 
 def ties(opened: Opened) -> Sequence[str]:
@@ -152,7 +156,7 @@ def _one_by_one(events: Part, *, in_python: bool) -> Iterator[tuple[_Said | None
         yield said or lenient(part.value(), _Said), part.line
 
 
-class _Event(NamedTuple):
+class _Event(Struct, gc=False):
     """An event at its place, with when it is known to have been over."""
 
     said: _Said
@@ -160,7 +164,7 @@ class _Event(NamedTuple):
     time: float
     author: str
     branch: str
-    end: float = steps.NO_TIME
+    end: float
 
 
 class _Words(NamedTuple):
@@ -190,31 +194,40 @@ class _Session:
         self._models = paid or {event.author for event in self._events}
 
     def _read(self, events: Iterable[tuple[_Said | None, int]]) -> Iterator[_Event]:
+        name, authors = self._file.name, dict[str, str]()
         for said, line in events:
-            place = steps.Place(self._file.name, line)
             self._report.records_read += 1
             if said is None or not said.author:
-                self._report.drop(Drop.NO_OBJECT, place.file, place.line)
+                self._report.drop(Drop.NO_OBJECT, name, line)
             elif said.partial is True:
                 self._report.pass_over("partial event")
             else:
                 stamp = said.timestamp
                 known = type(stamp) in (int, float) and 0 < stamp < _LATEST
                 time = float(stamp) if known else steps.NO_TIME
-                yield _Event(said, place, time, masked(said.author), said.branch)
+                if (author := authors.get(said.author)) is None:
+                    author = authors[said.author] = masked(said.author)
+                yield _Event(said, steps.Place(name, line), time, author, said.branch, time)
 
     def trace(self) -> Trace | None:
         """The trace; None where nothing ran."""
-        for event in _with_ends(self._events):
+        _set_ends(self._events)
+        for event in self._events:
+            texts, calls, is_answer = list[str](), list[_Call](), False
             content = event.said.content
-            pieces = (content.parts if content is not None else None) or []
-            answers = [piece.function_response for piece in pieces if piece.function_response is not None]
-            for one in answers:
-                self._take_result(one, event)
+            pieces = (content.parts if content is not None else None) or ()
+            for piece in pieces:
+                if piece.text:
+                    texts.append(piece.text)
+                if piece.function_call is not None:
+                    calls.append(piece.function_call)
+                if piece.function_response is not None:
+                    is_answer = True
+                    self._take_result(piece.function_response, event)
             if event.author == steps.USER:
-                self._take_input(event, pieces, is_answer=bool(answers))
-            elif not answers:
-                self._take_answer(event, pieces)
+                self._take_input(event, "\n".join(texts), is_answer=is_answer)
+            elif not is_answer:
+                self._take_answer(event, "\n".join(texts), calls, is_empty=not pieces)
         last = next((words.thread for words in reversed(self._words) if words.thread is not None), None)
         if last is not None:
             last.is_root = True
@@ -225,8 +238,7 @@ class _Session:
             self._threads[name] = self._team.thread(name, key=name)
         return self._threads[name]
 
-    def _take_input(self, event: _Event, pieces: Sequence[_Piece], *, is_answer: bool) -> None:
-        text = "\n".join(piece.text for piece in pieces if piece.text)
+    def _take_input(self, event: _Event, text: str, *, is_answer: bool) -> None:
         if text or not is_answer:
             ref = self._privacy.reference(text)
             typed = steps.UserInput(event.time, event.place, ref=ref)
@@ -241,27 +253,26 @@ class _Session:
         error = "tool_error" if isinstance(one.response, dict) and one.response.get("error") else ""
         self._team.result(call, thread, event.time, event.place, error, self._privacy.reference(one.response))
 
-    def _take_answer(self, event: _Event, pieces: Sequence[_Piece]) -> None:
+    def _take_answer(self, event: _Event, text: str, calls: Sequence[_Call], *, is_empty: bool) -> None:
         said, usage = event.said, event.said.usage_metadata
-        thread, error = self._thread(event.author), masked(said.error_code)
+        thread, error = self._thread(event.author), said.error_code and masked(said.error_code)
         self._deliver(thread, event.branch)
-        calls = [piece.function_call for piece in pieces if piece.function_call is not None]
-        ref = self._privacy.reference("\n".join(piece.text for piece in pieces if piece.text))
+        ref = self._privacy.reference(text)
         if usage is None and not calls and not error and event.author not in self._models:
             self._report.pass_over("event of an agent that is no model")
             note = steps.Note(event.time, event.place)
             thread.add(note)
             self._say(_Words(thread, note, ref, event.branch, set()))
             return
-        if not pieces and usage is None and not error:
+        if is_empty and usage is None and not error:
             self._report.pass_over("event without content")  # such as one that only changes the state
             return
-        end = max(event.end, event.time)
-        call = steps.ModelCall(event.time, event.place, end=end, ref=ref, final=not calls, error=error)
-        call.model = masked(said.model_version)
+        call = steps.ModelCall(event.time, event.place, end=max(event.end, event.time), ref=ref)
+        call.final, call.error = not calls, error
+        call.model = said.model_version and masked(said.model_version)
         if said.finish_reason:
             call.more = {"finish_reason": masked(said.finish_reason)}
-        usage = usage or _Usage()
+        usage = usage or _NO_USAGE
         put, more = usage.prompt_token_count, usage.tool_use_prompt_token_count
         put = put + more if type(put) is int and type(more) is int and more > 0 else put
         stated = put, usage.candidates_token_count, usage.cached_content_token_count, None, usage.thoughts_token_count
@@ -313,26 +324,24 @@ class _Session:
         self._words = [words for words in self._words if "" not in words.readers or words.thread is thread]
 
 
+@lru_cache(maxsize=10_000)
 def _is_beside(one: str, other: str) -> bool:
     """Whether two branches part, so that neither reads what is said in the other."""
-    if not one or not other or one == other:
+    if not one or not other:
         return False
-    return any(a != b for a, b in zip(one.split("."), other.split("."), strict=False))
+    return not f"{one}.".startswith(f"{other}.") and not f"{other}.".startswith(f"{one}.")
 
 
-def _with_ends(events: Sequence[_Event]) -> Iterator[_Event]:
-    """The events, each with when it was over at the latest.
+def _set_ends(events: Sequence[_Event]) -> None:
+    """Say of each event when it was over at the latest.
 
     ADK dates an answer at the request for it. It has lasted until its results, or what others said on it; what a person
     writes says nothing of it.
     """
-    following: dict[int, float] = {}
     for number, (one, after) in enumerate(pairwise(events)):
         next_one: _Event | None = after
-        if _is_beside(one.branch, after.branch):
+        if one.branch != after.branch and _is_beside(one.branch, after.branch):
             later = events[number + 2 : number + _MOST_BESIDE]
             next_one = next((other for other in later if not _is_beside(one.branch, other.branch)), None)
-        if next_one is not None and (next_one.author != steps.USER):
-            following[number] = next_one.time
-    for number, event in enumerate(events):
-        yield event._replace(end=following.get(number, event.time))
+        if next_one is not None and next_one.author != steps.USER:
+            one.end = next_one.time

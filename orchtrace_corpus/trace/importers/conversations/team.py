@@ -10,12 +10,14 @@ from typing import Any, TypeVar
 
 from msgspec import DecodeError, Raw
 
+from orchtrace_corpus.base.errors import DataFileError
+from orchtrace_corpus.base.findings import quote_path
 from orchtrace_corpus.trace.importers.conversations import transcript as steps
 from orchtrace_corpus.trace.importers.conversations.conversation_events import add_events
 from orchtrace_corpus.trace.importers.core.builder import Builder
 from orchtrace_corpus.trace.importers.core.identity import Names
 from orchtrace_corpus.trace.importers.core.json_parts import Part, encoded, whole
-from orchtrace_corpus.trace.importers.core.logs import EmptyLogError, LogFile, contents, rows
+from orchtrace_corpus.trace.importers.core.logs import MOST_LINE_BYTES, EmptyLogError, LogFile, contents, rows
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
 from orchtrace_corpus.trace.importers.spans.span import Usage
 from orchtrace_corpus.trace.importers.spans.usage import amount, divided
@@ -24,6 +26,7 @@ from orchtrace_corpus.trace.model.trace import Status, TokenBasis, Topology, Tra
 
 _LINES = (".jsonl", ".ndjson")
 _Session = TypeVar("_Session")
+_OWN, _REPORTED = LedgerLine.OWN, TokenBasis.REPORTED  # which Python 3.11 takes long to find
 
 
 def documents(file: LogFile, report: ImportReport) -> Iterator[Part]:
@@ -40,6 +43,19 @@ def documents(file: LogFile, report: ImportReport) -> Iterator[Part]:
     for line, raw in rows(file, report, Raw):
         data = bytes(raw) if isinstance(raw, Raw) else encoded(raw)
         yield Part(data, Raw(data), 0, line)
+
+
+def objects(file: LogFile) -> int:
+    """How many lines of a log are objects, whole or not; others are what programs print besides.
+
+    Raises:
+        DataFileError: The file cannot be read.
+    """
+    try:
+        with open(file.path, "rb") as handle:
+            return sum(line.lstrip()[:1] == b"{" for line in iter(lambda: handle.readline(MOST_LINE_BYTES), b""))
+    except OSError as error:
+        raise DataFileError(f"cannot read {quote_path(file.path)}: {error.strerror}") from error
 
 
 def traces_of(
@@ -117,26 +133,26 @@ class Team:
             caches_apart: Whether the input is stated without what came from and went to caches.
             reasoning_apart: Whether the output is stated without reasoning.
         """
-        usage = Usage(*map(amount, stated))
-        is_odd = stated != usage[: len(stated)]
-        is_empty = usage.is_known and not any(usage)
+        given = tuple(map(amount, stated))
+        put, got, read, written, thought = (*given, None, None, None)[:5]
+        is_odd = stated != given
+        is_known = put is not None or got is not None
         if is_odd:
             self.report.note(Problem.USAGE_NO_NUMBER, str(call.place))
-        if is_odd or is_empty or not usage.is_known:
-            line = LedgerLine.NO_NUMBER if is_odd else LedgerLine.ZERO if is_empty else LedgerLine.NO_USAGE
+        if is_odd or not is_known or not any(given):
+            line = LedgerLine.NO_NUMBER if is_odd else LedgerLine.ZERO if is_known else LedgerLine.NO_USAGE
             if not is_odd and call.error and call.final and not call.ref:  # the service refused, and was paid nothing
                 return
             self.report.enter(line)
             self.lack(Missing.NUMBERS if is_odd else Missing.USAGE)
-        if is_empty or not usage.is_known:
-            return
-        if caches_apart or reasoning_apart:
-            put, got, read, written, thought, _ = usage
-            put = put + (read or 0) + (written or 0) if caches_apart and put is not None else put
-            got = got + (thought or 0) if reasoning_apart and got is not None else got
-            usage = Usage(put, got, read, written, thought)
-        call.tokens, call.basis = divided(usage, self.report), TokenBasis.REPORTED
-        self.report.enter(LedgerLine.OWN, **call.tokens)
+            if not is_known or not any(given):
+                return
+        if caches_apart and put is not None:
+            put += (read or 0) + (written or 0)
+        if reasoning_apart and got is not None:
+            got += thought or 0
+        call.tokens, call.basis = divided(Usage(put, got, read, written, thought), self.report), _REPORTED
+        self.report.enter(_OWN, **call.tokens)
 
     def lack(self, what: Missing) -> None:
         """Note that a record lacks its tokens."""

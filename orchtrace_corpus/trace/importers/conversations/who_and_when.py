@@ -33,8 +33,7 @@ MISTAKE = "mistake"
 def recognises(beginning: Head) -> bool:
     """Whether a file that begins like this holds records of Who&When: by their labels."""
     text = beginning.text
-    is_told = any(members <= beginning.outline for members in _MEMBERS)
-    return is_told or (_LONG.match(text) is not None and _PERSON in text)
+    return beginning.has_any(_MEMBERS) or (_LONG.match(text) is not None and _PERSON in text)
 
 
 def ties(opened: Opened) -> Sequence[str]:

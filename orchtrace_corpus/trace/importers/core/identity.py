@@ -1,9 +1,10 @@
-"""What is the same and what is not: names are made unique, and answers that several sessions have are recognised."""
+"""What is the same: names are made unique, files of a session put together, answers of several sessions recognised."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 
+from orchtrace_corpus.trace.importers.core.logs import LogFile
 from orchtrace_corpus.trace.model.trace import EventType, Source, Trace
 
 _ANSWERS = frozenset((EventType.INFERENCE, EventType.DECISION, EventType.AGGREGATE))
@@ -24,6 +25,34 @@ class Names:
         self._last[wanted] = max(number, 1)
         self._last.setdefault(name, 1)
         return name
+
+
+def tied(files: Iterable[tuple[LogFile, Sequence[str]]]) -> Iterator[tuple[LogFile, ...]]:
+    """The groups of files that are tied together, directly or by others.
+
+    Args:
+        files: The files, each with its ties: of two files with a tie in common, both are in one group. Files of
+            the same first tie follow one another.
+    """
+    same: dict[str, str] = {}
+
+    def first(name: str) -> str:
+        path = []
+        while (above := same.get(name, name)) != name:
+            path.append(name)
+            name = above
+        same.update(dict.fromkeys(path, name))
+        return name
+
+    blocks: dict[str, list[LogFile]] = {}
+    for file, ties in files:
+        blocks.setdefault(ties[0], []).append(file)
+        for tie in ties[1:]:
+            same[first(ties[0])] = first(tie)
+    groups: dict[str, list[LogFile]] = {}
+    for name, block in blocks.items():
+        groups.setdefault(first(name), []).extend(block)
+    yield from map(tuple, groups.values())
 
 
 class Answers:

@@ -6,11 +6,12 @@ A log may be cut off, mixed up or enormous. What cannot be read is counted in th
 import os
 import re
 from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from functools import cached_property, partial
 from io import FileIO
 from itertools import islice
+from operator import attrgetter
 from typing import Any, NamedTuple, TypeVar
 
 import msgspec
@@ -33,7 +34,9 @@ _FIRST_BYTES = 8 * 1024  # most files tell their format within these
 HEAD_ROWS = 50
 """So many rows of a file are looked at when its format is recognised."""
 _SQLITE = b"SQLite format 3\0"
-_MOST_MARKS = 5_000  # strings and brackets of a document that are looked at to recognise its format
+_MARK = re.compile(rb'"((?:[^"\\]++|\\.)*+)"?(\s*+:)?|[{}\[\]]')  # a name with its colon, a text, a bracket
+_MOST_MARKS = 5_000  # so many are looked at to recognise the format of a document
+_MOST_NAMES = 4  # so many names are taken from it at once
 _UNDECODABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 _Shape = TypeVar("_Shape")
 _NOTHING = object()  # the value of a line that has none; `null` is one
@@ -90,19 +93,24 @@ def find(path: str, suffixes: Sequence[str] = SUFFIXES) -> Found:
         raise DataFileError(f"cannot read {quote_path(path)}: No such file or directory")
     inside = os.path.realpath(path) + os.sep
     above = len(os.path.join(path, ""))
+    endings = tuple(suffixes)
     found: list[LogFile] = []
     unread: list[OSError] = []
     leading_out = 0
-    for folder, below, names in os.walk(path, onerror=unread.append):
-        below.sort()
-        leading_out += sum(_leads_out(os.path.join(folder, name), inside) for name in below)
-        for name in sorted(names):
-            file = os.path.join(folder, name)
-            if name.endswith(tuple(suffixes)) and os.path.isfile(file):
-                if _leads_out(file, inside):
-                    leading_out += 1
-                else:
-                    found.append(LogFile(file, masked_path(file[above:])))
+    waiting = [path]
+    while waiting:
+        folders = []
+        for entry in _entries(waiting.pop(), unread):
+            is_link, is_log = entry.is_symlink(), entry.name.endswith(endings)
+            leads_out = is_link and not os.path.realpath(entry.path).startswith(inside)
+            is_file = is_log and (os.path.isfile(entry.path) if is_link else entry.is_file())
+            if not is_link and entry.is_dir():
+                folders.append(entry.path)
+            elif leads_out and (is_file or os.path.isdir(entry.path)):
+                leading_out += 1
+            elif is_file:
+                found.append(LogFile(entry.path, masked_path(entry.path[above:])))
+        waiting += reversed(folders)
     passed_over = []
     if leading_out:
         lead = "1 link leads" if leading_out == 1 else f"{leading_out:,} links lead"
@@ -116,8 +124,14 @@ def find(path: str, suffixes: Sequence[str] = SUFFIXES) -> Found:
     return Found(found, passed_over)
 
 
-def _leads_out(path: str, inside: str) -> bool:
-    return os.path.islink(path) and not os.path.realpath(path).startswith(inside)
+def _entries(folder: str, unread: list[OSError]) -> list[os.DirEntry[str]]:
+    """What is in a folder, by name; nothing of one that cannot be read, which is noted."""
+    try:
+        with os.scandir(folder) as entries:
+            return sorted(entries, key=attrgetter("name"))
+    except OSError as error:
+        unread.append(error)
+        return []
 
 
 def rows(file: LogFile, report: ImportReport, shape: Any = Any) -> Iterator[tuple[int, Any]]:
@@ -186,11 +200,11 @@ def contents(file: LogFile) -> bytes:
         DataFileError: The file cannot be read, or is too large.
     """
     try:
-        if os.path.getsize(file.path) > MOST_DOCUMENT_BYTES:
-            limit = f"{MOST_DOCUMENT_BYTES >> 20} MiB"
-            raise DataFileError(f"{quote_path(file.name)} is larger than {limit}", "Convert it to JSON Lines.")
-        with open(file.path, "rb") as handle:
-            return handle.read().removeprefix(BOM_UTF8)
+        with open(file.path, "rb", buffering=0) as handle:
+            if os.fstat(handle.fileno()).st_size > MOST_DOCUMENT_BYTES:
+                limit = f"{MOST_DOCUMENT_BYTES >> 20} MiB"
+                raise DataFileError(f"{quote_path(file.name)} is larger than {limit}", "Convert it to JSON Lines.")
+            return handle.readall().removeprefix(BOM_UTF8)
     except OSError as error:
         raise DataFileError(f"cannot read {quote_path(file.path)}: {error.strerror}") from error
 
@@ -223,6 +237,8 @@ class Head:
     def __init__(self, data: bytes, most_rows: int) -> None:
         self._data = data
         self._most_rows = most_rows
+        self._known: set[str] = set()  # of the outline, so far
+        self._further: Iterator[str] | None = None
 
     @cached_property
     def rows(self) -> list[dict[str, Any]]:
@@ -240,21 +256,16 @@ class Head:
 
         For lines, the members of the first objects, whatever is in them.
         """
-        if self.rows:
-            return frozenset(name for row in self.rows[:5] for name in row)
-        found: set[str] = set()
-        depth, last = 0, ""
-        for mark in islice(re.finditer(r'"(?:[^"\\]|\\.)*"?|[{}\[\]:]', self.text), _MOST_MARKS):
-            text = mark.group()
-            if text in "{[":
-                depth += 1
-            elif text in "}]":
-                depth -= 1
-            elif text != ":":
-                last = text
-            elif depth <= 3:
-                found.add(last[1:-1])
-        return frozenset(found)
+        return frozenset(_outlined(self._data, self.rows))
+
+    def has_any(self, groups: Iterable[Set[str]]) -> bool:
+        """Whether all names of one of these groups are in the outline, which is made only as far as that takes."""
+        self._further = further = self._further or _outlined(self._data, self.rows)
+        while more := set(islice(further, _MOST_NAMES)):
+            self._known |= more
+            if any(map(self._known.issuperset, groups)):
+                return True
+        return any(map(self._known.issuperset, groups))
 
     @property
     def is_utf16(self) -> bool:
@@ -269,10 +280,12 @@ class Opened:
 
     Args:
         file: The file.
+        of_folders: What importers have found out about folders of files that are looked at together.
     """
 
-    def __init__(self, file: LogFile) -> None:
+    def __init__(self, file: LogFile, of_folders: dict[str, str] | None = None) -> None:
         self.file = file
+        self.of_folders = {} if of_folders is None else of_folders
         self._handle: FileIO | None = None
         self._data = b""
         self._start: Head | None = None
@@ -358,42 +371,26 @@ def head(file: LogFile) -> Head:
         return opened.head()
 
 
-def tied(files: Iterable[tuple[LogFile, Sequence[str]]]) -> Iterator[tuple[LogFile, ...]]:
-    """The groups of files that are tied together, directly or by others.
-
-    Args:
-        files: The files, each with its ties: of two files with a tie in common, both are in one group. Files of
-            the same first tie follow one another.
-    """
-    same: dict[str, str] = {}
-
-    def first(name: str) -> str:
-        path = []
-        while (above := same.get(name, name)) != name:
-            path.append(name)
-            name = above
-        same.update(dict.fromkeys(path, name))
-        return name
-
-    blocks: dict[str, list[LogFile]] = {}
-    for file, ties in files:
-        blocks.setdefault(ties[0], []).append(file)
-        for tie in ties[1:]:
-            same[first(ties[0])] = first(tie)
-    groups: dict[str, list[LogFile]] = {}
-    for name, block in blocks.items():
-        groups.setdefault(first(name), []).extend(block)
-    yield from map(tuple, groups.values())
+def _outlined(data: bytes, rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """The names of an outline, the first first."""
+    for row in rows[:5]:
+        yield from row
+    depth = 0
+    for mark in islice(_MARK.finditer(data), 0 if rows else _MOST_MARKS):
+        match mark.lastindex:
+            case None:
+                depth += 1 if mark[0] in b"{[" else -1
+            case 2 if depth <= 3:
+                yield mark[1].decode("utf-8", "replace")
 
 
 def _first_rows(data: bytes, shape: type[_Shape], most: int) -> list[_Shape]:
-    decode = msgspec.json.Decoder(shape).decode
     found = []
     for line in data.split(b"\n", most)[:most]:
-        if not line or exceeds_depth(line):
+        if not line.rstrip().endswith(b"}") or exceeds_depth(line):  # cut off, or no object
             continue
         try:
-            found.append(decode(line))
+            found.append(msgspec.json.decode(line, type=shape))
         except _UNDECODABLE:
             if isinstance(row := _decoded(line, ImportReport()), dict):
                 found.append(msgspec.convert(row, shape))

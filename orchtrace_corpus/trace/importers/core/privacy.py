@@ -118,11 +118,11 @@ class Privacy(NamedTuple):
         """What an event keeps of a content: a hash by which repetitions are told, or the content itself; or nothing."""
         if not content and (content is None or content in ("", [], {})):
             return ""
-        text = content if isinstance(content, str) else _canonical(content)
+        data = content.encode("utf-8", "replace") if type(content) is str else _canonical(content)
         if self.keep_content:
-            return text
+            return content if type(content) is str else data.decode()
         salted = _salted(self.salt).copy()
-        salted.update(text.encode("utf-8", "replace"))
+        salted.update(data)
         return f"sha256:{salted.hexdigest()[:24]}"
 
     @contextmanager
@@ -185,8 +185,8 @@ def _tag(private: str, salt: bytes) -> str:
     return hmac.digest(salt, private.encode("utf-8", "replace"), "sha256").hex()[:_TAG_DIGITS]
 
 
-def _canonical(content: Any) -> str:
+def _canonical(content: Any) -> bytes:
     try:
-        return msgspec.json.encode(content, order="sorted", enc_hook=str).decode("utf-8")
+        return msgspec.json.encode(content, order="sorted", enc_hook=str)
     except RecursionError:
-        return "nested too deeply"
+        return b"nested too deeply"

@@ -11,6 +11,8 @@ from orchtrace_corpus.trace.importers.spans.tree import NOBODY, Tree
 from orchtrace_corpus.trace.model.import_report import ImportReport, LedgerLine, Problem
 from orchtrace_corpus.trace.model.trace import TokenBasis
 
+_KINDS = ("input", "output", "cache_read", "cache_write", "reasoning")
+
 
 class Spending:
     """What the spans of a tree spent; the report's ledger says why.
@@ -135,14 +137,14 @@ def divided(usage: Usage, report: ImportReport) -> dict[str, int]:
     reasoning (OpenTelemetry GenAI, attributes `gen_ai.usage.*`; LangChain, `UsageMetadata`; OpenAI, `usage`). Where
     the figures contradict that, as some programs write them, they are taken to be apart.
     """
-    input_tokens, output = usage.input, usage.output
-    cached = (usage.cache_read or 0) + (usage.cache_write or 0)
+    input_tokens, output, read, written, reasoning, _ = usage
+    cached = (read or 0) + (written or 0)
     if input_tokens is not None and cached > input_tokens:
         report.enter(LedgerLine.EXCLUSIVE_INPUT, input=input_tokens, cached=cached)
     elif input_tokens is not None:
         input_tokens -= cached
-    if output is not None and (usage.reasoning or 0) > output:
-        report.enter(LedgerLine.HIDDEN_REASONING, output=output, reasoning=usage.reasoning or 0)
-        output += usage.reasoning or 0
-    amounts = input_tokens, output, usage.cache_read, usage.cache_write, usage.reasoning
-    return {kind: amount for kind, amount in zip(usage._fields, amounts, strict=False) if amount is not None}
+    if output is not None and reasoning and reasoning > output:
+        report.enter(LedgerLine.HIDDEN_REASONING, output=output, reasoning=reasoning)
+        output += reasoning
+    amounts = input_tokens, output, read, written, reasoning
+    return {kind: amount for kind, amount in zip(_KINDS, amounts, strict=True) if amount is not None}

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from orchtrace_corpus.trace.importers.conversations import transcript as steps
-from orchtrace_corpus.trace.importers.conversations.opencode.database import Database
+from orchtrace_corpus.trace.importers.conversations.opencode.database import Database, is_database
 from orchtrace_corpus.trace.importers.conversations.opencode.store import Message, Part, Session, Store
 from orchtrace_corpus.trace.importers.conversations.team import Team
 from orchtrace_corpus.trace.importers.core.identity import current_answers
@@ -28,6 +28,8 @@ _MEMBERS = (
     {"sessionID", "timestamp", "type", "part"}, {"info", "messages"},
 )  # fmt: skip
 """Members of a session, a message, a part, and of what `run` and `export` print."""
+_DOCUMENTS = (".json", ".jsonl", ".ndjson")
+"""What the names of documents end in; a database that is called like them is tied to no other file."""
 _ABORTED = "MessageAbortedError"
 
 
@@ -35,18 +37,28 @@ def recognises(beginning: Head) -> bool:
     """Whether a file that begins like this is of OpenCode: by the tables of its database, or by ids and members."""
     if beginning.text.startswith(_SQLITE):
         return _TABLE.search(beginning.text) is not None
-    return any(members <= beginning.outline for members in _MEMBERS) and bool(_ID.search(beginning.text))
+    return beginning.has_any(_MEMBERS) and bool(_ID.search(beginning.text))
 
 
 def ties(opened: Opened) -> Sequence[str]:
     """What ties a file to others: its session and the one above it, and the database that its folder was moved to."""
-    path = os.path.realpath(opened.file.path)
-    if opened.first().text.startswith(_SQLITE):
-        return [path]
-    above, _, _ = path.rpartition(f"{os.sep}storage{os.sep}")
+    path, text = opened.file.path, opened.first().text
+    if text.startswith(_SQLITE):
+        return [os.path.realpath(path)]
+    folder = os.path.dirname(os.path.realpath(path) if os.path.islink(path) else path)
+    above, _, _ = os.path.join(_real(folder, opened.of_folders), "").rpartition(f"{os.sep}storage{os.sep}")
     database = os.path.join(above, "opencode.db")
-    named = _SESSION.findall(opened.first().text)
-    return [*(named or [path]), *([database] if above and os.path.isfile(database) else [])]
+    is_moved = above and os.path.isfile(database)
+    return [*(_SESSION.findall(text) or [os.path.realpath(path)]), *([database] if is_moved else [])]
+
+
+def _real(folder: str, known: dict[str, str]) -> str:
+    """The path of a folder without links; what is known of those above it is not asked again."""
+    if folder not in known:
+        above, name = os.path.split(folder)
+        is_plain = name.strip(".") and not os.path.islink(folder)
+        known[folder] = os.path.join(_real(above, known), name) if is_plain else os.path.realpath(folder)
+    return known[folder]
 
 
 def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
@@ -62,9 +74,7 @@ def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
     documents: list[LogFile] = []
     found = 0
     for file in files:
-        with Opened(file) as opened:
-            is_database = opened.first().text.startswith(_SQLITE)
-        if not is_database:
+        if (len(files) > 1 and file.path.endswith(_DOCUMENTS)) or not is_database(file):
             documents.append(file)
             continue
         with Database(file) as database:

@@ -73,9 +73,14 @@ class Exported(Struct):
 _ROW = Decoder(Row)
 
 
-def decode(data: Any) -> Row | None:
-    """A row, whatever is wrong with it: members of another kind than they should be are left out; None for no row."""
+def exact(data: Any) -> Row | None:
+    """A row in which nothing is wrong; None for any other."""
     try:
         return _ROW.decode(data)
     except (DecodeError, UnicodeDecodeError, RecursionError):
-        return parts.lenient(parts.decoded(data), Row)
+        return None
+
+
+def decode(data: Any) -> Row | None:
+    """A row, whatever is wrong with it: members of another kind than they should be are left out; None for no row."""
+    return exact(data) or parts.lenient(parts.decoded(data), Row)

@@ -9,7 +9,7 @@ from typing import Any
 from msgspec import DecodeError, Struct, field
 
 from orchtrace_corpus.trace.importers.conversations import transcript as steps
-from orchtrace_corpus.trace.importers.conversations.opencode.rows import Exported, Row, State, Times, decode
+from orchtrace_corpus.trace.importers.conversations.opencode.rows import Exported, Row, State, Times, decode, exact
 from orchtrace_corpus.trace.importers.conversations.transcript import string, text_field
 from orchtrace_corpus.trace.importers.core import json_parts as parts
 from orchtrace_corpus.trace.importers.core import logs
@@ -94,25 +94,29 @@ class Store:
             self._take(parts.lenient(row, Row) if type(row) is dict else row, steps.Place(file.name, line))
 
     def _take_document(self, data: bytes, file: LogFile) -> None:
-        """A record, or an export, whose messages are decoded one by one.
+        """A record, or an export, whose messages are decoded one by one where it is large, laid out or faulty.
 
         Raises:
             DecodeError: It is no JSON.
+            RecursionError: It is nested too deeply.
         """
-        if b'"messages"' not in data:
-            row = decode(data)
-            if row is None:
+        may_be_export = b'"messages"' in data
+        is_brief = len(data) <= logs.MOST_LINE_BYTES and data.find(b"\n", 0, -1) < 0
+        row = exact(data) if is_brief or not may_be_export else None
+        if row is None or (row.messages is not None and row.info is None):
+            row, members = None, parts.whole(data).members()
+            if "messages" not in members and (row := decode(data)) is None:
                 raise DecodeError
-            self._report.records_read += 1
+        if row is not None:
+            self._report.records_read += 1 if row.messages is None else len(row.messages)
             self._take(row, steps.Place(file.name, 1))
             return
-        members = parts.whole(data).members()
         if "info" in members:
             self._take(
                 members["info"].value(Row) or parts.lenient(members["info"].value(), Row),
                 steps.Place(file.name, members["info"].line),
             )
-        for one in members["messages"].elements() if "messages" in members else ():
+        for one in members["messages"].elements():
             self._report.records_read += 1
             exported = one.value(Exported) or parts.lenient(one.value(), Exported)
             self._take_exported(exported or Exported(), steps.Place(file.name, one.line))
