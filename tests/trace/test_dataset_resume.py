@@ -17,7 +17,7 @@ from orchtrace_corpus.trace.dataset.folder import FILES, Folder, Staged, Unit, s
 from orchtrace_corpus.trace.dataset.tables import Writer
 from orchtrace_corpus.trace.model.trace import Trace
 from tests.effort import mostly_slow, tries
-from tests.trace.datasets import building, built, finished, left_alive, rows, summary, transcript
+from tests.trace.datasets import Forked, building, built, finished, left_alive, rows, summary, transcript
 from tests.trace.traces import event, raw
 
 pytestmark = pytest.mark.posix  # builds are killed
@@ -44,7 +44,7 @@ def read_by(reads: Path) -> list[tuple[int, str]]:
     return [(int(line.split()[0]), line.split()[1]) for line in lines if line.endswith("\n")]
 
 
-def wait_until_read(process: subprocess.Popen[str], reads: Path, number: int) -> None:
+def wait_until_read(process: subprocess.Popen[str] | Forked, reads: Path, number: int) -> None:
     """Wait until so many sources were begun."""
     until = time.monotonic() + 60
     while process.poll() is None and len(read_by(reads)) < number and time.monotonic() < until:
@@ -67,7 +67,7 @@ def test_after_each_of_many_kills_a_build_reads_again_only_the_unit_that_a_proce
             if moment % 2:
                 os.killpg(process.pid, signal.SIGKILL)
             else:
-                process.kill()
+                process.send_signal(signal.SIGKILL)
             process.communicate(timeout=60)
         assert process.returncode == -signal.SIGKILL
         assert left_alive(process.pid) == []

@@ -24,7 +24,7 @@ from orchtrace_corpus.trace.analysis import prices
 from orchtrace_corpus.trace.analysis.prices import AnyPrices
 from orchtrace_corpus.trace.dataset.folder import ANSWERS, Done, Folder, LeftOut, Staged, Unit, stage
 from orchtrace_corpus.trace.dataset.plan import TRACE, Source, Task, digest, lines, state, unit_name
-from orchtrace_corpus.trace.dataset.tables import Writer, write_rows
+from orchtrace_corpus.trace.dataset.tables import Writer, keep_pandas_out, write_rows
 from orchtrace_corpus.trace.importers.core.identity import Answers
 from orchtrace_corpus.trace.importers.core.logs import EmptyLogError
 from orchtrace_corpus.trace.importers.core.privacy import Privacy
@@ -120,6 +120,7 @@ def serve(connection: Connection, job: Job, log_file: str) -> None:
     if log_file:
         with open(log_file, "ab") as log:
             os.dup2(log.fileno(), 2)
+    keep_pandas_out()
     while True:
         try:
             task, place, left_out = connection.recv()

@@ -9,8 +9,10 @@ the one whose name in the dataset comes first. So it does not matter in which or
 """
 
 import os
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from importlib.util import find_spec
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -118,6 +120,30 @@ def _array(values: list[Any], kind: "pyarrow.DataType") -> "pyarrow.Array":
         return pyarrow.array(values, kind)
     except UnicodeEncodeError:
         return pyarrow.array(escape(values), kind)
+
+
+def keep_pandas_out() -> None:
+    """Have pyarrow take pandas for missing, for as long as the process lives.
+
+    Else it loads pandas only to ask whether a list is one of its own, which takes longer than writing a small unit.
+    """
+    if "pandas" in sys.modules or not find_spec("pyarrow"):
+        return
+    import pyarrow
+
+    sys.meta_path.insert(0, _NoPandas)
+    try:
+        pyarrow.array([])  # pyarrow looks for pandas once
+    finally:
+        sys.meta_path.remove(_NoPandas)  # importers of others may want it
+
+
+class _NoPandas:
+    @classmethod
+    def find_spec(cls, name: str, _path: object = None, _target: object = None, /) -> None:
+        """Find nothing, and let nobody else find pandas."""
+        if name == "pandas":
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
 
 def escape(value: Any) -> Any:
