@@ -254,7 +254,7 @@ PIECES = (
 
 
 @given(st.lists(st.sampled_from((*PIECES, "scratch", "://", *SHAPES.values())), max_size=6).map("".join))
-@settings(max_examples=tries(2_000, 200))
+@settings(max_examples=tries(2_000, 100))
 def test_what_is_private_is_never_missed_by_the_quick_look(name: str) -> None:
     if re.search(privacy._PRIVATE, name):
         assert masked(name) != name
@@ -373,14 +373,14 @@ def test_no_position_of_a_log_lets_a_secret_out(tmp_path: Path, form: str) -> No
     for top, file in files(form):
         new = {place for row in records(file) for place in places(row)} - known
         known |= new
-        for place in sorted(new):
+        for place in sorted(new)[:: tries(1, 3)]:
             for _ in range(tries(2, 1)):
                 number += 1
                 secret = seeds[number * 7 % len(seeds)]
                 folder = with_secret(top, file, tmp_path / str(number), place, secret)
                 if "jane" in said(folder).lower():
                     leaks.append((file.name, place, secret))
-    assert number > tries(30, 15)
+    assert number > tries(30, 5)
     assert leaks == []
 
 
