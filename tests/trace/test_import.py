@@ -698,7 +698,9 @@ def test_without_utf_8_everything_can_still_be_said(tmp_path: Path) -> None:
 def test_nothing_heavy_is_loaded() -> None:
     heavy = ("bibtexparser", "duckdb", "jsonschema", "numpy", "pandas", "pyarrow", "requests", "rich", "yaml")
     code = "import sys; from orchtrace_corpus.cli.main import run\n"
-    code += "for command in ('import', 'doctor'): print(run(['--quiet', 'trace', command, sys.argv[1]]), file=sys.stderr)\n"
+    code += (
+        "for command in ('import', 'doctor'): print(run(['--quiet', 'trace', command, sys.argv[1]]), file=sys.stderr)\n"
+    )
     code += f"print([name for name in {heavy!r} if name in sys.modules], file=sys.stderr)"
     result = subprocess.run([sys.executable, "-c", code, str(SESSION)], capture_output=True, text=True)
     assert (result.returncode, result.stderr) == (0, "0\n0\n[]\n")
