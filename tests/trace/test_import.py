@@ -630,7 +630,7 @@ def test_a_killed_import_leaves_no_half_file_under_the_name(tmp_path: Path) -> N
     child.communicate()
 
     assert not out.exists()
-    assert process(str(folder), "-o", str(out)).returncode == 0
+    assert run_corpus("trace", "import", str(folder), "-o", str(out)).code == 0
     assert len(out.read_text(encoding="utf-8").splitlines()) == 600
 
 
