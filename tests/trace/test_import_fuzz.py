@@ -389,11 +389,12 @@ def test_memory_grows_with_the_events_and_not_with_what_was_written(tmp_path: Pa
 @pytest.mark.parametrize("form", FORMATS)
 def test_memory_is_bounded_by_the_largest_record(tmp_path: Path, form: str) -> None:
     long_log(form, tmp_path / "small", 10, 100)
-    long_log(form, tmp_path / "large", 10, 100, largest=20_000_000)
+    megabytes = tries(20, 10)
+    long_log(form, tmp_path / "large", 10, 100, largest=megabytes * 1_000_000)
 
     (few, little), (many, much) = peaks(tmp_path / "small", tmp_path / "large")
     assert few == many
-    assert much - little < 6 * 20
+    assert much - little < 6 * megabytes
 
 
 def test_a_line_beyond_all_measure_is_left_out_and_the_rest_is_read(
