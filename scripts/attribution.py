@@ -70,8 +70,8 @@ Method = Callable[[Case], tuple[Suspicion, Suspicion]]
 
 def by_place(case: Case, *, is_last: bool) -> tuple[Suspicion, Suspicion]:
     """The first or the last to act, and the first or the last step."""
-    events = case.view.trace.events
-    ordered = [events[number] for number in case.view.sequence if number in set(steps(case.view.trace))]
+    events, asked = case.view.trace.events, set(steps(case.view.trace))
+    ordered = [events[number] for number in case.view.sequence if number in asked]
     one = ordered[-1 if is_last else 0]
     return {one.agent: 1.0}, {one.id: 1.0}
 

@@ -129,6 +129,8 @@ def exceeds_depth(data: bytes) -> bool:
 
 def _nests_too_deep(braces: bytes) -> bool:
     """Whether braces nest more than `MAX_DEPTH` deep, those counted in that have no partner."""
+    if b"{" * (MAX_DEPTH + 1) in braces:
+        return True
     for depth in range(MAX_DEPTH + 1):  # each round takes away the innermost level
         outer = braces.replace(b"{}", b"")
         if len(outer) == len(braces) or depth + len(braces) <= MAX_DEPTH:

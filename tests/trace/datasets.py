@@ -17,6 +17,8 @@ from synthesize_traces import trace as synthesized
 
 from orchtrace_corpus.trace.dataset.folder import Folder, Staged
 from tests.conftest import Result, run_corpus
+from tests.effort import FULL
+from tests.trace import hands
 
 
 def transcript(path: Path, name: str, tokens: int = 7, text: str = "Go on.") -> None:
@@ -66,7 +68,8 @@ def _loaded() -> BaseContext:
     if "forkserver" not in multiprocessing.get_all_start_methods():
         return multiprocessing.get_context("spawn")
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["orchtrace_corpus.trace.dataset.staging", "pyarrow.parquet"])
+    loaded = ["orchtrace_corpus.cli.main", "orchtrace_corpus.trace.importers.conversations.claude_code"]
+    context.set_forkserver_preload([*loaded, "pandas", "pyarrow.parquet", "tests.trace.hands"])
     return context
 
 
@@ -152,7 +155,39 @@ if os.environ.get("HAND") and "resource_tracker" not in " ".join(sys.orig_argv):
 """
 
 
-def building(logs: Path, folder: Path, words: str, *options: str) -> subprocess.Popen[str]:
+class Forked:
+    """A build in a process that is forked, and so has loaded everything. It is asked as a `subprocess.Popen` is."""
+
+    def __init__(self, words: str, arguments: list[str], told: Path) -> None:
+        self._told = told
+        self._process = _loaded().Process(target=hands.build, args=(HOOK, words, arguments, str(told)))
+        self._process.start()
+        self.pid = self._process.pid or 0
+
+    def __enter__(self) -> "Forked":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.join()
+
+    @property
+    def returncode(self) -> int | None:
+        return self._process.exitcode
+
+    def poll(self) -> int | None:
+        return self._process.exitcode
+
+    def send_signal(self, number: int) -> None:
+        os.kill(self.pid, number)
+
+    def communicate(self, timeout: float) -> tuple[str, str]:
+        self._process.join(timeout)
+        return "", self._told.read_text(encoding="utf-8")
+
+
+def building(
+    logs: Path, folder: Path, words: str, *options: str, anew: bool = FULL
+) -> "subprocess.Popen[str] | Forked":
     """A build in a process of its own, with a hand in it.
 
     Args:
@@ -160,14 +195,17 @@ def building(logs: Path, folder: Path, words: str, *options: str) -> subprocess.
         folder: The dataset.
         words: What the hand does, as `NAME=VALUE,...`: see `HOOK`.
         options: More words of the command.
+        anew: Whether all processes are started as users start them, and load everything.
     """
+    arguments = ["trace", "dataset", "build", str(logs), "-o", str(folder), "--jobs", "2", "--salt", "x", *options]
+    if not anew:
+        return Forked(words, arguments, folder.with_suffix(".told"))
     hook = folder.parent / "hook"
     hook.mkdir(exist_ok=True)
     (hook / "sitecustomize.py").write_text(HOOK, encoding="utf-8")
-    command = [sys.executable, "-m", "orchtrace_corpus", "trace", "dataset", "build", str(logs), "-o", str(folder)]
     return subprocess.Popen(
-        [*command, "--jobs", "2", "--salt", "x", *options],
-        env={**os.environ, "HAND": words, "PYTHONPATH": str(hook)}, stderr=subprocess.PIPE, text=True, start_new_session=True,
+        [sys.executable, "-m", "orchtrace_corpus", *arguments], stderr=subprocess.PIPE, text=True, start_new_session=True,
+        env={**os.environ, "HAND": words, "PYTHONPATH": str(hook)},
     )  # fmt: skip
 
 

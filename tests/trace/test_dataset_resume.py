@@ -13,11 +13,11 @@ import pytest
 from msgspec import convert
 
 from orchtrace_corpus.trace.dataset.columns import TABLES
-from orchtrace_corpus.trace.dataset.folder import FILES, Folder, Staged, Unit, stage
+from orchtrace_corpus.trace.dataset.folder import FILES, Folder, Staged, stage
 from orchtrace_corpus.trace.dataset.tables import Writer
 from orchtrace_corpus.trace.model.trace import Trace
 from tests.effort import mostly_slow, tries
-from tests.trace.datasets import building, built, finished, left_alive, rows, summary, transcript
+from tests.trace.datasets import Forked, building, built, finished, left_alive, rows, summary, transcript
 from tests.trace.traces import event, raw
 
 pytestmark = pytest.mark.posix  # builds are killed
@@ -44,7 +44,7 @@ def read_by(reads: Path) -> list[tuple[int, str]]:
     return [(int(line.split()[0]), line.split()[1]) for line in lines if line.endswith("\n")]
 
 
-def wait_until_read(process: subprocess.Popen[str], reads: Path, number: int) -> None:
+def wait_until_read(process: subprocess.Popen[str] | Forked, reads: Path, number: int) -> None:
     """Wait until so many sources were begun."""
     until = time.monotonic() + 60
     while process.poll() is None and len(read_by(reads)) < number and time.monotonic() < until:
@@ -67,7 +67,7 @@ def test_after_each_of_many_kills_a_build_reads_again_only_the_unit_that_a_proce
             if moment % 2:
                 os.killpg(process.pid, signal.SIGKILL)
             else:
-                process.kill()
+                process.send_signal(signal.SIGKILL)
             process.communicate(timeout=60)
         assert process.returncode == -signal.SIGKILL
         assert left_alive(process.pid) == []
@@ -108,39 +108,44 @@ def test_when_processes_are_killed_what_they_read_is_named_and_left_out_and_noth
 # What is left of a build: staged units, whole or not.
 
 
-@pytest.fixture
-def staged(tmp_path: Path) -> tuple[Path, Path, Path]:
-    """The logs of eight sessions, a dataset in which they are one unit that is staged and not committed, and the unit."""
-    logs, folder = tmp_path / "logs", tmp_path / "d"
+def build_eight(folder: Path) -> tuple[Path, Path]:
+    """The logs of eight sessions, and a dataset in which they are one unit."""
+    logs = folder / "logs"
     for number in range(8):
         transcript(logs / f"s{number}.jsonl", f"s{number}", tokens=number)
-    built(logs, folder, "--salt", "x")
+    built(logs, folder / "d", "--salt", "x")
+    return logs, folder / "d"
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, dict[str, list[str]]]:
+    """Logs and a dataset of them, which nobody changes, and its rows."""
+    logs, folder = build_eight(tmp_path_factory.mktemp("whole"))
+    return logs, folder, rows(folder)
+
+
+@pytest.fixture
+def staged(whole: tuple[Path, Path, dict[str, list[str]]], tmp_path: Path) -> tuple[Path, Path, Path]:
+    """The logs of eight sessions, a dataset in which they are one unit that is staged and not committed, and the unit."""
+    folder = shutil.copytree(whole[1], tmp_path / "d")
+    return whole[0], folder, uncommit(folder)
+
+
+def uncommit(folder: Path) -> Path:
+    """Make the unit of a dataset one that is staged; where."""
     (unit,) = Folder(str(folder)).units()
     place = folder / ".build" / "staged" / f"{unit.name}.1"
-    uncommit(folder, unit, place)
-    return logs, folder, place
-
-
-def uncommit(folder: Path, unit: Unit, place: Path) -> None:
-    """Make a unit one that is staged."""
     place.mkdir(parents=True)
     for table in FILES:
         (folder / table / unit.file).rename(place / f"{table}.parquet")
     (folder / ".build" / "units" / f"{unit.name}.json").unlink()
     stage(Staged(unit), str(place))
+    return place
 
 
-def as_undisturbed(logs: Path, folder: Path) -> bool:
-    """Whether a dataset has the rows that a build without any trouble makes."""
-    fresh = folder.parent / "fresh"
-    shutil.rmtree(fresh, ignore_errors=True)
-    built(logs, fresh, "--salt", "x")
-    return rows(folder) == rows(fresh)
-
-
-@pytest.mark.parametrize("moved", range(len(FILES) + 1))
+@pytest.mark.parametrize("moved", mostly_slow(range(len(FILES) + 1), [0, 1, len(FILES)]))
 def test_a_staged_unit_is_taken_over_however_far_its_commit_had_come(
-    moved: int, staged: tuple[Path, Path, Path]
+    moved: int, staged: tuple[Path, Path, Path], whole: tuple[Path, Path, dict[str, list[str]]]
 ) -> None:
     logs, folder, place = staged
     unit = json.loads((place / "staged.json").read_text())["unit"]["name"]
@@ -148,14 +153,16 @@ def test_a_staged_unit_is_taken_over_however_far_its_commit_had_come(
         (place / f"{table}.parquet").rename(folder / table / f"part-{unit}-0.parquet")
 
     assert built(logs, folder) == summary(8, 0, 8)
-    assert as_undisturbed(logs, folder)
+    assert rows(folder) == whole[2]
     assert sorted(os.listdir(folder / ".build")) == ["dataset.json", "units"]
 
 
 @pytest.mark.parametrize(
     "damage", mostly_slow(["no manifest", "torn manifest", "no table", "no folder"], ["torn manifest", "no table"])
 )
-def test_what_is_not_staged_as_a_whole_is_made_again(damage: str, staged: tuple[Path, Path, Path]) -> None:
+def test_what_is_not_staged_as_a_whole_is_made_again(
+    damage: str, staged: tuple[Path, Path, Path], whole: tuple[Path, Path, dict[str, list[str]]]
+) -> None:
     logs, folder, place = staged
     if damage == "no manifest":
         (place / "staged.json").unlink()
@@ -167,22 +174,25 @@ def test_what_is_not_staged_as_a_whole_is_made_again(damage: str, staged: tuple[
         shutil.rmtree(place)
 
     assert built(logs, folder) == summary(8, 8)
-    assert as_undisturbed(logs, folder)
+    assert rows(folder) == whole[2]
     assert sorted(os.listdir(folder / ".build")) == ["dataset.json", "units"]
 
 
-def test_a_unit_that_was_staged_twice_is_committed_once(staged: tuple[Path, Path, Path]) -> None:
+def test_a_unit_that_was_staged_twice_is_committed_once(
+    staged: tuple[Path, Path, Path], whole: tuple[Path, Path, dict[str, list[str]]]
+) -> None:
     logs, folder, place = staged
     shutil.copytree(place, place.with_name(f"{place.name}2"))
 
     assert built(logs, folder) == summary(8, 0, 8)
-    assert as_undisturbed(logs, folder)
+    assert rows(folder) == whole[2]
     for table in TABLES:
         assert len(os.listdir(folder / table)) == 1
 
 
-def test_of_a_staged_unit_only_logs_that_have_changed_since_are_read_again(staged: tuple[Path, Path, Path]) -> None:
-    logs, folder, _ = staged
+def test_of_a_staged_unit_only_logs_that_have_changed_since_are_read_again(tmp_path: Path) -> None:
+    logs, folder = build_eight(tmp_path)
+    uncommit(folder)
     transcript(logs / "s0.jsonl", "s0", tokens=900)
     os.utime(logs / "s1.jsonl", (1, 1))  # copied, say: the same content at another time
     transcript(logs / "another.jsonl", "another")
@@ -191,7 +201,8 @@ def test_of_a_staged_unit_only_logs_that_have_changed_since_are_read_again(stage
     assert built(logs, folder, "--prune") == (
         "8 traces in the dataset: 2 sources read, 6 as they were, 1 dropped whose logs are gone or were not named.\n"
     )
-    assert as_undisturbed(logs, folder)
+    built(logs, folder.with_name("fresh"), "--salt", "x")
+    assert rows(folder) == rows(folder.with_name("fresh"))
     assert built(logs, folder) == summary(8, 0, 8)
 
 

@@ -124,16 +124,17 @@ def logs() -> list[Path]:
     return [path for form in FORMS for path in sorted((LOGS / form).iterdir()) if path.name != "truth.json"]
 
 
-@pytest.mark.parametrize("path", logs(), ids=lambda path: f"{path.parent.name}-{path.name}")
-@pytest.mark.parametrize("columns", [40, 80, 100])
-def test_every_log_of_the_tests_fits_one_screen(path: Path, columns: int) -> None:
+@pytest.mark.parametrize("path", [*logs(), SESSION], ids=lambda path: f"{path.parent.name}-{path.name}")
+def test_every_log_of_the_tests_fits_one_screen_and_its_times_add_up(path: Path) -> None:
     for session in importers.sessions(str(path)):
         for found in importers.read(session, Privacy(b"salt")):
-            lines = shown(checked(as_data(found)), columns).splitlines()
-
-            assert [line for line in lines if display_width(line) > columns] == []
-            if columns >= 80:
-                assert len(lines) < 24
+            trace = checked(as_data(found))
+            for columns in (40, 80, 100):
+                lines = shown(trace, columns).splitlines()
+                assert (columns, [line for line in lines if display_width(line) > columns]) == (columns, [])
+                if columns >= 80:
+                    assert len(lines) < 24
+            check_times(trace)
 
 
 @pytest.mark.parametrize("columns", range(30, 101, 7))
@@ -935,10 +936,3 @@ def test_times_of_made_up_traces_add_up(document: dict[str, Any]) -> None:
     for call in (one for one in document["events"] if one["type"] == "tool_call"):
         call["tool"], call["t_end"] = "Edit", call["t"] + (call["t_end"] - call["t"]) * 20
     check_times(msgspec.convert(document, Trace))
-
-
-@pytest.mark.parametrize("path", [*logs(), SESSION], ids=lambda path: f"{path.parent.name}-{path.name}")
-def test_times_of_logs_add_up(path: Path) -> None:
-    for session in importers.sessions(str(path)):
-        for found in importers.read(session, Privacy(b"salt")):
-            check_times(checked(as_data(found)))

@@ -203,7 +203,7 @@ def test_a_thought_belongs_to_the_answer_and_an_unknown_kind_is_told(tmp_path: P
 def test_damaged_logs_give_sound_traces_or_none(tmp_path: Path, form: str) -> None:
     chance, number = random.Random(3), 0
     lines = (TEAM / "team.events.jsonl").read_bytes().splitlines(keepends=True)
-    for _ in range(tries(200, 80)):
+    for _ in range(tries(200, 40)):
         path = tmp_path / ("x.jsonl" if form == "log" else "x.json")
         if form == "log":
             rows = list(lines)
@@ -226,4 +226,4 @@ def test_damaged_logs_give_sound_traces_or_none(tmp_path: Path, form: str) -> No
             number += len(traces(path, form="autogen"))
         except DataFileError:
             continue
-    assert number > tries(150, 60)
+    assert number > tries(150, 25)

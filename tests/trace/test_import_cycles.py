@@ -11,6 +11,7 @@ from orchtrace_corpus.trace.importers.core.builder import Builder, as_data
 from orchtrace_corpus.trace.importers.core.privacy import Privacy
 from orchtrace_corpus.trace.model.import_report import ImportReport
 from orchtrace_corpus.trace.model.trace import EdgeType, EventType
+from tests.effort import tries
 from tests.trace.spanlogs import checked
 
 NODES = st.sampled_from("abcdefg")
@@ -45,9 +46,10 @@ def test_edges_that_all_lead_forward_close_nothing(pairs: "list[tuple[int, int]]
 
 
 def test_a_long_chain_that_closes_is_walked_without_recursion() -> None:
-    edges = [(str(number), str(number + 1)) for number in range(50_000)]
+    last = tries(50_000, 10_000)
+    edges = [(str(number), str(number + 1)) for number in range(last)]
 
-    assert closing([*edges, ("50000", "0")]) == {("50000", "0")}
+    assert closing([*edges, (str(last), "0")]) == {(str(last), "0")}
 
 
 def test_a_circle_at_one_instant_is_broken_and_told() -> None:

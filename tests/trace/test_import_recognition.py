@@ -75,6 +75,7 @@ NEARLY: dict[str, tuple[str, Content]] = {
 
 OURS = [(form, path) for form in importers.FORMATS for path in sorted((LOGS / form).rglob("*.json*"))
         if path.name != "truth.json"]  # fmt: skip
+LAYOUTS = [(suffix, indent) for suffix in (".jsonl", ".json", ".meta.json") for indent in (None, 2)]
 
 
 def written(path: Path, content: Content, *, indent: int | None) -> Path:
@@ -93,42 +94,33 @@ def recognisers(path: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("name", OTHERS)
-@pytest.mark.parametrize("suffix", [".jsonl", ".json", ".meta.json"])
-@pytest.mark.parametrize("indent", [None, 2])
-def test_no_log_of_another_program_is_taken_for_one_of_ours(
-    tmp_path: Path, name: str, suffix: str, indent: int | None
-) -> None:
+def test_no_log_of_another_program_is_taken_for_one_of_ours(tmp_path: Path, name: str) -> None:
     program, content = OTHERS[name]
-    path = written(tmp_path / f"agent-1{suffix}", content, indent=indent)
+    for suffix, indent in LAYOUTS:
+        path = written(tmp_path / f"agent-1{suffix}", content, indent=indent)
 
-    assert recognisers(path) == []
-    with pytest.raises(
-        DataFileError, match=f"is no log of a format that we know: it is of {program}, which is not read"
-    ):
-        importers.sessions(str(path))
+        assert (suffix, indent, recognisers(path)) == (suffix, indent, [])
+        with pytest.raises(
+            DataFileError, match=f"is no log of a format that we know: it is of {program}, which is not read"
+        ):
+            importers.sessions(str(path))
 
 
 @pytest.mark.parametrize("name", NEARLY)
-@pytest.mark.parametrize("suffix", [".jsonl", ".json", ".meta.json"])
-@pytest.mark.parametrize("indent", [None, 2])
-def test_a_log_that_looks_like_another_is_recognised(
-    tmp_path: Path, name: str, suffix: str, indent: int | None
-) -> None:
+def test_a_log_that_looks_like_another_is_recognised(tmp_path: Path, name: str) -> None:
     form, content = NEARLY[name]
-
-    assert recognisers(written(tmp_path / f"agent-1{suffix}", content, indent=indent)) == [form]
-
-
-@pytest.mark.parametrize(("form", "path"), OURS, ids=[str(path.relative_to(LOGS)) for _, path in OURS])
-def test_each_of_our_logs_is_recognised_by_its_own_importer_alone(form: str, path: Path) -> None:
-    assert recognisers(path) in ([form], [])
-    with Opened(LogFile(str(path), path.name)) as opened:
-        assert program_of(opened.head()) == ""
+    for suffix, indent in LAYOUTS:
+        path = written(tmp_path / f"agent-1{suffix}", content, indent=indent)
+        assert (suffix, indent, recognisers(path)) == (suffix, indent, [form])
 
 
 @pytest.mark.parametrize("form", importers.FORMATS)
-def test_every_fixture_of_a_format_has_a_file_that_is_recognised(form: str) -> None:
-    assert all(recognisers(path) == [form] for one, path in OURS if one == form and "agent-" not in path.name)
+def test_each_of_our_logs_is_recognised_by_its_own_importer_alone(form: str) -> None:
+    for path in (path for one, path in OURS if one == form):
+        expected = ([form],) if "agent-" not in path.name else ([form], [])
+        assert recognisers(path) in expected, path
+        with Opened(LogFile(str(path), path.name)) as opened:
+            assert program_of(opened.head()) == "", path
 
 
 def test_files_beside_a_session_are_recognised_by_their_members(tmp_path: Path) -> None:

@@ -89,7 +89,7 @@ def write_confused(folder: Path, chance: random.Random) -> None:
 
 def test_logs_with_confused_ids_give_traces_that_validate_accepts(tmp_path: Path) -> None:
     made = 0
-    number = tries(2_000, 150)
+    number = tries(2_000, 70)
     for seed in range(number):
         folder = tmp_path / str(seed)
         write_confused(folder, random.Random(seed))

@@ -158,7 +158,7 @@ def _import_mutated(tmp_path: Path, seeds: range) -> None:
 
 
 def test_mutated_logs_are_imported_soundly_or_refused(tmp_path: Path) -> None:
-    _import_mutated(tmp_path, range(tries(400, 100)))
+    _import_mutated(tmp_path, range(tries(400, 50)))
 
 
 @pytest.mark.slow
@@ -240,7 +240,7 @@ def _check_bundle(bundle: Bundle) -> None:
 
 
 @given(bundles())
-@settings(max_examples=tries(200, 25), deadline=None)
+@settings(max_examples=tries(200, 12), deadline=None)
 def test_any_spans_give_a_sound_trace_whose_ledger_adds_up(bundle: Bundle) -> None:
     _check_bundle(bundle)
 

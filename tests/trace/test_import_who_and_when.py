@@ -79,7 +79,7 @@ def test_records_of_an_array_are_a_trace_each(tmp_path: Path) -> None:
 
 def test_damaged_records_give_sound_traces_or_none(tmp_path: Path) -> None:
     chance, number = random.Random(2), 0
-    for _ in range(tries(150, 60)):
+    for _ in range(tries(150, 40)):
         document = json.loads(json.dumps(chance.choice((HAND, ALGORITHM))))
         for _ in range(chance.randint(1, 4)):
             place = chance.randrange(len(document["history"]))
@@ -90,4 +90,4 @@ def test_damaged_records_give_sound_traces_or_none(tmp_path: Path) -> None:
             number += len(traces(tmp_path / "x.json", form="who_and_when"))
         except DataFileError:
             continue
-    assert number > tries(80, 30)
+    assert number > tries(80, 15)

@@ -2,7 +2,9 @@
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from functools import cache
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -45,9 +47,8 @@ APART = ("", "mcp__", "claude-", "tool ", "log_")
 # Names
 
 
-@pytest.mark.parametrize("secret", ANYWHERE)
-def test_a_secret_is_cut_out_whatever_is_before_it(secret: str) -> None:
-    for before in BEFORE:
+def test_a_secret_is_cut_out_whatever_is_before_it() -> None:
+    for before, secret in product(BEFORE, ANYWHERE):
         assert "jane" not in masked(before + secret).lower()
         assert "jane" not in masked_path(f"{before}{secret}/{before}{secret}.jsonl").lower()
 
@@ -159,13 +160,11 @@ SHAPES = {
 """A key of each shape that secret scanners know, made up of parts: none was ever valid."""
 
 
-@pytest.mark.parametrize("name", SHAPES)
-def test_keys_of_every_known_shape_are_cut_out(name: str) -> None:
-    key = SHAPES[name]
-    assert masked(key) == "…"
-    assert masked(f"tool {key}") == "tool …"
-    assert MIXED[8:16] not in masked_path(f"logs/{key}.jsonl")
-    assert HEX[8:16] not in masked_path(f"logs/{key}.jsonl")
+def test_keys_of_every_known_shape_are_cut_out() -> None:
+    for name, key in SHAPES.items():
+        assert (name, masked(key), masked(f"tool {key}")) == (name, "…", "tool …")
+        path = masked_path(f"logs/{key}.jsonl")
+        assert (name, MIXED[8:16] in path, HEX[8:16] in path) == (name, False, False)
 
 
 @pytest.mark.parametrize(
@@ -228,22 +227,21 @@ def test_ids_and_hashes_stay_as_they_are(uuid: Any, digest: bytes, before: str) 
         assert masked(before + name) == before + name
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "claude-opus-4-8-20260101", "gpt-5-codex-high", "us.anthropic.claude-sonnet-4-20250514-v1:0", "example@2026-01-15",
-        "@scope/package@1.2.3", "mcp__home_assistant__turn_on", "mcp__claude_ai_Google_Drive__search_files",
-        "toolu_01A09q90qw90lq917835lq9", "call_abcDEF0123456789abcdefgh", "task-01ARZ3NDEKTSV4RRFFQ69G5FAV", "1.0~beta1",
-        "hf_doc_search", "mcp__hf_hub_query_v2", "sk-learn-pipeline-v2", "pk_fk_constraint_checker_v2", "smart-home-control",
-        "list_users_by_id", "breakthroughs_identification_2", "keyJsonSchemaValidator", "task-test-5f3e2a1b4c5d6e7f8a9b",
-        "ASIAPACIFICREGIONALREPORT", "a/b", "read_file", "task-0123456789abcdef",
-        "https://example.org/search?q=a", "jina_embeddings_v2_base_en", "hvs.vault_reader", "sg.team.lead", "pat_patch_path",
-        "glsa_reader_v2", "keyboard=qwerty_layout", "gl-render-2", "s.tasks", "pul-request-2", "dapi_client", "SKILL", "ACCOUNT",
-        "scratch-pad", "scratch_pad_write", "mcp__notes__users_list", "a//b", "ratio 3:4", "bearer of news", "basic search",
-    ],
+HARMLESS = (
+    "claude-opus-4-8-20260101", "gpt-5-codex-high", "us.anthropic.claude-sonnet-4-20250514-v1:0", "example@2026-01-15",
+    "@scope/package@1.2.3", "mcp__home_assistant__turn_on", "mcp__claude_ai_Google_Drive__search_files",
+    "toolu_01A09q90qw90lq917835lq9", "call_abcDEF0123456789abcdefgh", "task-01ARZ3NDEKTSV4RRFFQ69G5FAV", "1.0~beta1",
+    "hf_doc_search", "mcp__hf_hub_query_v2", "sk-learn-pipeline-v2", "pk_fk_constraint_checker_v2", "smart-home-control",
+    "list_users_by_id", "breakthroughs_identification_2", "keyJsonSchemaValidator", "task-test-5f3e2a1b4c5d6e7f8a9b",
+    "ASIAPACIFICREGIONALREPORT", "a/b", "read_file", "task-0123456789abcdef",
+    "https://example.org/search?q=a", "jina_embeddings_v2_base_en", "hvs.vault_reader", "sg.team.lead", "pat_patch_path",
+    "glsa_reader_v2", "keyboard=qwerty_layout", "gl-render-2", "s.tasks", "pul-request-2", "dapi_client", "SKILL", "ACCOUNT",
+    "scratch-pad", "scratch_pad_write", "mcp__notes__users_list", "a//b", "ratio 3:4", "bearer of news", "basic search",
 )  # fmt: skip
-def test_what_only_looks_a_little_like_a_secret_stays(name: str) -> None:
-    assert masked(name) == name
+
+
+def test_what_only_looks_a_little_like_a_secret_stays() -> None:
+    assert [(name, masked(name)) for name in HARMLESS if masked(name) != name] == []
 
 
 PIECES = (
@@ -254,7 +252,7 @@ PIECES = (
 
 
 @given(st.lists(st.sampled_from((*PIECES, "scratch", "://", *SHAPES.values())), max_size=6).map("".join))
-@settings(max_examples=tries(2_000, 200))
+@settings(max_examples=tries(2_000, 100))
 def test_what_is_private_is_never_missed_by_the_quick_look(name: str) -> None:
     if re.search(privacy._PRIVATE, name):
         assert masked(name) != name
@@ -321,6 +319,7 @@ def seeded(value: Any, place: str, secret: str, path: str = "") -> Any:
     return value + secret if path == place and isinstance(value, str) else value
 
 
+@cache
 def records(path: Path) -> list[Any]:
     """What a log holds: its lines, or the document that it is."""
     if path.suffix == ".json":
@@ -359,9 +358,17 @@ def with_secret(top: Path, file: Path, folder: Path, place: str, secret: str) ->
     for each in sorted(top.rglob("*.json*")) if top.is_dir() else [top]:
         target = folder / each.relative_to(top.parent)
         target.parent.mkdir(parents=True, exist_ok=True)
-        rows = (seeded(row, place, secret) if each == file else row for row in records(each))
-        target.write_text("\n".join(json.dumps(row) for row in rows) + "\n", "utf-8")
+        target.write_text(lines(seeded(row, place, secret) for row in records(each)) if each == file else plain(each))
     return folder
+
+
+def lines(rows: Iterable[Any]) -> str:
+    return "".join(f"{json.dumps(row)}\n" for row in rows)
+
+
+@cache
+def plain(path: Path) -> str:
+    return lines(records(path))
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -373,14 +380,14 @@ def test_no_position_of_a_log_lets_a_secret_out(tmp_path: Path, form: str) -> No
     for top, file in files(form):
         new = {place for row in records(file) for place in places(row)} - known
         known |= new
-        for place in sorted(new):
+        for place in sorted(new)[:: tries(1, 3)]:
             for _ in range(tries(2, 1)):
                 number += 1
                 secret = seeds[number * 7 % len(seeds)]
                 folder = with_secret(top, file, tmp_path / str(number), place, secret)
                 if "jane" in said(folder).lower():
                     leaks.append((file.name, place, secret))
-    assert number > tries(30, 15)
+    assert number > tries(30, 5)
     assert leaks == []
 
 

@@ -6,6 +6,7 @@ see the same characters, so what is tested without a terminal is what a terminal
 
 import unicodedata
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from itertools import zip_longest
 from typing import NamedTuple, TypeAlias
 
@@ -53,12 +54,14 @@ def display_width(text: str) -> int:
     """How many terminal cells the text takes: wide characters two, combining ones none."""
     if text.isascii():
         return len(text)
-    return sum(
-        0
-        if unicodedata.combining(c) or unicodedata.category(c) == "Cf"
-        else 1 + (unicodedata.east_asian_width(c) in "WF")
-        for c in text
-    )
+    return sum(map(_cells, text))
+
+
+@lru_cache(4096)
+def _cells(c: str) -> int:
+    if unicodedata.combining(c) or unicodedata.category(c) == "Cf":
+        return 0
+    return 1 + (unicodedata.east_asian_width(c) in "WF")
 
 
 def clip(text: str, width: int, ellipsis: str = "…") -> str:

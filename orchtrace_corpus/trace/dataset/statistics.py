@@ -7,6 +7,7 @@ Statistician 50, 1996). Sums are sums of whole numbers: the whole part of each v
 
 from collections.abc import Sequence
 from fractions import Fraction
+from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from orchtrace_corpus.base.errors import CommandUseError, need
@@ -153,30 +154,44 @@ def statistics(tables: Engine, by: Sequence[str]) -> Statistics:
         if name not in GROUPINGS:
             raise CommandUseError(f"cannot divide traces by {quote(name)}{suggestion(name, GROUPINGS)}")
     need("a dataset", "ibis")
-    import ibis
-
     groups = tuple(dict.fromkeys(by))
-    traces, events, copies = declared("traces"), declared("events"), declared("copies")
     measures = [*EXTRA, *DEFINITIONS]
+    asked = queries(groups, tables.dialect)
 
-    def rows(expression: "ir.Table", number: int = len(groups)) -> list[tuple[Any, ...]]:
-        """The rows of an expression; what their first columns have in common with other rows is one value."""
-        answer = tables.run(str(ibis.to_sql(expression, dialect=tables.dialect)))
+    def rows(query: str, number: int = len(groups)) -> list[tuple[Any, ...]]:
+        """The rows of an answer; what their first columns have in common with other rows is one value."""
+        answer = tables.run(asked[query])
         return [(row[:number], *map(_figure, row[number:])) for batch in answer.batches for row in batch]
 
-    described = [_distribution(*row) for row in rows(distributions(traces, groups))]
-    covered = [Coverage(group, Decision(name), *row) for group, name, *row in rows(coverage(traces, groups))]
-    spent = [_spent(*row) for row in rows(models(traces, events, copies, groups))]
-    outlying = rows(outliers(traces, groups))
+    described = [_distribution(*row) for row in rows("distributions")]
+    covered = [Coverage(group, Decision(name), *row) for group, name, *row in rows("coverage")]
+    spent = [_spent(*row) for row in rows("models")]
+    outlying = rows("outliers")
     return Statistics(
         groups,
-        Overview(*(int(value or 0) for value in rows(overview(traces), 0)[0][1:])),
+        Overview(*(int(value or 0) for value in rows("overview", 0)[0][1:])),
         sorted(described, key=lambda one: (one.group, measures.index(one.measure), one.unit)),
         sorted(covered, key=lambda one: (one.group, list(Decision).index(one.decision))),
         sorted(spent, key=lambda one: (one.group, -one.total, one.model)),
         outlying[0][-1] if outlying else 0,
         [Outlier(*row[:-1]) for row in outlying],
     )
+
+
+@cache
+def queries(by: tuple[str, ...], dialect: str) -> dict[str, str]:
+    """All statistics as SQL, which takes longer to write than an engine takes to answer for a small dataset."""
+    import ibis
+
+    traces, events, copies = declared("traces"), declared("events"), declared("copies")
+    expressions = {
+        "overview": overview(traces),
+        "distributions": distributions(traces, by),
+        "coverage": coverage(traces, by),
+        "models": models(traces, events, copies, by),
+        "outliers": outliers(traces, by),
+    }
+    return {name: str(ibis.to_sql(one, dialect=dialect, pretty=False)) for name, one in expressions.items()}
 
 
 def declared(table: str) -> "ir.Table":
