@@ -1,6 +1,5 @@
 """`corpus add` as a contributor meets it: a local arXiv, a real terminal, a copy of the real corpus."""
 
-import fcntl
 import json
 import os
 import pty
@@ -11,7 +10,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import termios
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -22,6 +20,7 @@ from orchtrace_corpus.corpus.formats.issue_form import LARGEST_BODY_BYTES
 from orchtrace_corpus.corpus.sources.arxiv.client import Client
 from tests.conftest import ROOT, TOY, Result, run_corpus
 from tests.corpus import arxiv_server as faults
+from tests.corpus import processes
 from tests.corpus.arxiv_server import ArxivServer, record
 from tests.corpus.test_candidates import MOSS
 from tests.corpus.test_registries import CROSSREF, Registry, registry  # noqa: F401
@@ -621,14 +620,9 @@ class Terminal:
 
     def __init__(self, *arguments: str, command: str = "add") -> None:
         self._controller, terminal = pty.openpty()
-        self._child = subprocess.Popen(
-            [sys.executable, "-m", "orchtrace_corpus", command, *arguments],
-            stdin=terminal,
-            stdout=terminal,
-            stderr=terminal,
-            env={**os.environ, "COLUMNS": "100", "TERM": "xterm"},
-            start_new_session=True,
-            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),  # its own terminal, so that Ctrl-C reaches it
+        settings = {"COLUMNS": "100", "TERM": "xterm"}
+        self._child = processes.fork(
+            processes.command, command, *arguments, files=[terminal] * 3, terminal=True, **settings
         )
         os.close(terminal)
         self.shown = ""
@@ -651,14 +645,15 @@ class Terminal:
     def press(self, keys: bytes) -> None:
         os.write(self._controller, keys)
 
-    def send(self, number: signal.Signals) -> None:
-        self._child.send_signal(number)
+    def kill(self) -> int | None:
+        return processes.killed(self._child, signal.SIGKILL)
 
-    def end(self) -> int:
+    def end(self) -> int | None:
         while part := self._read():
             self.shown += part
         os.close(self._controller)
-        return self._child.wait(timeout=30)
+        self._child.join(30)
+        return self._child.exitcode
 
     def _read(self) -> str:
         try:
