@@ -3,6 +3,7 @@
 import json
 import multiprocessing
 import os
+import signal
 import subprocess
 import sys
 import warnings
@@ -59,6 +60,7 @@ def _begin(
     settings: dict[str, str],
 ) -> None:
     os.environ.update(settings)
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # which a shell's background jobs ignore
     if terminal:
         import fcntl
         import termios

@@ -100,7 +100,9 @@ def codes_of(excerpt: str, code: str, tmp_path: Path) -> set[str]:
     """The codes that the excerpt raises, its records filled up with what they leave out."""
     content = files(excerpt)
     root = tmp_path / "corpus"
-    shutil.copytree(ROOT / "data", root / "data")
+    shutil.copytree(
+        ROOT / "data", root / "data", ignore=shutil.ignore_patterns("audits", "rewards", "traces", "papers*")
+    )
     papers, exclusions = [], []
     for number, given in enumerate(content.get("papers", [])):
         unique = {"key": f"p-{number}", "title": f"Paper {number}", "urls": [f"https://example.org/p/{number}"]}
@@ -154,12 +156,12 @@ def test_the_reader_refuses_the_bad_excerpt_and_takes_the_good_one(code: str) ->
     assert good.findings == []
 
 
-@pytest.mark.parametrize("code", list(RULES))
-def test_why_is_a_few_whole_sentences(code: str) -> None:
-    why = ENTRIES[code].why
-    assert why[0].isupper() or why.startswith("`")
-    assert why.endswith(".")
-    assert 30 < len(why) < 400
+def test_why_is_a_few_whole_sentences() -> None:
+    for code in RULES:
+        why = ENTRIES[code].why
+        assert why[0].isupper() or why.startswith("`"), code
+        assert why.endswith("."), code
+        assert 30 < len(why) < 400, code
 
 
 def test_a_rule_on_the_terminal() -> None:
