@@ -12,6 +12,7 @@ from orchtrace_corpus.corpus.api import Corpus, load
 from orchtrace_corpus.corpus.formats import registry
 from orchtrace_corpus.corpus.model import store
 from tests.conftest import ROOT, TOY, run_corpus
+from tests.effort import mostly_slow
 
 PROFILES = [(name, profile) for name in registry.readable() for profile in registry.FORMATS[name].profiles]
 TOY_PROFILES = [(name, profile) for name, profile in PROFILES if profile != "published"]
@@ -51,7 +52,9 @@ def test_what_was_exported_changes_nothing(root: Path, toy: Corpus, name: str, p
     assert (root / store.PAPERS).read_bytes() == before
 
 
-@pytest.mark.parametrize(("name", "profile"), PROFILES)
+@pytest.mark.parametrize(
+    ("name", "profile"), mostly_slow(PROFILES, [("bibtex", "tagged"), ("csv", "published"), ("json", "records")])
+)
 def test_the_real_corpus_comes_back_as_it_was(tmp_path: Path, real: Corpus, name: str, profile: str) -> None:
     shutil.copytree(ROOT / "data", tmp_path / "data")
     before = (tmp_path / store.PAPERS).read_bytes()
