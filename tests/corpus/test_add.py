@@ -1,5 +1,6 @@
 """`corpus add` as a contributor meets it: a local arXiv, a real terminal, a copy of the real corpus."""
 
+import io
 import json
 import os
 import pty
@@ -8,8 +9,8 @@ import select
 import shlex
 import shutil
 import signal
-import subprocess
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -577,13 +578,13 @@ def test_options_go_before_what_an_issue_says_and_fill_what_it_leaves_open(corpu
     assert "corpus: the answer to 'Year' is left out: it has not four digits\n" in result.stderr
 
 
-def test_an_issue_may_come_through_a_pipe(corpus: Path) -> None:
+def test_an_issue_may_come_through_a_pipe(corpus: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     body = "### arXiv id, DOI or address\n2401.00007\n"
-    command = [sys.executable, "-m", "orchtrace_corpus", "add", "--from-issue", "-", *TAGS]
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(body.encode())))
 
-    done = subprocess.run(command, input=body, capture_output=True, text=True, encoding="utf-8")
+    done = add("--from-issue", "-", *TAGS)
 
-    assert (done.returncode, unnumbered(done.stdout)) == (0, ADDED)
+    assert (done.code, unnumbered(done.stdout)) == (0, ADDED)
 
 
 def test_an_issue_never_names_a_file(corpus: Path) -> None:
@@ -950,18 +951,17 @@ def test_the_walk_of_the_real_corpus(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert (root / "data" / "papers.yaml").read_text(encoding="utf-8") == after
 
 
-def test_an_interrupt_while_arxiv_is_asked_writes_nothing(corpus: Path, server: ArxivServer) -> None:
+def test_an_interrupt_while_arxiv_is_asked_writes_nothing(corpus: Path, server: ArxivServer, tmp_path: Path) -> None:
     before = contents(corpus)
     server.always = faults.slow(30)
-    child = subprocess.Popen(
-        [sys.executable, "-m", "orchtrace_corpus", "add", "2401.00007", *TAGS], stderr=subprocess.PIPE, text=True
-    )
+    with open(tmp_path / "said", "w") as said:
+        child = processes.fork(processes.command, "add", "2401.00007", *TAGS, files=[said.fileno()] * 3)
     while not server.requests:
-        assert child.poll() is None
-    child.send_signal(signal.SIGINT)
+        assert child.is_alive()
+        time.sleep(0.005)
 
-    assert child.communicate(timeout=20)[1] == "corpus: interrupted\n"
-    assert child.returncode == 130
+    assert processes.killed(child, signal.SIGINT) == 130
+    assert (tmp_path / "said").read_text(encoding="utf-8") == "corpus: interrupted\n"
     assert contents(corpus) == before
 
 

@@ -595,7 +595,7 @@ def fetcher(server: ArxivServer, folder: Path, spacing_seconds: float, ids: list
     return child
 
 
-@pytest.mark.parametrize("seed", mostly_slow(range(10), [2, 3, 4]))
+@pytest.mark.parametrize("seed", mostly_slow(range(10), [3, 4]))
 def test_a_killed_run_goes_on_where_it_was(
     server: ArxivServer, make: Callable[..., Client], tmp_path: Path, seed: int
 ) -> None:

@@ -31,7 +31,7 @@ from orchtrace_corpus.corpus.render.figures.plan import (
 from tests.base.test_drawing import HOSTILE
 from tests.conftest import ROOT, TOY, run_corpus
 from tests.corpus.processes import LIGHT, loaded
-from tests.effort import tries
+from tests.effort import mostly_slow, tries
 from tests.svg import NAMESPACE, backgrounds, collisions, colors, contrast, labels, parse, rows
 
 TOY_FIGURES = ["style-by-size", "style", "care", "tools", "size", "papers-by-year", "screening-flow"]
@@ -424,7 +424,7 @@ def test_a_taxonomy_of_one_facet_is_enough() -> None:
 # The files
 
 
-@pytest.mark.parametrize("corpus", [TOY, ROOT], ids=["toy", "real"])
+@pytest.mark.parametrize("corpus", mostly_slow([TOY, ROOT], [TOY]), ids=["toy", "real"])
 def test_another_zone_locale_and_hash_seed_give_the_same_bytes(corpus: Path, tmp_path: Path) -> None:
     results = []
     for number, (zone, locale, seed) in enumerate((("UTC", "C.UTF-8", "0"), ("Asia/Kathmandu", "C", "4321"))):

@@ -1,8 +1,8 @@
 """`corpus import`: what another program wrote comes back into the data, all of it or nothing."""
 
+import io
 import json
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
@@ -113,14 +113,12 @@ def test_a_dry_run_writes_nothing(root: Path, toy: Corpus) -> None:
     assert (root / store.PAPERS).read_bytes() == before
 
 
-def test_standard_input_is_a_file_like_any_other(root: Path, toy: Corpus) -> None:
+def test_standard_input_is_a_file_like_any_other(root: Path, toy: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
     data = exported(toy, root, "jsonl").read_bytes()
 
     for words in (["jsonl"], ["jsonl", "-"]):
-        child = subprocess.run(
-            [sys.executable, "-m", "orchtrace_corpus", "import", *words], input=data, capture_output=True, check=False
-        )
-        assert (child.returncode, child.stderr) == (0, b"corpus: nothing changes\n0 updated, 0 added, 4 unchanged\n")
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
+        assert run_corpus("import", *words) == (0, "", "corpus: nothing changes\n0 updated, 0 added, 4 unchanged\n")
 
 
 def test_all_problems_are_told_at_their_lines_and_nothing_is_written(root: Path) -> None:
