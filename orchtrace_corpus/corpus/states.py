@@ -93,8 +93,7 @@ def _of_folder(folder: str, name: str) -> Side:
 
 def _of_revision(root: str, name: str) -> Side:
     revision = revisions.find(root, name)
-    read = {path: revision.read(path) for path in _READ}
-    texts = {path: text for path, text in read.items() if text is not None}
+    texts = revision.read(*_READ)
     others = {path: content for path, content in revision.contents("data").items() if _is_other(path)}
     return _require_data(Side(str(revision), root, texts, others))
 

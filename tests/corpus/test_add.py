@@ -1,6 +1,6 @@
 """`corpus add` as a contributor meets it: a local arXiv, a real terminal, a copy of the real corpus."""
 
-import fcntl
+import io
 import json
 import os
 import pty
@@ -9,9 +9,8 @@ import select
 import shlex
 import shutil
 import signal
-import subprocess
 import sys
-import termios
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -22,6 +21,7 @@ from orchtrace_corpus.corpus.formats.issue_form import LARGEST_BODY_BYTES
 from orchtrace_corpus.corpus.sources.arxiv.client import Client
 from tests.conftest import ROOT, TOY, Result, run_corpus
 from tests.corpus import arxiv_server as faults
+from tests.corpus import processes
 from tests.corpus.arxiv_server import ArxivServer, record
 from tests.corpus.test_candidates import MOSS
 from tests.corpus.test_registries import CROSSREF, Registry, registry  # noqa: F401
@@ -589,13 +589,13 @@ def test_options_go_before_what_an_issue_says_and_fill_what_it_leaves_open(corpu
     assert "corpus: the answer to 'Year' is left out: it has not four digits\n" in result.stderr
 
 
-def test_an_issue_may_come_through_a_pipe(corpus: Path) -> None:
+def test_an_issue_may_come_through_a_pipe(corpus: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     body = "### arXiv id, DOI or address\n2401.00007\n"
-    command = [sys.executable, "-m", "orchtrace_corpus", "add", "--from-issue", "-", *TAGS]
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(body.encode())))
 
-    done = subprocess.run(command, input=body, capture_output=True, text=True, encoding="utf-8")
+    done = add("--from-issue", "-", *TAGS)
 
-    assert (done.returncode, unnumbered(done.stdout)) == (0, ADDED)
+    assert (done.code, unnumbered(done.stdout)) == (0, ADDED)
 
 
 def test_an_issue_never_names_a_file(corpus: Path) -> None:
@@ -632,14 +632,9 @@ class Terminal:
 
     def __init__(self, *arguments: str, command: str = "add") -> None:
         self._controller, terminal = pty.openpty()
-        self._child = subprocess.Popen(
-            [sys.executable, "-m", "orchtrace_corpus", command, *arguments],
-            stdin=terminal,
-            stdout=terminal,
-            stderr=terminal,
-            env={**os.environ, "COLUMNS": "100", "TERM": "xterm"},
-            start_new_session=True,
-            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),  # its own terminal, so that Ctrl-C reaches it
+        settings = {"COLUMNS": "100", "TERM": "xterm"}
+        self._child = processes.fork(
+            processes.command, command, *arguments, files=[terminal] * 3, terminal=True, **settings
         )
         os.close(terminal)
         self.shown = ""
@@ -662,14 +657,15 @@ class Terminal:
     def press(self, keys: bytes) -> None:
         os.write(self._controller, keys)
 
-    def send(self, number: signal.Signals) -> None:
-        self._child.send_signal(number)
+    def kill(self) -> int | None:
+        return processes.killed(self._child, signal.SIGKILL)
 
-    def end(self) -> int:
+    def end(self) -> int | None:
         while part := self._read():
             self.shown += part
         os.close(self._controller)
-        return self._child.wait(timeout=30)
+        self._child.join(30)
+        return self._child.exitcode
 
     def _read(self) -> str:
         try:
@@ -966,18 +962,17 @@ def test_the_walk_of_the_real_corpus(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert (root / "data" / "papers.yaml").read_text(encoding="utf-8") == after
 
 
-def test_an_interrupt_while_arxiv_is_asked_writes_nothing(corpus: Path, server: ArxivServer) -> None:
+def test_an_interrupt_while_arxiv_is_asked_writes_nothing(corpus: Path, server: ArxivServer, tmp_path: Path) -> None:
     before = contents(corpus)
     server.always = faults.slow(30)
-    child = subprocess.Popen(
-        [sys.executable, "-m", "orchtrace_corpus", "add", "2401.00007", *TAGS], stderr=subprocess.PIPE, text=True
-    )
+    with open(tmp_path / "said", "w") as said:
+        child = processes.fork(processes.command, "add", "2401.00007", *TAGS, files=[said.fileno()] * 3)
     while not server.requests:
-        assert child.poll() is None
-    child.send_signal(signal.SIGINT)
+        assert child.is_alive()
+        time.sleep(0.005)
 
-    assert child.communicate(timeout=20)[1] == "corpus: interrupted\n"
-    assert child.returncode == 130
+    assert processes.killed(child, signal.SIGINT) == 130
+    assert (tmp_path / "said").read_text(encoding="utf-8") == "corpus: interrupted\n"
     assert contents(corpus) == before
 
 

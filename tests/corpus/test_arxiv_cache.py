@@ -1,8 +1,8 @@
 """What lies between a client and the network: ids, addresses, the cache and the limiter, whatever clocks and disks do."""
 
 import json
+import os
 import signal
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -21,6 +21,7 @@ from orchtrace_corpus.corpus.sources.arxiv.cache import (
 )
 from orchtrace_corpus.corpus.sources.arxiv.service import DEFAULT_URL, base_url, service
 from orchtrace_corpus.corpus.sources.limiter import CacheError, Clock, Limiter, default_folder
+from tests.corpus import processes
 from tests.corpus.arxiv_feeds import record
 
 PAPER = record("2401.00001", title="Ünïcode 𝒜", version=2, doi="10.1000/x")
@@ -376,24 +377,22 @@ def test_a_lock_that_cannot_be_made_is_said_so(tmp_path: Path) -> None:
         raise AssertionError("never reached")
 
 
-HOLDER = """
-import sys, time
-from orchtrace_corpus.corpus.sources.limiter import Clock, Limiter
-from tests.loopback import loopback_only  # noqa: F401 - guards every test here
-with Limiter(sys.argv[1], 0.5, Clock(), lambda seconds, reason: time.sleep(seconds)).turn(10) as turn:
-    turn.begin()
-    print("ready", flush=True)
-    time.sleep(60)
-"""
+def hold_a_turn(lock: str) -> None:
+    with Limiter(lock, 0.5, Clock(), lambda seconds, reason: time.sleep(seconds)).turn(10) as turn:
+        turn.begin()
+        sys.stdout.write("ready\n")
+        sys.stdout.flush()
+        time.sleep(60)
 
 
 @pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGINT])
 def test_a_process_that_ends_leaves_its_turn_but_its_request_counts(tmp_path: Path, end: signal.Signals) -> None:
-    command = [sys.executable, "-c", HOLDER, str(tmp_path / "lock")]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as child:
-        assert child.stdout is not None
-        child.stdout.readline()
-        child.send_signal(end)
+    reader, writer = os.pipe()
+    child = processes.fork(hold_a_turn, str(tmp_path / "lock"), files=[writer, writer])
+    os.close(writer)
+    with open(reader, encoding="utf-8") as said:
+        assert said.readline() == "ready\n"
+        processes.killed(child, end)
     waits: list[float] = []
     with Limiter(str(tmp_path / "lock"), 60, Clock(), lambda seconds, reason: waits.append(seconds)).turn(0) as turn:
         turn.begin()

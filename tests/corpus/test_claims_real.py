@@ -121,7 +121,7 @@ def with_edit(name: str, folder: Path) -> None:
     path.write_text(text[:start] + block.replace(old, new) + text[end:], encoding="utf-8")
 
 
-@pytest.mark.parametrize("name", EDITS)
+@pytest.mark.parametrize("name", mostly_slow(EDITS, list(EDITS)[::3]))
 def test_one_edit_breaks_the_claim(name: str, tmp_path: Path) -> None:
     with_edit(name, tmp_path)
     edited = store.load(str(tmp_path)).pool

@@ -1,11 +1,8 @@
 """`corpus fetch` against a local server: what it reports, what it writes, and what it says when arXiv does not answer."""
 
 import json
-import os
 import shutil
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +12,9 @@ import pytest
 from orchtrace_corpus.corpus.model.metadata import Metadata
 from tests.conftest import ROOT, TOY, Result, run_corpus
 from tests.corpus import arxiv_server as faults
+from tests.corpus import processes
 from tests.corpus.arxiv_server import ArxivServer, record
+from tests.corpus.processes import LIGHT, loaded
 from tests.loopback import loopback_only  # noqa: F401 - guards every test here
 
 ROSES = record(
@@ -509,7 +508,7 @@ def test_the_papers_of_this_repository_are_asked_for_in_one_request(
     assert (tmp_path / "data" / "papers.yaml").read_bytes() == (ROOT / "data" / "papers.yaml").read_bytes()
 
 
-def test_an_interrupted_run_goes_on_where_it_was(tmp_path: Path) -> None:
+def test_an_interrupted_run_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     papers = [record(f"2401.{number:05}", title=f"Toy Paper {number}") for number in range(1, 151)]
     (tmp_path / "data").mkdir()
     for name in ("taxonomy", "exclusions"):
@@ -521,53 +520,33 @@ def test_an_interrupted_run_goes_on_where_it_was(tmp_path: Path) -> None:
     text = "".join(entry.format(n=number, id=paper.arxiv_id) for number, paper in enumerate(papers, 1))
     (tmp_path / "data" / "papers.yaml").write_text(text, encoding="utf-8")
     with ArxivServer(papers) as server:
-        settings = {
-            **os.environ,
-            "ORCHTRACE_ARXIV_URL": server.url,
-            "ORCHTRACE_ARXIV_SPACING": "0.0001",
-            "ORCHTRACE_CACHE": str(tmp_path / "cache"),
-        }
-        command = [sys.executable, "-m", "orchtrace_corpus", "--root", str(tmp_path), "fetch"]
+        monkeypatch.setenv("ORCHTRACE_ARXIV_URL", server.url)
+        monkeypatch.setenv("ORCHTRACE_ARXIV_SPACING", "0.0001")
+        monkeypatch.setenv("ORCHTRACE_CACHE", str(tmp_path / "cache"))
         server.faults = [faults.fine(), faults.slow(60)]
-        child = subprocess.Popen(command, env=settings, cwd=ROOT, stderr=subprocess.PIPE, text=True)
+        with open(tmp_path / "said", "w") as said:
+            child = processes.fork(processes.command, "--root", str(tmp_path), "fetch", files=[said.fileno()] * 3)
         deadline = time.monotonic() + 20
         while len(server.requests) < 2:
             assert time.monotonic() < deadline
             time.sleep(0.02)
-        child.send_signal(signal.SIGINT)
-        assert (child.communicate(timeout=60)[1], child.returncode) == ("corpus: interrupted\n", 130)
+        assert processes.killed(child, signal.SIGINT) == 130
+        assert (tmp_path / "said").read_text(encoding="utf-8") == "corpus: interrupted\n"
         first = set(server.requests[0].ids)
         server.requests.clear()
 
-        result = subprocess.run(command, env=settings, cwd=ROOT, capture_output=True, text=True)
-
-        assert result.returncode == 0
+        assert run_corpus("--root", str(tmp_path), "fetch").code == 0
         assert first.isdisjoint(server.asked)
         assert len(server.asked) == 50
 
 
-def imported(*words: str) -> list[str]:
-    """The modules in memory after a command."""
-    program = (
-        "import sys; from orchtrace_corpus.cli.main import run; run(sys.argv[1:]); "
-        "print('\\n'.join(sys.modules), file=sys.stderr)"
-    )
-    result = subprocess.run([sys.executable, "-c", program, *words], capture_output=True, text=True, cwd=ROOT)
-    return result.stderr.splitlines()
+def test_asking_others_costs_other_commands_nothing() -> None:
+    for command, modules in loaded(*LIGHT).items():
+        asking = ("orchtrace_corpus.corpus.sources", "requests", "defusedxml", "pylatexenc")
+        told = ("orchtrace_corpus.corpus.intake.drift", "orchtrace_corpus.corpus.model.arxiv_file")
+        assert [name for name in modules if name.startswith(asking) or name in told] == [], command
 
 
-@pytest.mark.parametrize("command", ["stats", "validate", "check", "list", "gaps", "readme"])
-def test_asking_others_costs_other_commands_nothing(command: str) -> None:
-    modules = imported(command, *(["--check"] if command == "readme" else []))
-
-    assert [
-        name for name in modules if name.startswith(("orchtrace_corpus.corpus.sources", "requests", "defusedxml"))
-    ] == []
-    assert not {"orchtrace_corpus.corpus.intake.drift", "orchtrace_corpus.corpus.model.arxiv_file", "pylatexenc"} & set(
-        modules
-    )
-
-
-@pytest.mark.parametrize("command", ["fetch", "links"])
-def test_help_on_asking_others_loads_nothing_heavy(command: str) -> None:
-    assert not {"requests", "defusedxml", "pylatexenc", "bibtexparser"} & set(imported(command, "--help"))
+def test_help_on_asking_others_loads_nothing_heavy() -> None:
+    for command, modules in loaded("fetch --help", "links --help").items():
+        assert not {"requests", "defusedxml", "pylatexenc", "bibtexparser"} & modules, command

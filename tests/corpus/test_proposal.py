@@ -4,10 +4,7 @@ import errno
 import os
 import shutil
 import signal
-import subprocess
-import sys
 import tempfile
-import textwrap
 from pathlib import Path
 
 import pytest
@@ -18,6 +15,7 @@ from orchtrace_corpus.corpus.edit.edits import change_records
 from orchtrace_corpus.corpus.edit.proposal import Outcome, Proposal, find_target, judge, load_editable, write
 from orchtrace_corpus.corpus.model import store
 from tests.conftest import TOY, run_corpus
+from tests.corpus import processes
 
 
 @pytest.fixture
@@ -184,34 +182,27 @@ def both_files(root: Path) -> dict[str, str]:
     return {store.PAPERS: remove_record(files[store.PAPERS], 3), store.EXCLUSIONS: excluded}
 
 
-KILLED = textwrap.dedent(
-    """
-    import os, signal, sys
-    from tests.corpus.test_proposal import both_files, edit_texts
-    from pathlib import Path
-    root, renames = Path(sys.argv[1]), int(sys.argv[2])
-    replace = os.replace
-    def replace_and_die(source, target):
-        global renames
-        if renames == 0:
+def edit_until_killed(root: Path, renames: int) -> None:
+    left, replace = iter(range(renames)), os.replace
+
+    def replace_or_die(source: str, target: str) -> None:
+        if next(left, None) is None:
             os.kill(os.getpid(), signal.SIGKILL)
-        renames -= 1
         replace(source, target)
-    os.replace = replace_and_die
+
+    os.replace = replace_or_die  # type: ignore[assignment]
     edit_texts(root, both_files(root))
-    """
-)
 
 
 @pytest.mark.parametrize("renames", [0, 1])
 def test_a_kill_between_two_files_loses_no_record(root: Path, renames: int) -> None:
     texts = {name: text.encode() for name, text in both_files(root).items()}
     before = contents(root)
-    here = {**os.environ, "PYTHONPATH": str(TOY.parents[2])}
 
-    child = subprocess.run([sys.executable, "-c", KILLED, str(root), str(renames)], env=here, capture_output=True)
+    child = processes.fork(edit_until_killed, root, renames)
+    child.join(30)
 
-    assert child.returncode == -signal.SIGKILL
+    assert child.exitcode == -signal.SIGKILL
     after = {name: data for name, data in contents(root).items() if ".corpus-" not in name}
     assert after == (before if renames == 0 else {**before, store.EXCLUSIONS: texts[store.EXCLUSIONS]})
     # The same edit again, or what is left of it, goes through, and clears away what the killed one left.

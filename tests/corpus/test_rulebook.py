@@ -3,8 +3,6 @@
 import json
 import re
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +14,7 @@ from orchtrace_corpus.base.text import rules as render
 from orchtrace_corpus.base.yamlfile.reader import Mapping, Node, Sequence, YamlFile
 from orchtrace_corpus.corpus.api import validate
 from tests.conftest import ROOT, run_corpus, run_toy
+from tests.corpus.processes import LIGHT, loaded
 
 ENTRIES = {code: entry for section in SECTIONS.values() for code, entry in explanations(section.file).items()}
 SYNTAX = [code for code in RULES if code.startswith("Y")]
@@ -101,7 +100,9 @@ def codes_of(excerpt: str, code: str, tmp_path: Path) -> set[str]:
     """The codes that the excerpt raises, its records filled up with what they leave out."""
     content = files(excerpt)
     root = tmp_path / "corpus"
-    shutil.copytree(ROOT / "data", root / "data")
+    shutil.copytree(
+        ROOT / "data", root / "data", ignore=shutil.ignore_patterns("audits", "rewards", "traces", "papers*")
+    )
     papers, exclusions = [], []
     for number, given in enumerate(content.get("papers", [])):
         unique = {"key": f"p-{number}", "title": f"Paper {number}", "urls": [f"https://example.org/p/{number}"]}
@@ -155,12 +156,12 @@ def test_the_reader_refuses_the_bad_excerpt_and_takes_the_good_one(code: str) ->
     assert good.findings == []
 
 
-@pytest.mark.parametrize("code", list(RULES))
-def test_why_is_a_few_whole_sentences(code: str) -> None:
-    why = ENTRIES[code].why
-    assert why[0].isupper() or why.startswith("`")
-    assert why.endswith(".")
-    assert 30 < len(why) < 400
+def test_why_is_a_few_whole_sentences() -> None:
+    for code in RULES:
+        why = ENTRIES[code].why
+        assert why[0].isupper() or why.startswith("`"), code
+        assert why.endswith("."), code
+        assert 30 < len(why) < 400, code
 
 
 def test_a_rule_on_the_terminal() -> None:
@@ -224,10 +225,6 @@ def test_explaining_needs_no_corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert run_corpus("rule", "D").code == 0
 
 
-@pytest.mark.parametrize("words", [["stats"], ["list"], ["validate"], ["validate", "--format", "github"], ["terms"]])
-def test_commands_that_explain_nothing_do_not_load_the_rulebook(words: list[str]) -> None:
-    program = (
-        "import sys; from orchtrace_corpus.cli.main import run; code = run(sys.argv[1:]); "
-        "sys.exit(code or 9 * ('tomllib' in sys.modules))"
-    )
-    subprocess.run([sys.executable, "-c", program, "--root", str(ROOT), *words], check=True, capture_output=True)
+@pytest.mark.parametrize("words", ["stats", "list", "validate", "validate --format github", "terms"])
+def test_commands_that_explain_nothing_do_not_load_the_rulebook(words: str) -> None:
+    assert "tomllib" not in loaded(*LIGHT)[words]

@@ -23,7 +23,7 @@ REAL = {
 
 def as_editors_read(path: Path) -> Any:
     """The file as a YAML language server sees it: YAML's core types, dates as text."""
-    loader = type("Loader", (yaml.SafeLoader,), {})
+    loader = type("Loader", (getattr(yaml, "CSafeLoader", yaml.SafeLoader),), {})
     loader.yaml_implicit_resolvers = {
         first: [(tag, form) for tag, form in resolvers if "timestamp" not in tag]
         for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()

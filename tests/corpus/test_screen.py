@@ -274,7 +274,7 @@ def test_whatever_ends_it_keeps_the_decisions_so_far(root: Path, terminal: Termi
     )
     terminal.until(f"[3/3] {PROMPT}")
     if end == "killed":
-        terminal.send(signal.SIGKILL)
+        terminal.kill()
     else:
         terminal.press(b"\x04" if end == "end of input" else b"\x03")
     assert terminal.end() == (-signal.SIGKILL if end == "killed" else 130)

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from orchtrace_corpus.corpus.analysis.search import Found, Part, search, stem
 from orchtrace_corpus.corpus.api import Corpus, candidates
+from orchtrace_corpus.corpus.model.candidates import Candidate
 from orchtrace_corpus.corpus.model.records import Pool
 from tests.conftest import ROOT, TOY, run_corpus, run_toy
 
@@ -177,6 +178,11 @@ STOPS = {"context-folding", "dr-mas", "m-grpo", "marsrl", "paramanager", "puppet
 R7 = {"agentspawn", "halo", "hera", "kimi-k2-5", "paramanager", "puppeteer", "wideseek-r1-2026"}
 
 
+@pytest.fixture(scope="module")
+def awaiting() -> tuple[Candidate, ...]:
+    return candidates(str(ROOT))
+
+
 @pytest.mark.parametrize(
     ("words", "first", "among", "part"),
     [
@@ -196,9 +202,9 @@ R7 = {"agentspawn", "halo", "hera", "kimi-k2-5", "paramanager", "puppeteer", "wi
     ],
 )
 def test_queries_find_what_the_tags_of_the_corpus_say(
-    real: Corpus, words: str, first: set[str], among: set[str], part: Part
+    real: Corpus, awaiting: tuple[Candidate, ...], words: str, first: set[str], among: set[str], part: Part
 ) -> None:
-    papers, _, _ = search(pool_of(real.where("published=yes")), candidates(str(ROOT)), [words])
+    papers, _, _ = search(pool_of(real.where("published=yes")), awaiting, [words])
     keys = [hit.record.key for hit in papers]
 
     assert set(keys[: len(first)]) == first

@@ -63,6 +63,21 @@ def main_text(page: str) -> str:
     return "\n".join(line for line in lines if line)
 
 
+@pytest.fixture(scope="module")
+def of_toy(toy: Corpus) -> dict[str, str | bytes]:
+    return files_of(source_of(toy, TOY))
+
+
+@pytest.fixture(scope="module")
+def of_toy_with_base(toy: Corpus) -> dict[str, str | bytes]:
+    return files_of(source_of(toy, TOY), BASE)
+
+
+@pytest.fixture(scope="module")
+def of_real(real: Corpus) -> dict[str, str | bytes]:
+    return files_of(source_of(real, ROOT))
+
+
 def test_a_site_has_these_files_and_the_same_bytes_each_time(tmp_path: Path) -> None:
     outcome = run_toy("site", "-o", str(tmp_path / "one"))
     again = run_toy("site", "-o", str(tmp_path / "two"))
@@ -86,8 +101,8 @@ def test_a_site_has_these_files_and_the_same_bytes_each_time(tmp_path: Path) -> 
     }
 
 
-def test_a_page_of_a_paper_says_all_that_is_recorded(toy: Corpus) -> None:
-    page = files_of(source_of(toy, TOY), BASE)["papers/rose-garden.html"]
+def test_a_page_of_a_paper_says_all_that_is_recorded(of_toy_with_base: dict[str, str | bytes]) -> None:
+    page = of_toy_with_base["papers/rose-garden.html"]
 
     assert (
         main_text(str(page))
@@ -130,12 +145,11 @@ In a clone, the record is rose-garden in data/papers.yaml; corpus tag rose-garde
     )
 
 
-def test_a_disputed_tag_says_who_reads_what_and_why(real: Corpus) -> None:
-    files = files_of(source_of(real, ROOT))
-    page = str(files["papers/puppeteer.html"])
+def test_a_disputed_tag_says_who_reads_what_and_why(of_real: dict[str, str | bytes]) -> None:
+    page = str(of_real["papers/puppeteer.html"])
 
     mark = 'O5 Stop Implicit<a class="mark" href="papers/puppeteer.html#dispute-stop"'
-    assert str(files["papers.html"]).count(mark) == 1  # in the list, leads to what is said below
+    assert str(of_real["papers.html"]).count(mark) == 1  # in the list, leads to what is said below
     chip = 'O5 Stop: Implicit</a> <a class="chip contested" href="#dispute-stop">contested</a>'
     assert page.count(chip) == page.count('<section class="card" id="dispute-stop"') == 1
     text = main_text(page)
@@ -187,9 +201,8 @@ def test_no_paper_is_in_a_cell_that_cannot_arise(real: Corpus) -> None:
                 assert crossed.get(row, {}).get(column, 0) == 0
 
 
-def test_links_stay_in_the_site_and_lead_somewhere(real: Corpus) -> None:
-    files = files_of(source_of(real, ROOT))
-    pages = {name: Elements(str(page)) for name, page in files.items() if name.endswith(".html")}
+def test_links_stay_in_the_site_and_lead_somewhere(of_real: dict[str, str | bytes]) -> None:
+    pages = {name: Elements(str(page)) for name, page in of_real.items() if name.endswith(".html")}
     ids = {name: {attributes.get("id") for _, attributes in page.elements} for name, page in pages.items()}
 
     for name, page in pages.items():
@@ -201,7 +214,7 @@ def test_links_stay_in_the_site_and_lead_somewhere(real: Corpus) -> None:
                 path, _, fragment = address.partition("#")
                 target = str(Path(Path(name).parent, path)) if path else name
                 target = target.replace("papers/../", "")
-                assert target in files, (name, address)
+                assert target in of_real, (name, address)
                 assert not fragment or "=" in fragment or fragment in ids[target], (name, address)
 
 
@@ -277,8 +290,8 @@ def test_hostile_texts_become_no_markup(tmp_path: Path) -> None:
     assert "<" not in str(files["bibtex.js"])
 
 
-def test_every_page_forbids_scripts_but_its_own(toy: Corpus) -> None:
-    for name, page in files_of(source_of(toy, TOY)).items():
+def test_every_page_forbids_scripts_but_its_own(of_toy: dict[str, str | bytes]) -> None:
+    for name, page in of_toy.items():
         if name.endswith(".html"):
             policy = next(
                 one for one in Elements(str(page)).all("meta") if one.get("http-equiv") == "Content-Security-Policy"
@@ -288,8 +301,10 @@ def test_every_page_forbids_scripts_but_its_own(toy: Corpus) -> None:
             )
 
 
-def test_a_base_url_gives_previews_and_a_map(toy: Corpus) -> None:
-    files = files_of(source_of(toy, TOY), BASE)
+def test_a_base_url_gives_previews_and_a_map(
+    of_toy: dict[str, str | bytes], of_toy_with_base: dict[str, str | bytes]
+) -> None:
+    files = of_toy_with_base
 
     metas = {
         one.get("property"): one.get("content") for one in Elements(str(files["papers/long-grass.html"])).all("meta")
@@ -313,12 +328,14 @@ def test_a_base_url_gives_previews_and_a_map(toy: Corpus) -> None:
         )
     ]
     assert 'href="https://owner.example/corpus/site.css"' in str(files["404.html"])  # shown at any address
-    assert "sitemap.xml" not in files_of(source_of(toy, TOY))
+    assert "sitemap.xml" not in of_toy
 
 
-def test_the_feed_has_the_latest_papers_first_under_lasting_names(toy: Corpus) -> None:
+def test_the_feed_has_the_latest_papers_first_under_lasting_names(
+    of_toy: dict[str, str | bytes], of_toy_with_base: dict[str, str | bytes]
+) -> None:
     atom = "{http://www.w3.org/2005/Atom}"
-    here, there = (ET.fromstring(str(files_of(source_of(toy, TOY), place)["feed.xml"])) for place in (Place(), BASE))
+    here, there = (ET.fromstring(str(files["feed.xml"])) for files in (of_toy, of_toy_with_base))
 
     assert [one.findtext(f"{atom}title") for one in here.iter(f"{atom}entry")] == [
         "Borders without Lines", "Long Grass and How to Keep It", "Röses: A Garden in Four Beds", "The Yard",

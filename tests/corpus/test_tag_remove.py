@@ -4,14 +4,13 @@ import io
 import os
 import pty
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from orchtrace_corpus.corpus.model import store
 from tests.conftest import TOY, run_corpus
+from tests.corpus import processes
 
 
 @pytest.fixture
@@ -314,25 +313,20 @@ def test_without_a_terminal_somebody_must_have_said_yes(root: Path, monkeypatch:
 def test_on_a_terminal_it_asks(root: Path, answer: str, code: int, removed: bool, said: str) -> None:
     controller, terminal = pty.openpty()
     before = texts(root)
-    child = subprocess.Popen(
-        [sys.executable, "-m", "orchtrace_corpus", "remove", "long-grass"],
-        stdin=terminal,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        bufsize=0,
-        start_new_session=True,
-        preexec_fn=lambda: os.close(os.open(os.ttyname(0), os.O_RDWR)),  # the terminal becomes the session's
-    )
-    os.close(terminal)
-    assert child.stderr is not None
+    (stdout, out), (stderr, err) = os.pipe(), os.pipe()
+    child = processes.fork(processes.command, "remove", "long-grass", files=[terminal, out, err], terminal=True)
+    for file in (terminal, out, err):
+        os.close(file)
     question = b"Remove long-grass (Long Grass and How to Keep It) from data/papers.yaml? [y/N] "
-    assert child.stderr.read(len(question)) == question
-    os.write(controller, answer.encode())
-    stdout, stderr = child.communicate(timeout=20)
+    with open(stdout, "rb") as written, open(stderr, "rb", buffering=0) as told:
+        assert told.read(len(question)) == question
+        os.write(controller, answer.encode())
+        assert told.readall().decode() == said
+        is_printed = bool(written.read())
+    child.join(30)
     os.close(controller)
 
-    assert (child.returncode, texts(root) != before, bool(stdout)) == (code, removed, removed)
-    assert stderr.decode() == said
+    assert (child.exitcode, texts(root) != before, is_printed) == (code, removed, removed)
 
 
 def test_a_promoted_paper_is_not_removed_from_under_its_exclusion(root: Path) -> None:

@@ -51,26 +51,37 @@ class Revision(NamedTuple):
         short = self.commit[:10]
         return short if self.commit.startswith(self.asked.lower()) else f"{printable(self.asked, limit=60)} ({short})"
 
-    def read(self, name: str) -> bytes | None:
-        """A file below the folder as it was at the commit, links inside the revision followed; None if there was none.
+    def read(self, *names: str) -> dict[str, bytes]:
+        """Files below the folder as they were at the commit, links inside the revision followed; only those there were.
 
         Raises:
-            DataFileError: It was no file, or too large; a link led out of the revision; or this clone lacks it.
+            DataFileError: One was no file, or too large; a link led out of the revision; or this clone lacks it.
         """
-        kind, content, size = self._resolved(name)
-        if kind == "missing":
-            folder = name.partition("/")[0]
+        found = dict(zip(names, self._resolved(*names), strict=True))
+        for folder in {name.partition("/")[0]: None for name, (kind, _, _) in found.items() if kind == "missing"}:
             if _checked(self.folder, "ls-tree", "-z", self.commit, "--", folder).split(b" ")[1:2] == [b"commit"]:
                 raise DataFileError(f"{folder} of {self} is a submodule, whose files are in another repository")
+        there = {name: what for name, what in found.items() if self._is_file(name, what[0], what[2])}
+        asked = "\n".join(content for _, content, _ in there.values())
+        answer, texts = _asked(self.folder, ["--batch"], asked) if there else b"", {}
+        start = 0
+        for name, (_, _, size) in there.items():
+            start = answer.index(b"\n", start) + 1
+            texts[name] = answer[start : start + size]
+            start += size + 1
+        return texts
+
+    def _is_file(self, name: str, kind: str, size: int) -> bool:
+        """Whether a path leads to a file; a `DataFileError` where it leads to anything else that is there."""
         if kind == "missing" or (kind == "dangling" and not self._holds(name)):
-            return None
+            return False
         if kind in _LED_ASTRAY:
             raise DataFileError(f"{name} of {self} is a symbolic link to no file of that revision", _COMPARE_FOLDERS)
         if kind != "blob":
             raise DataFileError(f"{name} of {self} is no file")
         if size > MAX_BYTES:
             raise DataFileError(f"{name} of {self} is larger than {MAX_BYTES // 2**20} MiB")
-        return _asked(self.folder, ["--batch"], content).partition(b"\n")[2][:-1]
+        return True
 
     def contents(self, folder: str) -> dict[str, str]:
         """The files below a folder at the commit, each with the name that git gives to its content.
@@ -78,24 +89,30 @@ class Revision(NamedTuple):
         Raises:
             DataFileError: This clone lacks the list.
         """
-        kind, tree, _ = self._resolved(folder)
+        ((kind, tree, _),) = self._resolved(folder)
         if kind != "tree":
             return {}
         return {f"{folder}/{name}": content for name, content in self._listed(tree, "-r").items()}
 
-    def _resolved(self, path: str) -> tuple[str, str, int]:
-        """What a path leads to, links followed: the kind of object, its id and its size."""
-        answer = _asked(self.folder, ["--batch-check", "--follow-symlinks"], f"{self.commit}:./{path}")
-        head = answer.partition(b"\n")[0].decode("utf-8", "replace")
-        if head.endswith(" missing"):
-            return "missing", "", 0
-        words = head.split()
-        return (words[0], "", 0) if words[0] in _LED_ASTRAY else (words[1], words[0], int(words[2]))
+    def _resolved(self, *paths: str) -> list[tuple[str, str, int]]:
+        """What paths lead to, links followed: the kind of object, its id and its size."""
+        asked = "\n".join(f"{self.commit}:./{path}" for path in paths)
+        rest = _asked(self.folder, ["--batch-check", "--follow-symlinks"], asked)
+        found = []
+        for _ in paths:
+            head, _, rest = rest.partition(b"\n")
+            words = head.decode("utf-8", "replace").split()
+            if words[0] in _LED_ASTRAY:
+                rest = rest[int(words[1]) + 1 :]  # the path that it led to
+                found.append((words[0], "", 0))
+            else:
+                found.append(("missing", "", 0) if words[-1] == "missing" else (words[1], words[0], int(words[2])))
+        return found
 
     def _holds(self, path: str) -> bool:
         """Whether the folder that a path leads through holds something of that name, if only a link."""
         folder, _, name = path.rpartition("/")
-        kind, tree, _ = self._resolved(folder)
+        ((kind, tree, _),) = self._resolved(folder)
         return kind != "tree" or name in self._listed(tree)
 
     def _listed(self, tree: str, *options: str) -> dict[str, str]:
@@ -161,7 +178,7 @@ def _remote(folder: str) -> str:
 
 
 def _asked(folder: str, options: Sequence[str], question: str) -> bytes:
-    """What `git cat-file` answers to one line."""
+    """What `git cat-file` answers to lines."""
     return _checked(folder, "cat-file", *options, question=question)
 
 
