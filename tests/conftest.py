@@ -18,7 +18,7 @@ from hypothesis import settings
 from orchtrace_corpus.base.yamlfile.reader import Node, YamlFile
 from orchtrace_corpus.cli.main import run
 from orchtrace_corpus.corpus.api import Corpus, load
-from tests.effort import tries
+from tests.effort import FULL, tries
 
 # Each of the many processes that tests start would compile everything anew.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
@@ -27,8 +27,13 @@ sys.dont_write_bytecode = False
 # The hooks that git copies into each new repository are three quarters of the files that tests would write.
 os.environ["GIT_TEMPLATE_DIR"] = ""
 
-# A deadline would be the wall clock's.
-settings.register_profile("corpus", deadline=None, max_examples=tries(100, 15))
+# A deadline would be the wall clock's. The quick run tries the same examples each time; the full one looks for new ones.
+settings.register_profile(
+    "corpus",
+    deadline=None,
+    max_examples=tries(100, 15),
+    **({} if FULL else {"derandomize": True, "database": None}),
+)
 settings.load_profile("corpus")
 
 ROOT = Path(__file__).parents[1]
