@@ -36,6 +36,12 @@ settings.register_profile(
 )
 settings.load_profile("corpus")
 
+# Hypothesis would parse every module that a worker has imported, for constants: seconds in each worker, and examples that
+# differ with what ran there before.
+providers = sys.modules.get("hypothesis.internal.conjecture.providers")
+if not FULL and hasattr(providers, "_get_local_constants"):
+    providers._get_local_constants = lambda: providers._local_constants
+
 ROOT = Path(__file__).parents[1]
 TOY = Path(__file__).parent / "data" / "toy"
 
@@ -66,9 +72,9 @@ YamlFile.records = remembered_records  # type: ignore[method-assign]
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
-    """More workers than processors, since many tests wait for processes that they have started."""
+    """More workers than processors, since some tests wait; each more collects all tests and loads all libraries again."""
     processors = os.cpu_count() or 1
-    return processors + max(2, processors // 2)
+    return processors + max(1, processors // 4)
 
 
 POSIX_MODULES = re.compile(
