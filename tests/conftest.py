@@ -8,9 +8,9 @@ import os
 import re
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 from hypothesis import settings
@@ -18,6 +18,11 @@ from hypothesis import settings
 from orchtrace_corpus.base.yamlfile.reader import Node, YamlFile
 from orchtrace_corpus.cli.main import run
 from orchtrace_corpus.corpus.api import Corpus, load
+from orchtrace_corpus.corpus.model import candidates, store
+from orchtrace_corpus.corpus.model import taxonomy as taxonomies
+from orchtrace_corpus.corpus.model.candidates import CandidateFile
+from orchtrace_corpus.corpus.model.records import Places
+from orchtrace_corpus.corpus.model.taxonomy import Taxonomy
 from tests.effort import FULL, tries
 
 # Each of the many processes that tests start would compile everything anew.
@@ -45,10 +50,11 @@ if not FULL and hasattr(providers, "_get_local_constants"):
 ROOT = Path(__file__).parents[1]
 TOY = Path(__file__).parent / "data" / "toy"
 
-# Most commands that tests run read the same few files of the real corpus: their records are folded once in a process.
+# Most commands that tests run read the same few files of the real corpus: these are folded and decoded once in a process.
 KNOWN: dict[str, list[Node] | None] = {
     path.read_text(encoding="utf-8"): None for path in (ROOT / "data").glob("*.yaml")
 }
+DECODED: dict[tuple[Any, ...], tuple[Any, Any]] = {}
 FOLD_RECORDS = YamlFile.records
 
 
@@ -67,7 +73,32 @@ def remembered_records(file: YamlFile) -> Iterator[Node]:
         yield from nodes
 
 
+def remembered(decode: Callable[..., Any]) -> Callable[..., Any]:
+    """A decoder that remembers what it has made of the files of the real corpus, with each taxonomy."""
+
+    def decoded(file: YamlFile, *taxonomy: Taxonomy) -> Any:
+        key = (decode, file.text, *map(id, taxonomy))
+        if file.findings or key not in DECODED:
+            found = decode(file, *taxonomy)
+            if file.text in KNOWN and not file.findings:
+                DECODED[key] = found, taxonomy  # which lives on, so that no other gets its id
+            return found
+        file.kept += (KNOWN[file.text] or []) if file.keep else []
+        found, _ = DECODED[key]
+        if isinstance(found, Taxonomy):
+            return found
+        parts = (Places(file, part._starts) if isinstance(part, Places) else part for part in found)
+        return CandidateFile(*parts) if isinstance(found, CandidateFile) else tuple(parts)
+
+    return decoded
+
+
 YamlFile.records = remembered_records  # type: ignore[method-assign]
+for module, name in (
+    *((taxonomies, "decode_taxonomy"), (store, "decode_taxonomy"), (candidates, "decode_candidates")),
+    *((store, "decode_papers"), (store, "decode_exclusions")),
+):
+    setattr(module, name, remembered(getattr(module, name)))
 
 
 @pytest.hookimpl(optionalhook=True)

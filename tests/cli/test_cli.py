@@ -18,6 +18,7 @@ from typing import Any
 
 import pytest
 import typer
+from typer.core import TyperCommand
 
 from orchtrace_corpus import __version__
 from orchtrace_corpus.base.commands.declarations import MORE
@@ -26,7 +27,7 @@ from orchtrace_corpus.cli.app import app
 from orchtrace_corpus.cli.table import COMMANDS
 from orchtrace_corpus.corpus.api import Corpus
 from tests.conftest import ROOT, TOY, run_corpus, run_toy
-from tests.effort import mostly_slow
+from tests.effort import FULL, mostly_slow
 from tests.trace.datasets import run_build
 
 CORPUS = [sys.executable, "-m", "orchtrace_corpus"]
@@ -207,14 +208,39 @@ LOGS = ROOT / "tests" / "data" / "logs" / "claude_code" / "parallel"
 
 
 @cache
+def shown_help(path: str) -> str:
+    """The help of a command."""
+    return run_corpus(*path.split(), "--help").stdout
+
+
 def examples(path: str) -> list[str]:
     """What the help of a command shows as examples, each without the name of the program."""
-    text = run_corpus(*path.split(), "--help").stdout
-    return re.findall(r"^ +corpus (.+)$", text.partition("Examples:")[2].partition("\nArguments:")[0], re.M)
+    text = shown_help(path).partition("Examples:")[2].partition("\nArguments:")[0]
+    return re.findall(r"^ +corpus (.+)$", text, re.M)
+
+
+LENGTHY = (
+    *ENTERING,
+    *ASKING,
+    *("audit compare", "check", "claims", "diff", "import", "remove", "screen", "site", "tag", "trace dataset stats"),
+)  # commands of which the quick run takes the first example, and only reads the words of the others
+
+
+def read_words(words: list[str]) -> int:
+    """The exit code of a command that Typer makes of its words, and does not run."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cli_main.quick, "run", lambda *_: None)
+        patch.setattr(TyperCommand, "invoke", lambda *_: 0)
+        return run_corpus(*words).code
+
+
+def test_words_are_read_without_running_the_command() -> None:
+    assert read_words(["claims", "no-such-claim"]) == 0
+    assert read_words(["claims", "--no-such-option"]) == 2
 
 
 @pytest.mark.parametrize("path", paths())
-def test_the_examples_of_every_help_work(
+def test_every_help_has_its_line_of_the_table_and_examples_that_work(
     path: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     fixture = {"import": "exported", "screen": "screening"}.get(path, "outside" if path in ASKING else "")
@@ -229,8 +255,10 @@ def test_the_examples_of_every_help_work(
         shutil.copytree(ROOT / "tests" / "data" / "session", tmp_path / "projects" / "shop")
         monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path))
 
+    for line in (group[path].help for group in COMMANDS.values() if path in group):
+        assert line in " ".join(shown_help(path).split())
     assert examples(path)
-    for example in examples(path):
+    for number, example in enumerate(examples(path)):
         owner = max((one for one in paths() if f"{example} ".startswith(f"{one} ")), key=len, default=path)
         if owner != path and example in examples(owner):
             continue  # a group shows it, too
@@ -238,14 +266,8 @@ def test_the_examples_of_every_help_work(
             continue  # needs a cluster: tests/trace/test_dataset_spark.py has one
         called = example.partition(" > ")[0].replace("path/to/corpus", str(TOY)).replace("path/to/logs", str(LOGS))
         words = [*shlex.split(called), *["--resamples", "20"] * (path == "audit compare")]
-        assert (run_corpus(*words).code, example) == (0, example)
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_the_help_line_in_the_table_is_that_of_the_command(name: str) -> None:
-    command = next(group[name] for group in COMMANDS.values() if name in group)
-
-    assert command.help in " ".join(run_corpus(name, "--help").stdout.split())
+        is_read = number > 0 and path in LENGTHY and not FULL
+        assert (read_words(words) if is_read else run_corpus(*words).code, example) == (0, example)
 
 
 def test_version() -> None:
