@@ -3,12 +3,14 @@
 import gc
 import inspect
 import io
+import json
 import multiprocessing.util
 import os
 import re
+import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -149,18 +151,31 @@ class Result(NamedTuple):
     stderr: str
 
 
-def run_corpus(*arguments: str) -> Result:
-    """Run `corpus` in this process, with output that is no terminal."""
+def run_corpus(*arguments: str, program: str = "corpus") -> Result:
+    """Run `corpus`, or `orchtrace`, in this process, with output that is no terminal."""
     stdout, stderr = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True) for _ in range(2))
     saved = sys.stdout, sys.stderr
     sys.stdout, sys.stderr = stdout, stderr
     try:
-        code = run(list(arguments))
+        code = run(list(arguments), program)
     finally:
         sys.stdout, sys.stderr = saved
     for stream in (stdout, stderr):
         stream.seek(0)
     return Result(code, stdout.read(), stderr.read())
+
+
+def run_in_one_process(invocations: Sequence[str], modules: Sequence[str]) -> list[list[Any]]:
+    """Run commands one after the other in a new process: of each its words, its code, and which of some modules are loaded."""
+    code = (
+        "import json, sys; from orchtrace_corpus.cli.main import run\n"
+        f"told = [[words, run(words.split()), [name for name in {modules!r} if name in sys.modules]]"
+        f" for words in {invocations!r}]\n"
+        "print(json.dumps(told), file=sys.stderr)"
+    )
+    child = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=True)
+    told: list[list[Any]] = json.loads(child.stderr.splitlines()[-1])
+    return told
 
 
 def run_toy(*arguments: str) -> Result:
