@@ -3,15 +3,17 @@
 import gc
 import inspect
 import io
+import json
 import multiprocessing.util
 import os
 import re
 import shutil
+import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 from hypothesis import settings
@@ -19,7 +21,12 @@ from hypothesis import settings
 from orchtrace_corpus.base.yamlfile.reader import Node, YamlFile
 from orchtrace_corpus.cli.main import run
 from orchtrace_corpus.corpus.api import Corpus, load
-from tests.effort import tries
+from orchtrace_corpus.corpus.model import candidates, store
+from orchtrace_corpus.corpus.model import taxonomy as taxonomies
+from orchtrace_corpus.corpus.model.candidates import CandidateFile
+from orchtrace_corpus.corpus.model.records import Places
+from orchtrace_corpus.corpus.model.taxonomy import Taxonomy
+from tests.effort import FULL, tries
 
 # Each of the many processes that tests start would compile everything anew.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
@@ -28,17 +35,29 @@ sys.dont_write_bytecode = False
 # The hooks that git copies into each new repository are three quarters of the files that tests would write.
 os.environ["GIT_TEMPLATE_DIR"] = ""
 
-# A deadline would be the wall clock's.
-settings.register_profile("corpus", deadline=None, max_examples=tries(100, 15))
+# A deadline would be the wall clock's. The quick run tries the same examples each time; the full one looks for new ones.
+settings.register_profile(
+    "corpus",
+    deadline=None,
+    max_examples=tries(100, 15),
+    **({} if FULL else {"derandomize": True, "database": None}),
+)
 settings.load_profile("corpus")
+
+# Hypothesis would parse every module that a worker has imported, for constants: seconds in each worker, and examples that
+# differ with what ran there before.
+providers = sys.modules.get("hypothesis.internal.conjecture.providers")
+if not FULL and hasattr(providers, "_get_local_constants"):
+    providers._get_local_constants = lambda: providers._local_constants
 
 ROOT = Path(__file__).parents[1]
 TOY = Path(__file__).parent / "data" / "toy"
 
-# Most commands that tests run read the same few files of the real corpus: their records are folded once in a process.
+# Most commands that tests run read the same few files of the real corpus: these are folded and decoded once in a process.
 KNOWN: dict[str, list[Node] | None] = {
     path.read_text(encoding="utf-8"): None for path in (ROOT / "data").glob("*.yaml")
 }
+DECODED: dict[tuple[Any, ...], tuple[Any, Any]] = {}
 FOLD_RECORDS = YamlFile.records
 
 
@@ -57,14 +76,39 @@ def remembered_records(file: YamlFile) -> Iterator[Node]:
         yield from nodes
 
 
+def remembered(decode: Callable[..., Any]) -> Callable[..., Any]:
+    """A decoder that remembers what it has made of the files of the real corpus, with each taxonomy."""
+
+    def decoded(file: YamlFile, *taxonomy: Taxonomy) -> Any:
+        key = (decode, file.text, *map(id, taxonomy))
+        if file.findings or key not in DECODED:
+            found = decode(file, *taxonomy)
+            if file.text in KNOWN and not file.findings:
+                DECODED[key] = found, taxonomy  # which lives on, so that no other gets its id
+            return found
+        file.kept += (KNOWN[file.text] or []) if file.keep else []
+        found, _ = DECODED[key]
+        if isinstance(found, Taxonomy):
+            return found
+        parts = (Places(file, part._starts) if isinstance(part, Places) else part for part in found)
+        return CandidateFile(*parts) if isinstance(found, CandidateFile) else tuple(parts)
+
+    return decoded
+
+
 YamlFile.records = remembered_records  # type: ignore[method-assign]
+for module, name in (
+    *((taxonomies, "decode_taxonomy"), (store, "decode_taxonomy"), (candidates, "decode_candidates")),
+    *((store, "decode_papers"), (store, "decode_exclusions")),
+):
+    setattr(module, name, remembered(getattr(module, name)))
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
-    """More workers than processors, since many tests wait for processes that they have started."""
+    """More workers than processors, since some tests wait; each more collects all tests and loads all libraries again."""
     processors = os.cpu_count() or 1
-    return processors + max(2, processors // 2)
+    return processors + max(1, processors // 4)
 
 
 POSIX_MODULES = re.compile(
@@ -108,18 +152,31 @@ class Result(NamedTuple):
     stderr: str
 
 
-def run_corpus(*arguments: str) -> Result:
-    """Run `corpus` in this process, with output that is no terminal."""
+def run_corpus(*arguments: str, program: str = "corpus") -> Result:
+    """Run `corpus`, or `orchtrace`, in this process, with output that is no terminal."""
     stdout, stderr = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True) for _ in range(2))
     saved = sys.stdout, sys.stderr
     sys.stdout, sys.stderr = stdout, stderr
     try:
-        code = run(list(arguments))
+        code = run(list(arguments), program)
     finally:
         sys.stdout, sys.stderr = saved
     for stream in (stdout, stderr):
         stream.seek(0)
     return Result(code, stdout.read(), stderr.read())
+
+
+def run_in_one_process(invocations: Sequence[str], modules: Sequence[str]) -> list[list[Any]]:
+    """Run commands one after the other in a new process: of each its words, its code, and which of some modules are loaded."""
+    code = (
+        "import json, sys; from orchtrace_corpus.cli.main import run\n"
+        f"told = [[words, run(words.split()), [name for name in {modules!r} if name in sys.modules]]"
+        f" for words in {invocations!r}]\n"
+        "print(json.dumps(told), file=sys.stderr)"
+    )
+    child = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=True)
+    told: list[list[Any]] = json.loads(child.stderr.splitlines()[-1])
+    return told
 
 
 def run_toy(*arguments: str) -> Result:

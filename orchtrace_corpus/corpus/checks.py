@@ -258,9 +258,9 @@ def _committed(root: str) -> Pool | None:
     from orchtrace_corpus.corpus.sources import revisions
 
     try:
-        papers = revisions.find(root, "HEAD").read(store.PAPERS)
-        present = store.read_bytes(root, [store.PAPERS])[store.PAPERS]
-        return None if papers in (None, present) else store.load(root, instead={store.PAPERS: papers or b""}).pool
+        committed = revisions.find(root, "HEAD").read(store.PAPERS)
+        is_new = committed and committed[store.PAPERS] != store.read_bytes(root, [store.PAPERS])[store.PAPERS]
+        return store.load(root, instead=committed).pool if is_new else None
     except CorpusError:  # no repository, no commit, or no git
         return None
 

@@ -16,6 +16,7 @@ from orchtrace_corpus.base.workers import Worker, WorkerError, in_order, wait_fo
 from orchtrace_corpus.trace.model.decode import Document
 from tests.base.work import doubled, dying, failing, numbered, reporting
 from tests.conftest import ROOT
+from tests.effort import tries
 from tests.trace.traces import event, raw
 
 CORPUS = (sys.executable, "-m", "orchtrace_corpus")
@@ -124,10 +125,12 @@ def many(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_command_says_the_same_of_many_traces_as_of_each(many: Path, tmp_path: Path) -> None:
-    lines = many.read_text(encoding="utf-8").splitlines()
+    count = tries(4000, 1000)
+    lines = many.read_text(encoding="utf-8").splitlines(keepends=True)[:count]
     (tmp_path / "one.json").write_text(lines[-1], encoding="utf-8")
+    (tmp_path / "all.jsonl").write_text("".join(lines), encoding="utf-8")
 
-    whole = subprocess.run([*CORPUS, "trace", "measure", str(many), "--format", "csv"],
+    whole = subprocess.run([*CORPUS, "trace", "measure", str(tmp_path / "all.jsonl"), "--format", "csv"],
                            cwd=ROOT, capture_output=True, text=True, check=True)  # fmt: skip
     one = subprocess.run([*CORPUS, "trace", "measure", str(tmp_path / "one.json"), "--format", "json"],
                          cwd=ROOT, capture_output=True, text=True, check=True)  # fmt: skip
@@ -135,9 +138,9 @@ def test_a_command_says_the_same_of_many_traces_as_of_each(many: Path, tmp_path:
     rows = whole.stdout.splitlines()
     measures = json.loads(one.stdout)["traces"][0]["measures"]
     values = ["" if found["value"] is None else str(found["value"]).removesuffix(".0") for found in measures.values()]
-    assert len(rows) == 4001
-    assert rows[-1] == ",".join(["run-3999", *values])
-    assert [row.partition(",")[0] for row in rows[1:]] == [f"run-{number}" for number in range(4000)]
+    values += ["", ""]  # nothing is known of a part only
+    assert rows[-1] == ",".join([f"run-{count - 1}", *values])
+    assert [row.partition(",")[0] for row in rows[1:]] == [f"run-{number}" for number in range(count)]
 
 
 @pytest.mark.skipif(not hasattr(os, "sched_getaffinity") or parallel.processors() < 2, reason="needs two processors")

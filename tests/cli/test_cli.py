@@ -11,13 +11,14 @@ import subprocess
 import sys
 import time
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 import typer
+from typer.core import TyperCommand
 
 from orchtrace_corpus import __version__
 from orchtrace_corpus.base.commands.declarations import MORE
@@ -25,8 +26,8 @@ from orchtrace_corpus.cli import main as cli_main
 from orchtrace_corpus.cli.app import app
 from orchtrace_corpus.cli.table import COMMANDS
 from orchtrace_corpus.corpus.api import Corpus
-from tests.conftest import ROOT, TOY, copy_published, run_corpus, run_toy
-from tests.effort import mostly_slow
+from tests.conftest import ROOT, TOY, Result, copy_published, run_corpus, run_in_one_process, run_toy
+from tests.effort import FULL, mostly_slow
 from tests.trace.datasets import run_build
 
 CORPUS = [sys.executable, "-m", "orchtrace_corpus"]
@@ -51,12 +52,12 @@ def process(*arguments: str, **options: object) -> subprocess.CompletedProcess[s
     return subprocess.run([*CORPUS, *arguments], capture_output=True, text=True, encoding="utf-8", **options)
 
 
-def on_terminal(*arguments: str, columns: int = 80, **environment: str) -> str:
-    """What a command writes to a terminal of that width."""
+def on_terminal(*arguments: str, columns: int = 80, program: Sequence[str] = CORPUS, **environment: str) -> str:
+    """What a command, or another program, writes to a terminal of that width."""
     controller, terminal = pty.openpty()
     settings = {**os.environ, "COLUMNS": str(columns), "TERM": "xterm-256color", **environment}
     child = subprocess.Popen(
-        [*CORPUS, *arguments], stdin=terminal, stdout=terminal, stderr=subprocess.DEVNULL, env=settings, cwd=ROOT
+        [*program, *arguments], stdin=terminal, stdout=terminal, stderr=subprocess.DEVNULL, env=settings, cwd=ROOT
     )
     os.close(terminal)
     shown = b""
@@ -208,14 +209,39 @@ LOGS = ROOT / "tests" / "data" / "logs" / "claude_code" / "parallel"
 
 
 @cache
+def shown_help(path: str) -> str:
+    """The help of a command."""
+    return run_corpus(*path.split(), "--help").stdout
+
+
 def examples(path: str) -> list[str]:
     """What the help of a command shows as examples, each without the name of the program."""
-    text = run_corpus(*path.split(), "--help").stdout
-    return re.findall(r"^ +corpus (.+)$", text.partition("Examples:")[2].partition("\nArguments:")[0], re.M)
+    text = shown_help(path).partition("Examples:")[2].partition("\nArguments:")[0]
+    return re.findall(r"^ +corpus (.+)$", text, re.M)
+
+
+LENGTHY = (
+    *ENTERING,
+    *ASKING,
+    *("audit compare", "check", "claims", "diff", "import", "remove", "screen", "site", "tag", "trace dataset stats"),
+)  # commands of which the quick run takes the first example, and only reads the words of the others
+
+
+def read_words(words: list[str]) -> int:
+    """The exit code of a command that Typer makes of its words, and does not run."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cli_main.quick, "run", lambda *_: None)
+        patch.setattr(TyperCommand, "invoke", lambda *_: 0)
+        return run_corpus(*words).code
+
+
+def test_words_are_read_without_running_the_command() -> None:
+    assert read_words(["claims", "no-such-claim"]) == 0
+    assert read_words(["claims", "--no-such-option"]) == 2
 
 
 @pytest.mark.parametrize("path", paths())
-def test_the_examples_of_every_help_work(
+def test_every_help_has_its_line_of_the_table_and_examples_that_work(
     path: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     fixture = {"import": "exported", "screen": "screening"}.get(path, "outside" if path in ASKING else "")
@@ -230,8 +256,10 @@ def test_the_examples_of_every_help_work(
         shutil.copytree(ROOT / "tests" / "data" / "session", tmp_path / "projects" / "shop")
         monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path))
 
+    for line in (group[path].help for group in COMMANDS.values() if path in group):
+        assert line in " ".join(shown_help(path).split())
     assert examples(path)
-    for example in examples(path):
+    for number, example in enumerate(examples(path)):
         owner = max((one for one in paths() if f"{example} ".startswith(f"{one} ")), key=len, default=path)
         if owner != path and example in examples(owner):
             continue  # a group shows it, too
@@ -239,14 +267,8 @@ def test_the_examples_of_every_help_work(
             continue  # needs a cluster: tests/trace/test_dataset_spark.py has one
         called = example.partition(" > ")[0].replace("path/to/corpus", str(TOY)).replace("path/to/logs", str(LOGS))
         words = [*shlex.split(called), *["--resamples", "20"] * (path == "audit compare")]
-        assert (run_corpus(*words).code, example) == (0, example)
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_the_help_line_in_the_table_is_that_of_the_command(name: str) -> None:
-    command = next(group[name] for group in COMMANDS.values() if name in group)
-
-    assert command.help in " ".join(run_corpus(name, "--help").stdout.split())
+        is_read = number > 0 and path in LENGTHY and not FULL
+        assert (read_words(words) if is_read else run_corpus(*words).code, example) == (0, example)
 
 
 def test_version() -> None:
@@ -427,20 +449,22 @@ def test_a_directory_for_a_file_ends_with_3(tmp_path: Path) -> None:
     assert "Is a directory" in result.stderr
 
 
-def test_without_a_corpus_the_bundled_one_answers_and_says_so(tmp_path: Path) -> None:
+def test_without_a_corpus_the_bundled_one_answers_and_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     result = process("stats", cwd=tmp_path)
+    monkeypatch.chdir(tmp_path)
 
     assert result.returncode == 0
-    assert result.stdout == process("stats", cwd=ROOT).stdout
+    assert result.stdout == run_corpus("--root", str(ROOT), "stats").stdout
     assert "no corpus in this folder; using the bundled one" in result.stderr
-    assert process("--quiet", "stats", cwd=tmp_path).stderr == ""
+    assert run_corpus("--quiet", "stats") == (0, result.stdout, "")
 
 
-def test_a_folder_below_the_corpus_finds_it(tmp_path: Path) -> None:
+def test_a_folder_below_the_corpus_finds_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     root = broken_corpus(tmp_path, "", "")
     (root / "deep" / "er").mkdir(parents=True)
+    monkeypatch.chdir(root / "deep" / "er")
 
-    assert process("stats", cwd=root / "deep" / "er").stdout.startswith("4 papers and 2 exclusions")
+    assert run_corpus("stats").stdout.startswith("4 papers and 2 exclusions")
 
 
 def test_a_reader_that_leaves_ends_the_command_quietly() -> None:
@@ -469,15 +493,18 @@ def test_a_reader_that_leaves_does_not_hide_errors(tmp_path: Path) -> None:
 @pytest.mark.posix
 @pytest.mark.parametrize(
     ("words", "code"),
-    [
-        ("stats", 0),
-        ("list --format json", 0),
-        ("--help", 0),
-        ("show no-such-key", 2),
-        ("validate", 0),
-        ("export bibtex", 0),
-        ("tag long-grass style=cottage", 0),
-    ],
+    mostly_slow(
+        [
+            ("stats", 0),
+            ("list --format json", 0),
+            ("--help", 0),
+            ("show no-such-key", 2),
+            ("validate", 0),
+            ("export bibtex", 0),
+            ("tag long-grass style=cottage", 0),
+        ],
+        [("stats", 0), ("show no-such-key", 2), ("tag long-grass style=cottage", 0)],
+    ),
 )
 def test_a_closed_output_changes_neither_the_work_nor_the_code(tmp_path: Path, words: str, code: int) -> None:
     root = broken_corpus(tmp_path, "", "")
@@ -586,19 +613,23 @@ def test_a_terminal_gets_colours_unless_told_otherwise() -> None:
 
 
 @pytest.mark.parametrize("columns", mostly_slow([44, 80, 120], [44]))
-@pytest.mark.parametrize("words", [["stats"], ["list"], ["show", "c3"], ["terms"], ["search", "debate"], ["gaps"]])
-def test_everything_fits_the_terminal(columns: int, words: list[str]) -> None:
-    shown = on_terminal("--no-color", *words, columns=columns)
+def test_everything_fits_the_terminal(columns: int) -> None:
+    commands = ("stats", "list", "show c3", "terms", "search debate", "gaps")
+    code = "import sys; from orchtrace_corpus.cli.main import run\n"
+    code += "for words in sys.argv[1:]: print('=', words, run(['--no-color', *words.split()]))"
+    shown = on_terminal(*commands, columns=columns, program=(sys.executable, "-c", code)).splitlines()
 
-    lines = [line for line in shown.splitlines() if "://" not in line]  # addresses stay whole, to be copied
-    assert max(len(line) for line in lines) <= columns
+    assert [line for line in shown if line[:2] == "= "] == [f"= {words} 0" for words in commands]
+    # Addresses stay whole, to be copied.
+    assert [line for line in shown if len(line) > columns and "://" not in line] == []
 
 
-def test_colours_change_no_character() -> None:
+def test_colours_change_no_character(monkeypatch: pytest.MonkeyPatch) -> None:
     coloured = re.sub(r"\x1b\[[0-9;]*m", "", on_terminal("stats"))
 
     shown = [line.rstrip() for line in coloured.splitlines()]
-    assert shown == process("stats", cwd=ROOT).stdout.splitlines()
+    monkeypatch.chdir(ROOT)
+    assert shown == run_corpus("stats").stdout.splitlines()
 
 
 def test_an_output_that_knows_only_ascii_gets_ascii() -> None:
@@ -616,19 +647,10 @@ def test_an_output_that_knows_only_ascii_gets_ascii() -> None:
 HEAVY = ("bibtexparser", "numpy", "pandas", "requests", "rich")
 
 
-@pytest.mark.parametrize(
-    "words", [["--help"], ["stats"], ["validate"], ["list"], ["gaps"], ["show", "c3"], ["search", "c3"]]
-)
-def test_hot_commands_import_nothing_heavy(words: list[str]) -> None:
-    code = (
-        "import sys; from orchtrace_corpus.cli.main import run; "
-        f"code = run({words!r}); "
-        f"print([name for name in {HEAVY!r} if name in sys.modules], file=sys.stderr); sys.exit(code)"
-    )
-    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT)
+def test_hot_commands_import_nothing_heavy() -> None:
+    hot = ("stats", "validate", "list", "gaps", "show c3", "search c3", "--help")
 
-    assert result.returncode == 0
-    assert result.stderr.splitlines()[-1] == "[]"
+    assert run_in_one_process(hot, HEAVY) == [[words, 0, []] for words in hot]
 
 
 def test_help_and_version_do_not_even_import_yaml() -> None:
@@ -668,9 +690,16 @@ def test_options_that_contradict_each_other_are_refused(words: str, message: str
     assert message in result.stderr
 
 
-def started_as_orchtrace(*words: str) -> subprocess.CompletedProcess[str]:
+def run_orchtrace(*words: str) -> Result:
+    return run_corpus(*words, program="orchtrace")
+
+
+def test_orchtrace_can_be_started() -> None:
     code = "import sys; from orchtrace_corpus.__main__ import trace; sys.argv[0] = 'orchtrace'; trace()"
-    return subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, cwd=ROOT, check=False)
+    command = [sys.executable, "-c", code, "show", "nowhere"]
+    child = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
+
+    assert (child.returncode, child.stdout, child.stderr) == run_orchtrace("show", "nowhere")
 
 
 @pytest.mark.parametrize(
@@ -685,23 +714,24 @@ def started_as_orchtrace(*words: str) -> subprocess.CompletedProcess[str]:
     ],
     ids=" ".join,
 )
-def test_orchtrace_is_corpus_trace(words: list[str]) -> None:
-    ours, same = started_as_orchtrace(*words), run_corpus("trace", *words)
+def test_orchtrace_is_corpus_trace(words: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    ours, same = run_orchtrace(*words), run_corpus("trace", *words)
 
-    assert (ours.returncode, ours.stdout) == (same.code, same.stdout)
+    assert (ours.code, ours.stdout) == (same.code, same.stdout)
     assert ours.stderr == same.stderr.replace("corpus trace ", "orchtrace ").replace("corpus: ", "orchtrace: ")
 
 
 def test_orchtrace_names_itself_in_its_help() -> None:
     for words in (["--help"], ["doctor", "--help"], ["dataset", "--help"], ["dataset", "build", "--help"]):
-        shown = started_as_orchtrace(*words)
-        assert (shown.returncode, shown.stderr) == (0, "")
+        shown = run_orchtrace(*words)
+        assert (shown.code, shown.stderr) == (0, "")
         assert shown.stdout.startswith(" ".join(["Usage: orchtrace", *words[:-1], "[OPTIONS]"]))
         assert "corpus trace" not in shown.stdout
         assert f"  orchtrace {words[0] if len(words) > 1 else 'doctor'}" in shown.stdout
-    assert started_as_orchtrace("--version").stdout.startswith("orchtrace 0.")
-    assert started_as_orchtrace("sho").stderr.startswith("orchtrace: there is no command 'sho' (did you mean 'show'?")
-    late = started_as_orchtrace("show", "x", "--quiet")
+    assert run_orchtrace("--version").stdout.startswith("orchtrace 0.")
+    assert run_orchtrace("sho").stderr.startswith("orchtrace: there is no command 'sho' (did you mean 'show'?")
+    late = run_orchtrace("show", "x", "--quiet")
     assert late.stderr.endswith("write it before the command: orchtrace --quiet COMMAND\n")
     scripts = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["scripts"]
     assert scripts["orchtrace"] == "orchtrace_corpus.__main__:trace"

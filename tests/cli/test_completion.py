@@ -242,16 +242,19 @@ def test_a_real_bash_completes(typed: object) -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    "line",
-    ["s", "show ro", "list --where size=s", "stats st", "gaps ", "add ", "tag ro", "tag rose-garden sty", "promote E"],
-)
-def test_completion_imports_neither_typer_nor_anything_heavy(line: str) -> None:
-    words = line.split(" ")
-    environment = {**os.environ, "_CORPUS_COMPLETE": "complete_bash", "PYTHONPATH": str(ROOT)}
-    environment |= {"COMP_WORDS": "\n".join(["corpus", *words]), "COMP_CWORD": str(len(words))}
+def test_completion_imports_neither_typer_nor_anything_heavy() -> None:
+    lines = ["s", "show ro", "list --where size=s", "stats st", "gaps "]
+    lines += ["add ", "tag ro", "tag rose-garden sty", "promote E"]
     code = (
-        "import sys; from orchtrace_corpus.cli.main import run; run([])\n"
-        "sys.exit(any(name in sys.modules for name in ('typer', 'pandas', 'rich', 'requests', 'jsonschema')))"
+        "import os, sys; from orchtrace_corpus.cli.main import run\n"
+        "for line in sys.argv[1:]:\n"
+        "    words = ['corpus', *line.split(' ')]\n"
+        "    os.environ.update(COMP_WORDS='\\n'.join(words), COMP_CWORD=str(len(words) - 1))\n"
+        "    print(line, run([]))\n"
+        "sys.exit(str([name for name in ('typer', 'pandas', 'rich', 'requests', 'jsonschema') if name in sys.modules]))"
     )
-    assert subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True).returncode == 0
+    environment = {**os.environ, "_CORPUS_COMPLETE": "complete_bash", "PYTHONPATH": str(ROOT)}
+    child = subprocess.run([sys.executable, "-c", code, *lines], env=environment, capture_output=True, text=True)
+
+    assert child.stderr == "[]\n"
+    assert [line for line in lines if f"{line} 0\n" not in child.stdout] == []

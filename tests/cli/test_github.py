@@ -10,6 +10,7 @@ import sys
 import tomllib
 from datetime import date
 from fnmatch import fnmatch
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +48,7 @@ COMING: set[str] = set()
 """Commands that documents speak of and that the table does not have yet."""
 
 
+@cache
 def workflow(path: Path) -> Any:
     read = yaml.safe_load(path.read_text(encoding="utf-8"))
     read["on"] = read.pop(True)  # YAML 1.1 takes the word `on` for true
