@@ -102,9 +102,7 @@ def test_no_log_of_another_program_is_taken_for_one_of_ours(
     path = written(tmp_path / f"agent-1{suffix}", content, indent=indent)
 
     assert recognisers(path) == []
-    with pytest.raises(
-        DataFileError, match=f"is no log of a format that we know: it is of {program}, which is not read"
-    ):
+    with pytest.raises(DataFileError, match=f"is not a log in a known format: it is of {program}, which is not read"):
         importers.sessions(str(path))
 
 

@@ -350,7 +350,7 @@ def test_where_a_run_spent_more_than_its_log_tells_every_form_says_so(tmp_path: 
     assert [line.split()[:6] for line in table[2:5]] == [
         ["x", "1", "1234", "1234", "0", "2"], ["z", "1", "6", "at", "least", "6"], ["y", "1", "1"]
     ]  # fmt: skip
-    assert table[-1].endswith("The log does not tell all tokens of the run.")
+    assert table[-1].endswith("The log does not record all tokens of the run.")
     (found,) = json.loads(run_corpus("trace", "measure", str(path), "--ledger", "agent", "--format", "json").stdout)[
         "traces"
     ]

@@ -157,7 +157,7 @@ def test_the_folders_that_programs_are_told_to_use_come_before_the_home_folder(
 
     assert (nothing.code, nothing.stdout) == (3, "")
     assert nothing.stderr == (
-        "corpus: no session of a program that we know: there is none in "
+        "corpus: no session of a known program in "
         f"'{home}/elsewhere/projects', '{home}/nowhere/sessions', '{home}/.qwen/projects', '{home}/.gemini/tmp', "
         f"'{home}/.local/share/opencode', '{home}/.copilot/session-state', '{home}/.kimi-code/sessions'\n"
         "Name a log or a trace.\n"

@@ -28,7 +28,8 @@ def doctor(
     is_list: Annotated[bool, Option("--list", help="List the newest sessions below the home folder instead.")] = False,
     limit: Annotated[int, Option("--limit", min=1, help="List at most this many sessions.")] = 15,
     output_format: Annotated[
-        TextOrJson, Option("--format", "-f", help="text for people; json with all figures of all sessions, for programs.")
+        TextOrJson,
+        Option("--format", "-f", help="text for people; json with all figures of all sessions, for programs."),
     ] = TextOrJson.TEXT,
     html: Page = "",
     with_content: Content = False,
