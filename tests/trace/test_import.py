@@ -269,7 +269,7 @@ def test_the_report_says_what_became_of_every_record() -> None:
     result = run_corpus("trace", "import", str(SESSION), "--prices", str(SESSION / "prices.yaml"))
 
     assert result.stderr == (
-        "1 trace: 23 records read, 29 events made of them.\n"
+        "1 trace: 23 records read, 29 events created.\n"
         "Token ledger                            records  input  output  from cache  to cache  tokens     USD\n"
         "Counted\n"
         "  usage of the last row of an answer         10  3,870   2,045      27,800    12,500  46,215\n"
@@ -332,13 +332,13 @@ def test_one_and_several_are_told_apart() -> None:
         return "\n".join(tally.lines(None))
 
     assert said(1) == (
-        "1 trace: 1 record read, 1 event made of it.\n"
+        "1 trace: 1 record read, 1 event created.\n"
         "1 record is of an earlier time than the one before: sorted by time.\n"
         "1 record had bytes that are not UTF-8, which were replaced.\n"
         "Token ledger  records\nUnknown\n  answers        1\n"
         "The total is unknown: none"
     )
-    assert "2 traces: 4 records read, 2 events made of them." in said(2)
+    assert "2 traces: 4 records read, 2 events created." in said(2)
     assert "4 records are of an earlier time" in said(2)
     assert "The total is unknown in 2 traces; each says why, under `reasons`." in said(2)
 

@@ -460,7 +460,7 @@ def test_a_family_is_shown_with_what_to_add() -> None:
         "R5      tool_repeats          1       1 of 1 tool calls have no `content_ref`: e3\n"
         "R5      tool_calls     1      event\n"
         "R5      tool_use       1      1\n"
-        "2 reward channels not stated: give them with --outcomes, as `reward` or `reward.NAME`.\n"
+        "2 reward channels not stated. Use --outcomes, with `reward` or `reward.NAME`.\n"
     )
 
 

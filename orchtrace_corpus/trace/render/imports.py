@@ -20,8 +20,8 @@ _MOST_SHOWN = 8
 _COPIES = "taken off: answers that another session of this import has (same message.id and requestId)"
 _KINDS = {
     "dropped": "Left out:",
-    "passed_over": "Passed over, since they say nothing of agents, calls or tokens:",
-    "unknown_kinds": "Left out, since their kind is not known:",
+    "passed_over": "Skipped, because they say nothing about agents, calls or tokens:",
+    "unknown_kinds": "Left out, because their kind is unknown:",
     "problems": "Problems:",
 }
 
@@ -110,7 +110,7 @@ class Tally:
 
     def _said(self) -> Iterator[str]:
         read, made = noun(self._read, "record"), noun(self._events, "event")
-        yield f"{noun(self.traces, 'trace')}: {read} read, {made} made of {'it' if self._read == 1 else 'them'}."
+        yield f"{noun(self.traces, 'trace')}: {read} read, {made} created."
         if number := self._out_of_order:
             verb = "is" if number == 1 else "are"
             yield f"{noun(number, 'record')} {verb} of an earlier time than the one before: sorted by time."

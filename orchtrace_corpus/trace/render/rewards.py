@@ -133,9 +133,7 @@ def functions(spec: Spec, paid: Paid, *, exact: bool) -> Table:
             continue
         rows.append((term.family, term.name, round_figure(term.value, exact=exact), unit, note))
     title = printable(paid.trace_id)
-    said = (
-        f"{pluralize(unstated, 'reward channel')} not stated: give them with --outcomes, as `reward` or `reward.NAME`."
-    )
+    said = f"{pluralize(unstated, 'reward channel')} not stated. Use --outcomes, with `reward` or `reward.NAME`."
     names = ("family", "function", "value", "unit", "note")
     return Table("rewards", title, names, tuple(rows), (said,) if unstated else (), wrapped="note")
 
