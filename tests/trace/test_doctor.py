@@ -249,10 +249,7 @@ def test_models_without_a_price_are_named(tmp_path: Path) -> None:
 
 def test_problems_are_told_in_the_order_of_how_many() -> None:
     report = {
-        "problems": {
-            "rare": {"number": 1, "for_example": ["a:1"]},
-            "often": {"number": 5000, "for_example": []},
-        },
+        "problems": {"rare": {"number": 1, "for_example": ["a:1"]}, "often": {"number": 5000, "for_example": []}},
         "dropped": {"cut off": {"number": 2, "for_example": ["a:9"]}},
         "unknown_kinds": {"new": 3},
     }
@@ -539,12 +536,7 @@ def test_the_dearest_session_comes_first_then_the_one_of_most_tokens_then_the_lo
     assert [
         name.strip()
         for name in overview([summarize(one) for one in runs], Shared(), has_prices=True, most=1, width=40).columns
-    ] == [
-        "session",
-        "time",
-        "tokens",
-        "USD",
-    ]
+    ] == ["session", "time", "tokens", "USD"]
     assert [str(row[-2]).strip() for row in table.rows] == ["5", "10,000,000", "", "", "10,000,005+"]
     assert [str(row[-1]).strip() for row in table.rows] == ["0.2500", "", "", "", "0.2500+"]
 
@@ -847,9 +839,7 @@ def test_a_screen_says_that_nothing_is_wrong_only_where_it_shows_nothing_wrong(d
         assert not re.search(r"^(Errors|Open|Log|More)  ", text, re.M)
 
 
-def test_the_screen_advises_the_command_under_the_name_that_was_typed(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_the_screen_advises_the_command_under_the_name_that_was_typed(capsys: pytest.CaptureFixture[str]) -> None:
     path = str(ROOT / "tests" / "data" / "findings" / "unread_message")
 
     assert run(["doctor", path], "orchtrace") == 0

@@ -539,12 +539,7 @@ def test_what_agents_spend_by_kind_is_what_the_ledger_says(document: dict[str, A
 
 @pytest.mark.parametrize(
     ("models", "declared", "leading"),
-    [
-        (("", ""), "", ""),
-        (("", "small"), "", "small"),
-        (("big", "small"), "", "big"),
-        (("small", ""), "big", "big"),
-    ],
+    [(("", ""), "", ""), (("", "small"), "", "small"), (("big", "small"), "", "big"), (("small", ""), "big", "big")],
 )
 def test_the_leading_model_has_the_most_tokens(models: tuple[str, str], declared: str, leading: str) -> None:
     numbers = dict(zip(models, (5, 3), strict=True)) if all(models) else dict.fromkeys(models, 4)
