@@ -253,7 +253,7 @@ class _Scanner:
         if expected == "comma" and not self._opened:
             return self._fault(Kind.EXTRA_DATA, at, "the document has ended before this")
         if expected == "value" and (found := re.compile("-?Infinity|NaN").match(text, at)):
-            return self._fault(Kind.NOT_FINITE, at, f"{quote(found[0])} is no finite number", found[0])
+            return self._fault(Kind.NOT_FINITE, at, f"{quote(found[0])} is not a finite number", found[0])
         if expected == "comma" and (text[at] in '"{[' or (at > before and text[at].isalnum())):
             return self._fault(Kind.SYNTAX, before, "a comma is missing")
         found = re.compile(r"(?s)\w+|.").match(text, at)

@@ -88,7 +88,7 @@ def test_a_report_on_exclusions_is_refused(toy: Corpus) -> None:
         (f'{HEAD}[{{}}], "more": 1}}', "x:1: the document must have a list 'records', and nothing else beside schema"),
         (HEAD.replace("1", "2") + "[]}", "x:1: version '2' is not one that this release reads, which is 1"),
         (f'{HEAD}[{{"key": "a", "key": "b"}}]}}', "x:1: 'key' is given twice in one object"),
-        (f'{HEAD}[{{"year": NaN}}]}}', "x:1: not valid JSON: 'NaN' is no finite number"),
+        (f'{HEAD}[{{"year": NaN}}]}}', "x:1: not valid JSON: 'NaN' is not a finite number"),
         (f"{HEAD}[\n1]}}", "x:2: a record must be an object of fields"),
         (f'{HEAD}[\n{{"notes": null}}]}}', "x:2: notes is null; write a text in quotes, or leave the field out"),
         (f'{HEAD}[{{"urls": [true]}}]}}', "x:1: urls is true; write a text in quotes, or leave the field out"),

@@ -131,7 +131,7 @@ def test_an_abstract_is_kept_with_what_arxiv_says() -> None:
         ('"version": 2,', '"version": "2",', "papers.'2101.00001'.version must be a number from 1 on"),
         ('"version": 2,', '"version": 0,', "papers.'2101.00001'.version must be a number from 1 on"),
         ('"version": 2,', '"version": true,', "papers.'2101.00001'.version must be a number from 1 on"),
-        ('"version": 2,', '"version": NaN,', "data/arxiv.json:6:18: not valid JSON: 'NaN' is no finite number"),
+        ('"version": 2,', '"version": NaN,', "data/arxiv.json:6:18: not valid JSON: 'NaN' is not a finite number"),
         (
             '"version": 2,',
             '"version": 2, "version": 3,',

@@ -171,7 +171,7 @@ def test_of_tokens_that_are_known_in_part_the_known_ones_are_compared(tmp_path: 
     words = ["trace", "diff", str(tmp_path / "one.json"), str(tmp_path / "two.json")]
 
     assert run_corpus(*words).stdout.splitlines()[1:2] == ["measures  tokens  at least 1,200  1500          token"]
-    assert run_corpus(*words).stdout.endswith("At least: the log does not tell all of it.\n")
+    assert run_corpus(*words).stdout.endswith("At least: the log does not record all of it.\n")
     (found, *_) = json.loads(run_corpus(*words, "--format", "json").stdout)["differences"]
     assert found == {
         "part": "measures", "name": "tokens", "A": 1200, "B": 1500, "change": None, "unit": "token",
@@ -189,7 +189,7 @@ def test_runs_that_do_not_differ_are_said_not_to(tmp_path: Path) -> None:
     assert (same.code, same.stdout, same.stderr) == (0, "The traces are the same.\n", "")
     assert (alike.code, alike.stdout, alike.stderr) == (
         0,
-        "No difference but in ids, times of single events, or contents, which are not compared.\n",
+        "No differences except in ids, times of single events and contents, which are not compared.\n",
         "",
     )
     assert (

@@ -277,7 +277,7 @@ def test_credit_of_a_hundred_agents_and_ten_thousand_events_has_no_error(tmp_pat
     assert lines[:4] == ["t", "agent     credit", f"lead     {lead:.6g}", "w0     0.0049495"]
     assert len(lines) == 2 + 101 + 3
     assert lines[-2:] == [
-        "Exact for 101 players: no order was drawn, no error is left.",
+        "Exact for 101 players: nothing was sampled, so there is no error.",
         "Sum of credits 1 = value of the whole team 1 - value of nobody 0.",
     ]
 
@@ -436,7 +436,7 @@ FORM = (
     'Write: {"values": [{"members": [], "value": 0}, {"members": ["a", "b"], "value": 0.7}, ...]}, '
     "with a run of each coalition that is asked for."
 )
-SWARM_PLAYERS = "There are: 'lead', 'w1', 'w2', 'w3', 'w4'."
+SWARM_PLAYERS = "Sessions found: 'lead', 'w1', 'w2', 'w3', 'w4'."
 
 
 @pytest.mark.parametrize(
@@ -454,8 +454,8 @@ SWARM_PLAYERS = "There are: 'lead', 'w1', 'w2', 'w3', 'w4'."
         ('{"values": [{"members": ["x"]}]}', "1:13: there is no 'value', only 'members'", FORM),
         ('{"values": [{"members": [], "value": null}]}', "1:38: 'value' is null, and a number is wanted", FORM),
         ('{"values": [{"members": [], "value": "1"}]}', "1:38: 'value' is text, and a number is wanted", FORM),
-        ('{"values": [{"members": [],\n "value": NaN}]}', "2:11: NaN is no finite number", FORM),
-        ('{"values": [{"members": ["NaN"], "value": -Infinity}]}', "1:43: -Infinity is no finite number", FORM),
+        ('{"values": [{"members": [],\n "value": NaN}]}', "2:11: NaN is not a finite number", FORM),
+        ('{"values": [{"members": ["NaN"], "value": -Infinity}]}', "1:43: -Infinity is not a finite number", FORM),
         ('{"values": [{"members": [], "value": 1e999}]}', "1:38: 'value' is beyond 1e+100", FORM),
         ('{"values": [{"members": [], "val', "1:33: not JSON: the text ends in the middle of a string, which begins at 1:29", FORM),
         ('{"values": [{"members": []', "1:27: not JSON: the text ends in the middle of an object, which begins at 1:13", FORM),

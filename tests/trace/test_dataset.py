@@ -256,7 +256,7 @@ def test_what_cannot_be_read_is_told_and_does_not_stop_the_rest(logs: Path, tmp_
 
     assert told[:2] == [
         "19 traces in the dataset: 14 sources read, 0 as they were.",
-        "1 file passed over: no logs or traces of a format that we know.",
+        "1 file skipped: not logs or traces in a known format.",
     ]
     assert told[2].startswith("corpus: left out: bad.jsonl: bad.jsonl:2: T201 $.events[1].id:")
     assert told[3].startswith("corpus: left out: bad.jsonl: bad.jsonl:3:")

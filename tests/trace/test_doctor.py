@@ -245,15 +245,12 @@ def test_models_without_a_price_are_named(tmp_path: Path) -> None:
     assert (
         "Cost      at least 0.0131 USD at the prices of 2026-03-02 (Explore 0.0076, tester 0.0055).\n" in result.stdout
     )
-    assert "          Not in it, for want of a price or a count: example-large-20260115.\n" in result.stdout
+    assert "          Not included, because a price or a count is missing: example-large-20260115.\n" in result.stdout
 
 
 def test_problems_are_told_in_the_order_of_how_many() -> None:
     report = {
-        "problems": {
-            "rare": {"number": 1, "for_example": ["a:1"]},
-            "often": {"number": 5000, "for_example": []},
-        },
+        "problems": {"rare": {"number": 1, "for_example": ["a:1"]}, "often": {"number": 5000, "for_example": []}},
         "dropped": {"cut off": {"number": 2, "for_example": ["a:9"]}},
         "unknown_kinds": {"new": 3},
     }
@@ -261,7 +258,7 @@ def test_problems_are_told_in_the_order_of_how_many() -> None:
 
     assert text.endswith(
         "Log       5,000 x often\n"
-        "          3 x row of a kind that is not known\n"
+        "          3 x row of an unknown kind\n"
         "          2 x cut off (a:9)\n"
         "          1 more kind; corpus trace import tells all.\n"
     )
@@ -491,8 +488,8 @@ def test_several_sessions_are_a_line_each_and_one_can_be_named(tmp_path: Path) -
     assert len(lines) == 2 + 15 + 2 + 4
     assert lines[17].split()[:3] == ["5", "more", "sessions"]
     assert (lines[18].split()[0], lines[18].split()[-1]) == ("all", "31,980+")
-    assert lines[-1] == "More of one: --session, with the beginning of its name."
-    assert lines[-2].startswith("In the line of all, each answer counts once: 607,620 tokens of ")
+    assert lines[-1] == "To see one: --session, with the beginning of its name."
+    assert lines[-2].startswith("In the last line, each answer counts once: 607,620 tokens of ")
     assert lines[-3].startswith("+ at least: "), "none of the copies has its sub-agents"
     assert one.stdout.startswith("Claude Code transcripts 7ea30000-0000-4000-8000-000000000007\n")
 
@@ -504,7 +501,7 @@ def test_a_name_of_none_or_of_several_is_told_with_what_there_is(tmp_path: Path)
     several = run_corpus("trace", "doctor", str(folder), "--session", "7ea3")
 
     assert (none.code, several.code) == (2, 2)
-    assert "corpus: no session begins with 'zz'\nThere are: 7ea30000-" in none.stderr
+    assert "corpus: no session begins with 'zz'\nSessions found: 7ea30000-" in none.stderr
     assert "corpus: 3 sessions begin with '7ea3': 7ea30000-" in several.stderr
     assert several.stderr.endswith("Write more of the name.\n")
 
@@ -540,12 +537,7 @@ def test_the_dearest_session_comes_first_then_the_one_of_most_tokens_then_the_lo
     assert [
         name.strip()
         for name in overview([summarize(one) for one in runs], Shared(), has_prices=True, most=1, width=40).columns
-    ] == [
-        "session",
-        "time",
-        "tokens",
-        "USD",
-    ]
+    ] == ["session", "time", "tokens", "USD"]
     assert [str(row[-2]).strip() for row in table.rows] == ["5", "10,000,000", "", "", "10,000,005+"]
     assert [str(row[-1]).strip() for row in table.rows] == ["0.2500", "", "", "", "0.2500+"]
 
@@ -563,7 +555,7 @@ def test_a_sum_with_something_unknown_in_it_is_a_least() -> None:
     assert [(row[0], str(row[-1]).strip()) for row in table.rows] == [
         ("whole", "7"), ("part", "5+"), ("nothing", ""), ("all", "12+"),
     ]  # fmt: skip
-    assert "+ at least: the logs do not say all of it. Empty: nothing of it is known." in table.notes
+    assert "+ at least: the logs do not record all of it. Empty: nothing of it is known." in table.notes
     assert not any("+" in str(cell) for row in whole.rows for cell in row)
 
 
@@ -725,7 +717,7 @@ def test_nothing_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     [
         (["-"], 2, "corpus: logs are read from files and folders, not from standard input"),
         (["nowhere"], 3, "corpus: cannot read 'nowhere': No such file or directory"),
-        (["README.md"], 3, "corpus: 'README.md' is no log of a format that we know: it begins with "),
+        (["README.md"], 3, "corpus: 'README.md' is not a log in a known format: it begins with "),
         (["data/traces", "--prices", "nowhere.yaml"], 3, "corpus: cannot read nowhere.yaml: No such file or directory"),
     ],
 )
@@ -848,9 +840,7 @@ def test_a_screen_says_that_nothing_is_wrong_only_where_it_shows_nothing_wrong(d
         assert not re.search(r"^(Errors|Open|Log|More)  ", text, re.M)
 
 
-def test_the_screen_advises_the_command_under_the_name_that_was_typed(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_the_screen_advises_the_command_under_the_name_that_was_typed(capsys: pytest.CaptureFixture[str]) -> None:
     path = str(ROOT / "tests" / "data" / "findings" / "unread_message")
 
     assert run(["doctor", path], "orchtrace") == 0

@@ -199,7 +199,7 @@ def test_large_graphs_are_written_whole_with_a_word_on_their_size(tmp_path: Path
     )
     assert dot.stdout.count(" -> ") == 2999
     assert dot.stderr == (
-        "corpus: 3,000 events, 2,999 edges, 0.3 MB; Graphviz takes long to lay out so many. "
+        "corpus: 3,000 events, 2,999 edges, 0.3 MB; Graphviz is slow with so many. "
         "The timeline is drawn at once: --format svg\n"
     )
     assert svg.stderr == ""

@@ -421,7 +421,7 @@ def test_what_is_no_trajectory_is_refused_with_its_name(tmp_path: Path, text: st
     (tmp_path / "t.json").write_text(text, "utf-8")
     (session,) = importers.sessions(str(tmp_path), "atif")
 
-    with pytest.raises(DataFileError, match=r"'t\.json' is no trajectory: "):
+    with pytest.raises(DataFileError, match=r"'t\.json' is not a trajectory: "):
         list(importers.read(session, Privacy(b"salt")))
 
 

@@ -930,7 +930,7 @@ def test_a_bundle_of_codexs_own_rollout_trace_is_refused(tmp_path: Path) -> None
          "codex_turn_id": None, "payload": {"type": "thread_started"}},
     ])  # fmt: skip
 
-    with pytest.raises(DataFileError, match="is no log of a format that we know"):
+    with pytest.raises(DataFileError, match="is not a log in a known format"):
         importers.sessions(str(tmp_path))
 
 

@@ -339,7 +339,7 @@ def test_an_archive_of_something_else_is_not_recognised(tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "x.eval", "w") as made:
         made.writestr("notes.txt", "header of a letter")
 
-    with pytest.raises(DataFileError, match="is no log of a format that we know"):
+    with pytest.raises(DataFileError, match="is not a log in a known format"):
         importers.sessions(str(tmp_path / "x.eval"))
 
 

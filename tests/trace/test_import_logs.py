@@ -135,7 +135,7 @@ def test_a_file_that_is_given_twice_is_read_once(tmp_path: Path) -> None:
 def test_what_is_no_log_is_refused_with_what_it_is_instead(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "x.jsonl").write_bytes(content)
 
-    with pytest.raises(DataFileError, match=r"is no log of a format that we know: it (is empty|begins with)"):
+    with pytest.raises(DataFileError, match=r"is not a log in a known format: it (is empty|begins with)"):
         importers.sessions(str(tmp_path / "x.jsonl"))
 
 
@@ -379,7 +379,7 @@ def test_bytes_that_are_no_utf8_are_replaced_in_a_document_too() -> None:
 def test_a_document_that_is_no_json_is_refused(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "x.json").write_bytes(content)
 
-    with pytest.raises(DataFileError, match="is no JSON"):
+    with pytest.raises(DataFileError, match="is not JSON"):
         JsonDocument(LogFile(str(tmp_path / "x.json"), "x.json"))
 
 
@@ -406,7 +406,7 @@ def test_a_large_document_is_held_once_and_never_as_objects(tmp_path: Path, inde
 def test_the_beginning_of_a_document_is_looked_at_in_linear_time(tmp_path: Path) -> None:
     (tmp_path / "x.json").write_bytes(b'"' + b'\\"' * 200_000)
 
-    with pytest.raises(DataFileError, match="is no log"):
+    with pytest.raises(DataFileError, match="is not a log"):
         importers.sessions(str(tmp_path / "x.json"))
 
 

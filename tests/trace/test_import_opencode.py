@@ -335,7 +335,7 @@ def test_a_database_of_another_program_is_not_recognised(tmp_path: Path) -> None
     database.execute("CREATE TABLE part (id text, session_id text)")
     database.close()
 
-    with pytest.raises(DataFileError, match="is no log of a format that we know"):
+    with pytest.raises(DataFileError, match="is not a log in a known format"):
         importers.sessions(str(tmp_path / "other.db"))
 
 

@@ -101,7 +101,7 @@ def test_no_log_of_another_program_is_taken_for_one_of_ours(tmp_path: Path, name
 
         assert (suffix, indent, recognisers(path)) == (suffix, indent, [])
         with pytest.raises(
-            DataFileError, match=f"is no log of a format that we know: it is of {program}, which is not read"
+            DataFileError, match=f"is not a log in a known format: it is of {program}, which is not read"
         ):
             importers.sessions(str(path))
 

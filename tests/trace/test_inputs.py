@@ -99,7 +99,7 @@ def test_where_one_session_is_wanted_the_others_are_named_and_one_can_be_chosen(
     assert chosen.stdout
     absent = run_corpus("trace", command, str(two), "--session", "zz")
     assert (absent.code, absent.stdout) == (2, "")
-    assert f"no session begins with 'zz'\nThere are: {NAME}, b2" in absent.stderr
+    assert f"no session begins with 'zz'\nSessions found: {NAME}, b2" in absent.stderr
 
 
 @pytest.mark.parametrize("command", ["show", "measure", "validate", "credit"])
@@ -126,7 +126,7 @@ def test_traces_and_logs_may_lie_in_one_folder_with_what_is_neither(two: Path) -
     result = run_corpus("trace", "measure", str(two), "--only", "steps", "--format", "csv")
 
     assert [line.partition(",")[0] for line in result.stdout.splitlines()] == ["trace", "swarm", NAME, "b2" + NAME[2:]]
-    assert "passed over: 1 file is no log of a format that we know (notes.json)" in result.stderr
+    assert "skipped 1 file that is not a log in a known format (notes.json)" in result.stderr
 
 
 def test_what_is_neither_a_trace_nor_a_log_is_shown_with_its_mistakes(tmp_path: Path) -> None:

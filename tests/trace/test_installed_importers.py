@@ -152,6 +152,6 @@ def test_a_name_of_ours_is_not_given_to_another(tmp_path: Path) -> None:
 
     done = run(tmp_path / "site", "trace", "import", str(tmp_path / "run.jsonl"))
     assert done.code == 3
-    assert "is no log of a format that we know" in done.stderr
+    assert "is not a log in a known format" in done.stderr
     said = "the importer 'codex' of 'relay_importer' is not used: there is another of this name."
     assert said in " ".join(done.stderr.split())

@@ -350,7 +350,7 @@ def test_where_a_run_spent_more_than_its_log_tells_every_form_says_so(tmp_path: 
     assert [line.split()[:6] for line in table[2:5]] == [
         ["x", "1", "1234", "1234", "0", "2"], ["z", "1", "6", "at", "least", "6"], ["y", "1", "1"]
     ]  # fmt: skip
-    assert table[-1].endswith("The log does not tell all tokens of the run.")
+    assert table[-1].endswith("The log does not record all tokens of the run.")
     (found,) = json.loads(run_corpus("trace", "measure", str(path), "--ledger", "agent", "--format", "json").stdout)[
         "traces"
     ]
@@ -539,12 +539,7 @@ def test_what_agents_spend_by_kind_is_what_the_ledger_says(document: dict[str, A
 
 @pytest.mark.parametrize(
     ("models", "declared", "leading"),
-    [
-        (("", ""), "", ""),
-        (("", "small"), "", "small"),
-        (("big", "small"), "", "big"),
-        (("small", ""), "big", "big"),
-    ],
+    [(("", ""), "", ""), (("", "small"), "", "small"), (("big", "small"), "", "big"), (("small", ""), "big", "big")],
 )
 def test_the_leading_model_has_the_most_tokens(models: tuple[str, str], declared: str, leading: str) -> None:
     numbers = dict(zip(models, (5, 3), strict=True)) if all(models) else dict.fromkeys(models, 4)

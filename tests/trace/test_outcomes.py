@@ -174,7 +174,7 @@ def test_an_outcome_of_no_run_is_said_and_the_runs_are_written(tmp_path: Path) -
 
     assert result.code == 1
     assert json.loads(result.stdout)["rewards"] == {"team": 1.0}
-    assert result.stderr.endswith(f"corpus: {path}:3: no run that was read is called 'other'\n")
+    assert result.stderr.endswith(f"corpus: {path}:3: none of the runs read is called 'other'\n")
 
 
 def test_credit_and_measures_take_outcomes_for_logs_that_state_none(tmp_path: Path) -> None:
@@ -219,7 +219,7 @@ def test_an_outcome_of_no_run_is_said_by_those_who_use_outcomes(tmp_path: Path, 
     result = run_corpus("trace", command, str(SESSION), "--outcomes", path)
 
     assert result.code == 1
-    assert result.stderr.endswith(f"corpus: {path}:3: no run that was read is called 'other'\n")
+    assert result.stderr.endswith(f"corpus: {path}:3: none of the runs read is called 'other'\n")
 
 
 def graded(tmp_path: Path, stats: Any) -> dict[str, Any]:

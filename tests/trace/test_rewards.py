@@ -393,7 +393,7 @@ def test_every_mistake_of_a_specification_is_said_at_its_place(tmp_path: Path) -
         f"{path}:5:76: 'range' is two different numbers, the lower first",
         f"{path}:5:5: a second term 'a'; give each a name of its own",
         f"{path}:6:5: a term needs 'function'",
-        "'rumour' is no level",
+        "'rumour' is not a level",
         "'no' is not 'yes'; leave it out where the source was read itself",
         f"{path}:8:38: 'toolcall' is none of types (did you mean 'tool_call'?",
     ):
@@ -460,7 +460,7 @@ def test_a_family_is_shown_with_what_to_add() -> None:
         "R5      tool_repeats          1       1 of 1 tool calls have no `content_ref`: e3\n"
         "R5      tool_calls     1      event\n"
         "R5      tool_use       1      1\n"
-        "2 reward channels not stated: give them with --outcomes, as `reward` or `reward.NAME`.\n"
+        "2 reward channels not stated. Use --outcomes, with `reward` or `reward.NAME`.\n"
     )
 
 
@@ -581,7 +581,7 @@ def test_several_runs_are_a_row_each(tmp_path: Path) -> None:
     assert several.stdout == (
         "trace  outcome.team\none               1\ntwo             0.5\nthree          0.25\n"
         "2 functions without a value for any of these runs.\n"
-        "Empty: the trace cannot tell. Show one of them alone to see what to add; outcomes are given with --outcomes.\n"
+        "Empty: the trace does not say. Show one of them alone to see what to add; outcomes are given with --outcomes.\n"
     )
     assert [one["rewards"][0]["reward"] for one in data["traces"]] == [1.0, 0.5, 0.25]
     assert data["traces"][0]["rewards"][0]["terms"][0]["by_agent"] == {"": 1.0}
@@ -596,7 +596,7 @@ def test_outcomes_of_agents_and_events_come_from_a_file(tmp_path: Path) -> None:
 
     assert "R2,agent_outcomes,0.6,reward,\n" in told.stdout
     assert told.code == 1  # the file has runs that were not read
-    assert "no run that was read is called 'debate'" in told.stderr
+    assert "none of the runs read is called 'debate'" in told.stderr
     assert (refused.code, refused.stdout) == (3, "")
     assert f"{strange}:2: the run has no agent 'w9'\n" in refused.stderr
 

@@ -459,7 +459,7 @@ def changed(old: str, new: str) -> bytes:
     [
         ('"t": 1', '"t": 1e999', "$.events[1].t: '1e999' is too large for a number"),
         ('"t": 1', '"t": 1' + "0" * 400, "is too large for a number"),
-        ('"t": 1', '"t": NaN', "'NaN' is no finite number; write null for unknown"),
+        ('"t": 1', '"t": NaN', "'NaN' is not a finite number; write null for unknown"),
         ('"t": 1', '"t": 1, "t_end": 1.5, "seq": 1.5', "$.events[1].seq: expected a whole number or null, got 1.5"),
         ('"t": 1', '"t": 1, "seq": 9007199254740992', "is out of range; at most 9007199254740991"),
         ('"t": 1', '"t": -1, "t": 1', "$.events[1].t: expected `float` >= 0.0; is the name given twice?"),
@@ -540,5 +540,5 @@ def test_what_is_no_number_is_found_where_it_is_one() -> None:
     data = b'{"a": "NaN",\n "b": NaN}'
 
     assert [str(finding) for finding in decode(Document(data, "t.json")).findings] == [
-        "t.json:2:7: T104 'NaN' is no finite number; write null for unknown"
+        "t.json:2:7: T104 'NaN' is not a finite number; write null for unknown"
     ]

@@ -65,10 +65,7 @@ def test_the_list_of_sessions_says_what_was_counted_once(tmp_path: Path) -> None
     lines = run_corpus("trace", "doctor", str(tmp_path)).stdout.splitlines()
 
     assert [line.split()[-1] for line in lines if line.startswith("all")] == ["440"]
-    assert (
-        "In the line of all, each answer counts once: 660 tokens of 4 answers are copies of answers of other sessions."
-        in lines
-    )
+    assert "In the last line, each answer counts once: 660 tokens of 4 answers are copies from other sessions." in lines
 
 
 def test_an_import_takes_copies_off_its_sums_and_leaves_each_trace_its_own(tmp_path: Path) -> None:
@@ -120,7 +117,7 @@ def test_answers_without_ids_may_be_copies_which_is_said(tmp_path: Path) -> None
 
     assert found["all"]["tokens"]["known"] == 220
     assert found["all"]["answers_without_ids"] == 2
-    note = "2 answers have no ids: whether other sessions have them is not known."
+    note = "2 answers have no ids: other sessions may have them, too."
     assert note in run_corpus("trace", "doctor", str(tmp_path)).stdout.splitlines()
     assert note in run_corpus("trace", "import", str(tmp_path)).stderr.splitlines()
 

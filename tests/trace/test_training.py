@@ -310,7 +310,7 @@ def test_the_command_reads_the_tokens_beside_the_trace_or_where_it_is_told(tmp_p
     [
         ("../secret.json#/0", "'../secret.json#/0' leads out of the folder"),
         ("ids.json#/9", "there is nothing at 'ids.json#/9', where a trace has its tokens"),
-        ("ids.json#/a~1b", "'ids.json#/a~1b' is no list of token ids"),
+        ("ids.json#/a~1b", "'ids.json#/a~1b' is not a list of token ids"),
         ("broken.json#/0", "not JSON"),
     ],
 )

@@ -185,13 +185,13 @@ def test_one_state_of_a_replay_is_chosen_by_number_or_as_the_last() -> None:
     ("options", "message"),
     [
         (["--until", "x"], "'x' is neither a time nor the id of an event"),
-        (["--until", "nan"], "'nan' is no time: times are numbers from 0 on"),
-        (["--until", "-1"], "'-1' is no time"),
-        (["--until", "inf"], "'inf' is no time"),
+        (["--until", "nan"], "'nan' is not a time: times are numbers of 0 or more"),
+        (["--until", "-1"], "'-1' is not a time"),
+        (["--until", "inf"], "'inf' is not a time"),
         (["--step", "99"], "there is no event 99: this replay has 17"),
         (["--step", "4", "--until", "0"], "there is no event 4: this replay has 1"),
-        (["--step", "0"], "'0' is no number of an event"),
-        (["--step", "first"], "'first' is no number of an event"),
+        (["--step", "0"], "'0' is not the number of an event"),
+        (["--step", "first"], "'first' is not the number of an event"),
     ],
 )
 def test_a_part_of_a_replay_that_there_is_not_is_refused(options: list[str], message: str) -> None:

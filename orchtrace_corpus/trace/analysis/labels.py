@@ -37,19 +37,19 @@ class Label(Struct, frozen=True, gc=False):
 
 
 RULES: dict[str, tuple[Decision, str]] = {
-    "spawn": (Decision.SPAWN, "The event brings an agent into being."),
+    "spawn": (Decision.SPAWN, "The event creates an agent."),
     "spawn-target": (Decision.DELEGATE, "The event that spawns an agent also chooses its role or hands it its task."),
     "send-down": (Decision.DELEGATE, "A message goes down, from an agent to one that it has spawned."),
     "decide-target": (Decision.DELEGATE, "An orchestrator decision names the agent or the tool that acts next."),
     "message": (Decision.COMMUNICATE, "A message goes to an agent that the sender has not spawned."),
-    "aggregate": (Decision.AGGREGATE, "The event makes one result of several."),
-    "join": (Decision.AGGREGATE, "A step, other than an aggregate, that what another agent has returned leads to."),
+    "aggregate": (Decision.AGGREGATE, "The event combines several results into one."),
+    "join": (Decision.AGGREGATE, "A step, other than an aggregate, that follows from what another agent returned."),
     "stop": (Decision.STOP, "The agent stops."),
     "end-other": (Decision.STOP, "An agent ends another: a despawn that was logged, not inferred."),
     "abort": (Decision.STOP, "A safety event that failed or was cancelled ends what it was about."),
     "last-step": (
         Decision.STOP,
-        "The last step of an agent that nobody spawned, where it logs no stop and does no more.",
+        "The last step of an agent that nobody spawned, if it logs no stop and does nothing afterwards.",
     ),
 }
 """What each rule gives, and when it fires, in the order of the sub-decisions."""

@@ -36,12 +36,12 @@ def doctor(
 ) -> int:
     """Show on one page where the time and money of a logged run went.
 
-    Shows who spawned whom, what ran in parallel, which steps the end waited for, the tokens by agent and model,
+    Shows who spawned whom, what ran in parallel, which steps delayed the end, the tokens by agent and model,
     and what is wrong with the log. Several sessions get one line each, most expensive first; two that are named
     separately are compared, largest differences first. --html writes one run, or two side by side, as a page
     with a timeline and a replay; without it, nothing is written.
 
-    Without PATH, shows the newest session below the home folder, or with --session the one of that name: of
+    Without a PATH, shows the newest session below the home folder, or with --session the one of that name: of
     Claude Code, Codex, Qwen Code, Gemini CLI, OpenCode, Copilot CLI or Kimi Code. Variables such as
     CLAUDE_CONFIG_DIR and CODEX_HOME, which move their folders, are followed.
 

@@ -112,7 +112,7 @@ def import_(
     for line in tally.lines(session.output.talk_width):
         session.output.note(line)
     if keep_content:
-        session.output.note("What was written is kept in full: see to it who gets these traces.")
+        session.output.note("Contents are kept in full: be careful who gets these traces.")
     if output:
         session.output.note(f"wrote {printable(output, limit=300)}")
     is_unused = logs.tell_unused(session, known)

@@ -155,7 +155,7 @@ def choose(given: Iterable[Named[Derived]], name: str) -> Derived:
         elif fit and fit == best:
             alike.append(one._replace(value=alike[0].value))  # of two, none is wanted: no need to hold both
     if not alike:
-        raise CommandUseError(f"no session begins with {quote(name)}", f"There are: {listed(others)}")
+        raise CommandUseError(f"no session begins with {quote(name)}", f"Sessions found: {listed(others)}")
     if len(alike) == 1:
         return alike[0].value
     are_namesakes = len({one.name for one in alike}) < len(alike)

@@ -78,7 +78,7 @@ class Reading:
         empty = [error for error in failed if isinstance(error, EmptyLogError)]
         broken = [error for error in failed if not isinstance(error, EmptyLogError)]
         self.failed = len(broken)
-        self._tell(empty, "corpus: passed over, since nothing ran in it", self._session.output.note)
+        self._tell(empty, "corpus: skipped, because nothing ran in it", self._session.output.note)
         self._tell(broken, "corpus: left out", self._session.output.tell)
 
     def _tell(self, errors: Sequence[DataFileError], words: str, say: Callable[[str], None]) -> None:
@@ -155,7 +155,7 @@ def tell_unused(session: Session, known: "Outcomes | None") -> bool:
     """Say which outcomes are of no run that was read; whether there are any."""
     unused = known.unused if known else {}
     for name, outcome in unused.items():
-        session.output.tell(f"corpus: {outcome.place}: no run that was read is called {quote(name)}")
+        session.output.tell(f"corpus: {outcome.place}: none of the runs read is called {quote(name)}")
     return bool(unused)
 
 
@@ -172,7 +172,7 @@ def found(session: Session, paths: Sequence[str], form: str) -> list["importers.
     there = importers.find(paths, form)
     if not there.sessions and there.traces:
         hint = "Give them to corpus trace validate, show, doctor, measure or replay."
-        raise DataFileError(f"{quote_path(paths[0])} holds traces already, and no log", hint)
+        raise DataFileError(f"{quote_path(paths[0])} holds traces already, not logs", hint)
     if not there.sessions:
         importers.refuse(paths, there)
     pass_over(session, there.passed_over, [*there.traces, *there.others])
@@ -197,8 +197,8 @@ def pass_over(session: Session, said: Sequence[str], others: Sequence["LogFile"]
     if others:
         named = ", ".join(printable(one.name, limit=100) for one in others[:3])
         more = ", …" if len(others) > 3 else ""
-        what = "file is no log" if len(others) == 1 else "files are no logs"
-        session.output.note(f"corpus: passed over: {len(others):,} {what} of a format that we know ({named}{more})")
+        what = "file that is not a log" if len(others) == 1 else "files that are not logs"
+        session.output.note(f"corpus: skipped {len(others):,} {what} in a known format ({named}{more})")
 
 
 class Inputs(NamedTuple):

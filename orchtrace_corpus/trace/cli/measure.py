@@ -46,8 +46,8 @@ def measure_traces(
     """Measure traces: work and span, steps, team, tokens, errors.
 
     If a trace does not support a measure, the reason is shown instead of a value. docs/measures.md gives the
-    formula and the source of each. Several traces get one row each; a trace with errors stops the command, and
-    is named. Comparisons with a single agent need its run, from the trace or from --outcomes. Exit code 1: an
+    formula and the source of each. Several traces get one row each; the command stops at a trace with errors,
+    and names it. Comparisons with a single agent need its run, from the trace or from --outcomes. Exit code 1: an
     outcome belongs to no run.
 
     \b

@@ -103,7 +103,7 @@ def show_list(session: Session, most: int, output_format: Format) -> None:
             own += [own[0]._replace(summary=summarize(trace))]
     shown = (row for own in rows.values() for row in own[len(own) > 1 :])
     ordered = sorted(shown, key=lambda row: (-row.recent.modified, row.recent.path))
-    notes = ["More of one: corpus trace doctor --session, with its name or the beginning of that. Times are in UTC."]
+    notes = ["To see one: corpus trace doctor --session, with its name or the beginning of that. Times are in UTC."]
     if len(small) < len(sessions):
         notes.append(f"Without figures: larger than {MOST_READ_BYTES >> 20} MB, and not read for a list.")
     if len(known) > most:
@@ -172,7 +172,7 @@ def _recent() -> Sequence[Recent]:
     if found := homes.recent():
         return found
     places = first_names_and_more([quote_path(folder) for folder in homes.folders().values()], 7)
-    raise DataFileError(f"no session of a program that we know: there is none in {places}", "Name a log or a trace.")
+    raise DataFileError(f"no session of a known program in {places}", "Name a log or a trace.")
 
 
 def _paths(session: importers.Session) -> tuple[str, ...]:

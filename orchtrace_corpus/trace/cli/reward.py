@@ -45,7 +45,7 @@ def reward(
 ) -> int:
     """Compute rewards of runs: the functions of eight families, or a published design.
 
-    Without --spec, shows every function with its value, or with what to add to get one. --spec names a reward
+    Without --spec, shows every function with its value, or what to add to get one. --spec names a reward
     such as kimi-k2-5, or a YAML file of your own: its terms, weighted, add up to the reward. Two specs are
     compared over several runs of a task: which runs they rank differently, and what each pays for.
     docs/rewards.md gives the formulas, and the sources of the ten published designs.

@@ -101,7 +101,7 @@ def replay_trace(
     """
     session = Session(*ctx.obj)
     if step not in ("", "last") and not (step.isdecimal() and int(step)):
-        raise CommandUseError(f"{quote(step)} is no number of an event", "Give 1 for the first, or last.")
+        raise CommandUseError(f"{quote(step)} is not the number of an event", "Give 1 for the first, or last.")
     _, view = one_trace(session, path, name)
     trace = view.trace
     states = _until(session, view, until) if until else replay(view)
@@ -139,7 +139,7 @@ def _until(session: Session, view: TraceView, until: str) -> Iterator[State]:
     if end is None:
         raise CommandUseError(f"{quote(until)} is neither a time nor the id of an event")
     if not 0 <= end < inf:
-        raise CommandUseError(f"{quote(until)} is no time: times are numbers from 0 on")
+        raise CommandUseError(f"{quote(until)} is not a time: times are numbers of 0 or more")
     first = min(event.t for event in trace.events)
     if end < first:
         unit = trace.clock.unit
@@ -225,6 +225,6 @@ def graph_trace(
         )
     elif output_format is GraphFormat.DOT and len(trace.events) > 2_000:
         session.output.note(
-            f"corpus: {size}; Graphviz takes long to lay out so many. The timeline is drawn at once: --format svg"
+            f"corpus: {size}; Graphviz is slow with so many. The timeline is drawn at once: --format svg"
         )
     return ExitCode.DONE

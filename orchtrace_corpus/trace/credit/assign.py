@@ -303,7 +303,7 @@ def _by_reach(trace: Trace, game: Reach, unit: str, method: Method) -> Assignmen
     if method is Method.DIFFERENCE:
         return Assignment(trace.trace_id, game.difference_rewards(), _PROXY, game.whole, warnings=warnings)
     players = f"{len(game.players):,} {'player' if len(game.players) == 1 else 'players'}"
-    precision = f"Exact for {players}: no order was drawn, no error is left"
+    precision = f"Exact for {players}: nothing was sampled, so there is no error"
     return Assignment(trace.trace_id, game.shapley(), _PROXY, game.whole, 0.0, precision=precision, warnings=warnings)
 
 

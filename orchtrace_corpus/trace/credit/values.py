@@ -26,7 +26,7 @@ _MOST = 1e100
 _MOST_NAMED = 5
 _MESSAGES = {
     Kind.EMPTY: "nothing in the file",
-    Kind.NOT_FINITE: "{0.word} is no finite number",
+    Kind.NOT_FINITE: "{0.word} is not a finite number",
     Kind.BYTE_ORDER_MARK: "{0.message}",
     Kind.TOO_DEEP: "{0.message}",
 }
@@ -116,7 +116,9 @@ def _strange(strangers: Sequence[str], place: str, units: Mapping[str, Sequence[
     fitting = [unit for unit, players in units.items() if set(strangers) <= set(players)]
     if fitting:
         return DataFileError(message, f"These are names of the unit {fitting[0]}: use --unit {fitting[0]}.")
-    return DataFileError(message, f"There are: {first_names_and_more(list(map(quote, units[asked])), _MOST_NAMED)}.")
+    return DataFileError(
+        message, f"Sessions found: {first_names_and_more(list(map(quote, units[asked])), _MOST_NAMED)}."
+    )
 
 
 def step_values(text: str, path: str) -> dict[str, StepValue]:

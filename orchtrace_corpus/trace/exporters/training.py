@@ -101,7 +101,7 @@ class TokenFiles:
         """The tokens of an event.
 
         Raises:
-            DataFileError: A reference leads nowhere, out of the folder, or to what is no list of tokens.
+            DataFileError: A reference leads nowhere, out of the folder, or to what is not a list of tokens.
         """
         refs = event.token_refs if isinstance(event.token_refs, TokenRefs) else TokenRefs()
         prompt, response = self._list(refs.input_ids, int), self._list(refs.output_ids, int)
@@ -125,7 +125,7 @@ class TokenFiles:
         kinds = (int,) if kind is int else (int, float)
         if not isinstance(found, list) or not all(type(one) in kinds for one in found):
             wanted = "token ids" if kind is int else "log-probabilities"
-            raise DataFileError(f"{quote(reference)} is no list of {wanted}")
+            raise DataFileError(f"{quote(reference)} is not a list of {wanted}")
         return found
 
     def _document(self, name: str, reference: str) -> Any:

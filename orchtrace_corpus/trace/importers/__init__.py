@@ -251,7 +251,7 @@ def refuse(paths: Sequence[str], found: Found) -> NoReturn:
     """
     others = found.others or found.traces
     first = "it" if len(others) == 1 else f"of {len(others):,} files the first, {quote_path(others[0].name)},"
-    message = f"{', '.join(map(quote_path, paths[:3]))} is no log of a format that we know: {first}"
+    message = f"{', '.join(map(quote_path, paths[:3]))} is not a log in a known format: {first}"
     hint = " ".join(
         (f"Formats: {', '.join(names())}; --from names one.", *(f"{said}." for said in installed().refused))
     )

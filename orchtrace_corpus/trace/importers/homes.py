@@ -15,31 +15,18 @@ import msgspec
 _MOST_FIRST_ROW = 1 << 20
 
 
-class _Place(NamedTuple):
-    """Where a program keeps its sessions.
-
-    Attributes:
-        variable: The environment variable that names its folder; empty where there is none.
-        home: Its folder below the home folder, where the variable is not set.
-        inside: The folder of sessions in it.
-        patterns: The files with which sessions begin, below that.
-    """
-
-    variable: str
-    home: str
-    inside: str
-    patterns: tuple[str, ...]
-
-
-_PLACES = {
-    "claude_code": _Place("CLAUDE_CONFIG_DIR", ".claude", "projects", ("*/*.jsonl",)),
-    "codex": _Place("CODEX_HOME", ".codex", "sessions", ("*/*/*/*.jsonl",)),
-    "qwen_code": _Place("", ".qwen", "projects", ("*/chats/*.jsonl",)),
-    "gemini_cli": _Place("", ".gemini", "tmp", ("*/chats/session-*.json", "*/chats/session-*.jsonl")),
-    "opencode": _Place("XDG_DATA_HOME", ".local/share", "opencode", ("opencode*.db",)),
-    "copilot_cli": _Place("COPILOT_HOME", ".copilot", "session-state", ("*/events.jsonl", "*.jsonl")),
-    "kimi_code": _Place("KIMI_CODE_HOME", ".kimi-code", "sessions", ("*/*/agents/main/wire.jsonl",)),
+_PLACES: dict[str, tuple[str, str, str, tuple[str, ...]]] = {
+    "claude_code": ("CLAUDE_CONFIG_DIR", ".claude", "projects", ("*/*.jsonl",)),
+    "codex": ("CODEX_HOME", ".codex", "sessions", ("*/*/*/*.jsonl",)),
+    "qwen_code": ("", ".qwen", "projects", ("*/chats/*.jsonl",)),
+    "gemini_cli": ("", ".gemini", "tmp", ("*/chats/session-*.json", "*/chats/session-*.jsonl")),
+    "opencode": ("XDG_DATA_HOME", ".local/share", "opencode", ("opencode*.db",)),
+    "copilot_cli": ("COPILOT_HOME", ".copilot", "session-state", ("*/events.jsonl", "*.jsonl")),
+    "kimi_code": ("KIMI_CODE_HOME", ".kimi-code", "sessions", ("*/*/agents/main/wire.jsonl",)),
 }
+"""Where a program keeps its sessions: the variable that names its folder, that folder below the home folder where the
+variable is not set, the folder of sessions in it, and the files with which sessions begin."""
+
 _LEVELS_UP = {"claude_code": 1, "qwen_code": 2, "gemini_cli": 2, "kimi_code": 4}
 """How many levels above the file of a session the folder of its project is."""
 
@@ -96,8 +83,8 @@ def folders() -> dict[str, str]:
     """The folder in which each program keeps its sessions, by the format of its logs, whether it is there or not."""
     home = os.path.expanduser("~")
     return {
-        form: os.path.join(os.environ.get(one.variable) or os.path.join(home, *one.home.split("/")), one.inside)
-        for form, one in _PLACES.items()
+        form: os.path.join(os.environ.get(variable) or os.path.join(home, *below.split("/")), inside)
+        for form, (variable, below, inside, _) in _PLACES.items()
     }
 
 
@@ -106,7 +93,7 @@ def recent() -> list[Recent]:
     found = [
         Recent(form, path, modified)
         for form, folder in folders().items()
-        for pattern in _PLACES[form].patterns
+        for pattern in _PLACES[form][3]
         for path, modified in _logs(folder, pattern)
     ]
     database = os.environ.get("OPENCODE_DB", "")

@@ -224,7 +224,7 @@ class Tables:
             has_reasoning = any(entry.tokens["reasoning"] for entry in entries)
             notes = ["Reasoning is a part of the output."] if has_reasoning else []
             if by == "tool" and rows:
-                notes.append("What an answer spent goes in equal parts to the tools that it calls.")
+                notes.append("The tokens of an answer are divided equally among the tools that it calls.")
             yield _table(f"Tokens by {by}", columns, rows, notes)
         report = report_of(trace)
         lines: list[tuple[Cell, ...]] = [

@@ -31,7 +31,7 @@ def outcome(found: Outcome) -> list[str]:
     if found.empty:
         lines.append(f"In {counted(found.empty, 'source')} nothing ran: no trace was made of it.")
     if found.passed_over:
-        lines.append(f"{counted(found.passed_over, 'file')} passed over: no logs or traces of a format that we know.")
+        lines.append(f"{counted(found.passed_over, 'file')} skipped: not logs or traces in a known format.")
     named = [f"corpus: left out: {printable(name)}: {printable(why, limit=300)}" for name, why in found.failures]
     return lines + first_and_more(named, 5, "corpus: and {:,} more left out")
 

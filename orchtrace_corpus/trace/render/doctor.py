@@ -212,11 +212,11 @@ def overview(
     cells: list[tuple[Cell, ...]] = [
         tuple(row[name] if name in _WORDS else row[name].rjust(widths[name]) for name in columns) for row in rows
     ]
-    notes = ["Elapsed time, without what was waited for people; tokens and costs as far as they are known."]
+    notes = ["Elapsed time, without waits for people; tokens and costs as far as they are known."]
     if any(_AT_LEAST in row[name] for row in rows for name in ("tokens", _COST)):
-        notes.append(f"{_AT_LEAST} at least: the logs do not say all of it. Empty: nothing of it is known.")
+        notes.append(f"{_AT_LEAST} at least: the logs do not record all of it. Empty: nothing of it is known.")
     notes += _notes_on_copies(shared) if len(found) > 1 else []
-    notes.append(f"More of one: --session, with the beginning of its name{', or with its file' if are_alike else ''}.")
+    notes.append(f"To see one: --session, with the beginning of its name{', or with its file' if are_alike else ''}.")
     heading = [name if name in _WORDS else name.rjust(widths[name]) for name in columns]
     return Table("sessions", f"{len(found):,} sessions", tuple(heading), tuple(cells), tuple(notes))
 
@@ -241,10 +241,10 @@ def _notes_on_copies(shared: Shared) -> list[str]:
     notes = []
     if shared.answers:
         copies = f"{shared.tokens:,.15g} tokens of {counted(shared.answers, 'answer')}"
-        notes.append(f"In the line of all, each answer counts once: {copies} are copies of answers of other sessions.")
+        notes.append(f"In the last line, each answer counts once: {copies} are copies from other sessions.")
     if shared.without_ids:
         verb = "has no ids" if shared.without_ids == 1 else "have no ids"
-        notes.append(f"{counted(shared.without_ids, 'answer')} {verb}: whether other sessions have them is not known.")
+        notes.append(f"{counted(shared.without_ids, 'answer')} {verb}: other sessions may have them, too.")
     return notes
 
 

@@ -20,8 +20,8 @@ _MOST_SHOWN = 8
 _COPIES = "taken off: answers that another session of this import has (same message.id and requestId)"
 _KINDS = {
     "dropped": "Left out:",
-    "passed_over": "Passed over, since they say nothing of agents, calls or tokens:",
-    "unknown_kinds": "Left out, since their kind is not known:",
+    "passed_over": "Skipped, because they say nothing about agents, calls or tokens:",
+    "unknown_kinds": "Left out, because their kind is unknown:",
     "problems": "Problems:",
 }
 
@@ -110,12 +110,12 @@ class Tally:
 
     def _said(self) -> Iterator[str]:
         read, made = noun(self._read, "record"), noun(self._events, "event")
-        yield f"{noun(self.traces, 'trace')}: {read} read, {made} made of {'it' if self._read == 1 else 'them'}."
+        yield f"{noun(self.traces, 'trace')}: {read} read, {made} created."
         if number := self._out_of_order:
             verb = "is" if number == 1 else "are"
             yield f"{noun(number, 'record')} {verb} of an earlier time than the one before: sorted by time."
         if self._repaired:
-            yield f"{noun(self._repaired, 'record')} had bytes that are no UTF-8: these were replaced."
+            yield f"{noun(self._repaired, 'record')} had bytes that are not UTF-8, which were replaced."
 
     def _listed(self, known: Mapping[str, int], room: int) -> Iterator[str]:
         shown = sorted(known.items(), key=lambda pair: (-pair[1], pair[0]))[:_MOST_SHOWN]
@@ -139,7 +139,7 @@ class Tally:
     def _unsure_copies(self) -> Iterator[str]:
         if self.traces > 1 and (number := self._shared.without_ids):
             verb = "has no ids" if number == 1 else "have no ids"
-            yield f"{noun(number, 'answer')} {verb}: whether other sessions have them is not known."
+            yield f"{noun(number, 'answer')} {verb}: other sessions may have them, too."
 
     def _unknown_totals(self) -> Iterator[str]:
         if self.traces == 1:
@@ -161,7 +161,7 @@ class Tally:
             ordered = sorted(without.items(), key=lambda pair: (-pair[1], pair[0]))
             named = [f"{printable(model)} ({noun(number, 'event')})" for model, number in ordered[:_MOST_SHOWN]]
             more = [noun(len(ordered) - _MOST_SHOWN, "more model")] if len(ordered) > _MOST_SHOWN else []
-            yield f"Not in the cost, for want of a price or a count: {', '.join([*named, *more])}."
+            yield f"Not in the cost, because a price or a count is missing: {', '.join([*named, *more])}."
             if self._prices.unused:
                 yield f"{unused_prices(self._prices.unused)}."
 

@@ -72,7 +72,7 @@ def _note(found: Measure, *, exact: bool) -> str:
         reason = printable(found.reason, limit=300)
         if found.at_least is None or (reason and not exact):
             return reason
-        known = f"at least {round_figure(found.at_least, exact=True)}" if exact else "the log does not tell all of it"
+        known = f"at least {round_figure(found.at_least, exact=True)}" if exact else "the log does not record all of it"
         return f"{reason}; {known}" if reason else known
     return f"{round_figure(found.if_waiting, exact=exact)} if open calls only waited"
 
@@ -215,13 +215,11 @@ def concurrent_data(profiles: Sequence[tuple[str, Profile]]) -> dict[str, Any]:
     return {"traces": traces}
 
 
-NOT_ALL = "The log does not tell all tokens of the run."
+NOT_ALL = "The log does not record all tokens of the run."
 
 _FIGURES = ("events", *KINDS, "total", "without_tokens", "cost_usd")
 _OF_SPAWNED = ("spawned_tokens", "spawned_cost_usd")
-_BY_TOOL = (
-    "An answer goes in equal parts to the tools that it calls; spawned: what the agents spent that a tool spawned."
-)
+_BY_TOOL = "An answer is divided equally among the tools that it calls; spawned: what agents spent that a tool spawned."
 _COUNTED = "Reasoning is a part of output. Copied context is not counted."
 
 

@@ -111,7 +111,7 @@ def runs(specs: Sequence[Spec], given: Sequence[Values], *, is_design: bool, exa
         if left := len(names) - len(kept):
             notes.append(f"{pluralize(left, 'function')} without a value for any of these runs.")
     if not exact and any(None in row for row in rows):
-        notes.append(f"Empty: the trace cannot tell. {_WHAT_TO_ADD}")
+        notes.append(f"Empty: the trace does not say. {_WHAT_TO_ADD}")
     return Table(
         "rewards", "", tuple([names[place] for place in kept]),
         tuple([tuple([row[place] for place in kept]) for row in rows]), tuple(notes),
@@ -133,9 +133,7 @@ def functions(spec: Spec, paid: Paid, *, exact: bool) -> Table:
             continue
         rows.append((term.family, term.name, round_figure(term.value, exact=exact), unit, note))
     title = printable(paid.trace_id)
-    said = (
-        f"{pluralize(unstated, 'reward channel')} not stated: give them with --outcomes, as `reward` or `reward.NAME`."
-    )
+    said = f"{pluralize(unstated, 'reward channel')} not stated. Use --outcomes, with `reward` or `reward.NAME`."
     names = ("family", "function", "value", "unit", "note")
     return Table("rewards", title, names, tuple(rows), (said,) if unstated else (), wrapped="note")
 
@@ -183,14 +181,14 @@ def _notes(spec: Spec, reward: Reward) -> Iterator[str]:
         yield f"{printable(spec.title, limit=300)}{f' ({printable(spec.paper)})' if spec.paper else ''}."
     lacking = [term.name for term in reward.terms if term.value is None]
     if lacking:
-        yield f"No reward: {', '.join(map(printable, lacking))} cannot be told from this trace."
+        yield f"No reward: {', '.join(map(printable, lacking))} cannot be computed from this trace."
     for term in spec.terms:
         for one in term.open:
             yield f"Open, {printable(term.name)}: {printable(one, limit=300)}"
     for one in spec.open:
         yield f"Open: {printable(one, limit=300)}"
     for one in spec.omitted:
-        yield f"Not told by a trace: {printable(one, limit=300)}"
+        yield f"Not in a trace: {printable(one, limit=300)}"
 
 
 def shares(specs: Sequence[Spec], paid: Paid, by: str, *, is_design: bool) -> list[Table]:

@@ -254,7 +254,7 @@ class Sentences:
             yield "", shares.rstrip()
         if cost.without:
             more = ", …" if len(cost.without) > _MOST_SHARES else ""
-            yield "", f"Not in it, for want of a price or a count: {named}{more}."
+            yield "", f"Not included, because a price or a count is missing: {named}{more}."
             yield from unused
 
     def _errors(self) -> Iterator[tuple[str, str]]:
@@ -289,9 +289,9 @@ class Sentences:
 
     def _problem(self, one: Problem) -> str:
         if one.kind is ProblemKind.UNKNOWN_RECORD:
-            return "row of a kind that is not known"
+            return "row of an unknown kind"
         if one.kind is ProblemKind.FOREIGN_REPORT:
-            return "import report of another form, which is not read"
+            return "import report in another format, not read"
         place = one.place if len(one.place) <= _MOST_PLACE else f"…{one.place[-_MOST_PLACE:]}"  # names begin alike
         return printable(one.text, limit=120) + (f" ({printable(place)})" if place else "")
 

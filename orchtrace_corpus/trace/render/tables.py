@@ -125,7 +125,7 @@ MOST_DIFFERENCES = 15
 """So many differences people look at; the others are counted."""
 
 SAME = "The traces are the same.\n"
-ALIKE = "No difference but in ids, times of single events, or contents, which are not compared.\n"
+ALIKE = "No differences except in ids, times of single events and contents, which are not compared.\n"
 """What is said where there is nothing to show."""
 
 
@@ -175,7 +175,7 @@ def _notes(differences: Sequence[Difference], runs: Sequence[tuple[str, Trace]],
     if any(one.before is None or one.after is None for one in differences):
         yield "Empty: not stated or not known."
     if any(any(one.are_least) for one in differences):
-        yield "At least: the log does not tell all of it."
+        yield "At least: the log does not record all of it."
     for one in differences:
         if one.reason:
             side = "A" if one.before is None else "B"

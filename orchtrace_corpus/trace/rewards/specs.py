@@ -224,7 +224,7 @@ class _Reading:
             note, source, level = (self._text(fields.get(name)) for name in needed)
             copy = self._text(fields.get("copy"))
             if "level" in fields and level not in LEVELS:
-                self._wrong(fields["level"], f"{quote(level)} is no level{suggestion(level, LEVELS)}")
+                self._wrong(fields["level"], f"{quote(level)} is not a level{suggestion(level, LEVELS)}")
             if copy not in ("", "yes"):
                 self._wrong(
                     fields["copy"], f"{quote(copy)} is not 'yes'; leave it out where the source was read itself"

@@ -130,7 +130,7 @@ def check_returns(view: TraceView) -> Iterator[Problem]:
         parent = known.parents.get(sender)
         if parent not in (None, target) and not view.lineage.is_above(target, sender):
             shown = ", ".join(map(quote, islice(ancestors(sender, known.parents), 5)))
-            message = f"{quote(target)} is no ancestor of {quote(sender)}, but {shown} is"
+            message = f"{quote(target)} is not an ancestor of {quote(sender)}, but {shown} is"
             yield Problem("T212", message, ("events", number, "to"))
         elif target in ends:
             ended = ends_before(event, known.spawns.get(target, ()), ends[target], events, skew)

@@ -121,7 +121,7 @@ def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
             try:
                 document = decode(data)
             except (DecodeError, RecursionError) as error:
-                raise DataFileError(f"{quote_path(file.name)} is no trajectory: {error}") from error
+                raise DataFileError(f"{quote_path(file.name)} is not a trajectory: {error}") from error
             is_ours = len(session) == 1 and document.is_ours
             if is_ours and (trace := restore(data, file, privacy, report)) is not None:
                 yield trace

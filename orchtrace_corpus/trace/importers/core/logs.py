@@ -223,7 +223,7 @@ class JsonDocument:
         try:
             self.top = parts.whole(contents(file))
         except (msgspec.DecodeError, RecursionError) as error:
-            raise DataFileError(f"{quote_path(file.name)} is no JSON: {error}") from error
+            raise DataFileError(f"{quote_path(file.name)} is not JSON: {error}") from error
 
     @property
     def value(self) -> Any:

@@ -120,7 +120,7 @@ def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
         for header, where, line, sample in _archived(file, failures) if is_archive else _documented(file):
             report = ImportReport()
             if sample is None:
-                failures.append(DataFileError(f"{quote(where)} is no sample"))
+                failures.append(DataFileError(f"{quote(where)} is not a sample"))
             elif (trace := _Reading(sample, where, line, privacy, report).trace(header)) is not None:
                 found += 1
                 yield trace
