@@ -223,6 +223,15 @@ def test_what_is_known_or_no_paper_is_refused_with_the_reason(name: str, code: i
     assert contents(corpus) == before
 
 
+def test_two_arxiv_ids_with_nearly_one_title_are_two_works_and_it_is_said(corpus: Path, server: ArxivServer) -> None:
+    server.papers["2401.00019"] = [record("2401.00019", title="Röses: A Garden with Four Beds", authors=("Ada Toy",))]
+
+    result = add("2401.00019", *TAGS)
+
+    remark = "2401.00019: its title is nearly that of rose-garden, which has another arXiv id\n"
+    assert (result.code, remark in result.stderr) == (0, True)
+
+
 def test_a_title_may_be_that_of_another_work_but_an_identifier_may_not(corpus: Path) -> None:
     assert add("2401.00009", *TAGS, "--despite-title").code == 0
     assert paper(corpus, "yard").title == "The yard"
@@ -933,7 +942,7 @@ def test_the_walk_of_the_real_corpus(tmp_path: Path, monkeypatch: pytest.MonkeyP
     title = "QUILL: Teaching Teams When to Stop"
     papers = [
         record("2605.98686", title=title, authors=("Ada Example",)),
-        record("2605.98687", title="Scaling Long-Horizon Agents via Context Folding"),
+        record("2605.98687", title="Scaling Long-Horizon LLM Agent via Context Folding"),
     ]
     before = (root / "data" / "papers.yaml").read_text(encoding="utf-8")
     with ArxivServer(papers) as server:
