@@ -21,6 +21,7 @@ from tests.conftest import ROOT, run_corpus
 
 TEMPLATES = ROOT / "orchtrace_corpus" / "corpus" / "templates"
 STARTER = [
+    ".gitattributes",
     ".github/workflows/check.yml",
     ".gitignore",
     "CONTRIBUTING.md",
