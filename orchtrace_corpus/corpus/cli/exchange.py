@@ -260,9 +260,9 @@ def merge_file(
 
     A merge driver for papers.yaml, candidates.yaml and exclusions.yaml, which merges records field by field;
     for arxiv.json, which merges whole papers; and for searches.yaml, which keeps the runs of both sides.
-    Changes of one side are applied, and OURS is written in canonical form. Where both sides changed a field, OURS stays as it is, each conflict
-    is named, and the exit code is 1. To let git use it, in a clone whose .gitattributes contains the line
-    "data/papers.yaml merge=corpus":
+    Changes of one side are applied, and OURS is written in canonical form. Where both sides changed a field,
+    OURS stays as it is, each conflict is named, and the exit code is 1. To let git use it, in a clone whose
+    .gitattributes contains the line "data/papers.yaml merge=corpus":
 
     git config merge.corpus.driver "corpus merge-file %O %A %B"
 
