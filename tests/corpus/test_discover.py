@@ -271,9 +271,9 @@ def test_a_dry_run_shows_queries_and_counts_and_writes_nothing(root: Path, serve
     [
         (
             ("--family", "bed"),
-            "there is no query and no family 'bed' (did you mean 'beds'? allowed: gate, path, beds, ways)",
+            "there is no query or family 'bed' (did you mean 'beds'? allowed: gate, path, beds, ways)",
         ),
-        (("--since", "March"), "--since 'March' is no day\nWrite YYYY-MM-DD, or last."),
+        (("--since", "March"), "--since 'March' is not a date\nWrite YYYY-MM-DD, or last."),
         (
             ("--since", "2024-03-01"),
             "--since 2024-03-01 is after 2024-02-29, the last day that is over\nName a day before.",

@@ -228,7 +228,7 @@ def test_other_regions(toy: Corpus) -> None:
         ),
         (
             "\n<!-- corpus:begin terms key -->\n<!-- corpus:end terms key -->\n",
-            r"README\.md:2: region 'terms key': the field is no facet",
+            r"README\.md:2: region 'terms key': the field is not a facet",
         ),
         (
             "<!-- corpus:begin terms stylee -->\n<!-- corpus:end terms stylee -->\n",

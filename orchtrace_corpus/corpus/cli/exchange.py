@@ -76,7 +76,7 @@ def export(
     chosen = one.profile(profile)
     to_stdout = output == _STANDARD_STREAM
     if one.is_binary and to_stdout and sys.stdout.isatty():
-        raise CommandUseError(f"{one.label} is no text for a terminal", f"Write it to a file: -o papers.{one.name}")
+        raise CommandUseError(f"{one.label} is not text for a terminal", f"Write it to a file: -o papers.{one.name}")
     root = session.root_folder()
     if not to_stdout:
         _refuse_target(output, root)

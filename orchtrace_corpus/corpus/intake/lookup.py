@@ -179,7 +179,7 @@ def name_paper(word: str, pool: Pool, awaiting: Sequence[Candidate] = ()) -> Nam
         return NamedPaper(word, intake.with_identifier(Paper(urls=(page,)), identifier), source=page)
     url = word if "://" in word else FIXES["F114"](word, "urls") if "/" in word else None
     if url is None:
-        problem = problem or f"{quote(word)} is no arXiv id, DOI, OpenReview or ACL id, and no web address"
+        problem = problem or f"{quote(word)} is not an arXiv id, DOI, OpenReview or ACL id, or web address"
     elif url_problem(url):
         problem = problem or f"{quote(url)} {url_problem(url)}"
     if problem or url is None:
@@ -263,7 +263,7 @@ def _ask_arxiv(
         elif name in answer.missing:
             outcomes[name] = one.refuse(f"arXiv has no paper {name}")
         elif name in answer.malformed:
-            outcomes[name] = one.refuse(f"{quote(name)} is no arXiv id", ExitCode.USAGE)
+            outcomes[name] = one.refuse(f"{quote(name)} is not an arXiv id", ExitCode.USAGE)
         elif name in answer.unasked:
             outcomes[name] = one.refuse(
                 f"there is no stored answer for it; omit --offline, {_BY_HAND}", ExitCode.UPSTREAM

@@ -92,7 +92,7 @@ def _json(value: object) -> str:
 def _papers(document: object) -> dict[str, Metadata]:
     top = _mapping(document, "the document", ("schema", "version", "papers"))
     if top["schema"] != SCHEMA or type(top["version"]) is not int:
-        raise _FormError(f"schema is not {quote(SCHEMA)}, or version is no number")
+        raise _FormError(f"schema is not {quote(SCHEMA)}, or version is not a number")
     if top["version"] != VERSION:
         raise _FormError(f"version {top['version']} is not one that this release reads, which is {VERSION}")
     if type(top["papers"]) is not dict:
