@@ -62,7 +62,7 @@ register(
         "C105": "claim id used twice",
         "C201": "dispute about a paper that is not there",
         "C202": "dispute about no tag",
-        "C203": "reading that is no term",
+        "C203": "reading that is not a term",
         "C204": "disputed tag that has changed",
         "C205": "dispute without two readings",
         "C206": "tag disputed twice",
@@ -70,7 +70,7 @@ register(
         "C208": "agreed reading by a rule that is not there",
         # B: the codebook, the protocol and the searches
         "B101": "tag coded by two entries",
-        "B102": "case of a value that is no term",
+        "B102": "case of a value that is not a term",
         "B103": "case of a paper that is not there",
         "B104": "case that its record contradicts",
         "B105": "query of no family",

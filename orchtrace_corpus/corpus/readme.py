@@ -225,7 +225,7 @@ def _terms(pool: Pool, field: str) -> str:
     attribute = find(field, paper_attributes(pool.taxonomy))
     facet = attribute.facet
     if facet is None:
-        raise CommandUseError("the field is no facet of the taxonomy", "See corpus terms.")
+        raise CommandUseError("the field is not a facet of the taxonomy", "See corpus terms.")
     first = 0 if any(term.code for term in facet.terms) else 1
     if facet.kind is Kind.LEVELS:
         numbers = count_levels(pool.papers, facet).counts

@@ -208,7 +208,7 @@ def test_several_papers_are_asked_for_at_once_and_each_has_its_verdict(corpus: P
         ),
         ("2401.99999", 1, "arXiv has no paper 2401.99999"),
         ("2101.0001", 2, "did you mean 2101.00001, which is in the pool as 'rose-garden'?"),
-        ("roses", 2, "'roses' is no arXiv id, DOI, OpenReview or ACL id, and no web address"),
+        ("roses", 2, "'roses' is not an arXiv id, DOI, OpenReview or ACL id, or web address"),
         ("ftp://example.org/x", 2, "is not a web address; begin it with https://"),
     ],
 )
@@ -221,6 +221,15 @@ def test_what_is_known_or_no_paper_is_refused_with_the_reason(name: str, code: i
     assert result.stderr.startswith(f"corpus: {name} is refused: ")
     assert reason in result.stderr
     assert contents(corpus) == before
+
+
+def test_two_arxiv_ids_with_nearly_one_title_are_two_works_and_it_is_said(corpus: Path, server: ArxivServer) -> None:
+    server.papers["2401.00019"] = [record("2401.00019", title="Röses: A Garden with Four Beds", authors=("Ada Toy",))]
+
+    result = add("2401.00019", *TAGS)
+
+    remark = "2401.00019: its title is nearly that of rose-garden, which has another arXiv id\n"
+    assert (result.code, remark in result.stderr) == (0, True)
 
 
 def test_a_title_may_be_that_of_another_work_but_an_identifier_may_not(corpus: Path) -> None:
@@ -271,7 +280,10 @@ def test_evidence_that_the_taxonomy_demands_is_missed_before_anything_is_written
     [
         ([], "name a paper to add"),
         (["2401.00007", "2401.00008", "--title", "X", "--key", "x"], "--key, --title can be true of one paper only"),
-        (["2401.00007", "--key", "No Key"], "'No Key' is no key: use lower-case letters, digits and single hyphens"),
+        (
+            ["2401.00007", "--key", "No Key"],
+            "'No Key' is not a valid key: use lower-case letters, digits and single hyphens",
+        ),
         (["2401.00007", "--key", "long-grass"], "'long-grass' is the key of another paper"),
         (["2401.00007", "--style", "frmal"], "unknown style 'frmal' (did you mean 'formal'?"),
         (["2401.00007", "--water", "dayly"], "unknown level of care 'dayly' (did you mean 'daily'?"),
@@ -283,7 +295,7 @@ def test_evidence_that_the_taxonomy_demands_is_missed_before_anything_is_written
         (["2401.00007", "--tag", "style"], "--tag 'style' names no value"),
         (["2401.00007", "--evidence-level", "photo"], "an item of evidence needs a note"),
         (["2401.00007", "--evidence", "X", "--evidence-tags", "stile"], "unknown axis or facet 'stile' (did you mean"),
-        (["2401.00007", "--arxiv-url", "nowhere"], "is no address of a service"),
+        (["2401.00007", "--arxiv-url", "nowhere"], "is not the address of a service"),
         (["2401.00007", "--from-issue", "x.md"], "--from-issue names the paper itself"),
     ],
 )
@@ -410,7 +422,7 @@ def test_every_entry_of_a_bibtex_file_has_its_own_verdict(corpus: Path, server: 
 
     assert (result.code, server.requests) == (2, [])
     assert "corpus: refs.bib:4 is refused: in the pool already as 'terminal-yard', known by its title" in result.stderr
-    assert "corpus: refs.bib:6 is refused: '2401.1234' is no arXiv id" in result.stderr
+    assert "corpus: refs.bib:6 is refused: '2401.1234' is not an arXiv id" in result.stderr
     walls, grass = paper(corpus, "walls2024"), paper(corpus, "cut-grass")
     assert (walls.title, walls.authors) == ("Walls: On α-Brick", ("Müller, Änne", "{Wall Team}"))
     assert (walls.doi, walls.venue, walls.urls) == ("10.5555/walls", "Journal of Walls", ("https://example.org/walls",))
@@ -477,9 +489,9 @@ corpus: 9 problems, so nothing was written:
 - a name is missing between commas
 - --set 'colour=red' sets no field
   Write --set FIELD=VALUE; fields: venue_year, proceedings, code, base_models, algorithm, benchmarks.
-- venue_year '24' is no year
+- venue_year '24' is not a year
   Write four digits.
-- 'A b' is no key: use lower-case letters, digits and single hyphens
+- 'A b' is not a valid key: use lower-case letters, digits and single hyphens
 """
     )
 
@@ -929,7 +941,7 @@ def test_the_walk_of_the_real_corpus(tmp_path: Path, monkeypatch: pytest.MonkeyP
     title = "QUILL: Teaching Teams When to Stop"
     papers = [
         record("2605.98686", title=title, authors=("Ada Example",)),
-        record("2605.98687", title="Scaling Long-Horizon Agents via Context Folding"),
+        record("2605.98687", title="Scaling Long-Horizon LLM Agent via Context Folding"),
     ]
     before = (root / "data" / "papers.yaml").read_text(encoding="utf-8")
     with ArxivServer(papers) as server:
@@ -1013,7 +1025,7 @@ def test_commas_between_authors_are_refused_with_what_is_expected(corpus: Path, 
     result = add("https://example.org/leaves", *given)
 
     assert (result.code, result.stdout) == (2, "")
-    assert f"'{name}' is no author's name: a comma stands between family and given name only\n" in result.stderr
+    assert f"'{name}' is not an author's name: a comma stands between family and given name only\n" in result.stderr
     assert 'Write ";" or " and " between authors: "Example, Ada; Sample, Ben"' in result.stderr
     assert contents(corpus) == before
 

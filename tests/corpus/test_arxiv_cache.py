@@ -117,10 +117,12 @@ def test_arxiv_is_asked_with_tls_without_being_told_so(url: str) -> None:
     ],
 )
 def test_what_is_no_address_of_a_service_is_wrong_use(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(CommandUseError, match=r"^the arXiv URL is no address of a service: '.*'\nIt looks like https"):
+    with pytest.raises(
+        CommandUseError, match=r"^the arXiv URL is not the address of a service: '.*'\nIt looks like https"
+    ):
         base_url(url)
     monkeypatch.setenv("ORCHTRACE_ARXIV_URL", url)
-    with pytest.raises(CommandUseError, match=r"^ORCHTRACE_ARXIV_URL is no address") as caught:
+    with pytest.raises(CommandUseError, match=r"^ORCHTRACE_ARXIV_URL is not the address") as caught:
         base_url()
     assert caught.value.exit_code is ExitCode.USAGE
 
@@ -155,7 +157,7 @@ def test_a_mirror_is_asked_as_often_as_its_owner_says(monkeypatch: pytest.Monkey
 def test_what_is_no_number_of_seconds_is_wrong_use(given_text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ORCHTRACE_ARXIV_SPACING", given_text)
 
-    with pytest.raises(CommandUseError, match=f"no number of seconds: '{given_text}'"):
+    with pytest.raises(CommandUseError, match=f"not a number of seconds: '{given_text}'"):
         service("http://127.0.0.1/")
 
 

@@ -162,9 +162,9 @@ def test_separators_among_the_authors_are_no_authors() -> None:
         ("2024-02-01T", "yesterday", Problem("2401.00001", "the entry of 2401.00001 has no usable updated")),
         ("2024-01-01T00:00:00Z", "9999-12-31T23:59:59-09:00", Problem("2401.00001", "the entry of 2401.00001 has no usable published")),
         ("cs.MA", "68T42", Problem("2401.00001", "the entry of 2401.00001 has no usable primary_category")),
-        ("2401.00001v2", "2401.00001", Problem("", "the entry 'http://arxiv.org/abs/2401.00001' is no paper's")),
-        ("2401.00001v2", "２４01.00001v2", Problem("", "the entry 'http://arxiv.org/abs/２４01.00001v2' is no paper's")),
-        ("abs/2401.00001v2", "x", Problem("", "the entry 'http://arxiv.org/x' is no paper's")),
+        ("2401.00001v2", "2401.00001", Problem("", "the entry 'http://arxiv.org/abs/2401.00001' is not that of a paper")),
+        ("2401.00001v2", "２４01.00001v2", Problem("", "the entry 'http://arxiv.org/abs/２４01.00001v2' is not that of a paper")),
+        ("abs/2401.00001v2", "x", Problem("", "the entry 'http://arxiv.org/x' is not that of a paper")),
     ],
 )  # fmt: skip
 def test_an_entry_that_cannot_be_read_spoils_no_other(old: str, new: str, problem: Problem) -> None:

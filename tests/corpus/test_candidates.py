@@ -582,8 +582,8 @@ def test_optional_fields_are_set_when_a_paper_is_added_and_later(root: Path) -> 
     [
         (("add", "hill-garden", "--set", "colour=red"), "--set 'colour=red' sets no field"),
         (("add", "hill-garden", "--set", "code"), "--set 'code' sets no field"),
-        (("add", "hill-garden", "--set", "venue_year=soon"), "venue_year 'soon' is no year"),
-        (("tag", "rose-garden", "venue_year=24"), "venue_year '24' is no year"),
+        (("add", "hill-garden", "--set", "venue_year=soon"), "venue_year 'soon' is not a year"),
+        (("tag", "rose-garden", "venue_year=24"), "venue_year '24' is not a year"),
         (("tag", "rose-garden", "code=a", "code=b"), "code is set twice"),
         (("tag", "E001", "code=https://example.org/code"), "unknown axis or facet 'code'"),
     ],
@@ -749,7 +749,7 @@ def test_with_candidates_names_records_tags_and_sources(root: Path) -> None:
     nothing = "no claim that holds today would fall, or could fall, if the candidates were taken in\n"
     assert run_corpus("claims", "no-gravel", "--with", "candidates").stdout == nothing
     certain = run_corpus("claims", "three-small", "--with", "candidates").stdout
-    assert certain.endswith("    https://example.org/hill\n\nnone could fall through open tags\n")
+    assert certain.endswith("    https://example.org/hill\n\nno claim could fall through open tags\n")
     rows = "three-small,falls,hill-garden,size small,https://example.org/hill\n"
     assert rows in run_corpus("claims", "--with", "candidates", "-f", "csv").stdout
     assert run_corpus("claims", "--with", "candidates", "--stress").code == 2

@@ -206,9 +206,9 @@ def test_a_later_record_breaks_no_claim_of_an_earlier_scope(root: Path) -> None:
         (claim("{by: style}"), ["C102 3:11 'expect' must be the word 'empty' where there must be none, or a mapping "]),
         (claim("nothing"), ["F103 3:11 'expect' must be the word 'empty' where there must be none, or a mapping "]),
         (claim("{}"), ["C102 3:11 'expect' must be the word 'empty' where there must be none, or a mapping "]),
-        (claim("{count: -1}"), ["C102 3:19 '-1' is no number of records: write digits"]),
-        (claim("{share: {at_most: 10}}"), ["C102 3:29 '10' is no percentage: write 10%, or 2.5%"]),
-        (claim("{share: {at_most: 100.01%}}"), ["C102 3:29 '100.01%' is no percentage"]),
+        (claim("{count: -1}"), ["C102 3:19 '-1' is not a number of records: write digits"]),
+        (claim("{share: {at_most: 10}}"), ["C102 3:29 '10' is not a percentage: write 10%, or 2.5%"]),
+        (claim("{share: {at_most: 100.01%}}"), ["C102 3:29 '100.01%' is not a percentage"]),
         (
             claim("{share: {of: {style: formal}}}"),
             ["F101 3:19 missing field 'at_least' or 'at_most', which bounds the share"],
@@ -554,7 +554,7 @@ def test_stress_says_fails_of_a_claim_that_fails_and_settled_of_a_dispute_that_i
         "claim              verdict  fewest  disputes  near misses  rows",
         "one                fails    fails   fails     fails        fails",
     ]
-    assert lines[-1] == "fails: not asked, since the claim fails as things are."
+    assert lines[-1] == "fails: not tested, since the claim fails already."
     assert "breaks by      1 change: mixed-borders: water read as none (settled)" in (
         run(root, "claims", "watered", "--stress").stdout.splitlines()
     )
@@ -662,7 +662,7 @@ def test_a_dispute_about_a_compared_tag_is_one_about_the_claim(root: Path) -> No
         (claim(f"{{{SHEET}, agreement: {{stile: 1 of 2}}}}"), "'stile' cannot be coded (did you mean 'style'?"),
         (claim(f"{{{SHEET}, agreement: most}}"), "'most' says no agreement: write 31 of 32"),
         (claim("{sheets: [a, b, c], agreement: 1 of 2}"), "agreement is between two readers: name one sheet, or two"),
-        (claim("{sheets: [../a.csv], agreement: 1 of 2}"), "'../a.csv' is no path below the corpus, such as data/"),
+        (claim("{sheets: [../a.csv], agreement: 1 of 2}"), "'../a.csv' is not a path below the corpus, such as data/"),
         (
             claim(f"{{{SHEET}, agreement: 1 of 2}}", "  over: exclusions\n"),
             "readers agree on papers: leave 'over' out",

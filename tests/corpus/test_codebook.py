@@ -116,7 +116,7 @@ def test_an_error_of_the_protocol_names_no_record(root: Path) -> None:
 
     shown = run(root, "check").stdout
 
-    assert "F106 '2024-05-99' is no day of the calendar\n" in shown
+    assert "F106 '2024-05-99' is not a day of the calendar\n" in shown
     assert re.search("^build     failed the protocol has errors: .*protocol.yaml:2:6: F106", shown, re.M)
 
 

@@ -105,10 +105,8 @@ def test_what_the_source_says_of_a_tag_is_shown(against: Path) -> None:
     (first, second) = json.loads(run(against, "show", "rose-garden", "-f", "json").stdout)["records"][0]["evidence"]
 
     assert "evidence     for care (visit, high confidence)\n" in card
-    assert (
-        "evidence     for care, style (photo, low confidence, read in a copy; the source speaks against it)\n" in card
-    )
-    assert "for care, style (photo, low confidence, read in a copy; the source speaks against it): A photo" in markdown
+    assert "evidence     for care, style (photo, low confidence, read in a copy; the source contradicts it)\n" in card
+    assert "for care, style (photo, low confidence, read in a copy; the source contradicts it): A photo" in markdown
     assert (first.get("verdict"), second["verdict"], second["copy"]) == (None, "contradicted", "yes")
     assert "rose-garden,evidence.2.verdict,contradicted\n" in run(against, "show", "rose-garden", "-f", "csv").stdout
 

@@ -134,7 +134,11 @@ def test_an_id_is_not_given_again_even_if_only_a_comment_remembers_it(corpus: Pa
             "  --reason TEXT  why it is left out, in one sentence\n",
         ),
         (["2401.00008", "--stage", "gat"], 2, "unknown stage 'gat' (did you mean 'gate'?"),
-        (["2401.00008", "--stage", "gate", "--reason", "X.", "--screened", "today"], 2, "--screened 'today' is no day"),
+        (
+            ["2401.00008", "--stage", "gate", "--reason", "X.", "--screened", "today"],
+            2,
+            "--screened 'today' is not a date",
+        ),
         (
             ["2401.00008", "--stage", "gate", "--reason", "X.", "--screened", "2999-01-01"],
             1,

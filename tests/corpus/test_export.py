@@ -149,7 +149,7 @@ def test_bytes_are_refused_at_a_terminal() -> None:
     os.close(controller)
 
     assert result.returncode == 2
-    assert result.stderr == "corpus: Parquet is no text for a terminal\nWrite it to a file: -o papers.parquet\n"
+    assert result.stderr == "corpus: Parquet is not text for a terminal\nWrite it to a file: -o papers.parquet\n"
 
 
 def test_a_pipe_gets_utf8_whatever_the_encoding_of_the_output() -> None:

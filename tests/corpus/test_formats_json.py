@@ -93,7 +93,7 @@ def test_a_report_on_exclusions_is_refused(toy: Corpus) -> None:
         (f'{HEAD}[\n{{"notes": null}}]}}', "x:2: notes is null; write a text in quotes, or leave the field out"),
         (f'{HEAD}[{{"urls": [true]}}]}}', "x:1: urls is true; write a text in quotes, or leave the field out"),
         (f'{HEAD}[{{"year": 2020.5}}]}}', "x:1: year is 2020.5; write a text in quotes, or leave the field out"),
-        (f'{HEAD}[{{"title": "\\ud800"}}]}}', "x:1: title holds half of a surrogate pair, which is no character"),
+        (f'{HEAD}[{{"title": "\\ud800"}}]}}', "x:1: title holds half of a surrogate pair, which is not a character"),
         (f'{HEAD}[{{"year": {"9" * 5000}}}]}}', "x:1: not valid JSON: a number of more than 4300 digits"),
     ],
 )

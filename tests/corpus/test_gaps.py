@@ -63,7 +63,7 @@ def test_the_widest_gap_comes_first_with_the_papers_near_it() -> None:
 54 of 69 cells are empty, 7 sparse (1 to 2); 3 more cannot arise
 No paper at all: reward_family tool; credit_unit token, tool, team
 
-Furthest below what row and column totals lead one to expect
+Furthest below the number expected from row and column totals
 reward_family  credit_unit   papers  expected  nearest
 orchestration  agent              0       3.4  halo, agent-qmix2026
 shared         role               0       2.1  collm-maac2026, lamo2026
@@ -207,7 +207,7 @@ No paper at all: style gravel.
 
 x: cannot arise.
 
-## Furthest below what row and column totals lead one to expect
+## Furthest below the number expected from row and column totals
 
 | size  | style   | papers | expected | nearest                    |
 | ----- | ------- | -----: | -------: | -------------------------- |

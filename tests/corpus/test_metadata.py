@@ -152,7 +152,7 @@ def test_an_abstract_is_kept_with_what_arxiv_says() -> None:
             "2021-02-03",
             "papers.'2101.00001'.updated must be a time such as 2026-05-04T12:00:00Z",
         ),
-        ("orchtrace-corpus/arxiv", "other", "schema is not 'orchtrace-corpus/arxiv', or version is no number"),
+        ("orchtrace-corpus/arxiv", "other", "schema is not 'orchtrace-corpus/arxiv', or version is not a number"),
         ('"version": 1,\n  "papers"', '"version": 9,\n  "papers"', "version 9 is not one that this release reads"),
         (FILE, "[]", "the document must be an object"),
         (FILE, '{"schema": "orchtrace-corpus/arxiv", "version": 1, "papers": []}', "papers must be an object"),

@@ -243,14 +243,14 @@ def test_an_exclusion_that_was_promoted_says_what_it_became(toy: Corpus) -> None
 def test_a_misspelt_arxiv_id_is_named_with_the_nearest(name: str, problem: str, toy: Corpus) -> None:
     said = intake.arxiv_misspelling(name, pool_of(toy))
 
-    assert said.startswith(f"'{name}' is no arXiv id, which is YYMM, a period and ")
+    assert said.startswith(f"'{name}' is not an arXiv id, which is YYMM, a period and ")
     assert problem in said
 
 
 @pytest.mark.parametrize(("name", "month"), [("2313.12345", "13"), ("arXiv:2600.01234v2", "00"), ("0799.1234", "99")])
 def test_an_arxiv_id_of_no_month_is_said_to_be_one(name: str, month: str, toy: Corpus) -> None:
     assert intake.arxiv_misspelling(name, pool_of(toy)) == (
-        f"'{name}' is no arXiv id: it begins with year and month, and {month} is no month"
+        f"'{name}' is not an arXiv id: it begins with year and month, and {month} is not a month"
     )
 
 

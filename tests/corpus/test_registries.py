@@ -248,7 +248,7 @@ def test_doi_org_may_send_us_to_an_agency_and_nowhere_else(registry: Registry, m
 def test_an_address_of_a_registry_must_be_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ORCHTRACE_DOI_URL", "file:///etc/passwd")
 
-    with pytest.raises(CommandUseError, match="ORCHTRACE_DOI_URL is no web address: 'file:///etc/passwd'"):
+    with pytest.raises(CommandUseError, match="ORCHTRACE_DOI_URL is not a web address: 'file:///etc/passwd'"):
         looked_up(DOI)
 
 

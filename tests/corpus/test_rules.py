@@ -204,7 +204,7 @@ def test_tomorrow_has_begun_somewhere(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_clock_that_is_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
     for epoch in ("yesterday", "1" * 40):
         monkeypatch.setenv("SOURCE_DATE_EPOCH", epoch)
-        with pytest.raises(CommandUseError, match="SOURCE_DATE_EPOCH is no time"):
+        with pytest.raises(CommandUseError, match="SOURCE_DATE_EPOCH is not a time"):
             validate(str(TOY))
 
 

@@ -183,7 +183,7 @@ def test_what_has_a_mistake_is_left_out_and_not_counted() -> None:
 
     assert [finding.code for finding in file.findings] == ["S101"]
     assert len(file.observations) == 3
-    with pytest.raises(InvalidCorpusError, match="S101 'many' is no amount"):
+    with pytest.raises(InvalidCorpusError, match="S101 'many' is not an amount"):
         file.sound()
 
 

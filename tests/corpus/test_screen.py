@@ -288,7 +288,7 @@ def test_without_a_terminal_it_says_what_to_do(root: Path) -> None:
     assert screen() == (
         2,
         "",
-        "corpus: screen asks at a terminal, and there is none\n"
+        "corpus: screen asks questions, and this is not a terminal\n"
         "Write a sheet with --sheet FILE, and give it back with --decisions FILE.\n",
     )
 

@@ -150,17 +150,17 @@ def test_queries_of_the_documented_grammar_are_read_here_and_by_the_server(query
 @pytest.mark.parametrize(
     ("query", "at", "problem"),
     [
-        ("agents", 0, "'agents' is no term; write a field before it, such as all:agents"),
+        ("agents", 0, "'agents' is not a term; write a field before it, such as all:agents"),
         ("ti:a ti:b", 5, "an operator is missing; write AND, OR or ANDNOT"),
         ("ti:a OR ti:b AND ti:c", 13, "OR stands beside AND or ANDNOT; put one of them in parentheses"),
-        ("ti:a and ti:b", 5, "'and' is no term; write a field before it, such as all:and"),
+        ("ti:a and ti:b", 5, "'and' is not a term; write a field before it, such as all:and"),
         ("AND ti:a", 0, "AND has nothing before it"),
         ("ti:a AND", 8, "a term is missing at the end"),
         ("(ti:a", 5, "a '(' is not closed"),
         ("ti:a)", 4, "')' closes nothing"),
         ("()", 1, "')' follows no term"),
         ("title:a", 0, "there is no field 'title'; fields: ti, au, abs, co, jr, cat, rn, all, submittedDate"),
-        ('ti:"a', 0, "'ti:\"a' is no term; write a field before it, such as all:ti:\"a"),
+        ('ti:"a', 0, "'ti:\"a' is not a term; write a field before it, such as all:ti:\"a"),
         ('ti:"-"', 0, "ti looks for nothing"),
         ("submittedDate:[2026 TO 2027]", 0, "submittedDate takes [YYYYMMDDHHMM TO YYYYMMDDHHMM]"),
         ("", 0, "a term is missing at the end"),
@@ -204,7 +204,7 @@ def test_a_query_that_arxiv_cannot_read_is_reported(root: Path) -> None:
     (root / "data" / "protocol.yaml").write_text(text, encoding="utf-8")
 
     assert findings(root, "B106") == [
-        "19:39 arXiv cannot read the query at 'bed': 'bed' is no term; write a field before it, such as all:bed"
+        "19:39 arXiv cannot read the query at 'bed': 'bed' is not a term; write a field before it, such as all:bed"
     ]
 
 

@@ -408,7 +408,7 @@ def test_addresses_of_a_site_are_those_of_the_web(option: str, tmp_path: Path) -
     outcome = run_toy("site", "-o", str(tmp_path / "site"), option, "javascript:alert(1)")
 
     assert (outcome.code, outcome.stderr) == (
-        2, f"corpus: {option} is no web address: 'javascript:alert(1)'\nWrite one that begins with https://\n",
+        2, f"corpus: {option} is not a web address: 'javascript:alert(1)'\nWrite one that begins with https://\n",
     )  # fmt: skip
     assert not (tmp_path / "site").exists()
 

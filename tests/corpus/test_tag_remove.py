@@ -130,7 +130,7 @@ def test_tags_that_are_there_already_change_nothing(root: Path, words: list[str]
             ["rose-garden", "water=hourly"],
             "unknown level of care 'hourly' (allowed: daily, weekly)\n  daily: Every day.\n  weekly: Every week.\n",
         ),
-        (["rose-garden", "care=daily"], "'daily' is no part of care\nWrite TERM=LEVEL, such as water=daily, or none."),
+        (["rose-garden", "care=daily"], "'daily' is not part of care\nWrite TERM=LEVEL, such as water=daily, or none."),
         (
             ["rose-garden", "care="],
             "care is required and cannot be taken away\nWrite care=none where no term arises.\n",
@@ -141,12 +141,12 @@ def test_tags_that_are_there_already_change_nothing(root: Path, words: list[str]
         ),
         (["rose-garden", "size=small", "size=large"], "size is set twice\n"),
         (["rose-garden", "C1=daily", "water="], "water is set twice\n"),
-        (["rose-garden", "title=Roses"], "title is no tag but another field\nChange it in the file itself; corpus "),
+        (["rose-garden", "title=Roses"], "title is not a tag but another field\nChange it in the file itself; corpus "),
         (
             ["E001", "style=formal"],
             "unknown axis or facet 'style' (did you mean 'stage'? allowed: stage)\n  stage: Where it was turned away.\n",
         ),
-        (["rose-garden", "level=photo"], "level is no tag but another field\n"),
+        (["rose-garden", "level=photo"], "level is not a tag but another field\n"),
         (["roses", "style=formal"], "no record 'roses'\nDid you mean: rose-garden (Röses: A Garden in Four Beds)?\n"),
         (["zzz", "style=formal"], "no record 'zzz'\nTry: corpus search WORDS, or corpus list.\n"),
         (["rose-garden", "st\x1bile=formal"], "'st\\x1bile=formal' sets no tag\n"),
@@ -296,7 +296,7 @@ def test_without_a_terminal_somebody_must_have_said_yes(root: Path, monkeypatch:
     assert run_corpus("remove", "long-grass") == (
         2,
         "",
-        "corpus: remove asks first, and there is no terminal to ask at\nAdd --yes, or --dry-run.\n",
+        "corpus: remove asks first, and this is not a terminal\nAdd --yes, or --dry-run.\n",
     )
     assert texts(root) == before
 

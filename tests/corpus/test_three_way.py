@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 
 from orchtrace_corpus.base.yamlfile.writer import Style
 from orchtrace_corpus.corpus.edit.merge import merge_versions
+from orchtrace_corpus.corpus.model.arxiv_file import encode
+from orchtrace_corpus.corpus.model.metadata import Metadata
 from tests.conftest import TOY, Result, run_corpus
 
 STYLE = Style(("key", "title", "year", "tags"), frozenset({"year"}), key="key")
@@ -184,6 +186,28 @@ def test_git_calls_the_driver(root: Path) -> None:
     git("merge", "--no-edit", "one")
 
     assert "  year: 2022\n  venue: Beds\n" in papers.read_text(encoding="utf-8")
+
+
+def test_what_arxiv_says_is_merged_paper_by_paper(root: Path) -> None:
+    def answer(number: int, title: str) -> Metadata:
+        name, day = f"2401.0000{number}", "2024-01-05T00:00:00Z"
+        return Metadata(name, 1, title, ("Ada Toy",), "", day, day, "cs.MA", ("cs.MA",))
+
+    def merged(*sides: list[Metadata]) -> Result:
+        for name, side in zip(("base", "ours", "theirs"), sides, strict=True):
+            (root / name).write_text(encode({one.arxiv_id: one for one in side}), encoding="utf-8")
+        return run_corpus("--root", str(root), "merge-file", *(str(root / name) for name in ("base", "ours", "theirs")))
+
+    one, two, three, four = (answer(number, "Beds") for number in range(1, 5))
+    mended = one._replace(title="Rose Beds")
+    assert merged([one, two], [mended, two, three], [one, four]) == (0, "", "")
+    assert (root / "ours").read_text(encoding="utf-8") == encode(
+        {mended.arxiv_id: mended, three.arxiv_id: three, four.arxiv_id: four}
+    )
+
+    result = merged([one], [mended, two], [one._replace(title="Beds of Roses"), two])
+    assert result == (1, "", "corpus: 2401.00001: both sides changed it; decide by hand\n")
+    assert (root / "ours").read_text(encoding="utf-8") == encode({mended.arxiv_id: mended, two.arxiv_id: two})
 
 
 def test_a_file_that_cannot_be_read_is_left_alone(root: Path) -> None:

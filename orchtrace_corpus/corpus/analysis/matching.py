@@ -14,6 +14,7 @@ subsequence of both, doubled, to the sum of their lengths. Of the 6,670 pairs am
 corpus, the most alike reaches 79; titles of one work in two wordings, such as those of two of its versions, mostly lie
 above 92."""
 
+_EQUAL = 100.0
 LONGEST_NAME = 3
 """What stands before a title's first colon is the work's name if it has at most this many words."""
 
@@ -93,7 +94,7 @@ class RecordIndex:
         if place is not None:
             record = self.records[place]
             return Match(record, Sign.ADDRESS, record.urls[0] if isinstance(record, Paper) else record.url)
-        return self._title_match(paper.title) if by_title else None
+        return self.near_title(paper) if by_title else None
 
     def named(self, name: str) -> Record | None:
         """The record that is called so by `identifier_text`, or has such an address or title."""
@@ -105,20 +106,25 @@ class RecordIndex:
         folded = folded_title(name)
         return next((record for record in self.records if folded and folded_title(record.title) == folded), None)
 
-    def _title_match(self, title: str) -> Match | None:
-        """The record whose title is nearest to one, if it is near enough.
+    def near_title(self, paper: Paper, *, with_other_ids: bool = False) -> Match | None:
+        """The record whose title is nearest to that of a paper, if it is near enough.
 
-        A name before a colon may be missing on one side; two names before the same words are two works.
+        A name before a colon may be missing on one side; two names before the same words are two works. So are two
+        arXiv ids, unless their titles are equal, or `with_other_ids` asks for all.
         """
         from rapidfuzz import fuzz, process
 
-        whole, bare = _spellings(title)
+        whole, bare = _spellings(paper.title)
         pairs = [(whole, self._whole), (bare, self._unnamed) if bare else (whole, self._bare)]
-        hits = [
-            process.extractOne(spelling, choices, scorer=fuzz.ratio, score_cutoff=SAME_TITLE_PERCENT)
+        hits = (
+            hit
             for spelling, choices in (pairs if whole else ())
-        ]
-        _, _, place = max(filter(None, hits), key=lambda hit: hit[1], default=("", 0.0, None))
+            for hit in process.extract(
+                spelling, choices, scorer=fuzz.ratio, score_cutoff=SAME_TITLE_PERCENT, limit=None
+            )
+            if with_other_ids or hit[1] == _EQUAL or not _has_other_id(self.records[hit[2]], paper)
+        )
+        _, _, place = max(hits, key=lambda hit: hit[1], default=("", 0.0, None))
         return None if place is None else Match(self.records[place], Sign.TITLE, self.records[place].title)
 
 
@@ -132,6 +138,12 @@ def identifiers_of(record: Record) -> Iterator[Identifier]:
     if isinstance(record, Paper):
         return (identifier for identifier, _ in identities(record))
     return filter(None, (recognise(record.identifier), recognise_url(record.url)))
+
+
+def _has_other_id(record: Record, paper: Paper) -> bool:
+    """Whether both have an arXiv id, and not the same."""
+    known = {one.value for one in identifiers_of(record) if one.kind is IdentifierKind.ARXIV}
+    return bool(known) and paper.arxiv_id is not None and paper.arxiv_id not in known
 
 
 def _spellings(title: str) -> tuple[str, str]:

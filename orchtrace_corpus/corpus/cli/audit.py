@@ -44,14 +44,14 @@ def claims(
     ] = None,
     taken_in: Annotated[
         TakenIn | None,
-        Option("--with", help="Show which claims fall or could fall with candidates, and because of which."),
+        Option("--with", help="Show which claims fall or could fall with candidates, and which candidates cause it."),
     ] = None,
     show_all: Annotated[bool, Option("--all", help="Also list claims that hold and are not contested.")] = False,
     output_format: OutputFormat = Format.TABLE,
 ) -> int:
     """Compare the claims about the corpus with its records.
 
-    Each claim of data/claims.yaml holds or fails by the records behind it; the exit code is 1 if one fails.
+    Checks each claim of data/claims.yaml against the records behind it; the exit code is 1 if one fails.
     Claims that fail, fall or are contested come first; if the list is longer than the screen, the others are
     only counted.
 
@@ -59,11 +59,11 @@ def claims(
     error: the later records responsible are named. The third pool adds the candidates proposed for inclusion:
     "falls at 3/15" says that the claim counts 15 of them and falls from the third on. A candidate whose tag is
     open is left out; if its least favourable reading would break the claim, the claim could fall. --with
-    candidates names each candidate because of which a claim falls or could fall, with its tags and the sources
-    they were read in.
+    candidates names each candidate that makes a claim fall, or could, with its tags and the sources they were
+    read in.
 
-    With ids, shows the records, those contested in data/disputes.yaml, the boundary of the claim and what
-    speaks against it. --stress reads disputed tags the other way, includes near misses with the tags least
+    With ids, shows the records, those contested in data/disputes.yaml, the boundary of the claim and the
+    evidence against it. --stress reads disputed tags the other way, includes near misses with the tags least
     favourable to the claim, and leaves records out. It lists the claims that a dispute breaks, or that take
     more than one change to break. --reading sources uses the tags that readers of the sources agree on instead
     of the published ones; a claim that falls by them is no error, and the tags are named.

@@ -371,7 +371,7 @@ def _read_issue(session: CorpusSession, path: str, taxonomy: Taxonomy) -> Form:
 def _agree(session: CorpusSession, target: Target) -> bool:
     """Ask at the terminal whether to remove a record; where the answer is no, show that nothing happens."""
     if sys.stdin is None or not sys.stdin.isatty():
-        raise CommandUseError("remove asks first, and there is no terminal to ask at", "Add --yes, or --dry-run.")
+        raise CommandUseError("remove asks first, and this is not a terminal", "Add --yes, or --dry-run.")
     question = f"Remove {printable(target.record.name)} ({printable(target.record.title)}) from {target.name}? [y/N] "
     print(question, end="", file=sys.stderr, flush=True)  # noqa: T201 - Typer's own question goes to standard output
     is_agreed = sys.stdin.readline().strip().lower() in ("y", "yes")

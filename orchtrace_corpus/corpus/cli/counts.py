@@ -62,8 +62,8 @@ def stats(
 
     --evidence counts tags other than NA of fields that the taxonomy declares sourced. A tag is primary
     if some of its evidence is from the paper itself, its code or its documentation; else secondary, or
-    none. It is also supported, partly or contradicted, by its weakest evidence. --list shows the tags of
-    one of these six kinds, with note and source of the evidence.
+    none. It is also supported, partly supported or contradicted, as its weakest evidence says. --list shows
+    the tags of one of these six kinds, with note and source of the evidence.
 
     --screening counts, from data/searches.yaml, the records that each run identified, those removed before
     screening (found twice, known, refused), screened, excluded, included, and awaiting a decision. Records

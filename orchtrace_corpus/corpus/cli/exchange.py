@@ -25,7 +25,7 @@ from orchtrace_corpus.corpus.edit.edits import raw_records
 from orchtrace_corpus.corpus.edit.merge import merge, merge_versions
 from orchtrace_corpus.corpus.edit.proposal import Proposal, load_editable
 from orchtrace_corpus.corpus.formats import registry
-from orchtrace_corpus.corpus.model import store
+from orchtrace_corpus.corpus.model import arxiv_file, store
 from orchtrace_corpus.corpus.model.record_fields import candidate_style, exclusion_style, paper_style
 from orchtrace_corpus.corpus.model.records import Paper, in_published_order
 from orchtrace_corpus.corpus.model.searches import search_style
@@ -76,7 +76,7 @@ def export(
     chosen = one.profile(profile)
     to_stdout = output == _STANDARD_STREAM
     if one.is_binary and to_stdout and sys.stdout.isatty():
-        raise CommandUseError(f"{one.label} is no text for a terminal", f"Write it to a file: -o papers.{one.name}")
+        raise CommandUseError(f"{one.label} is not text for a terminal", f"Write it to a file: -o papers.{one.name}")
     root = session.root_folder()
     if not to_stdout:
         _refuse_target(output, root)
@@ -258,11 +258,11 @@ def merge_file(
 ) -> int:
     """Merge three versions of a data file, for git.
 
-    A merge driver for papers.yaml, candidates.yaml and exclusions.yaml, which merges by the keys of records,
-    and for searches.yaml, which keeps the runs of both sides. Changes of one side are applied, field by field,
-    and OURS is written in canonical form. Where both sides changed a field, OURS stays as it is, each conflict
-    is named, and the exit code is 1. To let git use it, in a clone whose .gitattributes contains the line
-    "data/papers.yaml merge=corpus":
+    A merge driver for papers.yaml, candidates.yaml and exclusions.yaml, which merges records field by field;
+    for arxiv.json, which merges whole papers; and for searches.yaml, which keeps the runs of both sides.
+    Changes of one side are applied, and OURS is written in canonical form. Where both sides changed a field,
+    OURS stays as it is, each conflict is named, and the exit code is 1. To let git use it, in a clone whose
+    .gitattributes contains the line "data/papers.yaml merge=corpus":
 
     git config merge.corpus.driver "corpus merge-file %O %A %B"
 
@@ -271,8 +271,16 @@ def merge_file(
       corpus merge-file data/papers.yaml data/papers.yaml data/papers.yaml
     """
     session = CorpusSession(*ctx.obj)
-    taxonomy = session.taxonomy()
     files = [reader.read(path, path) for path in (base, ours, theirs)]
+    if any(file.text.startswith("{") for file in files):  # of the data files, only arxiv.json is JSON
+        known = [arxiv_file.decode(file.text, file.path) if file.text.strip() else {} for file in files]
+        papers, differing = arxiv_file.merge(known[0], known[1], known[2])
+        for name in differing:
+            session.output.tell(f"corpus: {name}: both sides changed it; decide by hand")
+        if not differing:
+            write_atomic(ours, arxiv_file.encode(papers))
+        return ExitCode.FINDINGS if differing else ExitCode.DONE
+    taxonomy = session.taxonomy()
     names = {name for file in files for record in raw_records(file) for name in record}
     style = (exclusion_style if "id" in names else candidate_style if "proposal" in names else paper_style)(taxonomy)
     style = search_style() if "searches" in names else style

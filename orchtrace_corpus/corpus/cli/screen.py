@@ -91,7 +91,7 @@ def screen(
         return ExitCode.DONE
     if not can_ask():
         hint = "Write a sheet with --sheet FILE, and give it back with --decisions FILE."
-        raise CommandUseError("screen asks at a terminal, and there is none", hint)
+        raise CommandUseError("screen asks questions, and this is not a terminal", hint)
     protocol = store.read_protocol(root, corpus.pool.taxonomy).sound()
     run = _Run(session, root, protocol, abstracts, dict(zip((one.name for one in waiting), places, strict=False)))
     return run.go_through([one.name for one in waiting])

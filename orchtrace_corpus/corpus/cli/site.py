@@ -54,5 +54,7 @@ def site(
 def _address(option_name: str, text: str) -> str:
     address = check_address(text)
     if text and not address:
-        raise CommandUseError(f"{option_name} is no web address: {quote(text)}", "Write one that begins with https://")
+        raise CommandUseError(
+            f"{option_name} is not a web address: {quote(text)}", "Write one that begins with https://"
+        )
     return address

@@ -167,7 +167,7 @@ def _find_facet(name: str, facets: tuple[Facet, ...], attributes: Attributes) ->
     by_name |= {term.id: facet for facet in facets if facet.kind is Kind.LEVELS for term in facet.terms}
     if name in attributes and name not in by_name:
         hint = "Change it in the file itself; corpus validate checks it."
-        raise CommandUseError(f"{name} is no tag but another field", hint)
+        raise CommandUseError(f"{name} is not a tag but another field", hint)
     tags = {name: attribute for name, attribute in attributes.items() if name in by_name}
     try:
         attribute = find(name, tags, "axis or facet")

@@ -312,7 +312,7 @@ def _entries(text: str, problems: list[Problem]) -> list[Entry]:
             place = Problem(line, f"string {quote(block.key)}")
             strings[block.key.lower()] = _value(block.value, strings, place, problems)
         elif isinstance(block, model.ImplicitComment) and re.search(_ENTRY_START, block.comment):
-            message = f"this begins like an entry and is none: {quote(' '.join(block.comment.split()))}"
+            message = f"this looks like the start of an entry, but is not one: {quote(' '.join(block.comment.split()))}"
             problems.append(Problem(line, f"{message}; write @type{{key, ...}}"))
         elif isinstance(block, model.Entry):
             if not block.key:

@@ -131,7 +131,7 @@ def problem_with(value: object) -> str:
         part = parts.pop()
         if isinstance(part, str):
             if re.search("[\ud800-\udfff]", part):
-                return "holds half of a surrogate pair, which is no character"
+                return "holds half of a surrogate pair, which is not a character"
         elif isinstance(part, (dict, list)):
             parts += reversed((*part, *part.values()) if isinstance(part, dict) else part)
         elif not isinstance(part, int) or isinstance(part, bool):

@@ -85,7 +85,7 @@ def plan_searches(
         alike = {one for one in allowed if one.casefold() == name.casefold()}
         alike = {name} & alike or alike or {labels[one] for one in (name.casefold(),) if one in labels}
         if not alike:
-            raise CommandUseError(f"there is no query and no family {quote(name)}{suggestion(name, tuple(allowed))}")
+            raise CommandUseError(f"there is no query or family {quote(name)}{suggestion(name, tuple(allowed))}")
         wanted |= alike
     chosen = [query for query in protocol.queries if not names or {query.name, query.family} & wanted]
     until = (today - timedelta(days=1)).isoformat()
@@ -104,7 +104,7 @@ def window_start(protocol: Protocol, runs: Sequence[Run], query: str, source: st
     """The first day of a search's window; errors as for `plan_searches`."""
     if since and since != LAST:
         if not is_iso_date(since):
-            raise CommandUseError(f"--since {quote(since)} is no day", f"Write YYYY-MM-DD, or {LAST}.")
+            raise CommandUseError(f"--since {quote(since)} is not a date", f"Write YYYY-MM-DD, or {LAST}.")
         if since > until:
             raise CommandUseError(f"--since {since} is after {until}, the last day that is over", "Name a day before.")
         return since

@@ -239,7 +239,9 @@ def detail_problems(
     if len(candidates) > 1 and details.of_one_paper:
         yield CommandUseError(f"{', '.join(details.of_one_paper)} can be true of one paper only", "Name one paper.")
     if details.key and not is_key(details.key):
-        yield CommandUseError(f"{quote(details.key)} is no key: use lower-case letters, digits and single hyphens")
+        yield CommandUseError(
+            f"{quote(details.key)} is not a valid key: use lower-case letters, digits and single hyphens"
+        )
     if details.key in {paper.key for paper in pool.papers}:
         yield CommandUseError(f"{quote(details.key)} is the key of another paper", "Leave out --key for a proposal.")
     if (details.source or details.supported or coding.evidence) and not details.note:
@@ -311,7 +313,7 @@ def complete_exclusion(
         ask: Asks for what is missing; None where nobody is to be asked.
 
     Raises:
-        CommandUseError: The day of screening is no day.
+        CommandUseError: The day of screening is not a date.
     """
     text = "\n".join(file.text for file in reversed(corpus.files.values()))
     record = exclusion._replace(
@@ -332,10 +334,10 @@ def screening_day(text: str) -> str:
     """A day as `YYYY-MM-DD`; today for no text.
 
     Raises:
-        CommandUseError: It is no day.
+        CommandUseError: It is not a date.
     """
     if text and not is_iso_date(text):
-        raise CommandUseError(f"--screened {quote(text)} is no day", "Write YYYY-MM-DD.")
+        raise CommandUseError(f"--screened {quote(text)} is not a date", "Write YYYY-MM-DD.")
     return text or today().isoformat()
 
 

@@ -8,7 +8,7 @@ from orchtrace_corpus.base.errors import CommandUseError, DataFileError, ExitCod
 from orchtrace_corpus.base.findings import printable, quote
 from orchtrace_corpus.base.identifiers import ADDRESSES, Identifier, IdentifierKind, recognise
 from orchtrace_corpus.base.yamlfile.reader import read_bytes
-from orchtrace_corpus.corpus.analysis.matching import Match
+from orchtrace_corpus.corpus.analysis.matching import Match, RecordIndex
 from orchtrace_corpus.corpus.analysis.search import find_records
 from orchtrace_corpus.corpus.edit.fixes import FIXES
 from orchtrace_corpus.corpus.intake import papers as intake
@@ -134,18 +134,22 @@ def resolve(
 def _refuse_known(candidates: Sequence[NamedPaper], pool: Pool, *, by_title: bool) -> list[NamedPaper]:
     """The same, those refused that the corpus has or has excluded, and those that are named twice."""
     judged: list[NamedPaper] = []
-    here = Pool(pool.taxonomy, (), ())
+    known, here = RecordIndex([*pool.papers, *pool.exclusions]), RecordIndex()
     for one in candidates:
         if not one.is_refused:
-            found = intake.find_match(one.paper, pool, by_title=by_title)
-            again = None if found else intake.find_match(one.paper, here, by_title=by_title)
+            found = known.find(one.paper, by_title=by_title)
+            again = None if found else here.find(one.paper, by_title=by_title)
+            near = known.near_title(one.paper, with_other_ids=True) if by_title and found is None else None
+            if near is not None:
+                remark = f"its title is nearly that of {near.record.name}, which has another arXiv id"
+                one = one._replace(remarks=(*one.remarks, remark))
             if found is not None:
                 one = one._replace(match=found, code=ExitCode.FINDINGS)
             elif again is not None and isinstance(again.record, Paper):
                 first = candidates[int(again.record.key)].name
                 one = one.refuse(f"named twice: {quote(first)} has the same {again.sign}, {quote(again.shared)}")
             else:
-                here = here._replace(papers=(*here.papers, one.paper._replace(key=str(len(judged)))))
+                here.add(one.paper._replace(key=str(len(judged))))
         judged.append(one)
     return judged
 
@@ -175,7 +179,7 @@ def name_paper(word: str, pool: Pool, awaiting: Sequence[Candidate] = ()) -> Nam
         return NamedPaper(word, intake.with_identifier(Paper(urls=(page,)), identifier), source=page)
     url = word if "://" in word else FIXES["F114"](word, "urls") if "/" in word else None
     if url is None:
-        problem = problem or f"{quote(word)} is no arXiv id, DOI, OpenReview or ACL id, and no web address"
+        problem = problem or f"{quote(word)} is not an arXiv id, DOI, OpenReview or ACL id, or web address"
     elif url_problem(url):
         problem = problem or f"{quote(url)} {url_problem(url)}"
     if problem or url is None:
@@ -259,7 +263,7 @@ def _ask_arxiv(
         elif name in answer.missing:
             outcomes[name] = one.refuse(f"arXiv has no paper {name}")
         elif name in answer.malformed:
-            outcomes[name] = one.refuse(f"{quote(name)} is no arXiv id", ExitCode.USAGE)
+            outcomes[name] = one.refuse(f"{quote(name)} is not an arXiv id", ExitCode.USAGE)
         elif name in answer.unasked:
             outcomes[name] = one.refuse(
                 f"there is no stored answer for it; omit --offline, {_BY_HAND}", ExitCode.UPSTREAM

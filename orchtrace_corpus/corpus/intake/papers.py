@@ -168,8 +168,10 @@ def arxiv_misspelling(name: str, pool: Pool) -> str:
         return ""
     nearest = _nearest(month, number, digits, pool)
     if not 1 <= int(month[2:]) <= 12:
-        return f"{quote(name)} is no arXiv id: it begins with year and month, and {month[2:]} is no month{nearest}"
-    return f"{quote(name)} is no arXiv id, which is YYMM, a period and {digits} digits{nearest}"
+        return (
+            f"{quote(name)} is not an arXiv id: it begins with year and month, and {month[2:]} is not a month{nearest}"
+        )
+    return f"{quote(name)} is not an arXiv id, which is YYMM, a period and {digits} digits{nearest}"
 
 
 def key_for(paper: Paper, taken: Collection[str]) -> str:

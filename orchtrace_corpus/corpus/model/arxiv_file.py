@@ -62,6 +62,22 @@ def merged(known: Mapping[str, Metadata], found: Mapping[str, Metadata], ids: It
     return {name: max(of, key=lambda metadata: metadata.version) for name, of in candidates.items() if of}
 
 
+def merge(
+    base: Mapping[str, Metadata], ours: Mapping[str, Metadata], theirs: Mapping[str, Metadata]
+) -> tuple[dict[str, Metadata], list[str]]:
+    """Two versions of what is known as one, and the ids of which both changed what they come from, differently."""
+    result: dict[str, Metadata] = {}
+    conflicts = []
+    for name in sorted({*ours, *theirs}):
+        before, one, other = (side.get(name) for side in (base, ours, theirs))
+        if before not in (one, other) and one != other:
+            conflicts.append(name)
+        kept = other if one == before else one
+        if kept is not None:
+            result[name] = kept
+    return result, conflicts
+
+
 class _FormError(Exception):
     """What is wrong with the document, and where in it."""
 
@@ -76,7 +92,7 @@ def _json(value: object) -> str:
 def _papers(document: object) -> dict[str, Metadata]:
     top = _mapping(document, "the document", ("schema", "version", "papers"))
     if top["schema"] != SCHEMA or type(top["version"]) is not int:
-        raise _FormError(f"schema is not {quote(SCHEMA)}, or version is no number")
+        raise _FormError(f"schema is not {quote(SCHEMA)}, or version is not a number")
     if top["version"] != VERSION:
         raise _FormError(f"version {top['version']} is not one that this release reads, which is {VERSION}")
     if type(top["papers"]) is not dict:

@@ -77,7 +77,7 @@ def typed(text: str) -> tuple[str, ...]:
         is_particle = bool(sides[0]) and sides[0][0].casefold() in _PARTICLES
         is_pair = len(sides) == 2 and all(len(side) > 1 for side in sides) and ";" not in text and not is_particle
         if (len(parts) > 2 and not has_suffix) or is_pair or not all(parts):
-            message = f"{quote(name)} is no author's name: a comma stands between family and given name only"
+            message = f"{quote(name)} is not an author's name: a comma stands between family and given name only"
             mend = 'Write ";" or " and " between authors: "Example, Ada; Sample, Ben"'
             single = f'. If it is one: "{printable(name)};"' if is_pair and len(names) == 1 else "."
             raise CommandUseError(message, mend + single)

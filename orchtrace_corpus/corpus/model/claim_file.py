@@ -239,7 +239,7 @@ def _natural(name: str) -> Decoder:
     def parse(text: str) -> int:
         if text.isascii() and text.isdigit() and len(text) < 10:
             return int(text)
-        raise ValueError(f"{quote(text)} is no number of records: write digits")
+        raise ValueError(f"{quote(text)} is not a number of records: write digits")
 
     return fields.parsed(name, "C102", parse)
 
@@ -270,7 +270,7 @@ def _sheets(node: Node, report: Report) -> tuple[AuditSheet, ...] | None:
         return None
     wrong = [path for path in paths if path.startswith("/") or ".." in path.split("/")]
     if wrong:
-        report.add("C102", node.at, f"{quote(wrong[0])} is no path below the corpus, such as data/audits/one.csv")
+        report.add("C102", node.at, f"{quote(wrong[0])} is not a path below the corpus, such as data/audits/one.csv")
         return None
     return tuple(map(AuditSheet, paths))
 
@@ -285,7 +285,7 @@ def _percent(name: str) -> Decoder:
             hundredths = int(whole) * 100 + int((decimals + "00")[:2])
             if hundredths <= 10_000:
                 return hundredths
-        raise ValueError(f"{quote(text)} is no percentage: write 10%, or 2.5%")
+        raise ValueError(f"{quote(text)} is not a percentage: write 10%, or 2.5%")
 
     return fields.parsed(name, "C102", parse)
 

@@ -210,7 +210,7 @@ def iso_date(name: str) -> Decoder:
         if is_iso_date(value):
             return value
         looks_like_date = re.fullmatch(r"\d{4}-\d\d-\d\d", value, re.ASCII)
-        problem = "is no day of the calendar" if looks_like_date else "is not a date: write YYYY-MM-DD"
+        problem = "is not a day of the calendar" if looks_like_date else "is not a date: write YYYY-MM-DD"
         raise ValueError(f"{quote(value)} {problem}")
 
     return parsed(name, "F106", parse)

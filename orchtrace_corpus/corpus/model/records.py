@@ -40,7 +40,7 @@ VERDICT = Facet(
         Term(
             EvidenceVerdict.NOT_FOUND,
             "Not found",
-            "What could be read does not say; such an item is no evidence.",
+            "What could be read does not say; such an item is not evidence.",
         ),
         Term(EvidenceVerdict.CONTRADICTED, "Contradicted", "It speaks against them."),
     ),

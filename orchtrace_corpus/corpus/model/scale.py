@@ -169,7 +169,7 @@ def _known_amount(text: str) -> Amount | str:
     amount = UNKNOWN if text == UNKNOWN else parse_amount(text)
     if amount is None:
         mend = f"write a number, a range such as 3-5, either after <=, <, >= or ~, or {UNKNOWN}"
-        raise ValueError(f"{quote(text)} is no amount: {mend}")
+        raise ValueError(f"{quote(text)} is not an amount: {mend}")
     return amount
 
 

@@ -235,7 +235,7 @@ def check_query(query: str) -> None:
         begin = at + len(query[at:]) - len(query[at:].lstrip())
         if found is None:
             rest = query[begin:].split()[0]
-            raise QuerySyntaxError(begin, f"{quote(rest)} is no term; write a field before it, such as all:{rest}")
+            raise QuerySyntaxError(begin, f"{quote(rest)} is not a term; write a field before it, such as all:{rest}")
         operators, wants_part = levels[-1]
         if found["operator"]:
             if wants_part:

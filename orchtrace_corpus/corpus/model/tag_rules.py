@@ -103,7 +103,7 @@ def _sparse(node: Node, report: Report) -> dict[str, int] | None:
         text = fields.checked_text(field, value, report)
         if text is None or not (text.isascii() and text.isdigit() and 0 < int(text) < 1000):
             if text is not None:
-                report.add("F103", value.at, f"{quote(text)} is no number of papers: write 1 or more")
+                report.add("F103", value.at, f"{quote(text)} is not a number of papers: write 1 or more")
             return None
         limits[field] = int(text)
     return limits

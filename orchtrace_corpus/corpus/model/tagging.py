@@ -35,7 +35,7 @@ def read_tag(facet: Facet, text: str) -> Tag:
             term, equals, level = part.partition("=")
             if not equals:
                 form = f"TERM=LEVEL, such as {facet.terms[0].id}={facet.levels[0].id}"
-                raise CommandUseError(f"{quote(part)} is no part of {facet.field}", f"Write {form}, or {NO_TERM}.")
+                raise CommandUseError(f"{quote(part)} is not part of {facet.field}", f"Write {form}, or {NO_TERM}.")
             name = _named(facet.terms, term, facet.field, facet.values)
             if name in levels:
                 raise CommandUseError(f"{name} of {facet.field} is given twice")
@@ -78,7 +78,7 @@ def read_optional(name: str, text: str) -> str | int | tuple[str, ...]:
     if name != "venue_year":
         return text
     if len(text) != 4 or not (text.isascii() and text.isdigit()):
-        raise CommandUseError(f"{name} {quote(text)} is no year", "Write four digits.")
+        raise CommandUseError(f"{name} {quote(text)} is not a year", "Write four digits.")
     return int(text)
 
 

@@ -394,6 +394,6 @@ def _check_terms(terms: Iterable[Mapping], part: str, report: Report) -> None:
         refuse_repeated(part, term, "id", seen, report)
         name = text_of(term, "id")
         if name == fields.NOT_APPLICABLE:
-            report.add("V104", term.entries["id"][1].at, "'NA' is no term: set 'allows_na: true' on the facet instead")
+            report.add("V104", term.entries["id"][1].at, "'NA' is not a term: set 'allows_na: true' on the facet")
         if "," in name:
             report.add("F107", term.entries["id"][1].at, f"{quote(name)} is not a term id: leave out commas")

@@ -26,7 +26,7 @@ _STRESS_NOTES = (
     "break it alone; all: only all at once. near misses, rows: those that break it when taken in,",
     "or left out; any: each of them. corpus claims ID --stress names them.",
 )
-_NOT_ASKED = "fails: not asked, since the claim fails as things are."
+_NOT_ASKED = "fails: not tested, since the claim fails already."
 
 
 def overview(

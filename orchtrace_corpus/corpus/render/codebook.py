@@ -83,7 +83,7 @@ def protocol_page(protocol: Protocol, taxonomy: Taxonomy) -> str:
         ("Excluded", "A paper is left out if it is only one of these.", _bullets(_rules(protocol.exclude))),
         (
             "Families",
-            "Terms as published. They are no query strings of one database.",
+            "Terms as published. They are not query strings of one database.",
             _table(("family", "terms"), families),
         ),
         (

@@ -107,7 +107,7 @@ def read(data: bytes, schema: Mapping[str, Any]) -> Document:
         text = data.decode("utf-8")
         document = json.loads(text, parse_constant=_refuse, parse_float=_refuse)
     except (ValueError, RecursionError) as error:
-        raise DocumentError("it is no JSON of texts and whole numbers") from error
+        raise DocumentError("it is not JSON that holds only texts and whole numbers") from error
     level = [document]
     for _ in range(MOST_DEPTH):
         inner = [one.values() if isinstance(one, dict) else one for one in level if isinstance(one, dict | list)]

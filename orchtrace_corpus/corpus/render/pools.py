@@ -131,7 +131,7 @@ def causes_lines(causes: Sequence[Cause], verdicts: Sequence[Verdict], width: in
     if not lines:
         return [line("no claim that holds today would fall, or could fall, if the candidates were taken in")]
     if all(one.is_certain for one in causes):
-        lines += [line(), line("none could fall through open tags")]
+        lines += [line(), line("no claim could fall through open tags")]
     return lines
 
 

@@ -229,7 +229,7 @@ def evidence_texts(item: Evidence) -> tuple[str, str, str]:
 _VERDICTS = {
     EvidenceVerdict.PARTLY: "the source bears it out in part",
     EvidenceVerdict.NOT_FOUND: "the source does not say",
-    EvidenceVerdict.CONTRADICTED: "the source speaks against it",
+    EvidenceVerdict.CONTRADICTED: "the source contradicts it",
 }
 """What a reader is told of a verdict; support is what evidence is for."""
 

@@ -278,7 +278,7 @@ def _gaps_table(coverage: Coverage, gaps: Sequence[Gap]) -> Table:
     others = len(coverage.gaps) - len(gaps)
     more = (f"{others:,} more empty or sparse cells: corpus gaps --format csv",) * bool(others)
     notes = ("expected: if both tags were independent; nearest: papers of the closest cells.", *more)
-    title = "Furthest below what row and column totals lead one to expect"
+    title = "Furthest below the number expected from row and column totals"
     return Table("gaps", title, columns, rows, notes, wrapped="nearest")
 
 
@@ -360,7 +360,7 @@ def _matrix(coverage: Coverage, width: int, glyphs: Glyphs) -> list[Line]:
         if needed(heads) > width:
             return []
     widths = [max(display_width(head), 4) for head in heads]
-    # What does not apply is no part of the scale: it would dwarf the rest.
+    # What does not apply is not part of the scale: it would dwarf the rest.
     regular = [count for cell, count in crosstab.cells.items() if {ABSENT, NOT_APPLICABLE}.isdisjoint(cell)]
     largest = max(regular, default=0)
     head = " ".join(pad(text, width, right=True) for text, width in zip(heads, widths, strict=True))

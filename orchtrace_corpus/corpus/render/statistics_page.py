@@ -133,7 +133,7 @@ def _chart(
     lines: list[Line] = [line(counts.attribute.label, "heading")]
     for name in labels:
         number = counts.counts.get(name, 0)
-        # What does not apply is no part of the picture: its bar would dwarf the others.
+        # What does not apply is not part of the picture: its bar would dwarf the others.
         drawn = "" if name == NOT_APPLICABLE else bar(number, largest, bar_width, glyphs.bar)
         shown = (str(number) if number else glyphs.empty) + others[name]
         style = "muted" if name == NOT_APPLICABLE else "" if number else "warning"

@@ -316,5 +316,5 @@ def _named(error: Exception) -> str:
     if "NameResolutionError" in text or "getaddrinfo" in text:
         return "there is no such host"
     if isinstance(error, (requests.exceptions.InvalidURL, requests.exceptions.InvalidSchema, ValueError)):
-        return "it is no valid address"
+        return "it is not a valid address"
     return "the connection failed"

@@ -79,7 +79,7 @@ class OpenAlex:
         clock: The times to go by.
 
     Raises:
-        CommandUseError: `ORCHTRACE_OPENALEX_URL` is no web address, or `ORCHTRACE_OPENALEX_SPACING` no number.
+        CommandUseError: `ORCHTRACE_OPENALEX_URL` is not a web address, or `ORCHTRACE_OPENALEX_SPACING` no number.
     """
 
     def __init__(
@@ -94,10 +94,12 @@ class OpenAlex:
         url = (os.environ.get("ORCHTRACE_OPENALEX_URL") or _URL).rstrip("/")
         host = urlsplit(url).hostname
         if urlsplit(url).scheme not in ("http", "https") or not host:
-            raise CommandUseError(f"ORCHTRACE_OPENALEX_URL is no web address: {quote(url)}", "Begin it with https://.")
+            raise CommandUseError(
+                f"ORCHTRACE_OPENALEX_URL is not a web address: {quote(url)}", "Begin it with https://."
+            )
         given = os.environ.get("ORCHTRACE_OPENALEX_SPACING") or str(SPACING_SECONDS)
         if not re.fullmatch(r"\d{1,4}(\.\d{1,6})?", given, re.ASCII):
-            message = f"ORCHTRACE_OPENALEX_SPACING is no number of seconds: {quote(given)}"
+            message = f"ORCHTRACE_OPENALEX_SPACING is not a number of seconds: {quote(given)}"
             raise CommandUseError(message, "Write such as 0.5.")
         spacing = float(given) if spacing_seconds is None else spacing_seconds
         name = "openalex.org" if url == _URL else f"{host[:60]}-{sha256(url.encode()).hexdigest()[:12]}"

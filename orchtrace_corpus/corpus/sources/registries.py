@@ -146,7 +146,7 @@ def _bases(kind: IdentifierKind) -> list[str]:
     bases = [base.rstrip("/") for base in (os.environ.get(variable) or usual).split()]
     for base in bases:
         if urlsplit(base).scheme not in ("http", "https") or not urlsplit(base).hostname:
-            raise CommandUseError(f"{variable} is no web address: {quote(base)}", "Begin it with https://.")
+            raise CommandUseError(f"{variable} is not a web address: {quote(base)}", "Begin it with https://.")
     return bases
 
 

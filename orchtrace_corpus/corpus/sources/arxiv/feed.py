@@ -204,7 +204,7 @@ def _entry(element: Element, entry_id: str) -> Metadata | Problem:
     """The version of a paper that an entry describes, or why it describes none."""
     match = re.fullmatch(_ENTRY_ID, entry_id)
     if match is None or not match[1].isascii() or not is_normal(IdentifierKind.ARXIV, match[1]):
-        return Problem("", f"the entry {quote(entry_id)} is no paper's")
+        return Problem("", f"the entry {quote(entry_id)} is not that of a paper")
     arxiv_id, version = match[1], int(match[2])
     categories = tuple(dict.fromkeys(_categories(element, f"{_ATOM}category")))
     primary = next(_categories(element, f"{_ARXIV}primary_category"), categories[0] if categories else "")

@@ -35,7 +35,8 @@ def base_url(option: str = "") -> str:
     is_plain = given.isascii() and given.isprintable() and set(" ?#@\\").isdisjoint(given)
     if parts.scheme not in ("http", "https") or not is_plain or not re.fullmatch(r"[a-z0-9._-]+|[0-9a-f:.]+", host):
         raise CommandUseError(
-            f"{source} is no address of a service: {quote(given)}", f"It looks like {DEFAULT_URL}, without a query."
+            f"{source} is not the address of a service: {quote(given)}",
+            f"It looks like {DEFAULT_URL}, without a query.",
         )
     if _is_arxiv(host):  # which would redirect, at the price of a request
         return f"https://{host.rstrip('.')}{parts.path.rstrip('/')}"
@@ -52,7 +53,7 @@ def service(url: str, spacing_seconds: float | None = None) -> Service:
             three seconds. For arXiv itself it is never less than that.
 
     Raises:
-        CommandUseError: `ORCHTRACE_ARXIV_SPACING` is no number of seconds.
+        CommandUseError: `ORCHTRACE_ARXIV_SPACING` is not a number of seconds.
     """
     host = urlsplit(url).hostname or ""
     given = os.environ.get("ORCHTRACE_ARXIV_SPACING", "")
@@ -61,7 +62,9 @@ def service(url: str, spacing_seconds: float | None = None) -> Service:
     except ValueError:
         wanted = math.nan
     if spacing_seconds is None and not 0 <= wanted < math.inf:
-        raise CommandUseError(f"ORCHTRACE_ARXIV_SPACING is no number of seconds: {quote(given)}", "Write such as 0.5.")
+        raise CommandUseError(
+            f"ORCHTRACE_ARXIV_SPACING is not a number of seconds: {quote(given)}", "Write such as 0.5."
+        )
     if _is_arxiv(host):
         return Service(url, "arXiv", "arxiv.org", max(wanted, SPACING_SECONDS), ("arxiv.org", "export.arxiv.org"))
     return Service(url, host, f"{host[:60]}-{sha256(url.encode()).hexdigest()[:12]}", wanted, ())
