@@ -10,7 +10,7 @@ line's end. A comment anywhere else has no line to go to and is refused.
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from collections.abc import Mapping as MappingType
 from functools import lru_cache
 from itertools import takewhile
@@ -158,17 +158,17 @@ def _record_lines(index: int, record: Mapping, style: Style, comments: _Comments
     names = _ordered(tuple(record.entries), style.order)
     line_end = comments.line_end.get(index, {})
     yield from comments.before_record.get(index, ())
+    if names and not line_end and not comments.before_field:  # as in nearly all files
+        lines = [line for name in names for line in _plain_lines(name, record.entries[name][1], style)]
+        yield "- " + "\n  ".join(lines)
+        return
     first = True
     for name in names:
         before = comments.before_field.get((index, name), [])
         # A comment above the first field stands above the record.
         yield from (before if first else [f"  {comment}" for comment in before])
         key_at, value = record.entries[name]
-        if not line_end:  # as in nearly all records
-            lines: Iterable[str] = _plain_lines(name, value, style)
-        else:
-            lines = field_lines(name, value, style, line_end, key_at)
-        for line in lines:
+        for line in field_lines(name, value, style, line_end, key_at):
             yield f"  {line}" if not first else f"- {line}"
             first = False
     if first:
