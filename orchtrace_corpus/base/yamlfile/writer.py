@@ -25,6 +25,7 @@ Path: TypeAlias = tuple[str | int, ...]
 
 _SPECIAL_FIRST = "-?:,[]{}#&*!|>'\"%@`="
 _SPECIAL_IN_FLOW = ",[]{}?"
+_COMMENT_LINES = re.compile(r"(?:[^\S\n]*#[^\n]*\n)*")
 _WORDS = frozenset({"yes", "no", "on", "off", "true", "false", "null", "y", "n"})
 
 
@@ -307,10 +308,10 @@ def _assign_line(found: _Comments, file: YamlFile, at: int, text: str, index: in
     elif index >= 0 and _column(file.text, at) > _column(file.text, file.text.rfind("-", 0, records[index].at)):
         raise MisplacedCommentError(at)  # at the end of a record, and set in as its fields are
     elif index + 1 < len(records):
-        below = (line.strip() for line in file.text[file.text.find("\n", at) + 1 :].split("\n"))
-        next_other = next((line for line in below if not line.startswith("#")), "-")
+        behind = _COMMENT_LINES.match(file.text, file.text.find("\n", at) + 1)
+        end = behind.end() if behind else at
         # The header ends with a blank line; what follows it belongs to the first record.
-        if index < 0 and not next_other:
+        if index < 0 and not file.text[end : file.text.find("\n", end)].strip():
             found.header.append(text)
         else:
             found.before_record.setdefault(index + 1, []).append(text)
@@ -361,14 +362,14 @@ def scalars(text: str) -> Iterator[tuple[int, int, str | None]]:
 
 @lru_cache(maxsize=65536)
 def _is_plain(text: str, in_flow: bool) -> bool:
-    if not text or text != text.strip() or text[0] in _SPECIAL_FIRST or not text.isprintable():
+    if not text or text[0] in _SPECIAL_FIRST or ": " in text or " #" in text or text[-1] == ":" or text == "...":
         return False
-    if ": " in text or " #" in text or text.endswith(":") or text in ("---", "..."):
+    if text != text.strip() or not text.isprintable():
         return False
     if in_flow and not set(text).isdisjoint(_SPECIAL_IN_FLOW):
         return False
     if text[0].isalpha():  # of YAML 1.1's implicit types, only some words begin with a letter
-        return text.lower() not in _WORDS
+        return len(text) > 5 or text.lower() not in _WORDS
     if re.match(r"[^0-9.+~<=]|[0-9].*?([^-+0-9A-Fa-fxtTZ_.: ]|--)", text):  # what no number and no time has
         return True
     if re.fullmatch(r"[0-7]+|[1-9][0-9]*|[0-9]+\.[0-9]*|[0-9]{4}-[0-9]{2}-[0-9]{2}", text):
