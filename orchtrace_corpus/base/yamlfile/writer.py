@@ -180,7 +180,7 @@ def _plain_lines(name: str, node: Node, style: Style) -> list[str]:
     """The lines of a field that has no comments, as `_field_lines` gives them with their values."""
     if type(node) is Scalar:
         return [_scalar_line(name, node, style)]
-    key = scalar_text(name)
+    key = _key(name)
     if type(node) is Mapping:
         return [f"{key}: {_flow(node)}"]
     assert type(node) is Sequence
@@ -198,7 +198,7 @@ def _plain_lines(name: str, node: Node, style: Style) -> list[str]:
                     if type(value) is Scalar
                     else _flow(value, top=True)
                 )
-                lines.append(f"{mark}{scalar_text(field)}: {shown}".rstrip())
+                lines.append(f"{mark}{_key(field)}: {shown}")
                 mark = "    "
         else:
             lines.append(f"  - {_flow(item, top=True)}")
@@ -222,7 +222,13 @@ def _field_lines(name: str, node: Node, style: Style) -> Iterator[tuple[str, lis
 
 
 def _scalar_line(name: str, node: Scalar, style: Style) -> str:
-    return f"{scalar_text(name)}: {scalar_text(node.text, bare=name in style.bare)}".rstrip()
+    return f"{_key(name)}: {scalar_text(node.text, bare=name in style.bare)}"
+
+
+@lru_cache(maxsize=1024)
+def _key(name: str) -> str:
+    """A field's name as it is written; few differ."""
+    return scalar_text(name)
 
 
 def _list_lines(
