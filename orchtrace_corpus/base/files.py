@@ -78,8 +78,8 @@ def read_text(root: str, name: str) -> str | None:
     if may_lead_out and not os.path.realpath(path).startswith(os.path.join(os.path.realpath(root), "")):
         raise DataFileError(f"{name} leads out of the corpus", "Put a file in place of the symbolic link.")
     try:
-        with open(path, encoding="utf-8", newline="") as file:
-            return file.read()
+        with open(path, "rb") as file:
+            return file.read().decode("utf-8")
     except FileNotFoundError:
         return None
     except (OSError, UnicodeDecodeError) as error:

@@ -47,6 +47,7 @@ _LINE = re.compile(
 _FLOW = re.compile(rf"({_FIRST}[^,\[\]{{}}?:#\n]*(?::[^\s,\[\]{{}}?:#][^,\[\]{{}}?:#\n]*)*)(?<! )(?=[,\]}}])|{_QUOTED}")
 _LIST = re.compile(rf"(?:(?:{_FLOW.pattern})(?:, |(?=\])))+\]\n")
 _FLOW_NAME = re.compile(rf'(?:({_NAME})|"([^"\\\n]{{1,99}})"): ')
+_PAIR = re.compile(rf"{_FLOW_NAME.pattern}(?:{_FLOW.pattern})(?:, |(?=\}}))")
 _FOLDED = re.compile(r"( +)[^ \n][^\n]*\n(?:\1[^ \n][^\n]*\n)*")
 _NOTHING = re.compile(r"(?: *(?:#[^\n]*)?\n)*")
 
@@ -194,6 +195,16 @@ class Lines:
         close = "]" if is_list else "}"
         items: list[Node] = []
         entries: dict[str, tuple[int, Node]] = {}
+        while not is_list and (pair := _PAIR.match(text, here)):  # texts, as nearly all
+            bare_name, quoted_name, bare, quoted = pair.groups()
+            name = bare_name or quoted_name
+            if name in entries or name == "<<":
+                raise UnclearError
+            value_at = pair.start(3) if bare else pair.start(4) - 1
+            entries[name] = (here, new(Scalar, (bare or _unescaped(quoted), value_at)))
+            here = pair.end()
+        if entries and text[here] == close:
+            return Mapping(entries, at), here + 1
         while text[here] != close or items or entries:
             place, name = here, ""
             if not is_list:

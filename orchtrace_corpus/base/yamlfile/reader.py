@@ -50,11 +50,15 @@ class YamlFile:
         self.kept: list[Node] = []
         self.text = ""
         self._line_starts: list[int] = []
+        self._is_asked = False
         self._is_printable = False
         self._readable = self._decode(data)
 
     def location(self, at: int) -> Location:
         """The line and column, both from 1, of the character at an index of the text."""
+        if not self._is_asked:  # the first time, counting is cheaper than knowing where all lines begin
+            self._is_asked = True
+            return Location(self.path, self.text.count("\n", 0, at) + 1, at - self.text.rfind("\n", 0, at))
         if not self._line_starts:
             self._line_starts = [0, *(match.end() for match in re.finditer("\n", self.text))]
         line = bisect_right(self._line_starts, at)

@@ -10,7 +10,7 @@ line's end. A comment anywhere else has no line to go to and is refused.
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from collections.abc import Mapping as MappingType
 from functools import lru_cache
 from itertools import takewhile
@@ -25,6 +25,7 @@ Path: TypeAlias = tuple[str | int, ...]
 
 _SPECIAL_FIRST = "-?:,[]{}#&*!|>'\"%@`="
 _SPECIAL_IN_FLOW = ",[]{}?"
+_COMMENT_LINES = re.compile(r"(?:[^\S\n]*#[^\n]*\n)*")
 _WORDS = frozenset({"yes", "no", "on", "off", "true", "false", "null", "y", "n"})
 
 
@@ -158,17 +159,17 @@ def _record_lines(index: int, record: Mapping, style: Style, comments: _Comments
     names = _ordered(tuple(record.entries), style.order)
     line_end = comments.line_end.get(index, {})
     yield from comments.before_record.get(index, ())
+    if names and not line_end and not comments.before_field:  # as in nearly all files
+        lines = [line for name in names for line in _plain_lines(name, record.entries[name][1], style)]
+        yield "- " + "\n  ".join(lines)
+        return
     first = True
     for name in names:
         before = comments.before_field.get((index, name), [])
         # A comment above the first field stands above the record.
         yield from (before if first else [f"  {comment}" for comment in before])
         key_at, value = record.entries[name]
-        if not line_end:  # as in nearly all records
-            lines: Iterable[str] = _plain_lines(name, value, style)
-        else:
-            lines = field_lines(name, value, style, line_end, key_at)
-        for line in lines:
+        for line in field_lines(name, value, style, line_end, key_at):
             yield f"  {line}" if not first else f"- {line}"
             first = False
     if first:
@@ -179,7 +180,7 @@ def _plain_lines(name: str, node: Node, style: Style) -> list[str]:
     """The lines of a field that has no comments, as `_field_lines` gives them with their values."""
     if type(node) is Scalar:
         return [_scalar_line(name, node, style)]
-    key = scalar_text(name)
+    key = _key(name)
     if type(node) is Mapping:
         return [f"{key}: {_flow(node)}"]
     assert type(node) is Sequence
@@ -197,7 +198,7 @@ def _plain_lines(name: str, node: Node, style: Style) -> list[str]:
                     if type(value) is Scalar
                     else _flow(value, top=True)
                 )
-                lines.append(f"{mark}{scalar_text(field)}: {shown}".rstrip())
+                lines.append(f"{mark}{_key(field)}: {shown}")
                 mark = "    "
         else:
             lines.append(f"  - {_flow(item, top=True)}")
@@ -221,7 +222,13 @@ def _field_lines(name: str, node: Node, style: Style) -> Iterator[tuple[str, lis
 
 
 def _scalar_line(name: str, node: Scalar, style: Style) -> str:
-    return f"{scalar_text(name)}: {scalar_text(node.text, bare=name in style.bare)}".rstrip()
+    return f"{_key(name)}: {scalar_text(node.text, bare=name in style.bare)}"
+
+
+@lru_cache(maxsize=1024)
+def _key(name: str) -> str:
+    """A field's name as it is written; few differ."""
+    return scalar_text(name)
 
 
 def _list_lines(
@@ -307,10 +314,10 @@ def _assign_line(found: _Comments, file: YamlFile, at: int, text: str, index: in
     elif index >= 0 and _column(file.text, at) > _column(file.text, file.text.rfind("-", 0, records[index].at)):
         raise MisplacedCommentError(at)  # at the end of a record, and set in as its fields are
     elif index + 1 < len(records):
-        below = (line.strip() for line in file.text[file.text.find("\n", at) + 1 :].split("\n"))
-        next_other = next((line for line in below if not line.startswith("#")), "-")
+        behind = _COMMENT_LINES.match(file.text, file.text.find("\n", at) + 1)
+        end = behind.end() if behind else at
         # The header ends with a blank line; what follows it belongs to the first record.
-        if index < 0 and not next_other:
+        if index < 0 and not file.text[end : file.text.find("\n", end)].strip():
             found.header.append(text)
         else:
             found.before_record.setdefault(index + 1, []).append(text)
@@ -361,14 +368,14 @@ def scalars(text: str) -> Iterator[tuple[int, int, str | None]]:
 
 @lru_cache(maxsize=65536)
 def _is_plain(text: str, in_flow: bool) -> bool:
-    if not text or text != text.strip() or text[0] in _SPECIAL_FIRST or not text.isprintable():
+    if not text or text[0] in _SPECIAL_FIRST or ": " in text or " #" in text or text[-1] == ":" or text == "...":
         return False
-    if ": " in text or " #" in text or text.endswith(":") or text in ("---", "..."):
+    if text != text.strip() or not text.isprintable():
         return False
     if in_flow and not set(text).isdisjoint(_SPECIAL_IN_FLOW):
         return False
     if text[0].isalpha():  # of YAML 1.1's implicit types, only some words begin with a letter
-        return text.lower() not in _WORDS
+        return len(text) > 5 or text.lower() not in _WORDS
     if re.match(r"[^0-9.+~<=]|[0-9].*?([^-+0-9A-Fa-fxtTZ_.: ]|--)", text):  # what no number and no time has
         return True
     if re.fullmatch(r"[0-7]+|[1-9][0-9]*|[0-9]+\.[0-9]*|[0-9]{4}-[0-9]{2}-[0-9]{2}", text):

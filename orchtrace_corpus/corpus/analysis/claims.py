@@ -76,7 +76,7 @@ class Verdict(NamedTuple):
             values, those that it names.
         contested: The papers whose part in the claim an open dispute would change, in their order.
         problem: Why the claim cannot be evaluated; empty if it can.
-        pools: Whether it holds over each pool that it is judged over; empty if it cannot be evaluated.
+        pools: Whether it holds over each pool that it is judged over; empty if it cannot be, or nobody asked.
     """
 
     claim: Claim
@@ -176,7 +176,7 @@ def check(file: ClaimFile, pool: Pool, verdicts: Iterable[Verdict] = ()) -> tupl
     judged = {verdict.claim.id: verdict for verdict in verdicts}
     known = {record.name for kind in Over for record in judge.records(kind)}
     for index, claim in enumerate(file.claims):
-        verdict = judged.get(claim.id) or judge.verdict(claim)
+        verdict = judged.get(claim.id) or judge.verdict(claim, over_pools=False)
         if verdict.problem:
             findings += _problems(file, index, judge)
         elif not verdict.holds:
@@ -247,8 +247,8 @@ class Judge:
             filters[kind] = Filters(scope, where, shared, by, compared)
         return filters
 
-    def verdict(self, claim: Claim, disputes: Sequence[Dispute] = ()) -> Verdict:
-        """Whether a claim holds."""
+    def verdict(self, claim: Claim, disputes: Sequence[Dispute] = (), *, over_pools: bool = True) -> Verdict:
+        """Whether a claim holds; also over the other pools, if that is asked for."""
         expected = expected_text(claim)
         try:
             filters = self.filters(claim)
@@ -257,7 +257,7 @@ class Judge:
             return Verdict(claim, False, expected, f"cannot be evaluated: {problem}", problem=problem)
         members = self._members(claim, filters)
         holds, found, rows = outcome(claim, members)
-        pools = self._pools(claim, PoolVerdict(holds, found))
+        pools = self._pools(claim, PoolVerdict(holds, found)) if over_pools else {}
         return Verdict(claim, holds, expected, found, rows, self._contested(filters, disputes), pools=pools)
 
     def _pools(self, claim: Claim, written: PoolVerdict) -> dict[PoolName, PoolVerdict]:

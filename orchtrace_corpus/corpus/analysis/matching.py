@@ -98,7 +98,7 @@ class RecordIndex:
 
     def named(self, name: str) -> Record | None:
         """The record that is called so by `identifier_text`, or has such an address or title."""
-        identifier = recognise(name)
+        identifier = recognise_url(name) if "://" in name else recognise(name)
         if identifier is not None and identifier in self._by_identifier:
             return self.records[self._by_identifier[identifier]]
         if "://" in name and address(name) in self._by_address:

@@ -2,10 +2,10 @@
 
 import gc
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from orchtrace_corpus.base.errors import DataFileError
 from orchtrace_corpus.base.files import installed_path
@@ -41,6 +41,9 @@ PUBLISHED = "data/published.yaml"
 CODEBOOK = "data/codebook.yaml"
 PROTOCOL = "data/protocol.yaml"
 SEARCHES = "data/searches.yaml"
+
+Result = TypeVar("Result")
+_LAST: dict[str, tuple[tuple[str, tuple[Finding, ...], object], Any]] = {}
 
 
 class Root(NamedTuple):
@@ -259,7 +262,7 @@ def read_codebook(root: str, pool: Pool) -> "Codebook":
     if not os.path.lexists(os.path.join(root, *CODEBOOK.split("/"))):
         return Codebook()
     with _collector_paused():
-        return decode_codebook(read_file(root, CODEBOOK), pool)
+        return _decoded(read_file(root, CODEBOOK), pool, lambda file: decode_codebook(file, pool))
 
 
 def read_protocol(root: str, taxonomy: Taxonomy) -> "ProtocolFile":
@@ -273,7 +276,7 @@ def read_protocol(root: str, taxonomy: Taxonomy) -> "ProtocolFile":
     if not os.path.lexists(os.path.join(root, *PROTOCOL.split("/"))):
         return ProtocolFile()
     with _collector_paused():
-        return decode_protocol(read_file(root, PROTOCOL), taxonomy)
+        return _decoded(read_file(root, PROTOCOL), taxonomy, lambda file: decode_protocol(file, taxonomy))
 
 
 def read_searches(root: str, instead: bytes | None = None) -> "SearchFile":
@@ -287,7 +290,7 @@ def read_searches(root: str, instead: bytes | None = None) -> "SearchFile":
     if instead is None and not os.path.lexists(os.path.join(root, *SEARCHES.split("/"))):
         return SearchFile()
     with _collector_paused():
-        return decode_searches(read_file(root, SEARCHES, instead))
+        return _decoded(read_file(root, SEARCHES, instead), None, decode_searches)
 
 
 def read_arxiv(root: str) -> "dict[str, Metadata]":
@@ -309,6 +312,16 @@ def read_arxiv(root: str) -> "dict[str, Metadata]":
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "not UTF-8"
         raise DataFileError(f"cannot read {shown_as}: {reason}") from error
+
+
+def _decoded(file: reader.YamlFile, context: object, decode: Callable[[reader.YamlFile], Result]) -> Result:
+    """What a file says; what the same text said last in the same context is not decoded again, as in a check."""
+    content = file.text, tuple(file.findings), context
+    known = _LAST.get(file.path)
+    if known is None or known[0][:2] != content[:2] or known[0][2] is not context:
+        known = _LAST[file.path] = content, decode(file)
+    result: Result = known[1]
+    return result
 
 
 @contextmanager

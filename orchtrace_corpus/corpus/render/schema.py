@@ -97,7 +97,9 @@ def _laid_out(value: Any, margin: str = "\n") -> str:
         members = (f"{within}{encode_basestring(name)}: {_laid_out(one, within)}" for name, one in value.items())
         return f"{{{','.join(members)}{margin}}}"
     if isinstance(value, list) and value:
-        return f"[{','.join(f'{within}{_laid_out(one, within)}' for one in value)}{margin}]"
+        return f"[{','.join([f'{within}{_laid_out(one, within)}' for one in value])}{margin}]"
+    if type(value) in (bool, int):
+        return str(value).lower()
     return encode_basestring(value) if type(value) is str else json.dumps(value, ensure_ascii=False)
 
 

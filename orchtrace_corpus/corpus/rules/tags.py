@@ -37,9 +37,9 @@ def _check_rule(
     error, warning = ("E101", "E102") if rule.evidence else ("X101", "X102")
     broken = {finding.record for finding in loaded.findings}  # whose tags may be incomplete
     for index, paper in enumerate(loaded.papers):
-        if open_tags and any(is_open(one, paper, open_tags[index]) for one in (*when.filters, *require.filters)):
-            continue
         if when.matches(paper) and not _meets(paper, rule, require) and paper.key not in broken:
+            if open_tags and any(is_open(one, paper, open_tags[index]) for one in (*when.filters, *require.filters)):
+                continue
             demanded = () if rule.evidence else tuple(f for f in require.filters if not f.matches(paper))
             place = loaded.paper_places.locate(index, *_offender(paper, (*demanded, *when.filters)))
             yield Finding(error if rule.severity is Severity.ERROR else warning, _message(rule), place, paper.key)
