@@ -149,7 +149,7 @@ def write_together(contents: Mapping[str, str | bytes]) -> None:
     os.umask(umask)
     try:
         for path, content in contents.items():
-            shown = os.path.relpath(path)
+            shown = path
             target = os.path.realpath(path)
             mode = os.stat(target).st_mode & 0o777 if os.path.exists(target) else 0o666 & ~umask
             handle, temporary = tempfile.mkstemp(
@@ -161,13 +161,14 @@ def write_together(contents: Mapping[str, str | bytes]) -> None:
                 file.flush()
                 os.fsync(file.fileno())
             os.chmod(temporary, mode)
-        for temporary, target in targets.items():
-            shown = os.path.relpath(target)
-            os.replace(temporary, target)
+        for temporary, shown in list(targets.items()):
+            os.replace(temporary, shown)
+            del targets[temporary]
             written.append(shown)
     except OSError as error:
-        hint = f"Written before it: {', '.join(written)}." if written else "Nothing was changed; the file is as it was."
-        raise DataFileError(f"cannot write {shown}: {error.strerror}", hint) from error
+        before = ", ".join(map(os.path.relpath, written))
+        hint = f"Written before it: {before}." if written else "Nothing was changed; the file is as it was."
+        raise DataFileError(f"cannot write {os.path.relpath(shown)}: {error.strerror}", hint) from error
     finally:
         for temporary in targets:
             with suppress(OSError):

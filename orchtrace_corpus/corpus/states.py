@@ -15,6 +15,7 @@ from orchtrace_corpus.corpus import rules
 from orchtrace_corpus.corpus.analysis import claims
 from orchtrace_corpus.corpus.analysis.difference import Difference, State, compare, unread
 from orchtrace_corpus.corpus.model import disputes, store
+from orchtrace_corpus.corpus.model.claim_file import ClaimFile
 from orchtrace_corpus.corpus.model.records import Loaded, Pool
 from orchtrace_corpus.corpus.rules import candidates
 from orchtrace_corpus.corpus.sources import revisions
@@ -153,21 +154,22 @@ def _state(side: Side, other: Side, *, judged_by: Side) -> State:
             remark = f"A part of {name} could not be read in {side.name}: nothing is said of what is missing there."
             remarks.append(remark)
     verdicts = None
+    own_text, judging_text = (one.texts.get(store.CLAIMS, _EMPTY) for one in (side, judged_by))
+    own = store.read_claims(side.folder, own_text)
     if unreadable:
         remark = f"Not all of {side.name} could be read ({summary(unreadable)}): counts are of what could"
         remarks.append(f"{remark}, and no claim is judged.")
     else:
-        claim_file = store.read_claims(side.folder, judged_by.texts.get(store.CLAIMS, _EMPTY))
-        verdicts = claims.evaluate(claim_file.claims, pool)
-        found = (*found, *_further(side, loaded, pool))
-    own = store.read_claims(side.folder, side.texts.get(store.CLAIMS, _EMPTY))
+        judging = own if judging_text == own_text else store.read_claims(side.folder, judging_text)
+        verdicts = claims.evaluate(judging.claims, pool)
+        found = (*found, *_further(side, loaded, pool, own))
     is_whole = not is_malformed(own.findings) and "" not in own.unread
     return State(
         pool,
         tuple(_named(finding) for finding in found),
         verdicts,
         {name: side.texts[name] for name in _COMPARED if name in side.texts},
-        {**side.others, **{name: _content(name, side) for name in _BESIDE if name in side.texts}},
+        {**side.others, **{name: _content(name, side, other) for name in _BESIDE if name in side.texts}},
         side.name,
         own.claims,
         frozenset(own.unread) if is_whole else None,
@@ -199,7 +201,7 @@ def _loaded(side: Side, other: Side, remarks: list[str]) -> tuple[Loaded, tuple[
     return loaded, found or (() if loaded.pool else loaded.findings)
 
 
-def _further(side: Side, loaded: Loaded, pool: Pool) -> Iterator[Finding]:
+def _further(side: Side, loaded: Loaded, pool: Pool, own: ClaimFile) -> Iterator[Finding]:
     """What is wrong with the files beside the records; whether claims hold is told otherwise."""
     yield from loaded.missing
     if store.CANDIDATES in side.texts:
@@ -211,14 +213,14 @@ def _further(side: Side, loaded: Loaded, pool: Pool) -> Iterator[Finding]:
         file = store.read_disputes(side.folder, pool.taxonomy, side.texts[store.DISPUTES])
         yield from disputes.check(file, pool.papers, pool.taxonomy)
     if store.CLAIMS in side.texts:
-        found = claims.check(store.read_claims(side.folder, side.texts[store.CLAIMS]), pool)
-        yield from (finding for finding in found if finding.code != "C101")
+        yield from (finding for finding in claims.check(own, pool) if finding.code != "C101")
 
 
-def _content(name: str, side: Side) -> object:
-    """What a file says, without comments and layout; its bytes, if it cannot be read."""
-    root = YamlFile(name, side.texts[name]).root()
-    return side.texts[name] if root is None else values(root)
+def _content(name: str, side: Side, other: Side) -> object:
+    """What a file says, without comments and layout; its bytes, if it cannot be read or is the same on both sides."""
+    text = side.texts[name]
+    root = None if text == other.texts.get(name) else YamlFile(name, text).root()
+    return text if root is None else values(root)
 
 
 def _named(finding: Finding) -> Finding:

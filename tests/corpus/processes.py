@@ -16,6 +16,7 @@ from tests.conftest import ROOT
 
 # From the one that loads least; each is also held to what those before it have loaded.
 LIGHT = ("stats", "validate", "validate --format github", "list", "readme --check", "terms", "gaps", "check")
+OTHERS = ("export --help", "import --help", "export csv", "export bibtex", "links --help", "fetch --help")
 LOADED = """
 import sys
 from orchtrace_corpus.cli.main import run
@@ -90,8 +91,9 @@ def killed(child: BaseProcess, number: int) -> int | None:
 
 
 @cache
-def loaded(*commands: str) -> dict[str, set[str]]:
-    """The modules in memory after each of some commands, run one after the other in an interpreter of their own."""
+def loaded() -> dict[str, set[str]]:
+    """The modules in memory after each command, run one after the other in an interpreter of their own."""
+    commands = (*LIGHT, *OTHERS)
     words = [sys.executable, "-c", LOADED, *commands]
     done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True)
     codes, modules = json.loads(done.stdout.splitlines()[-1])

@@ -476,7 +476,7 @@ def test_a_killed_run_is_taken_up_and_asks_nothing_twice(
 
 
 def test_start_up_of_other_commands_knows_nothing_of_searches() -> None:
-    modules = processes.loaded(*processes.LIGHT)["validate"]
+    modules = processes.loaded()["validate"]
 
     assert [name for name in modules if ("search" in name and "orchtrace" in name) or "sklearn" in name] == []
 

@@ -30,7 +30,7 @@ from orchtrace_corpus.corpus.render.figures.plan import (
 )
 from tests.base.test_drawing import HOSTILE
 from tests.conftest import ROOT, TOY, run_corpus
-from tests.corpus.processes import LIGHT, loaded
+from tests.corpus.processes import loaded
 from tests.effort import mostly_slow, tries
 from tests.svg import NAMESPACE, backgrounds, collisions, colors, contrast, labels, parse, rows
 
@@ -525,7 +525,7 @@ def test_the_page_shows_every_figure(root: Path) -> None:
 
 @pytest.mark.parametrize("words", ["stats", "list", "validate", "readme --check"])
 def test_only_who_draws_loads_what_draws(words: str) -> None:
-    assert not {"orchtrace_corpus.base.text.drawing", "pandas", "rich"} & loaded(*LIGHT)[words]
+    assert not {"orchtrace_corpus.base.text.drawing", "pandas", "rich"} & loaded()[words]
 
 
 def test_the_figure_of_an_axis_that_was_renamed_is_removed(tmp_path: Path) -> None:

@@ -72,7 +72,7 @@ def test_a_paper_as_ris(toy: Corpus) -> None:
     assert str(RIS.write(toy.papers, toy.taxonomy)).count("\n\nTY  - ") == 3
 
 
-@settings(max_examples=tries(60, 10), deadline=None)
+@settings(max_examples=tries(60, 6), deadline=None)
 @given(POOLS)
 def test_every_line_of_ris_begins_with_its_tag_and_no_value_makes_another(toy: Corpus, papers: list[Paper]) -> None:
     lines = str(RIS.write(papers, toy.taxonomy)).split("\n")

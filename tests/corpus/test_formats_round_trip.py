@@ -75,7 +75,7 @@ def test_every_toy_paper_comes_back(name: str, profile: str, toy: Corpus) -> Non
 
 
 def test_hostile_papers_come_back(toy: Corpus) -> None:
-    @settings(max_examples=tries(60, 10), deadline=None)
+    @settings(max_examples=tries(60, 6), deadline=None)
     @given(POOLS)
     def check(papers: list[Paper]) -> None:
         for name, profile in CARRIED:

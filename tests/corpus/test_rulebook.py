@@ -14,7 +14,7 @@ from orchtrace_corpus.base.text import rules as render
 from orchtrace_corpus.base.yamlfile.reader import Mapping, Node, Sequence, YamlFile
 from orchtrace_corpus.corpus.api import validate
 from tests.conftest import ROOT, run_corpus, run_toy
-from tests.corpus.processes import LIGHT, loaded
+from tests.corpus.processes import loaded
 
 ENTRIES = {code: entry for section in SECTIONS.values() for code, entry in explanations(section.file).items()}
 SYNTAX = [code for code in RULES if code.startswith("Y")]
@@ -227,4 +227,4 @@ def test_explaining_needs_no_corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 @pytest.mark.parametrize("words", ["stats", "list", "validate", "validate --format github", "terms"])
 def test_commands_that_explain_nothing_do_not_load_the_rulebook(words: str) -> None:
-    assert "tomllib" not in loaded(*LIGHT)[words]
+    assert "tomllib" not in loaded()[words]

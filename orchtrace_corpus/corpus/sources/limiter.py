@@ -60,7 +60,8 @@ def make_folder(folder: str) -> None:
         CacheError: The disk does not allow it.
     """
     try:
-        os.makedirs(folder, exist_ok=True)
+        if not os.path.isdir(folder):
+            os.makedirs(folder, exist_ok=True)
     except OSError as error:
         raise CacheError(folder, error) from error
 
@@ -114,7 +115,7 @@ class AnswerFolder:
         make_folder(os.path.dirname(path))
         entry = {"form": FORM, "asked": asked, "asked_at": self._wall(), **content}
         try:
-            write_atomic(path, json.dumps(entry, indent=1) + "\n")
+            write_atomic(path, json.dumps(entry) + "\n")
         except DataFileError as error:
             cause = error.__cause__
             raise CacheError(path, cause if isinstance(cause, OSError) else OSError(str(error))) from error
