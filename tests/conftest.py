@@ -1,6 +1,7 @@
 """What the tests share: the toy corpus, the command line run inside this process, and where which tests can run."""
 
 import gc
+import importlib
 import inspect
 import io
 import json
@@ -12,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -109,6 +111,20 @@ def pytest_xdist_auto_num_workers() -> int:
     """More workers than processors, since some tests wait; each more collects all tests and loads all libraries again."""
     processors = os.cpu_count() or 1
     return processors + max(1, processors // 4)
+
+
+def pytest_collection(session: pytest.Session) -> None:
+    """In a fresh checkout, let each worker compile a share of the tests first: all would compile all at once, else."""
+    worker = getattr(session.config, "workerinput", None)
+    if worker is None:
+        return
+    asked = [ROOT / name.partition("::")[0] for name in session.config.args]
+    files = sorted({file for path in asked for file in (path.rglob("test_*.py") if path.is_dir() else [path])})
+    new = [file for file in files if not [*(file.parent / "__pycache__").glob(f"{file.stem}.*-pytest-*.pyc")]]
+    for file in new[int(worker["workerid"].removeprefix("gw")) :: worker["workercount"]]:
+        # What does not load, or is to be skipped, is told when it is collected.
+        with suppress(Exception, pytest.skip.Exception):
+            importlib.import_module(".".join(file.relative_to(ROOT).with_suffix("").parts))
 
 
 POSIX_MODULES = re.compile(

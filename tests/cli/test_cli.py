@@ -223,7 +223,8 @@ def examples(path: str) -> list[str]:
 LENGTHY = (
     *ENTERING,
     *ASKING,
-    *("audit compare", "check", "claims", "diff", "import", "remove", "screen", "site", "tag", "trace dataset stats"),
+    *("audit compare", "check", "claims", "diff", "import", "remove", "screen", "site", "tag"),
+    *("trace dataset build", "trace dataset stats", "trace import"),
 )  # commands of which the quick run takes the first example, and only reads the words of the others
 
 

@@ -351,19 +351,25 @@ def git(folder: Path, *words: str) -> str:
     return subprocess.run(named, check=True, capture_output=True, text=True).stdout
 
 
-def upstream(gh: Path) -> Path:
-    """A bare repository of the toy corpus, built, on main, and our scripts; a `gh` that writes down what it is asked."""
-    folder = gh / "first"
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A bare repository of the toy corpus, built, on main, and our scripts."""
+    folder = tmp_path_factory.mktemp("built") / "first"
     shutil.copytree(ROOT / "tests" / "data" / "toy" / "data", folder / "data")
     shutil.copytree(GITHUB, folder / ".github")
     (folder / "README.md").write_text("# T\n\n<!-- corpus:begin list -->\n<!-- corpus:end list -->\n", encoding="utf-8")
     assert run_corpus("--root", str(folder), "fmt").code == run_corpus("--root", str(folder), "build").code == 0
     for words in (["init", "--quiet", "--initial-branch", "main"], ["add", "."], ["commit", "--quiet", "-m", "One"]):
         git(folder, *words)
-    bare = gh / "o" / "r.git"
-    git(gh, "clone", "--quiet", "--bare", str(folder), str(bare))
+    git(folder, "clone", "--quiet", "--bare", str(folder), str(folder.parent / "r.git"))
+    return folder.parent / "r.git"
+
+
+@pytest.fixture
+def bare(gh: Path, built: Path) -> Path:
+    """A copy of that repository, and a `gh` that writes down what it is asked."""
     (gh / "bin" / "gh").write_text(f'#!/usr/bin/env bash\n[ "$2" = list ] || echo "$*" >> {gh}/written\n')
-    return bare
+    return shutil.copytree(built, gh / "o" / "r.git")
 
 
 def clone(bare: Path, name: str) -> Path:
@@ -389,9 +395,8 @@ def work(job: Any, folder: Path, gh: Path) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.posix
 @pytest.mark.parametrize("is_protected", [False, True])
-def test_from_a_fork_to_the_regenerated_default_branch(gh: Path, is_protected: bool) -> None:
+def test_from_a_fork_to_the_regenerated_default_branch(gh: Path, bare: Path, is_protected: bool) -> None:
     """Two forks add a record each, of data alone; both are merged; the workflow regenerates."""
-    bare = upstream(gh)
     hub = clone(bare, "hub")
     for number, place in ((1, "- key: rose-garden"), (2, "- key: mixed-borders")):
         fork = clone(bare, f"fork{number}")
@@ -430,8 +435,7 @@ def test_from_a_fork_to_the_regenerated_default_branch(gh: Path, is_protected: b
 
 
 @pytest.mark.posix
-def test_what_pushes_takes_nothing_but_generated_files(gh: Path) -> None:
-    bare = upstream(gh)
+def test_what_pushes_takes_nothing_but_generated_files(gh: Path, bare: Path) -> None:
     folder = clone(bare, "push")
     for name in (".git/config", "data/papers.yaml", ".github/propose.sh", "docs/page.md"):
         (gh / "artifact" / name).parent.mkdir(parents=True, exist_ok=True)
@@ -443,9 +447,8 @@ def test_what_pushes_takes_nothing_but_generated_files(gh: Path) -> None:
 
 
 @pytest.mark.posix
-def test_the_weekly_run_proposes_what_has_changed(gh: Path) -> None:
+def test_the_weekly_run_proposes_what_has_changed(gh: Path, bare: Path) -> None:
     """With titles that would mention somebody if they stood as text."""
-    bare = upstream(gh)
     folder = clone(bare, "fetch")
     papers = folder / "data" / "papers.yaml"
     papers.write_text(papers.read_text(encoding="utf-8").replace("title: The Yard", "title: '@moss'"), encoding="utf-8")
@@ -469,9 +472,8 @@ def test_the_weekly_run_proposes_what_has_changed(gh: Path) -> None:
 
 
 @pytest.mark.posix
-def test_the_weekly_search_proposes_its_candidates_in_one_pull_request(gh: Path) -> None:
+def test_the_weekly_search_proposes_its_candidates_in_one_pull_request(gh: Path, bare: Path) -> None:
     """With a title that would mention somebody if it stood as text; what is proposed is data, and nothing enters the pool."""
-    bare = upstream(gh)
     folder = clone(bare, "discover")
     day = date.today().isoformat()
     candidate = (
@@ -633,7 +635,9 @@ def test_the_way_to_a_pull_request_has_five_steps_and_begins_with_the_readme() -
 def test_the_way_to_a_pull_request_leads_to_a_green_check(tmp_path: Path) -> None:
     """Each command of the guide, in its order, in a clone, with a stand-in for arXiv."""
     fork = tmp_path / "fork"
-    kept = shutil.ignore_patterns(".git", ".venv", ".ci", "__pycache__", "tests", "papers.json")
+    kept = shutil.ignore_patterns(
+        ".git", ".venv", ".ci", ".*_cache", "__pycache__", "orchtrace_corpus", "tests", "papers.json"
+    )
     shutil.copytree(ROOT, fork, ignore=kept)
     git = ["git", "-c", "user.name=t", "-c", "user.email=t@example.org", "-C", str(fork)]
     for words in (["init", "--quiet"], ["add", "--force", "."], ["commit", "--quiet", "--message", "Fork"]):
