@@ -25,7 +25,7 @@ _SILENT = frozenset(("step-start", "snapshot", "patch", "agent", "file", "retry"
 _NO_TIMES, _NO_STATE = Times(), State()
 
 
-class Part(Struct):
+class Part(Struct, gc=False):
     """A part of a message: a text, a call with its result, or the end of a step with its usage."""
 
     id: str
@@ -42,7 +42,7 @@ class Part(Struct):
     tokens: Any = None
 
 
-class Message(Struct):
+class Message(Struct, gc=False):
     """A message of a person or an answer."""
 
     id: str
