@@ -5,7 +5,7 @@ A session is put together here: an answer for each step of a message, which call
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from operator import attrgetter
 from typing import Any, NamedTuple
 
@@ -47,13 +47,15 @@ def ties(opened: Opened) -> Sequence[str]:
     if text.startswith(_SQLITE):
         return [os.path.realpath(path)]
     folder = os.path.dirname(os.path.realpath(path) if os.path.islink(path) else path)
-    above, _, _ = os.path.join(_real(folder, opened.of_folders), "").rpartition(f"{os.sep}storage{os.sep}")
-    database = os.path.join(above, "opencode.db")
-    is_moved = above and os.path.isfile(database)
-    return [*(_SESSION.findall(text) or [os.path.realpath(path)]), *([database] if is_moved else [])]
+    database = opened.of_folders.get(("database", folder))
+    if database is None:
+        above, _, _ = os.path.join(_real(folder, opened.of_folders), "").rpartition(f"{os.sep}storage{os.sep}")
+        database = os.path.join(above, "opencode.db") if above else ""
+        database = opened.of_folders["database", folder] = database if os.path.isfile(database) else ""
+    return [*(_SESSION.findall(text) or [os.path.realpath(path)]), *filter(None, [database])]
 
 
-def _real(folder: str, known: dict[str, str]) -> str:
+def _real(folder: str, known: dict[Hashable, str]) -> str:
     """The path of a folder without links; what is known of those above it is not asked again."""
     if folder not in known:
         above, name = os.path.split(folder)
