@@ -173,6 +173,16 @@ def test_lines_that_are_no_records_are_counted_and_the_rest_is_read(tmp_path: Pa
     assert (report["records_read"], report["repaired"]) == (3, 1)
 
 
+@pytest.mark.parametrize("ending", [b'"z": 1}', b'"z": "cut \\" o'])
+def test_the_outline_of_a_document_names_what_its_outer_three_levels_hold(ending: bytes) -> None:
+    head = logs.Head(b'{\n"a" : "{\\"no\\": [",\n"b": {"c": [{"deep": 1}], "d": 2},\n' + ending, 1)
+
+    assert head.has_any([{"no"}, {"c", "a"}])
+    assert head.has_any([{"a"}, {"deep"}])
+    assert not head.has_any([{"no"}, {"a", "deep"}])
+    assert head.outline == {"a", "b", "c", "d", "z"}
+
+
 def test_a_folder_is_walked_once_and_the_beginning_of_each_file_is_read_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

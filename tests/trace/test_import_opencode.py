@@ -74,10 +74,10 @@ def export(
 ASKED = ("user", 0, [{"type": "text", "text": "Go."}], {})
 
 
-def write(folder: Path, *exports: Export) -> Path:
+def write(folder: Path, *exports: Export, indent: int | None = 1) -> Path:
     folder.mkdir(exist_ok=True)
     for one in exports:
-        (folder / f"{one['info']['id']}.json").write_text(json.dumps(one, indent=1), "utf-8")
+        (folder / f"{one['info']['id']}.json").write_text(json.dumps(one, indent=indent), "utf-8")
     return folder
 
 
@@ -136,11 +136,23 @@ def test_the_fixture_gives_what_its_text_says() -> None:
 
 
 @pytest.mark.parametrize(
-    "kept", [lambda folder: write_tree(folder, *EXPORTS), lambda folder: write_database(folder / "opencode.db", *EXPORTS)],
-    ids=["tree", "database"],
+    "kept", [lambda folder: write_tree(folder, *EXPORTS), lambda folder: write_database(folder / "opencode.db", *EXPORTS),
+             lambda folder: write(folder, *EXPORTS, indent=None)],
+    ids=["tree", "database", "lines"],
 )  # fmt: skip
-def test_a_tree_and_a_database_give_the_trace_of_the_exports(tmp_path: Path, kept: Callable[[Path], Path]) -> None:
+def test_a_tree_a_database_and_exports_on_one_line_give_the_trace_of_the_exports(
+    tmp_path: Path, kept: Callable[[Path], Path]
+) -> None:
     assert said(trace_of(kept(tmp_path))) == said(trace_of(TEAM))
+
+
+@pytest.mark.parametrize("writer", [write_tree, write], ids=["tree", "exports"])
+def test_a_call_whose_input_has_messages_is_no_export(tmp_path: Path, writer: Callable[..., Path]) -> None:
+    sent = call("c1", "post", 1, 2, input={"messages": [{"text": "Done."}]})
+    trace = trace_of(writer(tmp_path, export(ASKED, ("assistant", 1, [sent, finish(used(10, 2))], {}))))
+
+    assert of_type(trace, "tool_call") == ["main tool_call post"]
+    assert trace["import_report"]["records_read"] == (6 if writer is write_tree else 2)
 
 
 def test_rows_that_are_in_the_write_ahead_log_alone_are_read_and_nothing_is_written(tmp_path: Path) -> None:

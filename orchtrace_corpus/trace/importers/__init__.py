@@ -200,7 +200,7 @@ def find(paths: Sequence[str], form: str = "") -> Found:
     named = {path for path in paths if os.path.isfile(path)}
     beside: set[str] = set()
     known: set[Hashable] = set()
-    of_folders: dict[str, str] = {}
+    of_folders: dict[Hashable, str] = {}
     by_format: dict[str, list[tuple[LogFile, Sequence[str]]]] = {}
     traces: list[LogFile] = []
     others: list[LogFile] = []
@@ -264,7 +264,7 @@ def grouped(form: str, files: Iterable[LogFile]) -> Iterator[tuple[LogFile, ...]
     Raises:
         DataFileError: A file cannot be read.
     """
-    found, of_folders = [], dict[str, str]()
+    found, of_folders = [], dict[Hashable, str]()
     for file in files:
         with Opened(file, of_folders) as opened:
             found.append((file, importer(form).ties(opened)))

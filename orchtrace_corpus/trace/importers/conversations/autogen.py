@@ -85,14 +85,14 @@ def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
     yield trace
 
 
-class _Response(Struct):
+class _Response(Struct, gc=False):
     """What a service answered, without the texts."""
 
     model: Any = None
     usage: Any = None
 
 
-class _Row(Struct):
+class _Row(Struct, gc=False):
     """The members of a row of the event log; the messages that a model was asked with are left undecoded."""
 
     type: str = ""

@@ -33,7 +33,7 @@ _MOST_BESIDE = 100
 _LATEST = 1e11  # seconds since 1970
 
 
-class _Call(Struct):
+class _Call(Struct, gc=False):
     """A call of a tool."""
 
     id: str = ""
@@ -41,14 +41,14 @@ class _Call(Struct):
     args: Any = None
 
 
-class _Answer(Struct):
+class _Answer(Struct, gc=False):
     """What a tool answered."""
 
     id: str = ""
     response: Any = None
 
 
-class _Piece(Struct, rename="camel"):
+class _Piece(Struct, rename="camel", gc=False):
     """A part of a content."""
 
     text: str = ""
@@ -56,13 +56,13 @@ class _Piece(Struct, rename="camel"):
     function_response: _Answer | None = None
 
 
-class _Content(Struct):
+class _Content(Struct, gc=False):
     """What an event says."""
 
     parts: list[_Piece] | None = None
 
 
-class _Usage(Struct, rename="camel"):
+class _Usage(Struct, rename="camel", gc=False):
     """The usage of an answer; the prompt includes what came from a cache, the candidates are without thoughts."""
 
     prompt_token_count: Any = None
@@ -72,7 +72,7 @@ class _Usage(Struct, rename="camel"):
     tool_use_prompt_token_count: Any = None
 
 
-class _Said(Struct, rename="camel"):
+class _Said(Struct, rename="camel", gc=False):
     """The members of an event that say something about agents, calls or tokens."""
 
     author: str = ""
@@ -111,7 +111,7 @@ def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
     )
 
 
-class _Document(Struct, rename="camel"):
+class _Document(Struct, rename="camel", gc=False):
     """A session as it stands in a file."""
 
     id: str = ""

@@ -6,7 +6,7 @@ A log may be cut off, mixed up or enormous. What cannot be read is counted in th
 import os
 import re
 from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from functools import cached_property, partial
 from io import FileIO
@@ -283,7 +283,7 @@ class Opened:
         of_folders: What importers have found out about folders of files that are looked at together.
     """
 
-    def __init__(self, file: LogFile, of_folders: dict[str, str] | None = None) -> None:
+    def __init__(self, file: LogFile, of_folders: dict[Hashable, str] | None = None) -> None:
         self.file = file
         self.of_folders = {} if of_folders is None else of_folders
         self._handle: FileIO | None = None

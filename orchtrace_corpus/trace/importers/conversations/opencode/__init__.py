@@ -5,7 +5,8 @@ A session is put together here: an answer for each step of a message, which call
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from orchtrace_corpus.trace.importers.conversations import transcript as steps
@@ -46,13 +47,15 @@ def ties(opened: Opened) -> Sequence[str]:
     if text.startswith(_SQLITE):
         return [os.path.realpath(path)]
     folder = os.path.dirname(os.path.realpath(path) if os.path.islink(path) else path)
-    above, _, _ = os.path.join(_real(folder, opened.of_folders), "").rpartition(f"{os.sep}storage{os.sep}")
-    database = os.path.join(above, "opencode.db")
-    is_moved = above and os.path.isfile(database)
-    return [*(_SESSION.findall(text) or [os.path.realpath(path)]), *([database] if is_moved else [])]
+    database = opened.of_folders.get(("database", folder))
+    if database is None:
+        above, _, _ = os.path.join(_real(folder, opened.of_folders), "").rpartition(f"{os.sep}storage{os.sep}")
+        database = os.path.join(above, "opencode.db") if above else ""
+        database = opened.of_folders["database", folder] = database if os.path.isfile(database) else ""
+    return [*(_SESSION.findall(text) or [os.path.realpath(path)]), *filter(None, [database])]
 
 
-def _real(folder: str, known: dict[str, str]) -> str:
+def _real(folder: str, known: dict[Hashable, str]) -> str:
     """The path of a folder without links; what is known of those above it is not asked again."""
     if folder not in known:
         above, name = os.path.split(folder)
@@ -148,7 +151,7 @@ class _Family:
         team, top = self._team, self._sessions[0]
         threads: dict[str, steps.Transcript] = {}
         for session in self._sessions:
-            messages = sorted(session.messages.values(), key=lambda one: (one.created, one.id))
+            messages = sorted(session.messages.values(), key=attrgetter("created", "id"))
             role = session.agent or next((one.agent for one in messages if one.agent), "")
             thread = team.thread(
                 "main" if session is top else role,
@@ -188,7 +191,7 @@ class _Family:
     def _take_answer(self, thread: steps.Transcript, message: Message) -> None:
         """A message of the model: an answer for each of its steps."""
         rounds: list[list[Part]] = [[]]
-        for part in sorted(message.parts.values(), key=lambda one: one.id):
+        for part in sorted(message.parts.values(), key=attrgetter("id")):
             if part.kind == "step-start" and rounds[-1]:
                 rounds.append([])
             rounds[-1].append(part)
@@ -220,22 +223,30 @@ class _Family:
         is_last: bool,
     ) -> float:
         """One answer with its calls; when all of it was over."""
-        calls = [part for part in given if part.call is not None]
-        first = min((part.begin for part in given if part.begin != steps.NO_TIME), default=steps.NO_TIME)
-        begin = first if begin == steps.NO_TIME else begin
-        ends = [part.begin if part.call is not None else part.end for part in given]
+        calls, ends, refs, first = list[Part](), [begin], list[str](), steps.NO_TIME
+        for part in given:
+            if part.begin != steps.NO_TIME and (first == steps.NO_TIME or part.begin < first):
+                first = part.begin
+            if part.call is not None:
+                calls.append(part)
+                ends.append(part.begin)
+            else:
+                ends.append(part.end)
+                if part.ref:
+                    refs.append(part.ref)
+        if begin == steps.NO_TIME:
+            begin = ends[0] = first
         if not calls and is_last:
             ends.append(message.completed)
-        call = steps.ModelCall(begin, message.place, end=max(*ends, begin, steps.NO_TIME), model=message.model)
+        call = steps.ModelCall(begin, message.place, end=max(ends), model=message.model)
         call.final, call.error = not calls, message.error if is_last else ""
         call.more = {"t_request": begin} if begin != steps.NO_TIME else {}
         if begin <= first <= call.end and begin != steps.NO_TIME:
             call.more["t_first_token"] = first
         if message.finish and is_last:
             call.more["finish_reason"] = message.finish
-        for part in given:
-            if part.call is None and part.ref:
-                call.note_text(part.ref, self._privacy)
+        for ref in refs:
+            call.note_text(ref, self._privacy)
         thread.add(call)
         self._team.spend(call, stated.amounts, caches_apart=True, reasoning_apart=stated.reasoning_apart)
         if call.tokens and message.created != steps.NO_TIME:  # a fork copies messages under new ids

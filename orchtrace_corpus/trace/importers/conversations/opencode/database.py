@@ -134,7 +134,7 @@ class Database:
         """
         store.take_session(session)
         most = logs.MOST_LINE_BYTES
-        data = f"CASE WHEN length(data) > {most} THEN NULL ELSE CAST(data AS BLOB) END"
+        data = f"CASE WHEN length(CAST(data AS BLOB)) > {most} THEN NULL ELSE CAST(data AS BLOB) END"
         for table, above in (("message", "id"), ("part", "message_id")):
             query = f"SELECT rowid, id, {above}, {data} FROM {table} WHERE session_id = ?"
             for row_id, own, message, text in self._rows(query, session.id):

@@ -8,7 +8,7 @@ from msgspec.json import Decoder
 from orchtrace_corpus.trace.importers.core import json_parts as parts
 
 
-class Times(Struct):
+class Times(Struct, gc=False):
     """Milliseconds since 1970."""
 
     created: Any = None
@@ -17,14 +17,14 @@ class Times(Struct):
     end: Any = None
 
 
-class Metadata(Struct):
+class Metadata(Struct, gc=False):
     """What a tool says of its run beside the output, which it may repeat."""
 
     session: str = field(default="", name="sessionId")
     exit: Any = None
 
 
-class State(Struct):
+class State(Struct, gc=False):
     """What became of a call."""
 
     status: str = ""
@@ -35,7 +35,7 @@ class State(Struct):
     time: Times | None = None
 
 
-class Row(Struct):
+class Row(Struct, gc=False):
     """The members of a session, a message or a part that say something about agents, calls or tokens."""
 
     id: str = ""
@@ -63,7 +63,7 @@ class Row(Struct):
     messages: "list[Exported] | None" = None
 
 
-class Exported(Struct):
+class Exported(Struct, gc=False):
     """A message with its parts, as `export` writes it."""
 
     info: Row | None = None

@@ -22,10 +22,10 @@ _ASKS = frozenset(("question", "plan_enter", "plan_exit"))
 _REJECTIONS = ("The user rejected permission", "The user dismissed this question")
 _BREAK = "Tool execution aborted"
 _SILENT = frozenset(("step-start", "snapshot", "patch", "agent", "file", "retry", "compaction", "subtask"))
-_NO_TIMES = Times()
+_NO_TIMES, _NO_STATE = Times(), State()
 
 
-class Part(Struct):
+class Part(Struct, gc=False):
     """A part of a message: a text, a call with its result, or the end of a step with its usage."""
 
     id: str
@@ -42,7 +42,7 @@ class Part(Struct):
     tokens: Any = None
 
 
-class Message(Struct):
+class Message(Struct, gc=False):
     """A message of a person or an answer."""
 
     id: str
@@ -186,11 +186,14 @@ class Store:
         if name in known.parts:
             self._report.pass_over("record that another file has, too")
             return
-        kind, times = row.type, row.time or _NO_TIMES
-        part = known.parts[name] = Part(name, kind, place, _moment(times.start), _moment(times.end))
+        part = known.parts[name] = Part(name, row.type, place)
+        kind = row.type
         if kind == "tool":
             self._take_tool(part, row)
-        elif kind in ("text", "reasoning"):
+            return
+        if row.time is not None:
+            part.begin, part.end = _moment(row.time.start), _moment(row.time.end)
+        if kind in ("text", "reasoning"):
             part.ref = self._privacy.reference(row.text)
             part.is_typed = kind == "text" and row.synthetic is not True
         elif kind == "step-finish":
@@ -202,21 +205,22 @@ class Store:
             self._report.note_unknown(masked(f"part {kind}"))
 
     def _take_tool(self, part: Part, row: Row) -> None:
-        state = row.state or State()
+        state = row.state or _NO_STATE
         times, tool = state.time or _NO_TIMES, masked(row.tool)
-        part.begin, part.end = _moment(times.start), _moment(times.end)
-        part.call = steps.ToolCall(part.begin, part.place, id=masked(row.call), tool=tool)
-        part.call.ref = self._privacy.reference(state.input)
+        begin, end = part.begin, part.end = _moment(times.start), _moment(times.end)
+        part.call = call = steps.ToolCall(begin, part.place, id=masked(row.call), tool=tool)
+        call.ref = self._privacy.reference(state.input)
         if tool in _ASKS:
-            part.call.purpose = steps.ASK
+            call.purpose = steps.ASK
         elif tool == "task":
-            part.call.role = masked(text_field(state.input, "subagent_type"))
+            call.role = masked(text_field(state.input, "subagent_type"))
             part.child = state.metadata.session if state.metadata is not None else ""
-        part.is_done = state.status in ("completed", "error")
+        status = state.status
+        part.is_done = status in ("completed", "error")
         part.ref = self._privacy.reference(state.output or state.error)
-        if part.begin != steps.NO_TIME and part.end >= part.begin:
-            part.call.more = {"run_time": round(part.end - part.begin, 6)}
-        if state.status == "error":
+        if begin != steps.NO_TIME and end >= begin:
+            call.more = {"run_time": round(end - begin, 6)}
+        if status == "error":
             said = string(state.error)
             part.error = (
                 steps.REJECTED if said.startswith(_REJECTIONS)
