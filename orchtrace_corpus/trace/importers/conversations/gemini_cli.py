@@ -242,12 +242,11 @@ class _Reading:
 
 def _usage(tokens: dict[str, Any]) -> Usage:
     """The usage of a message: thoughts, and what tools put into the prompt, are counted apart from the rest."""
-    prompt, written, thought, tool, total = (
-        tokens.get(name) for name in ("input", "output", "thoughts", "tool", "total")
-    )
-    asked, said, hidden, added, spent = map(amount, (prompt, written, thought, tool, total))
+    count = tokens.get
+    prompt, written, thought = count("input"), count("output"), count("thoughts")
+    asked, said, added = amount(prompt), amount(written), amount(count("tool")) or 0
     if asked is not None:
-        prompt = asked + (added or 0)
-    if asked is not None and said is not None and spent != asked + said + (added or 0):
-        written = said + (hidden or 0)
-    return Usage(prompt, written, tokens.get("cached"), reasoning=thought)
+        prompt = asked + added
+        if said is not None and amount(count("total")) != prompt + said:
+            written = said + (amount(thought) or 0)
+    return Usage(prompt, written, count("cached"), None, thought)
