@@ -117,8 +117,8 @@ def ties(opened: Opened) -> Sequence[str]:
         DataFileError: The file cannot be read.
     """
     rows = (row for beginning in (opened.first, opened.head) for row in beginning().rows)
-    named = next(filter(None, (text_field(row, "sessionId") for row in rows)), "")
-    named = named or text_field(_meta(opened.contents()), "parentSessionId")
+    names = (text_field(row, "parentSessionId" if row.keys() >= _META else "sessionId") for row in rows)
+    named = next(filter(None, names), "") or text_field(_meta(opened.contents()), "parentSessionId")
     return [f"session {named}" if named else os.path.realpath(opened.file.path)]
 
 
