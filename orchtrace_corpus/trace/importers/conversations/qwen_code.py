@@ -88,7 +88,7 @@ class _Row(Struct, gc=False, rename="camel"):
     version: str = ""
     model: str = ""
     provenance: Any = None
-    message: _Message | None = None
+    content: _Message | None = field(default=None, name="message")
     usage_metadata: Any = None
     tool_call_result: _Outcome | None = None
     system_payload: _Payload | None = None
@@ -208,14 +208,14 @@ class _Reading:
             self._report.pass_over(f"system {subtype}".rstrip())
         elif kind not in ("user", "assistant", "tool_result"):
             self._report.note_unknown(masked(f"{kind} {subtype}".strip()) or "(no type)")
-        elif row.message is None:
+        elif row.content is None:
             lacking = Drop.NO_ASSISTANT_MESSAGE if kind == "assistant" else Drop.NO_USER_MESSAGE
             self._report.drop(lacking, place.file, place.line)
         elif kind == "assistant":
-            self._take_answer(row, row.message.parts, agent, time, place)
+            self._take_answer(row, row.content.parts, agent, time, place)
         else:
             self._answers.pop(agent, None)
-            self._take_input(row, row.message.parts, agent, time, place)
+            self._take_input(row, row.content.parts, agent, time, place)
 
     def _take_answer(self, row: _Row, parts: list[_Part], agent: str, time: float, place: steps.Place) -> None:
         """A row of an answer: the first has its usage, and its calls may come in further rows."""

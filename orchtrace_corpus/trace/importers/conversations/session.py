@@ -166,9 +166,8 @@ class Session:
         if found is not None:
             self.report.note(Problem.CALL_WRITTEN_TWICE, str(place))
             return found
-        found = steps.ToolCall(time, place)
-        found.call, found.id, found.tool = by, masked(use), masked(tool)
-        found.ref = self.privacy.reference(given)
+        ref = self.privacy.reference(given)
+        found = steps.ToolCall(time, place, 0.0, steps.TOOL, by, masked(use), masked(tool), ref)
         if by is not None:
             by.final = False
         if use:
@@ -180,8 +179,8 @@ class Session:
         self, key: str, use: str, time: float, place: steps.Place, content: Any, status: Status, error: str = ""
     ) -> steps.ToolResult:
         """Add the result of a call, which may be read before the call is."""
-        found = steps.ToolResult(time, place)
-        found.status, found.error, found.ref = status, error, self.privacy.reference(content)
+        ref = self.privacy.reference(content)
+        found = steps.ToolResult(time, place, 0.0, None, False, status, error, ref)
         self.thread(key).add(found)
         self._results.setdefault((key, use), []).append(found)
         return found
