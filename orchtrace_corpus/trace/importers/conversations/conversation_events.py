@@ -22,6 +22,7 @@ from orchtrace_corpus.trace.model.trace import AgentKind, EdgeType, Event, Event
 
 _INFERENCE, _MESSAGE, _CAUSAL, _TOOL = EventType.INFERENCE, EventType.MESSAGE, EdgeType.CAUSAL, EdgeType.TOOL
 _TOOL_CALL, _TOOL_RESULT = EventType.TOOL_CALL, EventType.TOOL_RESULT
+_TOKENS = Tokens.__struct_fields__
 _STARTS = frozenset((EventType.INFERENCE, EventType.DECISION, EventType.AGGREGATE, EventType.SPAWN))
 """Events with which an agent begins its work."""
 _OF_OTHERS = frozenset((EventType.RETURN, EventType.MESSAGE))
@@ -312,7 +313,7 @@ class _TranscriptEvents:
         call.event, event.inferred = event.id, True
         event.model, event.token_basis, event.content_ref = call.model, call.basis, call.ref
         if call.tokens:
-            event.tokens = Tokens(**call.tokens)
+            event.tokens = Tokens(*map(call.tokens.get, _TOKENS))
         if call.error:
             event.status, event.error_type = Status.ERROR, call.error
         for name, value in call.more.items() if call.more else ():

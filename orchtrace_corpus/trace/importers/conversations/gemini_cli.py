@@ -47,8 +47,9 @@ def ties(opened: Opened) -> Sequence[str]:
     header = _header(opened)
     found = [f"session {header.session}"] if header.session else []
     if header.is_child or not found:
-        folder = os.path.basename(os.path.dirname(os.path.realpath(opened.file.path)))
-        found.append(f"session {folder}" if header.is_child else os.path.realpath(opened.file.path))
+        path = opened.file.path  # to follow the links of all folders above takes longer than to read the file
+        path = os.path.realpath(path) if os.path.islink(path) or not header.is_child else os.path.abspath(path)
+        found.append(f"session {os.path.basename(os.path.dirname(path))}" if header.is_child else path)
     return found
 
 
@@ -127,40 +128,33 @@ class _Reading:
         else:
             self._session.id = self._session.id or header.session
         self._messages.setdefault(agent, {})
-        for place, row in self._documents_rows(file) if header.is_laid_out else self._rows(file):
+        for line, row in self._documents_rows(file) if header.is_laid_out else logs.rows(file, self._report):
             if "type" in row:
-                self._take_message(agent, row, place)
+                self._take_message(agent, row, file.name, line)
             elif "$set" in row or "messages" in row:
-                self._take_all(agent, fields(row.get("$set", row)).get("messages"), place)
+                for one in objects(fields(row.get("$set", row)).get("messages")):
+                    self._take_message(agent, one, file.name, line)
             elif "$rewindTo" in row:
                 self._report.pass_over("$rewindTo")  # what is gone from the history was paid for
             elif not row.keys() >= _HEADER:
-                self._take_message(agent, row, place)
+                self._take_message(agent, row, file.name, line)
 
-    def _rows(self, file: LogFile) -> Iterator[tuple[steps.Place, dict[str, Any]]]:
-        for number, row in logs.rows(file, self._report):
-            yield steps.Place(file.name, number), row
-
-    def _documents_rows(self, file: LogFile) -> Iterator[tuple[steps.Place, dict[str, Any]]]:
+    def _documents_rows(self, file: LogFile) -> Iterator[tuple[int, dict[str, Any]]]:
         messages = logs.JsonDocument(file).top.members().get("messages")
         for part in messages.elements() if messages is not None else ():
             self._report.records_read += 1
-            yield steps.Place(file.name, part.line), fields(part.value())
+            yield part.line, fields(part.value())
 
-    def _take_all(self, agent: str, messages: Any, place: steps.Place) -> None:
-        for row in objects(messages):
-            self._take_message(agent, row, place)
-
-    def _take_message(self, agent: str, row: dict[str, Any], place: steps.Place) -> None:
+    def _take_message(self, agent: str, row: dict[str, Any], file: str, line: int) -> None:
         """A message, or one that was there before, and has more in it now."""
         name = text_field(row, "id")
         if not name or type(row.get("type")) is not str:
-            self._report.drop(Drop.NO_ID, place.file, place.line)
+            self._report.drop(Drop.NO_ID, file, line)
             return
         known = self._messages[agent].get(name)
         if known is None:
             self._messages[agent][name] = row
-            self._places[agent, name] = place
+            self._places[agent, name] = steps.Place(file, line)
         else:
             if "tokens" in known:
                 self._session.leave_out(LedgerLine.REPEATED_USAGE, _usage(fields(known["tokens"])))
@@ -194,8 +188,7 @@ class _Reading:
 
     def _add_input(self, agent: str, content: Any, time: float, place: steps.Place) -> None:
         """What the model is given: by a person, or by the program, as results of calls are."""
-        parts = [{"text": content}] if type(content) is str else objects(content)
-        text = "\n".join(filter(None, (text_field(part, "text") for part in parts)))
+        text = _text(content)
         if not text:
             return
         if agent == ROOT and not text.lstrip().startswith(_INJECTED):
@@ -207,9 +200,7 @@ class _Reading:
     def _add_answer(self, agent: str, row: dict[str, Any], time: float, place: steps.Place) -> None:
         session = self._session
         call = steps.ModelCall(time, place, end=time, model=masked(text_field(row, "model")))
-        content = row.get("content")
-        texts = [content] if type(content) is str else [text_field(part, "text") for part in objects(content)]
-        call.ref = session.privacy.reference("\n".join(filter(None, texts)))
+        call.ref = session.privacy.reference(_text(row.get("content")))
         session.thread(agent).add(call)
         if row.get("tokens") is not None:
             session.spend(call, _usage(fields(row["tokens"])))
@@ -221,11 +212,12 @@ class _Reading:
     def _add_result(self, agent: str, use: str, one: dict[str, Any], time: float, place: steps.Place) -> None:
         """What came of a call, where it is over; what is noted of it is when it ended."""
         word = text_field(one, "status")
-        responses = [
-            fields(fields(part.get("functionResponse")).get("response")) for part in objects(one.get("result"))
-        ]
-        content = next((found.get("output", found.get("error")) for found in responses if found), None)
         if word in _DONE:
+            content = None
+            for part in objects(one.get("result")):
+                if response := fields(fields(part.get("functionResponse")).get("response")):
+                    content = response.get("output", response.get("error"))
+                    break
             status, end = outcome(word), moment(one.get("timestamp"))
             error = "tool_error" if status is Status.ERROR else ""
             found = self._session.result(agent, use, max(end, time), place, content, status, error)
@@ -240,14 +232,20 @@ class _Reading:
             self._session.delegate(child, agent, use, place)
 
 
+def _text(content: Any) -> str:
+    """The texts of a content."""
+    if type(content) is str:
+        return content
+    return "\n".join([text for part in objects(content) if (text := text_field(part, "text"))])
+
+
 def _usage(tokens: dict[str, Any]) -> Usage:
     """The usage of a message: thoughts, and what tools put into the prompt, are counted apart from the rest."""
-    prompt, written, thought, tool, total = (
-        tokens.get(name) for name in ("input", "output", "thoughts", "tool", "total")
-    )
-    asked, said, hidden, added, spent = map(amount, (prompt, written, thought, tool, total))
+    count = tokens.get
+    prompt, written, thought = count("input"), count("output"), count("thoughts")
+    asked, said, added = amount(prompt), amount(written), amount(count("tool")) or 0
     if asked is not None:
-        prompt = asked + (added or 0)
-    if asked is not None and said is not None and spent != asked + said + (added or 0):
-        written = said + (hidden or 0)
-    return Usage(prompt, written, tokens.get("cached"), reasoning=thought)
+        prompt = asked + added
+        if said is not None and amount(count("total")) != prompt + said:
+            written = said + (amount(thought) or 0)
+    return Usage(prompt, written, count("cached"), None, thought)

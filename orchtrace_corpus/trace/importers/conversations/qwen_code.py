@@ -9,8 +9,7 @@ import os
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-import msgspec
-from msgspec import Raw, Struct, field
+from msgspec import Struct, field
 
 from orchtrace_corpus.trace.importers.conversations import transcript as steps
 from orchtrace_corpus.trace.importers.conversations.session import (
@@ -20,7 +19,6 @@ from orchtrace_corpus.trace.importers.conversations.session import (
     fields,
     length,
     notifications,
-    objects,
     outcome,
 )
 from orchtrace_corpus.trace.importers.conversations.transcript import moment, string, text_field
@@ -33,7 +31,6 @@ from orchtrace_corpus.trace.model.import_report import Drop, LedgerLine
 from orchtrace_corpus.trace.model.trace import Status, Trace
 
 _META = frozenset(("agentType", "parentSessionId"))
-_NOTHING = Raw(b"null")
 _SILENT = frozenset(
     (
         "agent_bootstrap", "agent_launch_prompt", "agent_retry", "agent_session_ready", "at_command",
@@ -49,45 +46,62 @@ _TYPED = ("", "mid_turn_user_message")
 """The kinds of user rows that a person may have typed."""
 
 
+class _Part(Struct, gc=False, rename="camel"):
+    """A part of a message."""
+
+    text: str = ""
+    thought: Any = None
+    function_call: Any = None
+    function_response: Any = None
+
+
+class _Message(Struct, gc=False):
+    """What was said, or given to the model."""
+
+    parts: list[_Part] = field(default_factory=list)
+
+
+class _Outcome(Struct, gc=False, rename="camel"):
+    """What the program notes of a result beside what the model gets."""
+
+    status: str = ""
+    error_type: str = ""
+    result_display: Any = None
+
+
+class _Payload(Struct, gc=False, rename="camel"):
+    """What a system row says: an event of the telemetry."""
+
+    ui_event: Any = None
+
+
 class _Row(Struct, gc=False, rename="camel"):
     """A row as far as it is read."""
 
-    kind: Any = field(default=None, name="type")
-    subtype: Any = None
-    timestamp: Any = None
-    uuid: Any = None
-    session_id: Any = None
-    agent_id: Any = None
+    kind: str = field(default="", name="type")
+    subtype: str = ""
+    timestamp: str = ""
+    uuid: str = ""
+    session_id: str = ""
+    agent_id: str = ""
     agent_name: Any = None
-    version: Any = None
-    model: Any = None
+    version: str = ""
+    model: str = ""
     provenance: Any = None
-    message: Any = None
+    content: _Message | None = field(default=None, name="message")
     usage_metadata: Any = None
-    tool_call_result: Raw = _NOTHING
-    system_payload: Raw = _NOTHING
-
-
-class _Outcome(Struct):
-    """What the program notes of a result beside what the model gets."""
-
-    status: Any = None
-    error_type: Any = field(default=None, name="errorType")
-    display: Raw = field(default=_NOTHING, name="resultDisplay")
+    tool_call_result: _Outcome | None = None
+    system_payload: _Payload | None = None
 
 
 class _Told(NamedTuple):
-    """An event of the telemetry."""
+    """An event of the telemetry, and whose it is."""
 
     agent: str
     event: dict[str, Any]
+    begin: float
     end: float
     place: steps.Place
-
-    @property
-    def begin(self) -> float:
-        """When what it tells of began."""
-        return max(self.end - length(self.event.get("duration_ms")), 0.0) if self.end >= 0 else steps.NO_TIME
 
 
 def recognises(beginning: Head) -> bool:
@@ -103,8 +117,8 @@ def ties(opened: Opened) -> Sequence[str]:
         DataFileError: The file cannot be read.
     """
     rows = (row for beginning in (opened.first, opened.head) for row in beginning().rows)
-    named = next(filter(None, (text_field(row, "sessionId") for row in rows)), "")
-    named = named or text_field(_meta(opened.contents()), "parentSessionId")
+    names = (text_field(row, "parentSessionId" if row.keys() >= _META else "sessionId") for row in rows)
+    named = next(filter(None, names), "") or text_field(_meta(opened.contents()), "parentSessionId")
     return [f"session {named}" if named else os.path.realpath(opened.file.path)]
 
 
@@ -165,16 +179,15 @@ class _Reading:
     def take_rows(self, file: LogFile) -> None:
         """The rows of the session, or of a sub-agent."""
         for number, found in logs.rows(file, self._report, _Row):
-            row = found if type(found) is _Row else msgspec.json.decode(json_parts.encoded(found), type=_Row)
+            row = found if type(found) is _Row else json_parts.lenient(found, _Row) or _Row()
             place = steps.Place(file.name, number)
-            uuid = string(row.uuid)
-            if uuid and uuid in self._rows:
+            if row.uuid and row.uuid in self._rows:
                 self._report.pass_over("row that repeats an earlier one")
                 if row.usage_metadata is not None:
                     self._session.leave_out(LedgerLine.REPEATED_USAGE, _usage(fields(row.usage_metadata)))
                 continue
-            self._rows.add(uuid)
-            agent = string(row.agent_id) or ROOT
+            self._rows.add(row.uuid)
+            agent = row.agent_id or ROOT
             if agent not in self._known:
                 self._know(agent, row)
             self._take(row, agent, moment(row.timestamp), place)
@@ -182,95 +195,89 @@ class _Reading:
     def _know(self, agent: str, row: _Row) -> None:
         """What the first row of an agent says of it, and of the session."""
         self._known.add(agent)
-        self._session.id = self._session.id or string(row.session_id)
-        self._session.version = self._session.version or masked(string(row.version))
+        self._session.id = self._session.id or row.session_id
+        self._session.version = self._session.version or masked(row.version)
         if agent != ROOT and row.agent_name is not None:
             self._session.name(agent, agent, string(row.agent_name))
 
     def _take(self, row: _Row, agent: str, time: float, place: steps.Place) -> None:
-        kind, subtype = row.kind, string(row.subtype)
+        kind, subtype = row.kind, row.subtype
         if kind == "system" and subtype == "ui_telemetry":
-            self._take_telemetry(row, agent, time, place)
+            self._take_telemetry(fields(row.system_payload and row.system_payload.ui_event), agent, time, place)
         elif kind == "system" and (subtype in _SILENT or not subtype):
             self._report.pass_over(f"system {subtype}".rstrip())
         elif kind not in ("user", "assistant", "tool_result"):
-            self._report.note_unknown(masked(f"{kind if type(kind) is str else ''} {subtype}".strip()) or "(no type)")
-        elif type(row.message) is not dict:
-            self._report.drop(
-                Drop.NO_ASSISTANT_MESSAGE if kind == "assistant" else Drop.NO_USER_MESSAGE, place.file, place.line
-            )
+            self._report.note_unknown(masked(f"{kind} {subtype}".strip()) or "(no type)")
+        elif row.content is None:
+            lacking = Drop.NO_ASSISTANT_MESSAGE if kind == "assistant" else Drop.NO_USER_MESSAGE
+            self._report.drop(lacking, place.file, place.line)
         elif kind == "assistant":
-            self._take_answer(row, agent, time, place)
+            self._take_answer(row, row.content.parts, agent, time, place)
         else:
             self._answers.pop(agent, None)
-            self._take_input(row, agent, time, place)
+            self._take_input(row, row.content.parts, agent, time, place)
 
-    def _take_answer(self, row: _Row, agent: str, time: float, place: steps.Place) -> None:
+    def _take_answer(self, row: _Row, parts: list[_Part], agent: str, time: float, place: steps.Place) -> None:
         """A row of an answer: the first has its usage, and its calls may come in further rows."""
-        parts = objects(row.message.get("parts"))
         call = self._answers.get(agent)
         if call is None or row.usage_metadata is not None:
-            call = self._answers[agent] = steps.ModelCall(time, place, end=time, model=masked(string(row.model)))
+            call = self._answers[agent] = steps.ModelCall(time, place, end=time, model=masked(row.model))
             self._session.thread(agent).add(call)
             if row.usage_metadata is not None:
                 used = fields(row.usage_metadata)
                 self._session.spend(call, _usage(used))
-                key = agent, used.get("promptTokenCount"), used.get("totalTokenCount")
-                self._spent.setdefault(_hashable(key), []).append(call)
+                key = agent, amount(used.get("promptTokenCount")), amount(used.get("totalTokenCount"))
+                self._spent.setdefault(key, []).append(call)
         call.end = max(call.end, time)
         for part in parts:
-            called = fields(part.get("functionCall"))
-            if called:
+            if part.function_call and (called := fields(part.function_call)):
                 use, tool = text_field(called, "id"), text_field(called, "name")
                 self._session.call(agent, use, tool, time, place, called.get("args"), call)
                 self._calls.setdefault((agent, tool), []).append(use)
-        texts = [text for part in parts if part.get("thought") is not True and (text := text_field(part, "text"))]
+        texts = [part.text for part in parts if part.text and part.thought is not True]
         if texts:
             call.note_text(texts[0] if len(texts) == 1 else "\n".join(texts), self._session.privacy)
 
-    def _take_input(self, row: _Row, agent: str, time: float, place: steps.Place) -> None:
+    def _take_input(self, row: _Row, parts: list[_Part], agent: str, time: float, place: steps.Place) -> None:
         """A row that the model is given: results of calls, what a person typed, what the program says."""
         texts = []
         thread = self._session.thread(agent)
-        for part in objects(row.message.get("parts")):
-            answered = fields(part.get("functionResponse"))
-            if answered:
-                self._take_result(row, agent, answered, time, place)
-            else:
-                texts.append(text_field(part, "text"))
-        text = "\n".join(filter(None, texts))
-        if not text:
+        for part in parts:
+            if part.function_response and (answered := fields(part.function_response)):
+                self._take_result(row.tool_call_result or _Outcome(), agent, answered, time, place)
+            elif part.text:
+                texts.append(part.text)
+        if not texts:
             return
-        is_typed = string(row.subtype) in _TYPED and row.provenance in (None, "real_user") and row.kind == "user"
+        text = "\n".join(texts)
+        is_typed = row.subtype in _TYPED and row.provenance in (None, "real_user") and row.kind == "user"
         if is_typed and agent == ROOT:
             waited = row.subtype != "mid_turn_user_message"
             thread.add(steps.UserInput(time, place, ref=self._session.privacy.reference(text), waited=waited))
             return
         note = steps.Note(time, place)
         thread.add(note)
-        for use, status in notifications(text):
-            self._noticed.append((agent, use, status, note))
+        self._noticed += [(agent, use, status, note) for use, status in notifications(text)]
 
-    def _take_result(self, row: _Row, agent: str, answered: dict[str, Any], time: float, place: steps.Place) -> None:
-        noted = json_parts.decoded(row.tool_call_result, _Outcome) or _Outcome()
+    def _take_result(self, noted: _Outcome, agent: str, answered: Any, time: float, place: steps.Place) -> None:
         use, response = text_field(answered, "id"), fields(answered.get("response"))
-        word = string(noted.status) or ("error" if "error" in response else "success")
-        status = outcome(word)
-        error = masked(string(noted.error_type)) or "tool_error" if status is Status.ERROR else ""
+        status = outcome(noted.status or ("error" if "error" in response else "success"))
+        error = masked(noted.error_type) or "tool_error" if status is Status.ERROR else ""
         content = response.get("output", response.get("error"))
         found = self._session.result(agent, use, time, place, content, status, error)
-        display = bytes(noted.display) if noted.display is not _NOTHING else b""
-        if b'"task_execution"' in display:
-            self._results.append((agent, use, found, fields(json_parts.decoded(display))))
+        display = noted.result_display
+        if type(display) is dict and "task_execution" in display.values():
+            self._results.append((agent, use, found, display))
 
-    def _take_telemetry(self, row: _Row, agent: str, time: float, place: steps.Place) -> None:
-        event = fields(fields(json_parts.decoded(row.system_payload)).get("uiEvent"))
+    def _take_telemetry(self, event: dict[str, Any], agent: str, time: float, place: steps.Place) -> None:
         names = text_field(event, "prompt_id").split("#")  # SESSION#AGENT#ROUND of a sub-agent
         child = text_field(event, "subagent_id") or (names[1] if len(names) == 3 else "")
         if child and child not in self._known and (named := text_field(event, "subagent_name")):
             self._session.name(child, child, named)
-        end = moment(event.get("event.timestamp"))
-        self._telemetry.append(_Told(child or agent, event, end if end != steps.NO_TIME else time, place))
+        said = moment(event.get("event.timestamp"))
+        end = time if said == steps.NO_TIME else said
+        begin = max(end - length(event.get("duration_ms")), 0.0) if end >= 0 else steps.NO_TIME
+        self._telemetry.append(_Told(child or agent, event, begin, end, place))
 
     def trace(self, file: LogFile) -> Trace:
         """The trace.
@@ -305,8 +312,8 @@ class _Reading:
     def _settle_answer(self, told: _Told, *, is_alone: bool) -> steps.ModelCall:
         """An answer that the telemetry tells of: mostly one that has a row, whose beginning is known only here."""
         event = told.event
-        key = told.agent, event.get("input_token_count"), event.get("total_token_count")
-        waiting = self._spent.get(_hashable(key))
+        key = told.agent, amount(event.get("input_token_count")), amount(event.get("total_token_count"))
+        waiting = self._spent.get(key)
         session = self._session
         if waiting:
             call, thread = waiting.pop(0), session.thread(told.agent)
@@ -341,8 +348,7 @@ class _Reading:
             key = use or str(told.place)
             status = outcome(text_field(event, "status"))
             error = masked(text_field(event, "error_type")) or "tool_error" if status is Status.ERROR else ""
-            given = event.get("function_args")
-            session.call(told.agent, key, tool, told.begin, told.place, given, by).id = masked(use)
+            session.call(told.agent, key, tool, told.begin, told.place, event.get("function_args"), by).id = masked(use)
             session.result(told.agent, key, told.end, told.place, None, status, error)
         else:
             self._report.pass_over("telemetry of a call without a row")
@@ -353,7 +359,6 @@ class _Reading:
         free = [key for key in session.threads if key != ROOT and not session.is_delegated(key)]
         for agent, use, found, display in self._results:
             child, name = session.child_of(agent, use), text_field(display, "subagentName")
-            is_background = display.get("status") == "background"
             if not child:
                 fits = [key for key in free if use and key.endswith(f"-{use}")]
                 fits = fits or [key for key in free if name and key.startswith(f"{name}-")]
@@ -361,7 +366,7 @@ class _Reading:
                 if fits:
                     free.remove(child)
                 session.name(child, child, name)
-                session.delegate(child, agent, use, found.place, waits=not is_background)
+                session.delegate(child, agent, use, found.place, waits=display.get("status") != "background")
             summary = fields(display.get("executionSummary"))
             if summary:
                 used = summary.get("inputTokens"), summary.get("outputTokens"), summary.get("cachedTokens")
@@ -376,25 +381,20 @@ class _Reading:
 
 def _usage(used: dict[str, Any]) -> Usage:
     """The usage of a row, as Gemini's API has it; thoughts are in the candidates unless the total says otherwise."""
-    names = ("promptTokenCount", "candidatesTokenCount", "thoughtsTokenCount", "totalTokenCount")
-    prompt, written, thought, total = (used.get(name) for name in names)
-    return _divided(prompt, written, thought, total, used.get("cachedContentTokenCount"))
+    count = used.get
+    prompt, written, thought = count("promptTokenCount"), count("candidatesTokenCount"), count("thoughtsTokenCount")
+    return _divided(prompt, written, thought, count("totalTokenCount"), count("cachedContentTokenCount"))
 
 
 def _usage_told(event: dict[str, Any]) -> Usage:
     """The same of the telemetry."""
-    names = ("input_token_count", "output_token_count", "thoughts_token_count", "total_token_count")
-    prompt, written, thought, total = (event.get(name) for name in names)
-    return _divided(prompt, written, thought, total, event.get("cached_content_token_count"))
+    count = event.get
+    prompt, written, thought = count("input_token_count"), count("output_token_count"), count("thoughts_token_count")
+    return _divided(prompt, written, thought, count("total_token_count"), count("cached_content_token_count"))
 
 
 def _divided(prompt: Any, written: Any, thought: Any, total: Any, cached: Any) -> Usage:
-    asked, said, hidden, spent = map(amount, (prompt, written, thought, total))
-    if asked is not None and said is not None and hidden and (spent or 0) - asked - said >= hidden:
+    asked, said, hidden = amount(prompt), amount(written), amount(thought)
+    if asked is not None and said is not None and hidden and (amount(total) or 0) - asked - said >= hidden:
         written = said + hidden
-    return Usage(prompt, written, cached, reasoning=thought)
-
-
-def _hashable(key: tuple[Any, ...]) -> tuple[Any, ...]:
-    """A key of counts; of a count that is none nothing is left."""
-    return (key[0], *map(amount, key[1:]))
+    return Usage(prompt, written, cached, None, thought)

@@ -28,6 +28,7 @@ _NOTIFIED = re.compile(r"<tool-use-id>([^<]{1,200})</tool-use-id>\s*<status>(\w{
 _FAILED = frozenset(("error", "failed", "failure"))
 _DONE = frozenset(("completed", "success", "succeeded", "ok"))
 _NUMBERS = (float, int)  # and not bool
+_REPORTED = TokenBasis.REPORTED
 
 
 class Task(NamedTuple):
@@ -72,7 +73,7 @@ class Session:
 
     def __init__(self, form: str, privacy: Privacy) -> None:
         self.id = self.version = ""
-        self.report = ImportReport()
+        self.report, self._unused = ImportReport(), ImportReport()
         self.privacy = privacy
         self.threads: dict[str, steps.Transcript] = {}
         self.calls: dict[tuple[str, str], steps.ToolCall] = {}
@@ -109,10 +110,11 @@ class Session:
         known = Usage(*map(amount, usage))
         if known != usage:
             self.report.note(Problem.USAGE_NO_NUMBER, str(call.place))
-        if known.is_known and any(known):
-            call.tokens, call.basis = divided(known, self.report), TokenBasis.REPORTED
+        is_known = known.is_known
+        if is_known and any(known):
+            call.tokens, call.basis = divided(known, self.report), _REPORTED
             self.report.enter(line, **call.tokens)
-        elif known.is_known:
+        elif is_known:
             self.report.enter(LedgerLine.ZERO)
             self._zeros += 1
         elif known != usage:
@@ -131,9 +133,10 @@ class Session:
         place = int(call.order)
         before = thread.steps[place - 1].last_time if place else time
         call.time = begin = max(min(max(time, before), call.end), 0.0)
-        call.more = {**(call.more or {}), "t_request": begin}
+        more = call.more = call.more or {}
+        more["t_request"] = begin
         if first > 0:
-            call.more["t_first_token"] = max(min(time + first, call.end), begin)
+            more["t_first_token"] = max(min(time + first, call.end), begin)
 
     def cover(self, calls: list[steps.ModelCall]) -> None:
         """Say of answers without usage that it is counted with another."""
@@ -143,7 +146,7 @@ class Session:
 
     def leave_out(self, line: LedgerLine, usage: Usage) -> None:
         """Note usage that is counted elsewhere."""
-        self.report.enter(line, **divided(Usage(*map(amount, usage)), ImportReport()))
+        self.report.enter(line, **divided(Usage(*map(amount, usage)), self._unused))
 
     def call(
         self, key: str, use: str, tool: str, time: float, place: steps.Place, given: Any, by: steps.ModelCall | None
@@ -163,9 +166,8 @@ class Session:
         if found is not None:
             self.report.note(Problem.CALL_WRITTEN_TWICE, str(place))
             return found
-        found = steps.ToolCall(time, place)
-        found.call, found.id, found.tool = by, masked(use), masked(tool)
-        found.ref = self.privacy.reference(given)
+        ref = self.privacy.reference(given)
+        found = steps.ToolCall(time, place, 0.0, steps.TOOL, by, masked(use), masked(tool), ref)
         if by is not None:
             by.final = False
         if use:
@@ -177,8 +179,8 @@ class Session:
         self, key: str, use: str, time: float, place: steps.Place, content: Any, status: Status, error: str = ""
     ) -> steps.ToolResult:
         """Add the result of a call, which may be read before the call is."""
-        found = steps.ToolResult(time, place)
-        found.status, found.error, found.ref = status, error, self.privacy.reference(content)
+        ref = self.privacy.reference(content)
+        found = steps.ToolResult(time, place, 0.0, None, False, status, error, ref)
         self.thread(key).add(found)
         self._results.setdefault((key, use), []).append(found)
         return found
@@ -372,7 +374,7 @@ def instant(milliseconds: Any) -> float:
 
 def length(milliseconds: Any) -> float:
     """How long something took, in seconds; 0 for what is no time."""
-    return max(instant(milliseconds), 0.0)
+    return 0.0 if milliseconds is None else max(instant(milliseconds), 0.0)
 
 
 def outcome(word: str) -> Status:

@@ -8,6 +8,7 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from msgspec import Struct, field
@@ -35,7 +36,13 @@ NO_TIME = -1.0
 
 def moment(stamp: Any) -> float:
     """The time of a row, as it says; `NO_TIME` where that is no instant since 1970."""
-    time = seconds(stamp) if type(stamp) is str else None
+    return _moment(stamp) if type(stamp) is str else NO_TIME
+
+
+@lru_cache(maxsize=1_000)
+def _moment(stamp: str) -> float:
+    """The time that a text says; several rows mostly have the same."""
+    time = seconds(stamp)
     return NO_TIME if time is None or time < 0 else time
 
 

@@ -6,6 +6,7 @@ from operator import attrgetter, lt
 from typing import Any
 
 from msgspec import UNSET, UnsetType, to_builtins
+from msgspec.structs import astuple
 
 from orchtrace_corpus.base.cycles import closing_links
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
@@ -23,7 +24,6 @@ from orchtrace_corpus.trace.model.trace import (
     Topology,
     Trace,
     Unit,
-    total,
 )
 
 _SPAWN = EventType.SPAWN  # which Python 3.11 takes long to find
@@ -150,7 +150,7 @@ class Builder:
         last = max([event.t if event.t_end is None else event.t_end for event in timed], default=zero)
         rounded: dict[float, float] = {}  # what ends one event mostly begins another
         for event in events:
-            begin, end = event.t, event.t_end
+            begin, end, asked = event.t, event.t_end, event.t_request
             if (shown := rounded.get(begin)) is None:
                 shown = rounded[begin] = round(begin - zero, 6)
             event.t = shown
@@ -158,8 +158,8 @@ class Builder:
                 if (shown := rounded.get(end)) is None:
                     shown = rounded[end] = round(end - zero, 6)
                 event.t_end = shown
-            if event.t_request is not None:
-                event.t_request = max(round(event.t_request - zero, 6), 0.0)
+            if asked is not None:
+                event.t_request = rounded[asked] if asked in rounded else max(round(asked - zero, 6), 0.0)
             if event.t_first_token is not None:
                 event.t_first_token = max(round(event.t_first_token - zero, 6), 0.0)
         edges = self._forward_edges()
@@ -167,9 +167,10 @@ class Builder:
         for place, event in enumerate(events):
             event.seq = place
         own = [event for event in events if not event.copied_context]
-        spent = [total(event.tokens) for event in own if isinstance(event.tokens, Tokens)]
-        stated = costs or {}
-        known = max(sum(spent), stated.get("tokens", 0)) if spent or "tokens" in stated else None
+        totals, stated = token_totals(own), costs or {}
+        spent = sum(number for one in totals["agent"].values() for kind, number in one.items() if kind != "reasoning")
+        is_known = "tokens" in stated or any(event.tokens is not UNSET for event in own)
+        known = max(spent, stated.get("tokens", 0)) if is_known else None
         reason = unknown_total(missing or {}, self.report.unread if unread is None else unread)
         tokens = None if reason else known
         reasons = {"costs.tokens": reason or NO_USAGE} if tokens is None else {}
@@ -195,13 +196,14 @@ class Builder:
             ),
             agents=tuple(self._agents.values()),
             reasons=reasons,
-            import_report={**self.report.as_data(), "token_totals": token_totals(own)},
+            import_report={**self.report.as_data(), "token_totals": totals},
         )
 
     def _forward_edges(self) -> list[Edge]:
         """The edges, without those that the log's own times contradict, and without cycles at one instant."""
         forward: list[tuple[str, str, EdgeType]] = []
         same: dict[str, list[str]] = {}
+        may_close = False
         times = {name: event.t for name, event in self._events.items()}
         for edge in self._edges:
             source, target, _ = edge
@@ -212,6 +214,7 @@ class Builder:
             forward.append(edge)
             if end == begin:
                 same.setdefault(source, []).append(target)
+                may_close = may_close or (len(source), source) > (len(target), target)  # `e9` was there before `e10`
         spawns = {event.target: event for event in self._events.values() if event.type is _SPAWN and event.target}
         undone: set[tuple[str, str]] = set()
         for name in [name for name in self._events if name in same] if spawns and same else ():
@@ -219,7 +222,7 @@ class Builder:
             spawn = spawns.get(event.agent, event)
             if spawn is not event and spawn.t == event.t and _leads(same, name, spawn.id):
                 undone.update((name, target) for target in same.pop(name))  # nobody brings about its own spawn
-        closing = frozenset((*closing_links(same), *undone))
+        closing = frozenset((*(closing_links(same) if may_close else ()), *undone))
         for source, target, _ in forward if closing else ():
             if (source, target) in closing:
                 self.report.note(Problem.CYCLE, f"{source} -> {target}")
@@ -284,16 +287,16 @@ def seconds(text: Any) -> float | None:
 
 def token_totals(events: Iterable[Event]) -> dict[str, dict[str, dict[str, float]]]:
     """The tokens counted, by agent and by model, each by kind."""
-    both: dict[tuple[str, str], list[Tokens]] = {}
+    both: dict[tuple[str, str], list[tuple[float | None, ...]]] = {}
     for event in events:
         if isinstance(event.tokens, Tokens):
-            both.setdefault((event.agent, event.model), []).append(event.tokens)
+            both.setdefault((event.agent, event.model), []).append(astuple(event.tokens))
     agents, models = dict[str, dict[str, float]](), dict[str, dict[str, float]]()
     for (agent, model), spent in both.items():
-        for kind in Tokens.__struct_fields__:
-            numbers = [number for number in map(attrgetter(kind), spent) if number is not None]
-            for known in (agents.setdefault(agent, {}), models.setdefault(model, {})) if numbers else ():
-                known[kind] = known.get(kind, 0) + sum(numbers)
+        for kind, numbers in zip(Tokens.__struct_fields__, zip(*spent, strict=True), strict=True):
+            if any(number is not None for number in numbers):
+                for known in (agents.setdefault(agent, {}), models.setdefault(model, {})):
+                    known[kind] = known.get(kind, 0) + sum(filter(None, numbers))
     return {"agent": agents, "model": models}
 
 

@@ -100,6 +100,7 @@ _PRIVATE = "|".join(
 _FOLDER = rf"(?<![A-Za-z0-9])(?:[A-Za-z]-)?[-_](?:[\w.]*-){{0,6}}?(?:{_HOMES}|root)[-_][^/\\]*"
 """A home folder in the name of a file or folder, as programs make it that have a folder for each project."""
 
+_CANONICAL = msgspec.json.Encoder(order="sorted", enc_hook=str)
 _SALT: ContextVar[bytes] = ContextVar("salt", default=b"")
 
 
@@ -187,6 +188,6 @@ def _tag(private: str, salt: bytes) -> str:
 
 def _canonical(content: Any) -> bytes:
     try:
-        return msgspec.json.encode(content, order="sorted", enc_hook=str)
+        return _CANONICAL.encode(content)
     except RecursionError:
         return b"nested too deeply"
