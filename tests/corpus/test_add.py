@@ -649,6 +649,7 @@ class Terminal:
             processes.command, command, *arguments, files=[terminal] * 3, terminal=True, **settings
         )
         os.close(terminal)
+        self._pressed = b""
         self.shown = ""
 
     def until(self, prompt: str) -> None:
@@ -667,14 +668,22 @@ class Terminal:
             os.write(self._controller, f"{text}\n".encode())
 
     def press(self, keys: bytes) -> None:
+        self._pressed = keys
         os.write(self._controller, keys)
 
     def kill(self) -> int | None:
         return processes.killed(self._child, signal.SIGKILL)
 
     def end(self) -> int | None:
-        while part := self._read():
-            self.shown += part
+        while True:
+            if not select.select([self._controller], [], [], 5)[0]:
+                os.write(
+                    self._controller, self._pressed
+                )  # an interrupt just before a read is seen at the next one only
+            elif part := self._read():
+                self.shown += part
+            else:
+                break
         os.close(self._controller)
         self._child.join(30)
         return self._child.exitcode

@@ -320,10 +320,11 @@ def test_on_a_terminal_it_asks(root: Path, answer: str, code: int, removed: bool
     question = b"Remove long-grass (Long Grass and How to Keep It) from data/papers.yaml? [y/N] "
     with open(stdout, "rb") as written, open(stderr, "rb", buffering=0) as told:
         assert told.read(len(question)) == question
-        os.write(controller, answer.encode())
+        while child.is_alive():  # an interrupt just before it reads is seen at the next one only, as by any Python
+            os.write(controller, answer.encode())
+            child.join(5)
         assert told.readall().decode() == said
         is_printed = bool(written.read())
-    child.join(30)
     os.close(controller)
 
     assert (child.exitcode, texts(root) != before, is_printed) == (code, removed, removed)
