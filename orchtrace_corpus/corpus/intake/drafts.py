@@ -211,7 +211,10 @@ def add(
         return Addition(refused)
     records, gaps = complete_papers(new, details, coding, corpus.pool)
     if gaps:
-        lines = (f"{name} lacks {', '.join(gap.field for gap in missing)}" for name, missing in gaps.items())
+        lines = (
+            f"{name} lacks {', '.join(gap.field for gap in missing if not gap.depends_on)}"
+            for name, missing in gaps.items()
+        )
         raise CommandUseError("\n".join(lines))
     decided = [(one.awaiting, paper) for one, paper in zip(new, records, strict=True) if one.awaiting]
     judgement = judge(corpus, proposal.take_over(corpus, proposal.add(corpus, records), decided))
