@@ -13,7 +13,7 @@ from orchtrace_corpus.base.findings import Finding, quote
 from orchtrace_corpus.corpus.analysis.matching import RecordIndex
 from orchtrace_corpus.corpus.model.candidates import Candidate
 from orchtrace_corpus.corpus.model.codebook import Protocol
-from orchtrace_corpus.corpus.model.records import Exclusion, Paper, Pool
+from orchtrace_corpus.corpus.model.records import Exclusion, Pool
 from orchtrace_corpus.corpus.model.searches import Run, SearchFile
 from orchtrace_corpus.corpus.model.taxonomy import Facet
 
@@ -62,20 +62,22 @@ class Flow(NamedTuple):
 
 
 def count_runs(
-    runs: Sequence[Run], pool: Pool, candidates: Sequence[Candidate], rules: Mapping[str, str], stage: Facet | None
+    runs: Sequence[Run],
+    index: RecordIndex,
+    candidates: Sequence[Candidate],
+    rules: Mapping[str, str],
+    stage: Facet | None,
 ) -> tuple[Flow, ...]:
     """The flow of each run.
 
     Args:
         runs: The runs.
-        pool: The corpus.
-        candidates: What awaits a decision in it.
+        index: The records of the corpus, and behind them what awaits a decision.
+        candidates: What awaits a decision.
         rules: The protocol's rules of exclusion, id by rule.
         stage: The facet of exclusions that names stages of screening.
     """
-    index = RecordIndex([*pool.papers, *pool.exclusions])
-    awaiting = RecordIndex(candidate.paper for candidate in candidates)
-    settled = {candidate.name for candidate in candidates if candidate.screened}
+    awaiting = {id(candidate.paper): bool(candidate.screened) for candidate in candidates}
     flows = []
     for run in runs:
         included = coding = undecided = 0
@@ -85,11 +87,11 @@ def count_runs(
             if isinstance(record, Exclusion) and not record.promoted_to:
                 tag = record.tags.get(stage.field, "") if stage else ""
                 excluded[str(tag), rules.get(record.reason, OTHER_REASON)] += 1
+            elif id(record) in awaiting:
+                coding += awaiting[id(record)]
+                undecided += not awaiting[id(record)]
             elif record is not None:
                 included += 1
-            elif isinstance(found := awaiting.named(name), Paper):
-                coding += found.key in settled
-                undecided += found.key not in settled
         by_source: Counter[str] = Counter()
         for search in run.searches:
             by_source[search.source] += search.found or 0
@@ -116,11 +118,14 @@ BY_HAND = "added by hand"
 
 
 def count_by_hand(
-    runs: Sequence[Run], pool: Pool, candidates: Sequence[Candidate], rules: Mapping[str, str], stage: Facet | None
+    runs: Sequence[Run],
+    pool: Pool,
+    index: RecordIndex,
+    candidates: Sequence[Candidate],
+    rules: Mapping[str, str],
+    stage: Facet | None,
 ) -> Flow:
-    """The records that came after the published pool, and by no run; arguments as for `count_runs`."""
-    others = [one.paper for one in candidates]
-    index = RecordIndex([*pool.papers, *pool.exclusions, *others])
+    """The records that came after the published pool, and by no run; further arguments as for `count_runs`."""
     brought = {id(index.named(name)) for run in runs for name in run.new}
     papers = sum(one.published is False and id(one) not in brought for one in pool.papers)
     later = [one for one in pool.exclusions if one.published is False and id(one) not in brought]
@@ -166,8 +171,9 @@ def screening(pool: Pool, runs: Sequence[Run], candidates: Sequence[Candidate], 
     rules = {rule.rule: rule.id for rule in protocol.exclude} if protocol else {}
     field = protocol.stage_field if protocol else None
     stage = next((facet for facet in pool.taxonomy.exclusions if facet.field == field), None)
-    flows = count_runs(runs, pool, candidates, rules, stage)
-    by_hand = count_by_hand(runs, pool, candidates, rules, stage)
+    index = RecordIndex([*pool.papers, *pool.exclusions, *(one.paper for one in candidates)])
+    flows = count_runs(runs, index, candidates, rules, stage)
+    by_hand = count_by_hand(runs, pool, index, candidates, rules, stage)
     papers = sum(paper.published is not False for paper in pool.papers)
     exclusions = sum(exclusion.published is not False for exclusion in pool.exclusions)
     return Screening(papers, exclusions, flows, total(flows), by_hand, stage)

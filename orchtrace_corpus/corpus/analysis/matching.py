@@ -74,9 +74,6 @@ class RecordIndex:
         url = next(iter(record.urls), "") if isinstance(record, Paper) else record.url
         if url:
             self._by_address.setdefault(address(url), place)
-        whole, bare = _spellings(record.title)
-        self._whole[place] = whole
-        (self._bare if bare else self._unnamed)[place] = bare or whole
 
     def find(self, paper: Paper, *, by_title: bool = True) -> Match | None:
         """The record that a paper seems to be, by the surest sign that there is.
@@ -114,6 +111,10 @@ class RecordIndex:
         """
         from rapidfuzz import fuzz, process
 
+        for number in range(len(self._whole), len(self.records)):
+            whole, bare = _spellings(self.records[number].title)
+            self._whole[number] = whole
+            (self._bare if bare else self._unnamed)[number] = bare or whole
         whole, bare = _spellings(paper.title)
         pairs = [(whole, self._whole), (bare, self._unnamed) if bare else (whole, self._bare)]
         hits = (
