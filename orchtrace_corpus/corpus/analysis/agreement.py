@@ -16,14 +16,8 @@ from itertools import combinations
 from math import ceil
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from orchtrace_corpus.base.errors import CommandUseError, MissingLibraryError
-from orchtrace_corpus.base.findings import Severity, quote, suggestion
-from orchtrace_corpus.corpus.analysis import coding
-from orchtrace_corpus.corpus.analysis.attributes import Attribute, ValueKind
-from orchtrace_corpus.corpus.analysis.claim_outcome import DIFFERENT, EQUAL
+from orchtrace_corpus.base.errors import MissingLibraryError
 from orchtrace_corpus.corpus.analysis.coding import Column, Sheet
-from orchtrace_corpus.corpus.model import claim_file
-from orchtrace_corpus.corpus.model.records import Pool
 
 if TYPE_CHECKING:
     import numpy
@@ -100,50 +94,6 @@ def compare(
             found.append(_agreement(field, members, sheets, resamples, seed))
         found += parts
     return tuple(found)
-
-
-def cell_attribute(expect: claim_file.Agreement, pool: Pool) -> tuple[Attribute, tuple[str, ...]]:
-    """What two readers make of a paper, for a claim about their sheets; of one sheet, the corpus is the other reader.
-
-    Args:
-        expect: The sheets, and the columns to compare.
-        pool: The corpus.
-
-    Returns:
-        An attribute whose values are the cells that both coded, each equal or different, and the columns compared.
-
-    Raises:
-        CommandUseError: A column does not exist, or a sheet cannot be read or has errors.
-    """
-    every = {column.name: column for column in coding.columns(pool.taxonomy)}
-    for name in filter(None, expect.agreement):
-        if name not in every:
-            raise CommandUseError(f"{quote(name)} cannot be coded{suggestion(name, list(every))}")
-    sheets = [_read(sheet, tuple(every.values()), pool) for sheet in expect.sheets]
-    compared = tuple(name for name in every if "" in expect.agreement or name in expect.agreement)
-    wanted = [every[name] for name in compared]
-
-    def values(record: Any) -> tuple[str, ...]:
-        one = sheets[0].codes.get(record.key)
-        if one is None:
-            return ()
-        second = sheets[1] if len(sheets) > 1 else coding.as_coded([record], wanted)
-        other = second.codes.get(record.key, {})
-        both = (name for name in compared if name in one and name in other)
-        return tuple(name + (EQUAL if one[name] == other[name] else DIFFERENT) for name in both)
-
-    return Attribute("agreement", "Agreement", ValueKind.TEXT, values), compared
-
-
-def _read(file: claim_file.AuditSheet, columns: Sequence[Column], pool: Pool) -> Sheet:
-    if file.text is None:
-        raise CommandUseError(f"cannot read the sheet {quote(file.path)}")
-    sheet, found = coding.decode(file.text, file.path, columns, [paper.key for paper in pool.papers])
-    for one in found:
-        # A record that is no longer there has no cell; the number of cells tells.
-        if one.severity is Severity.ERROR and one.code != "K103":
-            raise CommandUseError(f"{one.location.path}:{one.location.line}: {one.message}")
-    return sheet
 
 
 def _agreement(name: str, columns: Sequence[Column], sheets: Sequence[Sheet], resamples: int, seed: int) -> Agreement:

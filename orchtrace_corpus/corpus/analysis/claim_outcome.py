@@ -2,14 +2,18 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from orchtrace_corpus.corpus.analysis.attributes import Attribute
+from orchtrace_corpus.base.errors import CommandUseError
+from orchtrace_corpus.base.findings import Severity, quote, suggestion
+from orchtrace_corpus.corpus.analysis import coding
+from orchtrace_corpus.corpus.analysis.attributes import Attribute, ValueKind
+from orchtrace_corpus.corpus.analysis.coding import Column, Sheet
 from orchtrace_corpus.corpus.analysis.query import Filter, Query, is_open
 from orchtrace_corpus.corpus.model.candidates import Candidate
-from orchtrace_corpus.corpus.model.claim_file import Agreement, Bounds, Claim, Counts, Keys, Number, Share
+from orchtrace_corpus.corpus.model.claim_file import Agreement, AuditSheet, Bounds, Claim, Counts, Keys, Number, Share
 from orchtrace_corpus.corpus.model.disputes import disputable
-from orchtrace_corpus.corpus.model.records import Record
+from orchtrace_corpus.corpus.model.records import Pool, Record
 from orchtrace_corpus.corpus.model.taxonomy import Facet, Taxonomy
 
 
@@ -230,3 +234,47 @@ def _agreement_text(numbers: Mapping[str, tuple[int, int]]) -> str:
 def _bounded(low: str | None, high: str | None) -> str:
     ends = (("at least", low), ("at most", high))
     return ", ".join(f"{word} {end}" for word, end in ends if end is not None)
+
+
+def cell_attribute(expect: Agreement, pool: Pool) -> tuple[Attribute, tuple[str, ...]]:
+    """What two readers make of a paper, for a claim about their sheets; of one sheet, the corpus is the other reader.
+
+    Args:
+        expect: The sheets, and the columns to compare.
+        pool: The corpus.
+
+    Returns:
+        An attribute whose values are the cells that both coded, each equal or different, and the columns compared.
+
+    Raises:
+        CommandUseError: A column does not exist, or a sheet cannot be read or has errors.
+    """
+    every = {column.name: column for column in coding.columns(pool.taxonomy)}
+    for name in filter(None, expect.agreement):
+        if name not in every:
+            raise CommandUseError(f"{quote(name)} cannot be coded{suggestion(name, list(every))}")
+    sheets = [_read(sheet, tuple(every.values()), pool) for sheet in expect.sheets]
+    compared = tuple(name for name in every if "" in expect.agreement or name in expect.agreement)
+    wanted = [every[name] for name in compared]
+
+    def values(record: Any) -> tuple[str, ...]:
+        one = sheets[0].codes.get(record.key)
+        if one is None:
+            return ()
+        second = sheets[1] if len(sheets) > 1 else coding.as_coded([record], wanted)
+        other = second.codes.get(record.key, {})
+        both = (name for name in compared if name in one and name in other)
+        return tuple(name + (EQUAL if one[name] == other[name] else DIFFERENT) for name in both)
+
+    return Attribute("agreement", "Agreement", ValueKind.TEXT, values), compared
+
+
+def _read(file: AuditSheet, columns: Sequence[Column], pool: Pool) -> Sheet:
+    if file.text is None:
+        raise CommandUseError(f"cannot read the sheet {quote(file.path)}")
+    sheet, found = coding.decode(file.text, file.path, columns, [paper.key for paper in pool.papers])
+    for one in found:
+        # A record that is no longer there has no cell; the number of cells tells.
+        if one.severity is Severity.ERROR and one.code != "K103":
+            raise CommandUseError(f"{one.location.path}:{one.location.line}: {one.message}")
+    return sheet

@@ -21,6 +21,7 @@ from orchtrace_corpus.corpus.analysis.claim_outcome import (
     Member,
     Undecided,
     candidate_members,
+    cell_attribute,
     could_fall_by,
     expected_text,
     falls_by,
@@ -239,8 +240,6 @@ class Judge:
             if isinstance(expect, Agreement):
                 if kind is not Over.PAPERS:
                     raise CommandUseError("readers agree on papers: leave 'over' out")
-                from orchtrace_corpus.corpus.analysis.agreement import cell_attribute  # for claims about sheets alone
-
                 by, compared = self._by_sheets.get(claim.id) or cell_attribute(expect, self.pool)
                 self._by_sheets[claim.id] = by, compared
             scope, where, shared = (self._query(kind, one, claim.over) for one in (claim.scope, claim.where, of))

@@ -8,7 +8,6 @@ from typing import NamedTuple
 from msgspec.structs import astuple
 
 from orchtrace_corpus.trace.measures.measure import ASKED, Definition, Measure, Run, cite
-from orchtrace_corpus.trace.model.import_report import accounts_for_all, has_all_costs, has_all_tokens
 from orchtrace_corpus.trace.model.trace import EdgeType, Event, EventType, TokenBasis, Tokens, Trace, roles_of, total
 from orchtrace_corpus.trace.view import TraceView
 
@@ -54,6 +53,8 @@ def ledger(trace: Trace, by: str) -> list[Entry]:
     Of an event that names no role, the role of its agent counts; of one in which a model is asked that it does not
     name, the model that its agent is declared with. Events of which neither is known stand under the empty name.
     """
+    from orchtrace_corpus.trace.model.import_report import accounts_for_all  # what only declares measures loads none
+
     groups: dict[str, list[Event]] = {}
     for name, event in _named(trace, by) if by != "tool" else ():
         groups.setdefault(name, []).append(event)
@@ -217,6 +218,8 @@ def sum_known(values: Iterable[float | None]) -> float | None:
 
 def tokens(run: Run) -> Measure:
     """All tokens of the events, each counted once."""
+    from orchtrace_corpus.trace.model.import_report import accounts_for_all, has_all_tokens
+
     lacking = [number for kind in ASKED if kind in run.spending for number in run.spending[kind].lacking]
     known = sum_known(one.tokens for one in run.spending.values() if one.events > len(one.lacking))
     is_all = has_all_tokens(run.trace)
@@ -228,6 +231,8 @@ def tokens(run: Run) -> Measure:
 
 def cost(run: Run) -> Measure:
     """The money that the events state; None where some in which a model is asked state none."""
+    from orchtrace_corpus.trace.model.import_report import has_all_costs
+
     events = run.trace.events
     stated = sum_known([event.cost_usd for event in events if not event.copied_context])
     if stated is None:

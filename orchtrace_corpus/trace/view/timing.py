@@ -11,7 +11,6 @@ in which no model works, and no tool of an agent that people do not talk to. A t
 too, and does not get longer by it.
 """
 
-import copy
 from bisect import bisect_right
 from collections.abc import Iterable
 from functools import cached_property
@@ -116,6 +115,8 @@ class Timing:
 
     def if_waiting(self, calls: Iterable[int]) -> "Timing":
         """The same run, some of its calls taken as waits: they are as long, and are no work."""
+        import copy  # of few runs only
+
         found = copy.copy(self)
         found.works = self.works.copy()
         for number in calls:
