@@ -1,7 +1,6 @@
 """Shows what `corpus check` finds in both wings, without Typer."""
 
 import os
-import sys
 from collections.abc import Sequence
 from enum import StrEnum
 
@@ -90,14 +89,7 @@ def check_all(session: CorpusSession, stale: Stale = Stale.ERROR) -> ExitCode:
 
 def _check_traces(session: CorpusSession, root: str) -> tuple[Line, ExitCode]:
     """Check the example traces: their line, and the exit code. Of warnings, only the number is shown."""
-    # Where there is typing_extensions, msgspec imports it, and with it inspect, for what typing has as well.
-    is_unknown = "typing_extensions" not in sys.modules
-    if is_unknown:
-        sys.modules["typing_extensions"] = None  # type: ignore[assignment]
     from orchtrace_corpus.trace.model.decode import decode, documents
-
-    if is_unknown:
-        del sys.modules["typing_extensions"]
     from orchtrace_corpus.trace.model.store import is_unreadable, trace_files
     from orchtrace_corpus.trace.rules import Names, check
 
