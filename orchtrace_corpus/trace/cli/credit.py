@@ -87,7 +87,7 @@ def credit(
         are_exact = output_format.is_exact
         tables = [exact_credit(assignments, unit)] if are_exact else credit_tables(assignments, unit, names)
         session.show_tables(tables, "trace-credit", output_format)
-    return given.code
+    return ExitCode.DONE
 
 
 class Rewarded(NamedTuple):
@@ -97,13 +97,11 @@ class Rewarded(NamedTuple):
         files: Where each was read.
         views: The traces, with what was given from outside.
         channel: The reward that counts.
-        code: How the command ends: with findings where an outcome is of no run.
     """
 
     files: tuple[str, ...]
     views: list[TraceView]
     channel: str
-    code: ExitCode
 
 
 def rewarded_traces(session: Session, paths: Sequence[str], name: str, outcomes_file: str, channel: str) -> Rewarded:
@@ -112,7 +110,7 @@ def rewarded_traces(session: Session, paths: Sequence[str], name: str, outcomes_
     Raises:
         CommandUseError: Standard input is wanted twice; or no trace, or several, have the name.
         DataFileError: A file cannot be read.
-        InvalidTraceError: A trace has errors.
+        InvalidTraceError: All traces have errors.
     """
     known = logs.outcomes(outcomes_file)
     read = list(sound_traces(session, documents_of(session, paths, name)))
@@ -120,10 +118,10 @@ def rewarded_traces(session: Session, paths: Sequence[str], name: str, outcomes_
     for view in views:
         if known and (outcome := known.take(view.trace.trace_id)):
             outcome.apply(view.trace)
-    is_unused = logs.tell_unused(session, known)
+    logs.tell_unused(session, known)
     channel = channel or _channel(session, views)
     files = tuple(document.path for document, _ in read)
-    return Rewarded(files, views, channel, ExitCode.FINDINGS if is_unused else ExitCode.DONE)
+    return Rewarded(files, views, channel)
 
 
 def _channel(session: Session, traces: Sequence[TraceView]) -> str:

@@ -109,14 +109,15 @@ def import_(
         return ExitCode.DONE
     for error in refused:
         session.output.tell(f"corpus: left out: {printable(str(error), limit=600)}")
+        session.output.is_partial = True
     for line in tally.lines(session.output.talk_width):
         session.output.note(line)
     if keep_content:
         session.output.note("Contents are kept in full: be careful who gets these traces.")
     if output:
         session.output.note(f"wrote {printable(output, limit=300)}")
-    is_unused = logs.tell_unused(session, known)
-    return ExitCode.FINDINGS if reading.failed or refused or is_unused else ExitCode.DONE
+    logs.tell_unused(session, known)
+    return ExitCode.DONE
 
 
 def _write(session: Session, form: Form, path: str, traces: Iterable[Trace]) -> None:

@@ -30,13 +30,14 @@ _MOST_TOLD = 5
 class Reading:
     """Reads the sessions of logs.
 
-    Attributes:
-        failed: How many sessions could not be read. Logs in which nothing ran are none of them.
+    Args:
+        session: Where remarks go.
+        is_all: Whether there is nothing else to read, so that it is an error if none of them can be read.
     """
 
-    def __init__(self, session: Session) -> None:
-        self.failed = 0
+    def __init__(self, session: Session, *, is_all: bool = True) -> None:
         self._session = session
+        self._is_all = is_all
 
     def traces(
         self, sessions: Sequence["importers.Session"], how: "Privacy", *, is_shown: bool = True
@@ -49,7 +50,7 @@ class Reading:
             is_shown: Whether a terminal shows how far it has come.
 
         Raises:
-            DataFileError: There is no trace at all; the message is about the first session.
+            DataFileError: There is no trace at all, nor anything else; the message is about the first session.
         """
         from orchtrace_corpus.base.progress import Progress
         from orchtrace_corpus.trace import importers
@@ -71,22 +72,28 @@ class Reading:
                     yield one, one.trace
                 elif one.error is not None:
                     failed.append(one.error)
-        if failed and not read:
+        if failed and not read and self._is_all:
             is_empty = isinstance(failed[0], EmptyLogError)
             hint = "Nothing ran in it, or it is a log of another format." if is_empty else failed[0].hint
             raise DataFileError(str(failed[0].args[0]), hint) from failed[0]
         empty = [error for error in failed if isinstance(error, EmptyLogError)]
         broken = [error for error in failed if not isinstance(error, EmptyLogError)]
-        self.failed = len(broken)
-        self._tell(empty, "corpus: skipped, because nothing ran in it", self._session.output.note)
-        self._tell(broken, "corpus: left out", self._session.output.tell)
+        _tell([str(one.args[0]) for one in empty], "skipped, because nothing ran in it", self._session.output.note)
+        leave_out(self._session, [str(one.args[0]) for one in broken])
 
-    def _tell(self, errors: Sequence[DataFileError], words: str, say: Callable[[str], None]) -> None:
-        for error in errors[:_MOST_TOLD]:
-            say(f"{words}: {printable(str(error.args[0]), limit=300)}")
-        more = len(errors) - _MOST_TOLD
-        if more > 0:
-            say(f"{words}: {more:,} more {'session' if more == 1 else 'sessions'}")
+
+def leave_out(session: Session, said: Sequence[str], noun: str = "session") -> None:
+    """Say which sessions or traces are not in the output, and why: a sentence for each."""
+    session.output.is_partial |= bool(said)
+    _tell(said, "left out", session.output.tell, noun)
+
+
+def _tell(said: Sequence[str], words: str, say: Callable[[str], None], noun: str = "session") -> None:
+    for one in said[:_MOST_TOLD]:
+        say(f"corpus: {words}: {printable(one, limit=300)}")
+    more = len(said) - _MOST_TOLD
+    if more > 0:
+        say(f"corpus: {words}: {more:,} more {noun if more == 1 else noun + 's'}")
 
 
 def privacy(salt: str = "", *, keep_content: bool = False) -> "Privacy":
@@ -151,12 +158,12 @@ def outcomes(path: str) -> "Outcomes | None":
     return Outcomes(load(path))
 
 
-def tell_unused(session: Session, known: "Outcomes | None") -> bool:
-    """Say which outcomes are of no run that was read; whether there are any."""
+def tell_unused(session: Session, known: "Outcomes | None") -> None:
+    """Say which outcomes are of no run that was read."""
     unused = known.unused if known else {}
     for name, outcome in unused.items():
         session.output.tell(f"corpus: {outcome.place}: none of the runs read is called {quote(name)}")
-    return bool(unused)
+    session.output.is_partial |= bool(unused)
 
 
 def found(session: Session, paths: Sequence[str], form: str) -> list["importers.Session"]:

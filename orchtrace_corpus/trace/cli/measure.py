@@ -46,9 +46,9 @@ def measure_traces(
     """Measure traces: work and span, steps, team, tokens, errors.
 
     If a trace does not support a measure, the reason is shown instead of a value. docs/measures.md gives the
-    formula and the source of each. Several traces get one row each; the command stops at a trace with errors,
-    and names it. Comparisons with a single agent need its run, from the trace or from --outcomes. Exit code 1: an
-    outcome belongs to no run.
+    formula and the source of each. Several traces get one row each; those with errors are left out, and named.
+    Comparisons with a single agent need its run, from the trace or from --outcomes. Exit code 1: a trace was left
+    out, or an outcome belongs to no run.
 
     \b
     Examples:
@@ -75,7 +75,7 @@ def measure_traces(
     else:
         known = logs.outcomes(outcomes_file)
         _show_measures(session, judged(given, known), names, output_format)
-        return ExitCode.FINDINGS if logs.tell_unused(session, known) else ExitCode.DONE
+        logs.tell_unused(session, known)
     return ExitCode.DONE
 
 

@@ -57,7 +57,7 @@ def export(session: Session, reading: Reading, shape: Shape, division: Division 
     Raises:
         CommandUseError: Two runs have one name; or one has no reward, no turn, or turns without tokens.
         DataFileError: A file cannot be read or written.
-        InvalidTraceError: A trace has errors.
+        InvalidTraceError: All traces have errors.
     """
     division = division or Division.TURN
     given = rewarded_traces(session, reading.paths, reading.name, reading.outcomes, reading.channel)
@@ -85,7 +85,7 @@ def export(session: Session, reading: Reading, shape: Shape, division: Division 
             "for them say --credit team, or take the field advantage"
         )
     _warn_of_stopping(session, runs)
-    return given.code
+    return ExitCode.DONE
 
 
 def _see_tokens(session: Session, runs: Sequence[Trajectory], *, is_asked: bool) -> None:
