@@ -188,6 +188,57 @@ def test_a_trace_with_errors_leaves_the_others_and_ends_with_an_error(words: str
         assert result.stdout.replace(f"{tmp_path}/swarm.json", str(SWARM)) == alone.stdout
 
 
+ADK = LOGS / "google_adk" / "session.json"
+
+
+@pytest.mark.parametrize("command", ["doctor", "show", "measure", "validate", "import"])
+def test_a_document_that_is_cut_off_is_no_log_in_which_nothing_ran(command: str, tmp_path: Path) -> None:
+    (tmp_path / "adk.json").write_bytes(ADK.read_bytes()[:2000])
+    said = "'adk.json' is not JSON: Input data was truncated\n"
+
+    alone = run_corpus("trace", command, str(tmp_path))
+    shutil.copytree(SESSION, tmp_path / "logs")
+    beside = run_corpus("trace", command, str(tmp_path))
+
+    assert alone == (3, "", f"corpus: {said}")
+    assert (beside.code, beside.stderr.partition("left out: ")[2].partition("\n")[0] + "\n") == (1, said)
+
+
+@pytest.mark.parametrize("command", ["show", "measure", "validate", "label"])
+def test_lines_that_could_not_be_read_are_told_by_every_command(command: str, tmp_path: Path) -> None:
+    rubbish = b'rubbish\n{"cut": 1'
+    log = tmp_path / MAIN.name
+    log.write_bytes(MAIN.read_bytes() + rubbish)
+    last = len(log.read_bytes().splitlines())
+
+    result = run_corpus("trace", command, str(log))
+
+    said = [f"not JSON (such as {log.name}:{last - 1})", f"cut off at the end (such as {log.name}:{last})"]
+    assert result.code == 0
+    assert result.stderr.splitlines()[:2] == [f"corpus: left out: 1 x {one}" for one in said]
+
+
+@pytest.mark.parametrize("command", ["doctor", "show", "measure", "validate", "import"])
+def test_a_file_that_is_no_text_is_named_once_and_none_of_it_is_shown(command: str, tmp_path: Path) -> None:
+    (tmp_path / "picture.jsonl").write_bytes(b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\n" * 500)
+    alone = run_corpus("trace", command, str(tmp_path / "picture.jsonl"))
+    shutil.copytree(SESSION, tmp_path / "logs")
+    beside = run_corpus("trace", command, str(tmp_path))
+
+    assert (alone.code, alone.stdout) == (3, "")
+    said = f"'{tmp_path}/picture.jsonl' is not a log in a known format: it is no text"
+    assert alone.stderr.startswith(f"corpus: {said}\nFormats: claude_code, ")
+    assert beside.code == 0
+    assert "corpus: skipped 1 file that is not a log in a known format (picture.jsonl)\n" in beside.stderr
+
+
+def test_an_empty_folder_is_refused_with_the_endings_of_logs_and_traces(tmp_path: Path) -> None:
+    hint = "Traces and logs end in .jsonl, .ndjson, .json, .db, .eval."
+    for command in ("doctor", "measure"):
+        said = f"corpus: no trace or log in '{tmp_path}'\n{hint}\n"
+        assert run_corpus("trace", command, str(tmp_path)) == (3, "", said)
+
+
 def test_where_nothing_can_be_read_the_first_reason_is_given(tmp_path: Path) -> None:
     bad = json.loads(SWARM.read_text(encoding="utf-8"))
     bad["edges"].append({"src": "nobody", "dst": "none", "type": "causal"})

@@ -6,7 +6,7 @@ import signal
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from orchtrace_corpus.base.commands.declarations import Argument, Context, Option
 from orchtrace_corpus.base.commands.session import Session
@@ -20,9 +20,6 @@ from orchtrace_corpus.trace.model.json_text import one_line, text
 from orchtrace_corpus.trace.model.trace import Trace
 from orchtrace_corpus.trace.render.imports import Tally
 from orchtrace_corpus.trace.rules import import_error
-
-if TYPE_CHECKING:
-    pass
 
 
 class Form(StrEnum):

@@ -95,10 +95,17 @@ def _documents(session: Session, paths: Sequence[str]) -> Iterator[Document]:
     if not found.sessions:
         return
     from orchtrace_corpus.trace.importers.core.builder import as_data
+    from orchtrace_corpus.trace.model.import_report import ImportReport, report_of
     from orchtrace_corpus.trace.model.json_text import text
 
+    dropped: dict[str, tuple[int, str]] = {}
     for one, trace in logs.Reading(session, is_all=not found.traces).traces(found.sessions, logs.privacy()):
+        for kind, noted in (report_of(trace) or ImportReport()).dropped.items():
+            number, place = dropped.get(kind, (0, noted.for_example[0]))
+            dropped[kind] = number + noted.number, place
         yield Document(text(as_data(trace)).encode(), f"{printable(one.files[0], limit=300)}{_IMPORTED}")
+    for kind, (number, place) in dropped.items():
+        session.output.note(f"corpus: left out: {number:,} x {kind} (such as {printable(place, limit=100)})")
 
 
 Judged: TypeAlias = "tuple[Document, Outcome | None]"

@@ -11,6 +11,7 @@ from orchtrace_corpus.base.commands import progress
 from orchtrace_corpus.base.commands.session import Session
 from orchtrace_corpus.base.errors import CommandUseError, DataFileError
 from orchtrace_corpus.base.findings import printable, quote, quote_path
+from orchtrace_corpus.base.text.layout import first_names_and_more
 from orchtrace_corpus.trace.model.decode import holds_traces
 from orchtrace_corpus.trace.model.store import trace_files
 
@@ -202,10 +203,9 @@ def pass_over(session: Session, said: Sequence[str], others: Sequence["LogFile"]
     for one in said:
         session.output.note(f"corpus: {one}")
     if others:
-        named = ", ".join(printable(one.name, limit=100) for one in others[:3])
-        more = ", …" if len(others) > 3 else ""
+        named = first_names_and_more([printable(one.name, limit=100) for one in others], 8, ", …")
         what = "file that is not a log" if len(others) == 1 else "files that are not logs"
-        session.output.note(f"corpus: skipped {len(others):,} {what} in a known format ({named}{more})")
+        session.output.note(f"corpus: skipped {len(others):,} {what} in a known format ({named})")
 
 
 class Inputs(NamedTuple):
@@ -228,11 +228,12 @@ def _trace_files(path: str) -> Iterator[str]:
     """
     try:
         yield from trace_files(path)
-    except DataFileError:
+    except DataFileError as error:
         from orchtrace_corpus.trace.importers.core.logs import SUFFIXES
 
         if not any(name.endswith(SUFFIXES) for _, _, names in os.walk(path) for name in names):
-            raise
+            hint = f"Traces and logs end in {', '.join(SUFFIXES)}."
+            raise DataFileError(f"no trace or log in {quote_path(path)}", hint) from error
 
 
 def inputs(session: Session, paths: Sequence[str], form: str = "", *, is_log: bool = False) -> Inputs:
@@ -265,11 +266,13 @@ def inputs(session: Session, paths: Sequence[str], form: str = "", *, is_log: bo
     if not unclear:
         return Inputs(traces, [])
     from orchtrace_corpus.trace import importers
+    from orchtrace_corpus.trace.importers.core.logs import head
 
     there = importers.find(unclear, form)
     is_all = not there.sessions and not (is_log and there.traces)  # then mistakes are shown, whatever it shall be
-    if is_all and is_log and not traces:
+    others = [one for one in there.others if is_all and not importers.is_binary(head(one))]
+    if is_all and not traces and (is_log or not others + there.traces):
         importers.refuse(unclear, there)
-    pass_over(session, there.passed_over, [] if is_all else there.others)
-    found = sorted(there.traces + there.others, key=lambda one: one.path) if is_all else there.traces
+    pass_over(session, there.passed_over, [one for one in there.others if one not in others])
+    found = sorted(there.traces + others, key=lambda one: one.path)
     return Inputs([*traces, *(one.path for one in found)], there.sessions)

@@ -306,10 +306,26 @@ def read(session: Session, privacy: Privacy, answers: Answers | None = None) -> 
     known = answers or Answers()
     while True:
         with privacy.names_apart(), known.remembered():
-            trace = next(traces, None)
+            try:
+                trace = next(traces, None)
+            except logs.EmptyLogError:
+                _refuse_cut_off(session.files)
+                raise
         if trace is None:
             return
         yield trace
+
+
+def _refuse_cut_off(files: Iterable[LogFile]) -> None:
+    """See that files in which nothing was found are JSON, or JSON Lines of which some can be read.
+
+    Raises:
+        DataFileError: One of them is not, such as a document that is cut off.
+    """
+    for file in files:
+        beginning = logs.head(file)
+        if not beginning.rows and beginning.text.lstrip()[:1] in ("{", "["):
+            logs.JsonDocument(file)
 
 
 class Imported(NamedTuple):
@@ -342,6 +358,11 @@ def import_sessions(sessions: Iterable[Session], privacy: Privacy) -> Iterator[I
             yield Imported(session.form, files, None, error.with_traceback(None))  # whose frames hold the session
 
 
+def is_binary(beginning: Head) -> bool:
+    """Whether a file is no text, and no text in UTF-16 either."""
+    return "\0" in beginning.text and not beginning.is_utf16
+
+
 def _description(file: LogFile) -> str:
     """What a file begins with, in a few words."""
     beginning = logs.head(file)
@@ -349,6 +370,8 @@ def _description(file: LogFile) -> str:
         return "is empty"
     if beginning.is_utf16:
         return "is UTF-16; save it as UTF-8"
+    if is_binary(beginning):
+        return "is no text"
     if program := program_of(beginning):
         return f"is of {program}, which is not read"
     if beginning.rows:
