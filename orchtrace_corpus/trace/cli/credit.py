@@ -15,6 +15,7 @@ from orchtrace_corpus.trace.cli import logs
 from orchtrace_corpus.trace.cli.arguments import Files, Name, OutcomesFile
 from orchtrace_corpus.trace.cli.loading import documents_of, sound_traces
 from orchtrace_corpus.trace.credit.assign import Choices, Method, assign
+from orchtrace_corpus.trace.model.store import InvalidTraceError
 from orchtrace_corpus.trace.render.names import names_in
 from orchtrace_corpus.trace.render.tables import credit_data, credit_tables, exact_credit
 from orchtrace_corpus.trace.view import TraceView
@@ -110,7 +111,7 @@ def rewarded_traces(session: Session, paths: Sequence[str], name: str, outcomes_
     Raises:
         CommandUseError: Standard input is wanted twice; or no trace, or several, have the name.
         DataFileError: A file cannot be read.
-        InvalidTraceError: All traces have errors.
+        InvalidTraceError: All traces have errors; or no run has a reward, and an outcome is of none of them.
     """
     known = logs.outcomes(outcomes_file)
     read = list(sound_traces(session, documents_of(session, paths, name)))
@@ -119,6 +120,8 @@ def rewarded_traces(session: Session, paths: Sequence[str], name: str, outcomes_
         if known and (outcome := known.take(view.trace.trace_id)):
             outcome.apply(view.trace)
     logs.tell_unused(session, known)
+    if known and known.unused and not any(view.trace.rewards for view in views):
+        raise InvalidTraceError("no run that was read has a reward")
     channel = channel or _channel(session, views)
     files = tuple(document.path for document, _ in read)
     return Rewarded(files, views, channel)

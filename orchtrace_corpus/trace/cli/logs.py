@@ -164,7 +164,10 @@ def tell_unused(session: Session, known: "Outcomes | None") -> None:
     unused = known.unused if known else {}
     for name, outcome in unused.items():
         session.output.tell(f"corpus: {outcome.place}: none of the runs read is called {quote(name)}")
-    session.output.is_partial |= bool(unused)
+    if known and unused:
+        session.output.is_partial = True
+        named = first_names_and_more([printable(one) for one in known.runs], 5, ", …")
+        session.output.tell(f"corpus: the runs read are called {named}")
 
 
 def found(session: Session, paths: Sequence[str], form: str) -> list["importers.Session"]:
