@@ -601,7 +601,7 @@ def test_one_broken_file_is_left_out_of_the_measures_of_a_folder_and_is_named(tm
     (tmp_path / "b.json").write_text(json.dumps({**BASE, "topology": "ring"}), encoding="utf-8")
     result = run_corpus("trace", "measure", str(tmp_path), "--only", "steps", "--format", "csv")
 
-    assert (result.code, result.stdout) == (1, "trace,steps\nt,1\n")
+    assert (result.code, result.stdout) == (1, f"trace,steps,task_id,system,format,file\nt,1,k,,,{tmp_path}/a.json\n")
     assert result.stderr.startswith(f"corpus: left out: {tmp_path / 'b.json'}:1:")
     assert result.stderr.count("\n") == 1
 

@@ -14,7 +14,7 @@ from orchtrace_corpus.base.text import findings as render
 from orchtrace_corpus.base.text.findings import FindingsFormat
 from orchtrace_corpus.base.text.layout import first_names_and_more, pluralize
 from orchtrace_corpus.trace.cli import logs
-from orchtrace_corpus.trace.model.decode import LINES, Document, documents, documents_in, name_of
+from orchtrace_corpus.trace.model.decode import IMPORTED, LINES, Document, documents, documents_in, name_of
 from orchtrace_corpus.trace.model.store import is_unreadable, refusal
 
 if TYPE_CHECKING:  # who only reads logs checks no traces
@@ -34,8 +34,6 @@ class TextOrJson(StrEnum):
 
 
 _STANDARD_INPUT, _ITS_NAME = "-", "<stdin>"
-_IMPORTED = " (imported)"
-"""Stands behind the name of a log where the places in a message are those of the trace that was made of it."""
 _LARGE_BYTES = 50_000_000
 
 
@@ -78,7 +76,7 @@ def documents_of(session: Session, paths: Sequence[str], name: str = "") -> Iter
     """
     given = _documents(session, paths)
     if name:
-        named = (Named(name_of(one), one.path.removesuffix(_IMPORTED), one) for one in given)
+        named = (Named(name_of(one), one.file, one) for one in given)
         given = iter((choose(named, name),))
     yield from given
 
@@ -103,7 +101,7 @@ def _documents(session: Session, paths: Sequence[str]) -> Iterator[Document]:
         for kind, noted in (report_of(trace) or ImportReport()).dropped.items():
             number, place = dropped.get(kind, (0, noted.for_example[0]))
             dropped[kind] = number + noted.number, place
-        yield Document(text(as_data(trace)).encode(), f"{printable(one.files[0], limit=300)}{_IMPORTED}")
+        yield Document(text(as_data(trace)).encode(), f"{printable(one.files[0], limit=300)}{IMPORTED}")
     for kind, (number, place) in dropped.items():
         session.output.note(f"corpus: left out: {number:,} x {kind} (such as {printable(place, limit=100)})")
 
