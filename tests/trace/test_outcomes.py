@@ -193,7 +193,7 @@ def test_credit_and_measures_take_outcomes_for_logs_that_state_none(tmp_path: Pa
     assert "error_amplification,2,1," in run_corpus(*one, "--outcomes", path).stdout
     several = run_corpus("trace", "measure", str(SESSION), str(ROOT / "data" / "traces" / "swarm.json"), "--outcomes", path,
                          "--only", "error_amplification", "--format", "csv")  # fmt: skip
-    assert several.stdout.splitlines()[1:] == ["swarm,", f"{NAME},2"]
+    assert [line.split(",")[:2] for line in several.stdout.splitlines()[1:]] == [["swarm", ""], [NAME, "2"]]
 
 
 def test_an_outcome_is_for_every_form_of_its_run_and_names_its_task(tmp_path: Path) -> None:

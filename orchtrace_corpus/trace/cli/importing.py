@@ -83,11 +83,12 @@ def import_(
     if output and os.path.lexists(output):
         raise _there_already(output)
     sessions = logs.found(session, paths, form)
-    reading, tally, refused = logs.Reading(session), Tally(), list[DataFileError]()
+    tally, refused = Tally(), list[DataFileError]()
 
     def traces() -> Iterator[Trace]:
         is_shown = bool(output) or session.output.width is None  # else traces and progress share a terminal
-        for one, trace in reading.traces(sessions, logs.privacy(salt, keep_content=keep_content), is_shown=is_shown):
+        how = logs.privacy(salt, keep_content=keep_content)
+        for one, trace in logs.traces(session, sessions, how, is_shown=is_shown):
             if error := import_error(trace):
                 refused.append(error)
                 continue

@@ -55,8 +55,7 @@ def sound_traces(
 
     checked = _Checked(is_all=is_all)
     for document in given:
-        for view in checked.sound(rules.examine(itself, document)):
-            yield document, view
+        yield from ((document, view) for view in checked.sound(rules.examine(itself, document)))
     checked.report(session)
 
 
@@ -97,7 +96,7 @@ def _documents(session: Session, paths: Sequence[str]) -> Iterator[Document]:
     from orchtrace_corpus.trace.model.json_text import text
 
     dropped: dict[str, tuple[int, str]] = {}
-    for one, trace in logs.Reading(session, is_all=not found.traces).traces(found.sessions, logs.privacy()):
+    for one, trace in logs.traces(session, found.sessions, logs.privacy(), is_all=not found.traces):
         for kind, noted in (report_of(trace) or ImportReport()).dropped.items():
             number, place = dropped.get(kind, (0, noted.for_example[0]))
             dropped[kind] = number + noted.number, place

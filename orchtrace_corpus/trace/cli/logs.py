@@ -28,59 +28,49 @@ Pricing: TypeAlias = Callable[["Trace"], None]
 _MOST_TOLD = 5
 
 
-class Reading:
-    """Reads the sessions of logs.
+def traces(
+    session: Session, runs: Sequence["importers.Session"], how: "Privacy", *, is_shown: bool = True, is_all: bool = True
+) -> Iterator[tuple["importers.Imported", "Trace"]]:
+    """The traces of sessions, and where each is from; what cannot be read is told, and does not stop the rest.
 
     Args:
         session: Where remarks go.
+        runs: The sessions.
+        how: How contents are referred to.
+        is_shown: Whether a terminal shows how far it has come.
         is_all: Whether there is nothing else to read, so that it is an error if none of them can be read.
+
+    Raises:
+        DataFileError: There is no trace at all, nor anything else; the message is about the first session.
     """
+    from orchtrace_corpus.base.progress import Progress
+    from orchtrace_corpus.trace import importers
+    from orchtrace_corpus.trace.importers.core.logs import EmptyLogError
 
-    def __init__(self, session: Session, *, is_all: bool = True) -> None:
-        self._session = session
-        self._is_all = is_all
+    failed: list[DataFileError] = []
+    read = 0
 
-    def traces(
-        self, sessions: Sequence["importers.Session"], how: "Privacy", *, is_shown: bool = True
-    ) -> Iterator[tuple["importers.Imported", "Trace"]]:
-        """The traces of sessions, and where each is from; what cannot be read is told, and does not stop the rest.
+    def followed() -> Iterator["importers.Session"]:
+        for number, one in enumerate(runs):
+            if show is not None:
+                show(Progress(number, len(runs)))
+            yield one
 
-        Args:
-            sessions: The sessions.
-            how: How contents are referred to.
-            is_shown: Whether a terminal shows how far it has come.
-
-        Raises:
-            DataFileError: There is no trace at all, nor anything else; the message is about the first session.
-        """
-        from orchtrace_corpus.base.progress import Progress
-        from orchtrace_corpus.trace import importers
-        from orchtrace_corpus.trace.importers.core.logs import EmptyLogError
-
-        failed: list[DataFileError] = []
-        read = 0
-
-        def followed() -> Iterator["importers.Session"]:
-            for number, one in enumerate(sessions):
-                if show is not None:
-                    show(Progress(number, len(sessions)))
-                yield one
-
-        with progress.shown(self._session.output, "sessions") if is_shown else nullcontext() as show:
-            for one in importers.import_sessions(followed(), how):
-                if one.trace is not None:
-                    read += 1
-                    yield one, one.trace
-                elif one.error is not None:
-                    failed.append(one.error)
-        if failed and not read and self._is_all:
-            is_empty = isinstance(failed[0], EmptyLogError)
-            hint = "Nothing ran in it, or it is a log of another format." if is_empty else failed[0].hint
-            raise DataFileError(str(failed[0].args[0]), hint) from failed[0]
-        empty = [error for error in failed if isinstance(error, EmptyLogError)]
-        broken = [error for error in failed if not isinstance(error, EmptyLogError)]
-        _tell([str(one.args[0]) for one in empty], "skipped, because nothing ran in it", self._session.output.note)
-        leave_out(self._session, [str(one.args[0]) for one in broken])
+    with progress.shown(session.output, "sessions") if is_shown else nullcontext() as show:
+        for one in importers.import_sessions(followed(), how):
+            if one.trace is not None:
+                read += 1
+                yield one, one.trace
+            elif one.error is not None:
+                failed.append(one.error)
+    if failed and not read and is_all:
+        is_empty = isinstance(failed[0], EmptyLogError)
+        hint = "Nothing ran in it, or it is a log of another format." if is_empty else failed[0].hint
+        raise DataFileError(str(failed[0].args[0]), hint) from failed[0]
+    empty = [error for error in failed if isinstance(error, EmptyLogError)]
+    broken = [error for error in failed if not isinstance(error, EmptyLogError)]
+    _tell([str(one.args[0]) for one in empty], "skipped, because nothing ran in it", session.output.note)
+    leave_out(session, [str(one.args[0]) for one in broken])
 
 
 def leave_out(session: Session, said: Sequence[str], noun: str = "session") -> None:

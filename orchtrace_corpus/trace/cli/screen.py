@@ -20,7 +20,6 @@ from orchtrace_corpus.trace.view import TraceView
 
 if TYPE_CHECKING:
     from orchtrace_corpus.trace.diagnosis.comparison import Difference
-    from orchtrace_corpus.trace.importers import Session as LogSession
 
 _Run: TypeAlias = tuple[TraceView, Origin]
 
@@ -66,8 +65,7 @@ def show(session: Session, paths: Sequence[str], request: Request) -> ExitCode:
     if request.with_content and not request.html:
         raise CommandUseError("--content says what is in a page, and no page is asked for", "Add --html FILE.")
     given = logs.inputs(session, paths, request.form, is_log=True) if paths else _recent(session, request.name)
-    reading = logs.Reading(session, is_all=not given.traces)
-    of_traces, of_logs = _of_traces(session, given, request), _of_logs(reading, given.sessions, request)
+    of_traces, of_logs = _of_traces(session, given, request), _of_logs(session, given, request)
     both = (of_logs, of_traces) if _begins_with_logs(paths, given) else (of_traces, of_logs)
     runs = _some(chain(*both))
     if request.name:
@@ -168,12 +166,13 @@ def _height() -> int:
     return shutil.get_terminal_size().lines
 
 
-def _of_logs(reading: logs.Reading, sessions: "Sequence[LogSession]", request: Request) -> Iterator[_Run]:
-    if not sessions:
+def _of_logs(session: Session, given: logs.Inputs, request: Request) -> Iterator[_Run]:
+    if not given.sessions:
         return
     from orchtrace_corpus.trace.importers import title
 
-    for one, trace in reading.traces(sessions, logs.privacy(keep_content=request.with_content)):
+    how = logs.privacy(keep_content=request.with_content)
+    for one, trace in logs.traces(session, given.sessions, how, is_all=not given.traces):
         if request.price is not None:
             request.price(trace)
         source = trace.events[0].source if trace.events else None

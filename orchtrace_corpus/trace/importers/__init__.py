@@ -309,23 +309,14 @@ def read(session: Session, privacy: Privacy, answers: Answers | None = None) -> 
             try:
                 trace = next(traces, None)
             except logs.EmptyLogError:
-                _refuse_cut_off(session.files)
+                for file in session.files:  # one that is cut off is refused as such
+                    beginning = logs.head(file)
+                    if not beginning.rows and beginning.text.lstrip()[:1] in ("{", "["):
+                        logs.JsonDocument(file)
                 raise
         if trace is None:
             return
         yield trace
-
-
-def _refuse_cut_off(files: Iterable[LogFile]) -> None:
-    """See that files in which nothing was found are JSON, or JSON Lines of which some can be read.
-
-    Raises:
-        DataFileError: One of them is not, such as a document that is cut off.
-    """
-    for file in files:
-        beginning = logs.head(file)
-        if not beginning.rows and beginning.text.lstrip()[:1] in ("{", "["):
-            logs.JsonDocument(file)
 
 
 class Imported(NamedTuple):
