@@ -562,7 +562,7 @@ def test_a_session_that_goes_on_in_another_file_long_after_says_so_in_its_log_an
 
     assert "Log       1 x another file of the session, an hour or more later (c.jsonl:1)\n" in shown(late)
     assert "another file" not in shown(soon)
-    assert [(row[0], row[-1]) for row in table.rows] == [("one", "a.jsonl and 2 more")] * 2 + [("all", "")]
+    assert [(row[0], row[-1]) for row in table.rows] == [("one", "3 files: a.jsonl")] * 2 + [("all", "")]
 
 
 def test_a_sum_with_something_unknown_in_it_is_a_least() -> None:

@@ -274,8 +274,8 @@ def sums(summaries: Sequence[Summary], shared: Shared) -> dict[str, Any]:
 
 def _texts(one: Summary) -> dict[str, str]:
     """What stands in a run's line, by column."""
-    more = f" and {one.files - 1} more" if one.files > 1 else ""
-    room = _MOST_FILE - len(more)
+    number = f"{one.files:,} files: " if one.files > 1 else ""
+    room = _MOST_FILE - len(number)
     return {
         "session": clip(printable(one.name, limit=60), _MOST_NAME),
         "began": one.day,
@@ -285,5 +285,5 @@ def _texts(one: Summary) -> dict[str, str]:
         "time": break_lines(duration(one.elapsed, one.unit), 80)[0] if one.unit else "",
         "tokens": "" if one.tokens is None else f"{one.tokens:,.0f}{_AT_LEAST if one.has_more_tokens else ''}",
         _COST: "" if one.cost_usd is None else f"{money(one.cost_usd)}{_AT_LEAST if one.costs_more else ''}",
-        "file": printable(one.file if len(one.file) <= room else f"…{one.file[1 - room :]}") + more,
+        "file": number + printable(one.file if len(one.file) <= room else f"…{one.file[1 - room :]}"),
     }
