@@ -261,10 +261,11 @@ def _figures(entry: Entry, by: str, *, exact: bool) -> tuple[Cell, ...]:
     return (*figures, tokens(entry.spawned_tokens), round_figure(entry.spawned_cost_usd, exact=exact))
 
 
-def round_figure(value: float | None, *, exact: bool, digits: int = 17) -> Cell:
-    """A figure without a needless fraction; for programs with so many digits, by default all."""
+def round_figure(value: float | None, *, exact: bool, digits: int = 0) -> Cell:
+    """A figure without a needless fraction; for programs with so many digits, all of them where there are 0."""
     if value is None:
         return None
-    rounded = value if value == int(value) else float(f"{value:.{digits if exact else 6}g}")
+    digits = digits if exact else 6
+    rounded = float(f"{value:.{digits}g}") if digits and value != int(value) else value
     whole = int(rounded)
     return whole if rounded == whole else rounded
