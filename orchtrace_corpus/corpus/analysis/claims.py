@@ -91,10 +91,7 @@ class Verdict(NamedTuple):
 
 
 def evaluate(
-    claims: Iterable[Claim],
-    pool: Pool,
-    disputes: Sequence[Dispute] = (),
-    candidates: Sequence[Candidate] | None = None,
+    claims: Iterable[Claim], pool: Pool, disputes: Sequence[Dispute] = (), candidates: Sequence[Candidate] | None = None
 ) -> tuple[Verdict, ...]:
     """Hold claims against a corpus, in their order.
 

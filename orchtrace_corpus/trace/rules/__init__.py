@@ -167,6 +167,6 @@ def examine(derive: Callable[[TraceView], Derived], document: Document) -> Exami
     place = f"{document.path}:{document.line}"
     if decoded.trace is None:
         return Examined(place, decoded.findings, None)
-    view = TraceView(decoded.trace)
+    view = TraceView(decoded.trace, document.file)
     found = findings(document, view)
     return Examined(place, found, None if has_errors(found) else derive(view))

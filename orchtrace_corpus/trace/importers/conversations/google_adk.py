@@ -270,8 +270,10 @@ class _Session:
         call = steps.ModelCall(event.time, event.place, end=max(event.end, event.time), ref=ref)
         call.final, call.error = not calls, error
         call.model = said.model_version and masked(said.model_version)
+        if event.time != steps.NO_TIME:  # the request is measured; the end is concluded
+            call.is_dated, call.more = True, {"t_request": event.time}
         if said.finish_reason:
-            call.more = {"finish_reason": masked(said.finish_reason)}
+            call.more = {**(call.more or {}), "finish_reason": masked(said.finish_reason)}
         usage = usage or _NO_USAGE
         put, more = usage.prompt_token_count, usage.tool_use_prompt_token_count
         put = put + more if type(put) is int and type(more) is int and more > 0 else put
