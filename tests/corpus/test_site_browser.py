@@ -15,6 +15,8 @@ import synthesize
 from orchtrace_corpus.corpus.analysis.attributes import paper_attributes
 from orchtrace_corpus.corpus.analysis.query import parse
 from orchtrace_corpus.corpus.api import Corpus, load
+from orchtrace_corpus.corpus.model import store
+from orchtrace_corpus.corpus.model.disputes import contested
 from orchtrace_corpus.corpus.site.fields import Field, read_fields
 from orchtrace_corpus.corpus.site.source import Place
 from tests.browser import Browser, _browser, browser  # noqa: F401
@@ -226,6 +228,40 @@ def test_a_contested_tag_leads_to_who_reads_what(site: Path, browser: Browser) -
 
     assert browser.driver.current_url.endswith("papers/puppeteer.html#dispute-stop")
     assert browser.one(":target").text.startswith("stop: implicit stands. Open.")
+
+
+def test_contested_tags_are_a_filter_a_column_and_a_word_to_search(site: Path, browser: Browser) -> None:
+    corpus = load(str(ROOT))
+    tags = contested(store.read_disputes(str(ROOT), corpus.taxonomy).sound())
+    wanted = {tag: [paper.key for paper in corpus.papers if (paper.key, tag) in tags] for tag in ("stop", "topology")}
+    either = [paper.key for paper in corpus.papers if any((paper.key, tag) in tags for _, tag in tags)]
+
+    browser.open(site / "papers.html", "#show-columns=contested")
+    browser.run("document.querySelector('[data-field=contested]').open = true")
+    labels = [text.strip() for text in browser.texts("[data-field=contested] label")]
+    browser.one("input[name=contested][value=stop]").click()
+
+    numbers = [f"{label} {sum(tag == name for _, tag in tags)}" for name, label in (
+        ("reward_family", "Reward family"), ("credit_unit", "Credit unit"), ("topology", "Topology"),
+        ("communicate", "O3 Communicate"), ("stop", "O5 Stop"),
+    )]  # fmt: skip
+    assert labels == [*numbers, f"None {len(corpus.papers) - len(either)}"]
+    assert (found(browser), browser.driver.current_url.partition("#")[2]) == (
+        wanted["stop"], "contested=stop&show-columns=contested",
+    )  # fmt: skip
+    assert browser.texts("#command") == ["corpus list --where contested=stop"]
+    assert all("O5 Stop" in text for text in browser.texts("#papers tbody td"))
+    shown = json.loads(exported(browser, "json", "papers.json"))["papers"]
+    order = ("reward_family", "credit_unit", "topology", "communicate", "stop")
+    assert {one["key"]: one["contested"] for one in shown} == {
+        key: [tag for tag in order if (key, tag) in tags] for key in wanted["stop"]
+    }
+    browser.open("about:blank")
+    browser.open(site / "papers.html", "#contested=topology,stop")
+    assert found(browser) == [key for key in either if key in {*wanted["stop"], *wanted["topology"]}]
+    browser.open("about:blank")
+    browser.open(site / "papers.html", "#search-text=contested")
+    assert found(browser) == either
 
 
 def test_malformed_addresses_show_what_they_can(site: Path, browser: Browser) -> None:

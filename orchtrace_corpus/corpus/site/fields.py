@@ -19,6 +19,9 @@ PAPERS_PAGE = "papers.html"
 CODE = "code"
 """The field that says whether the authors' code is known: `yes` for `--where code!=`, `no` for `--where code=`."""
 
+CONTESTED = "contested"
+"""The field that has a paper's tags in open dispute."""
+
 _NOT_RECORDED = "Not recorded"
 
 
@@ -83,13 +86,22 @@ class Field(NamedTuple):
         return {"name": self.name, "label": self.label, "values": values, "column": column}
 
 
-def read_fields(papers: Sequence[Paper], taxonomy: Taxonomy) -> tuple[Field, ...]:
-    """The fields of a corpus: axes, terms with levels, other facets, those of evidence, and a few fixed ones."""
+def read_fields(
+    papers: Sequence[Paper], taxonomy: Taxonomy, contested: frozenset[tuple[str, str]] = frozenset()
+) -> tuple[Field, ...]:
+    """The fields of a corpus: axes, terms with levels, other facets, those of evidence, and a few fixed ones.
+
+    Args:
+        papers: Its papers.
+        taxonomy: What they are tagged with.
+        contested: The tags in open dispute, by a paper's key and a tag; a field of their own, if there are any.
+    """
     attributes = paper_attributes(taxonomy)
-    return tuple(
+    fields = tuple(
         _code_field(papers) if name == CODE else _field(attributes[name], group, facet, papers)
         for name, group, facet in _names(papers, taxonomy)
     )
+    return (*fields, _contested_field(papers, fields, contested)) if contested else fields
 
 
 def _names(papers: Sequence[Paper], taxonomy: Taxonomy) -> Iterator[tuple[str, Group, Facet | None]]:
@@ -140,6 +152,16 @@ def _value(term: Term, facet: Facet | None, attribute: Attribute) -> Value:
 def _code_field(papers: Sequence[Paper]) -> Field:
     values = (Value("yes", "Available"), Value("no", "Not known"))
     return Field(CODE, "Code", Group.RECORD, values, [(0,) if paper.code else (1,) for paper in papers])
+
+
+def _contested_field(papers: Sequence[Paper], fields: Sequence[Field], tags: frozenset[tuple[str, str]]) -> Field:
+    """The tags in open dispute as values, called as their fields are; those of a facet with levels last."""
+    names = {tag for _, tag in tags}
+    disputed = sorted((one for one in fields if one.name in names), key=lambda one: one.facet is not None)
+    values = [Value(one.name, one.label, "Readers disagree on it.") for one in disputed]
+    had = [tuple(at for at, one in enumerate(values) if (paper.key, one.id) in tags) for paper in papers]
+    column = [one or (len(values),) for one in had]
+    return Field(CONTESTED, "Contested tags", Group.EVIDENCE, (*values, Value(ABSENT, "None")), column)
 
 
 def term_label(term: Term) -> str:

@@ -14,7 +14,7 @@ from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE, bare_author
 from orchtrace_corpus.corpus.model.records import TEXT_LISTS, Paper
 from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Taxonomy, Term
 from orchtrace_corpus.corpus.render.records import evidence_about
-from orchtrace_corpus.corpus.site.fields import CODE, Field, Group, papers_address, term_label
+from orchtrace_corpus.corpus.site.fields import CODE, CONTESTED, Field, Group, papers_address, term_label
 from orchtrace_corpus.corpus.site.source import Source
 
 if TYPE_CHECKING:
@@ -57,9 +57,9 @@ def read_columns(fields: Sequence[Field], taxonomy: Taxonomy) -> tuple[Column, .
             indices = (*(before.fields if before else ()), index)
             columns[field.facet.field] = Column(field.facet.field, field.facet.label, indices, True, True, True)
         elif field.name != CODE:
-            facet = attributes[field.name].facet
+            facet = attributes[field.name].facet if field.name in attributes else None
             is_shown = field.group is Group.AXIS or field.name == "year"
-            is_list = facet is not None and facet.kind is Kind.MANY
+            is_list = field.name == CONTESTED or (facet is not None and facet.kind is Kind.MANY)
             columns[field.name] = Column(field.name, field.label, (index,), is_list, is_shown=is_shown)
     for name in _TEXTS:
         columns[name] = Column(name, attributes[name].label, is_list=name in TEXT_LISTS, is_shown=name == CODE)
