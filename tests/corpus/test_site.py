@@ -157,6 +157,39 @@ def test_a_disputed_tag_says_who_reads_what_and_why(of_real: dict[str, str | byt
     assert "stop: implicit stands. Open.\nimplicit by adjudication\ndesigned by first coder\n" in text
 
 
+def test_what_speaks_against_a_claim_is_said_beside_it(of_real: dict[str, str | bytes]) -> None:
+    start, claims = main_text(str(of_real["index.html"])), str(of_real["claims.html"])
+
+    assert start.partition("What there is, and what is missing\n")[2].partition("Two fields crossed")[0] == (
+        "Eight published entries give credit to an orchestrator, five of them to a trained one. "
+        "strong counter-evidence falls by the reading of the sources falls with the candidates Why\n"
+        "No published entry gives credit to single tokens, to tool calls or to the team as a whole. "
+        "strong counter-evidence falls by the reading of the sources falls with the candidates Why\n"
+        "No published entry has a reward for tool calls (R5). moderate counter-evidence Why\n"
+    )
+    table = [re.findall(r">([^<>]+)</t[hd]>|>([^<>]+)</a></th>", row) for row in claims.split("<tr>")[1:]]
+    cells = {plain or linked: [one for one, _ in rest] for (plain, linked), *rest in table if rest}
+    assert cells["Claim"] == [
+        "Published",
+        "Today",
+        "Candidates",
+        "By the sources",
+        "Against it",
+        "Records",
+        "Contested",
+    ]
+    wanted = {
+        "The published pool has 84 entries.": ["holds", "-", "-", "holds", "-", "84", "0"],
+        "No published entry gives credit to single tokens, to tool calls or to the team as a whole.": [
+            *("holds", "holds", "falls at 1/2", "falls", "strong", "0", "7")
+        ],
+    }
+    assert {claim: cells[claim] for claim in wanted} == wanted
+    tags = "matpo credit_unit team, not role", "sirius2025 credit_unit team, not turn"
+    linked = [f'<a href="papers/{tag.split()[0]}.html#dispute-credit_unit">{tag}</a>; ' for tag in tags]
+    assert f"<dt>Falls by the sources</dt><dd>{''.join(linked)}<a href=" in claims
+
+
 @pytest.mark.parametrize("name", ["toy", "real"])
 def test_every_cell_is_a_count_of_the_corpus(name: str, request: pytest.FixtureRequest) -> None:
     corpus: Corpus = request.getfixturevalue(name)

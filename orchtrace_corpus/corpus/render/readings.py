@@ -30,6 +30,11 @@ def claim_notes(compared: "Mapping[str, ReadingVerdict]") -> tuple[str, ...]:
     return (f"{SOURCES_TITLE}: {number}", *named)
 
 
+def reading_word(compared: "ReadingVerdict") -> str:
+    """What a claim comes to by the reading of the sources: one that fails as published cannot fall by it."""
+    return "falls" if compared.falls_by else "holds" if compared.published else "fails"
+
+
 def agreed_text(dispute: "Dispute", *, sourced: bool = False) -> str:
     """A tag as the readers of the sources agree on it and as published; with the rule and the source, if asked for."""
     if dispute.agreed is None:

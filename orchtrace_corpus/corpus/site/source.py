@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
+from orchtrace_corpus.corpus.analysis.claim_readings import ReadingVerdict, compare_readings
 from orchtrace_corpus.corpus.analysis.claims import Verdict, evaluate
 from orchtrace_corpus.corpus.analysis.statistics import Summary, summarise
 from orchtrace_corpus.corpus.analysis.stress import Robustness, stress
@@ -70,6 +71,13 @@ class Source:
     def contested(self) -> frozenset[tuple[str, str]]:
         """The tags in open dispute, as pairs of a paper's key and a tag."""
         return contested(self.disputes)
+
+    @cached_property
+    def by_sources(self) -> Mapping[str, ReadingVerdict]:
+        """What claims come to by the reading of the sources, by id; empty where its readers agree on no other tag."""
+        if all(one.agreed is None for one in self.disputes):
+            return {}
+        return compare_readings((one.claim for one in self.verdicts), self.pool, self.disputes)
 
     @cached_property
     def drawn(self) -> plan.Source:
