@@ -8,6 +8,7 @@ from urllib.parse import quote
 
 from orchtrace_corpus.base.html import joined, web_address
 from orchtrace_corpus.corpus.analysis.attributes import paper_attributes
+from orchtrace_corpus.corpus.analysis.search import ENDINGS, texts_beside_tags
 from orchtrace_corpus.corpus.formats import registry
 from orchtrace_corpus.corpus.formats.records import csl_item
 from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE, bare_author
@@ -82,7 +83,8 @@ def table_data(source: Source, fields: Sequence[Field], columns: Sequence[Column
         "fields": [field.data() for field in fields],
         "columns": [[one.name, one.label, one.fields, one.is_list, one.is_levels, one.is_shown] for one in columns],
         "texts": texts,
-        "more": [_further_text(paper) for paper in papers],
+        "words": [texts_beside_tags(paper) for paper in papers],
+        "endings": ENDINGS,
         "contested": marks,
         "rows": ROWS_OF_A_PAGE,
     }
@@ -94,11 +96,6 @@ def _contested_of(paper: Paper, source: Source) -> Iterator[tuple[str, str]]:
         for one in source.disputes_of.get(paper.key, ())
         if (one.record, one.tag) in source.contested
     )
-
-
-def _further_text(paper: Paper) -> str:
-    """What a paper is found by beside its columns."""
-    return " ".join(filter(None, (*paper.base_models, *paper.benchmarks, paper.algorithm, paper.notes)))
 
 
 class Row(NamedTuple):
